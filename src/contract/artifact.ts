@@ -1,0 +1,22 @@
+import { z } from "zod";
+import { sha256 } from "./model.ts";
+
+export const artifactName = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/)
+  .describe("File name, unique within the job.");
+
+/** A file that a job produced. */
+export const artifact = z
+  .object({
+    name: artifactName,
+    kind: z
+      .enum(["model", "weights", "shard", "manifest", "report"])
+      .describe(
+        "`model`: the ONNX file; `weights`: its external data; `shard`: a part of the original's weights; `manifest`: what the shards hold; `report`: what was done to each weight.",
+      ),
+    bytes: z.int().min(0),
+    sha256,
+  })
+  .meta({ id: "Artifact" });
+export type Artifact = z.infer<typeof artifact>;

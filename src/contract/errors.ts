@@ -1,0 +1,127 @@
+import { z } from "zod";
+
+interface ErrorKind {
+  /** HTTP status of an answer that carries the code; for errors of jobs, the status such a model would be refused with. */
+  readonly status: number;
+  readonly title: string;
+  /** Whether the same call may succeed later without a change by the caller. */
+  readonly retryable: boolean;
+}
+
+function refused(status: number, title: string): ErrorKind {
+  return { status, title, retryable: false };
+}
+
+function passing(status: number, title: string): ErrorKind {
+  return { status, title, retryable: true };
+}
+
+/** Every error code that a caller can meet, in answers and in `job.error`. */
+export const errorTable = {
+  malformed_request: refused(400, "The request cannot be parsed"),
+  invalid_cursor: refused(400, "The cursor is not one that this list gave"),
+  unauthorized: refused(401, "A valid bearer token is required"),
+  missing_scope: refused(403, "The token lacks a scope"),
+  not_found: refused(404, "No such resource"),
+  method_not_allowed: refused(405, "The resource does not have this method"),
+  not_acceptable: refused(406, "None of the accepted media types can be produced"),
+  job_finished: refused(409, "The job has already ended"),
+  batch_finished: refused(409, "The batch has already ended"),
+  idempotency_in_progress: passing(409, "The first request with this Idempotency-Key is still being answered"),
+  payload_too_large: refused(413, "The body is larger than allowed"),
+  unsupported_media_type: refused(415, "The content type is not supported"),
+  range_not_satisfiable: refused(416, "The range lies outside the file"),
+  validation_failed: refused(422, "The request has invalid fields"),
+  unknown_target: refused(422, "No such target"),
+  idempotency_key_reused: refused(422, "The Idempotency-Key was used with another body"),
+  rate_limited: passing(429, "Too many requests"),
+  internal_error: passing(500, "The service failed"),
+  unavailable: passing(503, "The service is not ready"),
+  storage_full: passing(507, "The storage is full"),
+
+  model_not_found: refused(422, "The model does not exist at its source"),
+  model_source_refused: refused(422, "The model's source is not allowed"),
+  model_fetch_failed: passing(422, "The model could not be fetched"),
+  model_checksum_mismatch: refused(422, "The model's SHA-256 is not the expected one"),
+  model_too_large: refused(413, "The model is larger than allowed"),
+  model_invalid: refused(422, "The file is not a valid ONNX model"),
+  model_truncated: refused(422, "The model file is truncated"),
+  model_opset_unsupported: refused(422, "The model's opset is not supported"),
+  model_unsupported: refused(422, "The model uses something that is not supported"),
+  external_data_refused: refused(422, "External data points outside the model's folder"),
+  external_data_missing: refused(422, "An external data file is missing"),
+  external_data_short: refused(422, "An external data file is shorter than its tensors need"),
+  nothing_to_quantize: refused(422, "The recipe fits no weight of the model"),
+  recipe_unsupported: refused(422, "The recipe cannot be applied"),
+  evaluation_data_invalid: refused(422, "The evaluation data does not fit the model"),
+  evaluation_failed: refused(422, "The model could not be run for the evaluation"),
+  accuracy_below_floor: refused(422, "The result is too far from the original"),
+  out_of_memory: refused(422, "The worker ran out of memory"),
+  deadline_exceeded: refused(422, "The job ran longer than allowed"),
+  worker_killed: passing(500, "The worker was killed"),
+  worker_crashed: passing(500, "The worker crashed"),
+  service_restarted: passing(500, "The service restarted too often while the job ran"),
+} as const satisfies Record<string, ErrorKind>;
+
+export type ErrorCode = keyof typeof errorTable;
+export const errorCode = z.enum(Object.keys(errorTable) as [ErrorCode, ...ErrorCode[]]);
+
+export const fieldError = z.object({
+  pointer: z
+    .string()
+    .describe("JSON pointer of the field (RFC 6901), within the body, or `query/NAME`, `path/NAME`, `header/NAME`."),
+  message: z.string(),
+});
+export type FieldError = z.infer<typeof fieldError>;
+
+/** RFC 9457 problem details. */
+export const problem = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    code: errorCode,
+    detail: z.string(),
+    errors: z.array(fieldError).optional(),
+  })
+  .meta({ id: "Problem" });
+export type Problem = z.infer<typeof problem>;
+
+/** Why a job failed. */
+export const jobError = z.object({
+  code: errorCode,
+  message: z.string().max(4096),
+});
+export type JobError = z.infer<typeof jobError>;
+
+interface ServiceErrorOptions extends ErrorOptions {
+  fields?: readonly FieldError[];
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** The one error that callers of the service see; everything else is `internal_error` to them. */
+export class ServiceError extends Error {
+  override readonly name = "ServiceError";
+  readonly code: ErrorCode;
+  readonly fields: readonly FieldError[];
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: ErrorCode, message: string, options: ServiceErrorOptions = {}) {
+    super(message, options);
+    this.code = code;
+    this.fields = options.fields ?? [];
+    this.headers = options.headers ?? {};
+  }
+}
+
+export function problemOf(error: ServiceError): Problem {
+  const { status, title } = errorTable[error.code];
+  return {
+    type: `https://modeloptimization.dev/errors/${error.code}`,
+    title,
+    status,
+    code: error.code,
+    detail: error.message,
+    ...(error.fields.length > 0 && { errors: [...error.fields] }),
+  };
+}

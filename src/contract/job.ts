@@ -1,0 +1,65 @@
+import { z } from "zod";
+import { artifact } from "./artifact.ts";
+import { jobError } from "./errors.ts";
+import { gateLimits, gateResult } from "./gate.ts";
+import { batchId, jobId } from "./id.ts";
+import { modelReference, sha256 } from "./model.ts";
+import { recipe, requestedRecipe } from "./recipe.ts";
+import { jobKind, jobStatus, transition } from "./status.ts";
+import { targetName } from "./target.ts";
+import { telemetry } from "./telemetry.ts";
+
+const labelPattern = /^[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$/;
+
+export const labels = z
+  .record(z.string().regex(labelPattern), z.string().regex(/^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/))
+  .refine((all) => Object.keys(all).length <= 32, { error: "must not have more than 32 entries" })
+  .describe("Caller's own keys and values, to filter by. At most 32.");
+
+export const displayName = z.string().min(1).max(200).describe("Name for people; need not be unique.");
+
+/** Body of `POST /compress` and `POST /quantize`, and the spec of a CompressionJob. */
+export const jobRequest = z
+  .strictObject({
+    name: displayName.optional(),
+    model: modelReference,
+    target: targetName,
+    recipe: requestedRecipe.optional(),
+    gates: gateLimits.optional(),
+    labels: labels.optional(),
+  })
+  .meta({ id: "JobRequest" });
+export type JobRequest = z.infer<typeof jobRequest>;
+
+/** One model compressed for one target by one recipe. */
+export const job = z
+  .object({
+    id: jobId,
+    kind: jobKind,
+    name: displayName,
+    status: jobStatus,
+    statusReason: z.string().describe("Stable code that says why the job is in its status."),
+    statusMessage: z.string().describe("The same for people."),
+    batchId: batchId.nullable(),
+    model: z.object({
+      ...modelReference.shape,
+      name: z.string(),
+      bytes: z.int().nullable().describe("Size of the file and its external data; null until it was fetched."),
+      actualSha256: sha256.nullable().describe("SHA-256 of the file that was fetched."),
+    }),
+    target: targetName,
+    recipe: recipe.describe("The effective recipe: the request's over the preset's over the target's."),
+    gateLimits,
+    labels: z.record(z.string(), z.string()),
+    createdAt: z.iso.datetime(),
+    updatedAt: z.iso.datetime(),
+    startedAt: z.iso.datetime().nullable().describe("When the job left Pending for work."),
+    finishedAt: z.iso.datetime().nullable(),
+    transitions: z.array(transition).describe("Every status the job has had, oldest first."),
+    telemetry,
+    artifacts: z.array(artifact),
+    gates: z.array(gateResult).describe("Results of the gates; empty until the job is Completed."),
+    error: jobError.nullable(),
+  })
+  .meta({ id: "Job" });
+export type Job = z.infer<typeof job>;

@@ -1,0 +1,14 @@
+/** Limits of the service that callers can meet. Each is documented in the README. */
+export const limits = {
+  /** Largest JSON body, bytes. */
+  jsonBodyBytes: 4 * 1024 * 1024,
+  /** Largest `wait` of `Prefer: wait=N`, seconds. */
+  preferWaitSeconds: 60,
+  /** Jobs or batches a page, by default and at most. */
+  pageDefault: 50,
+  pageMax: 200,
+  /** How long an Idempotency-Key is remembered, hours. */
+  idempotencyHours: 24,
+  /** Interval of pings in event streams, seconds. */
+  pingSeconds: 15,
+} as const;

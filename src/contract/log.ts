@@ -1,0 +1,18 @@
+import { z } from "zod";
+
+/** A line longer than this is cut into several, bytes. */
+export const maxLogLineBytes = 65_536;
+
+/** One line of a job's terminal output. */
+export const logLine = z
+  .object({
+    seq: z.int().min(1).describe("Number of the line in the job, rising by one: the cursor to resume after."),
+    at: z.iso.datetime(),
+    stream: z.enum(["stdout", "stderr"]),
+    text: z.string().describe("The line without its line break."),
+  })
+  .meta({ id: "LogLine" });
+export type LogLine = z.infer<typeof logLine>;
+
+/** Last event of a log stream: nothing follows it. */
+export const logEnd = z.object({ status: z.string().describe("Final status of the job.") });

@@ -1,0 +1,30 @@
+import { z } from "zod";
+
+export const sha256 = z
+  .string()
+  .regex(/^[0-9a-f]{64}$/)
+  .describe("SHA-256 as 64 lower-case hexadecimal digits.");
+
+export const modelSourceSchemes = ["https", "http", "file", "upload"] as const;
+
+/** Where a model is and, optionally, what it must hash to. */
+export const modelReference = z
+  .strictObject({
+    source: z
+      .string()
+      .max(2048)
+      .regex(/^(https?:\/\/|file:\/\/\/|upload:sha256:[0-9a-f]{64}$)/, {
+        error: "must be https://…, http://…, file:///… or upload:sha256:<64 hex digits>",
+      })
+      .describe(
+        "Where the ONNX file is: `https://…` (`http://…` where the administrator allows it), `file:///…` under an allowed folder, or `upload:sha256:…` of an uploaded file.",
+      ),
+    sha256: sha256.optional().describe("The job fails unless the file has this SHA-256."),
+    name: z
+      .string()
+      .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/)
+      .optional()
+      .describe("Short name for tables and reports; by default the file's name."),
+  })
+  .meta({ id: "ModelReference" });
+export type ModelReference = z.infer<typeof modelReference>;

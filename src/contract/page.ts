@@ -1,0 +1,45 @@
+import { z } from "zod";
+import { batch } from "./batch.ts";
+import { batchId } from "./id.ts";
+import { job } from "./job.ts";
+import { limits } from "./limits.ts";
+import { batchStatus, jobKind, jobStatus } from "./status.ts";
+import { targetName } from "./target.ts";
+
+const pageFields = {
+  limit: z.coerce.number().int().min(1).max(limits.pageMax).default(limits.pageDefault).describe("Entries a page."),
+  cursor: z.string().max(500).optional().describe("`nextCursor` of the page before."),
+};
+
+export const jobQuery = z.strictObject({
+  ...pageFields,
+  status: z.array(jobStatus).optional().describe("Jobs in one of these statuses; repeat the parameter for several."),
+  kind: jobKind.optional(),
+  batch: batchId.optional().describe("Jobs of this batch."),
+  target: targetName.optional(),
+  model: z.string().max(2048).optional().describe("Jobs whose model has this name or source."),
+  label: z
+    .array(z.string().regex(/^[^=]{1,63}(=.{0,63})?$/))
+    .max(8)
+    .optional()
+    .describe("`key` or `key=value`; repeat the parameter to ask for several labels at once."),
+  createdAfter: z.iso.datetime().optional(),
+  createdBefore: z.iso.datetime().optional(),
+});
+export type JobQuery = z.infer<typeof jobQuery>;
+
+export const batchQuery = z.strictObject({
+  ...pageFields,
+  status: z.array(batchStatus).optional(),
+  suite: z.string().max(200).optional(),
+});
+export type BatchQuery = z.infer<typeof batchQuery>;
+
+const nextCursor = z.string().nullable().describe("Ask for the next page with `cursor`; null on the last page.");
+
+export const jobPage = z.object({ jobs: z.array(job), nextCursor }).meta({ id: "JobPage" });
+export type JobPage = z.infer<typeof jobPage>;
+
+export const batchSummary = batch.omit({ jobs: true }).meta({ id: "BatchSummary" });
+export const batchPage = z.object({ batches: z.array(batchSummary), nextCursor }).meta({ id: "BatchPage" });
+export type BatchPage = z.infer<typeof batchPage>;

@@ -1,0 +1,125 @@
+import { z } from "zod";
+
+export const schemes = ["int8-dynamic", "int8-weight", "int4-weight", "fp16"] as const;
+export type Scheme = (typeof schemes)[number];
+
+const nodePattern = z.string().min(1).max(253);
+
+export const sharding = z.strictObject({
+  maxShardBytes: z
+    .int()
+    .min(65_536)
+    .describe("Largest weight shard, bytes. A tensor is never split: one that is larger gets a shard of its own."),
+});
+
+export const evaluation = z.strictObject({
+  level: z
+    .enum(["outputs", "weights", "none"])
+    .describe(
+      "`outputs` runs original and result and compares; `weights` measures each weight's error only; `none` measures sizes only.",
+    ),
+  data: z
+    .string()
+    .max(2048)
+    .regex(/^(https?:\/\/|file:\/\/\/|upload:sha256:[0-9a-f]{64}$)/)
+    .optional()
+    .describe(
+      "`.npz` file with an array for each input, stacked along a first axis of samples. Without it, data is generated to the inputs' types and shapes.",
+    ),
+  samples: z.int().min(1).max(1024).describe("Samples to compare outputs on."),
+  runs: z.int().min(1).max(1000).describe("Timed runs of each model, after the warm-up."),
+  warmup: z.int().min(0).max(100).describe("Runs of each model that are not timed."),
+  minCosine: z
+    .number()
+    .min(-1)
+    .max(1)
+    .describe(
+      "Least cosine similarity of any output. Below it the job fails on the caller's data, and completes with a warning on generated data.",
+    ),
+});
+
+/** What to do to the model. Fields that a request leaves out come from the target's default recipe. */
+export const recipe = z
+  .strictObject({
+    scheme: z
+      .enum(schemes)
+      .describe(
+        "`int8-dynamic`: weights and activations in int8, activations scaled at run time (MatMul, Gemm). `int8-weight` and `int4-weight`: weights stored in 8 or 4 bits, arithmetic in floating point. `fp16`: half precision.",
+      ),
+    granularity: z
+      .enum(["tensor", "channel", "block"])
+      .describe(
+        "One scale for each tensor, each output channel, or each block of `blockSize` weights along the reduced axis.",
+      ),
+    blockSize: z.literal([16, 32, 64, 128, 256]).describe("Weights that share a scale where granularity is `block`."),
+    symmetric: z.boolean().describe("Zero maps to the middle code and no zero points are stored."),
+    reduceRange: z
+      .boolean()
+      .describe("7-bit weights for `int8-dynamic`, exact on x86 CPUs without VNNI, whose int8 products saturate."),
+    operators: z
+      .enum(["standard", "contrib"])
+      .describe(
+        "`standard` uses the ONNX operator set alone; `contrib` may use ONNX Runtime's own operators (MatMulNBits, GatherBlockQuantized).",
+      ),
+    fallback: z
+      .enum(["none", "int8-weight"])
+      .describe("Scheme for weights that `scheme` cannot hold; `none` leaves them as they are."),
+    exclude: z
+      .array(nodePattern)
+      .max(256)
+      .describe("Names of nodes or weights to leave alone; `*` stands for any characters."),
+    minElements: z.int().min(0).describe("Weights with fewer elements are left alone."),
+    sharding,
+    evaluation,
+  })
+  .meta({ id: "Recipe" });
+export type Recipe = z.infer<typeof recipe>;
+export type Evaluation = z.infer<typeof evaluation>;
+
+const partialShape = recipe.partial().shape;
+
+/** A recipe as callers and targets write it: any part of it. */
+export const partialRecipe = z
+  .strictObject({
+    ...partialShape,
+    sharding: sharding.partial().optional(),
+    evaluation: evaluation.partial().optional(),
+  })
+  .meta({ id: "PartialRecipe" });
+export type PartialRecipe = z.infer<typeof partialRecipe>;
+
+export const presetName = z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
+
+/** A recipe in a request: a preset of the target, and fields that override it. */
+export const requestedRecipe = z
+  .strictObject({
+    preset: presetName.optional().describe("Name of one of the target's presets; the other fields override it."),
+    ...partialRecipe.shape,
+  })
+  .meta({ id: "RequestedRecipe" });
+export type RequestedRecipe = z.infer<typeof requestedRecipe>;
+
+/** What holds where neither the request nor the target says otherwise. */
+export const defaultRecipe: Recipe = {
+  scheme: "int8-weight",
+  granularity: "channel",
+  blockSize: 32,
+  symmetric: true,
+  reduceRange: false,
+  operators: "standard",
+  fallback: "none",
+  exclude: [],
+  minElements: 256,
+  sharding: { maxShardBytes: 1_073_741_824 },
+  evaluation: { level: "outputs", samples: 8, runs: 20, warmup: 3, minCosine: 0.9 },
+};
+
+/** Lays partial recipes over the default one; later layers win field by field. */
+export function resolveRecipe(...layers: PartialRecipe[]): Recipe {
+  const all = [defaultRecipe, ...layers];
+  return recipe.parse({
+    ...Object.assign({}, ...all),
+    sharding: Object.assign({}, ...all.map((layer) => layer.sharding)),
+    evaluation: Object.assign({}, ...all.map((layer) => layer.evaluation)),
+  });
+}

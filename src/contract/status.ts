@@ -1,0 +1,61 @@
+import { z } from "zod";
+
+/** What a job does: `compress` shards and optimizes, `quantize` is direct hardware quantization without sharding. */
+export const jobKind = z.enum(["compress", "quantize"]);
+export type JobKind = z.infer<typeof jobKind>;
+
+export const jobStatus = z
+  .enum(["Pending", "Sharding", "Optimizing", "Completed", "Failed", "Cancelling", "Cancelled"])
+  .describe("Where the job stands. Completed, Failed and Cancelled are final.");
+export type JobStatus = z.infer<typeof jobStatus>;
+
+/** Statuses of a job whose worker is at work; the worker itself reports them. */
+export const workingStatus = jobStatus.extract(["Sharding", "Optimizing"]);
+export type WorkingStatus = z.infer<typeof workingStatus>;
+
+/** How a job's work can end; the worker itself reports it. */
+export const jobOutcome = jobStatus.extract(["Completed", "Failed", "Cancelled"]);
+export type JobOutcome = z.infer<typeof jobOutcome>;
+
+/** The one transition table: for each kind, the statuses that may follow each status. */
+export const transitionTable: Record<JobKind, Record<JobStatus, readonly JobStatus[]>> = {
+  compress: {
+    Pending: ["Sharding", "Failed", "Cancelling"],
+    Sharding: ["Optimizing", "Failed", "Cancelling"],
+    Optimizing: ["Completed", "Failed", "Cancelling"],
+    Cancelling: ["Cancelled"],
+    Completed: [],
+    Failed: [],
+    Cancelled: [],
+  },
+  quantize: {
+    Pending: ["Optimizing", "Failed", "Cancelling"],
+    Sharding: [],
+    Optimizing: ["Completed", "Failed", "Cancelling"],
+    Cancelling: ["Cancelled"],
+    Completed: [],
+    Failed: [],
+    Cancelled: [],
+  },
+};
+
+export function canTransition(kind: JobKind, from: JobStatus, to: JobStatus): boolean {
+  return transitionTable[kind][from].includes(to);
+}
+
+export function isTerminal(status: JobStatus): boolean {
+  return status === "Completed" || status === "Failed" || status === "Cancelled";
+}
+
+export const transition = z.object({
+  status: jobStatus,
+  at: z.iso.datetime().describe("When the job entered the status."),
+  reason: z.string().optional().describe("Stable code that says why."),
+  message: z.string().optional(),
+});
+export type Transition = z.infer<typeof transition>;
+
+export const batchStatus = z
+  .enum(["Pending", "Running", "Completed", "Failed", "Cancelling", "Cancelled"])
+  .describe("Completed: every job Completed. Failed: all jobs are final and at least one Failed.");
+export type BatchStatus = z.infer<typeof batchStatus>;

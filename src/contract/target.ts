@@ -1,0 +1,57 @@
+import { z } from "zod";
+import { partialRecipe, presetName } from "./recipe.ts";
+
+export const targetName = z
+  .string()
+  .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)
+  .describe("Name of a target.");
+
+const quantity = z.string().regex(/^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$/);
+
+/** A named hardware profile. */
+export const target = z
+  .strictObject({
+    name: targetName,
+    description: z.string().max(500),
+    executionProvider: z
+      .enum(["cpu", "cuda"])
+      .describe("ONNX Runtime execution provider that evaluates models on the target."),
+    operators: z
+      .enum(["standard", "contrib"])
+      .describe("Whether models for the target may use ONNX Runtime's own operators besides the standard ones."),
+    recipe: partialRecipe.describe("Default recipe of jobs for the target."),
+    presets: z.record(presetName, partialRecipe).default({}).describe("Named recipes that a request may ask for."),
+    gpu: z
+      .strictObject({
+        resource: z.string().max(253).describe("Extended resource, for instance `nvidia.com/gpu`."),
+        count: z.int().min(1).max(64),
+      })
+      .optional()
+      .describe("What a worker pod requests in a cluster; without meaning on one machine."),
+    resources: z.strictObject({ cpu: quantity.optional(), memory: quantity.optional() }).optional(),
+    nodeSelector: z.record(z.string().max(317), z.string().max(63)).optional(),
+  })
+  .meta({ id: "Target" });
+export type Target = z.infer<typeof target>;
+
+/** The targets of a service whose administrator has not configured any. */
+export const builtinTargets: readonly Target[] = [
+  {
+    name: "cpu",
+    description:
+      "Any CPU runtime of the ONNX standard. Weights in 8 bits for each output channel, arithmetic in float.",
+    executionProvider: "cpu",
+    operators: "standard",
+    recipe: { scheme: "int8-weight" },
+    presets: {},
+  },
+  {
+    name: "cpu-int8",
+    description:
+      "x86 CPU servers running ONNX Runtime. Integer arithmetic for MatMul and Gemm, other weights in 8 bits.",
+    executionProvider: "cpu",
+    operators: "contrib",
+    recipe: { scheme: "int8-dynamic", reduceRange: true, fallback: "int8-weight" },
+    presets: { vnni: { scheme: "int8-dynamic", reduceRange: false, fallback: "int8-weight" } },
+  },
+];

@@ -1,0 +1,98 @@
+import { z } from "zod";
+
+/** SQNR that stands for identical outputs, dB; float32 cannot express a smaller error. Its negative stands for outputs that are not finite. */
+export const maxSqnrDb = 150;
+
+export const outputAccuracy = z.object({
+  name: z.string(),
+  sqnrDb: z
+    .number()
+    .describe(
+      `Signal to quantization noise ratio over all samples, dB, within ±${maxSqnrDb}; ${maxSqnrDb} for identical outputs.`,
+    ),
+  cosine: z.number().describe("Cosine similarity over all samples, -1 to 1."),
+  maxAbsoluteError: z
+    .number()
+    .nullable()
+    .describe("Largest difference of two elements; null where one of them is not finite."),
+  top1Agreement: z
+    .number()
+    .nullable()
+    .describe(
+      "Share of samples whose largest element is the same along the last axis; null for outputs without such an axis.",
+    ),
+});
+export type OutputAccuracy = z.infer<typeof outputAccuracy>;
+
+export const accuracy = z.object({
+  level: z.enum(["outputs", "weights"]),
+  data: z
+    .enum(["caller", "generated"])
+    .describe("Where the samples came from. Figures on generated data show gross damage only."),
+  samples: z.int().min(0),
+  sqnrDb: z.number().describe("Of the worst output, or of the worst weight at level `weights`."),
+  cosine: z.number().describe("Of the worst output, or of the worst weight at level `weights`."),
+  outputs: z.array(outputAccuracy).max(64),
+});
+export type Accuracy = z.infer<typeof accuracy>;
+
+export const latency = z.object({
+  p50Ms: z.number(),
+  p95Ms: z.number(),
+  p99Ms: z.number(),
+  runs: z.int(),
+});
+export type Latency = z.infer<typeof latency>;
+
+const measuredPair = <T extends z.ZodType>(of: T) => z.object({ original: of, result: of });
+
+/** Measured facts of a job. What has not been measured yet, or not at the recipe's evaluation level, is absent. */
+export const telemetry = z
+  .object({
+    progress: z.object({
+      fraction: z.number().min(0).max(1).describe("Share of the whole job that is done."),
+      message: z.string().max(500).optional().describe("What is being done."),
+    }),
+    size: z
+      .object({
+        originalBytes: z.int(),
+        resultBytes: z.int(),
+        ratio: z.number().describe("resultBytes / originalBytes."),
+      })
+      .optional()
+      .describe("Bytes on disk of the ONNX file and its external data."),
+    weights: z
+      .object({
+        total: z.int().describe("Weights of the model."),
+        quantized: z.int().describe("Weights that the recipe changed; the report says what was done to each and why."),
+        quantizedBytes: z.int().describe("Bytes of those weights in the original."),
+      })
+      .optional(),
+    accuracy: accuracy.optional(),
+    latency: measuredPair(latency)
+      .extend({ ratio: z.number().describe("result p50 / original p50.") })
+      .optional(),
+    memory: z
+      .object({
+        originalPeakBytes: z.int().describe("Peak resident memory of the process that ran the original."),
+        resultPeakBytes: z.int().describe("Peak resident memory of the process that ran the result."),
+        workerPeakBytes: z.int().describe("Peak resident memory of the worker that compressed the model."),
+      })
+      .partial()
+      .optional(),
+    device: z
+      .object({
+        executionProvider: z.string(),
+        name: z.string().describe("Processor that ran the evaluation."),
+        threads: z.int(),
+        runtime: z.string().describe("Name and version of the runtime."),
+      })
+      .optional(),
+    stageSeconds: z
+      .object({ fetch: z.number(), shard: z.number(), optimize: z.number(), evaluate: z.number(), publish: z.number() })
+      .partial()
+      .optional(),
+    warnings: z.array(z.object({ code: z.string(), message: z.string().max(1000) })).max(64),
+  })
+  .meta({ id: "Telemetry" });
+export type Telemetry = z.infer<typeof telemetry>;

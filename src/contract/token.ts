@@ -1,0 +1,42 @@
+import { z } from "zod";
+import { tokenId } from "./id.ts";
+
+/** What tokens can allow, with what each is for. */
+export const scopeTable = {
+  "jobs:read": "Read jobs, batches, logs, artifacts and targets.",
+  "jobs:write": "Start and cancel jobs and batches.",
+  "models:write": "Upload models.",
+  admin: "Make, list and revoke tokens; includes every other scope.",
+} as const;
+
+export type Scope = keyof typeof scopeTable;
+export const scope = z.enum(Object.keys(scopeTable) as [Scope, ...Scope[]]);
+
+export const tokenRequest = z
+  .strictObject({
+    name: z.string().min(1).max(100).describe("Name for people, for instance where the token is used."),
+    scopes: z.array(scope).min(1).max(scope.options.length),
+    expiresInDays: z.int().min(1).max(3650).optional().describe("Without it the token does not expire."),
+  })
+  .meta({ id: "TokenRequest" });
+export type TokenRequest = z.infer<typeof tokenRequest>;
+
+/** A token as it is listed: never the secret itself. */
+export const token = z
+  .object({
+    id: tokenId,
+    name: z.string(),
+    scopes: z.array(scope),
+    prefix: z.string().describe("First characters of the token, to recognise it by."),
+    createdAt: z.iso.datetime(),
+    expiresAt: z.iso.datetime().nullable(),
+    lastUsedAt: z.iso.datetime().nullable(),
+    revokedAt: z.iso.datetime().nullable(),
+  })
+  .meta({ id: "Token" });
+export type Token = z.infer<typeof token>;
+
+export const createdToken = token
+  .extend({ token: z.string().describe("The token itself, shown this once.") })
+  .meta({ id: "CreatedToken" });
+export type CreatedToken = z.infer<typeof createdToken>;
