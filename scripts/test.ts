@@ -1,0 +1,41 @@
+import { glob } from "node:fs/promises";
+import { run } from "node:test";
+import { spec } from "node:test/reporters";
+import { preparePython } from "../test/support/prepare-python.ts";
+
+const filesAtOnce = 2;
+
+/** Runs the tests named on the command line, or all of them, and closes with their count. */
+async function runTests(patterns: readonly string[]): Promise<void> {
+  await prepare();
+  const files = await Array.fromAsync(glob([...patterns]));
+  const counts = { passed: 0, failed: 0, skipped: 0 };
+  const stream = run({ files: files.toSorted(), concurrency: filesAtOnce });
+  stream.on("test:pass", ({ skip, details }) => {
+    if (details.type === "suite") return;
+    counts[skip === undefined ? "passed" : "skipped"]++;
+  });
+  stream.on("test:fail", ({ details }) => {
+    if (details.type !== "suite") counts.failed++;
+  });
+  stream.compose(spec).pipe(process.stdout);
+  await new Promise((resolve) => stream.on("end", resolve));
+  const nothingRan = counts.passed + counts.failed === 0;
+  process.exitCode = counts.failed > 0 || nothingRan ? 1 : 0;
+  process.on("exit", () => {
+    process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`);
+  });
+}
+
+/** In CI a part that cannot be prepared is an error; elsewhere the tests that need it say so and skip. */
+async function prepare(): Promise<void> {
+  try {
+    await preparePython();
+  } catch (error) {
+    if (process.env["CI"] === "true") throw error;
+    process.stderr.write(`Python is not prepared, its tests will be skipped: ${String(error)}\n`);
+  }
+}
+
+const named = process.argv.slice(2);
+await runTests(named.length > 0 ? named : ["test/**/*.test.ts"]);

