@@ -1,0 +1,32 @@
+import type { Readable } from "node:stream";
+
+/** Content of a store, named by the SHA-256 of its bytes. */
+export interface Blob {
+  readonly sha256: string;
+  readonly bytes: number;
+}
+
+export interface BlobRange {
+  readonly start: number;
+  /** Last byte, inclusive. */
+  readonly end: number;
+}
+
+export interface WriteOptions {
+  /** Content with another hash is refused with `model_checksum_mismatch`. */
+  readonly expectedSha256?: string | undefined;
+  /** More bytes are refused with `payload_too_large`. */
+  readonly maxBytes?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Uploaded models and artifacts. What is in it is complete and never changes. */
+export interface BlobStore {
+  find(sha256: string): Promise<{ bytes: number } | undefined>;
+  /** The stream fails with `ENOENT` when there is no such blob: `find()` it first. */
+  read(sha256: string, range?: BlobRange): Readable;
+  /** Takes in the whole source or leaves nothing behind. */
+  write(source: AsyncIterable<Uint8Array>, options?: WriteOptions): Promise<Blob>;
+  /** Makes the blob a file at `path`, which must be on this machine and not exist. The file is read-only. */
+  materialize(sha256: string, path: string, signal?: AbortSignal): Promise<void>;
+}

@@ -1,0 +1,12 @@
+import { ServiceError } from "../contract/errors.ts";
+
+/** The system's name for what went wrong (`ENOENT`, `ECONNRESET`), or the empty string. */
+export function errorCodeOf(error: unknown): string {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
+}
+
+/** A full disk or used-up quota becomes `storage_full`; other errors stay what they are. */
+export function storageError(error: unknown): unknown {
+  const isFull = ["ENOSPC", "EDQUOT"].includes(errorCodeOf(error));
+  return isFull ? new ServiceError("storage_full", "The disk is full", { cause: error }) : error;
+}
