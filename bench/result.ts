@@ -1,0 +1,41 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { cpus, totalmem } from "node:os";
+import { join } from "node:path";
+
+/** One figure of ours beside a peer's from the same run. */
+export interface BenchRow {
+  readonly what: string;
+  readonly unit: string;
+  readonly ours: number;
+  readonly peer: number;
+  /** How the ratio must come out, for instance `ours <= peer / 3`. */
+  readonly bar: string;
+  readonly met: boolean;
+}
+
+/** Prints the rows as a table and writes them to `bench/results/NAME.json`. */
+export async function reportBench(name: string, rows: readonly BenchRow[]): Promise<void> {
+  const full = rows.map(({ what, unit, ours, peer, bar, met }) => ({
+    what,
+    unit,
+    ours,
+    peer,
+    ratio: ours / peer,
+    bar,
+    met,
+  }));
+  console.table(
+    full.map((row) => ({
+      ...row,
+      ours: Number(row.ours.toPrecision(4)),
+      peer: Number(row.peer.toPrecision(4)),
+      ratio: Number(row.ratio.toPrecision(3)),
+    })),
+  );
+  const folder = join(import.meta.dirname, "results");
+  await mkdir(folder, { recursive: true });
+  const [processor] = cpus();
+  const machine = `${cpus().length} × ${processor?.model ?? "unknown"}, ${Math.round(totalmem() / 2 ** 30)} GiB`;
+  const result = { name, date: new Date().toISOString(), machine, rows: full };
+  await writeFile(join(folder, `${name}.json`), `${JSON.stringify(result, undefined, 2)}\n`);
+}

@@ -1,0 +1,16 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import fc from "fast-check";
+import { jobId, newId } from "../../src/contract/id.ts";
+
+const dates = fc.date({ min: new Date(0), max: new Date("9999-12-31"), noInvalidDate: true });
+
+test("newId() gives valid identifiers that sort by time", () => {
+  fc.assert(
+    fc.property(dates, dates, (a, b) => {
+      const [first, second] = [newId("job", a), newId("job", b)];
+      assert.ok(jobId.safeParse(first).success && jobId.safeParse(second).success);
+      if (a < b) assert.ok(first < second);
+    }),
+  );
+});

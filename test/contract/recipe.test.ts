@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { defaultRecipe, requestedRecipe, resolveRecipe } from "../../src/contract/recipe.ts";
+
+test("resolveRecipe() lets later layers win field by field, inside nested fields too", () => {
+  const resolved = resolveRecipe(
+    { scheme: "int8-dynamic", evaluation: { samples: 4, runs: 10 } },
+    { reduceRange: true, evaluation: { runs: 50 } },
+  );
+  assert.deepEqual(resolved, {
+    ...defaultRecipe,
+    scheme: "int8-dynamic",
+    reduceRange: true,
+    evaluation: { ...defaultRecipe.evaluation, samples: 4, runs: 50 },
+  });
+});
+
+test("resolveRecipe() gives the default recipe where no layer says anything", () => {
+  assert.deepEqual(resolveRecipe({}), defaultRecipe);
+});
+
+test("requestedRecipe names an unknown field", () => {
+  const { error } = requestedRecipe.safeParse({ shceme: "fp16" });
+  assert.match(String(error), /shceme/);
+});

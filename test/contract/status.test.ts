@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import fc from "fast-check";
+import {
+  canTransition,
+  isTerminal,
+  jobKind,
+  type JobStatus,
+  jobStatus,
+  transitionTable,
+} from "../../src/contract/status.ts";
+
+const kinds = fc.constantFrom(...jobKind.options);
+const statuses = fc.constantFrom(...jobStatus.options);
+
+test("canTransition() lets nothing follow a final status", () => {
+  fc.assert(
+    fc.property(kinds, statuses, statuses, (kind, from, to) => {
+      assert.ok(!(isTerminal(from) && canTransition(kind, from, to)));
+    }),
+  );
+});
+
+test("canTransition() leads every job to a final status, whatever path it takes", () => {
+  fc.assert(
+    fc.property(kinds, fc.infiniteStream(fc.nat()), (kind, choices) => {
+      let status: JobStatus = "Pending";
+      for (let steps = 0; !isTerminal(status); steps++) {
+        assert.ok(steps < jobStatus.options.length, `still ${status} after ${steps} transitions`);
+        const next = transitionTable[kind][status];
+        const choice = choices.next().value;
+        const chosen = next[choice % next.length];
+        assert.ok(chosen !== undefined, `nothing follows ${status}`);
+        status = chosen;
+      }
+    }),
+  );
+});
+
+test("canTransition() lets every unfinished status be cancelled", () => {
+  fc.assert(
+    fc.property(kinds, statuses, (kind, status) => {
+      const live = transitionTable[kind][status].length > 0 && status !== "Cancelling";
+      assert.equal(canTransition(kind, status, "Cancelling"), live);
+    }),
+  );
+});
+
+test("canTransition() keeps a direct quantization out of Sharding", () => {
+  for (const from of jobStatus.options) assert.equal(canTransition("quantize", from, "Sharding"), false);
+});
