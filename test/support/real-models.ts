@@ -14,6 +14,7 @@ const realModels = {
   "ocr-orientation": join(ocr, "ch_ppocr_mobile_v2.0_cls_infer.onnx"),
   "voice-legacy": join(voice, "silero_vad_legacy.onnx"),
   "voice-v5": join(voice, "silero_vad_v5.onnx"),
+  minilm: join(models, "minilm.onnx"),
   "ocr-detection-v6": join(models, "rapidocr/models/PP-OCRv6_det_small.onnx"),
   "ocr-recognition-v6": join(models, "rapidocr/models/PP-OCRv6_rec_small.onnx"),
   "ocr-orientation-constants": join(models, "rapidocr/models/ch_ppocr_mobile_v2.0_cls_mobile.onnx"),
@@ -23,6 +24,9 @@ const realModels = {
   "voice-without-if": join(models, "silero_vad/data/silero_vad_op18_ifless.onnx"),
   "voice-openvino": join(models, "silero_vad/data/silero_vad_openvino_16k.onnx"),
 } as const;
+
+/** Samples of English text for `minilm`: 32 of 1 × 64 tokens. */
+export const minilmData = join(models, "minilm.npz");
 
 export type RealModelName = keyof typeof realModels;
 
