@@ -1,0 +1,62 @@
+import { readSync } from "node:fs";
+
+/** Bytes that a window reads at once: large enough for sequential speed, small enough to waste little where weights are jumped over. */
+const windowBytes = 256 * 1024;
+
+/** Random access to the bytes of an open file through one small buffer, or to bytes in memory. */
+export class ByteWindow {
+  readonly length: number;
+  readonly #descriptor: number | undefined;
+  readonly #buffer: Uint8Array;
+  #start = 0;
+  #end: number;
+
+  private constructor(length: number, buffer: Uint8Array, descriptor?: number) {
+    this.length = length;
+    this.#buffer = buffer;
+    this.#descriptor = descriptor;
+    this.#end = descriptor === undefined ? length : 0;
+  }
+
+  static ofFile(descriptor: number, length: number): ByteWindow {
+    return new ByteWindow(length, new Uint8Array(Math.min(windowBytes, length)), descriptor);
+  }
+
+  static ofBytes(bytes: Uint8Array): ByteWindow {
+    return new ByteWindow(bytes.length, bytes);
+  }
+
+  byteAt(position: number): number {
+    if (position < this.#start || position >= this.#end) this.#fill(position);
+    const byte = this.#buffer[position - this.#start];
+    if (byte === undefined) throw new RangeError(`Byte ${position} lies behind the end, which is ${this.length}`);
+    return byte;
+  }
+
+  /** Copies the bytes from `start` to before `end`. */
+  copy(start: number, end: number): Uint8Array {
+    const bytes = new Uint8Array(end - start);
+    if (this.#descriptor === undefined) bytes.set(this.#buffer.subarray(start, end));
+    else readFully(this.#descriptor, bytes, start);
+    return bytes;
+  }
+
+  #fill(position: number): void {
+    if (this.#descriptor === undefined) return;
+    const wanted = Math.min(this.#buffer.length, this.length - position);
+    if (wanted <= 0) return;
+    this.#start = position;
+    this.#end = position;
+    readFully(this.#descriptor, this.#buffer.subarray(0, wanted), position);
+    this.#end = position + wanted;
+  }
+}
+
+/** Reads exactly as many bytes as `bytes` holds. @throws RangeError where the file ends before. */
+export function readFully(descriptor: number, bytes: Uint8Array, position: number): void {
+  for (let done = 0; done < bytes.length;) {
+    const count = readSync(descriptor, bytes, done, Math.min(bytes.length - done, 1 << 30), position + done);
+    if (count === 0) throw new RangeError(`The file ends at byte ${position + done}, inside a range that must be read`);
+    done += count;
+  }
+}

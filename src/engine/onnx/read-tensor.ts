@@ -1,0 +1,116 @@
+import { closeSync, openSync } from "node:fs";
+import { ServiceError } from "../../contract/errors.ts";
+import { readFully } from "./byte-window.ts";
+import { elementBits, elementTypeName, rawBytes } from "./element-type.ts";
+import { quoted } from "./external-data.ts";
+import type { TensorProto } from "./onnx_pb.js";
+import { elementCount, isFixedWidth, payloadOf } from "./payload.ts";
+import type { OnnxModel } from "./payload.ts";
+
+/** Where the raw little-endian bytes of a tensor are. It can be sent to another thread. */
+export type TensorSource =
+  | { readonly kind: "file"; readonly path: string; readonly offset: number; readonly length: number }
+  | { readonly kind: "memory"; readonly bytes: Uint8Array };
+
+/**
+ * Finds the raw little-endian bytes of a tensor without reading them where they lie in a file as they are.
+ * @throws ServiceError model_unsupported for strings
+ */
+export function tensorSource(model: OnnxModel, tensor: TensorProto): TensorSource {
+  const payload = payloadOf(model, tensor);
+  if (payload === undefined) return { kind: "memory", bytes: inlineBytes(tensor) };
+  if (payload.kind === "computed") {
+    throw new TypeError(`Tensor ${quoted(tensor.name)} is still to be computed`);
+  }
+  if (isFixedWidth(payload.field)) return payload;
+  const encoded = readFileRange(payload.path, payload.offset, payload.length);
+  return { kind: "memory", bytes: varintsToRaw(encoded, tensor) };
+}
+
+/** Bytes of a tensor's raw content. */
+export function tensorBytes(tensor: TensorProto): number {
+  const bytes = rawBytes(elementCount(tensor.dims), tensor.dataType);
+  if (bytes === undefined) {
+    throw new ServiceError(
+      "model_unsupported",
+      `Tensor ${quoted(tensor.name)} has elements of ${elementTypeName(tensor.dataType)}, which have no fixed size`,
+    );
+  }
+  return bytes;
+}
+
+/** The raw little-endian bytes of a tensor, or those from `start` to before `end`. */
+export function readTensor(model: OnnxModel, tensor: TensorProto, start = 0, end = tensorBytes(tensor)): Uint8Array {
+  return readSource(tensorSource(model, tensor), start, end);
+}
+
+export function readSource(source: TensorSource, start: number, end: number): Uint8Array {
+  if (source.kind === "memory") return source.bytes.slice(start, end);
+  return readFileRange(source.path, source.offset + start, end - start);
+}
+
+function readFileRange(path: string, offset: number, length: number): Uint8Array {
+  const descriptor = openSync(path, "r");
+  try {
+    const bytes = new Uint8Array(length);
+    readFully(descriptor, bytes, offset);
+    return bytes;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function inlineBytes(tensor: TensorProto): Uint8Array {
+  const expected = tensorBytes(tensor);
+  if (tensor.rawData.length > 0) return tensor.rawData;
+  if (tensor.floatData.length > 0) return bytesOf(Float32Array.from(tensor.floatData));
+  if (tensor.doubleData.length > 0) return bytesOf(Float64Array.from(tensor.doubleData));
+  if (tensor.int64Data.length > 0) return bytesOf(BigInt64Array.from(tensor.int64Data));
+  const width = elementWidth(tensor);
+  const raw = new Uint8Array(expected);
+  const view = new DataView(raw.buffer);
+  const values = tensor.uint64Data.length > 0 ? tensor.uint64Data : tensor.int32Data.map(BigInt);
+  for (const [index, value] of values.entries()) putInteger(view, index * width, width, value);
+  return raw;
+}
+
+function bytesOf(array: Float32Array | Float64Array | BigInt64Array): Uint8Array {
+  return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+}
+
+/** Bytes that one entry of a typed integer field stands for. */
+function elementWidth(tensor: TensorProto): number {
+  return Math.max(1, (elementBits(tensor.dataType) ?? 8) / 8);
+}
+
+function putInteger(view: DataView, offset: number, width: number, value: bigint): void {
+  if (offset + width > view.byteLength) return;
+  if (width === 1) view.setUint8(offset, Number(BigInt.asUintN(8, value)));
+  else if (width === 2) view.setUint16(offset, Number(BigInt.asUintN(16, value)), true);
+  else if (width === 4) view.setUint32(offset, Number(BigInt.asUintN(32, value)), true);
+  else view.setBigUint64(offset, BigInt.asUintN(64, value), true);
+}
+
+/** Decodes the packed varints of a typed integer field to the tensor's raw bytes. */
+function varintsToRaw(encoded: Uint8Array, tensor: TensorProto): Uint8Array {
+  const width = elementWidth(tensor);
+  const raw = new Uint8Array(tensorBytes(tensor));
+  const view = new DataView(raw.buffer);
+  let offset = 0;
+  for (let at = 0; at < encoded.length; offset += width) {
+    let value = 0n;
+    let shift = 0n;
+    for (let byte = 0x80; byte >= 0x80; shift += 7n) {
+      byte = encoded[at++] ?? 0;
+      value |= BigInt(byte & 0x7f) << shift;
+    }
+    putInteger(view, offset, width, value);
+  }
+  if (offset !== raw.length) {
+    throw new ServiceError(
+      "model_invalid",
+      `Tensor ${quoted(tensor.name)} holds ${offset / width} elements, and its shape needs ${raw.length / width}`,
+    );
+  }
+  return raw;
+}

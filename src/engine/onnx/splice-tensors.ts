@@ -1,0 +1,91 @@
+import type { DescMessage } from "@bufbuild/protobuf";
+import type { ByteWindow } from "./byte-window.ts";
+import { ModelProtoSchema, TensorProtoSchema } from "./onnx_pb.js";
+import { messageShape, readField, varintBytes, WireError, wireType } from "./wire.ts";
+import type { WireField } from "./wire.ts";
+
+/** Nesting of messages; a subgraph takes three levels. The decoder stops at 100. */
+const maxDepth = 90;
+/** Fields of a model without its weights. A field decodes to some 100 bytes of memory, and a graph of 50,000 nodes has about 2 million. */
+const maxFields = 8_000_000;
+
+/** Bytes of a message that give way to others, behind which `hole` bytes follow that are not known yet. */
+export interface Splice {
+  readonly start: number;
+  readonly end: number;
+  readonly bytes: Uint8Array;
+  readonly hole: { readonly payload: number; readonly length: number } | undefined;
+}
+
+export type TensorEditor = (fields: readonly WireField[], bytes: ByteWindow) => readonly Splice[];
+
+interface Walk {
+  readonly bytes: ByteWindow;
+  readonly editTensor: TensorEditor;
+  readonly splices: Splice[];
+  fields: number;
+}
+
+/**
+ * Walks an encoded ModelProto, lets `editTensor` replace bytes within each TensorProto, and gives those replacements
+ * together with the changed lengths of all enclosing messages, in order.
+ * @throws WireError where the bytes are not a protobuf message of that shape, or one beyond the limits
+ */
+export function spliceTensors(bytes: ByteWindow, editTensor: TensorEditor): Splice[] {
+  const walk: Walk = { bytes, editTensor, splices: [], fields: 0 };
+  walkMessage(walk, ModelProtoSchema, { start: 0, end: bytes.length, depth: 0 });
+  return walk.splices.sort((a, b) => a.start - b.start);
+}
+
+interface MessageRange {
+  readonly start: number;
+  readonly end: number;
+  readonly depth: number;
+}
+
+/** @returns by how many bytes the message grows */
+function walkMessage(walk: Walk, message: DescMessage, range: MessageRange): number {
+  if (range.depth > maxDepth) throw new WireError(`Messages are nested more than ${maxDepth} deep`);
+  if (message === TensorProtoSchema) return walkTensor(walk, range);
+  const { children, packed } = messageShape(message);
+  let growth = 0;
+  for (let position = range.start; position < range.end;) {
+    const field = nextField(walk, position, range.end);
+    const child = children.get(field.number);
+    if (child !== undefined && field.wireType === wireType.lengthDelimited) {
+      const inner = walkMessage(walk, child, { start: field.bodyStart, end: field.end, depth: range.depth + 1 });
+      if (inner !== 0) growth += inner + spliceLength(walk, field, inner);
+    } else if (packed.has(field.number)) {
+      walk.fields += field.end - field.bodyStart;
+    }
+    position = field.end;
+  }
+  return growth;
+}
+
+function spliceLength(walk: Walk, field: WireField, growth: number): number {
+  const bytes = varintBytes(field.end - field.bodyStart + growth);
+  walk.splices.push({ start: field.lengthStart, end: field.bodyStart, bytes, hole: undefined });
+  return bytes.length - (field.bodyStart - field.lengthStart);
+}
+
+function walkTensor(walk: Walk, range: MessageRange): number {
+  const fields: WireField[] = [];
+  for (let position = range.start; position < range.end;) {
+    const field = nextField(walk, position, range.end);
+    fields.push(field);
+    position = field.end;
+  }
+  let growth = 0;
+  for (const splice of walk.editTensor(fields, walk.bytes)) {
+    walk.splices.push(splice);
+    growth += splice.bytes.length + (splice.hole?.length ?? 0) - (splice.end - splice.start);
+  }
+  return growth;
+}
+
+function nextField(walk: Walk, position: number, limit: number): WireField {
+  walk.fields += 1;
+  if (walk.fields > maxFields) throw new WireError(`The graph has more than ${maxFields} fields`);
+  return readField(walk.bytes, position, limit);
+}
