@@ -2,12 +2,13 @@ import { z } from "zod";
 
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
 const timeLength = 10;
-const randomLength = 16;
+/** Random characters at the end of an id; those before tell the time. */
+export const idRandomLength = 16;
 
 function idOf(prefix: string, what: string) {
   return z
     .string()
-    .regex(new RegExp(`^${prefix}-[0-9a-hjkmnp-tv-z]{${timeLength + randomLength}}$`))
+    .regex(new RegExp(`^${prefix}-[0-9a-hjkmnp-tv-z]{${timeLength + idRandomLength}}$`))
     .describe(`Identifier of the ${what}: sortable by creation time and a valid Kubernetes name.`);
 }
 
@@ -21,6 +22,6 @@ export function newId(prefix: "job" | "batch" | "token", now: Date): string {
   for (let rest = now.getTime(), i = 0; i < timeLength; i++, rest = Math.floor(rest / 32)) {
     time = alphabet.charAt(rest % 32) + time;
   }
-  const random = crypto.getRandomValues(new Uint8Array(randomLength));
+  const random = crypto.getRandomValues(new Uint8Array(idRandomLength));
   return `${prefix}-${time}${Array.from(random, (byte) => alphabet.charAt(byte % 32)).join("")}`;
 }

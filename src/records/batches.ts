@@ -1,0 +1,119 @@
+import { type Batch, batch as batchSchema } from "../contract/batch.ts";
+import { ServiceError } from "../contract/errors.ts";
+import { batchId, newId } from "../contract/id.ts";
+import { type BatchPage, type BatchQuery, batchSummary } from "../contract/page.ts";
+import type { JobKind } from "../contract/status.ts";
+import { pageOf, parseCursor } from "./cursor.ts";
+import { type Answered, storeAnswer } from "./idempotency.ts";
+import { cancelRecords, unfinishedOfBatch } from "./job-record.ts";
+import { insertJobs, type NewJob } from "./new-job.ts";
+import { noJobs } from "./settle-batch.ts";
+import { type Store, write, type Writing } from "./store.ts";
+
+export interface NewBatch {
+  readonly name: string;
+  readonly suite: string | null;
+  readonly kind: JobKind;
+  readonly failFast: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+  /** In the order of models × targets. */
+  readonly jobs: readonly NewJob[];
+}
+
+export function batchRecords(store: Store) {
+  return {
+    async create(project: string, newBatch: NewBatch, answered?: Answered<Batch>): Promise<Batch> {
+      return write(store, async (writing) => {
+        const created = await insertBatch(writing, project, newBatch);
+        if (answered !== undefined) await storeAnswer(writing, answered.ref, answered.answer(created));
+        return created;
+      });
+    },
+
+    async find(project: string, id: string): Promise<Batch | undefined> {
+      return store.db.transaction().execute((trx) => findBatch(trx, project, id));
+    },
+
+    async list(project: string, query: BatchQuery): Promise<BatchPage> {
+      let rows = store.db.selectFrom("batches").select(["id", "document"]).where("project", "=", project);
+      if (query.cursor !== undefined) rows = rows.where("id", "<", parseCursor(query.cursor, batchId));
+      if (query.status !== undefined) rows = rows.where("status", "in", query.status);
+      if (query.suite !== undefined) rows = rows.where("suite", "=", query.suite);
+      const found = await rows
+        .orderBy("id", "desc")
+        .limit(query.limit + 1)
+        .execute();
+      const { entries, nextCursor } = pageOf(found, query.limit);
+      return { batches: entries.map((row) => batchSummary.parse(JSON.parse(row.document))), nextCursor };
+    },
+
+    async cancel(project: string, id: string): Promise<Batch | undefined> {
+      return write(store, async (writing) => {
+        const found = await findBatch(writing.trx, project, id);
+        if (found === undefined) return undefined;
+        if (found.status === "Completed" || found.status === "Failed") {
+          throw new ServiceError("batch_finished", `Batch "${id}" cannot be cancelled: it is ${found.status}`);
+        }
+        await cancelRecords(writing, await unfinishedOfBatch(writing, id));
+        return findBatch(writing.trx, project, id);
+      });
+    },
+  };
+}
+
+async function findBatch(trx: Writing["trx"], project: string, id: string): Promise<Batch | undefined> {
+  const row = await trx
+    .selectFrom("batches")
+    .select("document")
+    .where("id", "=", id)
+    .where("project", "=", project)
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  const jobs = await trx
+    .selectFrom("jobs")
+    .select(["id", "model_name as model", "target", "status", "gates_failed"])
+    .where("batch_id", "=", id)
+    .orderBy("position")
+    .execute();
+  return batchSchema.parse({
+    ...batchSummary.parse(JSON.parse(row.document)),
+    jobs: jobs.map(({ gates_failed, ...job }) => ({ ...job, gatesFailed: gates_failed === 1 })),
+  });
+}
+
+async function insertBatch(writing: Writing, project: string, newBatch: NewBatch): Promise<Batch> {
+  const { jobs: newJobs, labels, ...named } = newBatch;
+  const id = newId("batch", writing.now);
+  const summary = batchSummary.parse({
+    ...named,
+    id,
+    status: "Pending",
+    labels,
+    createdAt: writing.now.toISOString(),
+    finishedAt: null,
+    counts: { ...noJobs, Pending: newJobs.length },
+    gatesFailed: 0,
+  });
+  await writing.trx
+    .insertInto("batches")
+    .values({
+      id,
+      project,
+      status: summary.status,
+      suite: summary.suite,
+      fail_fast: summary.failFast ? 1 : 0,
+      document: JSON.stringify(summary),
+    })
+    .execute();
+  const jobs = await insertJobs(writing, { project, batchId: id }, newJobs);
+  return {
+    ...summary,
+    jobs: jobs.map((job) => ({
+      id: job.id,
+      model: job.model.name,
+      target: job.target,
+      status: job.status,
+      gatesFailed: false,
+    })),
+  };
+}

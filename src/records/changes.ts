@@ -1,0 +1,66 @@
+type CancellingListener = (jobId: string) => void;
+
+interface Watcher {
+  changed: boolean;
+  wake: () => void;
+}
+
+/** Tells this process what has been committed, so that nothing has to poll. */
+export class Changes {
+  readonly #watchers = new Map<string, Set<Watcher>>();
+  readonly #cancellingListeners = new Set<CancellingListener>();
+
+  /**
+   * Yields at once, and again after each change of the job or batch; changes during the caller's own work are yielded as
+   * one. Ends when the signal is aborted.
+   */
+  async *watch(id: string, signal: AbortSignal): AsyncGenerator<void> {
+    const watcher: Watcher = { changed: true, wake: () => {} };
+    const watchers = this.#watchers.get(id) ?? new Set();
+    this.#watchers.set(id, watchers.add(watcher));
+    const onAbort = () => watcher.wake();
+    signal.addEventListener("abort", onAbort);
+    try {
+      while (!signal.aborted) {
+        if (watcher.changed) {
+          watcher.changed = false;
+          yield;
+        } else {
+          await new Promise<void>((resolve) => {
+            watcher.wake = resolve;
+          });
+        }
+      }
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      watchers.delete(watcher);
+      if (watchers.size === 0 && this.#watchers.get(id) === watchers) this.#watchers.delete(id);
+    }
+  }
+
+  /** Calls the listener for every job whose worker has to be stopped, until the returned function is called. */
+  onCancelling(listener: CancellingListener): () => void {
+    this.#cancellingListeners.add(listener);
+    return () => this.#cancellingListeners.delete(listener);
+  }
+
+  publish(effects: Effects): void {
+    for (const id of effects.changed) {
+      for (const watcher of this.#watchers.get(id) ?? []) {
+        watcher.changed = true;
+        watcher.wake();
+      }
+    }
+    for (const jobId of effects.cancelling) {
+      for (const listener of this.#cancellingListeners) listener(jobId);
+    }
+  }
+}
+
+/** What a transaction has done that others wait for. */
+export interface Effects {
+  /** Ids of jobs and batches. */
+  readonly changed: Set<string>;
+  /** Ids of jobs whose worker has to be stopped. */
+  readonly cancelling: Set<string>;
+}

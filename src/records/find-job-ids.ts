@@ -1,0 +1,96 @@
+import { type Expression, expressionBuilder, type SqlBool } from "kysely";
+import { idRandomLength, jobId, newId } from "../contract/id.ts";
+import type { JobQuery } from "../contract/page.ts";
+import type { JobStatus } from "../contract/status.ts";
+import { parseCursor } from "./cursor.ts";
+import type { Schema } from "./schema.ts";
+import type { Store } from "./store.ts";
+
+/** One of the indexes' leading columns besides the project; every further condition filters along that index. */
+interface Scan {
+  readonly status?: JobStatus;
+  readonly model?: { readonly column: "model_name" | "model_source"; readonly value: string };
+}
+
+/** Ids of at most `count` jobs that match, newest first. */
+export async function findJobIds(store: Store, search: { project: string; query: JobQuery; count: number }) {
+  const { query, count } = search;
+  // A scan in id order for each alternative, merged here, is bounded by the page; SQL's IN and OR would sort all matches.
+  const found = await Promise.all(scansOf(query).map((scan) => scanIds(store, search, scan)));
+  return [...new Set(found.flat())].toSorted().toReversed().slice(0, count);
+}
+
+function scansOf(query: JobQuery): Scan[] {
+  const statuses = [...new Set(query.status ?? [])].map((status): Scan => ({ status }));
+  const byStatus = statuses.length > 0 ? statuses : [{}];
+  const { model } = query;
+  if (model === undefined) return byStatus;
+  const columns = ["model_name", "model_source"] as const;
+  return byStatus.flatMap((scan) => columns.map((column): Scan => ({ ...scan, model: { column, value: model } })));
+}
+
+async function scanIds(store: Store, search: { project: string; query: JobQuery; count: number }, scan: Scan) {
+  const { project, query, count } = search;
+  const [label, ...otherLabels] = (query.label ?? []).map(parseLabel);
+  const matches = conditions(project, query, { ...scan, labels: otherLabels });
+  if (label === undefined) {
+    const jobs = store.db.selectFrom("jobs").select("jobs.id").where(matches);
+    return idsOf(await jobs.orderBy("jobs.id", "desc").limit(count).execute());
+  }
+  let labelled = store.db
+    .selectFrom("job_labels as label")
+    // SQLite keeps the order of a cross join: along the label's index, which is in the order of the page.
+    .crossJoin("jobs")
+    .select("jobs.id")
+    .whereRef("jobs.id", "=", "label.job_id")
+    .where("label.project", "=", project)
+    .where("label.key", "=", label.key)
+    .where(matches);
+  if (label.value !== undefined) labelled = labelled.where("label.value", "=", label.value);
+  if (query.cursor !== undefined) labelled = labelled.where("label.job_id", "<", parseCursor(query.cursor, jobId));
+  return idsOf(await labelled.orderBy("label.job_id", "desc").limit(count).execute());
+}
+
+function idsOf(rows: readonly { id: string }[]): string[] {
+  return rows.map((row) => row.id);
+}
+
+interface Label {
+  readonly key: string;
+  readonly value: string | undefined;
+}
+
+function parseLabel(text: string): Label {
+  const separator = text.indexOf("=");
+  return separator < 0
+    ? { key: text, value: undefined }
+    : { key: text.slice(0, separator), value: text.slice(separator + 1) };
+}
+
+function conditions(project: string, query: JobQuery, scan: Scan & { labels: readonly Label[] }): Expression<SqlBool> {
+  const eb = expressionBuilder<Schema, "jobs">();
+  const all: Expression<SqlBool>[] = [eb("jobs.project", "=", project)];
+  if (query.cursor !== undefined) all.push(eb("jobs.id", "<", parseCursor(query.cursor, jobId)));
+  if (query.createdAfter !== undefined) all.push(eb("jobs.id", ">=", firstIdAt(Date.parse(query.createdAfter) + 1)));
+  if (query.createdBefore !== undefined) all.push(eb("jobs.id", "<", firstIdAt(Date.parse(query.createdBefore))));
+  if (query.kind !== undefined) all.push(eb("jobs.kind", "=", query.kind));
+  if (query.batch !== undefined) all.push(eb("jobs.batch_id", "=", query.batch));
+  if (query.target !== undefined) all.push(eb("jobs.target", "=", query.target));
+  if (scan.status !== undefined) all.push(eb("jobs.status", "=", scan.status));
+  if (scan.model !== undefined) all.push(eb(`jobs.${scan.model.column}`, "=", scan.model.value));
+  for (const { key, value } of scan.labels) {
+    const label = eb
+      .selectFrom("job_labels")
+      .select("job_id")
+      .whereRef("job_labels.job_id", "=", "jobs.id")
+      .where("key", "=", key);
+    all.push(eb.exists(value === undefined ? label : label.where("value", "=", value)));
+  }
+  return eb.and(all);
+}
+
+/** Ids begin with the time of their creation, so that a range of time is a range of ids. */
+function firstIdAt(time: number): string {
+  const id = newId("job", new Date(Math.max(0, time)));
+  return id.slice(0, -idRandomLength);
+}

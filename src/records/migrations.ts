@@ -1,0 +1,59 @@
+import { type Kysely, sql } from "kysely";
+import { type Migration, Migrator } from "kysely/migration";
+import type { Schema } from "./schema.ts";
+
+/** Applied in the order of their names. One that was released is never changed. */
+const migrations: Readonly<Record<string, Migration>> = {
+  "0001-jobs": { up: createTables },
+};
+
+export async function migrate(db: Kysely<Schema>): Promise<void> {
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+  const { error } = await migrator.migrateToLatest();
+  if (error !== undefined) throw new Error("The database cannot be brought to the present schema", { cause: error });
+}
+
+const statements = [
+  `create table jobs (
+    id text primary key, project text not null, position integer not null, kind text not null, status text not null,
+    batch_id text, model_name text not null, model_source text not null, target text not null,
+    gates_failed integer not null, created_at text not null, attempt integer not null, next_seq integer not null,
+    next_log_seq integer not null, target_document text not null, document text not null)`,
+  "create index jobs_by_id on jobs (project, id)",
+  "create index jobs_by_status on jobs (project, status, id)",
+  "create index jobs_by_kind on jobs (project, kind, id)",
+  "create index jobs_by_target on jobs (project, target, id)",
+  "create index jobs_by_model_name on jobs (project, model_name, id)",
+  "create index jobs_by_model_source on jobs (project, model_source, id)",
+  "create index jobs_by_batch on jobs (batch_id, status, gates_failed, id)",
+  "create index jobs_unfinished on jobs (status, created_at, position)",
+  `create table job_labels (
+    job_id text not null references jobs (id), project text not null, key text not null, value text not null,
+    primary key (job_id, key))`,
+  "create index job_labels_by_value on job_labels (project, key, value, job_id)",
+  "create index job_labels_by_key on job_labels (project, key, job_id)",
+  `create table batches (
+    id text primary key, project text not null, status text not null, suite text, fail_fast integer not null,
+    document text not null)`,
+  "create index batches_by_id on batches (project, id)",
+  "create index batches_by_status on batches (project, status, id)",
+  "create index batches_by_suite on batches (project, suite, id)",
+  `create table log_lines (
+    job_id text not null references jobs (id), seq integer not null, at text not null, stream text not null,
+    text text not null, primary key (job_id, seq))`,
+  `create table attempts (
+    job_id text not null references jobs (id), attempt integer not null, secret_hash text not null, pid integer,
+    start_mark text, started_at text not null, ended_at text, primary key (job_id, attempt))`,
+  `create table tokens (
+    id text primary key, project text not null, name text not null, prefix text not null, hash text not null unique,
+    scopes text not null, created_at text not null, expires_at text, last_used_at text, revoked_at text)`,
+  "create index tokens_by_project on tokens (project, id)",
+  `create table idempotency_keys (
+    project text not null, token_id text not null, key text not null, body_hash text not null, answer text,
+    created_at text not null, primary key (project, token_id, key))`,
+  "create index idempotency_keys_by_age on idempotency_keys (created_at)",
+];
+
+async function createTables(db: Kysely<unknown>): Promise<void> {
+  for (const statement of statements) await sql.raw(statement).execute(db);
+}

@@ -1,0 +1,89 @@
+import type { Insertable } from "kysely";
+import type { GateLimits } from "../contract/gate.ts";
+import { newId } from "../contract/id.ts";
+import type { Job } from "../contract/job.ts";
+import type { ModelReference } from "../contract/model.ts";
+import type { Recipe } from "../contract/recipe.ts";
+import type { JobKind } from "../contract/status.ts";
+import type { Target } from "../contract/target.ts";
+import { pendingCause, unmeasured } from "./apply-event.ts";
+import { jobColumns } from "./job-record.ts";
+import type { Schema } from "./schema.ts";
+import type { Writing } from "./store.ts";
+
+/** A job to be made: the request with everything resolved. */
+export interface NewJob {
+  readonly kind: JobKind;
+  readonly name: string;
+  readonly model: ModelReference & { readonly name: string };
+  readonly target: Target;
+  readonly recipe: Recipe;
+  readonly gateLimits: GateLimits;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+interface Owner {
+  readonly project: string;
+  readonly batchId: string | null;
+}
+
+const rowsAnInsert = 200;
+
+/** Makes jobs that all wait for a worker, in the given order. */
+export async function insertJobs(writing: Writing, owner: Owner, newJobs: readonly NewJob[]): Promise<Job[]> {
+  const jobs = newJobs.map((newJob) => pendingJob(newJob, owner.batchId, writing.now));
+  const rows = jobs.map((job, position) => ({ job, position, target: newJobs[position]?.target }));
+  const jobRows = rows.map(({ job, position, target }): Insertable<Schema["jobs"]> => ({
+    id: job.id,
+    project: owner.project,
+    position,
+    kind: job.kind,
+    batch_id: job.batchId,
+    model_name: job.model.name,
+    model_source: job.model.source,
+    target: job.target,
+    created_at: job.createdAt,
+    attempt: 0,
+    next_seq: 1,
+    next_log_seq: 1,
+    target_document: JSON.stringify(target),
+    ...jobColumns(job),
+  }));
+  const labelRows = jobs.flatMap((job) =>
+    Object.entries(job.labels).map(([key, value]) => ({ job_id: job.id, project: owner.project, key, value })),
+  );
+  for (const chunk of chunksOf(jobRows)) await writing.trx.insertInto("jobs").values(chunk).execute();
+  for (const chunk of chunksOf(labelRows)) await writing.trx.insertInto("job_labels").values(chunk).execute();
+  return jobs;
+}
+
+function pendingJob(newJob: NewJob, batchId: string | null, now: Date): Job {
+  const at = now.toISOString();
+  return {
+    id: newId("job", now),
+    kind: newJob.kind,
+    name: newJob.name,
+    status: "Pending",
+    statusReason: pendingCause.reason,
+    statusMessage: pendingCause.message,
+    batchId,
+    model: { ...newJob.model, bytes: null, actualSha256: null },
+    target: newJob.target.name,
+    recipe: newJob.recipe,
+    gateLimits: newJob.gateLimits,
+    labels: { ...newJob.labels },
+    createdAt: at,
+    updatedAt: at,
+    startedAt: null,
+    finishedAt: null,
+    transitions: [{ status: "Pending", at, ...pendingCause }],
+    telemetry: unmeasured,
+    artifacts: [],
+    gates: [],
+    error: null,
+  };
+}
+
+function* chunksOf<T>(rows: readonly T[]): Generator<T[]> {
+  for (let start = 0; start < rows.length; start += rowsAnInsert) yield rows.slice(start, start + rowsAnInsert);
+}

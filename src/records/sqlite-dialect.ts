@@ -1,0 +1,90 @@
+import { type SQLInputValue, DatabaseSync, type StatementSync } from "node:sqlite";
+import {
+  CompiledQuery,
+  type Dialect,
+  SqliteAdapter,
+  type SqliteDatabase,
+  SqliteDriver,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from "kysely";
+import { ServiceError } from "../contract/errors.ts";
+
+const busyTimeoutMs = 10_000;
+/** Statements kept prepared; the service has fewer different ones, apart from inserts of varying length. */
+const maxPreparedStatements = 200;
+const sqliteFull = 13;
+
+/** Kysely's SQLite dialect on the SQLite that is built into Node. */
+export function sqliteDialect(path: string): Dialect {
+  return {
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => createDriver(path),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  };
+}
+
+function createDriver(path: string): SqliteDriver {
+  const database = new DatabaseSync(path, { timeout: busyTimeoutMs });
+  database.exec("pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on;");
+  const driver = new SqliteDriver({ database: preparedDatabase(database) });
+  // A deferred transaction that reads first cannot wait for another process' write lock; an immediate one can.
+  driver.beginTransaction = async (connection) => {
+    await connection.executeQuery(CompiledQuery.raw("begin immediate"));
+  };
+  // SQLite itself has already rolled back where the disk was full.
+  driver.rollbackTransaction = async (connection) => {
+    if (database.isTransaction) await connection.executeQuery(CompiledQuery.raw("rollback"));
+  };
+  return driver;
+}
+
+function preparedDatabase(database: DatabaseSync): SqliteDatabase {
+  const prepared = new Map<string, StatementSync>();
+
+  const statementOf = (sql: string): StatementSync => {
+    const known = prepared.get(sql);
+    if (known !== undefined) {
+      prepared.delete(sql);
+      prepared.set(sql, known);
+      return known;
+    }
+    const statement = database.prepare(sql);
+    prepared.set(sql, statement);
+    for (const oldest of prepared.keys()) {
+      if (prepared.size <= maxPreparedStatements) break;
+      prepared.delete(oldest);
+    }
+    return statement;
+  };
+
+  return {
+    close: () => database.close(),
+    prepare: (sql) => {
+      const statement = translatingFull(() => statementOf(sql));
+      return {
+        reader: statement.columns().length > 0,
+        all: (parameters) => translatingFull(() => statement.all(...parameters.map(inputValue))),
+        run: (parameters) => translatingFull(() => statement.run(...parameters.map(inputValue))),
+        iterate: (parameters) => statement.iterate(...parameters.map(inputValue)),
+      };
+    },
+  };
+}
+
+function inputValue(parameter: unknown): SQLInputValue {
+  if (parameter === null || typeof parameter === "string" || typeof parameter === "number") return parameter;
+  throw new TypeError(`Cannot store a value of type "${typeof parameter}"`);
+}
+
+function translatingFull<T>(run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof Error && "errcode" in error && error.errcode === sqliteFull) {
+      throw new ServiceError("storage_full", "The database cannot grow: its disk is full", { cause: error });
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,25 @@
+import type { Kysely, Transaction } from "kysely";
+import type { Changes, Effects } from "./changes.ts";
+import type { Schema } from "./schema.ts";
+
+/** What the functions of records work on. */
+export interface Store {
+  readonly db: Kysely<Schema>;
+  readonly changes: Changes;
+  readonly now: () => Date;
+}
+
+/** One transaction that is being made. */
+export interface Writing {
+  readonly trx: Transaction<Schema>;
+  readonly now: Date;
+  readonly effects: Effects;
+}
+
+/** Runs one transaction, and tells of its effects once they are committed. */
+export async function write<T>(store: Store, run: (writing: Writing) => Promise<T>): Promise<T> {
+  const effects: Effects = { changed: new Set(), cancelling: new Set() };
+  const result = await store.db.transaction().execute((trx) => run({ trx, now: store.now(), effects }));
+  store.changes.publish(effects);
+  return result;
+}
