@@ -1,0 +1,30 @@
+import { readdir, readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { cpus } from "node:os";
+import path from "node:path";
+import { z } from "zod";
+import type { Telemetry } from "../../contract/telemetry.ts";
+
+type Device = NonNullable<Telemetry["device"]>;
+
+const nvidiaDevices = "/proc/driver/nvidia/gpus";
+
+/** Names what the evaluation runs on. */
+export async function describeDevice(executionProvider: "cpu" | "cuda", threads: number): Promise<Device> {
+  const name = executionProvider === "cuda" ? await nvidiaName() : cpus()[0]?.model.trim();
+  return { executionProvider, name: name ?? "unknown", threads, runtime: await runtimeName() };
+}
+
+async function runtimeName(): Promise<string> {
+  const entry = createRequire(import.meta.url).resolve("onnxruntime-node");
+  const manifest = await readFile(path.join(path.dirname(entry), "..", "package.json"), "utf8");
+  return `onnxruntime-node ${z.object({ version: z.string() }).parse(JSON.parse(manifest)).version}`;
+}
+
+/** The first GPU as its driver names it on Linux, the only system on which onnxruntime-node has this provider. */
+async function nvidiaName(): Promise<string | undefined> {
+  const [device] = await readdir(nvidiaDevices);
+  if (device === undefined) return undefined;
+  const information = await readFile(path.join(nvidiaDevices, device, "information"), "utf8");
+  return /^Model:\s*(.+)$/m.exec(information)?.[1];
+}

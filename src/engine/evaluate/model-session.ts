@@ -1,0 +1,134 @@
+import { fork, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { sessionReply, type ModelSignature, type SessionReply, type SessionRequest } from "./session-protocol.ts";
+import type { Sample, TensorBytes } from "./tensor-bytes.ts";
+
+/** The end of a process's error output that is kept for the message of a crash, characters. */
+const keptErrorOutput = 4000;
+
+const entry = fileURLToPath(new URL("session-process.ts", import.meta.url));
+
+interface OpenOptions {
+  executionProvider: "cpu" | "cuda";
+  threads: number;
+  signal: AbortSignal;
+}
+
+/**
+ * A model in a process of its own, so that its peak memory is its alone, a native abort ends that process alone, and a run can be
+ * ended at once. Requests are made one after the other. Errors are plain ones with the runtime's message.
+ */
+export class ModelSession implements AsyncDisposable {
+  readonly signature: ModelSignature;
+  readonly #child: SessionChild;
+
+  private constructor(child: SessionChild, signature: ModelSignature) {
+    this.#child = child;
+    this.signature = signature;
+  }
+
+  static async open(modelPath: string, { executionProvider, threads, signal }: OpenOptions): Promise<ModelSession> {
+    const child = new SessionChild(signal);
+    try {
+      const reply = await child.ask({ do: "open", modelPath, executionProvider, threads }, "open");
+      return new ModelSession(child, reply.signature);
+    } catch (error) {
+      await child.end();
+      throw error;
+    }
+  }
+
+  /** Runs the model and keeps the inputs for timed runs. */
+  async run(inputs: Sample, outputs: readonly string[]): Promise<TensorBytes[]> {
+    const reply = await this.#child.ask({ do: "run", inputs: [...inputs], outputs: [...outputs] }, "outputs");
+    return reply.tensors;
+  }
+
+  /** Runs the model once more on the inputs of the last run. */
+  async time(): Promise<number> {
+    return (await this.#child.ask({ do: "time" }, "time")).milliseconds;
+  }
+
+  /** Largest resident memory of the process so far, bytes: runtime, model, inputs and outputs. */
+  async peakBytes(): Promise<number> {
+    return (await this.#child.ask({ do: "measure-memory" }, "memory")).peakBytes;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#child.end();
+  }
+}
+
+class SessionChild {
+  readonly #process: ChildProcess;
+  readonly #signal: AbortSignal;
+  readonly #exit: Promise<unknown>;
+  #errorOutput = "";
+
+  constructor(signal: AbortSignal) {
+    signal.throwIfAborted();
+    this.#signal = signal;
+    this.#process = fork(entry, [], {
+      serialization: "advanced",
+      stdio: ["pipe", "ignore", "pipe", "ipc"],
+      execArgv: ["--no-warnings"],
+    });
+    this.#exit = once(this.#process, "exit");
+    this.#process.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      this.#errorOutput = (this.#errorOutput + text).slice(-keptErrorOutput);
+    });
+  }
+
+  async ask<Kind extends SessionReply["is"]>(
+    request: SessionRequest,
+    kind: Kind,
+  ): Promise<Extract<SessionReply, { is: Kind }>> {
+    const reply = await this.#exchange(request);
+    if (reply.is === "error") throw new Error(reply.message);
+    if (!isReply(reply, kind)) throw new Error(`Session process answered "${reply.is}" where "${kind}" was asked for`);
+    return reply;
+  }
+
+  async end(): Promise<void> {
+    this.#process.kill("SIGKILL");
+    await this.#exit;
+  }
+
+  async #exchange(request: SessionRequest): Promise<SessionReply> {
+    const { promise, resolve, reject } = Promise.withResolvers<SessionReply>();
+    const onMessage = (message: unknown) => resolve(sessionReply.parse(message));
+    const onClose = (code: number | null, signal: string | null) => reject(this.#crash(code, signal));
+    const onAbort = () => {
+      this.#process.kill("SIGKILL");
+      reject(this.#signal.reason);
+    };
+    this.#signal.throwIfAborted();
+    this.#signal.addEventListener("abort", onAbort, { once: true });
+    this.#process.once("message", onMessage).once("close", onClose).once("error", reject);
+    if (this.#process.connected) this.#process.send(request, (error) => error && this.#process.kill("SIGKILL"));
+    else if (this.#process.exitCode !== null || this.#process.signalCode !== null) {
+      onClose(this.#process.exitCode, this.#process.signalCode);
+    }
+    try {
+      return await promise;
+    } finally {
+      this.#signal.removeEventListener("abort", onAbort);
+      this.#process.off("message", onMessage).off("close", onClose).off("error", reject);
+    }
+  }
+
+  #crash(code: number | null, signal: string | null): Error {
+    const lastWords = this.#errorOutput.trim();
+    const end = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;
+    const cause = signal === "SIGKILL" ? ", most likely because the machine ran out of memory" : "";
+    return new Error(`The runtime's process ${end}${cause}${lastWords === "" ? "" : `: ${lastWords}`}`);
+  }
+}
+
+function isReply<Kind extends SessionReply["is"]>(
+  reply: SessionReply,
+  kind: Kind,
+): reply is Extract<SessionReply, { is: Kind }> {
+  return reply.is === kind;
+}

@@ -1,0 +1,117 @@
+import { ServiceError } from "../../contract/errors.ts";
+import type { Accuracy } from "../../contract/telemetry.ts";
+import { openCallerSamples } from "./caller-samples.ts";
+import { generateSample } from "./generate-sample.ts";
+import { sizeChoices, type SizeChoice } from "./input-sizes.ts";
+import type { ModelSession } from "./model-session.ts";
+import type { TensorSignature } from "./session-protocol.ts";
+import { countElements, type Sample } from "./tensor-bytes.ts";
+
+/** Samples to run both models on. */
+export interface SampleSource extends AsyncDisposable {
+  readonly data: Accuracy["data"];
+  readonly count: number;
+  readonly samples: AsyncIterable<Sample>;
+  /** What it means if the original cannot be run on them. */
+  readonly failure: "evaluation_data_invalid" | "evaluation_failed";
+}
+
+interface SampleOptions {
+  dataPath?: string | undefined;
+  evaluation: { samples: number };
+  outputs: readonly string[];
+  signal: AbortSignal;
+}
+
+/** Opens the caller's data, or finds a choice of sizes on which the original runs and generates data for it. */
+export async function openSamples(original: ModelSession, options: SampleOptions): Promise<SampleSource> {
+  const inputs = original.signature.inputs.map((input): TensorSignature => {
+    if (input.isTensor) return input;
+    throw new ServiceError("evaluation_failed", `Input "${input.name}" takes no tensor, which cannot be evaluated`);
+  });
+  return options.dataPath === undefined
+    ? generatedSource(original, inputs, options)
+    : callerSource(options.dataPath, inputs, options);
+}
+
+async function callerSource(
+  path: string,
+  inputs: readonly TensorSignature[],
+  { evaluation }: SampleOptions,
+): Promise<SampleSource> {
+  const opened = await openCallerSamples(path, inputs);
+  const count = Math.min(evaluation.samples, opened.count);
+  return {
+    data: "caller",
+    count,
+    samples: take(opened.samples, count),
+    failure: "evaluation_data_invalid",
+    [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
+  };
+}
+
+async function* take(samples: AsyncIterable<Sample>, count: number): AsyncGenerator<Sample> {
+  let taken = 0;
+  for await (const sample of samples) {
+    yield sample;
+    taken += 1;
+    if (taken === count) return;
+  }
+}
+
+async function generatedSource(
+  original: ModelSession,
+  inputs: readonly TensorSignature[],
+  { evaluation, outputs, signal }: SampleOptions,
+): Promise<SampleSource> {
+  const choice = await findSizes(original, inputs, { outputs, signal });
+  return {
+    data: "generated",
+    count: evaluation.samples,
+    samples: generateSamples(inputs, choice, evaluation.samples),
+    failure: "evaluation_failed",
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+async function* generateSamples(
+  inputs: readonly TensorSignature[],
+  choice: SizeChoice,
+  count: number,
+): AsyncGenerator<Sample> {
+  for (let seed = 0; seed < count; seed++) yield generateSample(inputs, choice, seed);
+}
+
+/** The first choice of sizes on which the original runs and gives at least one element. */
+async function findSizes(
+  original: ModelSession,
+  inputs: readonly TensorSignature[],
+  { outputs, signal }: Pick<SampleOptions, "outputs" | "signal">,
+): Promise<SizeChoice> {
+  const tried = new Set<string>();
+  let refusal: unknown;
+  for (const choice of sizeChoices) {
+    const sample = generateSample(inputs, choice, 0);
+    const shapes = describeShapes(sample);
+    if (tried.has(`${shapes} ${choice.idLimit}`)) continue;
+    tried.add(`${shapes} ${choice.idLimit}`);
+    try {
+      const tensors = await original.run(sample, outputs);
+      if (tensors.some(({ shape }) => countElements(shape) > 0)) return choice;
+      refusal ??= new Error(`Its outputs are empty on ${shapes}`);
+    } catch (error) {
+      signal.throwIfAborted();
+      refusal ??= new Error(`On ${shapes}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  const reason = refusal instanceof Error ? refusal.message : "";
+  throw new ServiceError(
+    "evaluation_failed",
+    `The original runs on none of ${tried.size} generated inputs; give evaluation data. ${reason}`,
+    { cause: refusal },
+  );
+}
+
+export function describeShapes(sample: Sample): string {
+  return sample.map(({ name, type, shape }) => `${name}: ${type}[${shape.join()}]`).join(", ");
+}

@@ -1,0 +1,101 @@
+import { readFile } from "node:fs/promises";
+import { Worker } from "node:worker_threads";
+import { InferenceSession, Tensor } from "onnxruntime-node";
+import { sessionRequest, type SessionReply, type SessionRequest } from "./session-protocol.ts";
+import { elementsOf, elementType, type TensorBytes } from "./tensor-bytes.ts";
+
+interface OpenSession {
+  session: InferenceSession;
+  inputs: Record<string, Tensor>;
+  outputs: string[];
+}
+
+let open: OpenSession | undefined;
+
+function current(): OpenSession {
+  if (!open) throw new Error("No model is open");
+  return open;
+}
+
+async function openModel(request: Extract<SessionRequest, { do: "open" }>): Promise<SessionReply> {
+  const session = await InferenceSession.create(request.modelPath, {
+    executionProviders: request.executionProvider === "cpu" ? ["cpu"] : [request.executionProvider, "cpu"],
+    intraOpNumThreads: request.threads,
+    logSeverityLevel: 3,
+    // Threads that spin after a run would slow the other model down, which runs next.
+    extra: { session: { force_spinning_stop: "1" } },
+  });
+  open = { session, inputs: {}, outputs: [] };
+  const signature = { inputs: session.inputMetadata.map(copied), outputs: session.outputMetadata.map(copied) };
+  return { is: "open", signature };
+}
+
+function copied(value: InferenceSession.ValueMetadata) {
+  const { name } = value;
+  return value.isTensor
+    ? { name, isTensor: value.isTensor, type: value.type, shape: [...value.shape] }
+    : { name, isTensor: value.isTensor };
+}
+
+/** ONNX Runtime's declarations know half-precision elements as their bits alone. */
+function runtimeTensor({ type, shape, bytes }: TensorBytes): Tensor {
+  const elements = elementsOf({ type, bytes });
+  return elements instanceof Float16Array
+    ? new Tensor(type, new Uint16Array(elements.buffer, elements.byteOffset, elements.length), shape)
+    : new Tensor(type, elements, shape);
+}
+
+async function run(): Promise<TensorBytes[]> {
+  const { session, inputs, outputs } = current();
+  const results = await session.run(inputs, outputs);
+  return Object.entries(results).map(([name, { type, dims, data }]) => {
+    if (!ArrayBuffer.isView(data)) throw new Error(`Output "${name}" has elements of type ${type}`);
+    return {
+      name,
+      type: elementType.parse(type),
+      shape: [...dims],
+      bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength),
+    };
+  });
+}
+
+async function time(): Promise<number> {
+  const { session, inputs, outputs } = current();
+  const start = performance.now();
+  await session.run(inputs, outputs);
+  return performance.now() - start;
+}
+
+/** The kernel's own high-water mark: `maxRSS` begins at the size of the process that forked this one. */
+async function peakResidentBytes(): Promise<number> {
+  if (process.platform !== "linux") return process.resourceUsage().maxRSS * 1024;
+  const status = await readFile("/proc/self/status", "utf8");
+  const [, kibibytes] = /^VmHWM:\s+(\d+) kB$/m.exec(status) ?? [];
+  return kibibytes === undefined ? process.resourceUsage().maxRSS * 1024 : Number(kibibytes) * 1024;
+}
+
+async function answer(request: SessionRequest): Promise<SessionReply> {
+  switch (request.do) {
+    case "open":
+      return openModel(request);
+    case "run":
+      current().inputs = Object.fromEntries(request.inputs.map((input) => [input.name, runtimeTensor(input)]));
+      current().outputs = request.outputs;
+      return { is: "outputs", tensors: await run() };
+    case "time":
+      return { is: "time", milliseconds: await time() };
+    case "measure-memory":
+      return { is: "memory", peakBytes: await peakResidentBytes() };
+  }
+}
+
+// A run blocks this thread, so another one watches for the end of the parent.
+new Worker(new URL("exit-with-parent.ts", import.meta.url)).unref();
+
+process.on("message", (message) => {
+  answer(sessionRequest.parse(message)).then(
+    (reply) => process.send?.(reply),
+    (error: unknown) =>
+      process.send?.({ is: "error", message: error instanceof Error ? error.message : String(error) }),
+  );
+});

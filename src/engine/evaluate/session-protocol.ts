@@ -1,0 +1,44 @@
+import { z } from "zod";
+import { tensorBytes } from "./tensor-bytes.ts";
+
+/** A tensor of a model's signature; dimensions that are not fixed are given by their names, which may be empty. */
+export const tensorSignature = z.object({
+  name: z.string(),
+  isTensor: z.literal(true),
+  type: z.string(),
+  shape: z.array(z.union([z.int(), z.string()])),
+});
+export type TensorSignature = z.infer<typeof tensorSignature>;
+
+const valueSignature = z.union([tensorSignature, z.object({ name: z.string(), isTensor: z.literal(false) })]);
+export type ValueSignature = z.infer<typeof valueSignature>;
+
+/** What the parent asks of a session process; each request has one reply. */
+export const sessionRequest = z.discriminatedUnion("do", [
+  z.object({
+    do: z.literal("open"),
+    modelPath: z.string(),
+    executionProvider: z.enum(["cpu", "cuda"]),
+    threads: z.int().min(1),
+  }),
+  z.object({
+    do: z.literal("run"),
+    inputs: z.array(tensorBytes),
+    outputs: z.array(z.string()).describe("Outputs to fetch."),
+  }),
+  z.object({ do: z.literal("time") }),
+  z.object({ do: z.literal("measure-memory") }),
+]);
+export type SessionRequest = z.infer<typeof sessionRequest>;
+
+const signature = z.object({ inputs: z.array(valueSignature), outputs: z.array(valueSignature) });
+export type ModelSignature = z.infer<typeof signature>;
+
+export const sessionReply = z.discriminatedUnion("is", [
+  z.object({ is: z.literal("open"), signature }),
+  z.object({ is: z.literal("outputs"), tensors: z.array(tensorBytes) }),
+  z.object({ is: z.literal("time"), milliseconds: z.number() }),
+  z.object({ is: z.literal("memory"), peakBytes: z.int() }),
+  z.object({ is: z.literal("error"), message: z.string() }),
+]);
+export type SessionReply = z.infer<typeof sessionReply>;
