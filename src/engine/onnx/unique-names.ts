@@ -1,0 +1,51 @@
+import { graphsOf } from "./graph-tensors.ts";
+import type { GraphProto, ModelProto, NodeProto } from "./onnx_pb.js";
+
+/** Gives names that no value and no node has in a model, whichever graph or function it is in. */
+export class UniqueNames {
+  readonly #taken: Set<string>;
+  readonly #tries = new Map<string, number>();
+
+  constructor(taken: Iterable<string>) {
+    this.#taken = new Set(taken);
+  }
+
+  static of(model: ModelProto): UniqueNames {
+    return new UniqueNames(namesOf(model));
+  }
+
+  /** `base` itself where it is free, else with the first number behind it that makes it free. */
+  take(base: string): string {
+    let name = base;
+    let tries = this.#tries.get(base) ?? 0;
+    while (this.#taken.has(name)) name = `${base}_${++tries}`;
+    this.#tries.set(base, tries);
+    this.#taken.add(name);
+    return name;
+  }
+}
+
+function* namesOf(model: ModelProto): Generator<string> {
+  for (const graph of graphsOf(model)) yield* graphNames(graph);
+  for (const body of model.functions) {
+    yield* body.input;
+    yield* body.output;
+    yield* nodeNames(body.node);
+  }
+}
+
+function* graphNames(graph: GraphProto): Generator<string> {
+  for (const list of [graph.input, graph.output, graph.valueInfo, graph.initializer]) {
+    for (const { name } of list) yield name;
+  }
+  for (const { values } of graph.sparseInitializer) if (values !== undefined) yield values.name;
+  yield* nodeNames(graph.node);
+}
+
+function* nodeNames(nodes: readonly NodeProto[]): Generator<string> {
+  for (const node of nodes) {
+    yield node.name;
+    yield* node.input;
+    yield* node.output;
+  }
+}
