@@ -1,0 +1,70 @@
+/** How a weight is cut into blocks along its inner (K) dimension and rounded to codes of its own scale. */
+export interface BlockFormat {
+  readonly bits: 4 | 8;
+  /** A power of two from 16 to 256. */
+  readonly blockSize: number;
+  /** True: the zero point is the middle code and not stored. */
+  readonly symmetric: boolean;
+}
+
+/**
+ * A weight matrix of K inputs and N outputs as it lies in memory: `kn` has K rows of N values (the B of a MatMul),
+ * `nk` has N rows of K values (a Gemm with transB, an embedding table).
+ */
+export interface MatrixShape {
+  readonly order: "kn" | "nk";
+  readonly k: number;
+  readonly n: number;
+}
+
+/** Consecutive rows of a matrix. A tile of a `kn` matrix begins at a multiple of two blocks and has whole blocks up to the matrix's end. */
+export interface RowTile {
+  readonly values: Float32Array;
+  readonly firstRow: number;
+}
+
+/** The codes, scales and packed zero points of a whole matrix; `zeroPoints` is empty where the format is symmetric. */
+export interface BlockCodes {
+  readonly codes: Uint8Array;
+  readonly scales: Float32Array;
+  readonly zeroPoints: Uint8Array;
+}
+
+export function blocksOf(k: number, { blockSize }: BlockFormat): number {
+  return Math.ceil(k / blockSize);
+}
+
+/**
+ * Room for a matrix in the layout of MatMulNBits: codes [N, blocks, blockSize·bits/8], scales [N, blocks],
+ * zero points [N, ⌈blocks·bits/8⌉]. Tiles from several threads may fill one set over shared memory.
+ */
+export function createBlockCodes({ k, n }: MatrixShape, format: BlockFormat): BlockCodes {
+  const blocks = blocksOf(k, format);
+  return {
+    codes: new Uint8Array((n * blocks * format.blockSize * format.bits) / 8),
+    scales: new Float32Array(n * blocks),
+    zeroPoints: new Uint8Array(format.symmetric ? 0 : n * Math.ceil((blocks * format.bits) / 8)),
+  };
+}
+
+/**
+ * Room for a matrix in the layout of GatherBlockQuantized: as for MatMulNBits, but the codes [N, ⌈K·bits/8⌉] of a row
+ * end with the row and not with its last block.
+ */
+export function createGatherBlockCodes({ k, n }: MatrixShape, format: BlockFormat): BlockCodes {
+  const codes = createBlockCodes({ order: "nk", k, n }, format);
+  return { ...codes, codes: new Uint8Array(n * Math.ceil((k * format.bits) / 8)) };
+}
+
+/**
+ * Room for a matrix in the layout of a blocked DequantizeLinear on axis 0: codes [K, N], scales [blocks, N], zero points
+ * [blocks, N], both packed over the flattened order with the first in the low bits. Symmetric codes are signed.
+ */
+export function createLinearBlockCodes({ k, n }: MatrixShape, format: BlockFormat): BlockCodes {
+  const blocks = blocksOf(k, format);
+  return {
+    codes: new Uint8Array(Math.ceil((k * n * format.bits) / 8)),
+    scales: new Float32Array(blocks * n),
+    zeroPoints: new Uint8Array(format.symmetric ? 0 : Math.ceil((blocks * n * format.bits) / 8)),
+  };
+}
