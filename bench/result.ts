@@ -7,7 +7,8 @@ export interface BenchRow {
   readonly what: string;
   readonly unit: string;
   readonly ours: number;
-  readonly peer: number;
+  /** Null where the peer failed at the work. */
+  readonly peer: number | null;
   /** How the ratio must come out, for instance `ours <= peer / 3`. */
   readonly bar: string;
   readonly met: boolean;
@@ -28,8 +29,8 @@ export async function reportBench(name: string, rows: readonly BenchRow[]): Prom
     full.map((row) => ({
       ...row,
       ours: Number(row.ours.toPrecision(4)),
-      peer: Number(row.peer.toPrecision(4)),
-      ratio: Number(row.ratio.toPrecision(3)),
+      peer: row.peer === null ? "failed" : Number(row.peer.toPrecision(4)),
+      ratio: row.ratio === null ? "" : Number(row.ratio.toPrecision(3)),
     })),
   );
   const folder = join(import.meta.dirname, "results");

@@ -1,0 +1,42 @@
+"""Runs an original and compressed models on the same samples; prints SQNR (dB) of the worst output and bytes for each as JSON.
+
+Usage: compare.py ORIGINAL DATA.npz MODEL...
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+
+
+def run(path, samples):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(path, options)
+    return [session.run(None, sample) for sample in samples]
+
+
+def sqnr(wanted, got):
+    signal = sum(float((w.astype(np.float64) ** 2).sum()) for w in wanted)
+    noise = sum(float(((w.astype(np.float64) - g) ** 2).sum()) for w, g in zip(wanted, got))
+    return 150.0 if noise == 0 else 10 * np.log10(signal / noise)
+
+
+def size(path):
+    folder = Path(path).parent
+    return sum(file.stat().st_size for file in folder.iterdir() if file.suffix not in (".json", ".npz"))
+
+
+original, data, *models = sys.argv[1:]
+arrays = np.load(data)
+samples = [{name: arrays[name][i] for name in arrays} for i in range(len(next(iter(arrays.values()))))]
+wanted = run(original, samples)
+figures = []
+for model in models:
+    got = run(model, samples)
+    outputs = range(len(wanted[0]))
+    worst = min(sqnr([w[i] for w in wanted], [g[i] for g in got]) for i in outputs if np.issubdtype(wanted[0][i].dtype, np.floating))
+    figures.append({"sqnrDb": worst, "bytes": size(model)})
+print(json.dumps(figures))
