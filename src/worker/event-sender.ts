@@ -1,0 +1,121 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { WorkerEvent } from "../contract/worker.ts";
+import type { ServiceConnection } from "./service-connection.ts";
+
+/** Events wait so long for others to share a request with. */
+const gatherMs = 100;
+const maxBatchEvents = 1000;
+const maxBatchBytes = 1024 * 1024;
+/** More events than this, waiting for a service that is slow or out of reach, end the job. */
+const maxWaitingBytes = 64 * 1024 * 1024;
+
+type WithoutSequence<Event> = Event extends unknown ? Omit<Event, "seq" | "at"> : never;
+export type NewEvent = WithoutSequence<WorkerEvent>;
+
+export interface EventSenderOptions {
+  readonly connection: Pick<ServiceConnection, "tell">;
+  /** Sequence number of the first event. */
+  readonly nextSeq: number;
+  now(): Date;
+  /** The service says that the job was cancelled. */
+  onCancelled(): void;
+  /** Events can no longer be delivered. */
+  onFailure(error: unknown): void;
+}
+
+interface WaitingEvent {
+  readonly seq: number;
+  readonly json: string;
+}
+
+/** Delivers events in order, each recorded once, over interruptions of the service. */
+export class EventSender {
+  readonly #options: EventSenderOptions;
+  readonly #stop = new AbortController();
+  readonly #waiting: WaitingEvent[] = [];
+  #waitingBytes = 0;
+  #nextSeq: number;
+  #sending: Promise<void> | undefined;
+  #hurry = new AbortController();
+  #failed = false;
+
+  constructor(options: EventSenderOptions) {
+    this.#options = options;
+    this.#nextSeq = options.nextSeq;
+  }
+
+  add(event: NewEvent): void {
+    if (this.#failed) return;
+    const seq = this.#nextSeq++;
+    const json = JSON.stringify({ ...event, seq, at: this.#options.now().toISOString() });
+    this.#waiting.push({ seq, json });
+    this.#waitingBytes += json.length;
+    if (this.#waitingBytes > maxWaitingBytes) {
+      this.#fail(new Error(`More than ${maxWaitingBytes} bytes of events wait for the service`));
+    } else this.#sending ??= this.#send();
+  }
+
+  /** Waits until all events are recorded, but no longer than `withinMs`. */
+  async flush(withinMs: number): Promise<boolean> {
+    this.#hurry.abort();
+    const limit = new AbortController();
+    const late = delay(withinMs, undefined, { signal: limit.signal }).catch(() => undefined);
+    while (this.#sending !== undefined && !this.#failed) {
+      const isLate = await Promise.race([this.#sending.then(() => false), late.then(() => true)]);
+      if (isLate) break;
+    }
+    limit.abort();
+    return !this.#failed && this.#waiting.length === 0;
+  }
+
+  /** Ends a delivery under way. */
+  close(): void {
+    this.#stop.abort();
+  }
+
+  async #send(): Promise<void> {
+    try {
+      while (this.#waiting.length > 0) {
+        const { signal } = this.#hurry;
+        if (this.#waiting.length < maxBatchEvents) await delay(gatherMs, undefined, { signal }).catch(() => undefined);
+        await this.#sendBatch();
+      }
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      this.#sending = undefined;
+    }
+  }
+
+  async #sendBatch(): Promise<void> {
+    const answer = await this.#options.connection.tell(this.#batch(), this.#stop.signal);
+    const before = this.#waiting.length;
+    while (this.#waiting[0] !== undefined && this.#waiting[0].seq < answer.nextSeq) {
+      this.#waitingBytes -= this.#waiting[0].json.length;
+      this.#waiting.shift();
+    }
+    if (answer.cancelled) this.#options.onCancelled();
+    else if (this.#waiting.length === before) {
+      throw new Error(`The service waits for event ${answer.nextSeq}, which this worker does not have`);
+    }
+  }
+
+  #batch(): string[] {
+    const batch: string[] = [];
+    let bytes = 0;
+    for (const { json } of this.#waiting) {
+      bytes += json.length;
+      if (batch.length === maxBatchEvents || (batch.length > 0 && bytes > maxBatchBytes)) break;
+      batch.push(json);
+    }
+    return batch;
+  }
+
+  #fail(error: unknown): void {
+    if (this.#failed) return;
+    this.#failed = true;
+    this.#waiting.length = 0;
+    this.#waitingBytes = 0;
+    this.#options.onFailure(error);
+  }
+}

@@ -1,0 +1,89 @@
+import type { Artifact } from "../contract/artifact.ts";
+import type { JobError } from "../contract/errors.ts";
+import { type LogLine, maxLogLineBytes } from "../contract/log.ts";
+import type { JobOutcome, WorkingStatus } from "../contract/status.ts";
+import type { TelemetryUpdate } from "../contract/worker.ts";
+import type { EventSender } from "./event-sender.ts";
+
+const progressIntervalMs = 250;
+
+interface ReporterOptions {
+  readonly sender: Pick<EventSender, "add">;
+  /** Number of the first log line. */
+  readonly nextLogSeq: number;
+  readonly now: () => Date;
+  readonly print: (stream: LogLine["stream"], text: string) => void;
+}
+
+export interface Reporter {
+  /** Prints text and tells it, line by line. */
+  log(text: string, stream?: LogLine["stream"]): void;
+  status(status: WorkingStatus): void;
+  model(bytes: number, sha256: string): void;
+  /** Told a few times a second at most. */
+  progress(fraction: number, message: string): void;
+  telemetry(update: TelemetryUpdate): void;
+  artifact(artifact: Artifact): void;
+  result(outcome: JobOutcome, error?: JobError): void;
+}
+
+/** What a worker says about its job: on its own output and to the service. */
+export function createReporter({ sender, nextLogSeq, now, print }: ReporterOptions): Reporter {
+  let logSeq = nextLogSeq;
+  let lastProgressAt = -Infinity;
+  return {
+    log(text, stream = "stdout") {
+      for (const line of linesOf(text)) {
+        print(stream, line);
+        sender.add({ type: "log", line: { seq: logSeq++, at: now().toISOString(), stream, text: line } });
+      }
+    },
+    status(status) {
+      sender.add({ type: "status", status });
+    },
+    model(bytes, sha256) {
+      sender.add({ type: "model", bytes, sha256 });
+    },
+    progress(fraction, message) {
+      const at = now().getTime();
+      if (at - lastProgressAt < progressIntervalMs) return;
+      lastProgressAt = at;
+      sender.add({ type: "telemetry", telemetry: { progress: { fraction, message: message.slice(0, 500) } } });
+    },
+    telemetry(telemetry) {
+      sender.add({ type: "telemetry", telemetry });
+    },
+    artifact(artifact) {
+      sender.add({ type: "artifact", artifact });
+    },
+    result(outcome, error) {
+      sender.add({ type: "result", outcome, ...(error && { error }) });
+    },
+  };
+}
+
+/** Lines that fit the log, without what a terminal would take for commands: names in models are other people's text. */
+export function linesOf(text: string): string[] {
+  return text
+    .toWellFormed()
+    .split(/\r\n|\n|\r/)
+    .map((line) => line.replace(/(?!\t)\p{Cc}/gu, "\u{fffd}"))
+    .flatMap(cutLine);
+}
+
+function cutLine(line: string): string[] {
+  const pieces: string[] = [];
+  let rest = Buffer.from(line);
+  while (rest.length > maxLogLineBytes) {
+    let end = maxLogLineBytes;
+    while (isContinuation(rest[end])) end--;
+    pieces.push(rest.subarray(0, end).toString());
+    rest = rest.subarray(end);
+  }
+  return [...pieces, rest.toString()];
+}
+
+/** Whether a byte continues a character of UTF-8, so that a cut before it would break the character. */
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0xc0) === 0x80;
+}

@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import { EventSender } from "../../src/worker/event-sender.ts";
+import { connectService, ServiceRefusal } from "../../src/worker/service-connection.ts";
+import { standInService } from "./stand-in-service.ts";
+
+async function makeSender(t: TestContext, { token = "secret", nextSeq = 1 } = {}) {
+  const id = "job-00000000000000000000000000";
+  const service = await standInService(t, { id, nextSeq });
+  const ended = Promise.withResolvers<unknown>();
+  const cancelled = Promise.withResolvers<void>();
+  const sender = new EventSender({
+    connection: connectService({ url: service.url, jobId: id, token }),
+    nextSeq,
+    now: () => new Date(),
+    onCancelled: cancelled.resolve,
+    onFailure: ended.resolve,
+  });
+  t.after(() => sender.close());
+  return { service, sender, failure: ended.promise, cancelled: cancelled.promise };
+}
+
+const event = { type: "status", status: "Optimizing" } as const;
+
+test("EventSender delivers thousands of events in order, each once", async (t) => {
+  const { service, sender } = await makeSender(t, { nextSeq: 7 });
+  for (let i = 0; i < 2500; i++) sender.add(event);
+  assert.equal(await sender.flush(5000), true);
+  assert.deepEqual(
+    service.events.map(({ seq }) => seq),
+    Array.from({ length: 2500 }, (_, i) => i + 7),
+  );
+});
+
+test("EventSender goes on after outages and lost answers without losing or doubling an event", async (t) => {
+  const { service, sender } = await makeSender(t);
+  service.outages = 2;
+  service.lostAnswers = 2;
+  for (let i = 0; i < 10; i++) sender.add(event);
+  assert.equal(await sender.flush(10_000), true);
+  assert.deepEqual(
+    service.events.map(({ seq }) => seq),
+    Array.from({ length: 10 }, (_, i) => i + 1),
+  );
+});
+
+test("EventSender passes on that the job was cancelled", async (t) => {
+  const { service, sender, cancelled } = await makeSender(t);
+  service.cancelled = true;
+  sender.add(event);
+  await cancelled;
+});
+
+test("EventSender fails at once where the service refuses the worker", async (t) => {
+  const { sender, failure } = await makeSender(t, { token: "other" });
+  sender.add(event);
+  assert(Object(await failure) instanceof ServiceRefusal);
+  assert.equal(await sender.flush(5000), false);
+});
+
+test("EventSender's flush() ends when its time is over, though the service is out of reach", async (t) => {
+  const { service, sender } = await makeSender(t);
+  service.close();
+  sender.add(event);
+  assert.equal(await sender.flush(50), false);
+});
+
+test("EventSender fails rather than fill the memory while the service is out of reach", async (t) => {
+  const { service, sender, failure } = await makeSender(t);
+  service.close();
+  const text = "x".repeat(60_000);
+  for (let seq = 1; seq < 1200; seq++) {
+    sender.add({ type: "log", line: { seq, at: "2026-01-01T00:00:00Z", stream: "stdout", text } });
+  }
+  assert.match(String(await failure), /events wait for the service/);
+});

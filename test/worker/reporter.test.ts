@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { NewEvent } from "../../src/worker/event-sender.ts";
+import { createReporter, linesOf } from "../../src/worker/reporter.ts";
+
+function makeReporter() {
+  const events: NewEvent[] = [];
+  const printed: string[] = [];
+  let time = 0;
+  const reporter = createReporter({
+    sender: { add: (event) => events.push(event) },
+    nextLogSeq: 5,
+    now: () => new Date(time),
+    print: (_, text) => printed.push(text),
+  });
+  return { reporter, events, printed, wait: (milliseconds: number) => (time += milliseconds) };
+}
+
+test("log() prints each line and tells it with a number of its own", () => {
+  const { reporter, events, printed } = makeReporter();
+  reporter.log("one\ntwo");
+  reporter.log("three", "stderr");
+  assert.deepEqual(printed, ["one", "two", "three"]);
+  const lines = events.map((event) =>
+    event.type === "log" ? [event.line.seq, event.line.stream, event.line.text] : [],
+  );
+  assert.deepEqual(lines, [
+    [5, "stdout", "one"],
+    [6, "stdout", "two"],
+    [7, "stderr", "three"],
+  ]);
+});
+
+test("linesOf() cuts long lines between characters and loses none", () => {
+  const text = `a${"€".repeat(50_000)}`;
+  const lines = linesOf(text);
+  assert.equal(lines.length, 3);
+  assert.equal(lines.join(""), text);
+  for (const line of lines) assert(Buffer.byteLength(line) <= 65_536);
+});
+
+test("linesOf() leaves no terminal command in a line", () => {
+  assert.deepEqual(linesOf("name \u001b[2J\u0007 \u009b31m\tend"), ["name \u{fffd}[2J\u{fffd} \u{fffd}31m\tend"]);
+});
+
+test("progress() tells a few steps a second", () => {
+  const { reporter, events, wait } = makeReporter();
+  for (let i = 0; i < 100; i++, wait(10)) reporter.progress(i / 100, "Working");
+  assert.equal(events.length, 4);
+});

@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { json } from "node:stream/consumers";
+import type { TestContext } from "node:test";
+import { type Assignment, type WorkerEvent, workerEvents } from "../../src/contract/worker.ts";
+
+interface StandInService {
+  readonly url: string;
+  /** Events recorded, each once. */
+  readonly events: WorkerEvent[];
+  /** Answers 503 to so many more requests. */
+  outages: number;
+  /** Records so many more requests' events, but cuts the connection instead of answering. */
+  lostAnswers: number;
+  cancelled: boolean;
+  /** Resolves when an event fits. */
+  waitFor(fits: (event: WorkerEvent) => boolean): Promise<WorkerEvent>;
+  close(): void;
+}
+
+/** The endpoints that a worker calls, on a real socket, recording in memory. */
+export async function standInService(
+  t: TestContext,
+  assignment: Pick<Assignment, "id" | "nextSeq">,
+  token = "secret",
+): Promise<StandInService> {
+  const waiters = new Set<() => void>();
+  const handle = async (request: IncomingMessage, response: ServerResponse) => {
+    const answer = (status: number, body: unknown) =>
+      response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+    const body = request.method === "POST" ? await json(request) : undefined;
+    if (request.headers.authorization !== `Bearer ${token}`) return answer(401, {});
+    if (service.outages > 0) {
+      service.outages--;
+      return answer(503, {});
+    }
+    if (request.url === `/worker/v1/jobs/${assignment.id}`) return answer(200, assignment);
+    assert.equal(request.url, `/worker/v1/jobs/${assignment.id}/events`);
+    let nextSeq = assignment.nextSeq + service.events.length;
+    for (const event of workerEvents.parse(body).events) {
+      if (event.seq !== nextSeq) continue;
+      service.events.push(event);
+      nextSeq++;
+    }
+    for (const check of waiters) check();
+    if (service.lostAnswers > 0) {
+      service.lostAnswers--;
+      return response.destroy();
+    }
+    return answer(200, { nextSeq, cancelled: service.cancelled });
+  };
+  const server = createServer((request, response) => void handle(request, response)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  assert(address !== null && typeof address === "object");
+  const close = () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  t.after(close);
+  const events: WorkerEvent[] = [];
+  const waitFor = async (fits: (event: WorkerEvent) => boolean) => {
+    const { promise, resolve } = Promise.withResolvers<WorkerEvent>();
+    const check = () => {
+      const found = events.find(fits);
+      if (found) resolve(found);
+    };
+    waiters.add(check);
+    check();
+    return promise;
+  };
+  const url = `http://127.0.0.1:${address.port}`;
+  const service: StandInService = { url, events, outages: 0, lostAnswers: 0, cancelled: false, waitFor, close };
+  return service;
+}
