@@ -31,21 +31,8 @@ export interface UnfinishedJob {
 export function attemptRecords(store: Store) {
   return {
     /** Begins the next attempt and gives its number; undefined where the job is not to be worked on any more. */
-    async begin(jobId: string, secretHash: string): Promise<number | undefined> {
-      return write(store, async (writing) => {
-        const before = await findRecord(writing, jobId);
-        if (before === undefined || isTerminal(before.job.status) || before.job.status === "Cancelling")
-          return undefined;
-        const attempt = before.attempt + 1;
-        const begun = { ...before, attempt };
-        const after = attempt === 1 ? begun : await restarted(writing, begun);
-        await writing.trx
-          .insertInto("attempts")
-          .values({ job_id: jobId, attempt, secret_hash: secretHash, started_at: writing.now.toISOString() })
-          .execute();
-        await saveRecords(writing, [{ before, after }]);
-        return attempt;
-      });
+    begin(jobId: string, secretHash: string): Promise<number | undefined> {
+      return write(store, (writing) => beginAttempt(writing, jobId, secretHash));
     },
 
     async noteProcess(jobId: string, attempt: number, mark: ProcessMark): Promise<void> {
@@ -58,21 +45,8 @@ export function attemptRecords(store: Store) {
     },
 
     /** No process of the attempt runs any more. */
-    async end(jobId: string, attempt: number, { error, lines }: AttemptEnd): Promise<void> {
-      await write(store, async (writing) => {
-        const before = await findLiveRecord(writing, jobId, attempt);
-        if (before === undefined) return;
-        await writing.trx
-          .updateTable("attempts")
-          .set({ ended_at: writing.now.toISOString() })
-          .where("job_id", "=", jobId)
-          .where("attempt", "=", attempt)
-          .execute();
-        const told = await appended(writing, before, lines);
-        const stopped = applyEvent(told.job, { type: "stopped" }, writing.now);
-        const job = error === null ? stopped : applyEvent(stopped, { type: "failure", error }, writing.now);
-        await saveRecords(writing, [{ before, after: { ...told, job } }]);
-      });
+    async end(jobId: string, attempt: number, end: AttemptEnd): Promise<void> {
+      await write(store, (writing) => endAttempt(writing, { jobId, attempt, end }));
     },
 
     /** Jobs that have not ended, in the order in which they were made. */
@@ -95,6 +69,38 @@ export function attemptRecords(store: Store) {
       }));
     },
   };
+}
+
+async function beginAttempt(writing: Writing, jobId: string, secretHash: string): Promise<number | undefined> {
+  const before = await findRecord(writing, jobId);
+  if (before === undefined || isTerminal(before.job.status) || before.job.status === "Cancelling") return undefined;
+  const attempt = before.attempt + 1;
+  const begun = { ...before, attempt };
+  const after = attempt === 1 ? begun : await restarted(writing, begun);
+  await writing.trx
+    .insertInto("attempts")
+    .values({ job_id: jobId, attempt, secret_hash: secretHash, started_at: writing.now.toISOString() })
+    .execute();
+  await saveRecords(writing, [{ before, after }]);
+  return attempt;
+}
+
+async function endAttempt(writing: Writing, ended: { jobId: string; attempt: number; end: AttemptEnd }): Promise<void> {
+  const { jobId, attempt, end } = ended;
+  const before = await findLiveRecord(writing, jobId, attempt);
+  if (before === undefined) return;
+  await writing.trx
+    .updateTable("attempts")
+    .set({ ended_at: writing.now.toISOString() })
+    .where("job_id", "=", jobId)
+    .where("attempt", "=", attempt)
+    .execute();
+  // Whoever has seen a job's end has seen all of its lines.
+  if (isTerminal(before.job.status)) return;
+  const told = await appended(writing, before, end.lines);
+  const stopped = applyEvent(told.job, { type: "stopped" }, writing.now);
+  const job = end.error === null ? stopped : applyEvent(stopped, { type: "failure", error: end.error }, writing.now);
+  await saveRecords(writing, [{ before, after: { ...told, job } }]);
 }
 
 async function restarted(writing: Writing, record: JobRecord): Promise<JobRecord> {
