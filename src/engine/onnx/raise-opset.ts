@@ -1,18 +1,109 @@
+import { create } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
-import type { ModelProto } from "./onnx_pb.js";
+import { subgraphsOf } from "./graph-tensors.ts";
+import { ModelFacts } from "./model-facts.ts";
+import { OperatorSetIdProtoSchema } from "./onnx_pb.js";
+import type { FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto } from "./onnx_pb.js";
+import { opsetChanges } from "./opset-changes.ts";
+import { opsetVersions } from "./opset-versions.ts";
+import { RewriteScope } from "./rewrite-scope.ts";
+import type { ModelRewrite } from "./rewrite-scope.ts";
+import { UniqueNames } from "./unique-names.ts";
+
+/** The oldest opset whose operators can be raised, and the newest they can be raised to. */
+export const raisableOpsets = { first: 7, last: 21 } as const;
 
 /**
  * Raises the default domain's opset of a model (main graph, subgraphs and model-local functions) to `to`, in place, with
  * the meaning of every operator kept. Nothing happens where the model is at `to` or above. Lifts the IR version where the
  * new opset needs a later one.
  *
- * @throws ServiceError `model_opset_unsupported` naming the operator that has no known step, before anything was changed.
+ * @throws ServiceError `model_opset_unsupported` naming the operator that has no known step; the model is then unchanged
  */
 export function raiseOpset(model: ModelProto, to: number): void {
-  const current = Number(model.opsetImport.find(({ domain }) => domain === "" || domain === "ai.onnx")?.version ?? 1n);
-  if (current >= to) return;
-  throw new ServiceError("model_opset_unsupported", `Cannot raise opset ${current} to ${to}`);
+  if (to > raisableOpsets.last) throw new RangeError(`Opset ${to} is above ${raisableOpsets.last}, the newest known`);
+  const from = opsetOf(model);
+  if (from >= to) return;
+  const raising: Raising = {
+    rewrite: { facts: new ModelFacts(model), names: UniqueNames.of(model), to },
+    localFunctions: new Set(model.functions.filter(isStandard).map(({ name }) => name)),
+    results: [],
+  };
+  if (model.graph !== undefined) raiseBody(model.graph, from, raising);
+  for (const body of model.functions) if (opsetOf(body) < to) raiseBody(body, opsetOf(body), raising);
+
+  for (const { body, nodes, scope } of raising.results) {
+    body.node = [...scope.constantNodes, ...nodes];
+    if (body.$typeName === "onnx.GraphProto") body.initializer.push(...scope.initializers);
+  }
+  if (standardImport(model) === undefined) model.opsetImport.push(create(OperatorSetIdProtoSchema, { domain: "" }));
+  for (const { opsetImport } of [model, ...model.functions]) {
+    for (const entry of opsetImport.filter(isStandard)) {
+      if (entry.version < to) entry.version = BigInt(to);
+    }
+  }
+  if (model.irVersion < minimumIrVersion(to)) model.irVersion = BigInt(minimumIrVersion(to));
 }
+
+interface Raising {
+  readonly rewrite: ModelRewrite;
+  /** Functions of the model that stand in the standard domain. */
+  readonly localFunctions: ReadonlySet<string>;
+  readonly results: { body: GraphProto | FunctionProto; nodes: NodeProto[]; scope: RewriteScope }[];
+}
+
+function isStandard({ domain }: { readonly domain: string }): boolean {
+  return domain === "" || domain === "ai.onnx";
+}
+
+function standardImport({ opsetImport }: ModelProto | FunctionProto): OperatorSetIdProto | undefined {
+  return opsetImport.find(isStandard);
+}
+
+function opsetOf(body: ModelProto | FunctionProto): number {
+  return Number(standardImport(body)?.version ?? 1n);
+}
+
+function raiseBody(body: GraphProto | FunctionProto, from: number, raising: Raising, outer?: RewriteScope): void {
+  const scope = new RewriteScope(raising.rewrite, body, outer);
+  const nodes = body.node.flatMap((node) => {
+    for (const graph of subgraphsOf(node)) raiseBody(graph, from, raising, scope);
+    const isKnown = !isStandard(node) || raising.localFunctions.has(node.opType);
+    return isKnown ? [node] : raiseNode(node, from, scope);
+  });
+  raising.results.push({ body, nodes, scope });
+}
+
+function raiseNode(node: NodeProto, from: number, scope: RewriteScope): NodeProto[] {
+  const { to } = scope.rewrite;
+  const versions = opsetVersions.get(node.opType);
+  const [introduced] = versions ?? [];
+  const removed = removedOperators.get(node.opType) ?? Infinity;
+  if (versions === undefined || introduced === undefined || introduced > from || removed <= from) {
+    throw new ServiceError(
+      "model_opset_unsupported",
+      `Cannot raise opset ${from} to ${to}: it has no operator "${node.opType}"${node.name && ` (node "${node.name}")`}`,
+    );
+  }
+  if (from < raisableOpsets.first) {
+    throw new ServiceError(
+      "model_opset_unsupported",
+      `Cannot raise opset ${from} to ${to}: ${raisableOpsets.first} is the oldest that is supported (operator "${node.opType}")`,
+    );
+  }
+  const next = versions.find((version) => version > from && version <= to);
+  if (next === undefined) return [node];
+  const change = opsetChanges[node.opType]?.[next];
+  return change === undefined
+    ? raiseNode(node, next, scope)
+    : change(node, scope).flatMap((replacement) => raiseNode(replacement, next, scope));
+}
+
+/** Operators that are gone, and the opset that has them no more. */
+const removedOperators: ReadonlyMap<string, number> = new Map([
+  ["Scatter", 11],
+  ["Upsample", 10],
+]);
 
 /** The lowest IR version that may carry the default domain's opset (ONNX Versioning.md). */
 export function minimumIrVersion(opset: number): number {
