@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { access, mkdir, rm } from "node:fs/promises";
+import { access, mkdir, rm, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -114,6 +114,7 @@ async function hugeRow(): Promise<BenchRow> {
 
 async function accuracyRows({ model, data, works: names }: (typeof accuracyRuns)[number]): Promise<BenchRow[]> {
   const original = realModel(model);
+  const originalBytes = (await stat(original)).size;
   const folder = join(cache, "accuracy", model);
   await mkdir(folder, { recursive: true });
   const samples = data ?? join(folder, "data.npz");
@@ -128,8 +129,9 @@ async function accuracyRows({ model, data, works: names }: (typeof accuracyRuns)
     );
     const models = [mine, ...(ran ? [theirs] : [])].map((directory) => join(directory, "model.onnx"));
     const { stdout } = await exec(python, [join(here, "compare.py"), original, samples, ...models]);
-    const [our, peer] = z.array(z.object({ sqnrDb: z.number(), bytes: z.int() })).parse(JSON.parse(stdout));
+    const [our, theirFigures] = z.array(z.object({ sqnrDb: z.number(), bytes: z.int() })).parse(JSON.parse(stdout));
     if (our === undefined) throw new Error("compare.py gave no figures");
+    const peer = theirFigures !== undefined && theirFigures.bytes < originalBytes * 0.99 ? theirFigures : undefined;
     const what = `${work} of ${model}`;
     found.push({
       what: `${what}: SQNR`,

@@ -7,7 +7,7 @@ export interface BenchRow {
   readonly what: string;
   readonly unit: string;
   readonly ours: number;
-  /** Null where the peer failed at the work. */
+  /** Null where the peer failed at the work or left the model as it was. */
   readonly peer: number | null;
   /** How the ratio must come out, for instance `ours <= peer / 3`. */
   readonly bar: string;
@@ -21,7 +21,7 @@ export async function reportBench(name: string, rows: readonly BenchRow[]): Prom
     unit,
     ours,
     peer,
-    ratio: ours / peer,
+    ratio: peer === null ? null : ours / peer,
     bar,
     met,
   }));
@@ -29,7 +29,7 @@ export async function reportBench(name: string, rows: readonly BenchRow[]): Prom
     full.map((row) => ({
       ...row,
       ours: Number(row.ours.toPrecision(4)),
-      peer: row.peer === null ? "failed" : Number(row.peer.toPrecision(4)),
+      peer: row.peer === null ? "none" : Number(row.peer.toPrecision(4)),
       ratio: row.ratio === null ? "" : Number(row.ratio.toPrecision(3)),
     })),
   );
