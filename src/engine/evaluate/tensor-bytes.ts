@@ -35,8 +35,8 @@ export function countElements(shape: readonly number[]): number {
   return shape.reduce((product, size) => product * size, 1);
 }
 
-/** The elements as a typed array over a copy where the bytes are not aligned. */
-export function elementsOf({ type, bytes }: Pick<TensorBytes, "type" | "bytes">) {
+/** The elements as a typed array over the bytes, or over a copy of them where they are not aligned; half precision as its bits. */
+export function rawElementsOf({ type, bytes }: Pick<TensorBytes, "type" | "bytes">) {
   const { buffer, byteOffset, byteLength } =
     bytes.byteOffset % elementTypes[type].bytes === 0 ? bytes : new Uint8Array(bytes);
   const length = byteLength / elementTypes[type].bytes;
@@ -45,8 +45,6 @@ export function elementsOf({ type, bytes }: Pick<TensorBytes, "type" | "bytes">)
       return new Float32Array(buffer, byteOffset, length);
     case "float64":
       return new Float64Array(buffer, byteOffset, length);
-    case "float16":
-      return new Float16Array(buffer, byteOffset, length);
     case "int8":
       return new Int8Array(buffer, byteOffset, length);
     case "int16":
@@ -56,6 +54,7 @@ export function elementsOf({ type, bytes }: Pick<TensorBytes, "type" | "bytes">)
     case "int64":
       return new BigInt64Array(buffer, byteOffset, length);
     case "uint16":
+    case "float16":
       return new Uint16Array(buffer, byteOffset, length);
     case "uint32":
       return new Uint32Array(buffer, byteOffset, length);
@@ -65,6 +64,12 @@ export function elementsOf({ type, bytes }: Pick<TensorBytes, "type" | "bytes">)
     case "bool":
       return new Uint8Array(buffer, byteOffset, length);
   }
+}
+
+/** The elements as numbers, or as bigints where 64 bits are needed. */
+export function elementsOf(tensor: Pick<TensorBytes, "type" | "bytes">) {
+  const elements = rawElementsOf(tensor);
+  return tensor.type === "float16" ? new Float16Array(elements.buffer, elements.byteOffset, elements.length) : elements;
 }
 
 export type NumberElements = Exclude<ReturnType<typeof elementsOf>, BigInt64Array | BigUint64Array>;

@@ -1,0 +1,233 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { strToU8, zipSync } from "fflate";
+import { evaluateModels, type EvaluateOptions } from "../../../src/engine/evaluate/evaluate-models.ts";
+import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
+import { realModel } from "../../support/real-models.ts";
+import { integer, node, value, weight, writeTinyModel } from "../../support/tiny-model.ts";
+
+let folder = "";
+before(async () => (folder = await mkdtemp(join(tmpdir(), "evaluate-models-"))));
+after(() => rm(folder, { recursive: true }));
+
+const evaluation = { samples: 2, runs: 3, warmup: 1, minCosine: 0.9 };
+
+function evaluate(originalPath: string, resultPath: string, options: Partial<EvaluateOptions> = {}) {
+  return evaluateModels({
+    originalPath,
+    resultPath,
+    evaluation,
+    executionProvider: "cpu",
+    threads: 1,
+    signal: new AbortController().signal,
+    onProgress: () => undefined,
+    log: () => undefined,
+    ...options,
+  });
+}
+
+/** y = x · w with a weight of `content` in both places. */
+async function productModel(name: string, content: number): Promise<string> {
+  const path = join(folder, `${name}.onnx`);
+  await writeTinyModel(path, {
+    input: [value("x", ["batch", 2])],
+    output: [value("y", ["batch", 2])],
+    initializer: [weight("w", [2, 2], () => content)],
+    node: [node("MatMul", ["x", "w"], ["y"])],
+  });
+  return path;
+}
+
+async function floatsNpz(name: string, shape: number[], values: number[]): Promise<string> {
+  const header = `{'descr': '<f4', 'fortran_order': False, 'shape': (${shape.join()},), }`.padEnd(117) + "\n";
+  const magic = Uint8Array.of(0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 1, 0, header.length, 0);
+  const content = Buffer.concat([magic, strToU8(header), new Uint8Array(Float32Array.from(values).buffer)]);
+  const path = join(folder, `${name}.npz`);
+  await writeFile(path, zipSync({ [`${name}.npy`]: content }));
+  return path;
+}
+
+for (const name of ["ocr-orientation", "voice-legacy", "voice-v5"] as const) {
+  test(`evaluateModels() finds ${name} equal to itself on generated data`, async () => {
+    const { accuracy, latency, memory, device, warnings } = await evaluate(realModel(name), realModel(name));
+    assert.deepEqual(
+      accuracy.outputs.map(({ sqnrDb, cosine, maxAbsoluteError }) => [sqnrDb, cosine, maxAbsoluteError]),
+      accuracy.outputs.map(() => [150, 1, 0]),
+    );
+    assert.deepEqual([accuracy.data, accuracy.samples, accuracy.sqnrDb, accuracy.cosine], ["generated", 2, 150, 1]);
+    assert.deepEqual([latency.original.runs, latency.result.runs], [3, 3]);
+    assert.ok(latency.original.p50Ms > 0 && latency.original.p50Ms <= latency.original.p99Ms);
+    assert.ok(memory.originalPeakBytes > 2 ** 24 && memory.resultPeakBytes > 2 ** 24);
+    assert.deepEqual([device.executionProvider, device.threads], ["cpu", 1]);
+    assert.match(device.runtime, /^onnxruntime-node \d+\.\d+\.\d+$/);
+    assert.deepEqual(warnings, []);
+  });
+}
+
+test("evaluateModels() gives the same accuracy in every run", async () => {
+  const [original, result] = [await productModel("third", 1 / 3), await productModel("other", 0.34)];
+  const first = await evaluate(original, result);
+  assert.deepEqual((await evaluate(original, result)).accuracy, first.accuracy);
+});
+
+test("evaluateModels() warns of a result below the floor on generated data", async () => {
+  const [original, result] = [await productModel("one", 1), await productModel("minus", -1)];
+  const { accuracy, warnings } = await evaluate(original, result);
+  assert.equal(Math.round(accuracy.cosine), -1);
+  assert.deepEqual(
+    warnings.map(({ code }) => code),
+    ["accuracy_below_floor"],
+  );
+});
+
+test("evaluateModels() fails a result below the floor on the caller's data", async () => {
+  const [original, result] = [await productModel("one", 1), await productModel("minus", -1)];
+  const dataPath = await floatsNpz("x", [3, 1, 2], [1, 2, 3, 4, 5, 6]);
+  await assert.rejects(evaluate(original, result, { dataPath }), {
+    code: "accuracy_below_floor",
+    message: 'Output "y" has cosine similarity -1.0000 to the original\'s; at least 0.9 is required',
+  });
+});
+
+test("evaluateModels() measures on the caller's data, at most as many samples as asked for", async () => {
+  const [original, result] = [await productModel("one", 1), await productModel("two", 2)];
+  const dataPath = await floatsNpz("x", [3, 1, 2], [1, 2, 3, 4, 50, 60]);
+  const { accuracy } = await evaluate(original, result, { dataPath });
+  assert.deepEqual([accuracy.data, accuracy.samples], ["caller", 2]);
+  assert.deepEqual(accuracy.outputs, [{ name: "y", sqnrDb: 0, cosine: 1, maxAbsoluteError: 7, top1Agreement: 1 }]);
+});
+
+test("evaluateModels() blames the data where the original cannot be run on it", async () => {
+  const path = join(folder, "reshape.onnx");
+  await writeTinyModel(path, {
+    input: [value("x", ["n"])],
+    output: [value("y", ["m", 4])],
+    initializer: [{ name: "shape", dims: [2n], dataType: TensorProto_DataType.INT64, int64Data: [-1n, 4n] }],
+    node: [node("Reshape", ["x", "shape"], ["y"])],
+  });
+  const dataPath = await floatsNpz("x", [1, 3], [1, 2, 3]);
+  await assert.rejects(evaluate(path, path, { dataPath }), { code: "evaluation_data_invalid" });
+});
+
+test("evaluateModels() leaves out outputs that are no tensors of numbers, and says so", async () => {
+  const path = join(folder, "mixed.onnx");
+  const scale = weight("scale", [], () => 0.5);
+  const zero = { name: "zero", dataType: TensorProto_DataType.INT4, dims: [], rawData: Uint8Array.of(0) };
+  await writeTinyModel(
+    path,
+    {
+      input: [value("x", [1, 8])],
+      output: [
+        value("y", [1, 8]),
+        value("codes", [1, 8], TensorProto_DataType.INT4),
+        {
+          name: "list",
+          type: { value: { case: "sequenceType", value: { elemType: value("", [1, 8]).type ?? {} } } },
+        },
+      ],
+      initializer: [scale, zero],
+      node: [
+        node("Relu", ["x"], ["y"]),
+        node("QuantizeLinear", ["x", "scale", "zero"], ["codes"]),
+        node("SequenceConstruct", ["x"], ["list"]),
+      ],
+    },
+    { opset: 21 },
+  );
+  const { accuracy, warnings } = await evaluate(path, path);
+  assert.deepEqual(
+    accuracy.outputs.map(({ name }) => name),
+    ["y"],
+  );
+  assert.deepEqual(
+    warnings.map(({ message }) => message),
+    [
+      'Output "codes" holds elements of type int4 and was not compared',
+      'Output "list" holds no tensor and was not compared',
+    ],
+  );
+});
+
+test("evaluateModels() compares half-precision inputs and outputs and flags", async () => {
+  const path = join(folder, "half.onnx");
+  await writeTinyModel(path, {
+    input: [value("x", ["batch", 4], TensorProto_DataType.FLOAT16), value("mask", [1, 4], TensorProto_DataType.BOOL)],
+    output: [value("y", ["batch", 4], TensorProto_DataType.FLOAT16), value("z", [1, 4], TensorProto_DataType.BOOL)],
+    node: [node("Neg", ["x"], ["y"]), node("Not", ["mask"], ["z"])],
+  });
+  const { accuracy } = await evaluate(path, path);
+  assert.deepEqual(
+    accuracy.outputs.map(({ sqnrDb, top1Agreement }) => [sqnrDb, top1Agreement]),
+    [
+      [150, 1],
+      [150, null],
+    ],
+  );
+});
+
+test("evaluateModels() takes a result of another shape for zeros, and says so", async () => {
+  const original = await productModel("one", 1);
+  const path = join(folder, "wide.onnx");
+  await writeTinyModel(path, {
+    input: [value("x", ["batch", 2])],
+    output: [value("y", ["batch", 4])],
+    node: [node("Concat", ["x", "x"], ["y"], [integer("axis", 1)])],
+  });
+  const { accuracy, warnings } = await evaluate(original, path);
+  assert.deepEqual([accuracy.sqnrDb, accuracy.cosine], [0, 0]);
+  assert.deepEqual(
+    warnings.map(({ code }) => code),
+    ["output_shape_differs", "accuracy_below_floor"],
+  );
+});
+
+test("evaluateModels() says which model is broken", async () => {
+  const original = await productModel("one", 1);
+  const broken = join(folder, "broken.onnx");
+  await writeFile(broken, "not a model");
+  await assert.rejects(evaluate(original, broken), {
+    code: "evaluation_failed",
+    message: /^The result could not be run/,
+  });
+  await assert.rejects(evaluate(broken, original), { code: "evaluation_failed", message: /^The original could not/ });
+  await assert.rejects(evaluate(original, join(folder, "absent.onnx")), { code: "evaluation_failed" });
+});
+
+test("evaluateModels() gives up on a model that runs on no generated input, with the runtime's reason", async () => {
+  const path = join(folder, "picky.onnx");
+  await writeTinyModel(path, {
+    input: [value("x", ["n", 3])],
+    output: [value("y", ["a", "b"])],
+    initializer: [{ name: "shape", dims: [2n], dataType: TensorProto_DataType.INT64, int64Data: [-1n, 1001n] }],
+    node: [node("Reshape", ["x", "shape"], ["y"])],
+  });
+  await assert.rejects(evaluate(path, path), {
+    code: "evaluation_failed",
+    message: /runs on none of \d generated inputs; give evaluation data\. On x: float32\[1,3\]: /,
+  });
+});
+
+test(
+  "evaluateModels() ends both processes at once when it is aborted",
+  { skip: process.platform !== "linux" },
+  async () => {
+    const controller = new AbortController();
+    const reason = new Error("Cancelled by the caller");
+    const onProgress = (fraction: number) => fraction > 0.5 && controller.abort(reason);
+    const work = evaluate(realModel("ocr-orientation"), realModel("ocr-orientation"), {
+      evaluation: { ...evaluation, runs: 1000 },
+      signal: controller.signal,
+      onProgress,
+    });
+    await assert.rejects(work, reason);
+    assert.equal(await readFile(`/proc/self/task/${process.pid}/children`, "utf8"), "");
+  },
+);
+
+test("evaluateModels() starts nothing once it is aborted", async () => {
+  const signal = AbortSignal.abort(new Error("Too late"));
+  await assert.rejects(evaluate("one.onnx", "two.onnx", { signal }), { message: "Too late" });
+});
