@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { job as jobSchema, type Job } from "../../src/contract/job.ts";
+import { defaultRecipe } from "../../src/contract/recipe.ts";
+import { canTransition, isTerminal, type JobKind } from "../../src/contract/status.ts";
+import type { WorkerEvent } from "../../src/contract/worker.ts";
+import { applyEvent, type ServiceEvent } from "../../src/records/apply-event.ts";
+
+const created = "2026-03-01T00:00:00.000Z";
+const now = new Date("2026-03-01T00:01:00.000Z");
+const digest = "a".repeat(64);
+
+function makeJob(kind: JobKind, overrides: Partial<Job> = {}): Job {
+  return {
+    id: `job-${"0".repeat(26)}`,
+    kind,
+    name: "detector",
+    status: "Pending",
+    statusReason: "queued",
+    statusMessage: "Waiting for a worker",
+    batchId: null,
+    model: { source: "https://models.test/a.onnx", name: "a.onnx", bytes: null, actualSha256: null },
+    target: "cpu",
+    recipe: defaultRecipe,
+    gateLimits: {},
+    labels: {},
+    createdAt: created,
+    updatedAt: created,
+    startedAt: null,
+    finishedAt: null,
+    transitions: [{ status: "Pending", at: created }],
+    telemetry: { progress: { fraction: 0 }, warnings: [] },
+    artifacts: [],
+    gates: [],
+    error: null,
+    ...overrides,
+  };
+}
+
+const told = { seq: 1, at: created };
+const anyEvent = fc.oneof(
+  fc.constantFrom<WorkerEvent | ServiceEvent>(
+    { ...told, type: "status", status: "Sharding" },
+    { ...told, type: "status", status: "Optimizing" },
+    { ...told, type: "log", line: { seq: 1, at: created, stream: "stdout", text: "x" } },
+    { ...told, type: "model", bytes: 12, sha256: digest },
+    { ...told, type: "result", outcome: "Completed" },
+    { ...told, type: "result", outcome: "Cancelled" },
+    { ...told, type: "result", outcome: "Failed", error: { code: "model_invalid", message: "No" } },
+    { ...told, type: "result", outcome: "Failed" },
+    { type: "cancel" },
+    { type: "stopped" },
+    { type: "restart" },
+    { type: "failure", error: { code: "worker_killed", message: "Killed" } },
+  ),
+  fc
+    .record({ name: fc.constantFrom("model.onnx", "report.json"), bytes: fc.nat() })
+    .map((file): WorkerEvent => ({ ...told, type: "artifact", artifact: { ...file, kind: "model", sha256: digest } })),
+  fc
+    .double({ min: 0, max: 1, noNaN: true })
+    .map((fraction): WorkerEvent => ({ ...told, type: "telemetry", telemetry: { progress: { fraction } } })),
+);
+const anyKind = fc.constantFrom<JobKind>("compress", "quantize");
+const anyEvents = fc.array(anyEvent, { maxLength: 30 });
+
+test("applyEvent() moves a job along the transition table alone, with a time for each status", () => {
+  fc.assert(
+    fc.property(anyKind, anyEvents, (kind, events) => {
+      const end = events.reduce((job, event) => applyEvent(job, event, now), makeJob(kind));
+      const statuses = end.transitions.map((transition) => transition.status);
+      assert.equal(statuses.at(-1), end.status);
+      for (const [i, status] of statuses.slice(1).entries()) {
+        assert.ok(canTransition(kind, statuses[i] ?? "Failed", status), statuses.join(" → "));
+      }
+      assert.equal(end.finishedAt !== null, isTerminal(end.status));
+      assert.equal(end.error !== null, end.status === "Failed");
+      jobSchema.parse(end);
+    }),
+  );
+});
+
+test("applyEvent() never changes a job that has ended", () => {
+  fc.assert(
+    fc.property(anyKind, anyEvents, anyEvents, (kind, events, later) => {
+      const end = events.reduce((job, event) => applyEvent(job, event, now), makeJob(kind));
+      fc.pre(isTerminal(end.status));
+      assert.equal(
+        later.reduce((job, event) => applyEvent(job, event, now), end),
+        end,
+      );
+    }),
+  );
+});
+
+test("applyEvent() gives the same job when an event comes twice", () => {
+  fc.assert(
+    fc.property(anyKind, anyEvents, anyEvent, (kind, events, event) => {
+      const job = events.reduce((before, each) => applyEvent(before, each, now), makeJob(kind));
+      const once = applyEvent(job, event, now);
+      assert.deepEqual(applyEvent(once, event, now), once);
+    }),
+  );
+});
+
+test("applyEvent() keeps a job Cancelling until no process of it is left", () => {
+  const cancelling = applyEvent(makeJob("compress", { status: "Sharding" }), { type: "cancel" }, now);
+  const finished = applyEvent(cancelling, { ...told, type: "result", outcome: "Completed" }, now);
+  assert.equal(finished.status, "Cancelling");
+  assert.equal(applyEvent(finished, { type: "stopped" }, now).status, "Cancelled");
+});
+
+test("applyEvent() holds the gates against the telemetry when the job completes", () => {
+  const size = { originalBytes: 100, resultBytes: 40, ratio: 0.4 };
+  const job = makeJob("quantize", {
+    status: "Optimizing",
+    gateLimits: { maxSizeRatio: 0.3, minCosine: 0.9 },
+    telemetry: { progress: { fraction: 0.9 }, size, warnings: [] },
+  });
+  const end = applyEvent(job, { ...told, type: "result", outcome: "Completed" }, now);
+  assert.deepEqual(end.gates, [
+    { gate: "maxSizeRatio", limit: 0.3, actual: 0.4, passed: false },
+    { gate: "minCosine", limit: 0.9, actual: null, passed: false },
+  ]);
+  assert.equal(end.statusReason, "gates_failed");
+  assert.equal(end.telemetry.progress.fraction, 1);
+});
+
+test("applyEvent() forgets figures and files of the attempt before", () => {
+  const job = makeJob("compress", {
+    status: "Optimizing",
+    telemetry: { progress: { fraction: 0.7 }, stageSeconds: { fetch: 1 }, warnings: [] },
+    artifacts: [{ name: "model.onnx", kind: "model", bytes: 1, sha256: digest }],
+  });
+  const again = applyEvent(job, { type: "restart" }, now);
+  assert.deepEqual(again.telemetry, { progress: { fraction: 0 }, warnings: [] });
+  assert.deepEqual(again.artifacts, []);
+  assert.equal(again.status, "Optimizing");
+});

@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Changes } from "../../src/records/changes.ts";
+import { makeNewBatch, openTestRecords } from "./new-jobs.ts";
+
+function changed(...ids: string[]) {
+  return { changed: new Set(ids), cancelling: new Set<string>() };
+}
+
+test("changes.watch() yields at once and after each change of what is watched", async () => {
+  const changes = new Changes();
+  const watch = changes.watch("job-a", new AbortController().signal);
+  assert.equal((await watch.next()).done, false);
+  let woken = 0;
+  const next = watch.next().then(() => woken++);
+  changes.publish(changed("job-b"));
+  await Promise.resolve();
+  assert.equal(woken, 0);
+  changes.publish(changed("job-a"));
+  await next;
+  assert.equal(woken, 1);
+  await watch.return(undefined);
+});
+
+test("changes.watch() yields changes that came while the reader was busy as one", async () => {
+  const changes = new Changes();
+  const stop = new AbortController();
+  const watch = changes.watch("job-a", stop.signal);
+  await watch.next();
+  changes.publish(changed("job-a"));
+  changes.publish(changed("job-a"));
+  assert.equal((await watch.next()).done, false);
+  const after = watch.next();
+  stop.abort();
+  assert.equal((await after).done, true);
+});
+
+test("changes.watch() ends for a signal that was aborted before", async () => {
+  const watch = new Changes().watch("job-a", AbortSignal.abort());
+  assert.equal((await watch.next()).done, true);
+});
+
+test("changes tell watchers of a batch when one of its jobs moves", async () => {
+  const records = await openTestRecords();
+  const batch = await records.batches.create("default", makeNewBatch());
+  const watch = records.changes.watch(batch.id, new AbortController().signal);
+  await watch.next();
+  const next = watch.next();
+  await records.jobs.cancel("default", batch.jobs[0]?.id ?? "");
+  assert.equal((await next).done, false);
+  assert.equal((await records.batches.find("default", batch.id))?.counts.Cancelled, 1);
+  await watch.return(undefined);
+  await records.close();
+});

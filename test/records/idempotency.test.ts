@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { openRecords } from "../../src/records/open-records.ts";
+import { makeNewJob, openTestRecords } from "./new-jobs.ts";
+
+const ref = { project: "default", tokenId: "token-a", key: "key-1" };
+const answer = { status: 202, headers: { location: "/v1/jobs/x" }, body: '{"id":"x"}' };
+
+test("idempotency.begin() gives the first answer to the same request", async () => {
+  const records = await openTestRecords();
+  assert.equal(await records.idempotency.begin(ref, "hash"), undefined);
+  await records.idempotency.finish(ref, answer);
+  assert.deepEqual(await records.idempotency.begin(ref, "hash"), answer);
+  await records.close();
+});
+
+test("idempotency.begin() refuses a key that came with another request, or is being answered", async () => {
+  const records = await openTestRecords();
+  await records.idempotency.begin(ref, "hash");
+  await assert.rejects(records.idempotency.begin(ref, "hash"), { code: "idempotency_in_progress" });
+  await assert.rejects(records.idempotency.begin(ref, "other"), { code: "idempotency_key_reused" });
+  await records.close();
+});
+
+test("idempotency.begin() keeps the keys of tokens and projects apart", async () => {
+  const records = await openTestRecords();
+  await records.idempotency.begin(ref, "hash");
+  assert.equal(await records.idempotency.begin({ ...ref, tokenId: "token-b" }, "other"), undefined);
+  assert.equal(await records.idempotency.begin({ ...ref, project: "other" }, "other"), undefined);
+  await records.close();
+});
+
+test("idempotency.abandon() frees the key of a request that was refused", async () => {
+  const records = await openTestRecords();
+  await records.idempotency.begin(ref, "hash");
+  await records.idempotency.abandon(ref);
+  assert.equal(await records.idempotency.begin(ref, "other"), undefined);
+  await records.close();
+});
+
+test("jobs.create() answers its key in the same transaction, so that a crash makes no second job", async () => {
+  const records = await openTestRecords();
+  await records.idempotency.begin(ref, "hash");
+  const job = await records.jobs.create("default", makeNewJob(), {
+    ref,
+    answer: (created) => ({ status: 202, headers: {}, body: created.id }),
+  });
+  await records.idempotency.reset();
+  assert.deepEqual(await records.idempotency.begin(ref, "hash"), { status: 202, headers: {}, body: job.id });
+  await records.close();
+});
+
+test("idempotency.reset() forgets requests that were not answered", async () => {
+  const records = await openTestRecords();
+  await records.idempotency.begin(ref, "hash");
+  await records.idempotency.reset();
+  assert.equal(await records.idempotency.begin(ref, "hash"), undefined);
+  await records.close();
+});
+
+test("idempotency keys are forgotten after 24 hours", async () => {
+  let now = new Date("2026-03-01T00:00:00Z");
+  const records = await openRecords(":memory:", { now: () => now });
+  await records.idempotency.begin(ref, "hash");
+  await records.idempotency.finish(ref, answer);
+  now = new Date("2026-03-01T23:59:59Z");
+  await records.idempotency.purge();
+  assert.deepEqual(await records.idempotency.begin(ref, "hash"), answer);
+  now = new Date("2026-03-02T00:00:00Z");
+  assert.equal(await records.idempotency.begin(ref, "other"), undefined);
+  await records.close();
+});

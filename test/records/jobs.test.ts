@@ -1,0 +1,170 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { jobQuery } from "../../src/contract/page.ts";
+import { job as jobSchema } from "../../src/contract/job.ts";
+import type { NewJob } from "../../src/records/new-job.ts";
+import { makeNewBatch, makeNewJob, openTestRecords, targets } from "./new-jobs.ts";
+
+const project = "default";
+
+async function recordsWith(jobs: readonly Partial<NewJob>[]) {
+  const records = await openTestRecords();
+  const created = [];
+  for (const job of jobs) created.push(await records.jobs.create(project, makeNewJob(job)));
+  return { records, ids: created.map((job) => job.id) };
+}
+
+test("jobs.create() keeps the job as the contract has it", async () => {
+  const { records, ids } = await recordsWith([{ labels: { team: "vision" }, gateLimits: { minCosine: 0.99 } }]);
+  const found = await records.jobs.find(project, ids[0] ?? "");
+  assert.deepEqual(jobSchema.parse(found), found);
+  assert.equal(found?.status, "Pending");
+  assert.deepEqual(found.labels, { team: "vision" });
+  assert.deepEqual(found.gateLimits, { minCosine: 0.99 });
+  await records.close();
+});
+
+test("jobs.find() does not show a job to another project", async () => {
+  const { records, ids } = await recordsWith([{}]);
+  assert.equal(await records.jobs.find("other", ids[0] ?? ""), undefined);
+  assert.equal(await records.jobs.cancel("other", ids[0] ?? ""), undefined);
+  assert.deepEqual((await records.jobs.list("other", jobQuery.parse({}))).jobs, []);
+  await records.close();
+});
+
+test("jobs.list() pages from the newest to the oldest, each job once", async () => {
+  const { records, ids } = await recordsWith(Array.from({ length: 7 }, () => ({})));
+  const seen: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await records.jobs.list(project, jobQuery.parse({ limit: "3", cursor }));
+    seen.push(...page.jobs.map((job) => job.id));
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  assert.deepEqual(seen, ids.toReversed());
+  await records.close();
+});
+
+test("jobs.list() keeps its place while jobs are added", async () => {
+  const { records, ids } = await recordsWith([{}, {}, {}]);
+  const first = await records.jobs.list(project, jobQuery.parse({ limit: "2" }));
+  await records.jobs.create(project, makeNewJob());
+  const second = await records.jobs.list(project, jobQuery.parse({ limit: "2", cursor: first.nextCursor }));
+  assert.deepEqual(
+    second.jobs.map((job) => job.id),
+    [ids[0]],
+  );
+  assert.equal(second.nextCursor, null);
+  await records.close();
+});
+
+for (const cursor of ["", "nonsense", Buffer.from("batch-0").toString("base64url"), "' or 1=1"]) {
+  test(`jobs.list() refuses the cursor "${cursor}"`, async () => {
+    const records = await openTestRecords();
+    await assert.rejects(records.jobs.list(project, jobQuery.parse({ cursor })), { code: "invalid_cursor" });
+    await assert.rejects(records.jobs.list(project, jobQuery.parse({ cursor, label: ["a"] })), {
+      code: "invalid_cursor",
+    });
+    await records.close();
+  });
+}
+
+test("jobs.list() filters by each field, alone and together", async () => {
+  const other = targets[1];
+  assert.ok(other);
+  const onyx = { source: "file:///models/onyx.onnx", name: "onyx.onnx" };
+  const { records, ids } = await recordsWith([
+    { kind: "quantize", labels: { team: "vision", stage: "a" } },
+    { target: other, labels: { team: "vision", stage: "b" } },
+    { model: onyx, labels: { team: "speech" } },
+    {},
+  ]);
+  await records.jobs.cancel(project, ids[3] ?? "");
+  const cases: readonly [query: object, want: readonly number[]][] = [
+    [{ kind: "quantize" }, [0]],
+    [{ target: other.name }, [1]],
+    [{ model: "onyx.onnx" }, [2]],
+    [{ model: "file:///models/onyx.onnx" }, [2]],
+    [{ model: "detector.onnx" }, [3, 1, 0]],
+    [{ status: ["Cancelled"] }, [3]],
+    [{ status: ["Cancelled", "Pending", "Pending"] }, [3, 2, 1, 0]],
+    [{ status: ["Completed"] }, []],
+    [{ label: ["team"] }, [2, 1, 0]],
+    [{ label: ["team=vision"] }, [1, 0]],
+    [{ label: ["team=vision", "stage=b"] }, [1]],
+    [{ label: ["team", "stage"] }, [1, 0]],
+    [{ label: ["team="] }, []],
+    [{ status: ["Pending"], label: ["team=vision"], kind: "quantize" }, [0]],
+    [{ status: ["Cancelled", "Pending"], model: "detector.onnx", target: "cpu" }, [3, 0]],
+  ];
+  for (const [query, want] of cases) {
+    const { jobs } = await records.jobs.list(project, jobQuery.parse(query));
+    assert.deepEqual(
+      jobs.map((job) => ids.indexOf(job.id)),
+      want,
+      JSON.stringify(query),
+    );
+  }
+  await records.close();
+});
+
+test("jobs.list() takes the bounds of a range of creation times out", async () => {
+  const { records, ids } = await recordsWith([{}, {}, {}]);
+  const [first, middle, last] = await Promise.all(ids.map((id) => records.jobs.find(project, id)));
+  const list = async (query: object) => {
+    const { jobs } = await records.jobs.list(project, jobQuery.parse(query));
+    return jobs.map((job) => ids.indexOf(job.id));
+  };
+  assert.deepEqual(await list({ createdAfter: first?.createdAt }), [2, 1]);
+  assert.deepEqual(await list({ createdBefore: last?.createdAt }), [1, 0]);
+  assert.deepEqual(await list({ createdAfter: first?.createdAt, createdBefore: last?.createdAt }), [1]);
+  assert.deepEqual(await list({ createdAfter: middle?.createdAt, createdBefore: middle?.createdAt }), []);
+  assert.deepEqual(await list({ createdAfter: "0001-01-01T00:00:00Z" }), [2, 1, 0]);
+  await records.close();
+});
+
+test("jobs.list() lists the jobs of a batch", async () => {
+  const { records } = await recordsWith([{}]);
+  const batch = await records.batches.create(project, makeNewBatch());
+  const { jobs } = await records.jobs.list(project, jobQuery.parse({ batch: batch.id }));
+  assert.deepEqual(new Set(jobs.map((job) => job.id)), new Set(batch.jobs.map((job) => job.id)));
+  await records.close();
+});
+
+test("jobs.cancel() ends a waiting job at once, and again without effect", async () => {
+  const { records, ids } = await recordsWith([{}]);
+  const cancelled = await records.jobs.cancel(project, ids[0] ?? "");
+  assert.equal(cancelled?.status, "Cancelled");
+  assert.deepEqual(
+    cancelled.transitions.map((transition) => transition.status),
+    ["Pending", "Cancelling", "Cancelled"],
+  );
+  assert.deepEqual(await records.jobs.cancel(project, ids[0] ?? ""), cancelled);
+  await records.close();
+});
+
+test("jobs.cancel() asks the executor to stop the worker of a job that is worked on", async () => {
+  const { records, ids } = await recordsWith([{}]);
+  const [id = ""] = ids;
+  const asked: string[] = [];
+  records.changes.onCancelling((jobId) => asked.push(jobId));
+  await records.attempts.begin(id, "hash");
+  assert.equal((await records.jobs.cancel(project, id))?.status, "Cancelling");
+  assert.equal((await records.jobs.cancel(project, id))?.status, "Cancelling");
+  assert.deepEqual(asked, [id]);
+  await records.attempts.end(id, 1, { error: { code: "worker_killed", message: "Killed" }, lines: [] });
+  assert.equal((await records.jobs.find(project, id))?.status, "Cancelled");
+  await records.close();
+});
+
+test("jobs.cancel() refuses a job that has failed", async () => {
+  const { records, ids } = await recordsWith([{}]);
+  const [id = ""] = ids;
+  await records.attempts.begin(id, "hash");
+  await records.attempts.end(id, 1, { error: { code: "worker_killed", message: "Killed" }, lines: [] });
+  await assert.rejects(records.jobs.cancel(project, id), {
+    code: "job_finished",
+    message: `Job "${id}" cannot be cancelled: it is Failed`,
+  });
+  await records.close();
+});

@@ -1,0 +1,46 @@
+import type { Target } from "../../src/contract/target.ts";
+import { defaultRecipe } from "../../src/contract/recipe.ts";
+import type { NewJob } from "../../src/records/new-job.ts";
+import type { NewBatch } from "../../src/records/batches.ts";
+import { openRecords } from "../../src/records/open-records.ts";
+
+const target: Target = {
+  name: "cpu",
+  description: "Any CPU",
+  executionProvider: "cpu",
+  operators: "standard",
+  recipe: {},
+  presets: {},
+};
+export const targets: readonly Target[] = [target, { ...target, name: "cpu-int8", operators: "contrib" }];
+
+export function makeNewJob(overrides: Partial<NewJob> = {}): NewJob {
+  return {
+    kind: "compress",
+    name: "detector for CPUs",
+    model: { source: "https://models.test/detector.onnx", name: "detector.onnx" },
+    target,
+    recipe: defaultRecipe,
+    gateLimits: {},
+    labels: {},
+    ...overrides,
+  };
+}
+
+export function makeNewBatch(overrides: Partial<NewBatch> = {}): NewBatch {
+  return {
+    name: "nightly",
+    suite: null,
+    kind: "compress",
+    failFast: false,
+    labels: {},
+    jobs: [makeNewJob(), makeNewJob(), makeNewJob()],
+    ...overrides,
+  };
+}
+
+/** Records in memory whose clock goes on by a millisecond at each look, so that ids follow the order of creation. */
+export async function openTestRecords(start = "2026-03-01T00:00:00.000Z") {
+  let time = Date.parse(start);
+  return openRecords(":memory:", { now: () => new Date(time++) });
+}

@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { openRecords } from "../../src/records/open-records.ts";
+import { openTestRecords } from "./new-jobs.ts";
+
+const newToken = {
+  name: "laptop",
+  scopes: ["jobs:read", "jobs:write"],
+  prefix: "mos_abcd",
+  hash: "c".repeat(64),
+  expiresAt: null,
+} as const;
+
+test("tokens.findByHash() finds the token with its project", async () => {
+  const records = await openTestRecords();
+  const token = await records.tokens.create("team-a", newToken);
+  assert.deepEqual(await records.tokens.findByHash(newToken.hash), { project: "team-a", token });
+  assert.equal(await records.tokens.findByHash("d".repeat(64)), undefined);
+  await records.close();
+});
+
+test("tokens.list() lists a project's tokens, newest first", async () => {
+  const records = await openTestRecords();
+  await records.tokens.create("team-a", newToken);
+  await records.tokens.create("team-a", { ...newToken, name: "server", hash: "d".repeat(64) });
+  await records.tokens.create("team-b", { ...newToken, hash: "e".repeat(64) });
+  const names = (await records.tokens.list("team-a")).map((token) => token.name);
+  assert.deepEqual(names, ["server", "laptop"]);
+  await records.close();
+});
+
+test("tokens.revoke() keeps the time of the first revocation", async () => {
+  const records = await openTestRecords();
+  const { id } = await records.tokens.create("team-a", newToken);
+  assert.equal(await records.tokens.revoke("team-b", id), false);
+  assert.equal(await records.tokens.revoke("team-a", id), true);
+  const [revoked] = await records.tokens.list("team-a");
+  assert.notEqual(revoked?.revokedAt, null);
+  assert.equal(await records.tokens.revoke("team-a", id), true);
+  assert.deepEqual(await records.tokens.list("team-a"), [revoked]);
+  await records.close();
+});
+
+test("tokens.touch() notes the last use to the minute", async () => {
+  let now = new Date("2026-03-01T00:00:00.000Z");
+  const records = await openRecords(":memory:", { now: () => now });
+  const { id } = await records.tokens.create("team-a", newToken);
+  const lastUse = async () => (await records.tokens.list("team-a"))[0]?.lastUsedAt;
+  await records.tokens.touch(id);
+  assert.equal(await lastUse(), "2026-03-01T00:00:00.000Z");
+  now = new Date("2026-03-01T00:00:59.000Z");
+  await records.tokens.touch(id);
+  assert.equal(await lastUse(), "2026-03-01T00:00:00.000Z");
+  now = new Date("2026-03-01T00:01:01.000Z");
+  await records.tokens.touch(id);
+  assert.equal(await lastUse(), "2026-03-01T00:01:01.000Z");
+  await records.close();
+});
