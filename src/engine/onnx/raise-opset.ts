@@ -16,16 +16,16 @@ export const raisableOpsets = { first: 7, last: 21 } as const;
 /**
  * Raises the default domain's opset of a model (main graph, subgraphs and model-local functions) to `to`, in place, with
  * the meaning of every operator kept. Nothing happens where the model is at `to` or above. Lifts the IR version where the
- * new opset needs a later one. Nodes must not use the newer opset yet. `names` gives the names of added values.
+ * new opset needs a later one. Nodes must not use the newer opset yet.
  *
  * @throws ServiceError `model_opset_unsupported` naming the operator that has no known step; the model is then unchanged
  */
-export function raiseOpset(model: ModelProto, to: number, names = UniqueNames.of(model)): void {
+export function raiseOpset(model: ModelProto, to: number): void {
   if (to > raisableOpsets.last) throw new RangeError(`Opset ${to} is above ${raisableOpsets.last}, the newest known`);
   const from = opsetOf(model);
   if (from >= to) return;
   const raising: Raising = {
-    rewrite: { facts: new ModelFacts(model), names, to },
+    rewrite: { facts: new ModelFacts(model), names: UniqueNames.of(model), to },
     localFunctions: new Set(model.functions.filter(isStandard).map(({ name }) => name)),
     results: [],
   };
