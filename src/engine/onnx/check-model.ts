@@ -8,7 +8,7 @@ import { elementCount, isFixedWidth, payloadOf } from "./payload.ts";
 import type { OnnxModel } from "./payload.ts";
 
 /** Operator sets that can be read: from the first whose changes the upgrade table knows to the last that is published. */
-export const opsetRange = { first: 9, last: 28 } as const;
+export const opsetRange = { first: 7, last: 28 } as const;
 /** Newest version of the ONNX format that is published. */
 const lastIrVersion = 14;
 

@@ -1,4 +1,4 @@
-import type { AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto } from "./onnx_pb.js";
+import type { AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto } from "./onnx_pb.js";
 
 /** Graphs held in the attributes of a node: branches of If, bodies of Loop and Scan. */
 export function subgraphsOf(node: NodeProto): GraphProto[] {
@@ -24,6 +24,12 @@ export function* graphsOf(model: ModelProto): Generator<GraphProto> {
     yield* nestedGraphs(graph.node);
   }
   for (const body of model.functions) yield* nestedGraphs(body.node);
+}
+
+/** Every list of nodes of a model that users of its values are in: its graphs and functions, at any depth. */
+export function* bodiesOf(model: ModelProto): Generator<GraphProto | FunctionProto> {
+  yield* graphsOf(model);
+  yield* model.functions;
 }
 
 /** Every tensor of a model, wherever it is held. */

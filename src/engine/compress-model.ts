@@ -1,0 +1,141 @@
+import { join } from "node:path";
+import { rm } from "node:fs/promises";
+import { errorFigures } from "./evaluate/error-sums.ts";
+import type { ErrorFigures } from "./evaluate/error-sums.ts";
+import { elementTypeName } from "./onnx/element-type.ts";
+import type { WrittenFile } from "./onnx/write-model.ts";
+import { writeLayout } from "./onnx/write-model.ts";
+import { planCompression } from "./plan-compression.ts";
+import type { CompressionPlan, PlanOptions } from "./plan-compression.ts";
+import type { WeightPlan } from "./quantize/plan-weights.ts";
+import { runTasks } from "./quantize/run-tasks.ts";
+import type { TaskResult } from "./quantize/weight-task.ts";
+
+export interface CompressOptions extends PlanOptions {
+  /** Where the result's files go; they appear when they are complete. */
+  readonly outputDirectory: string;
+  readonly signal: AbortSignal;
+  /** Called with the share of the work that is done, from 0 to 1. */
+  readonly onProgress: (fraction: number, message: string) => void;
+  readonly log: (line: string) => void;
+}
+
+export interface WeightReport {
+  readonly name: string;
+  readonly shape: readonly number[];
+  readonly dataType: string;
+  readonly originalBytes: number;
+  readonly resultBytes: number;
+  /** Operators that use the weight. */
+  readonly usedBy: readonly string[];
+  /** The form that the weight has now; null where it was left alone. */
+  readonly form: string | null;
+  /** Why the weight was left alone or did not get the recipe's own scheme. */
+  readonly reason: string | null;
+  /** How far the weight's new form is from the original; null where it was left alone. */
+  readonly error: ErrorFigures | null;
+}
+
+export interface CompressionReport {
+  /** The result's files, the ONNX file first. */
+  readonly files: readonly WrittenFile[];
+  readonly originalBytes: number;
+  readonly resultBytes: number;
+  readonly shards: number;
+  readonly weights: readonly WeightReport[];
+}
+
+/**
+ * Compresses a model by a recipe. Weights are read, transformed and written a tile at a time.
+ * @throws ServiceError those of planCompression, storage_full
+ */
+export async function compressModel(modelPath: string, options: CompressOptions): Promise<CompressionReport> {
+  const rejected = new Map<number, string>();
+  for (;;) {
+    options.signal.throwIfAborted();
+    const plan = await planCompression(modelPath, options, rejected);
+    logPlan(plan, options);
+    const { files, results } = await execute(plan, options);
+    const found = results.filter(({ rejection }) => rejection !== undefined);
+    if (found.length === 0) return report(plan, files, results);
+    for (const { weight, rejection = "" } of found) rejected.set(weight, rejection);
+    await Promise.all(files.map(({ name }) => rm(join(options.outputDirectory, name), { force: true })));
+  }
+}
+
+function logPlan({ weights, shards, originalBytes, resultBytes }: CompressionPlan, { log }: CompressOptions): void {
+  const changed = weights.filter(({ form }) => form !== undefined);
+  log(`Plan: ${changed.length} of ${weights.length} weights change, ${originalBytes} to ${resultBytes} bytes`);
+  if (shards.count > 1) log(`Weights are divided into ${shards.count} shards`);
+  for (const [reason, count] of countedReasons(weights)) log(`Left alone: ${count} weights: each ${reason}`);
+}
+
+/** The reasons for which weights are left alone, most frequent first. */
+function countedReasons(weights: readonly WeightPlan[]): [string, number][] {
+  const counts = new Map<string, number>();
+  for (const { form, reason } of weights) {
+    if (form === undefined && reason !== undefined) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  }
+  return [...counts].sort((a, b) => b[1] - a[1]);
+}
+
+async function execute(
+  { model, tasks, layout }: CompressionPlan,
+  { outputDirectory, signal, onProgress }: CompressOptions,
+): Promise<{ files: WrittenFile[]; results: TaskResult[] }> {
+  const copied = [...layout.placements.keys()].map((index) => model.payloads[index]);
+  const copiedBytes = copied.reduce((sum, payload) => sum + (payload?.kind === "file" ? payload.length : 0), 0);
+  const total = tasks.reduce((sum, task) => sum + task.sourceBytes, copiedBytes);
+  let done = 0;
+  const onBytes = (bytes: number) => {
+    done += bytes;
+    onProgress(total === 0 ? 1 : done / total, "Compressing weights");
+  };
+  let results: TaskResult[] = [];
+  const files = await writeLayout(model, {
+    directory: outputDirectory,
+    layout,
+    signal,
+    onBytes,
+    compute: async (destinations) => {
+      const placed = tasks.map((task) => ({
+        task,
+        destinations: new Map(outputsOf(task.outputs).map((payload) => [payload, destinations(payload)])),
+      }));
+      results = await runTasks(placed, { signal, onBytes });
+    },
+  });
+  return { files, results };
+}
+
+function outputsOf(outputs: object): number[] {
+  return Object.values(outputs).filter((payload) => typeof payload === "number");
+}
+
+function report(
+  plan: CompressionPlan,
+  files: readonly WrittenFile[],
+  results: readonly TaskResult[],
+): CompressionReport {
+  const sums = new Map(results.map((result) => [result.weight, result.sums]));
+  return {
+    files,
+    originalBytes: plan.originalBytes,
+    resultBytes: files.reduce((total, file) => total + (file.kind === "manifest" ? 0 : file.bytes), 0),
+    shards: plan.shards.count,
+    weights: plan.weights.map(({ weight, bytes, form, reason }) => {
+      const error = sums.get(weight.index);
+      return {
+        name: weight.name,
+        shape: weight.tensor.dims.map(Number),
+        dataType: elementTypeName(weight.tensor.dataType),
+        originalBytes: bytes,
+        resultBytes: form?.bytes ?? bytes,
+        usedBy: [...new Set(weight.uses.map(({ node }) => node.opType))],
+        form: form?.description ?? null,
+        reason: reason ?? null,
+        error: error === undefined ? null : errorFigures(error),
+      };
+    }),
+  };
+}

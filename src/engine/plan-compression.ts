@@ -1,0 +1,94 @@
+import { ServiceError } from "../contract/errors.ts";
+import type { Recipe } from "../contract/recipe.ts";
+import type { JobKind } from "../contract/status.ts";
+import type { Target } from "../contract/target.ts";
+import { layoutModel } from "./onnx/layout-model.ts";
+import type { ModelLayout } from "./onnx/layout-model.ts";
+import { standardOpset } from "./onnx/check-model.ts";
+import type { ModelProto } from "./onnx/onnx_pb.js";
+import { minimumIrVersion, raiseOpset } from "./onnx/raise-opset.ts";
+import { openModel } from "./onnx/open-model.ts";
+import type { OnnxModel } from "./onnx/payload.ts";
+import { bypassIdentities } from "./quantize/bypass-identities.ts";
+import { findWeights } from "./quantize/find-weights.ts";
+import { planShards } from "./quantize/plan-shards.ts";
+import type { ShardPlan } from "./quantize/plan-shards.ts";
+import { planWeights } from "./quantize/plan-weights.ts";
+import type { WeightPlan } from "./quantize/plan-weights.ts";
+import { Rewrite } from "./quantize/rewrite.ts";
+import type { WeightTask } from "./quantize/weight-task.ts";
+
+export interface PlanOptions {
+  readonly kind: JobKind;
+  readonly recipe: Recipe;
+  readonly target: Target;
+  /** Largest sum of the ONNX file and its external data, bytes. */
+  readonly maxModelBytes?: number;
+}
+
+/** What will become of a model, down to the size of every file, before any weight was read. */
+export interface CompressionPlan {
+  readonly model: OnnxModel;
+  readonly weights: readonly WeightPlan[];
+  readonly tasks: readonly WeightTask[];
+  readonly shards: ShardPlan;
+  readonly layout: ModelLayout;
+  readonly originalBytes: number;
+  readonly resultBytes: number;
+}
+
+/**
+ * Plans the compression of a model with no weight read. `rejected` are weights, by index, that a former run found to fit no form.
+ * @throws ServiceError those of openModel, recipe_unsupported, nothing_to_quantize, model_opset_unsupported
+ */
+export async function planCompression(
+  modelPath: string,
+  options: PlanOptions,
+  rejected: ReadonlyMap<number, string> = new Map(),
+): Promise<CompressionPlan> {
+  const { recipe, target, kind, maxModelBytes = Number.MAX_SAFE_INTEGER } = options;
+  if (recipe.operators === "contrib" && target.operators === "standard") {
+    throw new ServiceError(
+      "recipe_unsupported",
+      `The recipe asks for contrib operators, and target "${target.name}" has the standard ones alone`,
+    );
+  }
+  const model = await openModel(modelPath, { maxBytes: maxModelBytes });
+  const shards = planShards(model, kind === "compress" ? recipe.sharding.maxShardBytes : Number.MAX_SAFE_INTEGER);
+  if (model.proto.graph !== undefined) bypassIdentities(model.proto.graph);
+  const weights = planWeights(findWeights(model.proto), recipe, rejected);
+  if (weights.every(({ form }) => form === undefined)) throw nothingToQuantize(weights, recipe);
+  raiseVersions(model.proto, Math.max(...weights.map(({ form }) => form?.opset ?? 0)));
+  const rewrite = new Rewrite(model);
+  for (const { form } of weights) form?.apply(rewrite);
+  rewrite.apply();
+  const layout = layoutModel(model, {
+    name: "model",
+    shards: shards.count,
+    shardOf: (payload) => shardOf(payload, rewrite, shards),
+  });
+  const resultBytes = layout.files.reduce((sum, file) => sum + file.bytes, 0);
+  return { model, weights, tasks: rewrite.tasks, shards, layout, originalBytes: model.bytes, resultBytes };
+}
+
+/** Raises the operator set and, where it is behind, the IR version that has to go with it. */
+function raiseVersions(proto: ModelProto, opset: number): void {
+  raiseOpset(proto, opset);
+  const needed = BigInt(minimumIrVersion(standardOpset(proto.opsetImport) ?? 1));
+  if (proto.irVersion < needed) proto.irVersion = needed;
+}
+
+function shardOf(payload: number, rewrite: Rewrite, shards: ShardPlan): number {
+  const origin = rewrite.origins.get(payload);
+  const shard = origin === undefined ? shards.shardOfPayload.get(payload) : shards.shardOfTensor.get(origin.tensor);
+  return shard ?? 0;
+}
+
+function nothingToQuantize(weights: readonly WeightPlan[], recipe: Recipe): ServiceError {
+  const largest = weights.toSorted((a, b) => b.bytes - a.bytes).slice(0, 3);
+  const reasons = largest.map(({ weight, reason }) => `"${weight.name}" ${reason}`);
+  return new ServiceError(
+    "nothing_to_quantize",
+    `Scheme "${recipe.scheme}" fits none of the model's ${weights.length} weights: ${reasons.join("; ")}`,
+  );
+}

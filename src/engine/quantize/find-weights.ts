@@ -1,0 +1,78 @@
+import { findAttribute } from "../onnx/node-attributes.ts";
+import { subgraphsOf } from "../onnx/graph-tensors.ts";
+import { TensorProto_DataType as DataType } from "../onnx/onnx_pb.js";
+import type { FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js";
+
+/** A graph or function body, and the graph around it whose values it may use. */
+export interface Scope {
+  readonly body: GraphProto | FunctionProto;
+  readonly outer: Scope | undefined;
+}
+
+export interface WeightUse {
+  readonly node: NodeProto;
+  /** Index among the node's inputs. */
+  readonly input: number;
+  readonly scope: Scope;
+}
+
+/** A constant tensor of floating-point numbers: an initializer, or the value of a Constant node. */
+export interface Weight {
+  /** Position among the model's weights. */
+  readonly index: number;
+  readonly name: string;
+  readonly tensor: TensorProto;
+  readonly scope: Scope;
+  /** The Constant node that holds the weight; undefined for an initializer. */
+  readonly constant: NodeProto | undefined;
+  readonly uses: WeightUse[];
+  /** Whether a graph gives the weight out as it is. */
+  isOutput: boolean;
+}
+
+const floatTypes: ReadonlySet<number> = new Set([DataType.FLOAT, DataType.FLOAT16, DataType.BFLOAT16, DataType.DOUBLE]);
+
+/** Finds every weight of a model, in subgraphs and functions too, with every node that uses it. */
+export function findWeights(model: ModelProto): Weight[] {
+  const weights: Weight[] = [];
+  const bodies = [model.graph, ...model.functions];
+  for (const body of bodies) if (body !== undefined) visitBody({ body, outer: undefined }, new Map(), weights);
+  return weights;
+}
+
+/** Weights by name; undefined for a name that stands for another value. */
+type Definitions = ReadonlyMap<string, Weight | undefined>;
+
+function visitBody(scope: Scope, outer: Definitions, weights: Weight[]): void {
+  const own = definitions(scope, weights);
+  const known: Definitions = new Map([...outer, ...own]);
+  for (const node of scope.body.node) {
+    for (const [input, name] of node.input.entries()) known.get(name)?.uses.push({ node, input, scope });
+    for (const body of subgraphsOf(node)) visitBody({ body, outer: scope }, known, weights);
+  }
+  for (const output of scope.body.output) {
+    const weight = known.get(typeof output === "string" ? output : output.name);
+    if (weight !== undefined) weight.isOutput = true;
+  }
+}
+
+function definitions(scope: Scope, weights: Weight[]): Map<string, Weight | undefined> {
+  const found = new Map<string, Weight | undefined>();
+  const add = (name: string, tensor: TensorProto, constant?: NodeProto) => {
+    found.set(name, undefined);
+    if (!floatTypes.has(tensor.dataType)) return;
+    const weight: Weight = { index: weights.length, name, tensor, scope, constant, uses: [], isOutput: false };
+    weights.push(weight);
+    found.set(name, weight);
+  };
+  const { body } = scope;
+  for (const input of body.input) found.set(typeof input === "string" ? input : input.name, undefined);
+  if (body.$typeName === "onnx.GraphProto") for (const tensor of body.initializer) add(tensor.name, tensor);
+  for (const node of body.node) {
+    const tensor = node.opType === "Constant" ? findAttribute(node, "value")?.t : undefined;
+    const [output] = node.output;
+    if (tensor !== undefined && output !== undefined) add(output, tensor, node);
+    else for (const name of node.output) found.set(name, undefined);
+  }
+  return found;
+}

@@ -1,0 +1,46 @@
+import { ServiceError } from "../../contract/errors.ts";
+import { elementCount, payloadIndex, payloadOf } from "../onnx/payload.ts";
+import type { OnnxModel } from "../onnx/payload.ts";
+import { tensorsOf } from "../onnx/graph-tensors.ts";
+import { rawBytes } from "../onnx/element-type.ts";
+import type { TensorProto } from "../onnx/onnx_pb.js";
+
+/** Most shards of a model. Each is a file that readers keep open. */
+const maxShards = 1000;
+
+export interface ShardPlan {
+  readonly count: number;
+  /** Original bytes in each shard. */
+  readonly bytes: readonly number[];
+  readonly shardOfTensor: ReadonlyMap<TensorProto, number>;
+  /** Shard of what was a payload before weights were given new forms. */
+  readonly shardOfPayload: ReadonlyMap<number, number>;
+}
+
+/**
+ * Divides a model's tensors, in the order of the graph, into shards of at most `maxShardBytes`. A tensor that is larger
+ * gets a shard of its own.
+ * @throws ServiceError recipe_unsupported where that makes too many files
+ */
+export function planShards(model: OnnxModel, maxShardBytes: number): ShardPlan {
+  const bytes = [0];
+  const shardOfTensor = new Map<TensorProto, number>();
+  const shardOfPayload = new Map<number, number>();
+  for (const tensor of tensorsOf(model.proto)) {
+    const size = payloadOf(model, tensor)?.length ?? rawBytes(elementCount(tensor.dims), tensor.dataType) ?? 0;
+    const filled = bytes.at(-1) ?? 0;
+    if (filled > 0 && filled + size > maxShardBytes) bytes.push(0);
+    const shard = bytes.length - 1;
+    bytes[shard] = (bytes[shard] ?? 0) + size;
+    shardOfTensor.set(tensor, shard);
+    const index = payloadIndex(tensor);
+    if (index !== undefined) shardOfPayload.set(index, shard);
+  }
+  if (bytes.length > maxShards) {
+    throw new ServiceError(
+      "recipe_unsupported",
+      `maxShardBytes ${maxShardBytes} would divide the model into ${bytes.length} shards, and ${maxShards} are allowed`,
+    );
+  }
+  return { count: bytes.length, bytes, shardOfTensor, shardOfPayload };
+}

@@ -1,0 +1,127 @@
+import { closeSync, openSync, writeSync } from "node:fs";
+import { emptyErrorSums } from "../evaluate/error-sums.ts";
+import { TensorProto_DataType as DataType } from "../onnx/onnx_pb.js";
+import { readSource } from "../onnx/read-tensor.ts";
+import type { Destination } from "../onnx/write-model.ts";
+import { createChannelRanges, widenChannelRanges } from "./kernels/channel-ranges.ts";
+import { float16ToFloat32 } from "./kernels/convert-floats.ts";
+import { linearCodes } from "./kernels/linear-codes.ts";
+import type { LinearCodes } from "./kernels/linear-codes.ts";
+import { quantizeLinear } from "./kernels/quantize-linear.ts";
+import type { LinearTask, TaskResult, WeightTask } from "./weight-task.ts";
+
+/** Values that are converted at once: 4 MB of float32. A thread can be stopped between tiles. */
+const tileValues = 1024 * 1024;
+
+/** A task with the places that its results go to. */
+export interface PlacedTask {
+  readonly task: WeightTask;
+  /** Destinations by payload index. */
+  readonly destinations: ReadonlyMap<number, readonly Destination[]>;
+}
+
+/** Does a task tile by tile. Yields the source bytes of each tile that was done, so that the caller can stop or go on. */
+export function* runWeightTask({ task, destinations }: PlacedTask): Generator<number, TaskResult> {
+  using sink = new Sink(destinations);
+  switch (task.kind) {
+    case "linear":
+      return yield* runLinear(task, sink);
+    case "blocks":
+    case "half":
+      throw new TypeError(`Task ${task.kind} is not there yet`);
+  }
+}
+
+/** Writes results to their destinations. */
+class Sink {
+  readonly #destinations: PlacedTask["destinations"];
+  readonly #files = new Map<string, number>();
+
+  constructor(destinations: PlacedTask["destinations"]) {
+    this.#destinations = destinations;
+  }
+
+  write(payload: number, content: ArrayBufferView, offset = 0): void {
+    const bytes = new Uint8Array(content.buffer, content.byteOffset, content.byteLength);
+    for (const destination of this.#destinations.get(payload) ?? []) {
+      const file = this.#files.get(destination.path) ?? openSync(destination.path, "r+");
+      this.#files.set(destination.path, file);
+      for (let done = 0; done < bytes.length;) {
+        done += writeSync(file, bytes, done, bytes.length - done, destination.offset + offset + done);
+      }
+    }
+  }
+
+  [Symbol.dispose](): void {
+    for (const file of this.#files.values()) closeSync(file);
+  }
+}
+
+function* runLinear(task: LinearTask, sink: Sink): Generator<number, TaskResult> {
+  const sums = emptyErrorSums();
+  const ranges = createChannelRanges(task);
+  for (const tile of tilesOf(task)) {
+    widenChannelRanges(tile, task, ranges);
+    yield 0;
+  }
+  const codes = linearCodes(ranges, task.format);
+  const half = task.halfScales ? roundScales(codes) : undefined;
+  const rejection = ranges.notFinite ? "holds values that are not finite" : underflow(codes);
+  if (rejection !== undefined) return { weight: task.weight, sums, rejection };
+  const transposed = task.transposeColumns === undefined ? undefined : new Int8Array(task.elements);
+  const into = new Int8Array(Math.min(tileValues, task.elements));
+  for (const tile of tilesOf(task)) {
+    const part = into.subarray(0, tile.values.length);
+    quantizeLinear(tile, { layout: task, codes }, part, sums);
+    if (transposed === undefined) sink.write(task.outputs.codes, part, tile.start);
+    else transposeInto(part, { start: tile.start, columns: task.transposeColumns ?? 1 }, transposed);
+    yield (tile.values.length / task.elements) * task.sourceBytes;
+  }
+  if (transposed !== undefined) sink.write(task.outputs.codes, transposed);
+  sink.write(task.outputs.scales, half ?? codes.scales);
+  if (task.outputs.zeroPoints !== undefined) sink.write(task.outputs.zeroPoints, codes.zeroPoints);
+  return { weight: task.weight, sums, rejection: undefined };
+}
+
+/** Rounds scales to half precision, in place and as what is to be written. */
+function roundScales({ scales }: LinearCodes): Float16Array {
+  const half = Float16Array.from(scales);
+  scales.set(half);
+  return half;
+}
+
+function underflow({ scales }: LinearCodes): string | undefined {
+  return scales.includes(0) ? "holds values too small for a half-precision scale" : undefined;
+}
+
+function transposeInto(part: Int8Array, { start, columns }: { start: number; columns: number }, into: Int8Array): void {
+  const rows = into.length / columns;
+  let row = Math.floor(start / columns);
+  let column = start % columns;
+  for (let index = 0; index < part.length; index++) {
+    into[column * rows + row] = part[index] ?? 0;
+    column += 1;
+    if (column === columns) {
+      column = 0;
+      row += 1;
+    }
+  }
+}
+
+/** The values of a weight as float32, a tile at a time. */
+function* tilesOf(task: WeightTask): Generator<{ values: Float32Array; start: number }> {
+  const width = task.sourceType === DataType.FLOAT ? 4 : 2;
+  for (let start = 0; start < task.elements; start += tileValues) {
+    const end = Math.min(task.elements, start + tileValues);
+    const bytes = readSource(task.source, start * width, end * width);
+    yield { values: toFloat32(bytes, task.sourceType), start };
+  }
+}
+
+function toFloat32(bytes: Uint8Array, type: number): Float32Array {
+  const { buffer, byteOffset, length } = bytes;
+  if (type === DataType.FLOAT) return new Float32Array(buffer, byteOffset, length / 4);
+  const values = new Float32Array(length / 2);
+  float16ToFloat32(new Uint16Array(buffer, byteOffset, length / 2), values);
+  return values;
+}

@@ -1,0 +1,60 @@
+import type { ErrorSums } from "../evaluate/error-sums.ts";
+import type { TensorSource } from "../onnx/read-tensor.ts";
+import type { BlockFormat, MatrixShape } from "./kernels/block-format.ts";
+import type { LinearFormat } from "./kernels/linear-codes.ts";
+
+/** Indices of the payloads that a task computes. */
+export interface TaskOutputs {
+  readonly codes: number;
+  readonly scales: number;
+  readonly zeroPoints: number | undefined;
+}
+
+interface SourceWeight {
+  /** Position among the model's weights. */
+  readonly weight: number;
+  readonly source: TensorSource;
+  /** ONNX element type of the source. */
+  readonly sourceType: number;
+  readonly elements: number;
+  readonly sourceBytes: number;
+}
+
+/** Codes with one scale for the tensor or for each channel. */
+export interface LinearTask extends SourceWeight {
+  readonly kind: "linear";
+  readonly channels: number;
+  readonly inner: number;
+  readonly format: LinearFormat;
+  /** Half-precision scales. */
+  readonly halfScales: boolean;
+  /** Writes the codes of a matrix of that many columns transposed. */
+  readonly transposeColumns: number | undefined;
+  readonly outputs: TaskOutputs;
+}
+
+/** Codes with a scale for each block of a matrix. */
+export interface BlockTask extends SourceWeight {
+  readonly kind: "blocks";
+  readonly layout: "matmul" | "gather" | "linear";
+  readonly shape: MatrixShape;
+  readonly format: BlockFormat;
+  readonly halfScales: boolean;
+  readonly outputs: TaskOutputs;
+}
+
+/** Half-precision values. */
+export interface HalfTask extends SourceWeight {
+  readonly kind: "half";
+  readonly outputs: { readonly codes: number };
+}
+
+/** One weight's transformation: everything that a thread needs to do it. */
+export type WeightTask = LinearTask | BlockTask | HalfTask;
+
+export interface TaskResult {
+  readonly weight: number;
+  readonly sums: ErrorSums;
+  /** Why the weight cannot be held in this format after all; what was written is of no use then. */
+  readonly rejection: string | undefined;
+}
