@@ -1,0 +1,73 @@
+import { spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { assignment, type WorkerEvent, workerEventsAnswer } from "../../../src/contract/worker.ts";
+
+/** Does what the name of its job's model says, over the real protocol. */
+const { MOS_SERVICE_URL, MOS_JOB_ID, MOS_JOB_TOKEN, MOS_WORK_DIR = "" } = process.env;
+const url = `${MOS_SERVICE_URL}/worker/v1/jobs/${MOS_JOB_ID}`;
+const headers = { authorization: `Bearer ${MOS_JOB_TOKEN}`, "content-type": "application/json" };
+
+process.stdin.resume();
+process.stdin.on("end", () => process.exit(70));
+
+const { model, nextSeq, nextLogSeq, attempt } = assignment.parse(await (await fetch(url, { headers })).json());
+let seq = nextSeq;
+let logSeq = nextLogSeq;
+
+type Told = WorkerEvent extends infer Event ? (Event extends WorkerEvent ? Omit<Event, "seq" | "at"> : never) : never;
+
+async function tell(...events: Told[]): Promise<void> {
+  const at = new Date().toISOString();
+  const body = JSON.stringify({ events: events.map((event) => ({ ...event, seq: seq++, at })) });
+  workerEventsAnswer.parse(await (await fetch(`${url}/events`, { method: "POST", headers, body })).json());
+}
+
+function line(text: string): Told {
+  return { type: "log", line: { seq: logSeq++, at: new Date().toISOString(), stream: "stdout", text } };
+}
+
+async function complete(): Promise<void> {
+  await tell({ type: "status", status: "Optimizing" }, { type: "result", outcome: "Completed" });
+  process.exit(0);
+}
+
+await tell({ type: "status", status: "Sharding" }, line(`attempt ${attempt} of process ${process.pid}`));
+writeFileSync(`${MOS_WORK_DIR}/scratch`, Object.keys(process.env).toSorted().join(" "));
+const behaviour = attempt > 1 && model.name === "restarts" ? "completes" : model.name;
+switch (behaviour) {
+  case "completes":
+    await complete();
+    break;
+  case "tells-environment":
+    await tell(line(Object.keys(process.env).toSorted().join(" ")));
+    await complete();
+    break;
+  case "fails":
+    await tell({ type: "result", outcome: "Failed", error: { code: "model_invalid", message: "No model" } });
+    process.exit(10);
+    break;
+  case "ignores-sigterm":
+    process.on("SIGTERM", () => {});
+    break;
+  case "has-children": {
+    const script = "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000); console.log('ready')";
+    const child = spawn(process.execPath, ["-e", script]);
+    await new Promise((resolve) => child.stdout.once("data", resolve));
+    await tell(line(`child ${child.pid}`));
+    break;
+  }
+  case "crashes":
+    process.stderr.write("terminate called after throwing an instance of 'Ort::Exception'\n");
+    process.abort();
+    break;
+  case "runs-out-of-memory":
+    process.stderr.write("x\n".repeat(300));
+    process.stderr.write("FATAL ERROR: Reached heap limit - JavaScript heap out of memory\n");
+    process.abort();
+    break;
+  case "exits-early":
+    process.exit(0);
+    break;
+  default:
+    await tell(line("waiting"));
+}
