@@ -6,8 +6,17 @@ import { limits } from "./limits.ts";
 import { batchStatus, jobKind, jobStatus } from "./status.ts";
 import { targetName } from "./target.ts";
 
+/** An integer in a query string, in decimal digits alone: Number() would also take "", "0x10" and " 5 ". */
+export function integerParameter(bounds: z.ZodInt) {
+  return z
+    .string()
+    .regex(/^-?\d{1,16}$/, { error: "must be an integer" })
+    .transform(Number)
+    .pipe(bounds);
+}
+
 const pageFields = {
-  limit: z.coerce.number().int().min(1).max(limits.pageMax).default(limits.pageDefault).describe("Entries a page."),
+  limit: integerParameter(z.int().min(1).max(limits.pageMax)).default(limits.pageDefault).describe("Entries a page."),
   cursor: z.string().max(500).optional().describe("`nextCursor` of the page before."),
 };
 

@@ -6,12 +6,31 @@ import { batchId, jobId, tokenId } from "./id.ts";
 import { job, jobRequest } from "./job.ts";
 import { limits } from "./limits.ts";
 import { sha256 } from "./model.ts";
-import { batchPage, batchQuery, jobPage, jobQuery } from "./page.ts";
+import { batchPage, batchQuery, integerParameter, jobPage, jobQuery } from "./page.ts";
 import { target } from "./target.ts";
 import { createdToken, type Scope, token, tokenRequest } from "./token.ts";
 
+/** Every header that an answer can carry besides the usual ones, with what it says. */
+export const responseHeaders = {
+  location: "URL of what was created.",
+  "idempotency-replayed": "`true` where this is the first answer to the same Idempotency-Key again.",
+  "preference-applied": "The preference that was followed.",
+  etag: "SHA-256 of the file, in quotes.",
+  "accept-ranges": "`bytes`: parts of the file can be asked for.",
+  "content-range": "The part of the file that the answer holds.",
+  "content-disposition": "Name to save the file under.",
+  "content-length": "Size of the file, bytes.",
+} as const;
+export type ResponseHeader = keyof typeof responseHeaders;
+
 /** What a successful answer holds: a JSON document, nothing, or bytes of the given media types. */
-export type Reply = { readonly json: z.ZodType } | { readonly empty: true } | { readonly stream: readonly string[] };
+export type Reply = (
+  | { readonly json: z.ZodType }
+  | { readonly empty: true }
+  | { readonly stream: readonly string[] }
+) & {
+  readonly headers?: readonly ResponseHeader[];
+};
 
 export interface Route {
   readonly method: "GET" | "HEAD" | "POST" | "PUT" | "DELETE";
@@ -60,6 +79,14 @@ const creationErrors = [
   "idempotency_in_progress",
 ] as const;
 
+const created = ["location", "idempotency-replayed"] as const;
+const fileHeaders = ["etag", "accept-ranges", "content-disposition"] as const;
+
+const uploadedModel = z
+  .object({ source: z.string().describe("What to name in `model.source`."), sha256, bytes: z.int() })
+  .meta({ id: "UploadedModel" });
+export type UploadedModel = z.infer<typeof uploadedModel>;
+
 /** Every endpoint under `/v1`. Server, client and OpenAPI document are bound to this table. */
 export const routes = {
   startCompression: {
@@ -69,7 +96,7 @@ export const routes = {
     scope: "jobs:write",
     headers: creating,
     body: jobRequest,
-    replies: { 202: { json: job } },
+    replies: { 202: { json: job, headers: created } },
     errors: [...creationErrors, "unknown_target", "model_source_refused", "model_not_found"],
   },
   startQuantization: {
@@ -79,7 +106,10 @@ export const routes = {
     scope: "jobs:write",
     headers: waiting,
     body: jobRequest,
-    replies: { 200: { json: job }, 202: { json: job } },
+    replies: {
+      200: { json: job, headers: [...created, "preference-applied"] },
+      202: { json: job, headers: [...created, "preference-applied"] },
+    },
     errors: [...creationErrors, "unknown_target", "model_source_refused", "model_not_found"],
   },
   listJobs: {
@@ -116,7 +146,7 @@ export const routes = {
     scope: "jobs:read",
     params: z.object({ id: jobId }),
     query: z.strictObject({
-      after: z.coerce.number().int().min(0).default(0).describe("Number of the last line already seen."),
+      after: integerParameter(z.int().min(0)).default(0).describe("Number of the last line already seen."),
       follow: z
         .enum(["true", "false"])
         .default("true")
@@ -154,9 +184,9 @@ export const routes = {
       "if-range": z.string().max(200).optional(),
     }),
     replies: {
-      200: { stream: ["application/octet-stream"] },
-      206: { stream: ["application/octet-stream"] },
-      304: { empty: true },
+      200: { stream: ["application/octet-stream"], headers: [...fileHeaders, "content-length"] },
+      206: { stream: ["application/octet-stream"], headers: [...fileHeaders, "content-length", "content-range"] },
+      304: { empty: true, headers: ["etag"] },
     },
     errors: ["not_found", "range_not_satisfiable"],
   },
@@ -167,7 +197,7 @@ export const routes = {
     scope: "jobs:write",
     headers: creating,
     body: batchRequest,
-    replies: { 202: { json: batch } },
+    replies: { 202: { json: batch, headers: created } },
     errors: [...creationErrors, "unknown_target", "model_source_refused", "model_not_found"],
   },
   listBatches: {
@@ -203,7 +233,7 @@ export const routes = {
     summary: "Whether a model was uploaded",
     scope: "models:write",
     params: z.object({ sha256 }),
-    replies: { 200: { empty: true } },
+    replies: { 200: { empty: true, headers: ["content-length"] } },
     errors: ["not_found"],
   },
   uploadModel: {
@@ -213,7 +243,7 @@ export const routes = {
     scope: "models:write",
     params: z.object({ sha256 }),
     upload: true,
-    replies: { 200: { json: uploadedModel() }, 201: { json: uploadedModel() } },
+    replies: { 200: { json: uploadedModel }, 201: { json: uploadedModel } },
     errors: ["payload_too_large", "unsupported_media_type", "model_checksum_mismatch", "storage_full"],
   },
   listTargets: {
@@ -239,8 +269,8 @@ export const routes = {
     scope: "admin",
     headers: creating,
     body: tokenRequest,
-    replies: { 201: { json: createdToken } },
-    errors: ["unsupported_media_type", "payload_too_large"],
+    replies: { 201: { json: createdToken, headers: created } },
+    errors: [...creationErrors],
   },
   revokeToken: {
     method: "DELETE",
@@ -264,6 +294,16 @@ export const routes = {
 export type Routes = typeof routes;
 export type RouteName = keyof Routes;
 
-function uploadedModel() {
-  return z.object({ source: z.string().describe("What to name in `model.source`."), sha256, bytes: z.int() });
+/** Every code that the route can answer with. */
+export function errorCodesOf(route: Route): ErrorCode[] {
+  const hasInput = route.params || route.query || route.headers || route.body;
+  return [
+    ...(route.body ? (["malformed_request"] as const) : []),
+    "unauthorized",
+    ...(route.scope ? (["missing_scope"] as const) : []),
+    ...route.errors,
+    ...(hasInput ? (["validation_failed"] as const) : []),
+    "internal_error",
+    "unavailable",
+  ];
 }
