@@ -82,5 +82,6 @@ function payloadReference(index: number): Uint8Array {
 }
 
 function refuseReservedKey(entry: Uint8Array): void {
-  if (entry.includes(0)) throw new WireError("External data has a NUL character in its description");
+  const isReserved = Buffer.from(entry.buffer, entry.byteOffset, entry.length).includes(payloadKey);
+  if (isReserved) throw new WireError("External data has a NUL character in its description");
 }
