@@ -58,8 +58,7 @@ export function attemptRecords(store: Store) {
         )
         .select(["jobs.id", "jobs.attempt", "started_at", "ended_at", "pid", "start_mark"])
         .where("jobs.status", "in", ["Pending", "Sharding", "Optimizing", "Cancelling"])
-        .orderBy("jobs.created_at")
-        .orderBy("jobs.position")
+        .orderBy("jobs.id")
         .execute();
       return rows.map((row) => ({
         jobId: row.id,

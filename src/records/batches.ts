@@ -73,7 +73,7 @@ async function findBatch(trx: Writing["trx"], project: string, id: string): Prom
     .selectFrom("jobs")
     .select(["id", "model_name as model", "target", "status", "gates_failed"])
     .where("batch_id", "=", id)
-    .orderBy("position")
+    .orderBy("id")
     .execute();
   return batchSchema.parse({
     ...batchSummary.parse(JSON.parse(row.document)),

@@ -1,5 +1,5 @@
 import { type Expression, expressionBuilder, type SqlBool } from "kysely";
-import { idRandomLength, jobId, newId } from "../contract/id.ts";
+import { idTime, jobId } from "../contract/id.ts";
 import type { JobQuery } from "../contract/page.ts";
 import type { JobStatus } from "../contract/status.ts";
 import { parseCursor } from "./cursor.ts";
@@ -91,6 +91,5 @@ function conditions(project: string, query: JobQuery, scan: Scan & { labels: rea
 
 /** Ids begin with the time of their creation, so that a range of time is a range of ids. */
 function firstIdAt(time: number): string {
-  const id = newId("job", new Date(Math.max(0, time)));
-  return id.slice(0, -idRandomLength);
+  return `job-${idTime(new Date(Math.max(0, time)))}`;
 }

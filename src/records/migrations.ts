@@ -15,9 +15,9 @@ export async function migrate(db: Kysely<Schema>): Promise<void> {
 
 const statements = [
   `create table jobs (
-    id text primary key, project text not null, position integer not null, kind text not null, status text not null,
+    id text primary key, project text not null, kind text not null, status text not null,
     batch_id text, model_name text not null, model_source text not null, target text not null,
-    gates_failed integer not null, created_at text not null, attempt integer not null, next_seq integer not null,
+    gates_failed integer not null, attempt integer not null, next_seq integer not null,
     next_log_seq integer not null, target_document text not null, document text not null)`,
   "create index jobs_by_id on jobs (project, id)",
   "create index jobs_by_status on jobs (project, status, id)",
@@ -25,8 +25,9 @@ const statements = [
   "create index jobs_by_target on jobs (project, target, id)",
   "create index jobs_by_model_name on jobs (project, model_name, id)",
   "create index jobs_by_model_source on jobs (project, model_source, id)",
-  "create index jobs_by_batch on jobs (batch_id, status, gates_failed, id)",
-  "create index jobs_unfinished on jobs (status, created_at, position)",
+  "create index jobs_by_batch on jobs (project, batch_id, id)",
+  "create index jobs_by_batch_status on jobs (batch_id, status, gates_failed)",
+  "create index jobs_unfinished on jobs (status, id)",
   `create table job_labels (
     job_id text not null references jobs (id), project text not null, key text not null, value text not null,
     primary key (job_id, key))`,

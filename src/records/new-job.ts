@@ -32,21 +32,18 @@ const rowsAnInsert = 200;
 /** Makes jobs that all wait for a worker, in the given order. */
 export async function insertJobs(writing: Writing, owner: Owner, newJobs: readonly NewJob[]): Promise<Job[]> {
   const jobs = newJobs.map((newJob) => pendingJob(newJob, owner.batchId, writing.now));
-  const rows = jobs.map((job, position) => ({ job, position, target: newJobs[position]?.target }));
-  const jobRows = rows.map(({ job, position, target }): Insertable<Schema["jobs"]> => ({
+  const jobRows = jobs.map((job, i): Insertable<Schema["jobs"]> => ({
     id: job.id,
     project: owner.project,
-    position,
     kind: job.kind,
     batch_id: job.batchId,
     model_name: job.model.name,
     model_source: job.model.source,
     target: job.target,
-    created_at: job.createdAt,
     attempt: 0,
     next_seq: 1,
     next_log_seq: 1,
-    target_document: JSON.stringify(target),
+    target_document: JSON.stringify(newJobs[i]?.target),
     ...jobColumns(job),
   }));
   const labelRows = jobs.flatMap((job) =>

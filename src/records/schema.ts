@@ -12,8 +12,6 @@ export interface Schema {
 interface JobsTable {
   id: string;
   project: string;
-  /** Order among the jobs that were made together. */
-  position: number;
   kind: string;
   status: string;
   batch_id: string | null;
@@ -21,7 +19,6 @@ interface JobsTable {
   model_source: string;
   target: string;
   gates_failed: number;
-  created_at: string;
   /** Attempts begun. */
   attempt: number;
   /** Sequence number of the next event of the job's worker. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import { jobId, newId } from "../../src/contract/id.ts";
+import { idTime, jobId, newId } from "../../src/contract/id.ts";
 
 const dates = fc.date({ min: new Date(0), max: new Date("9999-12-31"), noInvalidDate: true });
 
@@ -13,4 +13,15 @@ test("newId() gives valid identifiers that sort by time", () => {
       if (a < b) assert.ok(first < second);
     }),
   );
+});
+
+test("newId() keeps the order of identifiers made within a millisecond", () => {
+  const ids = Array.from({ length: 3000 }, () => newId("job", new Date(1_000)));
+  assert.deepEqual(ids.toSorted(), ids);
+  assert.equal(new Set(ids).size, ids.length);
+});
+
+test("idTime() stands between identifiers made before and after", () => {
+  assert.ok(newId("job", new Date(999)) < `job-${idTime(new Date(1_000))}`);
+  assert.ok(newId("job", new Date(1_000)) > `job-${idTime(new Date(1_000))}`);
 });
