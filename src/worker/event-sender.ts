@@ -16,11 +16,11 @@ export interface EventSenderOptions {
   readonly connection: Pick<ServiceConnection, "tell">;
   /** Sequence number of the first event. */
   readonly nextSeq: number;
-  now(): Date;
+  readonly now: () => Date;
   /** The service says that the job was cancelled. */
-  onCancelled(): void;
+  readonly onCancelled: () => void;
   /** Events can no longer be delivered. */
-  onFailure(error: unknown): void;
+  readonly onFailure: (error: unknown) => void;
 }
 
 interface WaitingEvent {

@@ -12,7 +12,7 @@ interface ReporterOptions {
   /** Number of the first log line. */
   readonly nextLogSeq: number;
   readonly now: () => Date;
-  readonly print: (stream: LogLine["stream"], text: string) => void;
+  readonly print: (line: string) => void;
 }
 
 export interface Reporter {
@@ -34,7 +34,7 @@ export function createReporter({ sender, nextLogSeq, now, print }: ReporterOptio
   return {
     log(text, stream = "stdout") {
       for (const line of linesOf(text)) {
-        print(stream, line);
+        print(line);
         sender.add({ type: "log", line: { seq: logSeq++, at: now().toISOString(), stream, text: line } });
       }
     },

@@ -11,7 +11,7 @@ function makeReporter() {
     sender: { add: (event) => events.push(event) },
     nextLogSeq: 5,
     now: () => new Date(time),
-    print: (_, text) => printed.push(text),
+    print: (line) => printed.push(line),
   });
   return { reporter, events, printed, wait: (milliseconds: number) => (time += milliseconds) };
 }

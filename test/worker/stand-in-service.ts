@@ -14,6 +14,8 @@ interface StandInService {
   /** Records so many more requests' events, but cuts the connection instead of answering. */
   lostAnswers: number;
   cancelled: boolean;
+  /** Bearer token of the worker that is known. */
+  token: string;
   /** Resolves when an event fits. */
   waitFor(fits: (event: WorkerEvent) => boolean): Promise<WorkerEvent>;
   close(): void;
@@ -23,14 +25,13 @@ interface StandInService {
 export async function standInService(
   t: TestContext,
   assignment: Pick<Assignment, "id" | "nextSeq">,
-  token = "secret",
 ): Promise<StandInService> {
   const waiters = new Set<() => void>();
   const handle = async (request: IncomingMessage, response: ServerResponse) => {
     const answer = (status: number, body: unknown) =>
       response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
     const body = request.method === "POST" ? await json(request) : undefined;
-    if (request.headers.authorization !== `Bearer ${token}`) return answer(401, {});
+    if (request.headers.authorization !== `Bearer ${service.token}`) return answer(401, {});
     if (service.outages > 0) {
       service.outages--;
       return answer(503, {});
@@ -71,6 +72,15 @@ export async function standInService(
     return promise;
   };
   const url = `http://127.0.0.1:${address.port}`;
-  const service: StandInService = { url, events, outages: 0, lostAnswers: 0, cancelled: false, waitFor, close };
+  const service: StandInService = {
+    url,
+    events,
+    outages: 0,
+    lostAnswers: 0,
+    cancelled: false,
+    token: "secret",
+    waitFor,
+    close,
+  };
   return service;
 }

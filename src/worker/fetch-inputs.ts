@@ -1,0 +1,88 @@
+import { mkdir } from "node:fs/promises";
+import path from "node:path";
+import { type ErrorCode, ServiceError } from "../contract/errors.ts";
+import { formatBytes } from "../contract/format-bytes.ts";
+import type { Assignment } from "../contract/worker.ts";
+import type { BlobStore } from "../storage/blob-store.ts";
+import { type FetchedModel, fetchModel, type FetchLimits } from "../storage/fetch-model.ts";
+import type { Stage } from "./stage-clock.ts";
+
+/** Largest file of evaluation data, bytes. */
+const maxEvaluationDataBytes = 8 * 1024 ** 3;
+/** Share of the fetch stage that the model counts for where there is evaluation data too. */
+const modelShare = 0.8;
+
+interface FetchSurroundings {
+  readonly blobs: BlobStore;
+  /** Folder of the attempt's own. */
+  readonly directory: string;
+  readonly signal: AbortSignal;
+}
+
+export interface JobInputs {
+  readonly model: FetchedModel;
+  /** The `.npz` file of the evaluation. */
+  readonly dataPath: string | undefined;
+}
+
+/** Brings the model and, where the evaluation will use it, the caller's data onto this machine. */
+export async function fetchInputs(
+  { model, recipe, limits }: Pick<Assignment, "model" | "recipe" | "limits">,
+  surroundings: FetchSurroundings,
+  stage: Stage,
+): Promise<JobInputs> {
+  const { level, data } = recipe.evaluation;
+  const dataSource = level === "outputs" ? data : undefined;
+  const share = dataSource === undefined ? 1 : modelShare;
+  stage.log(`Model "${model.name}" from ${publicSource(model.source)}`);
+  const fetched = await fetchModel(model, await fetchOptions("model.onnx", { limits, ...surroundings, stage, share }));
+  stage.log(`${formatBytes(fetched.bytes)}, SHA-256 ${fetched.sha256}`);
+  if (dataSource === undefined) return { model: fetched, dataPath: undefined };
+  stage.log(`Evaluation data from ${publicSource(dataSource)}`);
+  const dataLimits = { ...limits, maxModelBytes: maxEvaluationDataBytes };
+  const options = await fetchOptions("data.npz", { limits: dataLimits, ...surroundings, stage, share: 1 });
+  return { model: fetched, dataPath: await fetchData(dataSource, options) };
+}
+
+interface FetchSetting extends FetchSurroundings {
+  readonly limits: FetchLimits;
+  readonly stage: Stage;
+  /** Progress of the stage when this file is there. */
+  readonly share: number;
+}
+
+/** Each file gets a folder of its own, so that a model finds nothing but itself beside it. */
+async function fetchOptions(name: string, { blobs, directory, signal, limits, stage, share }: FetchSetting) {
+  const folder = path.join(directory, path.parse(name).name);
+  await mkdir(folder, { recursive: true });
+  const onProgress = (bytes: number, total: number | undefined) =>
+    stage.onProgress(
+      total === undefined || total === 0 ? 0 : (bytes / total) * share,
+      `Fetching: ${formatBytes(bytes)}${total === undefined ? "" : ` of ${formatBytes(total)}`}`,
+    );
+  return { blobs, path: path.join(folder, name), limits, signal, onProgress };
+}
+
+const modelCodes: readonly ErrorCode[] = [
+  "model_not_found",
+  "model_source_refused",
+  "model_fetch_failed",
+  "model_too_large",
+];
+
+/** A caller must not take a fault of the data for one of the model. */
+async function fetchData(source: string, options: Parameters<typeof fetchModel>[1]): Promise<string> {
+  try {
+    return (await fetchModel({ source }, options)).path;
+  } catch (error) {
+    if (!(error instanceof ServiceError) || !modelCodes.includes(error.code)) throw error;
+    throw new ServiceError("evaluation_data_invalid", `The evaluation data cannot be used: ${error.message}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Signed URLs carry their secret in the query. */
+function publicSource(source: string): string {
+  return source.replace(/[?#].*$/, "");
+}

@@ -1,0 +1,313 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { test, type TestContext } from "node:test";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { type PartialRecipe, resolveRecipe } from "../../src/contract/recipe.ts";
+import { builtinTargets } from "../../src/contract/target.ts";
+import { type Assignment, workerExit } from "../../src/contract/worker.ts";
+import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
+import { realModel } from "../support/real-models.ts";
+import { standInService } from "./stand-in-service.ts";
+
+const workerPath = fileURLToPath(new URL("../../src/worker/main.ts", import.meta.url));
+const quickEvaluation = { samples: 1, runs: 2, warmup: 1 };
+
+interface Setting extends Partial<Omit<Assignment, "recipe" | "model" | "limits">> {
+  readonly recipe?: PartialRecipe;
+  readonly sha256?: string;
+  readonly limits?: Partial<Assignment["limits"]>;
+}
+
+/** A service stand-in with one job, and a way to start its worker. */
+async function makeJob(t: TestContext, source: string, { recipe = {}, sha256, limits, ...rest }: Setting = {}) {
+  const folder = await realpath(await mkdtemp(path.join(tmpdir(), "worker-")));
+  t.after(async () => rm(folder, { recursive: true }));
+  const [target] = builtinTargets;
+  assert(target);
+  const assignment: Assignment = {
+    id: "job-00000000000000000000000000",
+    kind: "compress",
+    model: { source, name: "net", ...(sha256 && { sha256 }) },
+    target,
+    recipe: resolveRecipe(target.recipe, { evaluation: quickEvaluation }, recipe),
+    attempt: 1,
+    nextSeq: 1,
+    nextLogSeq: 1,
+    ...rest,
+    limits: { maxModelBytes: 1e9, allowedRoots: ["/"], allowPrivateAddresses: true, ...limits },
+  };
+  const service = await standInService(t, assignment);
+  const storage = path.join(folder, "store");
+  const work = path.join(folder, "work");
+  await mkdir(work);
+  const start = () => {
+    const child = spawn(process.execPath, [workerPath], {
+      env: {
+        TMPDIR: work,
+        MOS_SERVICE_URL: service.url,
+        MOS_JOB_ID: assignment.id,
+        MOS_JOB_TOKEN: "secret",
+        MOS_STORAGE_DIR: storage,
+        MOS_WORK_DIR: work,
+      },
+      stdio: ["pipe", "pipe", "inherit"],
+      detached: true,
+    });
+    child.stdout.resume();
+    t.after(() => endGroup(child));
+    return child;
+  };
+  return { service, storage, folder, start };
+}
+
+function endGroup({ pid }: ChildProcess): void {
+  if (pid !== undefined && isGroupAlive(pid)) process.kill(-pid, "SIGKILL");
+}
+
+function isGroupAlive(pid: number): boolean {
+  try {
+    return process.kill(-pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+async function exitCode(child: ChildProcess): Promise<number | null> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  return child.exitCode;
+}
+
+async function storedNames(storage: string): Promise<string[]> {
+  const entries = await readdir(storage, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
+}
+
+function sha256Of(content: Uint8Array): string {
+  return createHash("sha256").update(content).digest("hex");
+}
+
+const orientation = pathToFileURL(realModel("ocr-orientation")).href;
+
+test("the worker compresses a real model, and tells its stages, figures and artifacts", async (t) => {
+  const { service, storage, start } = await makeJob(t, orientation);
+  assert.equal(await exitCode(start()), workerExit.completed);
+  const { events } = service;
+  const statuses = events.flatMap((event) => (event.type === "status" ? [event.status] : []));
+  assert.deepEqual(statuses, ["Sharding", "Optimizing"]);
+  const telemetry = Object.assign({}, ...events.map((event) => (event.type === "telemetry" ? event.telemetry : {})));
+  assert(telemetry.size.ratio < 0.5, `ratio ${telemetry.size.ratio}`);
+  assert(telemetry.accuracy.cosine > 0.9, `cosine ${telemetry.accuracy.cosine}`);
+  assert(telemetry.latency.result.p50Ms > 0);
+  assert(telemetry.memory.workerPeakBytes > 1e7);
+  assert.deepEqual(Object.keys(telemetry.stageSeconds), ["fetch", "shard", "optimize", "evaluate", "publish"]);
+  const artifacts = events.flatMap((event) => (event.type === "artifact" ? [event.artifact] : []));
+  assert.deepEqual(
+    artifacts.map(({ name, kind }) => [name, kind]),
+    [
+      ["model.onnx", "model"],
+      ["report.json", "report"],
+    ],
+  );
+  assert.deepEqual((await storedNames(storage)).sort(), artifacts.map((artifact) => artifact.sha256).sort());
+  assert.deepEqual(events.at(-1), { ...events.at(-1), type: "result", outcome: "Completed" });
+  const lines = events.flatMap((event) => (event.type === "log" ? [event.line.seq] : []));
+  assert.deepEqual(
+    lines,
+    Array.from(lines, (_, i) => i + 1),
+  );
+});
+
+test("the worker quantizes an upload without sharding, going on from the numbers it is given", async (t) => {
+  const recipe: PartialRecipe = { evaluation: { level: "weights" } };
+  const setting: Setting = { kind: "quantize", nextSeq: 41, nextLogSeq: 11, attempt: 2, recipe };
+  const model = await readFile(realModel("ocr-orientation"));
+  const { service, storage, start } = await makeJob(t, `upload:sha256:${sha256Of(model)}`, setting);
+  const store = await createDirectoryBlobStore(storage);
+  await store.write(new Blob([model]).stream());
+  assert.equal(await exitCode(start()), workerExit.completed);
+  const { events } = service;
+  assert.equal(events[0]?.seq, 41);
+  const first = events.find((event) => event.type === "log");
+  assert.equal(first?.line.seq, 11);
+  assert.deepEqual(
+    events.flatMap((event) => (event.type === "status" ? [event.status] : [])),
+    ["Optimizing"],
+  );
+  const accuracy = events
+    .flatMap((event) => (event.type === "telemetry" ? (event.telemetry.accuracy ?? []) : []))
+    .at(-1);
+  assert.equal(accuracy?.level, "weights");
+});
+
+const onnxHeader = Buffer.from([0x08, 0x08]);
+const badModels: [name: string, code: string, make: (model: Buffer) => Buffer, setting?: Setting][] = [
+  ["a file that is not a protobuf", "model_invalid", () => Buffer.from("not a model at all, just text")],
+  ["an empty file", "model_invalid", () => Buffer.alloc(0)],
+  ["a truncated file", "model_truncated", (model) => model.subarray(0, model.length / 2)],
+  ["an unknown opset", "model_opset_unsupported", () => modelOfOpset(99)],
+  ["external data outside its folder", "external_data_refused", () => modelWithExternalData("../secret.bin")],
+  ["missing external data", "external_data_missing", () => modelWithExternalData("weights.bin")],
+  ["short external data", "external_data_short", () => modelWithExternalData("short.bin")],
+  ["another SHA-256", "model_checksum_mismatch", (model) => model, { sha256: "0".repeat(64) }],
+  ["more bytes than allowed", "model_too_large", (model) => model, { limits: { maxModelBytes: 1000 } }],
+  ["no weight that the recipe fits", "nothing_to_quantize", (model) => model, { recipe: { exclude: ["*"] } }],
+];
+for (const [name, code, make, setting] of badModels) {
+  test(`the worker fails the job with ${code} on ${name}, and stores nothing`, async (t) => {
+    const folder = await mkdtemp(path.join(tmpdir(), "bad-model-"));
+    t.after(async () => rm(folder, { recursive: true }));
+    const file = path.join(folder, "net.onnx");
+    await writeFile(file, make(await readFile(realModel("ocr-orientation"))));
+    await writeFile(path.join(folder, "short.bin"), "short");
+    const { service, storage, start } = await makeJob(t, pathToFileURL(file).href, setting);
+    assert.equal(await exitCode(start()), workerExit.failed);
+    const result = service.events.at(-1);
+    assert(result?.type === "result");
+    assert.deepEqual([result.outcome, result.error?.code], ["Failed", code], result.error?.message);
+    assert.deepEqual(await storedNames(storage), []);
+  });
+}
+
+test("the worker says why a model that was uploaded alone misses its external data", async (t) => {
+  const model = modelWithExternalData("weights.bin");
+  const { service, storage, start } = await makeJob(t, `upload:sha256:${sha256Of(model)}`);
+  const store = await createDirectoryBlobStore(storage);
+  await store.write(new Blob([model]).stream());
+  assert.equal(await exitCode(start()), workerExit.failed);
+  const result = service.events.at(-1);
+  assert(result?.type === "result");
+  assert.match(result.error?.message ?? "", /only models from file:\/\/ sources can have external data/);
+});
+
+test("the worker takes faults of the evaluation data for what they are", async (t) => {
+  const data = "upload:sha256:" + "0".repeat(64);
+  const { service, start } = await makeJob(t, orientation, { recipe: { evaluation: { data } } });
+  assert.equal(await exitCode(start()), workerExit.failed);
+  const result = service.events.at(-1);
+  assert(result?.type === "result");
+  assert.equal(result.error?.code, "evaluation_data_invalid");
+});
+
+test("the worker fails the job with storage_full when the disk is full, and stores nothing", async (t) => {
+  const { service, storage, start } = await makeJob(t, orientation, { recipe: { evaluation: { level: "none" } } });
+  await mkdir(storage);
+  const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", storage]);
+  if (mounted.status !== 0) return t.skip("Needs the right to mount a small file system");
+  try {
+    assert.equal(await exitCode(start()), workerExit.failed);
+    const result = service.events.at(-1);
+    assert(result?.type === "result");
+    assert.equal(result.error?.code, "storage_full");
+    assert.deepEqual(await storedNames(storage), []);
+  } finally {
+    spawnSync("umount", [storage]);
+  }
+});
+
+/** Ways to end a worker in the middle of its evaluation, with child processes at work. */
+const endings: [name: string, end: (child: ChildProcess) => unknown][] = [
+  ["SIGTERM", (child) => child.kill("SIGTERM")],
+  ["the end of its standard input", (child) => child.stdin?.end()],
+];
+for (const [name, end] of endings) {
+  test(`the worker stops on ${name}, leaving no process and no file`, async (t) => {
+    const recipe = { evaluation: { runs: 1000, warmup: 100 } };
+    const { service, storage, start } = await makeJob(t, orientation, { recipe });
+    const child = start();
+    await service.waitFor((event) => event.type === "log" && event.line.text.includes("Timing"));
+    end(child);
+    assert.equal(await exitCode(child), workerExit.cancelled);
+    await gone(child);
+    assert.deepEqual(await storedNames(storage), []);
+    assert.equal(service.events.at(-1)?.type === "result", true);
+  });
+}
+
+test("the worker stops when the service says that the job was cancelled", async (t) => {
+  const { service, start } = await makeJob(t, orientation, { recipe: { evaluation: { runs: 1000 } } });
+  const child = start();
+  await service.waitFor((event) => event.type === "log" && event.line.text.includes("Timing"));
+  service.cancelled = true;
+  assert.equal(await exitCode(child), workerExit.cancelled);
+  await gone(child);
+});
+
+test("the worker stops in the middle of a download that hangs", async (t) => {
+  const server = createServer((_, response) => {
+    response.writeHead(200, { "content-length": 100 });
+    response.write("begin");
+    server.emit("hanging");
+  }).listen(0, "127.0.0.1");
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await once(server, "listening");
+  const address = server.address();
+  assert(address !== null && typeof address === "object");
+  const { start } = await makeJob(t, `http://127.0.0.1:${address.port}/net.onnx`);
+  const child = start();
+  await once(server, "hanging");
+  child.kill("SIGTERM");
+  assert.equal(await exitCode(child), workerExit.cancelled);
+});
+
+test("a worker that is killed leaves no half-written file where blobs are, and no process", async (t) => {
+  const { service, storage, start } = await makeJob(t, orientation, { recipe: { evaluation: { runs: 1000 } } });
+  const child = start();
+  await service.waitFor((event) => event.type === "log" && event.line.text.includes("Timing"));
+  child.kill("SIGKILL");
+  await gone(child);
+  await createDirectoryBlobStore(storage);
+  assert.deepEqual(await storedNames(storage), []);
+});
+
+test("a worker that the service does not know ends at once", async (t) => {
+  const { start, service } = await makeJob(t, orientation);
+  service.token = "another";
+  assert.equal(await exitCode(start()), workerExit.crashed);
+});
+
+/** Resolves when no process of the worker's group is left. */
+async function gone(child: ChildProcess): Promise<void> {
+  await exitCode(child);
+  const { pid } = child;
+  while (pid !== undefined && isGroupAlive(pid)) await new Promise(setImmediate);
+}
+
+function field(number: number, bytes: Uint8Array): Buffer {
+  return Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes]);
+}
+
+/** A protobuf of an ONNX model with an empty graph. */
+function modelOfOpset(opset: number): Buffer {
+  return Buffer.concat([onnxHeader, field(7, field(2, Buffer.from("g"))), field(8, Buffer.from([0x10, opset]))]);
+}
+
+/** A model that multiplies its input with a weight of 32 × 32 floats in another file. */
+function modelWithExternalData(location: string): Buffer {
+  const text = (value: string) => Buffer.from(value);
+  const entry = Buffer.concat([field(1, text("location")), field(2, text(location))]);
+  const weight = Buffer.concat([
+    Buffer.from([0x08, 32, 0x08, 32, 0x10, 1]),
+    field(8, text("w")),
+    field(13, entry),
+    Buffer.from([14 << 3, 1]),
+  ]);
+  const node = Buffer.concat([field(1, text("x")), field(1, text("w")), field(2, text("y")), field(4, text("MatMul"))]);
+  const value = (name: string) => {
+    const dimension = field(1, Buffer.from([0x08, 32]));
+    const tensor = Buffer.concat([Buffer.from([0x08, 1]), field(2, Buffer.concat([dimension, dimension]))]);
+    return Buffer.concat([field(1, text(name)), field(2, field(1, tensor))]);
+  };
+  const graph = [field(1, node), field(2, text("g")), field(5, weight), field(11, value("x")), field(12, value("y"))];
+  const body = Buffer.concat(graph);
+  const length = Buffer.from([0x3a, (body.length & 0x7f) | 0x80, body.length >> 7]);
+  return Buffer.concat([onnxHeader, length, body, field(8, Buffer.from([0x10, 13]))]);
+}
