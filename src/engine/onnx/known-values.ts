@@ -20,12 +20,15 @@ export class KnownValues {
     }
     if (isGraph) {
       const inputs = new Set(body.input.map(({ name }) => name));
-      for (const tensor of body.initializer) this.#addTensor(tensor.name, tensor, inputs.has(tensor.name));
+      for (const tensor of body.initializer) {
+        if (inputs.has(tensor.name)) this.#values.set(tensor.name, typeOf(tensor));
+        else this.addConstant(tensor.name, tensor);
+      }
     }
     for (const node of body.node) {
       const [output] = node.output;
       const tensor = node.opType === "Constant" ? node.attribute.find(({ name }) => name === "value")?.t : undefined;
-      if (tensor !== undefined && output !== undefined) this.#addTensor(output, tensor, false);
+      if (tensor !== undefined && output !== undefined) this.addConstant(output, tensor);
       else for (const name of node.output) if (!this.#values.has(name)) this.#values.set(name, {});
     }
   }
@@ -34,10 +37,13 @@ export class KnownValues {
     return this.#values.get(name) ?? this.#outer?.find(name);
   }
 
-  #addTensor(name: string, tensor: TensorProto, isOverridable: boolean): void {
-    const known = { elementType: tensor.dataType, rank: tensor.dims.length };
-    this.#values.set(name, isOverridable ? known : { ...known, constant: tensor });
+  addConstant(name: string, tensor: TensorProto): void {
+    this.#values.set(name, { ...typeOf(tensor), constant: tensor });
   }
+}
+
+function typeOf(tensor: TensorProto): KnownValue {
+  return { elementType: tensor.dataType, rank: tensor.dims.length };
 }
 
 function declared({ type }: ValueInfoProto): KnownValue {

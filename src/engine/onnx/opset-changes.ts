@@ -233,7 +233,7 @@ function nearestMode(node: NodeProto, scales: string, scope: RewriteScope): "flo
   throw refusal(node, "both enlarges and shrinks");
 }
 
-function sizesInsteadOfScales(node: NodeProto, scope: RewriteScope): NodeProto[] {
+function sizesInsteadOfScales(node: NodeProto): NodeProto[] {
   const transformation = findAttribute(node, "coordinate_transformation_mode");
   if (
     transformation &&
@@ -241,10 +241,8 @@ function sizesInsteadOfScales(node: NodeProto, scope: RewriteScope): NodeProto[]
   ) {
     throw refusal(node, 'may have the coordinate_transformation_mode "tf_half_pixel_for_nn"');
   }
-  const [data = "", roi = "", scales = "", sizes = ""] = node.input;
-  if (sizes === "") return [node];
-  const isEmpty = scope.values.find(sizes)?.constant?.dims.includes(0n) ?? false;
-  return [nodeWith(node, { input: isEmpty ? [data, roi, scales] : [data, roi, "", sizes] })];
+  const [data = "", roi = "", , sizes = ""] = node.input;
+  return [sizes === "" ? node : nodeWith(node, { input: [data, roi, "", sizes] })];
 }
 
 function rangesToInputs(node: NodeProto, scope: RewriteScope): NodeProto[] {

@@ -72,6 +72,7 @@ export class RewriteScope {
     if (known !== undefined) return known;
     const name = this.rewrite.names.take(base);
     this.#constants.set(key, name);
+    this.values.addConstant(name, tensor);
     if (this.#body.$typeName === "onnx.GraphProto") {
       tensor.name = name;
       this.initializers.push(tensor);
