@@ -16,7 +16,7 @@ export async function listenForWorkers(records: Records) {
         response.writeHead(401).end();
         return;
       }
-      const limits = { maxModelBytes: 1, allowedRoots: [], allowPrivateAddresses: false };
+      const limits = { maxModelBytes: 2 ** 30, allowedRoots: ["/"], allowPrivateAddresses: false };
       const answer =
         events === undefined
           ? { ...(await records.workers.assignment(jobId)), limits }

@@ -48,6 +48,7 @@ switch (behaviour) {
     break;
   case "ignores-sigterm":
     process.on("SIGTERM", () => {});
+    await tell(line("waiting"));
     break;
   case "has-children": {
     const script = "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000); console.log('ready')";
