@@ -160,9 +160,10 @@ function textHeader(description: string): Json {
 }
 
 /** Moves the named definitions of a schema to the document's components, where all schemas share them. */
-function schemaOf({ $schema: _, ...generated }: z.core.JSONSchema.BaseSchema, schemas: Json): Json {
+function schemaOf(generated: z.core.JSONSchema.BaseSchema, schemas: Json): Json {
   const text = JSON.stringify(generated).replaceAll('"#/$defs/', '"#/components/schemas/');
   const { $defs = {}, ...schema } = jsonObject.parse(JSON.parse(text));
+  delete schema["$schema"];
   for (const [id, definition] of Object.entries(jsonObject.parse($defs))) {
     if (id in schemas && JSON.stringify(schemas[id]) !== JSON.stringify(definition)) {
       throw new Error(`Schema "${id}" differs between requests and answers: give it two ids`);

@@ -1,4 +1,3 @@
-import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
 import { limits } from "../contract/limits.ts";
 import { type Store, write, type Writing } from "./store.ts";
@@ -10,17 +9,10 @@ export interface IdempotencyRef {
   readonly key: string;
 }
 
-const storedAnswer = z.object({
-  status: z.int(),
-  headers: z.record(z.string(), z.string()),
-  body: z.string(),
-});
-export type StoredAnswer = z.infer<typeof storedAnswer>;
-
 /** The answer to give again for a request that makes something, stored in the transaction that makes it. */
 export interface Answered<T> {
   readonly ref: IdempotencyRef;
-  readonly answer: (created: T) => StoredAnswer;
+  readonly answer: (created: T) => string;
 }
 
 const hourMs = 3_600_000;
@@ -30,7 +22,7 @@ export function idempotencyRecords(store: Store) {
 
   return {
     /** Undefined where the request is the first with its key, and the caller's to answer. */
-    async begin(ref: IdempotencyRef, bodyHash: string): Promise<StoredAnswer | undefined> {
+    async begin(ref: IdempotencyRef, bodyHash: string): Promise<string | undefined> {
       return write(store, async (writing) => {
         const known = await keysOf(writing, ref).selectAll().where("created_at", ">", oldest()).executeTakeFirst();
         if (known === undefined) {
@@ -52,11 +44,11 @@ export function idempotencyRecords(store: Store) {
           const message = `The first request with Idempotency-Key "${ref.key}" is still being answered`;
           throw new ServiceError("idempotency_in_progress", message, { headers: { "retry-after": "1" } });
         }
-        return storedAnswer.parse(JSON.parse(known.answer));
+        return known.answer;
       });
     },
 
-    async finish(ref: IdempotencyRef, answer: StoredAnswer): Promise<void> {
+    async finish(ref: IdempotencyRef, answer: string): Promise<void> {
       await write(store, (writing) => storeAnswer(writing, ref, answer));
     },
 
@@ -82,10 +74,10 @@ export function idempotencyRecords(store: Store) {
   };
 }
 
-export async function storeAnswer(writing: Writing, ref: IdempotencyRef, answer: StoredAnswer): Promise<void> {
+export async function storeAnswer(writing: Writing, ref: IdempotencyRef, answer: string): Promise<void> {
   await writing.trx
     .updateTable("idempotency_keys")
-    .set({ answer: JSON.stringify(answer) })
+    .set({ answer })
     .where("project", "=", ref.project)
     .where("token_id", "=", ref.tokenId)
     .where("key", "=", ref.key)

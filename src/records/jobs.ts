@@ -1,6 +1,7 @@
 import { ServiceError } from "../contract/errors.ts";
 import type { Job } from "../contract/job.ts";
 import type { JobPage, JobQuery } from "../contract/page.ts";
+import { type JobStatus, jobStatus } from "../contract/status.ts";
 import { pageOf } from "./cursor.ts";
 import { findJobIds } from "./find-job-ids.ts";
 import { type Answered, storeAnswer } from "./idempotency.ts";
@@ -47,6 +48,16 @@ export function jobRecords(store: Store) {
         .orderBy("id", "desc")
         .execute();
       return { jobs: rows.map((row) => parseJob(row.document)), nextCursor: page.nextCursor };
+    },
+
+    /** Of all projects; statuses without a job are left out. */
+    async countByStatus(): Promise<ReadonlyMap<JobStatus, number>> {
+      const rows = await store.db
+        .selectFrom("jobs")
+        .select(({ fn }) => ["status", fn.countAll<number>().as("jobs")])
+        .groupBy("status")
+        .execute();
+      return new Map(rows.map((row) => [jobStatus.parse(row.status), Number(row.jobs)]));
     },
 
     /** Cancelled at once where no worker is at work, else Cancelling until the worker is gone. */

@@ -132,7 +132,7 @@ async function follow(first: string, options: AttemptOptions, headers: Record<st
   throw new FinalAnswer(`redirects more than ${maxRedirects} times`);
 }
 
-function checkUrl(url: URL, allowPrivateAddresses: boolean): void {
+export function checkUrl(url: URL, allowPrivateAddresses: boolean): void {
   if (url.protocol !== "https:" && !(url.protocol === "http:" && allowPrivateAddresses)) {
     throw new ServiceError("model_source_refused", `"${withoutSecrets(url)}" must be an https:// address`);
   }

@@ -1,0 +1,51 @@
+import { ServiceError } from "../contract/errors.ts";
+import type { Scope } from "../contract/token.ts";
+import type { Token } from "../contract/token.ts";
+import { hashSecret, isWellFormedToken } from "./access-token.ts";
+import type { ServerContext } from "./server-context.ts";
+
+/** Who makes a request. */
+export interface Caller {
+  readonly project: string;
+  readonly tokenId: string;
+  readonly scopes: readonly Scope[];
+  /** The token itself, which the service does not keep. */
+  readonly secret: string;
+}
+
+export async function authenticate({ records, now }: ServerContext, request: Request): Promise<Caller> {
+  const secret = bearerOf(request);
+  const found = isWellFormedToken(secret) ? await records.tokens.findByHash(hashSecret(secret)) : undefined;
+  if (found === undefined) throw invalidToken("The access token is not known");
+  const { token, project } = found;
+  refuseEnded(token, now());
+  await records.tokens.touch(token.id);
+  return { project, tokenId: token.id, scopes: token.scopes, secret };
+}
+
+export function requireScope(caller: Caller, scope: Scope): void {
+  if (caller.scopes.includes(scope) || caller.scopes.includes("admin")) return;
+  throw new ServiceError("missing_scope", `The access token lacks the scope "${scope}"`, {
+    headers: { "www-authenticate": `Bearer error="insufficient_scope", scope="${scope}"` },
+  });
+}
+
+/** The secret in the Authorization header. */
+export function bearerOf(request: Request): string {
+  const [scheme = "", secret] = (request.headers.get("authorization") ?? "").split(" ");
+  if (scheme.toLowerCase() === "bearer" && secret) return secret;
+  throw new ServiceError("unauthorized", "The request needs an Authorization header with a bearer token", {
+    headers: { "www-authenticate": "Bearer" },
+  });
+}
+
+export function invalidToken(message: string): ServiceError {
+  return new ServiceError("unauthorized", message, { headers: { "www-authenticate": 'Bearer error="invalid_token"' } });
+}
+
+function refuseEnded(token: Token, now: Date): void {
+  if (token.revokedAt !== null) throw invalidToken(`The access token was revoked at ${token.revokedAt}`);
+  if (token.expiresAt !== null && Date.parse(token.expiresAt) <= now.getTime()) {
+    throw invalidToken(`The access token expired at ${token.expiresAt}`);
+  }
+}

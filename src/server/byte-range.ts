@@ -1,0 +1,25 @@
+import { ServiceError } from "../contract/errors.ts";
+
+/** First and last byte, inclusive. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * The one range of bytes that a Range header asks for; undefined where it asks for several or is none that this
+ * service knows, and the whole file is the answer.
+ */
+export function parseByteRange(header: string, size: number): ByteRange | undefined {
+  const [, first = "", last = ""] = /^bytes=(\d*)-(\d*)$/.exec(header.trim()) ?? [];
+  if (first === "" && last === "") return undefined;
+  if (first !== "" && last !== "" && Number(last) < Number(first)) return undefined;
+  const start = first === "" ? Math.max(0, size - Number(last)) : Number(first);
+  const end = first === "" || last === "" ? size - 1 : Math.min(Number(last), size - 1);
+  if (start > end) {
+    throw new ServiceError("range_not_satisfiable", `Range "${header}" lies outside the ${size} bytes of the file`, {
+      headers: { "content-range": `bytes */${size}` },
+    });
+  }
+  return { start, end };
+}

@@ -1,0 +1,20 @@
+import { ServiceError } from "../contract/errors.ts";
+import { checkUrl } from "../storage/download.ts";
+import { allowedPath } from "../storage/fetch-model.ts";
+import type { ServerContext } from "./server-context.ts";
+
+/** Refuses a source that no worker would fetch, before a job is made; the worker checks again what can change until then. */
+export async function checkSource({ blobs, limits }: ServerContext, source: string): Promise<void> {
+  if (source.startsWith("file:")) {
+    await allowedPath(source, limits.allowedRoots);
+    return;
+  }
+  if (source.startsWith("upload:sha256:")) {
+    const sha256 = source.slice("upload:sha256:".length);
+    if (await blobs.find(sha256)) return;
+    throw new ServiceError("model_not_found", `No file with SHA-256 ${sha256} was uploaded`);
+  }
+  const url = URL.parse(source);
+  if (!url) throw new ServiceError("model_source_refused", `"${source}" is not a URL`);
+  checkUrl(url, limits.allowPrivateAddresses);
+}

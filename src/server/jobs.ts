@@ -1,0 +1,75 @@
+import { type Job, job as jobSchema, type JobRequest } from "../contract/job.ts";
+import { isTerminal, type JobKind } from "../contract/status.ts";
+import type { Caller } from "./authenticate.ts";
+import { createOnce } from "./create-once.ts";
+import { jobEnd, preferredWait } from "./job-end.ts";
+import { newJobs } from "./new-jobs.ts";
+import { notFound } from "./not-found.ts";
+import type { Handlers } from "./route-handler.ts";
+import type { ServerContext } from "./server-context.ts";
+
+type JobHandlers = Pick<Handlers, "startCompression" | "startQuantization" | "listJobs" | "getJob" | "cancelJob">;
+
+export function jobHandlers(context: ServerContext): JobHandlers {
+  const { records } = context;
+  return {
+    async startCompression(input) {
+      const { created: job, headers } = await startJob(context, "compress", input);
+      return { status: 202, json: job, headers: { location: `/v1/jobs/${job.id}`, ...headers } };
+    },
+
+    async startQuantization(input) {
+      const started = await startJob(context, "quantize", input);
+      const headers = { location: `/v1/jobs/${started.created.id}`, ...started.headers };
+      const seconds = preferredWait(input.headers.prefer);
+      if (seconds === undefined) return { status: 202, json: started.created, headers };
+      const signal = AbortSignal.any([input.request.signal, AbortSignal.timeout(seconds * 1000)]);
+      const job = await jobEnd(context, input.caller, { job: started.created, signal });
+      const applied = { ...headers, "preference-applied": `wait=${seconds}` };
+      return { status: isTerminal(job.status) ? 200 : 202, json: job, headers: applied };
+    },
+
+    async listJobs({ caller, query }) {
+      return { status: 200, json: await records.jobs.list(caller.project, query) };
+    },
+
+    async getJob({ caller, params }) {
+      const job = await records.jobs.find(caller.project, params.id);
+      if (!job) throw notFound("job", params.id);
+      return { status: 200, json: job };
+    },
+
+    async cancelJob({ caller, params }) {
+      const job = await records.jobs.cancel(caller.project, params.id);
+      if (!job) throw notFound("job", params.id);
+      return { status: job.status === "Cancelled" ? 200 : 202, json: job };
+    },
+  };
+}
+
+interface StartInput {
+  readonly caller: Caller;
+  readonly request: Request;
+  readonly headers: { readonly "idempotency-key"?: string | undefined };
+  readonly body: JobRequest;
+}
+
+async function startJob(context: ServerContext, kind: JobKind, input: StartInput) {
+  const { records, executor } = context;
+  const { model, target, ...rest } = input.body;
+  const started = await createOnce<Job>(context, input, {
+    schema: jobSchema,
+    async create(answered) {
+      const [newJob] = await newJobs(context, {
+        ...rest,
+        kind,
+        models: [{ value: model, pointer: "/model" }],
+        targets: [{ value: target, pointer: "/target" }],
+      });
+      if (!newJob) throw new TypeError("One model and one target made no job");
+      return records.jobs.create(input.caller.project, newJob, answered);
+    },
+  });
+  if (!started.replayed) executor.submit([started.created.id]);
+  return started;
+}

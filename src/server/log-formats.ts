@@ -1,0 +1,21 @@
+import type { LogLine } from "../contract/log.ts";
+import type { JobStatus } from "../contract/status.ts";
+
+/** How a log is written for one media type. */
+export interface LogFormat {
+  readonly line: (line: LogLine) => string;
+  /** What follows the last line of a job that has ended. */
+  readonly end: (status: JobStatus) => string;
+  /** What keeps a quiet connection open. */
+  readonly ping?: string;
+}
+
+export const logFormats = {
+  "text/plain": { line: ({ text }) => `${text}\n`, end: () => "" },
+  "text/event-stream": {
+    line: (line) => `id: ${line.seq}\nevent: log\ndata: ${JSON.stringify(line)}\n\n`,
+    end: (status) => `event: end\ndata: ${JSON.stringify({ status })}\n\n`,
+    ping: ": ping\n\n",
+  },
+  "application/x-ndjson": { line: (line) => `${JSON.stringify(line)}\n`, end: () => "" },
+} as const satisfies Record<string, LogFormat>;

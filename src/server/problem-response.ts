@@ -1,0 +1,19 @@
+import { problemOf, ServiceError } from "../contract/errors.ts";
+import type { Log } from "./json-log.ts";
+
+/** The answer to a request that failed: what a ServiceError says, and nothing about any other error but that it is logged. */
+export function problemResponse(error: unknown, request: Request, log: Log): Response {
+  const known = error instanceof ServiceError ? error : unexpected(error);
+  const problem = problemOf(known);
+  if (problem.status >= 500) {
+    log("error", "A request failed", { method: request.method, url: request.url, error: known });
+  }
+  return new Response(JSON.stringify(problem), {
+    status: problem.status,
+    headers: { "content-type": "application/problem+json", ...known.headers },
+  });
+}
+
+function unexpected(cause: unknown): ServiceError {
+  return new ServiceError("internal_error", "The service failed; its log says why", { cause });
+}

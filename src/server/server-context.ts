@@ -1,0 +1,17 @@
+import type { Target } from "../contract/target.ts";
+import type { Assignment } from "../contract/worker.ts";
+import type { Records } from "../records/open-records.ts";
+import type { BlobStore } from "../storage/blob-store.ts";
+import type { Executor } from "./executor.ts";
+import type { Log } from "./json-log.ts";
+
+/** What the endpoints work with. */
+export interface ServerContext {
+  readonly records: Records;
+  readonly blobs: BlobStore;
+  readonly executor: Executor;
+  readonly targets: readonly Target[];
+  readonly limits: Assignment["limits"];
+  readonly now: () => Date;
+  readonly log: Log;
+}
