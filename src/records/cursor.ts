@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
 
 /** A page's cursor: the last id on it, opaque to callers. */
-export function cursorOf(id: string): string {
+function cursorOf(id: string): string {
   return Buffer.from(id).toString("base64url");
 }
 

@@ -7,11 +7,12 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
+import { ServiceError } from "../../src/contract/errors.ts";
 import type { Job } from "../../src/contract/job.ts";
 import { isTerminal } from "../../src/contract/status.ts";
 import { createLocalExecutor } from "../../src/local/local-executor.ts";
 import { startMarkOf } from "../../src/local/process-group.ts";
-import { openRecords } from "../../src/records/open-records.ts";
+import { openRecords, type Records } from "../../src/records/open-records.ts";
 import { makeNewBatch, makeNewJob } from "../records/new-jobs.ts";
 import { listenForWorkers } from "./worker-endpoint.ts";
 
@@ -20,20 +21,29 @@ const project = "default";
 
 const now = () => new Date();
 
-async function startService(t: TestContext, { concurrency = 2, folder = "" } = {}) {
-  folder ||= await mkdtemp(join(tmpdir(), "local-"));
+interface ServiceOptions {
+  concurrency?: number;
+  folder?: string;
+  /** What the executor gets of the records. */
+  executorRecords?: (records: Records) => Records;
+  log?: (message: string) => void;
+}
+
+async function startService(t: TestContext, options: ServiceOptions = {}) {
+  const { concurrency = 2, executorRecords = (all) => all, log = (message) => assert.fail(message) } = options;
+  const folder = options.folder ?? (await mkdtemp(join(tmpdir(), "local-")));
   const records = await openRecords(join(folder, "records.db"), { now });
   const { url, server } = await listenForWorkers(records);
   const workDirectory = join(folder, "work");
   const start = () =>
     createLocalExecutor({
-      records,
+      records: executorRecords(records),
       serviceUrl: url,
       storageDirectory: join(folder, "storage"),
       workDirectory,
       concurrency,
       environment: { PATH: process.env["PATH"] ?? "" },
-      log: (message) => assert.fail(message),
+      log,
       workerPath,
     });
   const stops: (() => Promise<void>)[] = [];
@@ -182,6 +192,26 @@ test("the local executor stops the running jobs of a batch with failFast when on
   assert.equal((await service.ended(waiting)).job.status, "Cancelled");
   assert.equal((await service.ended(last)).job.status, "Cancelled");
   assert.equal((await service.records.batches.find(project, batch.id))?.status, "Failed");
+});
+
+test("the local executor keeps a job's end until the disk has room to record it", async (t) => {
+  const logged: string[] = [];
+  const service = await startService(t, {
+    executorRecords: (records) => {
+      const end: typeof records.attempts.end = async (...ended) => {
+        if (logged.length === 0) throw new ServiceError("storage_full", "The database cannot grow: its disk is full");
+        await records.attempts.end(...ended);
+      };
+      return { ...records, attempts: { ...records.attempts, end } };
+    },
+    log: (message) => logged.push(message),
+  });
+  const executor = await service.start();
+  const [id = ""] = await service.create("exits-early");
+  executor.submit([id]);
+  const { job } = await service.ended(id);
+  assert.equal(job.error?.code, "worker_crashed");
+  assert.deepEqual(logged, ["Cannot record a job's progress: The database cannot grow: its disk is full"]);
 });
 
 test("a service that was stopped and started again runs its jobs again, those that waited in order", async (t) => {
