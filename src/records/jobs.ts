@@ -7,7 +7,7 @@ import { findJobIds } from "./find-job-ids.ts";
 import { type Answered, storeAnswer } from "./idempotency.ts";
 import { cancelRecords, findRecord, parseJob } from "./job-record.ts";
 import { insertJobs, type NewJob } from "./new-job.ts";
-import { type Store, write } from "./store.ts";
+import { type Store, write, type Writing } from "./store.ts";
 
 export function jobRecords(store: Store) {
   return {
@@ -61,18 +61,20 @@ export function jobRecords(store: Store) {
     },
 
     /** Cancelled at once where no worker is at work, else Cancelling until the worker is gone. */
-    async cancel(project: string, id: string): Promise<Job | undefined> {
-      return write(store, async (writing) => {
-        const record = await findRecord(writing, id);
-        if (record?.project !== project) return undefined;
-        const { status } = record.job;
-        if (status === "Completed" || status === "Failed") {
-          throw new ServiceError("job_finished", `Job "${id}" cannot be cancelled: it is ${status}`);
-        }
-        if (status === "Cancelling" || status === "Cancelled") return record.job;
-        const [cancelled] = await cancelRecords(writing, [record]);
-        return cancelled?.job;
-      });
+    cancel(project: string, id: string): Promise<Job | undefined> {
+      return write(store, (writing) => cancelJob(writing, project, id));
     },
   };
+}
+
+async function cancelJob(writing: Writing, project: string, id: string): Promise<Job | undefined> {
+  const record = await findRecord(writing, id);
+  if (record?.project !== project) return undefined;
+  const { status } = record.job;
+  if (status === "Completed" || status === "Failed") {
+    throw new ServiceError("job_finished", `Job "${id}" cannot be cancelled: it is ${status}`);
+  }
+  if (status === "Cancelling" || status === "Cancelled") return record.job;
+  const [cancelled] = await cancelRecords(writing, [record]);
+  return cancelled?.job;
 }
