@@ -114,11 +114,12 @@ export const defaultRecipe: Recipe = {
   evaluation: { level: "outputs", samples: 8, runs: 20, warmup: 3, minCosine: 0.9 },
 };
 
-/** Lays partial recipes over the default one; later layers win field by field. */
+/** Lays partial recipes over the default one; later layers win field by field. 4-bit weights have a scale for each block by default. */
 export function resolveRecipe(...layers: PartialRecipe[]): Recipe {
   const all = [defaultRecipe, ...layers];
+  const scheme = layers.findLast((layer) => layer.scheme !== undefined)?.scheme;
   return recipe.parse({
-    ...Object.assign({}, ...all),
+    ...Object.assign({}, defaultRecipe, scheme === "int4-weight" && { granularity: "block" }, ...layers),
     sharding: Object.assign({}, ...all.map((layer) => layer.sharding)),
     evaluation: Object.assign({}, ...all.map((layer) => layer.evaluation)),
   });

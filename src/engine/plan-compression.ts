@@ -47,12 +47,7 @@ export async function planCompression(
   rejected: ReadonlyMap<number, string> = new Map(),
 ): Promise<CompressionPlan> {
   const { recipe, target, kind, maxModelBytes = Number.MAX_SAFE_INTEGER } = options;
-  if (recipe.operators === "contrib" && target.operators === "standard") {
-    throw new ServiceError(
-      "recipe_unsupported",
-      `The recipe asks for contrib operators, and target "${target.name}" has the standard ones alone`,
-    );
-  }
+  checkRecipe(recipe, target);
   const model = await openModel(modelPath, { maxBytes: maxModelBytes });
   const shards = planShards(model, kind === "compress" ? recipe.sharding.maxShardBytes : Number.MAX_SAFE_INTEGER);
   if (model.proto.graph !== undefined) bypassIdentities(model.proto.graph);
@@ -69,6 +64,23 @@ export async function planCompression(
   });
   const resultBytes = layout.files.reduce((sum, file) => sum + file.bytes, 0);
   return { model, weights, tasks: rewrite.tasks, shards, layout, originalBytes: model.bytes, resultBytes };
+}
+
+function checkRecipe({ scheme, granularity, operators }: Recipe, target: Target): void {
+  if (operators === "contrib" && target.operators === "standard") {
+    throw new ServiceError(
+      "recipe_unsupported",
+      `The recipe asks for contrib operators, and target "${target.name}" has the standard ones alone`,
+    );
+  }
+  const isBlock = granularity === "block";
+  if ((scheme === "int4-weight" && !isBlock) || (scheme === "int8-dynamic" && isBlock)) {
+    const allowed = isBlock ? `"tensor" or "channel"` : `"block"`;
+    throw new ServiceError(
+      "recipe_unsupported",
+      `Scheme "${scheme}" has granularity "${granularity}", and may have ${allowed}`,
+    );
+  }
 }
 
 /** Raises the operator set and, where it is behind, the IR version that has to go with it. */

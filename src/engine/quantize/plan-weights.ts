@@ -4,9 +4,11 @@ import { quoted } from "../onnx/external-data.ts";
 import { TensorProto_DataType as DataType } from "../onnx/onnx_pb.js";
 import { tensorBytes } from "../onnx/read-tensor.ts";
 import type { Weight } from "./find-weights.ts";
+import { blockedDequantize, nbitsProduct } from "./forms/block-products.ts";
 import { dequantizedWeight } from "./forms/dequantized-weight.ts";
 import { dynamicMatmul } from "./forms/dynamic-matmul.ts";
 import type { Form, PlannedForm } from "./forms/form.ts";
+import { gatheredBlocks } from "./forms/gathered-blocks.ts";
 import { gatheredRows } from "./forms/gathered-rows.ts";
 import { product, weightDims } from "./forms/linear-form.ts";
 
@@ -19,12 +21,19 @@ export interface WeightPlan {
   readonly reason: string | undefined;
 }
 
-/** Forms of each scheme, the best first. The last one's reason is the one to tell. */
-const forms: Record<Exclude<Recipe["scheme"], "fp16">, readonly Form[]> = {
-  "int8-weight": [gatheredRows, dequantizedWeight],
-  "int8-dynamic": [dynamicMatmul],
-  "int4-weight": [],
-};
+/** Forms of a scheme, the best first. The last one's reason is the one to tell. */
+function formsOf(scheme: Exclude<Recipe["scheme"], "fp16">, { operators, granularity }: Recipe): readonly Form[] {
+  const blocks = (bits: 4 | 8) =>
+    operators === "contrib" ? [nbitsProduct(bits), gatheredBlocks(bits)] : [blockedDequantize(bits)];
+  switch (scheme) {
+    case "int8-dynamic":
+      return [dynamicMatmul];
+    case "int4-weight":
+      return blocks(4);
+    case "int8-weight":
+      return [...(granularity === "block" ? blocks(8) : []), gatheredRows, dequantizedWeight];
+  }
+}
 
 /** Decides what happens to each weight. `rejected` are the weights, by index, whose content turned out to fit no form, with the reason. */
 export function planWeights(
@@ -58,7 +67,7 @@ interface FormSearch {
 
 function firstForm(weight: Weight, { recipe, scheme, bytes }: FormSearch): PlannedForm | string {
   let reason = `has no form in ${scheme}`;
-  for (const form of scheme === "fp16" ? [] : forms[scheme]) {
+  for (const form of scheme === "fp16" ? [] : formsOf(scheme, recipe)) {
     const planned = form(weight, recipe);
     if (typeof planned !== "string" && planned.bytes < bytes) return planned;
     reason = typeof planned === "string" ? planned : `would have ${planned.bytes} bytes as ${planned.description}`;

@@ -15,7 +15,7 @@ import { UniqueNames } from "../onnx/unique-names.ts";
 import type { Scope, Weight } from "./find-weights.ts";
 import type { WeightTask } from "./weight-task.ts";
 
-interface NewNode {
+export interface NewNode {
   readonly opType: string;
   readonly domain?: string;
   readonly name?: string;

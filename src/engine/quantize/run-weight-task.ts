@@ -8,7 +8,10 @@ import { float16ToFloat32 } from "./kernels/convert-floats.ts";
 import { linearCodes } from "./kernels/linear-codes.ts";
 import type { LinearCodes } from "./kernels/linear-codes.ts";
 import { quantizeLinear } from "./kernels/quantize-linear.ts";
-import type { LinearTask, TaskResult, WeightTask } from "./weight-task.ts";
+import { createBlockCodes, createGatherBlockCodes, createLinearBlockCodes } from "./kernels/block-format.ts";
+import { quantizeBlocks } from "./kernels/quantize-blocks.ts";
+import { quantizeLinearBlocks } from "./kernels/quantize-linear-blocks.ts";
+import type { BlockTask, LinearTask, TaskResult, WeightTask } from "./weight-task.ts";
 
 /** Values that are converted at once: 4 MB of float32. A thread can be stopped between tiles. */
 const tileValues = 1024 * 1024;
@@ -27,6 +30,7 @@ export function* runWeightTask({ task, destinations }: PlacedTask): Generator<nu
     case "linear":
       return yield* runLinear(task, sink);
     case "blocks":
+      return yield* runBlocks(task, sink);
     case "half":
       throw new TypeError(`Task ${task.kind} is not there yet`);
   }
@@ -83,6 +87,31 @@ function* runLinear(task: LinearTask, sink: Sink): Generator<number, TaskResult>
   return { weight: task.weight, sums, rejection: undefined };
 }
 
+function* runBlocks(task: BlockTask, sink: Sink): Generator<number, TaskResult> {
+  const { shape, format, layout, outputs } = task;
+  const sums = emptyErrorSums();
+  const into = blockRoom[layout](shape, format);
+  const quantize = layout === "linear" ? quantizeLinearBlocks : quantizeBlocks;
+  const rowValues = shape.order === "kn" ? shape.n : shape.k;
+  const unit = shape.order === "kn" ? 2 * format.blockSize : 1;
+  const rows = Math.max(1, Math.floor(tileValues / rowValues / unit)) * unit;
+  for (const { values, start } of tilesOf(task, rows * rowValues)) {
+    quantize({ values, firstRow: start / rowValues }, task, into, sums);
+    yield (values.length / task.elements) * task.sourceBytes;
+  }
+  if (sums.notFinite) return { weight: task.weight, sums, rejection: "holds values that are not finite" };
+  sink.write(outputs.codes, into.codes);
+  sink.write(outputs.scales, task.halfScales ? Float16Array.from(into.scales) : into.scales);
+  if (outputs.zeroPoints !== undefined) sink.write(outputs.zeroPoints, into.zeroPoints);
+  return { weight: task.weight, sums, rejection: undefined };
+}
+
+const blockRoom = {
+  matmul: createBlockCodes,
+  gather: createGatherBlockCodes,
+  linear: createLinearBlockCodes,
+} as const satisfies Record<BlockTask["layout"], typeof createBlockCodes>;
+
 /** Rounds scales to half precision, in place and as what is to be written. */
 function roundScales({ scales }: LinearCodes): Float16Array {
   const half = Float16Array.from(scales);
@@ -109,10 +138,10 @@ function transposeInto(part: Int8Array, { start, columns }: { start: number; col
 }
 
 /** The values of a weight as float32, a tile at a time. */
-function* tilesOf(task: WeightTask): Generator<{ values: Float32Array; start: number }> {
+function* tilesOf(task: WeightTask, size = tileValues): Generator<{ values: Float32Array; start: number }> {
   const width = task.sourceType === DataType.FLOAT ? 4 : 2;
-  for (let start = 0; start < task.elements; start += tileValues) {
-    const end = Math.min(task.elements, start + tileValues);
+  for (let start = 0; start < task.elements; start += size) {
+    const end = Math.min(task.elements, start + size);
     const bytes = readSource(task.source, start * width, end * width);
     yield { values: toFloat32(bytes, task.sourceType), start };
   }

@@ -143,7 +143,7 @@ test("weights that fit no form are left alone with the reason", async () => {
   const report = await compress(path, folder.path, { scheme: "int8-weight", exclude: ["head/*"], minElements: 8 });
   const reasons = Object.fromEntries(report.weights.map(({ name, reason }) => [name, reason ?? ""]));
   assert.equal(reasons["w"], "");
-  assert.match(reasons["scale"] ?? "", /used by Mul/);
+  assert.match(reasons["scale"] ?? "", /input 0 of Mul/);
   assert.match(reasons["small"] ?? "", /4 elements/);
   assert.match(reasons["scalar"] ?? "", /1 elements, fewer than minElements 8/);
   assert.match(reasons["unused"] ?? "", /not used/);

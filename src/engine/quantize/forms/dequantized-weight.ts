@@ -10,7 +10,8 @@ export const dequantizedWeight: Form = (weight, recipe) => {
   const axes = new Set<number>();
   for (const use of weight.uses) {
     const axis = channelAxis(use, rank);
-    if (axis === undefined) return `is used by ${operatorOf(use.node)}, which is not an operator with weights`;
+    if (axis === undefined)
+      return `is input ${use.input} of ${operatorOf(use.node)}, which has no form for it in fewer bits`;
     axes.add(axis);
   }
   const [axis] = recipe.granularity !== "tensor" && axes.size === 1 ? axes : [];

@@ -1,10 +1,9 @@
-import { create } from "@bufbuild/protobuf";
-import { findAttribute, intAttribute } from "../../onnx/node-attributes.ts";
-import { TensorProto_DataType as DataType, TensorProtoSchema } from "../../onnx/onnx_pb.js";
-import { isSet, operatorOf } from "../channel-axis.ts";
+import { intAttribute } from "../../onnx/node-attributes.ts";
+import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import type { WeightUse } from "../find-weights.ts";
-import type { QuantizedInput, Rewrite } from "../rewrite.ts";
+import type { NewNode, QuantizedInput, Rewrite } from "../rewrite.ts";
 import type { Form } from "./form.ts";
+import { isTransposed, productObstacle, replaceProduct } from "./gemm-steps.ts";
 import { addLinearCodes, linearBytes, linearFormat, weightDims } from "./linear-form.ts";
 import type { LinearNames, LinearPlan } from "./linear-form.ts";
 
@@ -16,12 +15,11 @@ export const dynamicMatmul: Form = (weight, recipe) => {
   const dims = weightDims(weight);
   if (dims.length !== 2) return `has ${dims.length} dimensions, and integer products take matrices`;
   if (weight.tensor.dataType !== DataType.FLOAT) return "is not float32, the only type of dynamically quantized inputs";
-  for (const { node, input } of weight.uses) {
-    const operator = operatorOf(node);
-    if (operator !== "MatMul" && operator !== "Gemm") return `is used by ${operator}, which has no integer product`;
-    if (input !== 1) return `is input ${input} of ${operator}, and integer products take weights as input 1`;
+  for (const use of weight.uses) {
+    const obstacle = productObstacle(use);
+    if (obstacle !== undefined) return obstacle;
   }
-  const transposed = new Set(weight.uses.map(({ node }) => isTransposed(node)));
+  const transposed = new Set(weight.uses.map(isTransposed));
   if (transposed.size > 1) return "is used both as it is and transposed";
   const isNk = transposed.has(true);
   const channel = isNk ? 0 : 1;
@@ -39,61 +37,49 @@ export const dynamicMatmul: Form = (weight, recipe) => {
     opset: 11,
     apply: (rewrite) => {
       const names = addLinearCodes(rewrite, weight, plan);
-      for (const use of weight.uses) replaceProduct(rewrite, use, names);
+      for (const use of weight.uses) {
+        const multiply = (left: string, steps: NewNode[]) =>
+          multiplyIntegers(rewrite, { use, left, weight: names }, steps);
+        replaceProduct(rewrite, { use, elementType: DataType.FLOAT, multiply });
+      }
     },
   };
 };
 
-function isTransposed(node: WeightUse["node"]): boolean {
-  return operatorOf(node) === "Gemm" && isSet(node, "transB");
+interface IntegerProduct {
+  readonly use: WeightUse;
+  readonly left: string;
+  readonly weight: LinearNames;
 }
 
-function replaceProduct(rewrite: Rewrite, { node, scope }: WeightUse, names: LinearNames): void {
-  const [activation = "", , bias = ""] = node.input;
-  const value = (part: string) => rewrite.names.take(`${node.output[0]}_${part}`);
-  const steps: Parameters<Rewrite["replace"]>[1][number][] = [];
-  let input = activation;
-  if (isSet(node, "transA")) {
-    input = value("transposed");
-    steps.push({ opType: "Transpose", input: [activation], output: [input] });
-  }
-  const { added, result: quantized } = quantizedInput(rewrite, scope.body, input);
-  if (added !== undefined) steps.push(added);
-  const [sums, numbers, scales] = [value("sums"), value("numbers"), value("scales")];
-  const zeroPoints = names.zeroPoints === undefined ? [] : [names.zeroPoints];
+function multiplyIntegers(rewrite: Rewrite, { use, left, weight }: IntegerProduct, steps: NewNode[]): string {
+  const value = (part: string) => rewrite.names.take(`${use.node.output[0]}_${part}`);
+  const quantized = quantizedInput(rewrite, { body: use.scope.body, name: left }, steps);
+  const [sums, numbers, scales, product] = [value("sums"), value("numbers"), value("scales"), value("product")];
+  const zeroPoints = weight.zeroPoints === undefined ? [] : [weight.zeroPoints];
   steps.push(
     {
       opType: "MatMulInteger",
-      input: [quantized.codes, names.codes, quantized.zeroPoint, ...zeroPoints],
+      input: [quantized.codes, weight.codes, quantized.zeroPoint, ...zeroPoints],
       output: [sums],
     },
     { opType: "Cast", input: [sums], output: [numbers], attribute: [intAttribute("to", DataType.FLOAT)] },
-    { opType: "Mul", input: [quantized.scale, names.scales], output: [scales] },
+    { opType: "Mul", input: [quantized.scale, weight.scales], output: [scales] },
+    { opType: "Mul", input: [numbers, scales], output: [product] },
   );
-  let result = value("product");
-  steps.push({ opType: "Mul", input: [numbers, scales], output: [result] });
-  const scaled = (name: string, factor: "alpha" | "beta") => {
-    const number = findAttribute(node, factor)?.f ?? 1;
-    if (number === 1) return name;
-    const product = value(factor);
-    steps.push({ opType: "Mul", input: [name, scalar(rewrite, scope.body, number)], output: [product] });
-    return product;
-  };
-  if (node.opType === "Gemm") {
-    result = scaled(result, "alpha");
-    const scaledBias = bias === "" ? "" : scaled(bias, "beta");
-    if (scaledBias !== "") steps.push({ opType: "Add", input: [result, scaledBias], output: [value("sum")] });
-  }
-  const last = steps.at(-1);
-  if (last !== undefined) rewrite.replace(node, [...steps.slice(0, -1), { ...last, output: node.output }]);
+  return product;
 }
 
 /** The quantized form of a value, made once for all its users in a body. */
-function quantizedInput(rewrite: Rewrite, body: WeightUse["scope"]["body"], name: string) {
+function quantizedInput(
+  rewrite: Rewrite,
+  { body, name }: { body: WeightUse["scope"]["body"]; name: string },
+  steps: NewNode[],
+): QuantizedInput {
   const known = rewrite.quantizedInputs.get(body) ?? new Map<string, QuantizedInput>();
   rewrite.quantizedInputs.set(body, known);
   const found = known.get(name);
-  if (found !== undefined) return { added: undefined, result: found };
+  if (found !== undefined) return found;
   const result = {
     codes: rewrite.names.take(`${name}_quantized`),
     scale: rewrite.names.take(`${name}_scale`),
@@ -101,11 +87,6 @@ function quantizedInput(rewrite: Rewrite, body: WeightUse["scope"]["body"], name
   };
   known.set(name, result);
   const output = [result.codes, result.scale, result.zeroPoint];
-  return { added: { opType: "DynamicQuantizeLinear", input: [name], output }, result };
-}
-
-function scalar(rewrite: Rewrite, body: WeightUse["scope"]["body"], value: number): string {
-  const name = rewrite.names.take("factor");
-  rewrite.addConstant(body, create(TensorProtoSchema, { name, dataType: DataType.FLOAT, floatData: [value] }));
-  return name;
+  steps.push({ opType: "DynamicQuantizeLinear", input: [name], output });
+  return result;
 }

@@ -1,0 +1,109 @@
+import type { Recipe } from "../../../contract/recipe.ts";
+import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
+import { tensorSource } from "../../onnx/read-tensor.ts";
+import type { Weight } from "../find-weights.ts";
+import type { BlockFormat, MatrixShape } from "../kernels/block-format.ts";
+import { blocksOf } from "../kernels/block-format.ts";
+import type { Rewrite } from "../rewrite.ts";
+import type { BlockTask } from "../weight-task.ts";
+import { isHalf, product } from "./linear-form.ts";
+import type { LinearNames } from "./linear-form.ts";
+
+/** Codes of a matrix with a scale for each block, as an operator takes them. */
+export interface BlockPlan {
+  readonly layout: BlockTask["layout"];
+  readonly shape: MatrixShape;
+  readonly format: BlockFormat;
+  readonly codes: BlockTensor;
+  readonly scales: readonly number[];
+  readonly zeroPoints: BlockTensor;
+}
+
+interface BlockTensor {
+  readonly dims: readonly number[];
+  readonly dataType: number;
+  readonly bytes: number;
+}
+
+export function blockFormat(bits: 4 | 8, { blockSize, symmetric }: Recipe): BlockFormat {
+  return { bits, blockSize, symmetric };
+}
+
+/** Bytes of codes, scales and zero points. */
+export function blockBytes(weight: Weight, { codes, scales, zeroPoints, format }: BlockPlan): number {
+  return codes.bytes + product(scales) * (isHalf(weight) ? 2 : 4) + (format.symmetric ? 0 : zeroPoints.bytes);
+}
+
+/** Codes [N, blocks, bytes of a block] as MatMulNBits takes them, or [N, bytes of a row] as GatherBlockQuantized does. */
+export function packedPlan(layout: "matmul" | "gather", shape: MatrixShape, format: BlockFormat): BlockPlan {
+  const { k, n } = shape;
+  const { bits, blockSize } = format;
+  const blocks = blocksOf(k, format);
+  const dims = layout === "matmul" ? [n, blocks, (blockSize * bits) / 8] : [n, Math.ceil((k * bits) / 8)];
+  const zeroPointDims = [n, Math.ceil((blocks * bits) / 8)];
+  return {
+    layout,
+    shape,
+    format,
+    codes: { dims, dataType: DataType.UINT8, bytes: product(dims) },
+    scales: [n, blocks],
+    zeroPoints: { dims: zeroPointDims, dataType: DataType.UINT8, bytes: product(zeroPointDims) },
+  };
+}
+
+/** Codes [K, N] and scales [blocks, N] as a blocked DequantizeLinear takes them. */
+export function linearBlockPlan(shape: MatrixShape, format: BlockFormat): BlockPlan {
+  const { k, n } = shape;
+  const { bits, symmetric } = format;
+  const blocks = blocksOf(k, format);
+  const signed = bits === 4 ? DataType.INT4 : DataType.INT8;
+  const unsigned = bits === 4 ? DataType.UINT4 : DataType.UINT8;
+  const dataType = symmetric ? signed : unsigned;
+  return {
+    layout: "linear",
+    shape,
+    format,
+    codes: { dims: [k, n], dataType, bytes: Math.ceil((k * n * bits) / 8) },
+    scales: [blocks, n],
+    zeroPoints: { dims: [blocks, n], dataType, bytes: Math.ceil((blocks * n * bits) / 8) },
+  };
+}
+
+/** Adds the tensors of the codes and the task that computes them. */
+export function addBlockCodes(rewrite: Rewrite, weight: Weight, plan: BlockPlan): LinearNames {
+  const { layout, shape, format, codes, scales, zeroPoints } = plan;
+  const names = {
+    codes: rewrite.names.take(`${weight.name}_quantized`),
+    scales: rewrite.names.take(`${weight.name}_scale`),
+    zeroPoints: format.symmetric ? undefined : rewrite.names.take(`${weight.name}_zero_point`),
+  };
+  const half = isHalf(weight);
+  const elements = shape.k * shape.n;
+  rewrite.tasks.push({
+    kind: "blocks",
+    weight: weight.index,
+    source: tensorSource(rewrite.model, weight.tensor),
+    sourceType: weight.tensor.dataType,
+    elements,
+    sourceBytes: elements * (half ? 2 : 4),
+    layout,
+    shape,
+    format,
+    halfScales: half,
+    outputs: {
+      codes: rewrite.addComputed(weight, { name: names.codes, ...codes }),
+      scales: rewrite.addComputed(weight, {
+        name: names.scales,
+        dims: scales,
+        dataType: half ? DataType.FLOAT16 : DataType.FLOAT,
+        bytes: product(scales) * (half ? 2 : 4),
+      }),
+      zeroPoints:
+        names.zeroPoints === undefined
+          ? undefined
+          : rewrite.addComputed(weight, { name: names.zeroPoints, ...zeroPoints }),
+    },
+  });
+  rewrite.drop(weight);
+  return names;
+}
