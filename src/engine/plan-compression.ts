@@ -11,12 +11,16 @@ import { openModel } from "./onnx/open-model.ts";
 import type { OnnxModel } from "./onnx/payload.ts";
 import { bypassIdentities } from "./quantize/bypass-identities.ts";
 import { findWeights } from "./quantize/find-weights.ts";
+import { planHalf } from "./quantize/half/plan-half.ts";
 import { planShards } from "./quantize/plan-shards.ts";
 import type { ShardPlan } from "./quantize/plan-shards.ts";
 import { planWeights } from "./quantize/plan-weights.ts";
 import type { WeightPlan } from "./quantize/plan-weights.ts";
 import { Rewrite } from "./quantize/rewrite.ts";
 import type { WeightTask } from "./quantize/weight-task.ts";
+
+/** First version whose Clip takes its limits as inputs. */
+const minHalfOpset = 11;
 
 export interface PlanOptions {
   readonly kind: JobKind;
@@ -51,11 +55,14 @@ export async function planCompression(
   const model = await openModel(modelPath, { maxBytes: maxModelBytes });
   const shards = planShards(model, kind === "compress" ? recipe.sharding.maxShardBytes : Number.MAX_SAFE_INTEGER);
   if (model.proto.graph !== undefined) bypassIdentities(model.proto.graph);
-  const weights = planWeights(findWeights(model.proto), recipe, rejected);
+  if (recipe.scheme === "fp16") raiseVersions(model.proto, minHalfOpset);
+  const found = findWeights(model.proto);
+  const { weights, apply } =
+    recipe.scheme === "fp16" ? planHalf(model, found, { recipe, rejected }) : planWeights(found, recipe, rejected);
   if (weights.every(({ form }) => form === undefined)) throw nothingToQuantize(weights, recipe);
   raiseVersions(model.proto, Math.max(...weights.map(({ form }) => form?.opset ?? 0)));
   const rewrite = new Rewrite(model);
-  for (const { form } of weights) form?.apply(rewrite);
+  apply(rewrite);
   rewrite.apply();
   const layout = layoutModel(model, {
     name: "model",

@@ -8,6 +8,7 @@ import { blockedDequantize, nbitsProduct } from "./forms/block-products.ts";
 import { dequantizedWeight } from "./forms/dequantized-weight.ts";
 import { dynamicMatmul } from "./forms/dynamic-matmul.ts";
 import type { Form, PlannedForm } from "./forms/form.ts";
+import type { Rewrite } from "./rewrite.ts";
 import { gatheredBlocks } from "./forms/gathered-blocks.ts";
 import { gatheredRows } from "./forms/gathered-rows.ts";
 import { product, weightDims } from "./forms/linear-form.ts";
@@ -19,6 +20,12 @@ export interface WeightPlan {
   readonly form: PlannedForm | undefined;
   /** Why the weight is left alone, or did not get the recipe's own scheme; goes on from the weight's name. */
   readonly reason: string | undefined;
+}
+
+/** What a scheme makes of a model. */
+export interface SchemePlan {
+  readonly weights: readonly WeightPlan[];
+  readonly apply: (rewrite: Rewrite) => void;
 }
 
 /** Forms of a scheme, the best first. The last one's reason is the one to tell. */
@@ -40,14 +47,18 @@ export function planWeights(
   weights: readonly Weight[],
   recipe: Recipe,
   rejected: ReadonlyMap<number, string>,
-): WeightPlan[] {
-  const isExcluded = excluding(recipe.exclude);
-  return weights.map((weight) => {
+): SchemePlan {
+  const excluded = exclusionsOf(recipe);
+  const plans = weights.map((weight): WeightPlan => {
     const bytes = tensorBytes(weight.tensor);
-    const obstacle = rejected.get(weight.index) ?? obstacleOf(weight, recipe) ?? exclusionOf(weight, isExcluded);
+    const obstacle = rejected.get(weight.index) ?? obstacleOf(weight, recipe) ?? excluded(weight);
     if (obstacle !== undefined) return { weight, bytes, form: undefined, reason: obstacle };
     return { weight, bytes, ...chooseForm(weight, recipe, bytes) };
   });
+  const apply = (rewrite: Rewrite) => {
+    for (const { form } of plans) form?.apply(rewrite);
+  };
+  return { weights: plans, apply };
 }
 
 function chooseForm(weight: Weight, recipe: Recipe, bytes: number): Pick<WeightPlan, "form" | "reason"> {
@@ -90,17 +101,15 @@ function obstacleOf(weight: Weight, recipe: Recipe): string | undefined {
   return undefined;
 }
 
-function exclusionOf({ name, uses }: Weight, isExcluded: (name: string) => string | undefined): string | undefined {
-  for (const candidate of [name, ...uses.map(({ node }) => node.name)]) {
-    const pattern = isExcluded(candidate);
-    if (pattern !== undefined) return `is excluded: ${quoted(candidate)} matches ${quoted(pattern)}`;
-  }
-  return undefined;
-}
-
-/** @returns a function that gives the pattern that a name matches */
-function excluding(patterns: readonly string[]): (name: string) => string | undefined {
-  return (name) => patterns.find((pattern) => matchesPattern(name, pattern));
+/** @returns a function that says by which pattern of the recipe a weight is excluded */
+export function exclusionsOf({ exclude }: Recipe): (weight: Weight) => string | undefined {
+  return ({ name, uses }) => {
+    for (const candidate of [name, ...uses.map(({ node }) => node.name)]) {
+      const pattern = exclude.find((each) => matchesPattern(candidate, each));
+      if (pattern !== undefined) return `is excluded: ${quoted(candidate)} matches ${quoted(pattern)}`;
+    }
+    return undefined;
+  };
 }
 
 /** Whether a name matches a pattern in which `*` stands for any characters; in time proportional to their lengths' product at most. */

@@ -79,9 +79,13 @@ export class Rewrite {
     );
   }
 
-  /** Puts nodes in the place of one that a changed copy of it ends. */
-  replaceWith(node: NodeProto, changes: Parameters<typeof nodeWith>[1]): void {
-    this.#replaced.set(node, [nodeWith(node, changes)]);
+  /** Puts a changed copy of a node in its place, with others before and after it. */
+  surround(
+    node: NodeProto,
+    { before, changes, after }: { before: NewNode[]; changes: Parameters<typeof nodeWith>[1]; after: NewNode[] },
+  ): void {
+    const added = (nodes: NewNode[]) => nodes.map((description) => this.#node(description));
+    this.#replaced.set(node, [...added(before), nodeWith(node, changes), ...added(after)]);
   }
 
   /** Makes a constant tensor known in a body whose content will be computed from a weight. @returns its payload's index */

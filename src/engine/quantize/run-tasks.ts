@@ -1,7 +1,16 @@
+import { availableParallelism } from "node:os";
+import { once } from "node:events";
 import { setImmediate } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
 import { runWeightTask } from "./run-weight-task.ts";
 import type { PlacedTask } from "./run-weight-task.ts";
 import type { TaskResult } from "./weight-task.ts";
+
+/** Work that is not worth starting threads for, source bytes. A thread takes some 40 ms to start. */
+const minParallelBytes = 64 * 1024 * 1024;
+/** What all threads may hold at a time, bytes; a task that needs more runs alone. */
+const memoryBudget = 256 * 1024 * 1024;
+const maxThreads = 16;
 
 export interface RunTasksOptions {
   readonly signal: AbortSignal;
@@ -9,8 +18,16 @@ export interface RunTasksOptions {
   readonly onBytes: (bytes: number) => void;
 }
 
-/** Does all tasks and gives their results in the same order. */
+/** What a thread tells: source bytes done, or the result of the task it was given. */
+export type ThreadMessage =
+  | { readonly kind: "bytes"; readonly bytes: number }
+  | { readonly kind: "result"; readonly result: TaskResult };
+
+/** Does all tasks, in threads where there is enough to do, and gives their results in the same order. */
 export async function runTasks(tasks: readonly PlacedTask[], options: RunTasksOptions): Promise<TaskResult[]> {
+  const bytes = tasks.reduce((sum, { task }) => sum + task.sourceBytes, 0);
+  const threads = Math.min(maxThreads, availableParallelism(), tasks.length);
+  if (threads > 1 && bytes >= minParallelBytes) return runInThreads(tasks, threads, options);
   const results: TaskResult[] = [];
   for (const task of tasks) results.push(await runHere(task, options));
   return results;
@@ -25,3 +42,66 @@ async function runHere(task: PlacedTask, { signal, onBytes }: RunTasksOptions): 
     signal.throwIfAborted();
   }
 }
+
+/** Gives each free thread the largest task that fits the memory budget beside those that run. */
+async function runInThreads(
+  tasks: readonly PlacedTask[],
+  count: number,
+  options: RunTasksOptions,
+): Promise<TaskResult[]> {
+  const results: TaskResult[] = [];
+  const waiting = [...tasks.keys()].sort((a, b) => cost(tasks[a]) - cost(tasks[b]));
+  const workers = Array.from({ length: count }, () => new Worker(new URL("./task-thread.ts", import.meta.url)));
+  const freed = new EventTarget();
+  let held = 0;
+  const takeNext = () => {
+    const position = waiting.findLastIndex((index) => held === 0 || held + cost(tasks[index]) <= memoryBudget);
+    return waiting.splice(position, position === -1 ? 0 : 1)[0];
+  };
+  const serve = async (worker: Worker) => {
+    while (waiting.length > 0) {
+      options.signal.throwIfAborted();
+      const index = takeNext();
+      const task = index === undefined ? undefined : tasks[index];
+      if (index === undefined || task === undefined) {
+        await once(freed, "free", { signal: options.signal });
+        continue;
+      }
+      held += cost(task);
+      results[index] = await runInThread(worker, task, options);
+      held -= cost(task);
+      freed.dispatchEvent(new Event("free"));
+    }
+  };
+  try {
+    await Promise.all(workers.map(serve));
+  } finally {
+    await Promise.all(workers.map((worker) => worker.terminate()));
+  }
+  return results;
+}
+
+function runInThread(worker: Worker, task: PlacedTask, { signal, onBytes }: RunTasksOptions): Promise<TaskResult> {
+  const { promise, resolve, reject } = Promise.withResolvers<TaskResult>();
+  const onMessage = (message: ThreadMessage) => {
+    if (message.kind === "bytes") onBytes(message.bytes);
+    else resolve(message.result);
+  };
+  const onExit = (code: number) =>
+    reject(new Error(`A thread ended with exit code ${code} while it compressed a weight`));
+  const onAbort = () => reject(signal.reason);
+  worker.on("message", onMessage).on("error", reject).on("exit", onExit);
+  signal.addEventListener("abort", onAbort, { once: true });
+  worker.postMessage(task);
+  return promise.finally(() => {
+    worker.off("message", onMessage).off("error", reject).off("exit", onExit);
+    signal.removeEventListener("abort", onAbort);
+  });
+}
+
+/** Bytes that a task may hold at a time: the whole result, and a tile of the source. */
+function cost(placed: PlacedTask | undefined): number {
+  return placed === undefined ? 0 : placed.task.resultBytes + tileBytes;
+}
+
+const tileBytes = 16 * 1024 * 1024;

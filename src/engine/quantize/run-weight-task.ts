@@ -4,14 +4,14 @@ import { TensorProto_DataType as DataType } from "../onnx/onnx_pb.js";
 import { readSource } from "../onnx/read-tensor.ts";
 import type { Destination } from "../onnx/write-model.ts";
 import { createChannelRanges, widenChannelRanges } from "./kernels/channel-ranges.ts";
-import { float16ToFloat32 } from "./kernels/convert-floats.ts";
+import { float16ToFloat32, float32ToFloat16 } from "./kernels/convert-floats.ts";
 import { linearCodes } from "./kernels/linear-codes.ts";
 import type { LinearCodes } from "./kernels/linear-codes.ts";
 import { quantizeLinear } from "./kernels/quantize-linear.ts";
 import { createBlockCodes, createGatherBlockCodes, createLinearBlockCodes } from "./kernels/block-format.ts";
 import { quantizeBlocks } from "./kernels/quantize-blocks.ts";
 import { quantizeLinearBlocks } from "./kernels/quantize-linear-blocks.ts";
-import type { BlockTask, LinearTask, TaskResult, WeightTask } from "./weight-task.ts";
+import type { BlockTask, HalfTask, LinearTask, TaskResult, WeightTask } from "./weight-task.ts";
 
 /** Values that are converted at once: 4 MB of float32. A thread can be stopped between tiles. */
 const tileValues = 1024 * 1024;
@@ -32,7 +32,7 @@ export function* runWeightTask({ task, destinations }: PlacedTask): Generator<nu
     case "blocks":
       return yield* runBlocks(task, sink);
     case "half":
-      throw new TypeError(`Task ${task.kind} is not there yet`);
+      return yield* runHalf(task, sink);
   }
 }
 
@@ -104,6 +104,20 @@ function* runBlocks(task: BlockTask, sink: Sink): Generator<number, TaskResult> 
   sink.write(outputs.scales, task.halfScales ? Float16Array.from(into.scales) : into.scales);
   if (outputs.zeroPoints !== undefined) sink.write(outputs.zeroPoints, into.zeroPoints);
   return { weight: task.weight, sums, rejection: undefined };
+}
+
+function* runHalf(task: HalfTask, sink: Sink): Generator<number, TaskResult> {
+  const sums = emptyErrorSums();
+  const losses = { overflowed: 0, vanished: 0, subnormal: 0 };
+  const into = new Uint16Array(Math.min(tileValues, task.elements));
+  for (const { values, start } of tilesOf(task)) {
+    const part = into.subarray(0, values.length);
+    float32ToFloat16(values, part, losses, sums);
+    sink.write(task.outputs.codes, part, start * 2);
+    yield (values.length / task.elements) * task.sourceBytes;
+  }
+  const rejection = losses.overflowed > 0 ? "has values beyond the range of half precision" : undefined;
+  return { weight: task.weight, sums, rejection };
 }
 
 const blockRoom = {

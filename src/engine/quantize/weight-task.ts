@@ -18,6 +18,8 @@ interface SourceWeight {
   readonly sourceType: number;
   readonly elements: number;
   readonly sourceBytes: number;
+  /** Bytes of all that the task computes. */
+  readonly resultBytes: number;
 }
 
 /** Codes with one scale for the tensor or for each channel. */

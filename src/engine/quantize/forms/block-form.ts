@@ -86,6 +86,7 @@ export function addBlockCodes(rewrite: Rewrite, weight: Weight, plan: BlockPlan)
     sourceType: weight.tensor.dataType,
     elements,
     sourceBytes: elements * (half ? 2 : 4),
+    resultBytes: blockBytes(weight, plan),
     layout,
     shape,
     format,

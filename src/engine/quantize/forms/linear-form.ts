@@ -77,6 +77,7 @@ export function addLinearCodes(rewrite: Rewrite, weight: Weight, plan: LinearPla
     sourceType: weight.tensor.dataType,
     elements: product(dims),
     sourceBytes: product(dims) * (half ? 2 : 4),
+    resultBytes: linearBytes(weight, plan),
     channels: axis === undefined ? 1 : (dims[axis] ?? 1),
     inner: axis === undefined ? product(dims) : product(dims.slice(axis + 1)),
     format,
