@@ -4,7 +4,7 @@ import { quoted } from "./external-data.ts";
 import { graphsOf, subgraphsOf, tensorsOf } from "./graph-tensors.ts";
 import { TensorProto_DataType } from "./onnx_pb.js";
 import type { GraphProto, ModelProto, NodeProto, TensorProto } from "./onnx_pb.js";
-import { elementCount, isFixedWidth, payloadOf } from "./payload.ts";
+import { elementCount, isFixedWidth, payloadOf, shapeText } from "./payload.ts";
 import type { OnnxModel } from "./payload.ts";
 
 /** Operator sets that can be read: from the first whose changes the upgrade table knows to the last that is published. */
@@ -49,17 +49,19 @@ function checkVersions(proto: ModelProto): void {
   if (proto.opsetImport.length === 0) throw new ServiceError("model_invalid", "The model imports no operator set");
 }
 
-function checkTensor(model: OnnxModel, tensor: TensorProto): void {
-  let elements: number;
+/** @throws ServiceError model_invalid */
+export function checkShape({ name, dims }: TensorProto): void {
   try {
-    elements = elementCount(tensor.dims);
+    elementCount(dims);
   } catch (error) {
-    throw new ServiceError(
-      "model_invalid",
-      `Tensor ${quoted(tensor.name)} has no valid shape: [${tensor.dims.join(", ")}]`,
-      { cause: error },
-    );
+    throw new ServiceError("model_invalid", `Tensor ${quoted(name)} has no valid shape: ${shapeText(dims)}`, {
+      cause: error,
+    });
   }
+}
+
+function checkTensor(model: OnnxModel, tensor: TensorProto): void {
+  const elements = elementCount(tensor.dims);
   const actual = contentBytes(model, tensor);
   const expected = rawBytes(elements, tensor.dataType);
   if (actual === undefined || expected === undefined) {
@@ -69,7 +71,7 @@ function checkTensor(model: OnnxModel, tensor: TensorProto): void {
   if (actual !== expected) {
     throw new ServiceError(
       "model_invalid",
-      `Tensor ${quoted(tensor.name)} holds ${actual} bytes, and ${elementTypeName(tensor.dataType)}[${tensor.dims.join(", ")}] needs ${expected}`,
+      `Tensor ${quoted(tensor.name)} holds ${actual} bytes, and ${elementTypeName(tensor.dataType)}${shapeText(tensor.dims)} needs ${expected}`,
     );
   }
 }

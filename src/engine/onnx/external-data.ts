@@ -55,6 +55,7 @@ export class ExternalData {
     if (location === "" || isAbsolute(location) || /^[A-Za-z]:|^\\/.test(location)) {
       throw refused(location, "is not a relative path");
     }
+    if (location.includes("\0")) throw refused(location, "has a NUL character");
     if (location.split(/[\\/]/).includes("..")) throw refused(location, "leaves the model's folder");
     const path = this.#realPath(location);
     const stat = lstatSync(path);
@@ -66,13 +67,23 @@ export class ExternalData {
   }
 
   #realPath(location: string): string {
-    const joined = join(this.#folder, location);
-    if (lstatSync(joined, { throwIfNoEntry: false }) === undefined) {
+    const path = findRealPath(join(this.#folder, location));
+    if (path === undefined) {
       throw new ServiceError("external_data_missing", `External data file ${quoted(location)} does not exist`);
     }
-    const path = realpathSync(joined);
     if (!path.startsWith(this.#folder + sep)) throw refused(location, "leads out of the model's folder");
     return path;
+  }
+}
+
+/** Path without symbolic links; undefined where there is no file, or none can have that name. */
+function findRealPath(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === "ENOENT" || code === "ENOTDIR" || code === "ENAMETOOLONG" || code === "ELOOP") return undefined;
+    throw error;
   }
 }
 

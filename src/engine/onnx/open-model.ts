@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { fromBinary } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
 import { ByteWindow } from "./byte-window.ts";
-import { checkModel } from "./check-model.ts";
+import { checkModel, checkShape } from "./check-model.ts";
 import { cutPayloads } from "./cut-payloads.ts";
 import type { PayloadRange } from "./cut-payloads.ts";
 import { ExternalData } from "./external-data.ts";
@@ -62,6 +62,7 @@ function readSkeleton(path: string, size: number): { proto: ModelProto; ranges: 
 function adoptPayloads(model: OnnxModel, ranges: readonly PayloadRange[]): number {
   const external = new ExternalData(model.path);
   for (const tensor of tensorsOf(model.proto)) {
+    checkShape(tensor);
     const index = payloadIndex(tensor);
     const range = index === undefined ? undefined : ranges[index];
     if (range !== undefined) setPayload(model, tensor, { kind: "file", path: model.path, ...range });

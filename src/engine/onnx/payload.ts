@@ -69,11 +69,19 @@ export function isFixedWidth(field: number): boolean {
   return fixedWidthFields.has(field);
 }
 
+/** A shape as text, of which hostile ones show their beginning. */
+export function shapeText(dims: readonly bigint[]): string {
+  return `[${dims.slice(0, 8).join(", ")}${dims.length > 8 ? ", …" : ""}]`;
+}
+
 /** Number of elements. @throws RangeError where it is not a safe integer */
 export function elementCount(dims: readonly bigint[]): number {
-  const count = dims.reduce((product, dim) => product * dim, 1n);
-  if (dims.some((dim) => dim < 0n) || count > BigInt(Number.MAX_SAFE_INTEGER)) {
-    throw new RangeError(`The shape [${dims.join(", ")}] is not one of a tensor`);
+  let count = dims.includes(0n) ? 0n : 1n;
+  for (const dim of dims) {
+    count *= dim;
+    if (dim < 0n || count > Number.MAX_SAFE_INTEGER) {
+      throw new RangeError(`The shape ${shapeText(dims)} is not one of a tensor`);
+    }
   }
   return Number(count);
 }

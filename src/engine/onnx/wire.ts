@@ -39,12 +39,16 @@ export function readVarint(bytes: ByteWindow, position: number, limit: number): 
   throw new WireError(`The number at byte ${position} is longer than 10 bytes`);
 }
 
+const maxFieldNumber = 2 ** 29 - 1;
+
 /** Reads the field at `start` of a message that ends at `limit`. @throws WireError */
 export function readField(bytes: ByteWindow, start: number, limit: number): WireField {
   const tag = readVarint(bytes, start, limit);
   const number = Math.floor(tag.value / 8);
   const type = tag.value % 8;
-  if (number === 0) throw new WireError(`The field at byte ${start} has number 0`);
+  if (number === 0 || number > maxFieldNumber) {
+    throw new WireError(`The field at byte ${start} has number ${number}`);
+  }
   let bodyStart = tag.end;
   let end: number;
   switch (type) {
