@@ -45,9 +45,8 @@ export function weightNamed(report: CompressionReport, name: string): WeightRepo
   return found;
 }
 
-/** What Python says about two models: whether the official checker passes the second, and how far their outputs are apart. */
+/** What Python says about a result: how far its outputs are from the original's, and what it is made of. */
 export interface Comparison {
-  readonly checked: boolean;
   readonly sqnrDb: number;
   readonly operators: Record<string, number>;
   readonly opset: number;
@@ -87,23 +86,36 @@ def count(graph, counts):
             if attribute.HasField("g"): count(attribute.g, counts)
     return counts
 
-original, result = sys.argv[1:3]
-onnx.checker.check_model(result, full_check=True)
-inputs, before = run(original)
-_, after = run(result, inputs)
-levels = []
-for x, y in zip(before, after):
-    noise = float(((x.astype(np.float64) - y) ** 2).sum())
-    signal = float((x.astype(np.float64) ** 2).sum())
-    levels.append(150.0 if noise == 0 else 10 * np.log10(signal / noise))
-model = onnx.load(result, load_external_data=False)
-operators = count(model.graph, {})
-for body in model.functions: count(body, operators)
-opset = next(entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx"))
-print(json.dumps({"checked": True, "sqnrDb": float(min(levels)), "operators": operators, "opset": opset}))
+def compare(original, result):
+    onnx.checker.check_model(result, full_check=True)
+    inputs, before = run(original)
+    _, after = run(result, inputs)
+    levels = []
+    for x, y in zip(before, after):
+        noise = float(((x.astype(np.float64) - y) ** 2).sum())
+        signal = float((x.astype(np.float64) ** 2).sum())
+        levels.append(150.0 if noise == 0 else 10 * np.log10(signal / noise))
+    model = onnx.load(result, load_external_data=False)
+    operators = count(model.graph, {})
+    for body in model.functions: count(body, operators)
+    opset = next(entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx"))
+    return {"sqnrDb": float(min(levels)), "operators": operators, "opset": opset}
+
+paths = sys.argv[1:]
+print(json.dumps([compare(*pair) for pair in zip(paths[::2], paths[1::2])]))
 `;
 
-/** @throws Error where the checker refuses the result or Python's onnxruntime cannot run it */
-export async function compareInPython(original: string, result: string): Promise<Comparison> {
-  return JSON.parse(await runPython(program, [original, result]));
+/**
+ * Compares results with their originals, given in pairs.
+ * @throws Error where the checker refuses a result or Python's onnxruntime cannot run it
+ */
+export async function compareInPython(pairs: readonly (readonly [string, string])[]): Promise<Comparison[]> {
+  return JSON.parse(await runPython(program, pairs.flat()));
+}
+
+/** The same for one result in its folder. */
+export async function compareResult(original: string, folder: string): Promise<Comparison> {
+  const [comparison] = await compareInPython([[original, join(folder, "model.onnx")]]);
+  if (comparison === undefined) throw new Error("Python compared nothing");
+  return comparison;
 }

@@ -7,7 +7,7 @@ import { pythonMissing } from "../../support/python.ts";
 import { realModel, realModelMissing } from "../../support/real-models.ts";
 import type { RealModelName } from "../../support/real-models.ts";
 import { integer, node, subgraph, value, weight, writeTinyModel } from "../../support/tiny-model.ts";
-import { compareInPython, compress, makeFolder, weightNamed } from "./compress.ts";
+import { compareResult, compress, makeFolder, weightNamed } from "./compress.ts";
 
 const io = { input: [value("x", ["n", 32])], output: [value("y", ["n", 64])] };
 const matrix = weight("w", [32, 64], (index) => Math.sin(index));
@@ -29,8 +29,7 @@ for (const [name, least] of int8Models) {
   test(`int8-weight of ${name} passes the checker and stays close to the original`, { skip }, async () => {
     await using folder = await makeFolder();
     const report = await compress(realModel(name), folder.path, { scheme: "int8-weight" });
-    const result = join(folder.path, "model.onnx");
-    const comparison = await compareInPython(realModel(name), result);
+    const comparison = await compareResult(realModel(name), folder.path);
     assert.ok(comparison.sqnrDb >= least, `${comparison.sqnrDb} dB`);
     assert.ok(report.resultBytes < 0.66 * report.originalBytes);
     for (const { form, reason, error } of report.weights) {
@@ -45,7 +44,7 @@ for (const name of ["minilm", "ocr-recognition", "page-orientation"] as const) {
     await using folder = await makeFolder();
     const recipe = { scheme: "int8-dynamic", reduceRange: true, fallback: "int8-weight" } as const;
     await compress(realModel(name), folder.path, recipe);
-    const { sqnrDb, operators } = await compareInPython(realModel(name), join(folder.path, "model.onnx"));
+    const { sqnrDb, operators } = await compareResult(realModel(name), folder.path);
     assert.ok(sqnrDb >= 15, `${sqnrDb} dB`);
     assert.ok((operators["MatMulInteger"] ?? 0) > 0);
     assert.ok((operators["DynamicQuantizeLinear"] ?? 0) <= (operators["MatMulInteger"] ?? 0));
@@ -65,7 +64,7 @@ test("int8-dynamic keeps what a Gemm computes", { skip: pythonMissing }, async (
       node: [node("Gemm", ["x", "w", "c"], ["y"], attributes)],
     });
     await compress(path, folder.path, { scheme: "int8-dynamic", symmetric });
-    const { sqnrDb, operators } = await compareInPython(path, join(folder.path, "model.onnx"));
+    const { sqnrDb, operators } = await compareResult(path, folder.path);
     assert.ok(sqnrDb > 35, `${sqnrDb} dB`);
     assert.equal(operators["Gemm"], undefined);
   }
@@ -81,7 +80,7 @@ test("a weight that several nodes use is stored once", { skip: pythonMissing }, 
   });
   for (const scheme of ["int8-weight", "int8-dynamic"] as const) {
     await compress(path, folder.path, { scheme });
-    const { operators, sqnrDb } = await compareInPython(path, join(folder.path, "model.onnx"));
+    const { operators, sqnrDb } = await compareResult(path, folder.path);
     assert.equal(operators["DequantizeLinear"] ?? operators["DynamicQuantizeLinear"], 1);
     assert.ok(sqnrDb > 35);
   }
@@ -106,7 +105,7 @@ test("weights behind an Identity and in branches of If are found", { skip: pytho
   const report = await compress(path, folder.path, { scheme: "int8-weight" });
   assert.notEqual(weightNamed(report, "w").form, null);
   assert.notEqual(weightNamed(report, "inside").form, null);
-  assert.ok((await compareInPython(path, join(folder.path, "model.onnx"))).sqnrDb > 35);
+  assert.ok((await compareResult(path, folder.path)).sqnrDb > 35);
 });
 
 test("weights that fit no form are left alone with the reason", async () => {
@@ -171,7 +170,7 @@ test("weights come out in shards of bounded size", { skip: pythonMissing }, asyn
   });
   assert.equal(report.shards, 3);
   assert.ok(report.files.some(({ name }) => name === "model-00003-of-00003.bin"));
-  assert.ok((await compareInPython(realModel("voice-legacy"), join(folder.path, "model.onnx"))).sqnrDb > 20);
+  assert.ok((await compareResult(realModel("voice-legacy"), folder.path)).sqnrDb > 20);
 });
 
 test("all-zero weights and half-precision weights are held", { skip: pythonMissing }, async () => {
@@ -195,7 +194,7 @@ test("all-zero weights and half-precision weights are held", { skip: pythonMissi
   });
   const report = await compress(path, folder.path, { scheme: "int8-weight" });
   assert.ok(report.weights.every(({ form }) => form !== null));
-  const { sqnrDb, opset } = await compareInPython(path, join(folder.path, "model.onnx"));
+  const { sqnrDb, opset } = await compareResult(path, folder.path);
   assert.equal(opset, 19);
   assert.ok(sqnrDb > 35, `${sqnrDb} dB`);
 });

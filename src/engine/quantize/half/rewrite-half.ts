@@ -49,8 +49,14 @@ export function rewriteHalf(rewriting: HalfRewriting, body: GraphProto, outer?: 
     if (isHalf || steps.length > 0) rewrite.surround(node, { before: steps, changes: { input, output }, after: casts });
     for (const inner of subgraphsOf(node)) rewriteHalf(rewriting, inner, versions);
   }
+  retype(body, own);
+}
+
+/** Corrects what the graph says about values that are in half precision now. */
+function retype(body: GraphProto, halfValues: ReadonlySet<string>): void {
+  const outputs = new Set(body.output.map(({ name }) => name));
   for (const { name, type } of body.valueInfo) {
-    if (type?.value.case !== "tensorType" || !own.has(name) || outputs.has(name)) continue;
+    if (type?.value.case !== "tensorType" || !halfValues.has(name) || outputs.has(name)) continue;
     type.value.value.elemType = DataType.FLOAT16;
   }
 }

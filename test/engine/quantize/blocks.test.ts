@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { PartialRecipe } from "../../../src/contract/recipe.ts";
+import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
+import { pythonMissing } from "../../support/python.ts";
+import { realModel, realModelMissing } from "../../support/real-models.ts";
+import type { RealModelName } from "../../support/real-models.ts";
+import { integer, node, value, weight, writeTinyModel } from "../../support/tiny-model.ts";
+import { compareInPython, compareResult, compress, makeFolder, weightNamed } from "./compress.ts";
+
+const schemes: readonly [string, PartialRecipe, string][] = [
+  ["int4 for MatMulNBits", { scheme: "int4-weight", operators: "contrib" }, "MatMulNBits"],
+  ["int4 with zero points", { scheme: "int4-weight", operators: "contrib", symmetric: false }, "MatMulNBits"],
+  ["int4 in standard operators", { scheme: "int4-weight", symmetric: false }, "DequantizeLinear"],
+  ["int8 blocks", { scheme: "int8-weight", granularity: "block", operators: "contrib" }, "MatMulNBits"],
+  ["int8 blocks in standard operators", { scheme: "int8-weight", granularity: "block" }, "DequantizeLinear"],
+];
+const models: readonly RealModelName[] = [
+  "minilm",
+  "ocr-recognition",
+  "ocr-recognition-v6",
+  "voice-without-if",
+  "page-orientation",
+];
+
+const missing = (await Promise.all(models.map(realModelMissing))).find((reason) => reason !== false) ?? false;
+for (const [what, recipe, operator] of schemes) {
+  const skip = pythonMissing || missing;
+  test(`${what}: five real models pass the checker and stay close to the originals`, { skip }, async () => {
+    await using folder = await makeFolder();
+    const pairs = [];
+    for (const name of models) {
+      const directory = join(folder.path, name);
+      await mkdir(directory);
+      const report = await compress(realModel(name), directory, { ...recipe, fallback: "int8-weight" });
+      assert.ok(report.resultBytes < 0.5 * report.originalBytes);
+      pairs.push([realModel(name), join(directory, "model.onnx")] as const);
+    }
+    for (const [index, { sqnrDb, operators }] of (await compareInPython(pairs)).entries()) {
+      assert.ok(sqnrDb > 5, `${models[index]}: ${sqnrDb} dB`);
+      assert.ok((operators[operator] ?? 0) > 0);
+    }
+  });
+}
+
+test("a tied embedding and blocks that do not divide the weight are held", { skip: pythonMissing }, async () => {
+  for (const symmetric of [true, false]) {
+    await using folder = await makeFolder();
+    const path = join(folder.path, "ragged.onnx");
+    await writeTinyModel(path, {
+      input: [value("ids", ["n"], TensorProto_DataType.INT64)],
+      output: [value("y", ["n", 24])],
+      initializer: [
+        weight("table", [1000, 42], (index) => Math.sin(index)),
+        weight("w", [42, 70], (index) => Math.cos(index * index)),
+        weight("g", [24, 70], (index) => Math.sin(index * index)),
+        weight("c", [24], (index) => index / 100),
+      ],
+      node: [
+        node("Gather", ["table", "ids"], ["rows"]),
+        node("MatMul", ["rows", "w"], ["hidden"]),
+        node("Gemm", ["hidden", "g", "c"], ["y"], [integer("transB", 1)]),
+      ],
+    });
+    const report = await compress(path, folder.path, {
+      scheme: "int8-weight",
+      granularity: "block",
+      blockSize: 16,
+      operators: "contrib",
+      symmetric,
+    });
+    assert.ok(["table", "w", "g"].every((name) => weightNamed(report, name).form?.includes("int8")));
+    const { operators, sqnrDb } = await compareResult(path, folder.path);
+    assert.deepEqual([operators["GatherBlockQuantized"], operators["MatMulNBits"]], [1, 2]);
+    assert.ok(sqnrDb > 35, `${sqnrDb} dB`);
+  }
+});
+
+test("recipes that no format can hold are refused", async () => {
+  await using folder = await makeFolder();
+  for (const recipe of [
+    { scheme: "int4-weight", granularity: "channel" },
+    { scheme: "int8-dynamic", granularity: "block" },
+  ] as const) {
+    await assert.rejects(compress(realModel("ocr-recognition"), folder.path, recipe), {
+      code: "recipe_unsupported",
+      message: /and may have "/,
+    });
+  }
+});
