@@ -1,0 +1,90 @@
+import { Readable } from "node:stream";
+import { type Dispatcher, request } from "undici";
+import type { z } from "zod";
+import { type Route, type RouteName, type Routes, routes } from "../contract/routes.ts";
+import { answerError } from "./problem-error.ts";
+
+export interface ClientOptions {
+  /** Ends in `/v1`. */
+  readonly baseUrl: string;
+  readonly token: string;
+  /** Of undici, for proxies and the like. */
+  readonly dispatcher?: Dispatcher;
+}
+
+type Part<N extends RouteName, K extends string> =
+  Routes[N] extends Readonly<Record<K, infer S extends z.ZodType>>
+    ? undefined extends z.input<S>
+      ? { readonly [P in K]?: z.input<S> }
+      : Record<string, never> extends z.input<S>
+        ? { readonly [P in K]?: z.input<S> }
+        : { readonly [P in K]: z.input<S> }
+    : unknown;
+
+/** What a route takes, by its schemas in the contract. */
+export type Input<N extends RouteName> = Part<N, "params"> & Part<N, "query"> & Part<N, "headers"> & Part<N, "body">;
+
+type JsonOf<R> = { [S in keyof R]: R[S] extends { json: infer J extends z.ZodType } ? z.output<J> : never }[keyof R];
+
+/** The JSON document that a route answers with. */
+export type Output<N extends RouteName> = JsonOf<Routes[N]["replies"]>;
+
+/** Routes that answer with a JSON document or with nothing. */
+export type JsonRouteName = { [N in RouteName]: [Output<N>] extends [never] ? never : N }[RouteName];
+
+export interface LooseInput {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+interface SendOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Bytes to send in place of a JSON body. */
+  readonly upload?: { readonly stream: () => AsyncIterable<Uint8Array>; readonly bytes: number };
+}
+
+/** Sends one request and gives the answer, whose body is still to be read. Answers that are errors are thrown. */
+export async function send(name: RouteName, input: LooseInput, options: ClientOptions & SendOptions) {
+  const route: Route = routes[name];
+  const url = urlOf(route, input, options.baseUrl);
+  const json = input.body === undefined ? undefined : JSON.stringify(input.body);
+  const { upload, signal, dispatcher } = options;
+  const answer = await request(url, {
+    method: route.method,
+    headers: {
+      authorization: `Bearer ${options.token}`,
+      ...(json !== undefined && { "content-type": "application/json" }),
+      ...(upload && { "content-type": "application/octet-stream", "content-length": String(upload.bytes) }),
+      ...input.headers,
+    },
+    body: upload ? Readable.from(upload.stream()) : (json ?? null),
+    // Streams of logs may be silent for as long as a job works on one thing, and an upload is answered at its end.
+    bodyTimeout: 0,
+    headersTimeout: 0,
+    ...(signal && { signal }),
+    ...(dispatcher && { dispatcher }),
+  });
+  if (answer.statusCode in route.replies) return answer;
+  const text = await answer.body.text();
+  const retryAfter = answer.headers["retry-after"];
+  const header = typeof retryAfter === "string" ? retryAfter : undefined;
+  throw answerError(`${route.method} ${url.pathname}`, { status: answer.statusCode, text, retryAfter: header });
+}
+
+function urlOf(route: Route, { params = {}, query = {} }: LooseInput, baseUrl: string): URL {
+  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
+  const url = new URL(baseUrl.replace(/\/$/, "") + path);
+  for (const [name, value] of Object.entries(query)) {
+    const values = Array.isArray(value) ? value : [value];
+    for (const one of values) if (one !== undefined) url.searchParams.append(name, String(one));
+  }
+  return url;
+}
+
+/** Whether a request may be sent again without a second effect. */
+export function isRepeatable(name: RouteName, input: LooseInput): boolean {
+  const isCancelling = name === "cancelJob" || name === "cancelBatch";
+  return routes[name].method !== "POST" || isCancelling || input.headers?.["idempotency-key"] !== undefined;
+}

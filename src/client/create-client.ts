@@ -1,0 +1,72 @@
+import { createWriteStream } from "node:fs";
+import { rename, rm } from "node:fs/promises";
+import { pipeline } from "node:stream/promises";
+import type { LogLine } from "../contract/log.ts";
+import type { RouteName } from "../contract/routes.ts";
+import type { JobStatus } from "../contract/status.ts";
+import {
+  type ClientOptions,
+  type Input,
+  isRepeatable,
+  type JsonRouteName,
+  type LooseInput,
+  type Output,
+  send,
+} from "./call-route.ts";
+import { followLogs } from "./follow-logs.ts";
+import { retry } from "./retry.ts";
+import { type UploadedFile, uploadModel, type UploadOptions } from "./upload-model.ts";
+
+interface CallOptions {
+  readonly signal?: AbortSignal;
+}
+
+export interface Client {
+  /** Calls an endpoint by its name in the route table. Repeated after passing failures where that is safe. */
+  call<N extends JsonRouteName>(name: N, input: Input<N>, options?: CallOptions): Promise<Output<N>>;
+  revokeToken(id: string, options?: CallOptions): Promise<void>;
+  followLogs(jobId: string, options?: CallOptions & { after?: number }): AsyncGenerator<LogLine, JobStatus>;
+  uploadModel(file: string, options?: UploadOptions): Promise<UploadedFile>;
+  /** The file appears when it is complete. */
+  downloadArtifact(jobId: string, name: string, options: CallOptions & { file: string }): Promise<void>;
+}
+
+/** A client of the service, typed by the contract's route table. */
+export function createClient(options: ClientOptions): Client {
+  const ask = (name: RouteName, input: LooseInput, signal: AbortSignal | undefined) => {
+    const once = () => send(name, input, { ...options, signal });
+    return isRepeatable(name, input) ? retry(once, signal) : once();
+  };
+  return {
+    async call(name, input, { signal } = {}) {
+      const answer = await ask(name, looseInput(input), signal);
+      return outputOf(name, await answer.body.json());
+    },
+    async revokeToken(id, { signal } = {}) {
+      const answer = await ask("revokeToken", { params: { id } }, signal);
+      await answer.body.dump();
+    },
+    followLogs: (jobId, following = {}) => followLogs(jobId, following, options),
+    uploadModel: (file, uploading = {}) => uploadModel(file, uploading, options),
+    async downloadArtifact(jobId, name, { file, signal }) {
+      const partial = `${file}.partial`;
+      try {
+        const answer = await ask("getArtifact", { params: { id: jobId, name } }, signal);
+        await pipeline(answer.body, createWriteStream(partial), signal ? { signal } : {});
+        await rename(partial, file);
+      } finally {
+        await rm(partial, { force: true });
+      }
+    },
+  };
+}
+
+/** Every input of a route is made of these parts. */
+function looseInput<N extends RouteName>(input: Input<N>): LooseInput {
+  return input as LooseInput;
+}
+
+/** The service answers by the same table; a document that it added fields to is still one of these. */
+function outputOf<N extends RouteName>(_name: N, document: unknown): Output<N> {
+  return document as Output<N>;
+}

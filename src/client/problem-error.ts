@@ -1,0 +1,51 @@
+import { errorTable, type Problem, problem } from "../contract/errors.ts";
+
+/** The service refused a call or failed at it. */
+export class ProblemError extends Error {
+  override readonly name = "ProblemError";
+  readonly problem: Problem;
+  /** Seconds that the service asks to wait before the same call. */
+  readonly retryAfter: number | undefined;
+
+  constructor(call: string, details: Problem, retryAfter: number | undefined) {
+    const fields = (details.errors ?? []).map(({ pointer, message }) => `\n  ${pointer}: ${message}`).join("");
+    super(`${call}: ${details.detail} (${details.code})${fields}`);
+    this.problem = details;
+    this.retryAfter = retryAfter;
+  }
+
+  get retryable(): boolean {
+    return errorTable[this.problem.code].retryable;
+  }
+}
+
+/** Answered by something between the client and the service. */
+export class UnexpectedAnswerError extends Error {
+  override readonly name = "UnexpectedAnswerError";
+  readonly status: number;
+
+  constructor(call: string, status: number, text: string) {
+    super(`${call}: unexpected answer with status ${status}: ${text.slice(0, 500)}`);
+    this.status = status;
+  }
+}
+
+interface FailedAnswer {
+  readonly status: number;
+  readonly text: string;
+  readonly retryAfter: string | undefined;
+}
+
+export function answerError(call: string, { status, text, retryAfter }: FailedAnswer): Error {
+  const seconds = /^\d{1,6}$/.test(retryAfter ?? "") ? Number(retryAfter) : undefined;
+  const parsed = problem.safeParse(parseJson(text));
+  return parsed.success ? new ProblemError(call, parsed.data, seconds) : new UnexpectedAnswerError(call, status, text);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

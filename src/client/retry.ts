@@ -1,0 +1,40 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { ProblemError, UnexpectedAnswerError } from "./problem-error.ts";
+
+const tries = 5;
+const firstDelayMs = 200;
+const longestDelayMs = 30_000;
+const passingStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+
+/** Repeats work that may be done twice: after lost connections and passing failures of the service. */
+export async function retry<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  for (let left = tries - 1; ; left--) {
+    try {
+      return await work();
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (left === 0 || !isPassing(error)) throw error;
+      await delay(delayMs(error, tries - 1 - left), undefined, signal && { signal });
+    }
+  }
+}
+
+/** Full jitter, so that clients that failed together do not come back together; not sooner than the service asks. */
+function delayMs(error: unknown, attempt: number): number {
+  const asked = error instanceof ProblemError ? (error.retryAfter ?? 0) * 1000 : 0;
+  return Math.min(longestDelayMs, asked + Math.random() * firstDelayMs * 2 ** attempt);
+}
+
+function isPassing(error: unknown): boolean {
+  if (error instanceof ProblemError) return error.retryable && error.problem.code !== "internal_error";
+  if (error instanceof UnexpectedAnswerError) return passingStatuses.has(error.status);
+  return isConnectionError(error);
+}
+
+/** Whether the service could not be reached, or was lost while it answered. */
+export function isConnectionError(error: unknown): boolean {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  return /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|UND_ERR_(SOCKET|CONNECT_TIMEOUT|HEADERS_TIMEOUT|BODY_TIMEOUT|CLOSED|DESTROYED|RESPONSE))/.test(
+    code,
+  );
+}

@@ -1,0 +1,161 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test, { type TestContext } from "node:test";
+import { createClient } from "../../src/client/create-client.ts";
+import { ProblemError } from "../../src/client/problem-error.ts";
+import { newId } from "../../src/contract/id.ts";
+import { defaultRecipe } from "../../src/contract/recipe.ts";
+
+type Answer = (request: IncomingMessage, response: ServerResponse, count: number) => void;
+
+/** A server that answers as a failing network or service would; the real service is met in test/server. */
+async function serve(t: TestContext, answer: Answer) {
+  let count = 0;
+  const server = createServer((request, response) => answer(request, response, ++count));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const address = server.address();
+  assert.ok(address !== null && typeof address === "object");
+  const client = createClient({ baseUrl: `http://127.0.0.1:${address.port}/v1`, token: "secret" });
+  return { client, count: () => count };
+}
+
+function fail(response: ServerResponse, status: number, code: string, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { "content-type": "application/problem+json", ...headers });
+  response.end(JSON.stringify({ type: "about:blank", title: "t", status, code, detail: "Details" }));
+}
+
+function json(response: ServerResponse, value: unknown, status = 200): void {
+  response.writeHead(status, { "content-type": "application/json" });
+  response.end(JSON.stringify(value));
+}
+
+const request = { model: { source: "https://models.example/m.onnx" }, target: "cpu" };
+
+test("call() repeats a read after a passing failure", async (t) => {
+  const { client, count } = await serve(t, (_, response, calls) =>
+    calls < 3 ? fail(response, 503, "unavailable") : json(response, { targets: [] }),
+  );
+  assert.deepEqual(await client.call("listTargets", {}), { targets: [] });
+  assert.equal(count(), 3);
+});
+
+test("call() repeats a read whose connection breaks", async (t) => {
+  const { client } = await serve(t, (asked, response, calls) =>
+    calls === 1 ? asked.socket.destroy() : json(response, { targets: [] }),
+  );
+  assert.deepEqual(await client.call("listTargets", {}), { targets: [] });
+});
+
+test("call() sends a submission once only", async (t) => {
+  const { client, count } = await serve(t, (_, response) => fail(response, 503, "unavailable"));
+  await assert.rejects(client.call("startCompression", { body: request }), ProblemError);
+  assert.equal(count(), 1);
+});
+
+test("call() repeats a submission that has an Idempotency-Key", async (t) => {
+  const keys: unknown[] = [];
+  const { client } = await serve(t, (asked, response, calls) => {
+    keys.push(asked.headers["idempotency-key"]);
+    if (calls === 1) fail(response, 503, "unavailable");
+    else json(response, {}, 202);
+  });
+  await client.call("startCompression", { body: request, headers: { "idempotency-key": "k1" } });
+  assert.deepEqual(keys, ["k1", "k1"]);
+});
+
+test("call() gives the service's problem with its fields", async (t) => {
+  const { client } = await serve(t, (_, response) => fail(response, 404, "not_found"));
+  await assert.rejects(client.call("getJob", { params: { id: newId("job", new Date()) } }), (error) => {
+    assert.ok(error instanceof ProblemError);
+    assert.equal(error.problem.code, "not_found");
+    return true;
+  });
+});
+
+test("followLogs() goes on behind the last line after broken connections", async (t) => {
+  const line = (seq: number) =>
+    JSON.stringify({ seq, at: "2026-01-01T00:00:00.000Z", stream: "stdout", text: `line ${seq}` });
+  const id = newId("job", new Date());
+  const pieces: Record<string, string> = {
+    "0": `${line(1)}\n${line(2)}\n${line(3).slice(0, 20)}`,
+    "2": `${line(3)}\n`,
+    "3": "",
+  };
+  const { client } = await serve(t, (asked, response) => {
+    const url = new URL(asked.url ?? "", "http://127.0.0.1");
+    if (!url.pathname.endsWith("/logs")) {
+      json(response, jobDocument(id, url.searchParams.size === 0 && streams >= 3 ? "Completed" : "Optimizing"));
+      return;
+    }
+    streams++;
+    const piece = pieces[url.searchParams.get("after") ?? ""] ?? "";
+    response.writeHead(200, { "content-type": "application/x-ndjson" });
+    response.write(piece, () => (streams < 3 ? response.destroy() : response.end()));
+  });
+  let streams = 0;
+  const lines = client.followLogs(id);
+  const seen: string[] = [];
+  let next = await lines.next();
+  for (; next.done !== true; next = await lines.next()) seen.push(next.value.text);
+  assert.deepEqual(seen, ["line 1", "line 2", "line 3"]);
+  assert.equal(next.value, "Completed");
+});
+
+test("uploadModel() sends a file only where it is missing", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "upload-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const file = join(folder, "model.onnx");
+  await writeFile(file, Buffer.alloc(3_000_000, 7));
+  let stored = 0;
+  const { client } = await serve(t, (asked, response) => {
+    if (asked.method === "HEAD") {
+      response.writeHead(stored > 0 ? 200 : 404);
+      response.end();
+      return;
+    }
+    asked.on("data", (chunk: Buffer) => {
+      stored += chunk.length;
+    });
+    asked.on("end", () => json(response, {}));
+  });
+  const first = await client.uploadModel(file);
+  assert.equal(first.sent, true);
+  assert.equal(stored, 3_000_000);
+  assert.deepEqual(await client.uploadModel(file), { ...first, sent: false });
+});
+
+function jobDocument(id: string, status: string) {
+  const at = "2026-01-01T00:00:00.000Z";
+  return {
+    id,
+    kind: "compress",
+    name: "job",
+    status,
+    statusReason: "reason",
+    statusMessage: "message",
+    batchId: null,
+    model: { source: request.model.source, name: "m", bytes: null, actualSha256: null },
+    target: "cpu",
+    recipe: defaultRecipe,
+    gateLimits: {},
+    labels: {},
+    createdAt: at,
+    updatedAt: at,
+    startedAt: null,
+    finishedAt: null,
+    transitions: [],
+    telemetry: { progress: { fraction: 0 }, warnings: [] },
+    artifacts: [],
+    gates: [],
+    error: null,
+  };
+}
