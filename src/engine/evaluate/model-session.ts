@@ -12,6 +12,10 @@ const entry = fileURLToPath(new URL("session-process.ts", import.meta.url));
 interface OpenOptions {
   executionProvider: "cpu" | "cuda";
   threads: number;
+  /** Whether the runtime may fuse, fold and rearrange the graph; it may where this is absent. */
+  optimize?: boolean;
+  /** Path that the name of a profile begins with; none is made where it is absent. */
+  profilePrefix?: string;
   signal: AbortSignal;
 }
 
@@ -28,10 +32,10 @@ export class ModelSession implements AsyncDisposable {
     this.signature = signature;
   }
 
-  static async open(modelPath: string, { executionProvider, threads, signal }: OpenOptions): Promise<ModelSession> {
+  static async open(modelPath: string, { signal, ...options }: OpenOptions): Promise<ModelSession> {
     const child = new SessionChild(signal);
     try {
-      const reply = await child.ask({ do: "open", modelPath, executionProvider, threads }, "open");
+      const reply = await child.ask({ do: "open", modelPath, optimize: true, ...options }, "open");
       return new ModelSession(child, reply.signature);
     } catch (error) {
       await child.end();
@@ -53,6 +57,11 @@ export class ModelSession implements AsyncDisposable {
   /** Largest resident memory of the process so far, bytes: runtime, model, inputs and outputs. */
   async peakBytes(): Promise<number> {
     return (await this.#child.ask({ do: "measure-memory" }, "memory")).peakBytes;
+  }
+
+  /** Completes the profile's file. */
+  async endProfile(): Promise<void> {
+    await this.#child.ask({ do: "end-profile" }, "profiled");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -5,7 +5,7 @@ import { generateSample } from "./generate-sample.ts";
 import { sizeChoices, type SizeChoice } from "./input-sizes.ts";
 import type { ModelSession } from "./model-session.ts";
 import type { TensorSignature } from "./session-protocol.ts";
-import { countElements, type Sample } from "./tensor-bytes.ts";
+import { countElements, type Sample, type TensorBytes } from "./tensor-bytes.ts";
 
 /** Samples to run both models on. */
 export interface SampleSource extends AsyncDisposable {
@@ -25,13 +25,28 @@ interface SampleOptions {
 
 /** Opens the caller's data, or finds a choice of sizes on which the original runs and generates data for it. */
 export async function openSamples(original: ModelSession, options: SampleOptions): Promise<SampleSource> {
-  const inputs = original.signature.inputs.map((input): TensorSignature => {
-    if (input.isTensor) return input;
-    throw new ServiceError("evaluation_failed", `Input "${input.name}" takes no tensor, which cannot be evaluated`);
-  });
+  const inputs = tensorInputs(original);
   return options.dataPath === undefined
     ? generatedSource(original, inputs, options)
     : callerSource(options.dataPath, inputs, options);
+}
+
+/** @throws ServiceError evaluation_failed for an input that takes no tensor. */
+function tensorInputs({ signature }: ModelSession): TensorSignature[] {
+  return signature.inputs.map((input) => {
+    if (input.isTensor) return input;
+    throw new ServiceError("evaluation_failed", `Input "${input.name}" takes no tensor, which cannot be evaluated`);
+  });
+}
+
+/** Generates a sample on which the model runs, and runs it. */
+export async function runOnGenerated(
+  model: ModelSession,
+  options: Pick<SampleOptions, "outputs" | "signal">,
+): Promise<{ sample: Sample; outputs: TensorBytes[] }> {
+  const inputs = tensorInputs(model);
+  const sample = generateSample(inputs, await findSizes(model, inputs, options), 0);
+  return { sample, outputs: await model.run(sample, options.outputs) };
 }
 
 async function callerSource(

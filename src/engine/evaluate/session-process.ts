@@ -21,6 +21,8 @@ async function openModel(request: Extract<SessionRequest, { do: "open" }>): Prom
   const session = await InferenceSession.create(request.modelPath, {
     executionProviders: request.executionProvider === "cpu" ? ["cpu"] : [request.executionProvider, "cpu"],
     intraOpNumThreads: request.threads,
+    graphOptimizationLevel: request.optimize ? "all" : "disabled",
+    ...(request.profilePrefix !== undefined && { enableProfiling: true, profileFilePrefix: request.profilePrefix }),
     logSeverityLevel: 3,
     // Threads that spin after a run would slow the other model down, which runs next.
     extra: { session: { force_spinning_stop: "1" } },
@@ -35,6 +37,16 @@ function copied(value: InferenceSession.ValueMetadata) {
   return value.isTensor
     ? { name, isTensor: value.isTensor, type: value.type, shape: [...value.shape] }
     : { name, isTensor: value.isTensor };
+}
+
+/**
+ * The runtime reads inputs where they lie, and some of its kernels round otherwise on memory that is less aligned than its own.
+ * Resizable buffers begin at a page.
+ */
+function feedTensor({ type, shape, bytes }: TensorBytes): Tensor {
+  const aligned = new Uint8Array(new ArrayBuffer(bytes.length, { maxByteLength: bytes.length }), 0, bytes.length);
+  aligned.set(bytes);
+  return new Tensor(type, rawElementsOf({ type, bytes: aligned }), shape);
 }
 
 async function run(): Promise<TensorBytes[]> {
@@ -71,15 +83,16 @@ async function answer(request: SessionRequest): Promise<SessionReply> {
     case "open":
       return openModel(request);
     case "run":
-      current().inputs = Object.fromEntries(
-        request.inputs.map((input) => [input.name, new Tensor(input.type, rawElementsOf(input), input.shape)]),
-      );
+      current().inputs = Object.fromEntries(request.inputs.map((input) => [input.name, feedTensor(input)]));
       current().outputs = request.outputs;
       return { is: "outputs", tensors: await run() };
     case "time":
       return { is: "time", milliseconds: await time() };
     case "measure-memory":
       return { is: "memory", peakBytes: await peakResidentBytes() };
+    case "end-profile":
+      current().session.endProfiling();
+      return { is: "profiled" };
   }
 }
 

@@ -20,6 +20,8 @@ export const sessionRequest = z.discriminatedUnion("do", [
     modelPath: z.string(),
     executionProvider: z.enum(["cpu", "cuda"]),
     threads: z.int().min(1),
+    optimize: z.boolean().describe("Whether the runtime may fuse, fold and rearrange the graph."),
+    profilePrefix: z.string().optional().describe("Path that the name of a profile begins with; none without it."),
   }),
   z.object({
     do: z.literal("run"),
@@ -28,6 +30,7 @@ export const sessionRequest = z.discriminatedUnion("do", [
   }),
   z.object({ do: z.literal("time") }),
   z.object({ do: z.literal("measure-memory") }),
+  z.object({ do: z.literal("end-profile") }),
 ]);
 export type SessionRequest = z.infer<typeof sessionRequest>;
 
@@ -39,6 +42,7 @@ export const sessionReply = z.discriminatedUnion("is", [
   z.object({ is: z.literal("outputs"), tensors: z.array(tensorBytes) }),
   z.object({ is: z.literal("time"), milliseconds: z.number() }),
   z.object({ is: z.literal("memory"), peakBytes: z.int() }),
+  z.object({ is: z.literal("profiled") }),
   z.object({ is: z.literal("error"), message: z.string() }),
 ]);
 export type SessionReply = z.infer<typeof sessionReply>;

@@ -43,6 +43,12 @@ export function elementTypeName(dataType: number): string {
   return dataType === DataType.STRING ? "string" : (elementTypes.get(dataType)?.name ?? `type ${dataType}`);
 }
 
+/** The type that `elementTypeName` gives a name to. */
+export function elementTypeNamed(name: string): number | undefined {
+  if (name === "string") return DataType.STRING;
+  return [...elementTypes].find(([, type]) => type.name === name)?.[0];
+}
+
 /** Bytes of a raw tensor; elements of less than 8 bits are packed. */
 export function rawBytes(elements: number, dataType: number): number | undefined {
   const bits = elementBits(dataType);

@@ -34,15 +34,23 @@ export function* bodiesOf(model: ModelProto): Generator<GraphProto | FunctionPro
 
 /** Every tensor of a model, wherever it is held. */
 export function* tensorsOf(model: ModelProto): Generator<TensorProto> {
-  for (const graph of graphsOf(model)) {
-    yield* graph.initializer;
-    for (const sparse of graph.sparseInitializer) yield* definedTensors([sparse.values, sparse.indices]);
-    for (const node of graph.node) yield* attributeTensors(node.attribute);
-  }
+  for (const graph of graphsOf(model)) yield* graphTensors(graph);
   for (const body of model.functions) {
     yield* attributeTensors(body.attributeProto);
     for (const node of body.node) yield* attributeTensors(node.attribute);
   }
+}
+
+/** Every tensor that nodes hold, in their subgraphs too. */
+export function* nodeTensors(nodes: readonly NodeProto[]): Generator<TensorProto> {
+  for (const node of nodes) yield* attributeTensors(node.attribute);
+  for (const graph of nestedGraphs(nodes)) yield* graphTensors(graph);
+}
+
+function* graphTensors(graph: GraphProto): Generator<TensorProto> {
+  yield* graph.initializer;
+  for (const sparse of graph.sparseInitializer) yield* definedTensors([sparse.values, sparse.indices]);
+  for (const node of graph.node) yield* attributeTensors(node.attribute);
 }
 
 function* attributeTensors(attributes: readonly AttributeProto[]): Generator<TensorProto> {

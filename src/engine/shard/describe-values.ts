@@ -1,0 +1,87 @@
+import { create } from "@bufbuild/protobuf";
+import { runOnGenerated } from "../evaluate/open-samples.ts";
+import { numbersOf, type TensorBytes } from "../evaluate/tensor-bytes.ts";
+import { elementTypeNamed, rawBytes } from "../onnx/element-type.ts";
+import {
+  GraphProtoSchema,
+  ModelProtoSchema,
+  NodeProtoSchema,
+  ValueInfoProtoSchema,
+  type ValueInfoProto,
+} from "../onnx/onnx_pb.js";
+import type { OnnxModel } from "../onnx/payload.ts";
+import { UniqueNames } from "../onnx/unique-names.ts";
+import type { PipelineGraph } from "./pipeline-graph.ts";
+import { weightlessModel } from "./weightless-model.ts";
+import { withProbe, type ProbeOptions } from "./with-probe.ts";
+
+/** What a value of the graph is, and how large it is on a generated sample. */
+export interface ValueDescription {
+  readonly type: string;
+  /** Open dimensions are given by their names, which may be empty. */
+  readonly shape: readonly (number | string)[];
+  readonly sampleShape: readonly number[];
+  readonly sampleBytes: number;
+}
+
+/**
+ * Has ONNX Runtime infer the types and shapes of all values that steps make, and run the graph once with zeros for weights, so that
+ * sizes on a generated sample are known however large the model is. Values that are no tensors are absent.
+ *
+ * @throws ServiceError evaluation_failed if the runtime cannot load or run the graph.
+ */
+export async function describeValues(
+  model: OnnxModel,
+  { steps }: PipelineGraph,
+  options: ProbeOptions,
+): Promise<Map<string, ValueDescription>> {
+  const weightless = weightlessModel(model);
+  const values = steps.flatMap(({ makes }) => makes);
+  const types = await inferTypes(weightless, values, options);
+  const shapes = await runForShapes(weightless, [...types.keys()], options);
+  const descriptions = new Map<string, ValueDescription>();
+  for (const [name, { type, shape }] of types) {
+    const sampleShape = shapes.get(name) ?? [];
+    // The runtime gives no dimensions both for a scalar and where it could not infer the rank.
+    const isInferred = shape.length === sampleShape.length;
+    const elements = sampleShape.reduce((product, size) => product * size, 1);
+    const sampleBytes = rawBytes(elements, elementTypeNamed(type) ?? 0) ?? 0;
+    descriptions.set(name, { type, shape: isInferred ? shape : sampleShape.map(() => ""), sampleShape, sampleBytes });
+  }
+  return descriptions;
+}
+
+async function inferTypes(model: OnnxModel, values: readonly string[], options: ProbeOptions) {
+  const declared = new Map(model.proto.graph?.output.map((output) => [output.name, output]));
+  const output = values.map((name) => declared.get(name) ?? create(ValueInfoProtoSchema, { name }));
+  const probe = withGraph(model, { output });
+  const { outputs } = await withProbe(probe, options, ({ signature }) => Promise.resolve(signature));
+  return new Map(outputs.flatMap((value) => (value.isTensor ? [[value.name, value]] : [])));
+}
+
+/** Has a Shape node look at each value, so that the values themselves need not be kept or fetched. */
+async function runForShapes(model: OnnxModel, values: readonly string[], options: ProbeOptions) {
+  const names = UniqueNames.of(model.proto);
+  const shapeNames = values.map((value) => names.take(`${value}_shape`));
+  const nodes = values.map((value, index) =>
+    create(NodeProtoSchema, { opType: "Shape", input: [value], output: [shapeNames[index] ?? ""] }),
+  );
+  const probe = withGraph(model, {
+    node: [...(model.proto.graph?.node ?? []), ...nodes],
+    output: shapeNames.map((name): ValueInfoProto => create(ValueInfoProtoSchema, { name })),
+  });
+  const run = await withProbe(probe, options, (session) =>
+    runOnGenerated(session, { outputs: shapeNames, signal: options.signal }),
+  );
+  const outputs = new Map(run.outputs.map((output) => [output.name, output]));
+  return new Map(values.map((value, index) => [value, sizesOf(outputs.get(shapeNames[index] ?? ""))]));
+}
+
+function sizesOf(tensor: TensorBytes | undefined): number[] {
+  return tensor ? Array.from(numbersOf(tensor)) : [];
+}
+
+function withGraph(model: OnnxModel, changes: Partial<NonNullable<OnnxModel["proto"]["graph"]>>): OnnxModel {
+  const graph = Object.assign(create(GraphProtoSchema), model.proto.graph, changes);
+  return { ...model, proto: Object.assign(create(ModelProtoSchema), model.proto, { graph }) };
+}

@@ -1,0 +1,162 @@
+import { sortedNodes, usedNames } from "../onnx/check-model.ts";
+import { rawBytes } from "../onnx/element-type.ts";
+import { nestedGraphs, nodeTensors } from "../onnx/graph-tensors.ts";
+import type { FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js";
+import { elementCount } from "../onnx/payload.ts";
+
+/** A node that a pipeline runs in one of its stages. */
+export interface Step {
+  readonly node: NodeProto;
+  /** Names that the node or its subgraphs use. */
+  readonly uses: readonly string[];
+  /** Those of them that are no parameters: inputs of the graph and values that other steps make. */
+  readonly reads: readonly string[];
+  readonly makes: readonly string[];
+  /** Indices of the parameters that the node, its subgraphs and the functions that it calls use. */
+  readonly parameters: readonly number[];
+}
+
+export interface Parameter {
+  readonly bytes: number;
+  readonly elements: number;
+}
+
+/** A model's graph as a pipeline sees it. Initializers and Constant nodes are no steps: each stage has a copy of those it uses. */
+export interface PipelineGraph {
+  readonly graph: GraphProto;
+  readonly steps: readonly Step[];
+  readonly parameters: readonly Parameter[];
+  /** Shapes of initializers and of Constant nodes' tensors. */
+  readonly parameterShapes: ReadonlyMap<string, readonly number[]>;
+  /** Constant nodes by the value that they make. */
+  readonly constants: ReadonlyMap<string, NodeProto>;
+}
+
+export function pipelineGraph(proto: ModelProto): PipelineGraph {
+  const { graph } = proto;
+  if (!graph) throw new TypeError("The model has no graph");
+  const parameters = new Parameters(proto);
+  const constants = new Map<string, NodeProto>();
+  const parameterShapes = new Map<string, readonly number[]>();
+  for (const tensor of graph.initializer) {
+    parameters.addNamed(tensor.name, [tensor]);
+    parameterShapes.set(tensor.name, tensor.dims.map(Number));
+  }
+  for (const { values, indices, dims } of graph.sparseInitializer) {
+    if (!values) continue;
+    parameters.addNamed(values.name, indices ? [values, indices] : [values]);
+    parameterShapes.set(values.name, dims.map(Number));
+  }
+  for (const node of graph.node) {
+    const [name] = node.output;
+    if (!isConstant(node) || name === undefined) continue;
+    const tensors = [...nodeTensors([node])];
+    constants.set(name, node);
+    parameters.addNamed(name, tensors);
+    parameterShapes.set(name, tensors[0]?.dims.map(Number) ?? []);
+  }
+  const nodes = sortedNodes(graph.node).filter((node) => !isConstant(node));
+  const steps = nodes.map((node): Step => {
+    const uses = [...usedNames(node)];
+    return {
+      node,
+      uses,
+      reads: uses.filter((name) => !parameters.has(name)),
+      makes: node.output.filter((name) => name !== ""),
+      parameters: [...new Set([...uses.flatMap((name) => parameters.find(name)), ...parameters.within(node)])],
+    };
+  });
+  return { graph, steps: withLateParameters(steps), parameters: parameters.all, parameterShapes, constants };
+}
+
+/**
+ * Moves each step that works on parameters alone, such as one that dequantizes a weight, to just before the first step that uses what it
+ * makes, so that a weight and its use are on the same side of a cut.
+ */
+function withLateParameters(steps: readonly Step[]): Step[] {
+  const lateValues = new Set<string>();
+  const places = steps.map((step, index) => {
+    const isLate = step.reads.every((name) => lateValues.has(name));
+    if (isLate) for (const name of step.makes) lateValues.add(name);
+    return { step, isLate, index, at: index };
+  });
+  const firstUses = new Map<string, number>();
+  for (const place of places.toReversed()) {
+    const { step, isLate } = place;
+    if (isLate) place.at = Math.min(...step.makes.map((name) => firstUses.get(name) ?? steps.length));
+    for (const name of step.reads) firstUses.set(name, Math.min(place.at, firstUses.get(name) ?? steps.length));
+  }
+  return places
+    .toSorted((a, b) => a.at - b.at || Number(b.isLate) - Number(a.isLate) || a.index - b.index)
+    .map(({ step }) => step);
+}
+
+/** Functions that nodes call, directly or through others, by key. */
+export function calledFunctions(proto: ModelProto, nodes: Iterable<NodeProto>): Set<FunctionProto> {
+  const byKey = new Map(
+    proto.functions.map((called) => [functionKey(called.domain, called.name, called.overload), called]),
+  );
+  const found = new Set<FunctionProto>();
+  const pending = [...nodes];
+  for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
+    for (const graph of nestedGraphs([node])) pending.push(...graph.node);
+    const called = byKey.get(functionKey(node.domain, node.opType, node.overload));
+    if (!called || found.has(called)) continue;
+    found.add(called);
+    pending.push(...called.node);
+  }
+  return found;
+}
+
+function functionKey(domain: string, name: string, overload: string): string {
+  return [domain === "ai.onnx" ? "" : domain, name, overload].join("\0");
+}
+
+export function isConstant({ opType, domain }: NodeProto): boolean {
+  return opType === "Constant" && (domain === "" || domain === "ai.onnx");
+}
+
+function parameterOf(tensors: readonly TensorProto[]): Parameter {
+  const counts = tensors.map(({ dims, dataType }) => ({ dataType, elements: elementCount(dims) }));
+  return {
+    bytes: counts.reduce((total, { elements, dataType }) => total + (rawBytes(elements, dataType) ?? 0), 0),
+    elements: counts.reduce((total, { elements }) => total + elements, 0),
+  };
+}
+
+/** Numbers a model's parameters as they are met. */
+class Parameters {
+  readonly all: Parameter[] = [];
+  readonly #proto: ModelProto;
+  readonly #named = new Map<string, number>();
+  readonly #held = new Map<TensorProto, number>();
+
+  constructor(proto: ModelProto) {
+    this.#proto = proto;
+  }
+
+  addNamed(name: string, tensors: readonly TensorProto[]): void {
+    this.#named.set(name, this.all.push(parameterOf(tensors)) - 1);
+  }
+
+  has(name: string): boolean {
+    return this.#named.has(name);
+  }
+
+  find(name: string): number[] {
+    const index = this.#named.get(name);
+    return index === undefined ? [] : [index];
+  }
+
+  /** Tensors in a node's attributes and subgraphs and in the functions that it calls. */
+  within(node: NodeProto): number[] {
+    const bodies = [...calledFunctions(this.#proto, [node])].flatMap((called) => called.node);
+    return [...nodeTensors([node, ...bodies])].map((tensor) => {
+      const known = this.#held.get(tensor);
+      if (known !== undefined) return known;
+      const index = this.all.push(parameterOf([tensor])) - 1;
+      this.#held.set(tensor, index);
+      return index;
+    });
+  }
+}
