@@ -1,7 +1,8 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { emptyErrorSums } from "../evaluate/error-sums.ts";
 import { TensorProto_DataType as DataType } from "../onnx/onnx_pb.js";
-import { readSource } from "../onnx/read-tensor.ts";
+import { readFully } from "../onnx/byte-window.ts";
+import type { TensorSource } from "../onnx/read-tensor.ts";
 import type { Destination } from "../onnx/write-model.ts";
 import { createChannelRanges, widenChannelRanges } from "./kernels/channel-ranges.ts";
 import { float16ToFloat32, float32ToFloat16 } from "./kernels/convert-floats.ts";
@@ -151,20 +152,39 @@ function transposeInto(part: Int8Array, { start, columns }: { start: number; col
   }
 }
 
-/** The values of a weight as float32, a tile at a time. */
+/** The values of a weight as float32, a tile at a time. Each tile is good until the next one is asked for. */
 function* tilesOf(task: WeightTask, size = tileValues): Generator<{ values: Float32Array; start: number }> {
-  const width = task.sourceType === DataType.FLOAT ? 4 : 2;
-  for (let start = 0; start < task.elements; start += size) {
-    const end = Math.min(task.elements, start + size);
-    const bytes = readSource(task.source, start * width, end * width);
-    yield { values: toFloat32(bytes, task.sourceType), start };
+  const { source, sourceType, elements } = task;
+  const width = sourceType === DataType.FLOAT ? 4 : 2;
+  const room = Math.min(size, elements);
+  const bytes = new Uint8Array(room * width);
+  const values = sourceType === DataType.FLOAT ? new Float32Array(bytes.buffer) : new Float32Array(room);
+  using reader = new SourceReader(source);
+  for (let start = 0; start < elements; start += room) {
+    const count = Math.min(room, elements - start);
+    reader.read(bytes.subarray(0, count * width), start * width);
+    const tile = values.subarray(0, count);
+    if (sourceType === DataType.FLOAT16) float16ToFloat32(new Uint16Array(bytes.buffer, 0, count), tile);
+    yield { values: tile, start };
   }
 }
 
-function toFloat32(bytes: Uint8Array, type: number): Float32Array {
-  const { buffer, byteOffset, length } = bytes;
-  if (type === DataType.FLOAT) return new Float32Array(buffer, byteOffset, length / 4);
-  const values = new Float32Array(length / 2);
-  float16ToFloat32(new Uint16Array(buffer, byteOffset, length / 2), values);
-  return values;
+/** Reads ranges of a weight's raw bytes. */
+class SourceReader {
+  readonly #source: TensorSource;
+  readonly #descriptor: number | undefined;
+
+  constructor(source: TensorSource) {
+    this.#source = source;
+    this.#descriptor = source.kind === "file" ? openSync(source.path, "r") : undefined;
+  }
+
+  read(into: Uint8Array, start: number): void {
+    if (this.#source.kind === "memory") into.set(this.#source.bytes.subarray(start, start + into.length));
+    else if (this.#descriptor !== undefined) readFully(this.#descriptor, into, this.#source.offset + start);
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor);
+  }
 }
