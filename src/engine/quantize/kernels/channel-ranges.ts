@@ -1,6 +1,9 @@
+import { type ChannelStrip, channelStrips } from "./channel-strips.ts";
+import { clearSums, places, simd, simdFloats } from "./simd.ts";
+
 /** Where the channels of a flattened tensor are: value i belongs to channel ⌊i / inner⌋ mod channels. */
 export interface ChannelLayout {
-  /** 1 for a scale of the whole tensor. */
+  /** 1 for a scale of the whole tensor; `inner` is then of no account. */
   readonly channels: number;
   readonly inner: number;
 }
@@ -24,23 +27,26 @@ export function createChannelRanges({ channels }: ChannelLayout): ChannelRanges 
 }
 
 /** Widens the ranges by the tile's values. */
-export function widenChannelRanges({ values, start }: ValueTile, layout: ChannelLayout, ranges: ChannelRanges): void {
-  const { min, max } = ranges;
-  let total = 0;
-  let index = 0;
-  while (index < values.length) {
-    const channel = Math.floor((start + index) / layout.inner) % layout.channels;
-    const end = Math.min(values.length, index + layout.inner - ((start + index) % layout.inner));
-    let low = Number(min[channel]);
-    let high = Number(max[channel]);
-    for (; index < end; index++) {
-      const value = Number(values[index]);
-      if (value < low) low = value;
-      if (value > high) high = value;
-      total += value - value;
-    }
-    min[channel] = low;
-    max[channel] = high;
+export function widenChannelRanges(tile: ValueTile, layout: ChannelLayout, ranges: ChannelRanges): void {
+  clearSums();
+  for (const strip of channelStrips(tile, layout)) {
+    const { groups, groupStride, vectors, vectorStride } = strip;
+    const input = places.input;
+    simdFloats.fill(0, places.first / 4, places.first / 4 + groups * 4);
+    simdFloats.fill(0, places.second / 4, places.second / 4 + groups * 4);
+    simd.widenRanges(input, groups, groupStride, vectors, vectorStride, places.first, places.second, places.counts);
+    takeRanges(strip, ranges);
   }
-  if (total !== 0) ranges.notFinite = true;
+  const seen = simdFloats.subarray(places.counts / 4, places.counts / 4 + 4);
+  if (!seen.every((lane) => lane === 0)) ranges.notFinite = true;
+}
+
+function takeRanges({ groups, channelOf }: ChannelStrip, { min, max }: ChannelRanges): void {
+  for (let lane = 0; lane < groups * 4; lane++) {
+    const channel = channelOf(lane);
+    const low = Number(simdFloats[places.first / 4 + lane]);
+    const high = Number(simdFloats[places.second / 4 + lane]);
+    if (low < Number(min[channel])) min[channel] = low;
+    if (high > Number(max[channel])) max[channel] = high;
+  }
 }

@@ -1,4 +1,5 @@
 import type { ErrorSums } from "../../evaluate/error-sums.ts";
+import { clearSums, places, simd, simdFloats, simdHalves, simdWords, stripValues, takeSums } from "./simd.ts";
 
 /** What a conversion to half precision did to the values. */
 export interface HalfLosses {
@@ -12,33 +13,39 @@ export interface HalfLosses {
 
 /** Rounds to half precision (nearest, half to even) and adds the losses and the error. */
 export function float32ToFloat16(values: Float32Array, into: Uint16Array, losses: HalfLosses, sums: ErrorSums): void {
-  const halves = new Float16Array(into.buffer, into.byteOffset, into.length);
-  let { signal, noise, product, changed, maxAbsoluteError } = sums;
-  for (let index = 0; index < values.length; index++) {
-    const value = Number(values[index]);
-    halves[index] = value;
-    const restored = Number(halves[index]);
-    const error = restored - value;
-    if (!Number.isFinite(restored)) {
-      if (Number.isFinite(value)) losses.overflowed++;
-      sums.notFinite = true;
-      continue;
-    }
-    if (restored === 0 && value !== 0) losses.vanished++;
-    else if (value !== 0 && Math.abs(restored) < 2 ** -14) losses.subnormal++;
-    signal += value * value;
-    noise += error * error;
-    changed += restored * restored;
-    product += value * restored;
-    maxAbsoluteError = Math.max(maxAbsoluteError, Math.abs(error));
+  clearSums();
+  for (let start = 0; start < values.length; start += stripValues) {
+    const part = values.subarray(start, start + stripValues);
+    const vectors = Math.ceil(part.length / 4);
+    simdFloats.set(part, places.input / 4);
+    simdFloats.fill(0, places.input / 4 + part.length, places.input / 4 + vectors * 4);
+    simd.toHalves(places.input, vectors, places.codes, places.counts, places.sums);
+    into.set(simdHalves.subarray(places.codes / 2, places.codes / 2 + part.length), start);
   }
-  Object.assign(sums, { signal, noise, product, changed, maxAbsoluteError });
+  const overflowed = takeCount(0);
+  losses.overflowed += overflowed;
+  losses.vanished += takeCount(1);
+  losses.subnormal += takeCount(2);
+  if (overflowed + takeCount(3) > 0) sums.notFinite = true;
+  takeSums(sums);
 }
 
+function takeCount(index: number): number {
+  const at = places.counts / 4 + index * 4;
+  return simdWords.subarray(at, at + 4).reduce((total, lane) => total + lane, 0);
+}
+
+/** Exact. */
 export function float16ToFloat32(halves: Uint16Array, into: Float32Array): void {
-  into.set(new Float16Array(halves.buffer, halves.byteOffset, halves.length));
+  for (let start = 0; start < halves.length; start += stripValues) {
+    const part = halves.subarray(start, start + stripValues);
+    simdHalves.set(part, places.codes / 2);
+    simd.fromHalves(places.codes, Math.ceil(part.length / 4), places.input);
+    into.set(simdFloats.subarray(places.input / 4, places.input / 4 + part.length), start);
+  }
 }
 
+/** Exact. */
 export function bfloat16ToFloat32(values: Uint16Array, into: Float32Array): void {
   const bits = new Uint32Array(into.buffer, into.byteOffset, into.length);
   for (let index = 0; index < values.length; index++) bits[index] = Number(values[index]) << 16;

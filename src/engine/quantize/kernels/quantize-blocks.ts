@@ -1,44 +1,102 @@
 import type { ErrorSums } from "../../evaluate/error-sums.ts";
-import { blocksOf, type BlockCodes, type BlockFormat, type MatrixShape, type RowTile } from "./block-format.ts";
-import { type BlockValues, roundBlock } from "./round-block.ts";
+import { type BlockCodes, type BlockFormat, blocksOf, type MatrixShape, type RowTile } from "./block-format.ts";
+import { type BlockStrip, quantizeStrips } from "./block-strips.ts";
+import { clearSums, places, simdBytes, simdFloats, simdWords, takeSums } from "./simd.ts";
 
 /**
- * Quantizes rows of a matrix into the layout that `into` was made for (`createBlockCodes`, or `createGatherBlockCodes` for an `nk` matrix), round to
- * nearest, bit for bit as ONNX Runtime's own quantizer does, and adds the weight's error to `sums`.
+ * Quantizes rows of a matrix into the layout that `into` was made for (`createBlockCodes`, or `createGatherBlockCodes` for an
+ * `nk` matrix), round to nearest, bit for bit as ONNX Runtime's own quantizer does, and adds the weight's error to `sums`.
  */
 export function quantizeBlocks(
   tile: RowTile,
-  { shape, format }: { shape: MatrixShape; format: BlockFormat },
+  matrix: { readonly shape: MatrixShape; readonly format: BlockFormat },
   into: BlockCodes,
   sums: ErrorSums,
 ): void {
-  const { order, k, n } = shape;
-  const { bits, blockSize } = format;
-  const blocks = blocksOf(k, format);
-  const rows = tile.values.length / (order === "kn" ? n : k);
-  const rowBytes = into.codes.length / n;
-  const zeroPointBytes = into.zeroPoints.length / n;
-  const codes = new Uint8Array(blockSize);
-  const block: BlockValues = { values: tile.values, start: 0, stride: order === "kn" ? n : 1, count: 0 };
-  const [firstN, countN] = order === "kn" ? [0, n] : [tile.firstRow, rows];
-  const [firstBlock, endBlock] =
-    order === "kn" ? [tile.firstRow / blockSize, blocksOf(tile.firstRow + rows, format)] : [0, blocks];
-  for (let output = firstN; output < firstN + countN; output++) {
-    for (let b = firstBlock; b < endBlock; b++) {
-      block.start = order === "kn" ? (b - firstBlock) * blockSize * n + output : (output - firstN) * k + b * blockSize;
-      block.count = Math.min(blockSize, k - b * blockSize);
-      const { scale, zeroPoint } = roundBlock(block, format, codes, sums);
-      into.scales[output * blocks + b] = scale;
-      if (!format.symmetric) putCode(into.zeroPoints, output * zeroPointBytes * (8 / bits) + b, zeroPoint, bits);
-      const room = Math.min(blockSize, (rowBytes * 8) / bits - b * blockSize);
-      const at = output * rowBytes * (8 / bits) + b * blockSize;
-      for (let index = 0; index < room; index++) putCode(into.codes, at + index, Number(codes[index]), bits);
+  const { shape, format } = matrix;
+  const blocks = blocksOf(shape.k, format);
+  const rowBytes = into.codes.length / shape.n;
+  const blobBytes = (format.blockSize * format.bits) / 8;
+  const putCodes = shape.order === "kn" ? putWords(into.codes) : putBytes(into.codes);
+  clearSums();
+  quantizeStrips(tile, matrix, (strip) => {
+    putCodes(strip, { rowBytes, blobBytes });
+    putScales(strip, blocks, into.scales);
+    if (format.symmetric) return;
+    if (format.bits === 4) putHalfBytePoints(strip, blocks, into.zeroPoints);
+    else putBytePoints(strip, blocks, into.zeroPoints);
+  });
+  takeSums(sums);
+}
+
+interface CodeSizes {
+  readonly rowBytes: number;
+  readonly blobBytes: number;
+}
+
+/** Copies short runs of codes, a few words for each column. */
+function putWords(codes: Uint8Array): (strip: BlockStrip, sizes: CodeSizes) => void {
+  const words = new Uint32Array(codes.buffer, codes.byteOffset, codes.length / 4);
+  return ({ firstOutput, outputs, firstBlock, blocks }, { rowBytes, blobBytes }) => {
+    const run = (blocks * blobBytes) / 4;
+    let from = places.codes / 4;
+    for (let output = 0; output < outputs; output++) {
+      let to = ((firstOutput + output) * rowBytes + firstBlock * blobBytes) / 4;
+      for (const end = from + run; from < end; from++, to++) words[to] = Number(simdWords[from]);
     }
+  };
+}
+
+/** Copies long runs of codes, a row's each, as far as the row goes. */
+function putBytes(codes: Uint8Array): (strip: BlockStrip, sizes: CodeSizes) => void {
+  return ({ firstOutput, outputs, firstBlock, blocks }, { rowBytes, blobBytes }) => {
+    const stagedBytes = blocks * blobBytes;
+    const run = Math.min(stagedBytes, rowBytes - firstBlock * blobBytes);
+    if (run === rowBytes && run === stagedBytes) {
+      codes.set(simdBytes.subarray(places.codes, places.codes + outputs * run), firstOutput * rowBytes);
+      return;
+    }
+    for (let output = 0; output < outputs; output++) {
+      const from = places.codes + output * stagedBytes;
+      codes.set(simdBytes.subarray(from, from + run), (firstOutput + output) * rowBytes + firstBlock * blobBytes);
+    }
+  };
+}
+
+function putScales(
+  { firstOutput, outputs, firstBlock, blocks }: BlockStrip,
+  rowBlocks: number,
+  scales: Float32Array,
+): void {
+  let from = places.first / 4;
+  for (let output = 0; output < outputs; output++) {
+    let to = (firstOutput + output) * rowBlocks + firstBlock;
+    for (const end = from + blocks; from < end; from++, to++) scales[to] = Number(simdFloats[from]);
   }
 }
 
-/** Stores a code into room that was zero, the first of a byte in its low bits. */
-export function putCode(into: Uint8Array, index: number, code: number, bits: 4 | 8): void {
-  if (bits === 8) into[index] = code;
-  else into[index >> 1] = Number(into[index >> 1]) | (code << ((index & 1) * 4));
+function putBytePoints(strip: BlockStrip, rowBlocks: number, points: Uint8Array): void {
+  const { firstOutput, outputs, firstBlock, blocks } = strip;
+  let from: number = places.second;
+  for (let output = 0; output < outputs; output++) {
+    let to = (firstOutput + output) * rowBlocks + firstBlock;
+    for (const end = from + blocks; from < end; from++, to++) points[to] = Number(simdBytes[from]);
+  }
+}
+
+/** Two zero points a byte. A spare half byte at a row's end gets the middle code, as ONNX Runtime's quantizer leaves it. */
+function putHalfBytePoints(strip: BlockStrip, rowBlocks: number, points: Uint8Array): void {
+  const { firstOutput, outputs, firstBlock, blocks } = strip;
+  const rowBytes = Math.ceil(rowBlocks / 2);
+  const spare = firstBlock + blocks === rowBlocks && rowBlocks % 2 === 1;
+  for (let output = 0; output < outputs; output++) {
+    const from = places.second + output * blocks;
+    const row = (firstOutput + output) * rowBytes;
+    for (let block = 0; block < blocks; block++) {
+      const at = firstBlock + block;
+      const to = row + (at >> 1);
+      points[to] = Number(points[to]) | (Number(simdBytes[from + block]) << ((at & 1) * 4));
+    }
+    if (spare) points[row + rowBytes - 1] = Number(points[row + rowBytes - 1]) | 0x80;
+  }
 }

@@ -1,7 +1,7 @@
 import type { ErrorSums } from "../../evaluate/error-sums.ts";
-import { blocksOf, type BlockCodes, type BlockFormat, type MatrixShape, type RowTile } from "./block-format.ts";
-import { putCode } from "./quantize-blocks.ts";
-import { type BlockValues, roundBlock } from "./round-block.ts";
+import type { BlockCodes, BlockFormat, MatrixShape, RowTile } from "./block-format.ts";
+import { type BlockStrip, quantizeStrips } from "./block-strips.ts";
+import { clearSums, places, simdBytes, simdFloats, takeSums } from "./simd.ts";
 
 /**
  * Quantizes rows of a `kn` matrix for a DequantizeLinear (opset 21) on axis 0 with the codes of `quantizeBlocks`: signed
@@ -9,28 +9,64 @@ import { type BlockValues, roundBlock } from "./round-block.ts";
  */
 export function quantizeLinearBlocks(
   tile: RowTile,
-  { shape, format }: { shape: MatrixShape; format: BlockFormat },
+  matrix: { readonly shape: MatrixShape; readonly format: BlockFormat },
   into: BlockCodes,
   sums: ErrorSums,
 ): void {
-  const { n } = shape;
-  const { bits, blockSize, symmetric } = format;
-  const rows = tile.values.length / n;
-  const codes = new Uint8Array(blockSize);
-  const block: BlockValues = { values: tile.values, start: 0, stride: n, count: 0 };
-  const flip = symmetric ? 2 ** (bits - 1) : 0;
-  const first = tile.firstRow / blockSize;
-  for (let b = first; b < blocksOf(tile.firstRow + rows, format); b++) {
-    const row = (b - first) * blockSize;
-    block.count = Math.min(blockSize, rows - row);
-    for (let output = 0; output < n; output++) {
-      block.start = row * n + output;
-      const { scale, zeroPoint } = roundBlock(block, format, codes, sums);
-      into.scales[b * n + output] = scale;
-      if (!symmetric) putCode(into.zeroPoints, b * n + output, zeroPoint, bits);
-      for (let index = 0; index < block.count; index++) {
-        putCode(into.codes, (b * blockSize + index) * n + output, Number(codes[index]) ^ flip, bits);
-      }
+  const { shape, format } = matrix;
+  const putCodes = format.bits === 4 ? putHalfBytes : putBytes;
+  clearSums();
+  quantizeStrips(tile, matrix, (strip) => {
+    putCodes(strip, { columns: shape.n, format }, into.codes);
+    putBlockRows(strip, shape.n, into, format);
+  });
+  takeSums(sums);
+}
+
+interface LinearLayout {
+  readonly columns: number;
+  readonly format: BlockFormat;
+}
+
+/** Turns the codes of a strip, which lie column by column, into rows of two codes a byte. */
+function putHalfBytes(strip: BlockStrip, { columns, format }: LinearLayout, codes: Uint8Array): void {
+  const { firstOutput, outputs, firstBlock, blocks, depth } = strip;
+  const columnBytes = (blocks * format.blockSize) / 2;
+  const flip = format.symmetric ? 8 : 0;
+  for (let row = 0; row < depth; row++) {
+    let from = places.codes + (row >> 1);
+    const shift = (row & 1) * 4;
+    const start = (firstBlock * format.blockSize + row) * columns + firstOutput;
+    for (let to = start; to < start + outputs; to++, from += columnBytes) {
+      const code = ((Number(simdBytes[from]) >> shift) & 15) ^ flip;
+      codes[to >> 1] = Number(codes[to >> 1]) | (code << ((to & 1) * 4));
+    }
+  }
+}
+
+function putBytes(strip: BlockStrip, { columns, format }: LinearLayout, codes: Uint8Array): void {
+  const { firstOutput, outputs, firstBlock, blocks, depth } = strip;
+  const columnBytes = blocks * format.blockSize;
+  const flip = format.symmetric ? 128 : 0;
+  for (let row = 0; row < depth; row++) {
+    let from = places.codes + row;
+    const start = (firstBlock * format.blockSize + row) * columns + firstOutput;
+    for (let to = start; to < start + outputs; to++, from += columnBytes) codes[to] = Number(simdBytes[from]) ^ flip;
+  }
+}
+
+function putBlockRows(strip: BlockStrip, columns: number, into: BlockCodes, { bits, symmetric }: BlockFormat): void {
+  const { firstOutput, outputs, firstBlock, blocks } = strip;
+  const { scales, zeroPoints } = into;
+  for (let block = 0; block < blocks; block++) {
+    for (let output = 0; output < outputs; output++) {
+      const from = output * blocks + block;
+      const to = (firstBlock + block) * columns + firstOutput + output;
+      scales[to] = Number(simdFloats[places.first / 4 + from]);
+      if (symmetric) continue;
+      const point = Number(simdBytes[places.second + from]);
+      if (bits === 8) zeroPoints[to] = point;
+      else zeroPoints[to >> 1] = Number(zeroPoints[to >> 1]) | (point << ((to & 1) * 4));
     }
   }
 }

@@ -1,37 +1,57 @@
 import type { ErrorSums } from "../../evaluate/error-sums.ts";
 import type { ChannelLayout, ValueTile } from "./channel-ranges.ts";
+import { type ChannelStrip, channelStrips } from "./channel-strips.ts";
 import type { LinearCodes } from "./linear-codes.ts";
+import { clearSums, places, simd, simdBytes, simdFloats, takeSums } from "./simd.ts";
 
-/** Rounds the tile's values (half to even) to codes of their channel, written to `into` from its beginning, and adds the error to `sums`. */
+/**
+ * Rounds the tile's values (half to even, as QuantizeLinear) to codes of their channel, written to `into` from its beginning, and adds the
+ * error to `sums`.
+ */
 export function quantizeLinear(
-  { values, start }: ValueTile,
-  { layout, codes }: { layout: ChannelLayout; codes: LinearCodes },
+  tile: ValueTile,
+  { layout, codes }: { readonly layout: ChannelLayout; readonly codes: LinearCodes },
   into: Int8Array | Uint8Array,
   sums: ErrorSums,
 ): void {
-  const { lowest, highest, scales, zeroPoints } = codes;
-  const magic = 1.5 * 2 ** 52;
-  let { signal, noise, product, changed, maxAbsoluteError } = sums;
-  let index = 0;
-  while (index < values.length) {
-    const channel = Math.floor((start + index) / layout.inner) % layout.channels;
-    const end = Math.min(values.length, index + layout.inner - ((start + index) % layout.inner));
-    const scale = Number(scales[channel]);
-    const zeroPoint = Number(zeroPoints[channel]);
-    for (; index < end; index++) {
-      const value = Number(values[index]);
-      const code = Math.min(highest, Math.max(lowest, Math.fround(value / scale) + magic - magic + zeroPoint));
-      into[index] = code;
-      const restored = (code - zeroPoint) * scale;
-      const error = restored - value;
-      signal += value * value;
-      noise += error * error;
-      changed += restored * restored;
-      product += value * restored;
-      if (error > maxAbsoluteError) maxAbsoluteError = error;
-      if (-error > maxAbsoluteError) maxAbsoluteError = -error;
-    }
+  const bytes = new Uint8Array(into.buffer, into.byteOffset, into.length);
+  clearSums();
+  for (const strip of channelStrips(tile, layout)) {
+    const { groups, groupStride, vectors, vectorStride } = strip;
+    putParameters(strip, codes);
+    simd.roundLinear(
+      places.input,
+      groups,
+      groupStride,
+      vectors,
+      vectorStride,
+      places.first,
+      places.second,
+      codes.lowest,
+      codes.highest,
+      places.codes,
+      places.sums,
+    );
+    takeCodes(strip, bytes);
   }
-  if (!Number.isFinite(noise)) sums.notFinite = true;
-  Object.assign(sums, { signal, noise, product, changed, maxAbsoluteError });
+  takeSums(sums);
+}
+
+function putParameters({ groups, channelOf }: ChannelStrip, { scales, zeroPoints }: LinearCodes): void {
+  for (let lane = 0; lane < groups * 4; lane++) {
+    const channel = channelOf(lane);
+    simdFloats[places.first / 4 + lane] = Number(scales[channel]);
+    simdFloats[places.second / 4 + lane] = Number(zeroPoints[channel]);
+  }
+}
+
+function takeCodes({ from, pieces, length, step, pitch }: ChannelStrip, into: Uint8Array): void {
+  if (length === step && length === pitch) {
+    into.set(simdBytes.subarray(places.codes, places.codes + pieces * length), from);
+    return;
+  }
+  for (let piece = 0; piece < pieces; piece++) {
+    const start = places.codes + piece * pitch;
+    into.set(simdBytes.subarray(start, start + length), from + piece * step);
+  }
 }

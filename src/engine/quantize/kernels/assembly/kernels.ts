@@ -1,0 +1,5 @@
+// @ts-nocheck AssemblyScript: compiled to ../simd.wasm, never run as TypeScript.
+/* oxlint-disable */
+export { roundColumns, roundRows } from "./blocks";
+export { roundLinear, widenRanges } from "./linear";
+export { fromHalves, toHalves } from "./halves";

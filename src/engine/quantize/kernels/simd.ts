@@ -1,0 +1,68 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ErrorSums } from "../../evaluate/error-sums.ts";
+
+/** What assembly/kernels.ts exports: all numbers are addresses, byte strides or counts. */
+interface SimdKernels {
+  readonly memory: { readonly buffer: ArrayBuffer };
+  roundColumns: (...places: number[]) => void;
+  roundRows: (...places: number[]) => void;
+  widenRanges: (...places: number[]) => void;
+  roundLinear: (...places: number[]) => void;
+  toHalves: (...places: number[]) => void;
+  fromHalves: (...places: number[]) => void;
+}
+
+declare const WebAssembly: {
+  readonly Module: new (bytes: Uint8Array) => object;
+  readonly Instance: new (module: object) => { readonly exports: SimdKernels };
+};
+
+const compiled = new WebAssembly.Module(readFileSync(join(import.meta.dirname, "simd.wasm")));
+
+/** The compiled kernels of this thread. They work on their own small memory, which callers stage a strip of a weight in. */
+export const simd: SimdKernels = new WebAssembly.Instance(compiled).exports;
+
+/** Values that are staged at once: they and their codes stay in the second-level cache. */
+export const stripValues = 32 * 1024;
+
+/** Where things lie in the kernels' memory, in bytes. A strip may be padded to half as much again. */
+export const places = {
+  sums: 0,
+  counts: 64,
+  panel: 4 * 1024,
+  first: 16 * 1024,
+  second: 64 * 1024,
+  codes: 128 * 1024,
+  input: 256 * 1024,
+} as const;
+
+const buffer = simd.memory.buffer;
+export const simdBytes = new Uint8Array(buffer);
+export const simdHalves = new Uint16Array(buffer);
+export const simdWords = new Uint32Array(buffer);
+export const simdFloats = new Float32Array(buffer);
+const sumPairs = new Float64Array(buffer, places.sums, 6);
+const worst = new Float32Array(buffer, places.sums + 48, 4);
+
+/** Clears the sums and counts that kernels add to. */
+export function clearSums(): void {
+  simdWords.fill(0, 0, places.panel / 4);
+}
+
+/** Adds the kernels' sums to the caller's, and marks them where a value or a scale was not finite. */
+export function takeSums(sums: ErrorSums): void {
+  const pair = (index: number): number => Number(sumPairs[index]) + Number(sumPairs[index + 1]);
+  const signal = pair(0);
+  const noise = pair(2);
+  const product = pair(4);
+  if (!Number.isFinite(signal + noise + product)) {
+    sums.notFinite = true;
+    return;
+  }
+  sums.signal += signal;
+  sums.noise += noise;
+  sums.changed += signal + 2 * product + noise;
+  sums.product += signal + product;
+  sums.maxAbsoluteError = Math.max(sums.maxAbsoluteError, ...worst);
+}
