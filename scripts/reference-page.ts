@@ -7,6 +7,7 @@ import { routes } from "../src/contract/routes.ts";
 import { jobStatus, transitionTable } from "../src/contract/status.ts";
 import { builtinTargets } from "../src/contract/target.ts";
 import { scopeTable } from "../src/contract/token.ts";
+import { settings } from "../src/server/settings.ts";
 
 /** The contract's tables as one Markdown page. */
 export function referencePage(): string {
@@ -34,7 +35,8 @@ export function referencePage(): string {
       ]),
     ),
     "## Fields of a job request",
-    fieldTable(jobRequest, {}),
+    "Besides `recipe`, whose fields follow.",
+    fieldTable(jobRequest.omit({ recipe: true }), {}),
     "## Fields of a recipe",
     "A request's fields are laid over its preset's, those over the target's, those over the defaults.",
     fieldTable(recipe, defaultRecipe),
@@ -58,6 +60,9 @@ export function referencePage(): string {
       ["scope", "allows"],
       Object.entries(scopeTable).map(([name, description]) => [code(name), description]),
     ),
+    "## Settings of the service",
+    "Environment variables.",
+    fieldTable(settings, settings.parse({})),
     "## Error codes",
     "Answers carry them as `code` of an RFC 9457 problem, failed jobs as `error.code`.",
     table(
@@ -87,23 +92,29 @@ const field = z.object({
   type: z.string().optional(),
   description: z.string().optional(),
   enum: z.array(z.union([z.string(), z.number()])).optional(),
+  default: z.unknown().optional(),
   properties: z.record(z.string(), z.unknown()).optional(),
+  $ref: z.string().optional(),
 });
+type Field = z.infer<typeof field>;
+const definitions = z.object({ $defs: z.record(z.string(), field).default({}) });
+const values = z.record(z.string(), z.unknown()).catch({});
 
 function fieldTable(schema: z.ZodType, defaults: unknown): string {
-  return table(
-    ["field", "values", "default", "meaning"],
-    fieldRows(z.toJSONSchema(schema, { reused: "inline" }), defaults, ""),
-  );
-}
-
-function fieldRows(schema: unknown, defaults: unknown, prefix: string): string[][] {
-  return Object.entries(field.parse(schema).properties ?? {}).flatMap(([name, property]) => {
-    const { type, description, enum: values, properties } = field.parse(property);
-    const fallback = z.record(z.string(), z.unknown()).catch({}).parse(defaults)[name];
-    if (properties !== undefined) return fieldRows(property, fallback, `${prefix}${name}.`);
-    const allowed = values?.map((value) => code(String(value))).join(", ") ?? type ?? "";
-    const shown = fallback === undefined ? "" : code(JSON.stringify(fallback));
-    return [[code(prefix + name), allowed, shown, description ?? ""]];
-  });
+  const document = z.toJSONSchema(schema, { unrepresentable: "any" });
+  const { $defs } = definitions.parse(document);
+  const resolve = (one: unknown): Field => {
+    const { $ref, ...own } = field.parse(one);
+    return $ref === undefined ? own : { ...$defs[$ref.replace("#/$defs/", "")], ...own };
+  };
+  const rows = (parent: Field, fallbacks: Record<string, unknown>, prefix: string): string[][] =>
+    Object.entries(parent.properties ?? {}).flatMap(([name, property]) => {
+      const child = resolve(property);
+      const fallback = fallbacks[name] ?? child.default;
+      if (child.properties !== undefined) return rows(child, values.parse(fallback), `${prefix}${name}.`);
+      const allowed = child.enum?.map((value) => code(String(value))).join(", ") ?? child.type ?? "";
+      const shown = fallback === undefined ? "" : code(JSON.stringify(fallback));
+      return [[code(prefix + name), allowed, shown, child.description ?? ""]];
+    });
+  return table(["field", "values", "default", "meaning"], rows(resolve(document), values.parse(defaults), ""));
 }
