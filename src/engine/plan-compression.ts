@@ -7,9 +7,11 @@ import type { ModelLayout } from "./onnx/layout-model.ts";
 import { standardOpset } from "./onnx/check-model.ts";
 import type { ModelProto } from "./onnx/onnx_pb.js";
 import { minimumIrVersion, raiseOpset } from "./onnx/raise-opset.ts";
+import { inlineFunctions } from "./onnx/inline-functions.ts";
 import { openModel } from "./onnx/open-model.ts";
 import type { OnnxModel } from "./onnx/payload.ts";
 import { bypassIdentities } from "./quantize/bypass-identities.ts";
+import { foldConstants } from "./quantize/fold-constants.ts";
 import { findWeights } from "./quantize/find-weights.ts";
 import { planHalf } from "./quantize/half/plan-half.ts";
 import { planShards } from "./quantize/plan-shards.ts";
@@ -53,8 +55,8 @@ export async function planCompression(
   const { recipe, target, kind, maxModelBytes = Number.MAX_SAFE_INTEGER } = options;
   checkRecipe(recipe, target);
   const model = await openModel(modelPath, { maxBytes: maxModelBytes });
+  prepareGraph(model);
   const shards = planShards(model, kind === "compress" ? recipe.sharding.maxShardBytes : Number.MAX_SAFE_INTEGER);
-  if (model.proto.graph !== undefined) bypassIdentities(model.proto.graph);
   if (recipe.scheme === "fp16") raiseVersions(model.proto, minHalfOpset);
   const found = findWeights(model.proto);
   const { weights, apply } =
@@ -95,6 +97,13 @@ function raiseVersions(proto: ModelProto, opset: number): void {
   raiseOpset(proto, opset);
   const needed = BigInt(minimumIrVersion(standardOpset(proto.opsetImport) ?? 1));
   if (proto.irVersion < needed) proto.irVersion = needed;
+}
+
+/** Brings weights next to the operators that use them. */
+function prepareGraph(model: OnnxModel): void {
+  inlineFunctions(model.proto);
+  if (model.proto.graph !== undefined) bypassIdentities(model.proto.graph);
+  foldConstants(model);
 }
 
 function shardOf(payload: number, rewrite: Rewrite, shards: ShardPlan): number {

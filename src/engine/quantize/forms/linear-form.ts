@@ -1,5 +1,6 @@
 import type { Recipe } from "../../../contract/recipe.ts";
 import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
+import type { TensorProto } from "../../onnx/onnx_pb.js";
 import { tensorSource } from "../../onnx/read-tensor.ts";
 import type { Weight } from "../find-weights.ts";
 import type { LinearFormat } from "../kernels/linear-codes.ts";
@@ -22,7 +23,11 @@ export interface LinearNames {
 }
 
 export function weightDims({ tensor }: Weight): number[] {
-  return tensor.dims.map(Number);
+  return weightDimsOf(tensor);
+}
+
+export function weightDimsOf({ dims }: TensorProto): number[] {
+  return dims.map(Number);
 }
 
 export function linearFormat(recipe: Recipe): LinearFormat {

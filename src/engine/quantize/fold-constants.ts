@@ -1,0 +1,148 @@
+import { create } from "@bufbuild/protobuf";
+import { sortedNodes } from "../onnx/check-model.ts";
+import { elementBits } from "../onnx/element-type.ts";
+import { nestedGraphs, subgraphsOf } from "../onnx/graph-tensors.ts";
+import { findAttribute } from "../onnx/node-attributes.ts";
+import { TensorProto_DataType as DataType, TensorProtoSchema } from "../onnx/onnx_pb.js";
+import type { GraphProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js";
+import type { OnnxModel } from "../onnx/payload.ts";
+import { readTensor, tensorBytes } from "../onnx/read-tensor.ts";
+import { product } from "./forms/linear-form.ts";
+import { moveElements } from "./move-elements.ts";
+import type { Movement } from "./move-elements.ts";
+
+/** Bytes of weights that are rearranged in memory at most, in all; larger weights are seldom held in another order than they are used in. */
+const maxFoldedBytes = 64 * 1024 * 1024;
+/** Smaller ones are of no use to quantization. */
+const minElements = 256;
+
+interface Folding {
+  readonly model: OnnxModel;
+  readonly givenOut: ReadonlySet<string>;
+  readonly uses: ReadonlyMap<string, number>;
+  readonly used: Set<string>;
+  bytesLeft: number;
+}
+
+type Constants = ReadonlyMap<string, TensorProto>;
+
+/**
+ * Computes what only rearranges weights (Slice, Concat, Transpose, Reshape, Squeeze, Unsqueeze), so that the operator that uses the result
+ * is seen to use a weight. Converters leave such nodes behind, above all before LSTM.
+ */
+export function foldConstants(model: OnnxModel): void {
+  const { graph } = model.proto;
+  if (graph === undefined) return;
+  const graphs = [graph, ...nestedGraphs(graph.node)];
+  const folding: Folding = {
+    model,
+    givenOut: new Set(graphs.flatMap(({ output }) => output.map(({ name }) => name))),
+    uses: countUses(graphs),
+    used: new Set(),
+    bytesLeft: maxFoldedBytes,
+  };
+  foldGraph(graph, new Map(), folding);
+  const uses = countUses(graphs);
+  const isIdle = (name: string) => folding.used.has(name) && !uses.has(name) && !folding.givenOut.has(name);
+  for (const each of graphs) {
+    each.initializer = each.initializer.filter(({ name }) => !isIdle(name));
+    each.node = each.node.filter(({ opType, output }) => opType !== "Constant" || !output.every(isIdle));
+  }
+}
+
+function countUses(graphs: readonly GraphProto[]): Map<string, number> {
+  const uses = new Map<string, number>();
+  for (const { node } of graphs) {
+    for (const { input } of node) for (const name of input) uses.set(name, (uses.get(name) ?? 0) + 1);
+  }
+  return uses;
+}
+
+function foldGraph(graph: GraphProto, outer: Constants, folding: Folding): void {
+  const constants = new Map(outer);
+  for (const tensor of graph.initializer) constants.set(tensor.name, tensor);
+  for (const { name } of graph.input) constants.delete(name);
+  const kept = new Set<NodeProto>(graph.node);
+  for (const node of sortedNodes(graph.node)) {
+    const [output = ""] = node.output;
+    const value = node.opType === "Constant" ? findAttribute(node, "value")?.t : undefined;
+    const folded = value === undefined ? foldNode(node, constants, folding) : undefined;
+    for (const name of node.output) constants.delete(name);
+    if (value !== undefined) constants.set(output, value);
+    if (folded !== undefined) {
+      kept.delete(node);
+      constants.set(output, folded);
+      graph.initializer.push(folded);
+      for (const name of node.input) folding.used.add(name);
+    }
+    for (const inner of subgraphsOf(node)) foldGraph(inner, constants, folding);
+  }
+  graph.node = graph.node.filter((node) => kept.has(node));
+}
+
+function foldNode(node: NodeProto, constants: Constants, folding: Folding): TensorProto | undefined {
+  const [output = ""] = node.output;
+  const names = node.input.filter((name) => name !== "");
+  const inputs = names.flatMap((name) => constants.get(name) ?? []);
+  const [first] = inputs;
+  if (first === undefined || inputs.length < names.length || node.domain !== "" || folding.givenOut.has(output)) {
+    return undefined;
+  }
+  const isFloat = first.dataType === DataType.FLOAT || first.dataType === DataType.FLOAT16;
+  if (!isFloat || (node.opType === "Transpose" && (folding.uses.get(first.name) ?? 0) > 1)) return undefined;
+  const tensors = node.input.map((name) => (name === "" ? undefined : constants.get(name)));
+  const movement = moveElements(node, tensors, (tensor) => integers(tensor, folding.model));
+  if (movement === undefined) return undefined;
+  return materialize(output, { movement, dataType: first.dataType }, folding);
+}
+
+function integers(tensor: TensorProto, model: OnnxModel): number[] {
+  const bytes = readTensor(model, tensor);
+  const aligned = bytes.slice().buffer;
+  if (tensor.dataType === DataType.INT64) return Array.from(new BigInt64Array(aligned), Number);
+  return tensor.dataType === DataType.INT32 ? [...new Int32Array(aligned)] : [];
+}
+
+function materialize(
+  name: string,
+  { movement, dataType }: { movement: Movement; dataType: number },
+  folding: Folding,
+): TensorProto | undefined {
+  const width = (elementBits(dataType) ?? 8) / 8;
+  const elements = product(movement.dims);
+  const needed = movement.parts.reduce((sum, { tensor }) => sum + tensorBytes(tensor), elements * width);
+  if (elements < minElements || needed > folding.bytesLeft) return undefined;
+  folding.bytesLeft -= elements * width;
+  const rawData = new Uint8Array(elements * width);
+  for (const { tensor, from, to, sizes } of movement.parts) {
+    const source = readTensor(folding.model, tensor);
+    copyElements({ source, target: rawData, width }, { sizes, from, to });
+  }
+  return create(TensorProtoSchema, { name, dims: movement.dims.map(BigInt), dataType, rawData });
+}
+
+interface Copy {
+  readonly sizes: readonly number[];
+  readonly from: { readonly offset: number; readonly strides: readonly number[] };
+  readonly to: { readonly offset: number; readonly strides: readonly number[] };
+}
+
+function copyElements(
+  bytes: { source: Uint8Array; target: Uint8Array; width: number },
+  { sizes, from, to }: Copy,
+): void {
+  const { source, target, width } = bytes;
+  const position = sizes.map(() => 0);
+  const at = (place: Copy["from"]) =>
+    position.reduce((sum, index, axis) => sum + index * (place.strides[axis] ?? 0), place.offset) * width;
+  for (let left = product(sizes); left > 0; left--) {
+    const start = at(from);
+    const end = at(to);
+    for (let byte = 0; byte < width; byte++) target[end + byte] = source[start + byte] ?? 0;
+    for (let axis = sizes.length - 1; axis >= 0; axis--) {
+      const next = (position[axis] ?? 0) + 1;
+      position[axis] = next === sizes[axis] ? 0 : next;
+      if (next !== sizes[axis]) break;
+    }
+  }
+}
