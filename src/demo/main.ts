@@ -1,0 +1,40 @@
+import path from "node:path";
+import { z } from "zod";
+import { createDisplay } from "./display.ts";
+import { runDemo } from "./run-demo.ts";
+
+const environment = z.object({
+  MOS_DEMO_DIR: z.string().min(1).default("data/demo"),
+  TERM: z.string().optional(),
+});
+
+/** Shells name the signal that ended a process so. */
+const signalExits = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
+
+const stop = new AbortController();
+let exitCode = 0;
+for (const [signal, code] of Object.entries(signalExits)) {
+  process.on(signal, () => {
+    if (stop.signal.aborted) return;
+    exitCode = code;
+    stop.abort();
+  });
+}
+
+const settings = environment.parse(process.env);
+const display = createDisplay(process.stdout, process.stdout.isTTY && settings.TERM !== "dumb");
+try {
+  const allCompleted = await runDemo({
+    directory: path.resolve(settings.MOS_DEMO_DIR),
+    environment: process.env,
+    display,
+    signal: stop.signal,
+  });
+  if (!allCompleted) exitCode ||= 1;
+} catch (error) {
+  if (!stop.signal.aborted) {
+    exitCode = 1;
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  }
+}
+process.exit(exitCode);

@@ -1,0 +1,100 @@
+import { mkdir } from "node:fs/promises";
+import path from "node:path";
+import { type Client, createClient } from "../client/create-client.ts";
+import type { Batch } from "../contract/batch.ts";
+import { formatBytes } from "../contract/format-bytes.ts";
+import type { Job } from "../contract/job.ts";
+import { demoModels } from "./demo-models.ts";
+import type { Display } from "./display.ts";
+import { cancelBatch, followBatch } from "./follow-batch.ts";
+import { resultTable } from "./result-table.ts";
+import { startServiceProcess } from "./service-process.ts";
+
+const targets = ["cpu", "cpu-int8"];
+const gates = { maxSizeRatio: 0.7, minCosine: 0.95 };
+
+interface DemoSurroundings {
+  /** Folder for the service's data and the results. */
+  readonly directory: string;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly display: Display;
+  readonly signal: AbortSignal;
+}
+
+/** Compresses real models for every built-in target. True where every job is Completed. */
+export async function runDemo({ directory, environment, display, signal }: DemoSurroundings): Promise<boolean> {
+  display.print(`Starting the service in ${directory}`);
+  const service = await startServiceProcess(directory, environment);
+  try {
+    display.print(`The service listens on ${service.baseUrl}`);
+    const client = createClient(service);
+    const batch = await submit(client, display, signal);
+    const jobs = await follow(client, batch, { display, signal });
+    display.close();
+    const results = path.join(directory, "results", batch.id);
+    for (const job of jobs) await saveArtifacts(client, job, results);
+    printResults(jobs, results, display);
+    return jobs.every((job) => job.status === "Completed");
+  } finally {
+    display.close();
+    await service.stop();
+  }
+}
+
+async function submit(client: Client, display: Display, signal: AbortSignal): Promise<Batch> {
+  const models: { source: string; name: string }[] = [];
+  for (const { name, file } of demoModels) {
+    const { source, bytes, sent } = await client.uploadModel(file, { signal });
+    display.print(`${sent ? "Uploaded" : "Already uploaded"}: ${name}, ${formatBytes(bytes)}`);
+    models.push({ source, name });
+  }
+  signal.throwIfAborted();
+  // Not aborted: a batch that was made without the demo knowing of it could not be cancelled.
+  const batch = await client.call("submitBatch", { body: { name: "demo", models, targets, gates } });
+  display.print(`Batch ${batch.id}: ${models.length} models for ${targets.length} targets`);
+  return batch;
+}
+
+async function follow(
+  client: Client,
+  batch: Batch,
+  { display, signal }: Pick<DemoSurroundings, "display" | "signal">,
+): Promise<Job[]> {
+  try {
+    signal.throwIfAborted();
+    return await followBatch(client, batch, display, signal);
+  } catch (error) {
+    if (signal.aborted) {
+      display.print("Cancelling the batch");
+      await cancelBatch(client, batch);
+    }
+    throw error;
+  }
+}
+
+async function saveArtifacts(client: Client, job: Job, results: string): Promise<void> {
+  const folder = folderOf(job, results);
+  if (job.artifacts.length > 0) await mkdir(folder, { recursive: true });
+  for (const { name } of job.artifacts) {
+    await client.downloadArtifact(job.id, name, { file: path.join(folder, name) });
+  }
+}
+
+function printResults(jobs: readonly Job[], results: string, display: Display): void {
+  display.print(`\n${resultTable(jobs, display.columns)}\n`);
+  display.print(
+    "Accuracy is that of the worst output on generated samples, latency the median of original and result.",
+  );
+  for (const { telemetry, model, target, error } of jobs) {
+    for (const { message } of telemetry.warnings) display.print(`Warning, ${model.name} for ${target}: ${message}`);
+    if (error) display.print(`Failed, ${model.name} for ${target}: ${error.message} (${error.code})`);
+  }
+  display.print("\nCompressed models and reports:");
+  for (const job of jobs) {
+    if (job.artifacts.length > 0) display.print(`  ${path.relative(".", folderOf(job, results))}${path.sep}`);
+  }
+}
+
+function folderOf(job: Job, results: string): string {
+  return path.join(results, `${job.model.name}-${job.target}`);
+}
