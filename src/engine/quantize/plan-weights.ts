@@ -97,7 +97,7 @@ function obstacleOf(weight: Weight, recipe: Recipe): string | undefined {
   }
   if (uses.length === 0) return "is not used";
   if (isOutput) return "is an output of the model or of a subgraph";
-  if (elements < recipe.minElements) return `has ${elements} elements, fewer than minElements ${recipe.minElements}`;
+  if (elements < recipe.minElements) return `has fewer elements than minElements ${recipe.minElements}`;
   return undefined;
 }
 
