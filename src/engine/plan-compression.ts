@@ -62,7 +62,8 @@ export async function planCompression(
   const { weights, apply } =
     recipe.scheme === "fp16" ? planHalf(model, found, { recipe, rejected }) : planWeights(found, recipe, rejected);
   if (weights.every(({ form }) => form === undefined)) throw nothingToQuantize(weights, recipe);
-  raiseVersions(model.proto, Math.max(...weights.map(({ form }) => form?.opset ?? 0)));
+  const opset = weights.reduce((highest, { form }) => Math.max(highest, form?.opset ?? 0), 0);
+  raiseVersions(model.proto, opset);
   const rewrite = new Rewrite(model);
   apply(rewrite);
   rewrite.apply();

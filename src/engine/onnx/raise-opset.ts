@@ -34,7 +34,7 @@ export function raiseOpset(model: ModelProto, to: number): void {
 
   for (const { body, nodes, scope } of raising.results) {
     body.node = [...scope.constantNodes, ...nodes];
-    if (body.$typeName === "onnx.GraphProto") body.initializer.push(...scope.initializers);
+    if (body.$typeName === "onnx.GraphProto") body.initializer = [...body.initializer, ...scope.initializers];
   }
   if (standardImport(model) === undefined) model.opsetImport.push(create(OperatorSetIdProtoSchema, { domain: "" }));
   for (const { opsetImport } of [model, ...model.functions]) {
