@@ -1,19 +1,54 @@
 import path from "node:path";
+import { InferenceSession, Tensor } from "onnxruntime-node";
 import type { PipelineManifest } from "../../src/contract/pipeline.ts";
-import { ModelSession } from "../../src/engine/evaluate/model-session.ts";
-import type { Sample, TensorBytes } from "../../src/engine/evaluate/tensor-bytes.ts";
+import { generateSample } from "../../src/engine/evaluate/generate-sample.ts";
+import { sizeChoices } from "../../src/engine/evaluate/input-sizes.ts";
+import { elementType, rawElementsOf, type Sample, type TensorBytes } from "../../src/engine/evaluate/tensor-bytes.ts";
 
-const signal = new AbortController().signal;
+interface RunOptions {
+  sample: Sample;
+  optimize: boolean;
+}
 
-export async function openSession(modelPath: string, optimize: boolean): Promise<ModelSession> {
-  return ModelSession.open(modelPath, { executionProvider: "cpu", threads: 1, optimize, signal });
+/** A sample for a model that runs on the first or the second choice of sizes. */
+export async function generatedSample(modelPath: string): Promise<Sample> {
+  const session = await InferenceSession.create(modelPath, { logSeverityLevel: 4 });
+  const inputs = session.inputMetadata.flatMap((input) =>
+    input.isTensor ? [{ ...input, isTensor: true as const, shape: [...input.shape] }] : [],
+  );
+  for (const choice of sizeChoices) {
+    const sample = generateSample(inputs, choice, 0);
+    const isRun = await session.run(feeds(sample)).then(
+      () => true,
+      () => false,
+    );
+    if (isRun) return sample;
+  }
+  throw new Error(`${modelPath} runs on no generated sample`);
+}
+
+/** Runs a model in this process, on one thread. */
+export async function runModel(modelPath: string, { sample, optimize }: RunOptions): Promise<TensorBytes[]> {
+  const session = await InferenceSession.create(modelPath, {
+    graphOptimizationLevel: optimize ? "all" : "disabled",
+    intraOpNumThreads: 1,
+    logSeverityLevel: 3,
+  });
+  const results = await session.run(feeds(sample));
+  await session.release();
+  return session.outputNames.map((name) => {
+    const { type, dims, data } = results[name] ?? {};
+    if (!dims || !ArrayBuffer.isView(data)) throw new Error(`${modelPath} gave no "${name}"`);
+    const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+    return { name, type: elementType.parse(type), shape: [...dims], bytes };
+  });
 }
 
 /** Runs the stages of a pipeline one after the other as its manifest says; gives the model's outputs in its order. */
 export async function runPipeline(
   directory: string,
-  manifest: PipelineManifest,
-  { sample, optimize }: { sample: Sample; optimize: boolean },
+  { stages, outputs }: PipelineManifest,
+  { sample, optimize }: RunOptions,
 ): Promise<TensorBytes[]> {
   const made = [new Map(sample.map((tensor) => [tensor.name, tensor]))];
   const find = (name: string, from: number) => {
@@ -21,13 +56,20 @@ export async function runPipeline(
     if (!tensor) throw new Error(`Stage ${from} gave no "${name}"`);
     return tensor;
   };
-  for (const { model, inputs, outputs } of manifest.stages) {
-    await using session = await openSession(path.join(directory, model), optimize);
-    const tensors = await session.run(
-      inputs.map(({ name, from }) => find(name, from)),
-      outputs,
-    );
+  for (const { model, inputs } of stages) {
+    const fed = inputs.map(({ name, from }) => find(name, from));
+    const tensors = await runModel(path.join(directory, model), { sample: fed, optimize });
     made.push(new Map(tensors.map((tensor) => [tensor.name, tensor])));
   }
-  return manifest.outputs.map(({ name, from }) => find(name, from));
+  return outputs.map(({ name, from }) => find(name, from));
+}
+
+/** The runtime's kernels round alike only on memory that is aligned like its own; resizable buffers begin at a page. */
+function feeds(sample: Sample): Record<string, Tensor> {
+  const entries = sample.map(({ name, type, shape, bytes }) => {
+    const aligned = new Uint8Array(new ArrayBuffer(bytes.length, { maxByteLength: bytes.length }), 0, bytes.length);
+    aligned.set(bytes);
+    return [name, new Tensor(type, rawElementsOf({ type, bytes: aligned }), shape)] as const;
+  });
+  return Object.fromEntries(entries);
 }

@@ -41,10 +41,7 @@ export function balanceStages(problem: BalanceProblem, stages: number): number[]
   const earliest = earliestStarts(problem, limit);
   const cutsAbove = (floor: number) =>
     cheapestCuts(problem, { earliest, latest: latestStarts(problem.balanced, floor) }, stages);
-  const floor = lastTrue(
-    Math.floor(totalLoad(problem.balanced) / stages),
-    (candidate) => cutsAbove(candidate) !== undefined,
-  );
+  const floor = lastTrue(limit, (candidate) => cutsAbove(candidate) !== undefined);
   return cutsAbove(Math.floor(floor * (1 - balanceTolerance)));
 }
 
