@@ -67,13 +67,14 @@ async function follow(
     if (signal.aborted) {
       display.print("Cancelling the batch");
       await cancelBatch(client, batch);
+      display.print("The batch was cancelled");
     }
     throw error;
   }
 }
 
 async function saveArtifacts(client: Client, job: Job, results: string): Promise<void> {
-  const folder = folderOf(job, results);
+  const folder = path.join(results, folderName(job));
   if (job.artifacts.length > 0) await mkdir(folder, { recursive: true });
   for (const { name } of job.artifacts) {
     await client.downloadArtifact(job.id, name, { file: path.join(folder, name) });
@@ -89,12 +90,12 @@ function printResults(jobs: readonly Job[], results: string, display: Display): 
     for (const { message } of telemetry.warnings) display.print(`Warning, ${model.name} for ${target}: ${message}`);
     if (error) display.print(`Failed, ${model.name} for ${target}: ${error.message} (${error.code})`);
   }
-  display.print("\nCompressed models and reports:");
-  for (const job of jobs) {
-    if (job.artifacts.length > 0) display.print(`  ${path.relative(".", folderOf(job, results))}${path.sep}`);
-  }
+  const saved = jobs.filter((job) => job.artifacts.length > 0);
+  if (saved.length === 0) return;
+  display.print(`\nCompressed models and reports are in ${path.relative(".", results)}${path.sep}`);
+  for (const job of saved) display.print(`  ${folderName(job)}${path.sep}`);
 }
 
-function folderOf(job: Job, results: string): string {
-  return path.join(results, `${job.model.name}-${job.target}`);
+function folderName({ model, target }: Job): string {
+  return `${model.name}-${target}`;
 }

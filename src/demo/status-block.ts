@@ -28,7 +28,9 @@ export class StatusBlock {
 
   update(jobs: readonly JobProgress[]): void {
     this.#jobs = jobs;
-    this.#redraw("");
+    const { columns, rows } = this.#screen;
+    const isDrawn = statusLines(jobs, columns, rows).join("\n") === this.#drawn.join("\n");
+    if (!isDrawn) this.#redraw("");
   }
 
   /** Prints a line that stays, above the block. */
