@@ -144,7 +144,7 @@ test("weights that fit no form are left alone with the reason", async () => {
   assert.equal(reasons["w"], "");
   assert.match(reasons["scale"] ?? "", /input 0 of Mul/);
   assert.match(reasons["small"] ?? "", /4 elements/);
-  assert.match(reasons["scalar"] ?? "", /1 elements, fewer than minElements 8/);
+  assert.match(reasons["scalar"] ?? "", /fewer elements than minElements 8/);
   assert.match(reasons["unused"] ?? "", /not used/);
   assert.match(reasons["infinite"] ?? "", /not finite/);
   assert.match(reasons["secret"] ?? "", /"head\/secret" matches "head\/\*"/);
