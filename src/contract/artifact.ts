@@ -11,9 +11,9 @@ export const artifact = z
   .object({
     name: artifactName,
     kind: z
-      .enum(["model", "weights", "shard", "manifest", "report"])
+      .enum(["model", "weights", "stage", "manifest", "report"])
       .describe(
-        "`model`: the ONNX file; `weights`: its external data; `shard`: a part of the original's weights; `manifest`: what the shards hold; `report`: what was done to each weight.",
+        "`model`: the ONNX file; `weights`: its external data; `stage`: a stage of the pipeline, an ONNX file or its external data; `manifest`: which file holds which weight, or how the stages are linked; `report`: what was done to each weight.",
       ),
     bytes: z.int().min(0),
     sha256,

@@ -1,10 +1,9 @@
 import { z } from "zod";
 
-/** What the stages of a pipeline are balanced by. */
 export const balance = z
   .enum(["bytes", "flops", "time"])
   .describe(
-    "`bytes`: parameters held by a stage. `flops`: operations on a generated sample. `time`: nanoseconds that ONNX Runtime's CPU provider takes for a generated sample, graph optimizations off.",
+    "What the stages of a pipeline are balanced by. `bytes`: the weights that a stage holds. `flops`: operations on a generated sample. `time`: nanoseconds that ONNX Runtime's CPU provider takes for a generated sample, graph optimizations off.",
   );
 export type Balance = z.infer<typeof balance>;
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { balance, maxPipelineStages } from "./pipeline.ts";
 
 export const schemes = ["int8-dynamic", "int8-weight", "int4-weight", "fp16"] as const;
-export type Scheme = (typeof schemes)[number];
 
 const nodePattern = z.string().min(1).max(253);
 
@@ -10,6 +10,16 @@ export const sharding = z.strictObject({
     .int()
     .min(65_536)
     .describe("Largest weight shard, bytes. A tensor is never split: one that is larger gets a shard of its own."),
+  stages: z
+    .int()
+    .min(1)
+    .max(maxPipelineStages)
+    .optional()
+    .describe(
+      "Cuts the result into a pipeline of so many stages, each an ONNX model of its own. Without it, as many as `maxStageBytes` needs; without both, there is no pipeline.",
+    ),
+  maxStageBytes: z.int().min(1024).optional().describe("Most bytes of weights in a stage, such as a device's memory."),
+  balance,
 });
 
 export const evaluation = z.strictObject({
@@ -110,7 +120,7 @@ export const defaultRecipe: Recipe = {
   fallback: "none",
   exclude: [],
   minElements: 256,
-  sharding: { maxShardBytes: 1_073_741_824 },
+  sharding: { maxShardBytes: 1_073_741_824, balance: "bytes" },
   evaluation: { level: "outputs", samples: 8, runs: 20, warmup: 3, minCosine: 0.9 },
 };
 

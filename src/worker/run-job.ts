@@ -6,6 +6,7 @@ import type { Assignment } from "../contract/worker.ts";
 import { type CompressionReport, compressModel } from "../engine/compress-model.ts";
 import { planCompression } from "../engine/plan-compression.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
+import { cutPipeline } from "./cut-pipeline.ts";
 import { evaluateResult } from "./evaluate-result.ts";
 import { fetchInputs, type JobInputs } from "./fetch-inputs.ts";
 import { publishFiles } from "./publish-files.ts";
@@ -41,15 +42,16 @@ export async function runJob(assignment: Assignment, surroundings: JobSurroundin
   const report = await optimize(assignment, inputs, { outputDirectory, runStage, signal });
   reporter.model(report.originalBytes, inputs.model.sha256);
   reporter.telemetry(sizesOf(report));
+  const stageFiles = await cutPipeline(assignment, report, { ...surroundings, outputDirectory });
   const evaluation = await runStage("evaluate", async (stage) => {
     return evaluateResult({ assignment, inputs, report, outputDirectory, signal, stage });
   });
   reporter.telemetry(evaluation);
   const artifacts = await runStage("publish", async (stage) => {
-    const { files, weights } = report;
+    const { weights } = report;
     const { warnings } = evaluation;
     return publishFiles(
-      { files, report: { job: id, recipe, weights, warnings } },
+      { files: [...report.files, ...stageFiles], report: { job: id, recipe, weights, warnings } },
       { ...surroundings, outputDirectory, stage },
     );
   });

@@ -123,6 +123,23 @@ test("the worker compresses a real model, and tells its stages, figures and arti
   );
 });
 
+test("the worker cuts the result into the stages that the recipe asks for", async (t) => {
+  const recipe: PartialRecipe = { sharding: { stages: 2 }, evaluation: { level: "none" } };
+  const { service, start } = await makeJob(t, orientation, { recipe });
+  assert.equal(await exitCode(start()), workerExit.completed);
+  const artifacts = service.events.flatMap((event) => (event.type === "artifact" ? [event.artifact] : []));
+  assert.deepEqual(
+    artifacts.map(({ name, kind }) => [name, kind]),
+    [
+      ["model.onnx", "model"],
+      ["stage-01.onnx", "stage"],
+      ["stage-02.onnx", "stage"],
+      ["pipeline.json", "manifest"],
+      ["report.json", "report"],
+    ],
+  );
+});
+
 test("the worker quantizes an upload without sharding, going on from the numbers it is given", async (t) => {
   const recipe: PartialRecipe = { evaluation: { level: "weights" } };
   const setting: Setting = { kind: "quantize", nextSeq: 41, nextLogSeq: 11, attempt: 2, recipe };
