@@ -5,8 +5,6 @@ export const sha256 = z
   .regex(/^[0-9a-f]{64}$/)
   .describe("SHA-256 as 64 lower-case hexadecimal digits.");
 
-export const modelSourceSchemes = ["https", "http", "file", "upload"] as const;
-
 /** Where a model is and, optionally, what it must hash to. */
 export const modelReference = z
   .strictObject({

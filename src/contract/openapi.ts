@@ -1,185 +1,229 @@
 import { z } from "zod";
-import { type ErrorCode, errorTable, problem } from "./errors.ts";
-import { limits } from "./limits.ts";
 import { errorCodesOf, type Reply, responseHeaders, type Route, routes } from "./routes.ts";
+import { type ErrorCode, errorTable, problem } from "./errors.ts";
+import { logEnd, logLine } from "./log.ts";
 import { scopeTable } from "./token.ts";
 
-type Json = Record<string, unknown>;
+type Json = Readonly<Record<string, unknown>>;
 
-/** Headers that answers with some statuses carry, whatever the route. */
-const problemHeaders: Readonly<Record<number, Json>> = {
-  401: { "WWW-Authenticate": textHeader("How to authenticate (RFC 6750).") },
-  403: { "WWW-Authenticate": textHeader("Names the missing scope (RFC 6750).") },
-  503: { "Retry-After": textHeader("Seconds to wait before the same call is worth another try.") },
-};
-
-const replyDescriptions: Readonly<Record<string, string>> = {
-  200: "Done.",
-  201: "Created.",
-  202: "Accepted: work goes on.",
-  204: "Done; there is nothing to say.",
-  206: "The part that was asked for.",
-  304: "The file is the one that the caller has.",
-};
-
-/** The REST interface as an OpenAPI 3.1 document. */
+/** This interface as an OpenAPI 3.1 document, paths relative to the base URL. */
 export function openApiDocument(): Json {
-  const schemas: Json = {};
-  const paths: Record<string, Json> = {};
-  for (const [name, route] of Object.entries<Route>(routes)) {
-    const operations = (paths[route.path] ??= {});
-    operations[route.method.toLowerCase()] = operation(name, route, schemas);
+  const entries = Object.entries<Route>(routes);
+  const inputs = describe("input", bodiesOf(entries));
+  const outputs = describe("output", { ...repliesOf(entries), Problem: problem, LogLine: logLine, LogEnd: logEnd });
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const [name, route] of entries) {
+    const path = (paths[route.path] ??= {});
+    path[route.method.toLowerCase()] = operation(name, route, { inputs, outputs });
   }
   return {
     openapi: "3.1.1",
     info: {
       title: "Model Optimization Service",
       version: "1",
-      summary: "Shards, quantizes and measures ONNX models as jobs.",
+      description: "Shards, quantizes and measures ONNX models as jobs.",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: "/v1" }],
     security: [{ token: [] }],
     paths,
     components: {
-      schemas,
+      schemas: { ...merge(inputs.shared, outputs.shared), LogEnd: outputs.schemas["LogEnd"] },
       securitySchemes: {
-        token: { type: "http", scheme: "bearer", description: `Access token. ${scopeDescription()}` },
+        token: {
+          type: "http",
+          scheme: "bearer",
+          description: `Scopes: ${Object.entries(scopeTable)
+            .map(([scope, allows]) => `\`${scope}\`: ${allows}`)
+            .join(" ")}`,
+        },
       },
     },
   };
 }
 
-function scopeDescription(): string {
-  return Object.entries(scopeTable)
-    .map(([scope, meaning]) => `\`${scope}\`: ${meaning}`)
-    .join(" ");
+interface Described {
+  /** What stands for each schema in an operation: a reference where the schema has an id. */
+  readonly schemas: Readonly<Record<string, Json>>;
+  /** Schemas with an id, by it. */
+  readonly shared: Readonly<Record<string, Json>>;
 }
 
-function operation(operationId: string, route: Route, schemas: Json): Json {
-  const parameters = [
-    ...parametersOf("path", route.params, schemas),
-    ...parametersOf("query", route.query, schemas),
-    ...parametersOf("header", route.headers, schemas),
-  ];
-  return {
-    operationId,
-    summary: route.summary,
-    description: route.scope ? `Needs a token with the scope \`${route.scope}\`.` : "Needs any valid token.",
-    ...(parameters.length > 0 && { parameters }),
-    ...requestBody(route, schemas),
-    responses: responses(route, schemas),
-  };
-}
+const generated = z.object({
+  properties: z.record(z.string(), z.record(z.string(), z.unknown())).default({}),
+  required: z.array(z.string()).default([]),
+  $defs: z.record(z.string(), z.record(z.string(), z.unknown())).default({}),
+});
 
-function parametersOf(place: "path" | "query" | "header", fields: z.ZodObject | undefined, schemas: Json): Json[] {
-  // OpenAPI ignores a parameter named Accept: the media types of the answers say what it can be.
-  const described = Object.entries(fields?.shape ?? {}).filter(([name]) => name !== "accept");
-  return described.map(([name, field]) => {
-    const { description, ...schema } = schemaOf(z.toJSONSchema(asSchema(field), { io: "output", override }), schemas);
-    return {
-      name,
-      in: place,
-      required: !asSchema(field).safeParse(undefined).success,
-      ...(description !== undefined && { description }),
-      schema,
-    };
+/** JSON schemas of values as they are sent (input) or as they come out of parsing (output). */
+function describe(io: "input" | "output", schemas: Readonly<Record<string, z.ZodType>>): Described {
+  const all = z.toJSONSchema(z.object(schemas), {
+    target: "draft-2020-12",
+    io,
+    override({ zodSchema, jsonSchema }) {
+      const { def } = zodSchema._zod;
+      // Answers may gain fields without a new version of the interface.
+      if (io === "output" && def.type === "object" && !("catchall" in def && def.catchall)) {
+        delete jsonSchema.additionalProperties;
+      }
+    },
   });
+  const pointed = z.unknown().parse(JSON.parse(JSON.stringify(all).replaceAll('"#/$defs/', '"#/components/schemas/')));
+  const { properties, $defs } = generated.parse(pointed);
+  return { schemas: properties, shared: $defs };
 }
 
-/** The shape of a ZodObject holds zod's core schemas, all of which this project makes with the classic API. */
-function asSchema(field: z.core.$ZodType): z.ZodType {
-  if (!(field instanceof z.ZodType)) throw new TypeError("A parameter must be a schema of zod's classic API");
-  return field;
-}
-
-function requestBody(route: Route, schemas: Json): Json {
-  if (route.upload) {
-    const content = { "application/octet-stream": {} };
-    return { requestBody: { required: true, description: "The file's bytes.", content } };
+function merge(inputs: Described["shared"], outputs: Described["shared"]): Described["shared"] {
+  for (const [id, schema] of Object.entries(inputs)) {
+    if (id in outputs && JSON.stringify(outputs[id]) !== JSON.stringify(schema)) {
+      throw new Error(`Schema "${id}" differs between requests and answers: give the two different ids`);
+    }
   }
-  if (!route.body) return {};
-  const schema = schemaOf(z.toJSONSchema(route.body, { io: "input", override }), schemas);
-  return {
-    requestBody: {
-      required: true,
-      description: `At most ${limits.jsonBodyBytes} bytes.`,
-      content: { "application/json": { schema } },
-    },
-  };
+  return Object.fromEntries(Object.entries({ ...inputs, ...outputs }).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-function responses(route: Route, schemas: Json): Json {
-  const successes = Object.entries<Reply>(route.replies).map(([status, reply]) => [
-    status,
-    {
-      description: replyDescriptions[status],
-      ...(reply.headers && { headers: headersOf(reply) }),
-      ...contentOf(reply, schemas),
-    },
-  ]);
-  return Object.fromEntries([...successes, ...problemResponses(route, schemas)]);
+type Entries = readonly (readonly [string, Route])[];
+
+function bodiesOf(entries: Entries): Record<string, z.ZodType> {
+  return Object.fromEntries(entries.flatMap(([name, { body }]) => (body === undefined ? [] : [[name, body]])));
 }
 
-function headersOf({ headers = [] }: Reply): Json {
+function repliesOf(entries: Entries): Record<string, z.ZodType> {
   return Object.fromEntries(
-    headers.map((name) => {
-      const title = name.replace(/\b[a-z]/g, (letter) => letter.toUpperCase()).replace("Etag", "ETag");
-      return [title, textHeader(responseHeaders[name])];
-    }),
+    entries.flatMap(([name, { replies }]) =>
+      Object.entries(replies).flatMap(([status, reply]) =>
+        "json" in reply ? [[`${name} ${status}`, reply.json]] : [],
+      ),
+    ),
   );
 }
 
-function contentOf(reply: Reply, schemas: Json): Json {
-  if ("json" in reply) {
-    const schema = schemaOf(z.toJSONSchema(reply.json, { io: "output", override }), schemas);
-    return { content: { "application/json": { schema } } };
-  }
-  if ("stream" in reply) return { content: Object.fromEntries(reply.stream.map((type) => [type, {}])) };
-  return {};
+interface Schemas {
+  readonly inputs: Described;
+  readonly outputs: Described;
 }
 
-function problemResponses(route: Route, schemas: Json): [string, Json][] {
-  const schema = schemaOf(z.toJSONSchema(problem, { io: "output", override }), schemas);
-  const byStatus = Map.groupBy(errorCodesOf(route), (code) => errorTable[code].status);
-  return [...byStatus].map(([status, codes]) => {
-    const description = codes.map((code) => `\`${code}\`: ${errorTable[code].title}.`).join(" ");
-    const headers = problemHeaders[status];
-    // An answer to HEAD has no body.
-    const content = { "application/problem+json": { schema: problemSchema(schema, codes) } };
-    return [String(status), { description, ...(headers && { headers }), ...(route.method !== "HEAD" && { content }) }];
-  });
+function operation(name: string, route: Route, { inputs, outputs }: Schemas): Json {
+  const parameters = [
+    ...parametersIn("path", route.params),
+    ...parametersIn("query", route.query),
+    ...parametersIn("header", route.headers),
+  ];
+  const content = route.upload
+    ? { "application/octet-stream": { schema: bytes } }
+    : route.body && { "application/json": { schema: inputs.schemas[name] } };
+  return {
+    operationId: name,
+    summary: route.summary,
+    description:
+      route.scope === null
+        ? "Any valid token will do."
+        : `Needs a token with the scope \`${route.scope}\` or \`admin\`.`,
+    ...(parameters.length > 0 && { parameters }),
+    ...(content && { requestBody: { required: true, content } }),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(route.replies).map(([status, reply]) => [
+          status,
+          success(reply, { status, schema: outputs.schemas[`${name} ${status}`] }),
+        ]),
+      ),
+      ...problems(route),
+    },
+  };
 }
 
-function problemSchema(problemReference: Json, codes: readonly ErrorCode[]): Json {
-  return { ...problemReference, properties: { code: { enum: codes } } };
+/** Headers that OpenAPI describes elsewhere; as parameters it ignores them. */
+const describedElsewhere = new Set(["accept", "content-type", "authorization"]);
+
+function parametersIn(place: "path" | "query" | "header", schema: z.ZodObject | undefined): Json[] {
+  if (schema === undefined) return [];
+  const io = { target: "draft-2020-12", reused: "inline" } as const;
+  // A parameter is text on the wire: what it stands for is its parsed form, whether it is needed its unparsed one.
+  const { properties } = generated.parse(z.toJSONSchema(schema, { ...io, io: "output" }));
+  const { required } = generated.parse(z.toJSONSchema(schema, { ...io, io: "input" }));
+  return Object.entries(properties)
+    .filter(([name]) => place !== "header" || !describedElsewhere.has(name))
+    .map(([name, { description, ...parsed }]) => ({
+      name,
+      in: place,
+      ...(description !== undefined && { description }),
+      ...(required.includes(name) && { required: true }),
+      ...(parsed["type"] === "array" && { style: "form", explode: true }),
+      schema: parsed,
+    }));
 }
 
-function textHeader(description: string): Json {
-  return { description, schema: { type: "string" } };
-}
+const bytes = { type: "string", format: "binary" } as const;
 
-/** Moves the named definitions of a schema to the document's components, where all schemas share them. */
-function schemaOf(generated: z.core.JSONSchema.BaseSchema, schemas: Json): Json {
-  const text = JSON.stringify(generated).replaceAll('"#/$defs/', '"#/components/schemas/');
-  const { $defs = {}, ...schema } = jsonObject.parse(JSON.parse(text));
-  delete schema["$schema"];
-  for (const [id, definition] of Object.entries(jsonObject.parse($defs))) {
-    if (id in schemas && JSON.stringify(schemas[id]) !== JSON.stringify(definition)) {
-      throw new Error(`Schema "${id}" differs between requests and answers: give it two ids`);
-    }
-    schemas[id] = definition;
-  }
-  return schema;
-}
-
-const jsonObject = z.record(z.string(), z.unknown());
-
-type Override = NonNullable<z.core.ToJSONSchemaParams["override"]>;
-
-/** Leaves out what says nothing to a reader, and that answers have no other fields: later versions may add some. */
-const override: Override = ({ zodSchema, jsonSchema }) => {
-  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
-  const { def } = zodSchema._zod;
-  if (def.type === "object" && !("catchall" in def && def.catchall)) delete jsonSchema.additionalProperties;
+const reasons: Readonly<Record<string, string>> = {
+  200: "Done",
+  201: "Created",
+  202: "Accepted",
+  204: "Done",
+  206: "Part of the file",
+  304: "Not modified",
 };
+
+function success(reply: Reply, { status, schema }: { status: string; schema: Json | undefined }): Json {
+  const headers = Object.fromEntries(
+    (reply.headers ?? []).map((header) => [
+      header,
+      { description: responseHeaders[header], schema: { type: header === "content-length" ? "integer" : "string" } },
+    ]),
+  );
+  return {
+    description: reasons[status],
+    ...(reply.headers && { headers }),
+    ...("json" in reply && { content: { "application/json": { schema } } }),
+    ...("stream" in reply && {
+      content: Object.fromEntries(reply.stream.map((type) => [type, { schema: streamSchemas[type] ?? bytes }])),
+    }),
+  };
+}
+
+const streamSchemas: Readonly<Record<string, Json>> = {
+  "text/plain": { type: "string", description: "The lines as the job wrote them." },
+  "text/event-stream": {
+    type: "string",
+    description:
+      "An event `log` with a LogLine as its data and `seq` as its id for each line, and at last an event `end` with a LogEnd.",
+  },
+  "application/x-ndjson": {
+    type: "string",
+    description: "A LogLine for each line, and at last a LogEnd.",
+  },
+};
+
+/** Headers of the answers with some statuses. */
+const problemHeaders: Readonly<Record<number, Json>> = {
+  401: { "WWW-Authenticate": { description: "`Bearer`.", schema: { type: "string" } } },
+  429: { "Retry-After": { description: "Seconds to wait.", schema: { type: "integer" } } },
+  503: { "Retry-After": { description: "Seconds to wait.", schema: { type: "integer" } } },
+};
+
+function problems(route: Route): Json {
+  const byStatus = new Map<number, ErrorCode[]>();
+  for (const code of errorCodesOf(route)) {
+    const { status } = errorTable[code];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+  }
+  return Object.fromEntries(
+    [...byStatus].map(([status, codes]) => [
+      String(status),
+      {
+        description: codes.map((code) => `\`${code}\`: ${errorTable[code].title}.`).join(" "),
+        ...(problemHeaders[status] && { headers: problemHeaders[status] }),
+        ...(route.method !== "HEAD" && {
+          content: {
+            "application/problem+json": {
+              schema: {
+                allOf: [{ $ref: "#/components/schemas/Problem" }, { properties: { code: { enum: codes } } }],
+              },
+            },
+          },
+        }),
+      },
+    ]),
+  );
+}

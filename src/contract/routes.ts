@@ -85,7 +85,6 @@ const fileHeaders = ["etag", "accept-ranges", "content-disposition"] as const;
 const uploadedModel = z
   .object({ source: z.string().describe("What to name in `model.source`."), sha256, bytes: z.int() })
   .meta({ id: "UploadedModel" });
-export type UploadedModel = z.infer<typeof uploadedModel>;
 
 /** Every endpoint under `/v1`. Server, client and OpenAPI document are bound to this table. */
 export const routes = {

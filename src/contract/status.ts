@@ -53,7 +53,6 @@ export const transition = z.object({
   reason: z.string().optional().describe("Stable code that says why."),
   message: z.string().optional(),
 });
-export type Transition = z.infer<typeof transition>;
 
 export const batchStatus = z
   .enum(["Pending", "Running", "Completed", "Failed", "Cancelling", "Cancelled"])

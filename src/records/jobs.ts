@@ -51,14 +51,7 @@ export function jobRecords(store: Store) {
     },
 
     /** Of all projects; statuses without a job are left out. */
-    async countByStatus(): Promise<ReadonlyMap<JobStatus, number>> {
-      const rows = await store.db
-        .selectFrom("jobs")
-        .select(({ fn }) => ["status", fn.countAll<number>().as("jobs")])
-        .groupBy("status")
-        .execute();
-      return new Map(rows.map((row) => [jobStatus.parse(row.status), Number(row.jobs)]));
-    },
+    countByStatus: () => countByStatus(store),
 
     /** Cancelled at once where no worker is at work, else Cancelling until the worker is gone. */
     cancel(project: string, id: string): Promise<Job | undefined> {
@@ -77,4 +70,13 @@ async function cancelJob(writing: Writing, project: string, id: string): Promise
   if (status === "Cancelling" || status === "Cancelled") return record.job;
   const [cancelled] = await cancelRecords(writing, [record]);
   return cancelled?.job;
+}
+
+async function countByStatus(store: Store): Promise<ReadonlyMap<JobStatus, number>> {
+  const rows = await store.db
+    .selectFrom("jobs")
+    .select(({ fn }) => ["status", fn.countAll<number>().as("jobs")])
+    .groupBy("status")
+    .execute();
+  return new Map(rows.map((row) => [jobStatus.parse(row.status), Number(row.jobs)]));
 }

@@ -15,7 +15,7 @@ interface CreatingInput {
 interface Creation<T> {
   /** What the answer to the request holds. */
   readonly schema: z.ZodType<T>;
-  create(answered: Answered<T> | undefined): Promise<T>;
+  readonly create: (answered: Answered<T> | undefined) => Promise<T>;
 }
 
 interface Created<T> {

@@ -1,0 +1,106 @@
+import { once } from "node:events";
+import { mkdir } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import { join } from "node:path";
+import { getRequestListener } from "@hono/node-server";
+import { ServiceError } from "../contract/errors.ts";
+import { builtinTargets } from "../contract/target.ts";
+import { createLocalExecutor } from "../local/local-executor.ts";
+import { openRecords } from "../records/open-records.ts";
+import { defaultProject } from "../records/project.ts";
+import { createDirectoryBlobStore } from "../storage/directory-blob-store.ts";
+import { createApp } from "./create-app.ts";
+import { lockDataDirectory } from "./data-lock.ts";
+import type { Log } from "./json-log.ts";
+import { listen } from "./listen.ts";
+import { problemResponse } from "./problem-response.ts";
+import { readTargets } from "./read-targets.ts";
+import type { Settings } from "./settings.ts";
+import { createToken } from "./tokens.ts";
+
+interface Surroundings {
+  readonly now: () => Date;
+  readonly log: Log;
+  /** What workers need of the environment. */
+  readonly workerEnvironment: Readonly<Record<string, string>>;
+}
+
+export interface RunningService {
+  /** Without `/v1`. */
+  readonly url: string;
+  /** A token with every scope, where the service had none. */
+  readonly firstToken: string | undefined;
+  /** Stops workers and answers; what was worked on is taken up at the next start. */
+  close(): Promise<void>;
+}
+
+/** Time for requests that are being answered when the service stops. */
+const graceMs = 2_000;
+const hourMs = 3_600_000;
+
+export async function startService(settings: Settings, surroundings: Surroundings): Promise<RunningService> {
+  const { MOS_DATA_DIR: directory, MOS_TARGETS_FILE: targetsFile } = settings;
+  const { now, log } = surroundings;
+  await using stack = new AsyncDisposableStack();
+  await mkdir(directory, { recursive: true });
+  const targets = targetsFile === undefined ? builtinTargets : await readTargets(targetsFile);
+  stack.use(lockDataDirectory(directory));
+  const records = await openRecords(databaseFile(directory), { now });
+  stack.defer(() => records.close());
+  await records.idempotency.reset();
+  const purging = setInterval(() => void records.idempotency.purge(), hourMs);
+  stack.defer(() => clearInterval(purging));
+  const blobs = await createDirectoryBlobStore(directory);
+
+  let answer = (request: Request): Response | Promise<Response> => problemResponse(notReady(), request, log);
+  const server = serverOf((request) => answer(request));
+  const url = await listen(server, { host: settings.MOS_HOST, port: settings.MOS_PORT });
+  stack.defer(() => closeServer(server));
+  const executor = await createLocalExecutor({
+    records,
+    serviceUrl: url,
+    storageDirectory: directory,
+    workDirectory: join(directory, "work"),
+    ...(settings.MOS_WORKERS !== undefined && { concurrency: settings.MOS_WORKERS }),
+    environment: surroundings.workerEnvironment,
+    log: (message) => log("info", message),
+  });
+  stack.defer(() => executor.close());
+  const limits = {
+    maxModelBytes: settings.MOS_MAX_MODEL_BYTES,
+    allowedRoots: settings.MOS_ALLOWED_ROOTS,
+    allowPrivateAddresses: settings.MOS_ALLOW_PRIVATE_ADDRESSES,
+  };
+  const app = createApp({ records, blobs, executor, targets, limits, now, log });
+  answer = (request) => app.fetch(request);
+  const hasToken = (await records.tokens.list(defaultProject)).length > 0;
+  const first = { name: "first", scopes: ["admin"] as ["admin"], project: defaultProject, now: now() };
+  const firstToken = hasToken ? undefined : (await createToken(records, first)).token;
+  const running = stack.move();
+  return { url, firstToken, close: () => running.disposeAsync() };
+}
+
+export function databaseFile(directory: string): string {
+  return join(directory, "service.sqlite");
+}
+
+function notReady(): ServiceError {
+  return new ServiceError("unavailable", "The service is starting", { headers: { "retry-after": "1" } });
+}
+
+function serverOf(fetch: (request: Request) => Response | Promise<Response>): Server {
+  const listener = getRequestListener(fetch, { overrideGlobalObjects: false });
+  // A model takes as long as it takes to upload: only the time for the headers is limited.
+  return createServer({ keepAliveTimeout: 60_000, requestTimeout: 0 }, (incoming, outgoing) => {
+    void listener(incoming, outgoing);
+  });
+}
+
+async function closeServer(server: Server): Promise<void> {
+  const closed = once(server, "close");
+  server.close();
+  server.closeIdleConnections();
+  const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+  await closed;
+  clearTimeout(timer);
+}
