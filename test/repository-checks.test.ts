@@ -56,6 +56,9 @@ for (const [file, source] of violations) {
     await symlink(join(root, "node_modules"), join(tree, "node_modules"));
     await mkdir(dirname(join(tree, file)), { recursive: true });
     await writeFile(join(tree, file), `${source}\n`);
-    assert.match(await runCheck("oxlint", ["--deny-warnings", file], tree), /eslint\(no-restricted-imports\)|node\(no-process-env\)/);
+    assert.match(
+      await runCheck("oxlint", ["--deny-warnings", file], tree),
+      /eslint\(no-restricted-imports\)|node\(no-process-env\)/,
+    );
   });
 }
