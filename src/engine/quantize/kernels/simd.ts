@@ -1,6 +1,5 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { ErrorSums } from "../../evaluate/error-sums.ts";
+import { simdModule } from "./simd-module.ts";
 
 /** What assembly/kernels.ts exports: all numbers are addresses, byte strides or counts. */
 interface SimdKernels {
@@ -18,7 +17,7 @@ declare const WebAssembly: {
   readonly Instance: new (module: object) => { readonly exports: SimdKernels };
 };
 
-const compiled = new WebAssembly.Module(readFileSync(join(import.meta.dirname, "simd.wasm")));
+const compiled = new WebAssembly.Module(Buffer.from(simdModule, "base64"));
 
 /** The compiled kernels of this thread. They work on their own small memory, which callers stage a strip of a weight in. */
 export const simd: SimdKernels = new WebAssembly.Instance(compiled).exports;

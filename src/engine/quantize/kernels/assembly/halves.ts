@@ -1,4 +1,4 @@
-// @ts-nocheck AssemblyScript: compiled to ../simd.wasm, never run as TypeScript.
+// @ts-nocheck AssemblyScript: compiled into ../simd-module.ts, never run as TypeScript.
 /* oxlint-disable */
 import { addSums } from "./lanes";
 
@@ -29,23 +29,26 @@ export function toHalves(input: usize, vectors: i32, output: usize, counts: usiz
     const sign = i32x4.shr_u(v128.xor(bits, magnitude), 16);
     const odd = v128.and(i32x4.shr_u(magnitude, 13), i32x4.splat(1));
     const rounded = v128.and(i32x4.add(i32x4.add(magnitude, i32x4.splat(0xfff)), odd), i32x4.splat(~0x1fff));
-    const normal = i32x4.shr_u(i32x4.sub(rounded, i32x4.splat(0x38000000)), 13);
-    const shifted = f32x4.add(magnitude, f32x4.splat(0.5));
+    let half = i32x4.shr_u(i32x4.sub(rounded, i32x4.splat(0x38000000)), 13);
+    let value = magnitude;
+    let restored = rounded;
     const isSmall = i32x4.lt_s(magnitude, i32x4.splat(leastNormal));
     const isHuge = i32x4.ge_s(magnitude, i32x4.splat(overflow));
-    const isNotFinite = i32x4.ge_s(magnitude, i32x4.splat(infinity));
-    const isNaN = i32x4.gt_s(magnitude, i32x4.splat(infinity));
-    let half = v128.bitselect(i32x4.sub(shifted, i32x4.splat(oneHalf)), normal, isSmall);
-    half = v128.bitselect(i32x4.splat(0x7c00), half, isHuge);
-    half = v128.or(half, v128.and(isNaN, i32x4.splat(0x200)));
-    const isZero = i32x4.eq(half, none);
-    overflowed = i32x4.sub(overflowed, v128.andnot(isHuge, isNotFinite));
-    vanished = i32x4.sub(vanished, v128.and(isZero, i32x4.ne(magnitude, none)));
-    subnormal = i32x4.sub(subnormal, v128.andnot(i32x4.lt_s(half, i32x4.splat(0x400)), isZero));
-    notFinite = i32x4.sub(notFinite, isNotFinite);
-
-    const value = v128.andnot(magnitude, isHuge);
-    const restored = v128.andnot(v128.bitselect(f32x4.sub(shifted, f32x4.splat(0.5)), rounded, isSmall), isHuge);
+    if (v128.any_true(v128.or(isSmall, isHuge))) {
+      const shifted = f32x4.add(magnitude, f32x4.splat(0.5));
+      const isNotFinite = i32x4.ge_s(magnitude, i32x4.splat(infinity));
+      const isNaN = i32x4.gt_s(magnitude, i32x4.splat(infinity));
+      half = v128.bitselect(i32x4.sub(shifted, i32x4.splat(oneHalf)), half, isSmall);
+      half = v128.bitselect(i32x4.splat(0x7c00), half, isHuge);
+      half = v128.or(half, v128.and(isNaN, i32x4.splat(0x200)));
+      const isZero = i32x4.eq(half, none);
+      overflowed = i32x4.sub(overflowed, v128.andnot(isHuge, isNotFinite));
+      vanished = i32x4.sub(vanished, v128.and(isZero, i32x4.ne(magnitude, none)));
+      subnormal = i32x4.sub(subnormal, v128.andnot(i32x4.lt_s(half, i32x4.splat(0x400)), isZero));
+      notFinite = i32x4.sub(notFinite, isNotFinite);
+      value = v128.andnot(magnitude, isHuge);
+      restored = v128.andnot(v128.bitselect(f32x4.sub(shifted, f32x4.splat(0.5)), rounded, isSmall), isHuge);
+    }
     const error = f32x4.sub(restored, value);
     signal = f32x4.add(signal, f32x4.mul(value, value));
     noise = f32x4.add(noise, f32x4.mul(error, error));

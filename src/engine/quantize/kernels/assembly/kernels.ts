@@ -1,4 +1,4 @@
-// @ts-nocheck AssemblyScript: compiled to ../simd.wasm, never run as TypeScript.
+// @ts-nocheck AssemblyScript: compiled into ../simd-module.ts, never run as TypeScript.
 /* oxlint-disable */
 export { roundColumns, roundRows } from "./blocks";
 export { roundLinear, widenRanges } from "./linear";

@@ -1,4 +1,4 @@
-// @ts-nocheck AssemblyScript: compiled to ../simd.wasm, never run as TypeScript.
+// @ts-nocheck AssemblyScript: compiled into ../simd-module.ts, never run as TypeScript.
 /* oxlint-disable */
 
 /** The float32 just below one half: added to a number that is not negative, and the fraction cut off, it rounds halves up and nothing less than a half. */

@@ -1,0 +1,120 @@
+import { once } from "node:events";
+import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
+import { emptyErrorSums } from "../src/engine/evaluate/error-sums.ts";
+import { createBlockCodes } from "../src/engine/quantize/kernels/block-format.ts";
+import { createChannelRanges, widenChannelRanges } from "../src/engine/quantize/kernels/channel-ranges.ts";
+import { float32ToFloat16 } from "../src/engine/quantize/kernels/convert-floats.ts";
+import { linearCodes } from "../src/engine/quantize/kernels/linear-codes.ts";
+import { quantizeBlocks } from "../src/engine/quantize/kernels/quantize-blocks.ts";
+import { quantizeLinear } from "../src/engine/quantize/kernels/quantize-linear.ts";
+import { runPython } from "../test/support/python.ts";
+import { type BenchRow, reportBench } from "./result.ts";
+
+/** A matrix of 64 MiB, as often as makes 1 GiB, on two threads; all lies in memory already. */
+const k = 2048;
+const n = 8192;
+const matrices = 16;
+const threads = 2;
+const tileRows = 128;
+
+const jobs = {
+  "int4 blocks of 32, asymmetric": () => blocks(4),
+  "int8 blocks of 32, asymmetric": () => blocks(8),
+  "int8 a column, symmetric": columns,
+  "half precision": halves,
+} as const;
+type JobName = keyof typeof jobs;
+
+const peer = `
+import time
+import numpy as np
+import onnx
+import onnxruntime.capi._pybind_state as native
+from onnxruntime.quantization.quant_utils import quantize_data
+k, n, matrices = ${k}, ${n}, ${matrices}
+weight = np.random.default_rng(1).standard_normal((k, n), dtype=np.float32)
+def blocks(bits, quantize):
+    codes = np.zeros((n, k // 32, 4 * bits), np.uint8)
+    points = np.zeros((n, k // 32 * bits // 8), np.uint8)
+    scales = np.zeros((n, k // 32), np.float32)
+    quantize(codes, weight, scales, points, 32, n, k, False)
+def columns():
+    parts = [quantize_data(weight[:, column], onnx.TensorProto.INT8, True)[2].reshape(k, 1) for column in range(n)]
+    np.concatenate(parts, 1)
+for job, times in [
+    (lambda: blocks(4, native.quantize_matmul_4bits), matrices),
+    (lambda: blocks(8, native.quantize_matmul_8bits), matrices),
+    (columns, 2),
+    (lambda: weight.astype(np.float16), matrices),
+]:
+    job()
+    started = time.perf_counter()
+    for _ in range(times):
+        job()
+    print((time.perf_counter() - started) * matrices / times)
+`;
+
+function* tiles(values: Float32Array): Generator<{ values: Float32Array; firstRow: number; start: number }> {
+  for (let row = 0; row < k; row += tileRows) {
+    yield { values: values.subarray(row * n, (row + tileRows) * n), firstRow: row, start: row * n };
+  }
+}
+
+function blocks(bits: 4 | 8): (values: Float32Array) => void {
+  const matrix = { shape: { order: "kn", k, n }, format: { bits, blockSize: 32, symmetric: false } } as const;
+  return (values) => {
+    const into = createBlockCodes(matrix.shape, matrix.format);
+    for (const tile of tiles(values)) quantizeBlocks(tile, matrix, into, emptyErrorSums());
+  };
+}
+
+function columns(): (values: Float32Array) => void {
+  const layout = { channels: n, inner: 1 };
+  const into = new Int8Array(tileRows * n);
+  return (values) => {
+    const ranges = createChannelRanges(layout);
+    for (const tile of tiles(values)) widenChannelRanges(tile, layout, ranges);
+    const codes = linearCodes(ranges, { type: "int8", symmetric: true, reduceRange: false });
+    for (const tile of tiles(values)) quantizeLinear(tile, { layout, codes }, into, emptyErrorSums());
+  };
+}
+
+function halves(): (values: Float32Array) => void {
+  const into = new Uint16Array(tileRows * n);
+  const losses = { overflowed: 0, vanished: 0, subnormal: 0 };
+  return (values) => {
+    for (const tile of tiles(values)) float32ToFloat16(tile.values, into, losses, emptyErrorSums());
+  };
+}
+
+/** Seconds that a thread needs for its share of the matrices. */
+function measure(name: JobName): number {
+  const values = new Float32Array(k * n);
+  for (let index = 0; index < values.length; index++) values[index] = Math.random() + Math.random() - 1;
+  const job = jobs[name]();
+  job(values);
+  const started = performance.now();
+  for (let done = 0; done < matrices / threads; done++) job(values);
+  return (performance.now() - started) / 1000;
+}
+
+async function ours(name: string): Promise<number> {
+  const workers = Array.from({ length: threads }, () => new Worker(new URL(import.meta.url), { workerData: name }));
+  const seconds = await Promise.all(workers.map(async (worker) => Number((await once(worker, "message"))[0])));
+  return Math.max(...seconds);
+}
+
+if (isMainThread) {
+  const peers = (await runPython(peer)).trim().split("\n").map(Number);
+  const rows: BenchRow[] = [];
+  for (const [index, name] of Object.keys(jobs).entries()) {
+    const seconds = await ours(name);
+    const theirs = Number(peers[index]);
+    const bar = "ours <= peer / 3";
+    rows.push({ what: `1 GiB to ${name}`, unit: "s", ours: seconds, peer: theirs, bar, met: seconds <= theirs / 3 });
+  }
+  await reportBench("kernels", rows);
+} else {
+  const name = Object.keys(jobs).find((job): job is JobName => job === workerData);
+  if (name !== undefined) parentPort?.postMessage(measure(name));
+}
