@@ -92,7 +92,7 @@ function* runBlocks(task: BlockTask, sink: Sink): Generator<number, TaskResult> 
   const { shape, format, layout, outputs } = task;
   const sums = emptyErrorSums();
   const into = blockRoom[layout](shape, format);
-  const quantize = layout === "linear" ? quantizeLinearBlocks : quantizeBlocks;
+  const quantize = layout === "columns" ? quantizeLinearBlocks : quantizeBlocks;
   const rowValues = shape.order === "kn" ? shape.n : shape.k;
   const unit = shape.order === "kn" ? 2 * format.blockSize : 1;
   const rows = Math.max(1, Math.floor(tileValues / rowValues / unit)) * unit;
@@ -101,6 +101,7 @@ function* runBlocks(task: BlockTask, sink: Sink): Generator<number, TaskResult> 
     yield (values.length / task.elements) * task.sourceBytes;
   }
   if (sums.notFinite) return { weight: task.weight, sums, rejection: "holds values that are not finite" };
+  if (layout === "rows" && format.symmetric) makeSigned(into.codes, format.bits);
   sink.write(outputs.codes, into.codes);
   sink.write(outputs.scales, task.halfScales ? Float16Array.from(into.scales) : into.scales);
   if (outputs.zeroPoints !== undefined) sink.write(outputs.zeroPoints, into.zeroPoints);
@@ -124,8 +125,15 @@ function* runHalf(task: HalfTask, sink: Sink): Generator<number, TaskResult> {
 const blockRoom = {
   matmul: createBlockCodes,
   gather: createGatherBlockCodes,
-  linear: createLinearBlockCodes,
+  columns: createLinearBlockCodes,
+  rows: createGatherBlockCodes,
 } as const satisfies Record<BlockTask["layout"], typeof createBlockCodes>;
+
+/** Makes codes whose middle is the zero point signed ones. */
+function makeSigned(codes: Uint8Array, bits: 4 | 8): void {
+  const flip = bits === 4 ? 0x88 : 0x80;
+  for (let index = 0; index < codes.length; index++) codes[index] = (codes[index] ?? 0) ^ flip;
+}
 
 /** Rounds scales to half precision, in place and as what is to be written. */
 function roundScales({ scales }: LinearCodes): Float16Array {

@@ -38,7 +38,8 @@ export interface LinearTask extends SourceWeight {
 /** Codes with a scale for each block of a matrix. */
 export interface BlockTask extends SourceWeight {
   readonly kind: "blocks";
-  readonly layout: "matmul" | "gather" | "linear";
+  /** `matmul` for MatMulNBits, `gather` for GatherBlockQuantized, `columns` and `rows` for a DequantizeLinear whose blocks run along axis 0 or 1. */
+  readonly layout: "matmul" | "gather" | "columns" | "rows";
   readonly shape: MatrixShape;
   readonly format: BlockFormat;
   readonly halfScales: boolean;

@@ -78,6 +78,29 @@ test("a tied embedding and blocks that do not divide the weight are held", { ski
   }
 });
 
+test("a Gemm with a transposed weight has blocks in standard operators too", { skip: pythonMissing }, async () => {
+  for (const recipe of [
+    { scheme: "int8-weight", granularity: "block", symmetric: true },
+    { scheme: "int8-weight", granularity: "block", symmetric: false },
+    { scheme: "int4-weight", symmetric: true },
+    { scheme: "int4-weight", symmetric: false },
+  ] as const) {
+    await using folder = await makeFolder();
+    const path = join(folder.path, "gemm.onnx");
+    await writeTinyModel(path, {
+      input: [value("x", ["n", 62])],
+      output: [value("y", ["n", 24])],
+      initializer: [weight("w", [24, 62], (index) => Math.cos(index * index))],
+      node: [node("Gemm", ["x", "w"], ["y"], [integer("transB", 1)])],
+    });
+    const report = await compress(path, folder.path, recipe);
+    assert.match(weightNamed(report, "w").form ?? "", /with a scale for each 32 inputs/);
+    const { sqnrDb, opset } = await compareResult(path, folder.path);
+    assert.equal(opset, 21);
+    assert.ok(sqnrDb > (recipe.scheme === "int8-weight" ? 38 : 14), `${sqnrDb} dB`);
+  }
+});
+
 test("recipes that no format can hold are refused", async () => {
   await using folder = await makeFolder();
   for (const recipe of [

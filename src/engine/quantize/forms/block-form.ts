@@ -51,21 +51,22 @@ export function packedPlan(layout: "matmul" | "gather", shape: MatrixShape, form
   };
 }
 
-/** Codes [K, N] and scales [blocks, N] as a blocked DequantizeLinear takes them. */
+/** Codes and scales as a blocked DequantizeLinear takes them: in the order of the matrix, with the blocks of each row or column in place of its inputs. */
 export function linearBlockPlan(shape: MatrixShape, format: BlockFormat): BlockPlan {
-  const { k, n } = shape;
+  const { order, k, n } = shape;
   const { bits, symmetric } = format;
   const blocks = blocksOf(k, format);
   const signed = bits === 4 ? DataType.INT4 : DataType.INT8;
   const unsigned = bits === 4 ? DataType.UINT4 : DataType.UINT8;
   const dataType = symmetric ? signed : unsigned;
+  const ordered = (inputs: number) => (order === "kn" ? [inputs, n] : [n, inputs]);
   return {
-    layout: "linear",
+    layout: order === "kn" ? "columns" : "rows",
     shape,
     format,
-    codes: { dims: [k, n], dataType, bytes: Math.ceil((k * n * bits) / 8) },
-    scales: [blocks, n],
-    zeroPoints: { dims: [blocks, n], dataType, bytes: Math.ceil((blocks * n * bits) / 8) },
+    codes: { dims: ordered(k), dataType, bytes: Math.ceil((k * n * bits) / 8) },
+    scales: ordered(blocks),
+    zeroPoints: { dims: ordered(blocks), dataType, bytes: Math.ceil((blocks * n * bits) / 8) },
   };
 }
 

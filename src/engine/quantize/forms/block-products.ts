@@ -1,6 +1,7 @@
 import { intAttribute } from "../../onnx/node-attributes.ts";
 import type { Weight } from "../find-weights.ts";
-import type { MatrixShape } from "../kernels/block-format.ts";
+import { blocksOf } from "../kernels/block-format.ts";
+import type { BlockFormat, MatrixShape } from "../kernels/block-format.ts";
 import type { NewNode } from "../rewrite.ts";
 import { addBlockCodes, blockBytes, blockFormat, linearBlockPlan, packedPlan } from "./block-form.ts";
 import type { Form } from "./form.ts";
@@ -42,8 +43,11 @@ export function blockedDequantize(bits: 4 | 8): Form {
   return (weight, recipe) => {
     const shape = matrixShape(weight);
     if (typeof shape === "string") return shape;
-    if (shape.order === "nk") return "is transposed by its user, and blocks run along the first axis";
-    const plan = linearBlockPlan(shape, blockFormat(bits, recipe));
+    const format = blockFormat(bits, recipe);
+    if (shape.order === "nk" && !rowsFillBytes(shape, format)) {
+      return `has rows of ${shape.k} values, whose codes or zero points do not fill whole bytes`;
+    }
+    const plan = linearBlockPlan(shape, format);
     return {
       description: `int${bits} with a scale for each ${recipe.blockSize} inputs of an output`,
       bytes: blockBytes(weight, plan),
@@ -54,11 +58,15 @@ export function blockedDequantize(bits: 4 | 8): Form {
           opType: "DequantizeLinear",
           input: zeroPoints === undefined ? [codes, scales] : [codes, scales, zeroPoints],
           output: [weight.name],
-          attribute: [intAttribute("axis", 0), intAttribute("block_size", recipe.blockSize)],
+          attribute: [intAttribute("axis", shape.order === "kn" ? 0 : 1), intAttribute("block_size", recipe.blockSize)],
         });
       },
     };
   };
+}
+
+function rowsFillBytes({ k }: MatrixShape, format: BlockFormat): boolean {
+  return format.bits === 8 || (k % 2 === 0 && (format.symmetric || blocksOf(k, format) % 2 === 0));
 }
 
 function matrixShape(weight: Weight): MatrixShape | string {
