@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { open } from "node:fs/promises";
+import { open, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -17,6 +17,7 @@ import type { TensorProtoSchema } from "../../src/engine/onnx/onnx_pb.js";
 import { openModel } from "../../src/engine/onnx/open-model.ts";
 import { planCompression } from "../../src/engine/plan-compression.ts";
 import { node, subgraph, value, weight, writeTinyModel } from "../support/tiny-model.ts";
+import { fieldsOf, replaceWithin } from "./fuzz/wire-tree.ts";
 import { compress, contribTarget, makeFolder, weightNamed } from "./quantize/compress.ts";
 
 type TensorInit = MessageInitShape<typeof TensorProtoSchema>;
@@ -178,6 +179,37 @@ test("openModel() refuses a tensor whose header has more elements than the file,
     await writeTinyModel(path, { ...io, initializer: [tensor], node: products });
     await assert.rejects(openModel(path, { maxBytes: 2 ** 40 }), { code: "model_invalid" });
   }
+});
+
+test("openModel() refuses external data with shapes and file names that cannot be", async () => {
+  await using folder = await makeFolder();
+  const path = join(folder.path, "external.onnx");
+  const cases = [
+    { dims: [2n ** 62n, 4n], location: "data.bin", code: "model_invalid" },
+    { dims: [-1n], location: "data.bin", code: "model_invalid" },
+    { dims: [4n], location: "da\0ta.bin", code: "external_data_refused" },
+    { dims: [4n], location: "d".repeat(5000), code: "external_data_missing" },
+    { dims: [4n], location: "external.onnx/data.bin", code: "external_data_missing" },
+  ];
+  for (const { dims, location, code } of cases) {
+    const externalData = [{ key: "location", value: location }];
+    const tensor = { name: "bad", dims, dataType: DataType.FLOAT, dataLocation: DataLocation.EXTERNAL, externalData };
+    await writeTinyModel(path, { ...io, initializer: [tensor], node: products });
+    await assert.rejects(openModel(path, { maxBytes: 2 ** 40 }), { code });
+  }
+});
+
+test("openModel() refuses a list of numbers that ends within one", async () => {
+  await using folder = await makeFolder();
+  const path = join(folder.path, "list.onnx");
+  const tensor = { name: "bad", dims: [3n], dataType: DataType.FLOAT, floatData: [1, 2, 3] };
+  await writeTinyModel(path, { ...io, initializer: [tensor], node: products });
+  const bytes = await readFile(path);
+  const list = fieldsOf(bytes).find(({ message, number }) => message.name === "TensorProto" && number === 4);
+  assert.ok(list);
+  const cut = { start: list.end - 2, end: list.end, bytes: new Uint8Array() };
+  await writeFile(path, replaceWithin(bytes, [list, ...list.ancestors], cut));
+  await assert.rejects(openModel(path, { maxBytes: 2 ** 40 }), { code: "model_invalid", message: /within a number/ });
 });
 
 test("planCompression() plans a tensor of more than 2^31 elements", async () => {

@@ -1,7 +1,7 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import type { ByteWindow } from "./byte-window.ts";
 import { ModelProtoSchema, TensorProtoSchema } from "./onnx_pb.js";
-import { messageShape, readField, varintBytes, WireError, wireType } from "./wire.ts";
+import { checkPacked, messageShape, readField, varintBytes, WireError, wireType } from "./wire.ts";
 import type { WireField } from "./wire.ts";
 
 /** Nesting of messages; a subgraph takes three levels. The decoder stops at 100. */
@@ -50,7 +50,7 @@ function walkMessage(walk: Walk, message: DescMessage, range: MessageRange): num
   const { children, packed } = messageShape(message);
   let growth = 0;
   for (let position = range.start; position < range.end;) {
-    const field = nextField(walk, position, range.end);
+    const field = nextField(walk, message, { position, limit: range.end });
     const child = children.get(field.number);
     if (child !== undefined && field.wireType === wireType.lengthDelimited) {
       const inner = walkMessage(walk, child, { start: field.bodyStart, end: field.end, depth: range.depth + 1 });
@@ -72,7 +72,7 @@ function spliceLength(walk: Walk, field: WireField, growth: number): number {
 function walkTensor(walk: Walk, range: MessageRange): number {
   const fields: WireField[] = [];
   for (let position = range.start; position < range.end;) {
-    const field = nextField(walk, position, range.end);
+    const field = nextField(walk, TensorProtoSchema, { position, limit: range.end });
     fields.push(field);
     position = field.end;
   }
@@ -84,8 +84,16 @@ function walkTensor(walk: Walk, range: MessageRange): number {
   return growth;
 }
 
-function nextField(walk: Walk, position: number, limit: number): WireField {
+function nextField(
+  walk: Walk,
+  message: DescMessage,
+  { position, limit }: { position: number; limit: number },
+): WireField {
   walk.fields += 1;
   if (walk.fields > maxFields) throw new WireError(`The graph has more than ${maxFields} fields`);
-  return readField(walk.bytes, position, limit);
+  const field = readField(walk.bytes, position, limit);
+  const width =
+    field.wireType === wireType.lengthDelimited ? messageShape(message).packed.get(field.number) : undefined;
+  if (width !== undefined) checkPacked(walk.bytes, field, width);
+  return field;
 }

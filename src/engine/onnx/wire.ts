@@ -103,8 +103,14 @@ export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
 /** What the wire format does not say about a message's fields: which hold messages, which many numbers. */
 export interface MessageShape {
   readonly children: ReadonlyMap<number, DescMessage>;
-  readonly packed: ReadonlySet<number>;
+  /** Bytes of each number of a list; 0 where they are varints. */
+  readonly packed: ReadonlyMap<number, number>;
 }
+
+const fixedBytes: ReadonlyMap<DescField["scalar"], number> = new Map([
+  [ScalarType.FLOAT, 4],
+  [ScalarType.DOUBLE, 8],
+]);
 
 const shapes = new Map<DescMessage, MessageShape>();
 
@@ -113,11 +119,20 @@ export function messageShape(message: DescMessage): MessageShape {
   if (shape === undefined) {
     shape = {
       children: new Map(message.fields.flatMap((field) => (field.message ? [[field.number, field.message]] : []))),
-      packed: new Set(message.fields.filter(isNumberList).map((field) => field.number)),
+      packed: new Map(
+        message.fields.filter(isNumberList).map((field) => [field.number, fixedBytes.get(field.scalar) ?? 0]),
+      ),
     };
     shapes.set(message, shape);
   }
   return shape;
+}
+
+/** Checks that a list of numbers ends with its last number: the decoder would read on. @throws WireError */
+export function checkPacked(bytes: ByteWindow, field: WireField, width: number): void {
+  const length = field.end - field.bodyStart;
+  const isWhole = width === 0 ? length === 0 || bytes.byteAt(field.end - 1) < 0x80 : length % width === 0;
+  if (!isWhole) throw new WireError(`The list at byte ${field.start} ends within a number`);
 }
 
 function isNumberList(field: DescField): boolean {
