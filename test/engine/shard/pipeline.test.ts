@@ -241,6 +241,29 @@ test("a stage has the functions that it calls, and no others", async () => {
   assert.deepEqual(await Promise.all(functions), [["Inner", "Outer"], ["Other"]]);
 });
 
+test("the time of a function's nodes counts for the stage that calls it", async () => {
+  const opsetImport = [{ domain: "", version: 17n }];
+  const calm = { ...node("Relu", ["i"], ["o"]), name: "body" };
+  const path = join(folder, "timed.onnx");
+  const call = (from: string, to: string) => ({ ...node("Own", [from], [to]), domain: "own" });
+  await writeTinyModel(
+    path,
+    {
+      input: [value("x", ["batch", 4])],
+      output: [value("y", ["batch", 4])],
+      node: [call("x", "h1"), call("h1", "h2"), call("h2", "y")],
+    },
+    {
+      domains: ["own"],
+      functions: [{ name: "Own", domain: "own", input: ["i"], output: ["o"], opsetImport, node: [calm] }],
+    },
+  );
+  const { plan } = await planOf(path, { stages: 3, balance: "time" });
+  const [first, second, third] = plan.stages.map(({ load }) => load);
+  assert.ok(first !== undefined && first > 0);
+  assert.deepEqual([second, third], [first, first]);
+});
+
 test("outputs that no node makes come from the last stage", async () => {
   const path = await chain("handed-through", {
     output: [value("y", ["batch", 4]), value("a", [4, 4]), value("h1", ["batch", 4])],
