@@ -9,12 +9,13 @@ import { referencePage } from "./reference-page.ts";
 const exec = promisify(execFile);
 const root = join(import.meta.dirname, "..");
 
-/** Files made from the contract or from a published schema, by path from the repository's root. */
+/** Files made from the contract, a published schema or AssemblyScript sources, by path from the repository's root. */
 async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ["docs/openapi.json", `${JSON.stringify(openApiDocument(), undefined, 2)}\n`],
     ["docs/reference.md", referencePage()],
     ...(await onnxBindings()),
+    ["src/engine/quantize/kernels/simd-module.ts", await simdModule()],
   ]);
 }
 
@@ -38,6 +39,24 @@ async function onnxBindings(): Promise<[string, string][]> {
   }
 }
 
+/** The quantization kernels, compiled from the AssemblyScript sources beside the file. */
+async function simdModule(): Promise<string> {
+  const source = "src/engine/quantize/kernels/assembly/kernels.ts";
+  const out = await mkdtemp(join(tmpdir(), "kernels-"));
+  try {
+    const file = join(out, "simd.wasm");
+    const settings = "--runtime stub --enable simd -O3 --noAssert --initialMemory 8 --maximumMemory 8".split(" ");
+    await exec(join(root, "node_modules/.bin/asc"), [source, "-o", file, ...settings], { cwd: root });
+    const module = await readFile(file, "base64");
+    return `/** The kernels of assembly/, compiled by \`npm run generate\`: a WebAssembly module as base64. */
+export const simdModule =
+  "${module}";
+`;
+  } finally {
+    await rm(out, { recursive: true });
+  }
+}
+
 const { values } = parseArgs({ options: { check: { type: "boolean", default: false } } });
 for (const [path, content] of await generatedFiles()) {
   const file = join(root, path);
@@ -47,7 +66,7 @@ for (const [path, content] of await generatedFiles()) {
   }
   const present = await readFile(file, "utf8").catch(() => "");
   if (present !== content) {
-    process.stderr.write(`${path} is not what the contract says: run \`npm run generate\`\n`);
+    process.stderr.write(`${path} is not what its source says: run \`npm run generate\`\n`);
     process.exitCode = 1;
   }
 }
