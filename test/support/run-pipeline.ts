@@ -5,6 +5,12 @@ import { generateSample } from "../../src/engine/evaluate/generate-sample.ts";
 import { sizeChoices } from "../../src/engine/evaluate/input-sizes.ts";
 import { elementType, rawElementsOf, type Sample, type TensorBytes } from "../../src/engine/evaluate/tensor-bytes.ts";
 
+// ONNX Runtime's binding takes a Float16Array for empty. Its first tensor decides what half precision is held in.
+const { Float16Array } = globalThis;
+Reflect.deleteProperty(globalThis, "Float16Array");
+new Tensor("float32", [0], [1]).dispose();
+Object.assign(globalThis, { Float16Array });
+
 interface RunOptions {
   sample: Sample;
   optimize: boolean;
