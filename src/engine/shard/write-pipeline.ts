@@ -18,6 +18,10 @@ export interface WrittenPipeline {
  * Writes each stage as a model of its own, with copies of the weights, constants and functions that it uses, and `pipeline.json`, which
  * says how they are linked. Where anything fails, nothing stays.
  *
+ * Run one after the other on the CPU provider with graph optimizations off, the stages give the model's outputs bit for bit, provided that
+ * inputs are aligned as the runtime aligns its own memory (64 bytes). Half precision is the exception: that provider computes it in
+ * single precision and rounds only what crosses a cut.
+ *
  * @throws ServiceError storage_full, model_unsupported
  */
 export async function writePipeline(
