@@ -36,6 +36,8 @@ export interface RunningService {
 
 /** Time for requests that are being answered when the service stops. */
 const graceMs = 2_000;
+/** Room for every query parameter at its longest, percent-encoded, bytes. */
+const maxHeaderSize = 65_536;
 const hourMs = 3_600_000;
 
 export async function startService(settings: Settings, surroundings: Surroundings): Promise<RunningService> {
