@@ -11,7 +11,6 @@ export const tensorSignature = z.object({
 export type TensorSignature = z.infer<typeof tensorSignature>;
 
 const valueSignature = z.union([tensorSignature, z.object({ name: z.string(), isTensor: z.literal(false) })]);
-export type ValueSignature = z.infer<typeof valueSignature>;
 
 /** What the parent asks of a session process; each request has one reply. */
 export const sessionRequest = z.discriminatedUnion("do", [
