@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { rm } from "node:fs/promises";
-import { errorFigures } from "./evaluate/error-sums.ts";
-import type { ErrorFigures } from "./evaluate/error-sums.ts";
+import { errorFigures } from "./evaluate/error-figures.ts";
+import type { ErrorFigures } from "./evaluate/error-figures.ts";
 import { elementTypeName } from "./onnx/element-type.ts";
 import type { WrittenFile } from "./onnx/write-model.ts";
 import { writeLayout } from "./onnx/write-model.ts";

@@ -1,5 +1,6 @@
 import type { OutputAccuracy } from "../../contract/telemetry.ts";
-import { addErrors, addMissing, emptyErrorSums, errorFigures, type ErrorSums } from "./error-sums.ts";
+import { errorFigures } from "./error-figures.ts";
+import { addErrors, addMissing, emptyErrorSums, type ErrorSums } from "./error-sums.ts";
 import { numbersOf, type TensorBytes } from "./tensor-bytes.ts";
 
 /** What has been seen of one output, over samples. */

@@ -1,5 +1,3 @@
-import { maxSqnrDb } from "../../contract/telemetry.ts";
-
 /** Running sums over the elements of an original and a changed tensor, in double precision. */
 export interface ErrorSums {
   signal: number;
@@ -9,12 +7,6 @@ export interface ErrorSums {
   maxAbsoluteError: number;
   /** Whether a position was found that is finite in one tensor alone, or not finite in both but different. */
   notFinite: boolean;
-}
-
-export interface ErrorFigures {
-  sqnrDb: number;
-  cosine: number;
-  maxAbsoluteError: number | null;
 }
 
 export function emptyErrorSums(): ErrorSums {
@@ -48,21 +40,4 @@ export function addErrors(sums: ErrorSums, original: ArrayLike<number>, changed:
 /** Adds an original tensor for which the changed model gave nothing comparable: it counts as if zeros had come. */
 export function addMissing(sums: ErrorSums, original: ArrayLike<number>): void {
   addErrors(sums, original, new Float64Array(original.length));
-}
-
-/**
- * SQNR = 10 log10(Σx² / Σ(y-x)²) dB, cosine = Σxy / √(Σx² Σy²), and max |y-x|. Identical tensors give +150 dB and cosine 1,
- * a tensor that became zero or was zero gives cosine 0, and one that became or ceased to be finite gives -150 dB and cosine 0.
- */
-export function errorFigures(sums: ErrorSums): ErrorFigures {
-  if (sums.notFinite) return { sqnrDb: -maxSqnrDb, cosine: 0, maxAbsoluteError: null };
-  const { noise, maxAbsoluteError } = sums;
-  if (noise === 0) return { sqnrDb: maxSqnrDb, cosine: 1, maxAbsoluteError };
-  const decibels = 10 * Math.log10(sums.signal / noise);
-  const norms = Math.sqrt(sums.signal) * Math.sqrt(sums.changed);
-  return {
-    sqnrDb: Math.min(maxSqnrDb, Math.max(-maxSqnrDb, decibels)),
-    cosine: norms === 0 ? 0 : Math.min(1, Math.max(-1, sums.product / norms)),
-    maxAbsoluteError,
-  };
 }

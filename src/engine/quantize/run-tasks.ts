@@ -12,6 +12,10 @@ const minParallelBytes = 64 * 1024 * 1024;
 const memoryBudget = 256 * 1024 * 1024;
 const maxThreads = 16;
 
+/** Threads make few objects: all that is large is in buffers. */
+const threadLimits = { maxYoungGenerationSizeMb: 2 } as const;
+const threadModule = new URL("./task-thread.ts", import.meta.url);
+
 export interface RunTasksOptions {
   readonly signal: AbortSignal;
   /** Called with the source bytes that were done since the last call. */
@@ -51,7 +55,7 @@ async function runInThreads(
 ): Promise<TaskResult[]> {
   const results: TaskResult[] = [];
   const waiting = [...tasks.keys()].sort((a, b) => cost(tasks[a]) - cost(tasks[b]));
-  const workers = Array.from({ length: count }, () => new Worker(new URL("./task-thread.ts", import.meta.url)));
+  const workers = Array.from({ length: count }, () => new Worker(threadModule, { resourceLimits: threadLimits }));
   const freed = new EventTarget();
   let held = 0;
   const takeNext = () => {

@@ -1,6 +1,5 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { emptyErrorSums } from "../evaluate/error-sums.ts";
-import { TensorProto_DataType as DataType } from "../onnx/onnx_pb.js";
 import { readFully } from "../onnx/byte-window.ts";
 import type { TensorSource } from "../onnx/read-tensor.ts";
 import type { Destination } from "../onnx/write-model.ts";
@@ -14,8 +13,8 @@ import { quantizeBlocks } from "./kernels/quantize-blocks.ts";
 import { quantizeLinearBlocks } from "./kernels/quantize-linear-blocks.ts";
 import type { BlockTask, HalfTask, LinearTask, TaskResult, WeightTask } from "./weight-task.ts";
 
-/** Values that are converted at once: 4 MB of float32. A thread can be stopped between tiles. */
-const tileValues = 1024 * 1024;
+/** Values that are converted at once: 1 MB of float32. A thread can be stopped between tiles. */
+const tileValues = 256 * 1024;
 
 /** A task with the places that its results go to. */
 export interface PlacedTask {
@@ -82,7 +81,11 @@ function* runLinear(task: LinearTask, sink: Sink): Generator<number, TaskResult>
     else transposeInto(part, { start: tile.start, columns: task.transposeColumns ?? 1 }, transposed);
     yield (tile.values.length / task.elements) * task.sourceBytes;
   }
-  if (transposed !== undefined) sink.write(task.outputs.codes, transposed);
+  if (transposed !== undefined) {
+    sink.write(task.outputs.codes, transposed);
+    free(transposed);
+  }
+  free(into);
   sink.write(task.outputs.scales, half ?? codes.scales);
   if (task.outputs.zeroPoints !== undefined) sink.write(task.outputs.zeroPoints, codes.zeroPoints);
   return { weight: task.weight, sums, rejection: undefined };
@@ -105,7 +108,13 @@ function* runBlocks(task: BlockTask, sink: Sink): Generator<number, TaskResult> 
   sink.write(outputs.codes, into.codes);
   sink.write(outputs.scales, task.halfScales ? Float16Array.from(into.scales) : into.scales);
   if (outputs.zeroPoints !== undefined) sink.write(outputs.zeroPoints, into.zeroPoints);
+  free(into.codes, into.scales, into.zeroPoints);
   return { weight: task.weight, sums, rejection: undefined };
+}
+
+/** Gives memory back at once. The garbage collector does not feel how much buffers hold, and would let them pile up. */
+function free(...arrays: readonly ArrayBufferView[]): void {
+  for (const { buffer } of arrays) if (buffer instanceof ArrayBuffer && !buffer.detached) buffer.transfer(0);
 }
 
 function* runHalf(task: HalfTask, sink: Sink): Generator<number, TaskResult> {
@@ -118,6 +127,7 @@ function* runHalf(task: HalfTask, sink: Sink): Generator<number, TaskResult> {
     sink.write(task.outputs.codes, part, start * 2);
     yield (values.length / task.elements) * task.sourceBytes;
   }
+  free(into);
   const rejection = losses.overflowed > 0 ? "has values beyond the range of half precision" : undefined;
   return { weight: task.weight, sums, rejection };
 }
@@ -163,18 +173,19 @@ function transposeInto(part: Int8Array, { start, columns }: { start: number; col
 /** The values of a weight as float32, a tile at a time. Each tile is good until the next one is asked for. */
 function* tilesOf(task: WeightTask, size = tileValues): Generator<{ values: Float32Array; start: number }> {
   const { source, sourceType, elements } = task;
-  const width = sourceType === DataType.FLOAT ? 4 : 2;
+  const width = sourceType === "float32" ? 4 : 2;
   const room = Math.min(size, elements);
   const bytes = new Uint8Array(room * width);
-  const values = sourceType === DataType.FLOAT ? new Float32Array(bytes.buffer) : new Float32Array(room);
+  const values = sourceType === "float32" ? new Float32Array(bytes.buffer) : new Float32Array(room);
   using reader = new SourceReader(source);
   for (let start = 0; start < elements; start += room) {
     const count = Math.min(room, elements - start);
     reader.read(bytes.subarray(0, count * width), start * width);
     const tile = values.subarray(0, count);
-    if (sourceType === DataType.FLOAT16) float16ToFloat32(new Uint16Array(bytes.buffer, 0, count), tile);
+    if (sourceType === "float16") float16ToFloat32(new Uint16Array(bytes.buffer, 0, count), tile);
     yield { values: tile, start };
   }
+  free(bytes, values);
 }
 
 /** Reads ranges of a weight's raw bytes. */

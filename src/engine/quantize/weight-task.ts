@@ -14,8 +14,7 @@ interface SourceWeight {
   /** Position among the model's weights. */
   readonly weight: number;
   readonly source: TensorSource;
-  /** ONNX element type of the source. */
-  readonly sourceType: number;
+  readonly sourceType: "float32" | "float16";
   readonly elements: number;
   readonly sourceBytes: number;
   /** Bytes of all that the task computes. */

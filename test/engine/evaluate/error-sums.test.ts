@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { addErrors, emptyErrorSums, errorFigures } from "../../../src/engine/evaluate/error-sums.ts";
+import { errorFigures } from "../../../src/engine/evaluate/error-figures.ts";
+import { addErrors, emptyErrorSums } from "../../../src/engine/evaluate/error-sums.ts";
 
 function figures(original: number[], changed: number[]) {
   const sums = emptyErrorSums();

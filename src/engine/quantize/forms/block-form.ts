@@ -84,7 +84,7 @@ export function addBlockCodes(rewrite: Rewrite, weight: Weight, plan: BlockPlan)
     kind: "blocks",
     weight: weight.index,
     source: tensorSource(rewrite.model, weight.tensor),
-    sourceType: weight.tensor.dataType,
+    sourceType: half ? "float16" : "float32",
     elements,
     sourceBytes: elements * (half ? 2 : 4),
     resultBytes: blockBytes(weight, plan),

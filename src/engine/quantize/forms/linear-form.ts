@@ -79,7 +79,7 @@ export function addLinearCodes(rewrite: Rewrite, weight: Weight, plan: LinearPla
     kind: "linear",
     weight: weight.index,
     source: tensorSource(rewrite.model, weight.tensor),
-    sourceType: weight.tensor.dataType,
+    sourceType: half ? "float16" : "float32",
     elements: product(dims),
     sourceBytes: product(dims) * (half ? 2 : 4),
     resultBytes: linearBytes(weight, plan),

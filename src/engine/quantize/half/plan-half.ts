@@ -74,7 +74,7 @@ function addHalfWeights(
       kind: "half",
       weight: weight.index,
       source: tensorSource(rewrite.model, weight.tensor),
-      sourceType: weight.tensor.dataType,
+      sourceType: "float32",
       elements: product(dims),
       sourceBytes: bytes * 2,
       resultBytes: bytes,
