@@ -93,7 +93,7 @@ function notReady(): ServiceError {
 function serverOf(fetch: (request: Request) => Response | Promise<Response>): Server {
   const listener = getRequestListener(fetch, { overrideGlobalObjects: false });
   // A model takes as long as it takes to upload: only the time for the headers is limited.
-  return createServer({ keepAliveTimeout: 60_000, requestTimeout: 0 }, (incoming, outgoing) => {
+  return createServer({ keepAliveTimeout: 60_000, requestTimeout: 0, maxHeaderSize }, (incoming, outgoing) => {
     void listener(incoming, outgoing);
   });
 }

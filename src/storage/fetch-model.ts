@@ -105,9 +105,17 @@ function isWithin(root: string, file: string): boolean {
 function pathOfUrl(source: string): string {
   const url = URL.parse(source);
   if (url === null || url.host !== "" || /%2f|%5c|%00/i.test(url.pathname)) {
-    throw new ServiceError("model_source_refused", `"${source}" does not name a file on this machine`);
+    throw namesNoFile(source);
   }
-  return fileURLToPath(url);
+  try {
+    return fileURLToPath(url);
+  } catch (cause) {
+    throw namesNoFile(source, cause);
+  }
+}
+
+function namesNoFile(source: string, cause?: unknown): ServiceError {
+  return new ServiceError("model_source_refused", `"${source}" does not name a file on this machine`, { cause });
 }
 
 async function realPathOrUndefined(file: string): Promise<string | undefined> {

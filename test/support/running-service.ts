@@ -1,0 +1,55 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { TestContext } from "node:test";
+import { type Client, createClient } from "../../src/client/create-client.ts";
+
+const main = join(import.meta.dirname, "../../src/server/main.ts");
+
+export interface RunningService {
+  /** Ends in `/v1`. */
+  readonly baseUrl: string;
+  /** Token with every scope. */
+  readonly token: string;
+  readonly client: Client;
+  readonly process: ChildProcess;
+  readonly directory: string;
+}
+
+interface StartOptions {
+  /** Data folder and token of an earlier run, to go on with. */
+  readonly from?: Pick<RunningService, "directory" | "token">;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** Starts the real service on a free port with a data folder of its own; both are gone after the test. */
+export async function startRunningService(
+  t: TestContext,
+  { from, environment }: StartOptions = {},
+): Promise<RunningService> {
+  const directory = from?.directory ?? (await mkdtemp(join(tmpdir(), "service-")));
+  const { PATH = "", HOME = "" } = process.env;
+  const child = spawn(process.execPath, [main], {
+    env: { PATH, HOME, MOS_DATA_DIR: directory, MOS_PORT: "0", ...environment },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  t.after(async () => {
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill("SIGTERM");
+      await once(child, "exit");
+    }
+    await rm(directory, { recursive: true, force: true });
+  });
+  let baseUrl = "";
+  let token = from?.token ?? "";
+  for await (const line of createInterface({ input: child.stdout })) {
+    baseUrl = /^Listening on (.*)$/.exec(line)?.[1] ?? baseUrl;
+    token = /(mos_\w+)$/.exec(line)?.[1] ?? token;
+    if (baseUrl !== "" && token !== "") break;
+  }
+  if (baseUrl === "") throw new Error("The service did not start");
+  return { baseUrl, token, client: createClient({ baseUrl, token }), process: child, directory };
+}
