@@ -130,7 +130,7 @@ function stageRows(values: Float32Array, { from, stride, rows, length }: RowsToS
 }
 
 /** Rows of a strip of a `kn` matrix: some blocks deep, so that a column's codes are some tens of bytes. */
-const deepStrip = 256;
+const deepStrip = 64;
 /** Values of a row of a strip of an `nk` matrix. */
 const longStrip = 4096;
 

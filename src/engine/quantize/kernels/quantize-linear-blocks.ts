@@ -37,9 +37,12 @@ function putHalfBytes(strip: BlockStrip, { columns, format }: LinearLayout, code
     let from = places.codes + (row >> 1);
     const shift = (row & 1) * 4;
     const start = (firstBlock * format.blockSize + row) * columns + firstOutput;
-    for (let to = start; to < start + outputs; to++, from += columnBytes) {
+    // Whole indexes can go beyond 32 bits; the half bytes from the row's first whole byte on cannot.
+    const bytes = codes.subarray(Math.floor(start / 2));
+    const first = start % 2;
+    for (let half = first; half < first + outputs; half++, from += columnBytes) {
       const code = ((Number(simdBytes[from]) >> shift) & 15) ^ flip;
-      codes[to >> 1] = Number(codes[to >> 1]) | (code << ((to & 1) * 4));
+      bytes[half >> 1] = Number(bytes[half >> 1]) | (code << ((half & 1) * 4));
     }
   }
 }
