@@ -1,4 +1,3 @@
-import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { job } from "../contract/job.ts";
 import { type LogLine, logLine } from "../contract/log.ts";
@@ -29,14 +28,14 @@ export async function* followLogs(
     try {
       const query = { after: String(last) };
       const answer = await retry(() => send("streamLogs", { params, query, headers }, { ...options, signal }), signal);
-      for await (const text of createInterface({ input: answer.body })) {
+      for await (const text of linesOf(answer.body)) {
         const line = logLine.parse(JSON.parse(text));
         last = line.seq;
         yield line;
       }
     } catch (error) {
       signal?.throwIfAborted();
-      if (!isConnectionError(error) && !(error instanceof SyntaxError)) throw error;
+      if (!isConnectionError(error)) throw error;
     }
     const answer = await retry(() => send("getJob", { params }, { ...options, signal }), signal);
     const { status } = job.parse(await answer.body.json());
@@ -62,4 +61,15 @@ async function remaining(
       .filter((line) => line !== "")
       .map((line) => logLine.parse(JSON.parse(line)));
   }, options.signal);
+}
+
+/** Complete lines of a stream. What follows the last line break was cut off. */
+async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of body) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
 }

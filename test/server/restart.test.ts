@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import test from "node:test";
+import type { Client } from "../../src/client/create-client.ts";
+import type { LogLine } from "../../src/contract/log.ts";
+import { realModel } from "../support/real-models.ts";
+import { startRunningService } from "../support/running-service.ts";
+
+async function logOf(client: Client, jobId: string): Promise<{ lines: LogLine[]; status: string }> {
+  const lines: LogLine[] = [];
+  const following = client.followLogs(jobId);
+  for (;;) {
+    const next = await following.next();
+    if (next.done === true) return { lines, status: next.value };
+    lines.push(next.value);
+  }
+}
+
+test("a batch goes on after the service is killed in the middle of it", async (t) => {
+  const first = await startRunningService(t, { environment: { MOS_WORKERS: "1" } });
+  const [{ source }, { source: other }] = await Promise.all([
+    first.client.uploadModel(realModel("voice-v5")),
+    first.client.uploadModel(realModel("ocr-orientation")),
+  ]);
+  const recipe = { evaluation: { runs: 5, samples: 2 } };
+  const models = [{ source }, { source: other }];
+  const batch = await first.client.call("submitBatch", { body: { models, targets: ["cpu", "cpu-int8"], recipe } });
+  const seen: LogLine[] = [];
+  const [running] = batch.jobs;
+  assert.ok(running !== undefined);
+  for await (const line of first.client.followLogs(running.id)) {
+    seen.push(line);
+    if (line.text.startsWith("[optimize]")) break;
+  }
+  first.process.kill("SIGKILL");
+  await once(first.process, "exit");
+
+  const { client } = await startRunningService(t, { from: first });
+  for (const job of batch.jobs) {
+    const { lines, status } = await logOf(client, job.id);
+    assert.equal(status, "Completed");
+    assert.deepEqual(
+      lines.map((line) => line.seq),
+      lines.map((_, index) => index + 1),
+    );
+    const attempts = lines.filter((line) => line.text.includes(", attempt "));
+    assert.equal(attempts.length, job.id === running.id ? 2 : 1);
+    if (job.id === running.id) assert.deepEqual(lines.slice(0, seen.length), seen);
+  }
+  assert.equal((await client.call("getBatch", { params: { id: batch.id } })).status, "Completed");
+});
+
+test("a second service on the same data folder is refused with a sentence", async (t) => {
+  const first = await startRunningService(t);
+  await assert.rejects(startRunningService(t, { from: first }), /did not start/);
+});
