@@ -262,6 +262,31 @@ test("compressModel() takes a graph of 50,000 nodes, half of them to be rewritte
   assert.ok((proto.graph?.node.length ?? 0) >= 50_000);
 });
 
+test("compressModel() takes 16,000 subgraphs in a graph of 50,000 nodes", async () => {
+  await using folder = await makeFolder();
+  const path = join(folder.path, "branches.onnx");
+  const branch = (name: string) => ({ output: [value(name, [1, 32])], node: [node("Relu", ["x"], [name])] });
+  const parts = Array.from({ length: 8000 }, (_, index) => [
+    node(
+      "If",
+      ["yes"],
+      [`i${index}`],
+      [subgraph("then_branch", branch(`t${index}`)), subgraph("else_branch", branch(`e${index}`))],
+    ),
+    node("Identity", [`w${index}`], [`v${index}`]),
+    ...[0, 1, 2, 3].map((part) => node("Relu", ["x"], [`r${index}_${part}`])),
+  ]);
+  const small = Array.from({ length: 8000 }, (_, index) => weight(`w${index}`, [1], () => index));
+  await writeTinyModel(path, {
+    input: [value("x", [1, 32])],
+    output: [value("y", [1, 32])],
+    initializer: [{ name: "yes", dataType: DataType.BOOL, int32Data: [1] }, good, ...small],
+    node: [...parts.flat(), node("MatMul", ["x", "good"], ["y"])],
+  });
+  const report = await compress(path, folder.path, { scheme: "int8-weight" });
+  assert.notEqual(weightNamed(report, "good").form, null);
+});
+
 test("compressModel() takes 150,000 small weights", async () => {
   await using folder = await makeFolder();
   const path = join(folder.path, "many.onnx");

@@ -19,16 +19,16 @@ export function bypassIdentities(graph: GraphProto): void {
     return false;
   });
   graph.valueInfo = graph.valueInfo.filter(({ name }) => !sources.has(name));
-  if (sources.size > 0) renameInputs(graph.node, sources);
+  if (sources.size > 0) renameInputs(graph.node, (name) => sources.get(name) ?? name);
   for (const node of graph.node) for (const inner of subgraphsOf(node)) bypassIdentities(inner);
 }
 
-function renameInputs(nodes: readonly NodeProto[], names: ReadonlyMap<string, string>): void {
+function renameInputs(nodes: readonly NodeProto[], rename: (name: string) => string): void {
   for (const node of nodes) {
-    for (const [index, name] of node.input.entries()) node.input[index] = names.get(name) ?? name;
+    node.input = node.input.map(rename);
     for (const inner of subgraphsOf(node)) {
       const own = definedNames(inner);
-      renameInputs(inner.node, new Map([...names].filter(([name]) => !own.has(name))));
+      renameInputs(inner.node, (name) => (own.has(name) ? name : rename(name)));
     }
   }
 }

@@ -36,22 +36,22 @@ const floatTypes: ReadonlySet<number> = new Set([DataType.FLOAT, DataType.FLOAT1
 export function findWeights(model: ModelProto): Weight[] {
   const weights: Weight[] = [];
   const bodies = [model.graph, ...model.functions];
-  for (const body of bodies) if (body !== undefined) visitBody({ body, outer: undefined }, new Map(), weights);
+  for (const body of bodies) if (body !== undefined) visitBody({ body, outer: undefined }, () => undefined, weights);
   return weights;
 }
 
-/** Weights by name; undefined for a name that stands for another value. */
-type Definitions = ReadonlyMap<string, Weight | undefined>;
+/** Gives the weight of a name; undefined for a name that stands for another value. */
+type FindWeight = (name: string) => Weight | undefined;
 
-function visitBody(scope: Scope, outer: Definitions, weights: Weight[]): void {
+function visitBody(scope: Scope, findOuter: FindWeight, weights: Weight[]): void {
   const own = definitions(scope, weights);
-  const known: Definitions = new Map([...outer, ...own]);
+  const find: FindWeight = (name) => (own.has(name) ? own.get(name) : findOuter(name));
   for (const node of scope.body.node) {
-    for (const [input, name] of node.input.entries()) known.get(name)?.uses.push({ node, input, scope });
-    for (const body of subgraphsOf(node)) visitBody({ body, outer: scope }, known, weights);
+    for (const [input, name] of node.input.entries()) find(name)?.uses.push({ node, input, scope });
+    for (const body of subgraphsOf(node)) visitBody({ body, outer: scope }, find, weights);
   }
   for (const output of scope.body.output) {
-    const weight = known.get(typeof output === "string" ? output : output.name);
+    const weight = find(typeof output === "string" ? output : output.name);
     if (weight !== undefined) weight.isOutput = true;
   }
 }

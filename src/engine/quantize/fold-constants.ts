@@ -24,7 +24,8 @@ interface Folding {
   bytesLeft: number;
 }
 
-type Constants = ReadonlyMap<string, TensorProto>;
+/** Gives the constant of a name; undefined for a name that stands for another value. */
+type FindConstant = (name: string) => TensorProto | undefined;
 
 /**
  * Computes what only rearranges weights (Slice, Concat, Transpose, Reshape, Squeeze, Unsqueeze), so that the operator that uses the result
@@ -41,7 +42,7 @@ export function foldConstants(model: OnnxModel): void {
     used: new Set(),
     bytesLeft: maxFoldedBytes,
   };
-  foldGraph(graph, new Map(), folding);
+  foldGraph(graph, () => undefined, folding);
   const uses = countUses(graphs);
   const isIdle = (name: string) => folding.used.has(name) && !uses.has(name) && !folding.givenOut.has(name);
   for (const each of graphs) {
@@ -58,16 +59,17 @@ function countUses(graphs: readonly GraphProto[]): Map<string, number> {
   return uses;
 }
 
-function foldGraph(graph: GraphProto, outer: Constants, folding: Folding): void {
-  const constants = new Map(outer);
+function foldGraph(graph: GraphProto, findOuter: FindConstant, folding: Folding): void {
+  const constants = new Map<string, TensorProto | undefined>();
+  const find: FindConstant = (name) => (constants.has(name) ? constants.get(name) : findOuter(name));
   for (const tensor of graph.initializer) constants.set(tensor.name, tensor);
-  for (const { name } of graph.input) constants.delete(name);
+  for (const { name } of graph.input) constants.set(name, undefined);
   const kept = new Set<NodeProto>(graph.node);
   for (const node of sortedNodes(graph.node)) {
     const [output = ""] = node.output;
     const value = node.opType === "Constant" ? findAttribute(node, "value")?.t : undefined;
-    const folded = value === undefined ? foldNode(node, constants, folding) : undefined;
-    for (const name of node.output) constants.delete(name);
+    const folded = value === undefined ? foldNode(node, find, folding) : undefined;
+    for (const name of node.output) constants.set(name, undefined);
     if (value !== undefined) constants.set(output, value);
     if (folded !== undefined) {
       kept.delete(node);
@@ -75,22 +77,22 @@ function foldGraph(graph: GraphProto, outer: Constants, folding: Folding): void 
       graph.initializer.push(folded);
       for (const name of node.input) folding.used.add(name);
     }
-    for (const inner of subgraphsOf(node)) foldGraph(inner, constants, folding);
+    for (const inner of subgraphsOf(node)) foldGraph(inner, find, folding);
   }
   graph.node = graph.node.filter((node) => kept.has(node));
 }
 
-function foldNode(node: NodeProto, constants: Constants, folding: Folding): TensorProto | undefined {
+function foldNode(node: NodeProto, find: FindConstant, folding: Folding): TensorProto | undefined {
   const [output = ""] = node.output;
   const names = node.input.filter((name) => name !== "");
-  const inputs = names.flatMap((name) => constants.get(name) ?? []);
+  const inputs = names.flatMap((name) => find(name) ?? []);
   const [first] = inputs;
   if (first === undefined || inputs.length < names.length || node.domain !== "" || folding.givenOut.has(output)) {
     return undefined;
   }
   const isFloat = first.dataType === DataType.FLOAT || first.dataType === DataType.FLOAT16;
   if (!isFloat || (node.opType === "Transpose" && (folding.uses.get(first.name) ?? 0) > 1)) return undefined;
-  const tensors = node.input.map((name) => (name === "" ? undefined : constants.get(name)));
+  const tensors = node.input.map((name) => (name === "" ? undefined : find(name)));
   const movement = moveElements(node, tensors, (tensor) => integers(tensor, folding.model));
   if (movement === undefined) return undefined;
   return materialize(output, { movement, dataType: first.dataType }, folding);
