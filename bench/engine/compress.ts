@@ -8,6 +8,7 @@ if (target === undefined) throw new Error("No built-in target");
 const start = performance.now();
 await compressModel(model, {
   recipe: resolveRecipe(requestedRecipe.parse(JSON.parse(recipe))),
+  kind: "compress",
   target,
   outputDirectory,
   signal: new AbortController().signal,
