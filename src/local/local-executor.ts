@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { JobError } from "../contract/errors.ts";
@@ -62,7 +62,9 @@ class LocalExecutor implements Executor {
   readonly #unsubscribe: () => void;
 
   constructor(options: LocalExecutorOptions) {
-    this.#options = options;
+    // Workers run in folders of their own, where relative paths would mean something else.
+    const [storageDirectory, workDirectory] = [resolve(options.storageDirectory), resolve(options.workDirectory)];
+    this.#options = { ...options, storageDirectory, workDirectory };
     this.#concurrency = options.concurrency ?? Math.max(1, Math.floor(availableParallelism() / 2));
     this.#unsubscribe = options.records.changes.onCancelling((jobId) => this.#stops.get(jobId)?.abort());
   }

@@ -6,7 +6,7 @@ export interface Blob {
   readonly bytes: number;
 }
 
-export interface BlobRange {
+interface BlobRange {
   readonly start: number;
   /** Last byte, inclusive. */
   readonly end: number;

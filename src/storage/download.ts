@@ -157,7 +157,7 @@ async function checkStatus(answer: Dispatcher.ResponseData, url: URL): Promise<v
 }
 
 /** Signed URLs carry their secret in the query. */
-export function withoutSecrets(url: URL): string {
+function withoutSecrets(url: URL): string {
   return `${url.protocol}//${url.host}${url.pathname}`;
 }
 

@@ -1,7 +1,7 @@
 import type { Telemetry } from "../contract/telemetry.ts";
 import type { Reporter } from "./reporter.ts";
 
-export type StageName = keyof NonNullable<Telemetry["stageSeconds"]>;
+type StageName = keyof NonNullable<Telemetry["stageSeconds"]>;
 
 /** Share of the job's progress that is done before and after each stage. */
 const spans = {

@@ -7,6 +7,7 @@ import path from "node:path";
 import { buffer } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
+import { smallDisk } from "../support/small-disk.ts";
 
 async function temporaryFolder(t: TestContext): Promise<string> {
   const folder = await mkdtemp(path.join(tmpdir(), "blobs-"));
@@ -94,17 +95,12 @@ test("write() of the same content by several writers at once succeeds for each",
 });
 
 test("write() says that the disk is full and keeps nothing", async (t) => {
-  const folder = await temporaryFolder(t);
-  const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]);
-  if (mounted.status !== 0) return t.skip("Needs the right to mount a small file system");
-  try {
-    const store = await createDirectoryBlobStore(folder);
-    await assert.rejects(store.write(chunksOf("x".repeat(200_000))), { code: "storage_full" });
-    assert.deepEqual(await filesIn(folder), []);
-    await store.write(chunksOf("small"));
-  } finally {
-    spawnSync("umount", [folder]);
-  }
+  const folder = await smallDisk(t);
+  if (folder === undefined) return t.skip("Needs the right to mount a small file system");
+  const store = await createDirectoryBlobStore(folder);
+  await assert.rejects(store.write(chunksOf("x".repeat(200_000))), { code: "storage_full" });
+  assert.deepEqual(await filesIn(folder), []);
+  await store.write(chunksOf("small"));
 });
 
 test("createDirectoryBlobStore() removes what dead writers left and nothing else", async (t) => {

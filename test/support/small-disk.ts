@@ -1,10 +1,16 @@
 import { spawnSync } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { TestContext } from "node:test";
 
-/** Makes a folder a disk of 64 kB until the test ends; false where this process may not do that. */
-export function mountSmallDisk(t: TestContext, folder: string): boolean {
-  const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]);
-  if (mounted.status !== 0) return false;
-  t.after(() => spawnSync("umount", [folder]));
-  return true;
+/** A folder on a disk of 64 kB that exists until the test ends; undefined where this process may not mount one. */
+export async function smallDisk(t: TestContext): Promise<string | undefined> {
+  const folder = await mkdtemp(join(tmpdir(), "small-disk-"));
+  const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]).status === 0;
+  t.after(async () => {
+    if (mounted) spawnSync("umount", [folder]);
+    await rm(folder, { recursive: true });
+  });
+  return mounted ? folder : undefined;
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
@@ -13,6 +13,7 @@ import { builtinTargets } from "../../src/contract/target.ts";
 import { type Assignment, workerExit } from "../../src/contract/worker.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import { realModel } from "../support/real-models.ts";
+import { smallDisk } from "../support/small-disk.ts";
 import { standInService } from "./stand-in-service.ts";
 
 const workerPath = fileURLToPath(new URL("../../src/worker/main.ts", import.meta.url));
@@ -21,11 +22,14 @@ const quickEvaluation = { samples: 1, runs: 2, warmup: 1 };
 interface Setting extends Partial<Omit<Assignment, "recipe" | "model" | "limits">> {
   readonly recipe?: PartialRecipe;
   readonly sha256?: string;
+  /** Folder of the blobs. */
+  readonly storage?: string;
   readonly limits?: Partial<Assignment["limits"]>;
 }
 
 /** A service stand-in with one job, and a way to start its worker. */
-async function makeJob(t: TestContext, source: string, { recipe = {}, sha256, limits, ...rest }: Setting = {}) {
+async function makeJob(t: TestContext, source: string, setting: Setting = {}) {
+  const { recipe = {}, sha256, limits, ...rest } = setting;
   const folder = await realpath(await mkdtemp(path.join(tmpdir(), "worker-")));
   t.after(async () => rm(folder, { recursive: true }));
   const [target] = builtinTargets;
@@ -43,7 +47,7 @@ async function makeJob(t: TestContext, source: string, { recipe = {}, sha256, li
     limits: { maxModelBytes: 1e9, allowedRoots: ["/"], allowPrivateAddresses: true, ...limits },
   };
   const service = await standInService(t, assignment);
-  const storage = path.join(folder, "store");
+  const { storage = path.join(folder, "store") } = setting;
   const work = path.join(folder, "work");
   await mkdir(work);
   const start = () => {
@@ -212,19 +216,14 @@ test("the worker takes faults of the evaluation data for what they are", async (
 });
 
 test("the worker fails the job with storage_full when the disk is full, and stores nothing", async (t) => {
-  const { service, storage, start } = await makeJob(t, orientation, { recipe: { evaluation: { level: "none" } } });
-  await mkdir(storage);
-  const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", storage]);
-  if (mounted.status !== 0) return t.skip("Needs the right to mount a small file system");
-  try {
-    assert.equal(await exitCode(start()), workerExit.failed);
-    const result = service.events.at(-1);
-    assert(result?.type === "result");
-    assert.equal(result.error?.code, "storage_full");
-    assert.deepEqual(await storedNames(storage), []);
-  } finally {
-    spawnSync("umount", [storage]);
-  }
+  const storage = await smallDisk(t);
+  if (storage === undefined) return t.skip("Needs the right to mount a small file system");
+  const { service, start } = await makeJob(t, orientation, { storage, recipe: { evaluation: { level: "none" } } });
+  assert.equal(await exitCode(start()), workerExit.failed);
+  const result = service.events.at(-1);
+  assert(result?.type === "result");
+  assert.equal(result.error?.code, "storage_full");
+  assert.deepEqual(await storedNames(storage), []);
 });
 
 /** Ways to end a worker in the middle of its evaluation, with child processes at work. */
