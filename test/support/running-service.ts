@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import type { TestContext } from "node:test";
 import { type Client, createClient } from "../../src/client/create-client.ts";
 
@@ -43,13 +44,18 @@ export async function startRunningService(
     }
     await rm(directory, { recursive: true, force: true });
   });
-  let baseUrl = "";
-  let token = from?.token ?? "";
-  for await (const line of createInterface({ input: child.stdout })) {
-    baseUrl = /^Listening on (.*)$/.exec(line)?.[1] ?? baseUrl;
-    token = /(mos_\w+)$/.exec(line)?.[1] ?? token;
-    if (baseUrl !== "" && token !== "") break;
-  }
-  if (baseUrl === "") throw new Error("The service did not start");
+  const { baseUrl, firstToken } = await readGreeting(child.stdout, from !== undefined);
+  const token = from?.token ?? firstToken;
   return { baseUrl, token, client: createClient({ baseUrl, token }), process: child, directory };
+}
+
+/** What the service prints when it is ready; a token only at the first start of its data folder. */
+async function readGreeting(output: Readable, isRestart: boolean): Promise<{ baseUrl: string; firstToken: string }> {
+  let baseUrl = "";
+  for await (const line of createInterface({ input: output })) {
+    baseUrl = /^Listening on (.*)$/.exec(line)?.[1] ?? baseUrl;
+    const firstToken = /(mos_\w+)$/.exec(line)?.[1] ?? "";
+    if (baseUrl !== "" && (isRestart || firstToken !== "")) return { baseUrl, firstToken };
+  }
+  throw new Error("The service did not start");
 }
