@@ -2,6 +2,7 @@ import { ServiceError } from "../contract/errors.ts";
 import type { Recipe } from "../contract/recipe.ts";
 import type { JobKind } from "../contract/status.ts";
 import type { Target } from "../contract/target.ts";
+import { quoted } from "./onnx/external-data.ts";
 import { layoutModel } from "./onnx/layout-model.ts";
 import type { ModelLayout } from "./onnx/layout-model.ts";
 import { standardOpset } from "./onnx/check-model.ts";
@@ -115,7 +116,7 @@ function shardOf(payload: number, rewrite: Rewrite, shards: ShardPlan): number {
 
 function nothingToQuantize(weights: readonly WeightPlan[], recipe: Recipe): ServiceError {
   const largest = weights.toSorted((a, b) => b.bytes - a.bytes).slice(0, 3);
-  const reasons = largest.map(({ weight, reason }) => `"${weight.name}" ${reason}`);
+  const reasons = largest.map(({ weight, reason }) => `${quoted(weight.name)} ${reason}`);
   return new ServiceError(
     "nothing_to_quantize",
     `Scheme "${recipe.scheme}" fits none of the model's ${weights.length} weights: ${reasons.join("; ")}`,

@@ -1,9 +1,9 @@
 import { ServiceError } from "../../contract/errors.ts";
 import { elementBits, elementTypeName, rawBytes } from "./element-type.ts";
 import { quoted } from "./external-data.ts";
-import { graphsOf, subgraphsOf, tensorsOf } from "./graph-tensors.ts";
+import { bodiesOf, graphsOf, subgraphsOf, tensorsOf } from "./graph-tensors.ts";
 import { TensorProto_DataType } from "./onnx_pb.js";
-import type { GraphProto, ModelProto, NodeProto, TensorProto } from "./onnx_pb.js";
+import type { FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto } from "./onnx_pb.js";
 import { elementCount, isFixedWidth, payloadOf, shapeText } from "./payload.ts";
 import type { OnnxModel } from "./payload.ts";
 
@@ -19,6 +19,7 @@ const lastIrVersion = 14;
 export function checkModel(model: OnnxModel): void {
   checkVersions(model.proto);
   for (const tensor of tensorsOf(model.proto)) checkTensor(model, tensor);
+  for (const { node } of bodiesOf(model.proto)) node.forEach(checkOperator);
   for (const graph of graphsOf(model.proto)) checkGraph(graph);
 }
 
@@ -26,6 +27,10 @@ export function checkModel(model: OnnxModel): void {
 export function standardOpset(imports: ModelProto["opsetImport"]): number | undefined {
   const entry = imports.find(({ domain }) => domain === "" || domain === "ai.onnx");
   return entry === undefined ? undefined : Number(entry.version);
+}
+
+function named({ opsetImport, name }: FunctionProto): Pick<FunctionProto, "opsetImport" | "name"> {
+  return { opsetImport, name: `Function ${quoted(name)}` };
 }
 
 function checkVersions(proto: ModelProto): void {
@@ -36,7 +41,10 @@ function checkVersions(proto: ModelProto): void {
       `The model has IR version ${proto.irVersion}, and the newest that is known is ${lastIrVersion}`,
     );
   }
-  for (const { opsetImport, name } of [{ opsetImport: proto.opsetImport, name: "The model" }, ...proto.functions]) {
+  for (const { opsetImport, name } of [
+    { opsetImport: proto.opsetImport, name: "The model" },
+    ...proto.functions.map(named),
+  ]) {
     const version = standardOpset(opsetImport);
     if (version === undefined) continue;
     if (version < opsetRange.first || version > opsetRange.last) {
@@ -95,6 +103,13 @@ function contentBytes(model: OnnxModel, tensor: TensorProto): number | undefined
   if (tensor.int64Data.length > 0) return tensor.int64Data.length * 8;
   const bits = elementBits(tensor.dataType);
   return bits === undefined ? undefined : (tensor.int32Data.length + tensor.uint64Data.length) * Math.max(1, bits / 8);
+}
+
+/** Names of operators go into reports, logs and messages, so that they have to be names. */
+function checkOperator({ opType, domain }: NodeProto): void {
+  if (!/^[!-~]{1,256}$/.test(opType) || !/^[!-~]{0,256}$/.test(domain)) {
+    throw new ServiceError("model_invalid", `A node has the operator ${quoted(`${domain}:${opType}`)}`);
+  }
 }
 
 function checkGraph(graph: GraphProto): void {

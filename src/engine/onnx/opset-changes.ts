@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
+import { quoted } from "./external-data.ts";
 import { floatElements } from "./known-values.ts";
 import {
   attributeText,
@@ -54,7 +55,7 @@ export const opsetChanges: Readonly<Record<string, Readonly<Record<number, Opset
 };
 
 function refusal(node: NodeProto, reason: string): ServiceError {
-  const name = node.name === "" ? "" : ` "${node.name}"`;
+  const name = node.name === "" ? "" : ` ${quoted(node.name)}`;
   return new ServiceError("model_opset_unsupported", `Cannot raise the opset of ${node.opType}${name}: it ${reason}`);
 }
 

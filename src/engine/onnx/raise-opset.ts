@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
+import { quoted } from "./external-data.ts";
 import { subgraphsOf } from "./graph-tensors.ts";
 import { ModelFacts } from "./model-facts.ts";
 import { OperatorSetIdProtoSchema } from "./onnx_pb.js";
@@ -82,7 +83,7 @@ function raiseNode(node: NodeProto, from: number, scope: RewriteScope): NodeProt
   if (versions === undefined || introduced === undefined || introduced > from || removed <= from) {
     throw new ServiceError(
       "model_opset_unsupported",
-      `Cannot raise opset ${from} to ${to}: it has no operator "${node.opType}"${node.name && ` (node "${node.name}")`}`,
+      `Cannot raise opset ${from} to ${to}: it has no operator "${node.opType}"${node.name && ` (node ${quoted(node.name)})`}`,
     );
   }
   if (from < raisableOpsets.first) {

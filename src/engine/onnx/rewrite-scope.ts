@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
 import { KnownValues } from "./known-values.ts";
+import { quoted } from "./external-data.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import {
   AttributeProto_AttributeType as AttributeType,
@@ -93,7 +94,7 @@ export class RewriteScope {
     if (this.#mayBeUnset(attribute.refAttrName)) {
       throw new ServiceError(
         "model_opset_unsupported",
-        `Cannot make attribute "${attribute.name}" of ${node.opType} an input: it is attribute "${attribute.refAttrName}" of a function, which has no default value`,
+        `Cannot make attribute "${attribute.name}" of ${node.opType} an input: it is attribute ${quoted(attribute.refAttrName)} of a function, which has no default value`,
       );
     }
     const name = this.rewrite.names.take(base);

@@ -49,6 +49,10 @@ function halves(name: string, dims: readonly number[], dataType: number): Tensor
   return { name, dims: dims.map(BigInt), dataType, int32Data: Array.from({ length }, (_, index) => 0x3c00 + index) };
 }
 
+function int64s(name: string, ...content: number[]): Tensor {
+  return { name, dims: [BigInt(content.length)], dataType: DataType.INT64, int64Data: content.map(BigInt) };
+}
+
 function external(name: string, dims: readonly number[]): Tensor {
   return {
     name,
@@ -176,11 +180,68 @@ const elsewhere = (): Uint8Array =>
     node: [node("MatMul", ["x", "w"], ["h"]), node("MatMul", ["h", "v"], ["y"])],
   });
 
+const rearrangements = (): Uint8Array =>
+  encode(13, {
+    input: [value("x", [1, 32])],
+    output: [value("y", [1, 48])],
+    initializer: [
+      wave("w", [48, 1, 32]),
+      wave("v", [16, 32]),
+      int64s("one", 1),
+      int64s("shape", 32, -1),
+      int64s("from", 0),
+      int64s("to", 1000),
+      int64s("step", 2),
+    ],
+    node: [
+      node("Squeeze", ["w", "one"], ["a"]),
+      node("Slice", ["a", "from", "to", "from", "step"], ["b"]),
+      node("Concat", ["b", "v"], ["c"], [integer("axis", 0)]),
+      node("Transpose", ["c"], ["d"], [{ ...axes(1, 0), name: "perm" }]),
+      node("Reshape", ["d", "shape"], ["e"]),
+      node("MatMul", ["x", "e"], ["h"]),
+      node("Unsqueeze", ["v", "from"], ["u"]),
+      node("Concat", ["u", "u"], ["r"], [integer("axis", 1)]),
+      node("LSTM", ["h", "r", "r"], ["y"], [integer("hidden_size", 4)]),
+    ],
+  });
+
+const oldest = (): Uint8Array =>
+  encode(7, {
+    input: [value("x", [1, 3, 8, 8])],
+    output: [value("y", [1, "k"])],
+    initializer: [wave("k", [16, 3, 3, 3]), wave("w", [16, 32]), wave("s", [16]), wave("n", [16]), wave("m", [16])],
+    node: [
+      node("Conv", ["x", "k"], ["a"]),
+      node("BatchNormalization", ["a", "s", "s", "n", "m"], ["b"], [integer("spatial", 1)]),
+      node("Upsample", ["b"], ["c"], [{ name: "scales", type: AttributeType.FLOATS, floats: [1, 1, 2, 2] }]),
+      node("Clip", ["c"], ["d"], [{ name: "min", type: AttributeType.FLOAT, f: 0 }]),
+      node("Pad", ["d"], ["e"], [{ ...axes(0, 0, 1, 1, 0, 0, 1, 1), name: "pads" }]),
+      node("ReduceMean", ["e"], ["f"], [axes(2, 3), integer("keepdims", 0)]),
+      node("Dropout", ["f"], ["g", "mask"], [{ name: "ratio", type: AttributeType.FLOAT, f: 0.5 }]),
+      node("MatMul", ["g", "w"], ["h"]),
+      node("Softmax", ["h"], ["i"], [integer("axis", 0)]),
+      node("Split", ["i"], ["j", "l"], [integer("axis", 1), { ...axes(16, 16), name: "split" }]),
+      node("Slice", ["j"], ["p"], [axes(1), { ...axes(0), name: "starts" }, { ...axes(9), name: "ends" }]),
+      node("TopK", ["p"], ["y", "order"], [integer("k", 2)]),
+    ],
+  });
+
 /** Models to mutate, the small ones more often than the real ones, which take longer. */
 export async function seedModels(): Promise<readonly Uint8Array[]> {
-  const small = [products(), convolutions(), tables(), branches(), calls(), elementTypes(), elsewhere()];
+  const small = [
+    products(),
+    convolutions(),
+    tables(),
+    branches(),
+    calls(),
+    elementTypes(),
+    elsewhere(),
+    rearrangements(),
+    oldest(),
+  ];
   const real = await Promise.all(
     (["ocr-orientation", "voice-legacy"] as const).map((name) => readFile(realModel(name))),
   );
-  return [...Array.from({ length: 28 }, () => small).flat(), ...real];
+  return [...Array.from({ length: 20 }, () => small).flat(), ...real];
 }
