@@ -1,4 +1,4 @@
-import { delimiter } from "node:path";
+import { delimiter, resolve } from "node:path";
 import { z } from "zod";
 
 const number = z
@@ -22,7 +22,12 @@ export const settings = z.object({
   MOS_ALLOWED_ROOTS: z
     .string()
     .default("")
-    .transform((list) => list.split(delimiter).filter((root) => root !== ""))
+    .transform((list) =>
+      list
+        .split(delimiter)
+        .filter((root) => root !== "")
+        .map((root) => resolve(root)),
+    )
     .describe("Folders under which `file://` models may lie, separated by colons; without it there are none."),
   MOS_ALLOW_PRIVATE_ADDRESSES: z
     .enum(["true", "false"])
