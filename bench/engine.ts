@@ -61,11 +61,11 @@ async function syntheticModel(size: keyof typeof layersOf): Promise<string> {
   return path;
 }
 
-async function ours(model: string, output: string, work: Work): Promise<Cost> {
+async function ours(model: string, output: string, work: Work, scope = "all"): Promise<Cost> {
   await rm(output, { recursive: true, force: true });
   await mkdir(output, { recursive: true });
   const recipe = JSON.stringify({ ...works[work], evaluation: { level: "weights" } });
-  const { stdout } = await exec(process.execPath, [join(here, "compress.ts"), model, output, recipe]);
+  const { stdout } = await exec(process.execPath, [join(here, "compress.ts"), model, output, recipe, scope]);
   return cost.parse(JSON.parse(stdout));
 }
 
@@ -122,7 +122,7 @@ async function accuracyRows({ model, data, works: names }: (typeof accuracyRuns)
   const found: BenchRow[] = [];
   for (const work of names) {
     const [mine, theirs] = [join(folder, "ours"), join(folder, "peer")];
-    await ours(original, mine, work);
+    await ours(original, mine, work, "matrices");
     const ran = await peers(original, theirs, work).then(
       () => true,
       () => false,

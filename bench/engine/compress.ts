@@ -1,14 +1,18 @@
-import { compressModel } from "../../src/engine/compress-model.ts";
-import { requestedRecipe, resolveRecipe } from "../../src/contract/recipe.ts";
+import { requestedRecipe, type Recipe, resolveRecipe } from "../../src/contract/recipe.ts";
 import { builtinTargets } from "../../src/contract/target.ts";
+import { compressModel } from "../../src/engine/compress-model.ts";
+import { planCompression } from "../../src/engine/plan-compression.ts";
 
-const [model = "", outputDirectory = "", recipe = ""] = process.argv.slice(2);
+const [model = "", outputDirectory = "", request = "", scope = "all"] = process.argv.slice(2);
 const [, target] = builtinTargets;
 if (target === undefined) throw new Error("No built-in target");
+const recipe = resolveRecipe(requestedRecipe.parse(JSON.parse(request)));
+const kind = "compress";
+const exclude = scope === "matrices" ? await otherWeights(recipe) : [];
 const start = performance.now();
 await compressModel(model, {
-  recipe: resolveRecipe(requestedRecipe.parse(JSON.parse(recipe))),
-  kind: "compress",
+  recipe: { ...recipe, exclude },
+  kind,
   target,
   outputDirectory,
   signal: new AbortController().signal,
@@ -17,3 +21,13 @@ await compressModel(model, {
 });
 const seconds = (performance.now() - start) / 1000;
 process.stdout.write(`${JSON.stringify({ seconds, peakBytes: process.resourceUsage().maxRSS * 1024 })}\n`);
+
+/** Weights that the peer's quantizer leaves alone, so that both change the same ones. */
+async function otherWeights(whole: Recipe): Promise<string[]> {
+  if (target === undefined) return [];
+  const { weights } = await planCompression(model, { recipe: whole, kind, target });
+  const isMatrix = (opType: string): boolean => opType === "MatMul" || opType === "Gemm";
+  return weights
+    .filter(({ weight }) => !weight.uses.some(({ node }) => isMatrix(node.opType)))
+    .map(({ weight }) => weight.name);
+}
