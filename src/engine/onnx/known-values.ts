@@ -18,13 +18,7 @@ export class KnownValues {
     for (const info of isGraph ? [...body.valueInfo, ...body.input, ...body.output] : body.valueInfo) {
       this.#values.set(info.name, declared(info));
     }
-    if (isGraph) {
-      const inputs = new Set(body.input.map(({ name }) => name));
-      for (const tensor of body.initializer) {
-        if (inputs.has(tensor.name)) this.#values.set(tensor.name, typeOf(tensor));
-        else this.addConstant(tensor.name, tensor);
-      }
-    }
+    if (isGraph) for (const tensor of body.initializer) this.addConstant(tensor.name, tensor);
     for (const node of body.node) {
       const [output] = node.output;
       const tensor = node.opType === "Constant" ? node.attribute.find(({ name }) => name === "value")?.t : undefined;
@@ -38,12 +32,8 @@ export class KnownValues {
   }
 
   addConstant(name: string, tensor: TensorProto): void {
-    this.#values.set(name, { ...typeOf(tensor), constant: tensor });
+    this.#values.set(name, { elementType: tensor.dataType, rank: tensor.dims.length, constant: tensor });
   }
-}
-
-function typeOf(tensor: TensorProto): KnownValue {
-  return { elementType: tensor.dataType, rank: tensor.dims.length };
 }
 
 function declared({ type }: ValueInfoProto): KnownValue {
