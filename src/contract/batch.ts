@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { gateLimits } from "./gate.ts";
 import { batchId, jobId } from "./id.ts";
-import { displayName, labels } from "./job.ts";
+import { displayName, dryRun, labels } from "./job.ts";
 import { modelReference } from "./model.ts";
 import { requestedRecipe } from "./recipe.ts";
 import { batchStatus, jobKind, jobStatus } from "./status.ts";
@@ -25,6 +25,7 @@ export const batchRequest = z
     targets: z.array(targetName).min(1).max(64),
     recipe: requestedRecipe.optional().describe("Laid over each target's default recipe."),
     gates: gateLimits.optional(),
+    dryRun,
     labels: labels.optional(),
     failFast: z.boolean().default(false).describe("Cancel the jobs that are left as soon as one fails."),
   })

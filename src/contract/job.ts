@@ -18,6 +18,13 @@ export const labels = z
 
 export const displayName = z.string().min(1).max(200).describe("Name for people; need not be unique.");
 
+export const dryRun = z
+  .boolean()
+  .default(false)
+  .describe(
+    "Plan alone: tells the size that the result would have, and what would become of each weight, from the model's graph. No weight is read, no model is written, no pipeline is planned, nothing is evaluated and no gate is held.",
+  );
+
 /** Body of `POST /compress` and `POST /quantize`, and the spec of a CompressionJob. */
 export const jobRequest = z
   .strictObject({
@@ -26,6 +33,7 @@ export const jobRequest = z
     target: targetName,
     recipe: requestedRecipe.optional(),
     gates: gateLimits.optional(),
+    dryRun,
     labels: labels.optional(),
   })
   .meta({ id: "JobRequest" });
@@ -50,6 +58,7 @@ export const job = z
     target: targetName,
     recipe: recipe.describe("The effective recipe: the request's over the preset's over the target's."),
     gateLimits,
+    dryRun: dryRun.describe("Whether the job only plans; its one artifact is the report then."),
     labels: z.record(z.string(), z.string()),
     createdAt: z.iso.datetime(),
     updatedAt: z.iso.datetime(),
@@ -58,7 +67,7 @@ export const job = z
     transitions: z.array(transition).describe("Every status the job has had, oldest first."),
     telemetry,
     artifacts: z.array(artifact),
-    gates: z.array(gateResult).describe("Results of the gates; empty until the job is Completed."),
+    gates: z.array(gateResult).describe("Results of the gates; empty until the job is Completed, and in a dry run."),
     error: jobError.nullable(),
   })
   .meta({ id: "Job" });

@@ -58,6 +58,12 @@ export const telemetry = z
         originalBytes: z.int(),
         resultBytes: z.int(),
         ratio: z.number().describe("resultBytes / originalBytes."),
+        predicted: z
+          .boolean()
+          .default(false)
+          .describe(
+            "True where the figures are the plan's and nothing was written. They are exact unless a weight turns out to hold values that the scheme cannot store.",
+          ),
       })
       .optional()
       .describe("Bytes on disk of the ONNX file and its external data."),

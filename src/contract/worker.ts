@@ -16,6 +16,7 @@ export const assignment = z.object({
   model: modelReference.extend({ name: z.string() }),
   target,
   recipe,
+  dryRun: z.boolean().describe("Plan alone, write no model."),
   attempt: z.int().min(1).describe("1 for the first run of the job, one more after each restart."),
   nextSeq: z.int().min(1).describe("Sequence number that the worker's first event must have."),
   nextLogSeq: z.int().min(1).describe("Number that the worker's first log line must have."),

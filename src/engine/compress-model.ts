@@ -63,7 +63,24 @@ export async function compressModel(modelPath: string, options: CompressOptions)
   }
 }
 
-function logPlan({ weights, shards, originalBytes, resultBytes }: CompressionPlan, { log }: CompressOptions): void {
+/**
+ * Reports what compressModel would do, with no weight read and no file written. A weight that turns out to fit no form when it is
+ * read makes the real result another.
+ * @throws ServiceError those of planCompression
+ */
+export async function predictCompression(
+  modelPath: string,
+  options: PlanOptions & Pick<CompressOptions, "log">,
+): Promise<CompressionReport> {
+  const plan = await planCompression(modelPath, options);
+  logPlan(plan, options);
+  return report(plan, [], []);
+}
+
+function logPlan(
+  { weights, shards, originalBytes, resultBytes }: CompressionPlan,
+  { log }: Pick<CompressOptions, "log">,
+): void {
   const changed = weights.filter(({ form }) => form !== undefined);
   log(`Plan: ${changed.length} of ${weights.length} weights change, ${originalBytes} to ${resultBytes} bytes`);
   if (shards.count > 1) log(`Weights are divided into ${shards.count} shards`);
@@ -121,7 +138,7 @@ function report(
   return {
     files,
     originalBytes: plan.originalBytes,
-    resultBytes: files.reduce((total, file) => total + (file.kind === "manifest" ? 0 : file.bytes), 0),
+    resultBytes: plan.resultBytes,
     shards: plan.shards.count,
     weights: plan.weights.map(({ weight, bytes, form, reason }) => {
       const error = sums.get(weight.index);

@@ -73,6 +73,9 @@ function withResult(job: Job, event: WorkerEvent & { type: "result" }, now: Date
 function completed(job: Job, now: Date): Job {
   if (!canTransition(job.kind, job.status, "Completed")) return job;
   const telemetry = { ...job.telemetry, progress: { fraction: 1 } };
+  if (job.dryRun) {
+    return moved({ ...job, telemetry }, "Completed", { now, reason: "completed", message: "The plan was made" });
+  }
   const gates = evaluateGates(job.gateLimits, telemetry);
   const cause = gates.every((gate) => gate.passed)
     ? { reason: "completed", message: "The model was compressed" }

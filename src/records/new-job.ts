@@ -19,6 +19,8 @@ export interface NewJob {
   readonly target: Target;
   readonly recipe: Recipe;
   readonly gateLimits: GateLimits;
+  /** Plan alone. */
+  readonly dryRun: boolean;
   readonly labels: Readonly<Record<string, string>>;
 }
 
@@ -68,6 +70,7 @@ function pendingJob(newJob: NewJob, batchId: string | null, now: Date): Job {
     target: newJob.target.name,
     recipe: newJob.recipe,
     gateLimits: newJob.gateLimits,
+    dryRun: newJob.dryRun,
     labels: { ...newJob.labels },
     createdAt: at,
     updatedAt: at,

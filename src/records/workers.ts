@@ -22,11 +22,12 @@ export function workerRecords(store: Store) {
     async assignment(jobId: string): Promise<Omit<Assignment, "limits"> | undefined> {
       const row = await store.db.selectFrom("jobs").selectAll().where("id", "=", jobId).executeTakeFirst();
       if (row === undefined) return undefined;
-      const { id, kind, recipe, model } = parseJob(row.document);
+      const { id, kind, recipe, dryRun, model } = parseJob(row.document);
       return {
         id,
         kind,
         recipe,
+        dryRun,
         model: { source: model.source, name: model.name, ...(model.sha256 !== undefined && { sha256: model.sha256 }) },
         target: target.parse(JSON.parse(row.target_document)),
         attempt: row.attempt,

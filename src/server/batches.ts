@@ -41,11 +41,12 @@ export function batchHandlers(context: ServerContext): BatchHandlers {
 }
 
 async function newBatch(context: ServerContext, { models, targets, ...body }: BatchRequest) {
-  const { name, suite, kind, failFast, labels = {}, recipe, gates } = body;
+  const { name, suite, kind, failFast, labels = {}, recipe, gates, dryRun } = body;
   const jobs = await newJobs(context, {
     kind,
     recipe,
     gates,
+    dryRun,
     labels,
     models: models.map((value, i) => ({ value, pointer: `/models/${i}` })),
     targets: targets.map((value, i) => ({ value, pointer: `/targets/${i}` })),

@@ -14,7 +14,7 @@ interface Named<T> {
   readonly pointer: string;
 }
 
-interface JobsRequest extends Pick<JobRequest, "recipe" | "gates" | "labels"> {
+interface JobsRequest extends Pick<JobRequest, "recipe" | "gates" | "labels" | "dryRun"> {
   readonly kind: JobKind;
   readonly name?: string | undefined;
   readonly models: readonly Named<ModelReference>[];
@@ -23,7 +23,7 @@ interface JobsRequest extends Pick<JobRequest, "recipe" | "gates" | "labels"> {
 
 /** The jobs of models × targets, with everything resolved. Everything that the service cannot do is named at once. */
 export async function newJobs(context: ServerContext, request: JobsRequest): Promise<NewJob[]> {
-  const { kind, recipe = {}, gates = {}, labels = {} } = request;
+  const { kind, recipe = {}, gates = {}, labels = {}, dryRun } = request;
   const refusals: Refusal[] = [];
   const targets = request.targets.flatMap(({ value, pointer }) => {
     const target = context.targets.find(({ name }) => name === value);
@@ -50,6 +50,7 @@ export async function newJobs(context: ServerContext, request: JobsRequest): Pro
       target,
       recipe: effectiveRecipe(target, recipe),
       gateLimits: gates,
+      dryRun,
       labels,
     }));
   });

@@ -27,12 +27,12 @@ export interface JobInputs {
 
 /** Brings the model and, where the evaluation will use it, the caller's data onto this machine. */
 export async function fetchInputs(
-  { model, recipe, limits }: Pick<Assignment, "model" | "recipe" | "limits">,
+  { model, recipe, dryRun, limits }: Pick<Assignment, "model" | "recipe" | "dryRun" | "limits">,
   surroundings: FetchSurroundings,
   stage: Stage,
 ): Promise<JobInputs> {
   const { level, data } = recipe.evaluation;
-  const dataSource = level === "outputs" ? data : undefined;
+  const dataSource = level === "outputs" && !dryRun ? data : undefined;
   const share = dataSource === undefined ? 1 : modelShare;
   stage.log(`Model "${model.name}" from ${publicSource(model.source)}`);
   const fetched = await fetchModel(model, await fetchOptions("model.onnx", { limits, ...surroundings, stage, share }));

@@ -3,7 +3,7 @@ import path from "node:path";
 import { ServiceError } from "../contract/errors.ts";
 import { formatBytes } from "../contract/format-bytes.ts";
 import type { Assignment } from "../contract/worker.ts";
-import { type CompressionReport, compressModel } from "../engine/compress-model.ts";
+import { type CompressionReport, compressModel, predictCompression } from "../engine/compress-model.ts";
 import { planCompression } from "../engine/plan-compression.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import { cutPipeline } from "./cut-pipeline.ts";
@@ -26,8 +26,10 @@ export interface JobSurroundings {
 export async function runJob(assignment: Assignment, surroundings: JobSurroundings): Promise<void> {
   const { directory, reporter, signal } = surroundings;
   const runStage = createStageClock(reporter, signal);
-  const { id, attempt, kind, recipe, target, model } = assignment;
-  reporter.log(`Job ${id}, attempt ${attempt}: ${kind} "${model.name}" for target "${target.name}"`);
+  const { id, attempt, kind, recipe, target, model, dryRun } = assignment;
+  reporter.log(
+    `Job ${id}, attempt ${attempt}: ${kind}${dryRun ? " (dry run)" : ""} "${model.name}" for target "${target.name}"`,
+  );
   reporter.log(`Recipe: ${recipe.scheme}, granularity ${recipe.granularity}, evaluation ${recipe.evaluation.level}`);
   reporter.status(kind === "compress" ? "Sharding" : "Optimizing");
 
@@ -41,11 +43,13 @@ export async function runJob(assignment: Assignment, surroundings: JobSurroundin
   await mkdir(outputDirectory);
   const report = await optimize(assignment, inputs, { outputDirectory, runStage, signal });
   reporter.model(report.originalBytes, inputs.model.sha256);
-  reporter.telemetry(sizesOf(report));
+  reporter.telemetry(sizesOf(report, dryRun));
   const stageFiles = await cutPipeline(assignment, report, { ...surroundings, outputDirectory });
-  const evaluation = await runStage("evaluate", async (stage) => {
-    return evaluateResult({ assignment, inputs, report, outputDirectory, signal, stage });
-  });
+  const evaluation = dryRun
+    ? { warnings: [] }
+    : await runStage("evaluate", async (stage) => {
+        return evaluateResult({ assignment, inputs, report, outputDirectory, signal, stage });
+      });
   reporter.telemetry(evaluation);
   const artifacts = await runStage("publish", async (stage) => {
     const { weights } = report;
@@ -82,15 +86,18 @@ async function shard(
   });
 }
 
+/** Compresses the model; in a dry run, tells what that would give. */
 async function optimize(
-  { kind, recipe, target, limits, model }: Assignment,
+  { kind, recipe, target, limits, model, dryRun }: Assignment,
   inputs: JobInputs,
   { outputDirectory, runStage, signal }: StageSurroundings & { readonly outputDirectory: string },
 ): Promise<CompressionReport> {
   return runStage("optimize", async ({ onProgress, log }) => {
     const { maxModelBytes } = limits;
     const options = { kind, recipe, target, maxModelBytes, outputDirectory, signal, onProgress, log };
-    return sayingWhereDataIs(model.source, async () => compressModel(inputs.model.path, options));
+    return sayingWhereDataIs(model.source, async () => {
+      return dryRun ? predictCompression(inputs.model.path, options) : compressModel(inputs.model.path, options);
+    });
   });
 }
 
@@ -106,10 +113,10 @@ async function sayingWhereDataIs<T>(source: string, work: () => Promise<T>): Pro
   }
 }
 
-function sizesOf({ originalBytes, resultBytes, weights }: CompressionReport) {
+function sizesOf({ originalBytes, resultBytes, weights }: CompressionReport, predicted: boolean) {
   const quantized = weights.filter(({ form }) => form !== null);
   return {
-    size: { originalBytes, resultBytes, ratio: resultBytes / originalBytes },
+    size: { originalBytes, resultBytes, ratio: resultBytes / originalBytes, predicted },
     weights: {
       total: weights.length,
       quantized: quantized.length,

@@ -5,7 +5,7 @@ import type { Telemetry } from "../../src/contract/telemetry.ts";
 
 const measured: Telemetry = {
   progress: { fraction: 1 },
-  size: { originalBytes: 100, resultBytes: 30, ratio: 0.3 },
+  size: { originalBytes: 100, resultBytes: 30, ratio: 0.3, predicted: false },
   warnings: [],
 };
 

@@ -20,6 +20,7 @@ function makeJob(overrides: Partial<Job>): Job {
     target: "cpu",
     recipe: defaultRecipe,
     gateLimits: {},
+    dryRun: false,
     labels: {},
     createdAt: at,
     updatedAt: at,
@@ -28,7 +29,7 @@ function makeJob(overrides: Partial<Job>): Job {
     transitions: [],
     telemetry: {
       progress: { fraction: 1 },
-      size: { originalBytes: 10_800_000, resultBytes: 2_890_000, ratio: 0.2676 },
+      size: { originalBytes: 10_800_000, resultBytes: 2_890_000, ratio: 0.2676, predicted: false },
       accuracy: { level: "outputs", data: "generated", samples: 8, sqnrDb: 15.7, cosine: 0.99002, outputs: [] },
       latency: { original: { p50Ms: 10.234, ...times }, result: { p50Ms: 12.9, ...times }, ratio: 1.26 },
       warnings: [],

@@ -24,6 +24,7 @@ function makeJob(kind: JobKind, overrides: Partial<Job> = {}): Job {
     target: "cpu",
     recipe: defaultRecipe,
     gateLimits: {},
+    dryRun: false,
     labels: {},
     createdAt: created,
     updatedAt: created,
@@ -111,7 +112,7 @@ test("applyEvent() keeps a job Cancelling until no process of it is left", () =>
 });
 
 test("applyEvent() holds the gates against the telemetry when the job completes", () => {
-  const size = { originalBytes: 100, resultBytes: 40, ratio: 0.4 };
+  const size = { originalBytes: 100, resultBytes: 40, ratio: 0.4, predicted: false };
   const job = makeJob("quantize", {
     status: "Optimizing",
     gateLimits: { maxSizeRatio: 0.3, minCosine: 0.9 },
@@ -123,6 +124,13 @@ test("applyEvent() holds the gates against the telemetry when the job completes"
     { gate: "minCosine", limit: 0.9, actual: null, passed: false },
   ]);
   assert.equal(end.statusReason, "gates_failed");
+  assert.equal(end.telemetry.progress.fraction, 1);
+});
+
+test("applyEvent() completes a dry run without holding its gates", () => {
+  const job = makeJob("quantize", { status: "Optimizing", dryRun: true, gateLimits: { minCosine: 0.9 } });
+  const end = applyEvent(job, { ...told, type: "result", outcome: "Completed" }, now);
+  assert.deepEqual([end.status, end.statusReason, end.gates], ["Completed", "completed", []]);
   assert.equal(end.telemetry.progress.fraction, 1);
 });
 

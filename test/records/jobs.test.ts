@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { jobQuery } from "../../src/contract/page.ts";
 import { job as jobSchema } from "../../src/contract/job.ts";
+import { parseJob } from "../../src/records/job-record.ts";
 import type { NewJob } from "../../src/records/new-job.ts";
 import { makeNewBatch, makeNewJob, openTestRecords, targets } from "./new-jobs.ts";
 
@@ -21,6 +22,26 @@ test("jobs.create() keeps the job as the contract has it", async () => {
   assert.equal(found?.status, "Pending");
   assert.deepEqual(found.labels, { team: "vision" });
   assert.deepEqual(found.gateLimits, { minCosine: 0.99 });
+  await records.close();
+});
+
+test("jobs.create() keeps whether a job only plans, for its worker too", async () => {
+  const { records, ids } = await recordsWith([{ dryRun: true }, { dryRun: false }]);
+  const found = await Promise.all(ids.map((id) => records.jobs.find(project, id)));
+  const assigned = await Promise.all(ids.map((id) => records.workers.assignment(id)));
+  assert.deepEqual(
+    [...found, ...assigned].map((document) => document?.dryRun),
+    [true, false, true, false],
+  );
+  await records.close();
+});
+
+test("a job that was recorded before there were dry runs is none", async () => {
+  const { records, ids } = await recordsWith([{}]);
+  const { dryRun, ...older } = jobSchema.parse(await records.jobs.find(project, ids[0] ?? ""));
+  const size = { originalBytes: 100, resultBytes: 40, ratio: 0.4 };
+  const read = parseJob(JSON.stringify({ ...older, telemetry: { ...older.telemetry, size } }));
+  assert.deepEqual([read.dryRun, read.telemetry.size?.predicted], [dryRun, false]);
   await records.close();
 });
 

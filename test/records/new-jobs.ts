@@ -22,6 +22,7 @@ export function makeNewJob(overrides: Partial<NewJob> = {}): NewJob {
     target,
     recipe: defaultRecipe,
     gateLimits: {},
+    dryRun: false,
     labels: {},
     ...overrides,
   };

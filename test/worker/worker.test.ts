@@ -7,10 +7,13 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test, type TestContext } from "node:test";
+import { json } from "node:stream/consumers";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { z } from "zod";
 import { type PartialRecipe, resolveRecipe } from "../../src/contract/recipe.ts";
+import type { JobKind } from "../../src/contract/status.ts";
 import { builtinTargets } from "../../src/contract/target.ts";
-import { type Assignment, workerExit } from "../../src/contract/worker.ts";
+import { type Assignment, type TelemetryUpdate, type WorkerEvent, workerExit } from "../../src/contract/worker.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import { realModel } from "../support/real-models.ts";
 import { smallDisk } from "../support/small-disk.ts";
@@ -40,6 +43,7 @@ async function makeJob(t: TestContext, source: string, setting: Setting = {}) {
     model: { source, name: "net", ...(sha256 && { sha256 }) },
     target,
     recipe: resolveRecipe(target.recipe, { evaluation: quickEvaluation }, recipe),
+    dryRun: false,
     attempt: 1,
     nextSeq: 1,
     nextLogSeq: 1,
@@ -126,6 +130,57 @@ test("the worker compresses a real model, and tells its stages, figures and arti
     Array.from(lines, (_, i) => i + 1),
   );
 });
+
+const plannedRecipes: [kind: JobKind, recipe: PartialRecipe][] = [
+  ["compress", { scheme: "int8-weight", granularity: "channel" }],
+  ["quantize", { scheme: "fp16" }],
+];
+for (const [kind, recipe] of plannedRecipes) {
+  test(`the worker's dry run of ${kind} with ${recipe.scheme} predicts the result's exact size, and writes no model`, async (t) => {
+    const run = async (setting: Setting) => {
+      const { service, storage, start } = await makeJob(t, orientation, { kind, ...setting });
+      assert.equal(await exitCode(start()), workerExit.completed);
+      return { ...toldBy(service.events), report: await storedReport(service.events, storage) };
+    };
+    const data = "upload:sha256:" + "0".repeat(64);
+    const dry = await run({ dryRun: true, recipe: { ...recipe, evaluation: { data } } });
+    const real = await run({ recipe: { ...recipe, evaluation: { level: "none" } } });
+
+    const { size, weights } = dry.telemetry;
+    assert.deepEqual(size, { ...real.telemetry.size, predicted: true });
+    assert.equal(size.resultBytes, real.artifacts.find(({ name }) => name === "model.onnx")?.bytes);
+    assert.deepEqual(weights, real.telemetry.weights);
+    assert.equal(dry.telemetry.accuracy, undefined);
+    assert.deepEqual(
+      dry.artifacts.map(({ name }) => name),
+      ["report.json"],
+    );
+    assert.deepEqual(
+      dry.report.weights,
+      real.report.weights.map((weight) => ({ ...weight, error: null })),
+    );
+    assert.deepEqual(dry.statuses, real.statuses);
+  });
+}
+
+/** What events said in the end. */
+function toldBy(events: readonly WorkerEvent[]) {
+  const telemetry: TelemetryUpdate = {};
+  for (const event of events) if (event.type === "telemetry") Object.assign(telemetry, event.telemetry);
+  return {
+    telemetry,
+    artifacts: events.flatMap((event) => (event.type === "artifact" ? [event.artifact] : [])),
+    statuses: events.flatMap((event) => (event.type === "status" ? [event.status] : [])),
+  };
+}
+
+const weightsReport = z.object({ weights: z.array(z.looseObject({ form: z.string().nullable() })) });
+
+async function storedReport(events: readonly WorkerEvent[], storage: string) {
+  const report = toldBy(events).artifacts.find(({ kind }) => kind === "report");
+  const blobs = await createDirectoryBlobStore(storage);
+  return weightsReport.parse(await json(blobs.read(report?.sha256 ?? "")));
+}
 
 test("the worker cuts the result into the stages that the recipe asks for", async (t) => {
   const recipe: PartialRecipe = { sharding: { stages: 2 }, evaluation: { level: "none" } };
