@@ -1,4 +1,5 @@
 import type { Hono } from "hono";
+import { ServiceError } from "../contract/errors.ts";
 import { type JobStatus, jobStatus } from "../contract/status.ts";
 import type { ServerContext } from "./server-context.ts";
 
@@ -12,7 +13,9 @@ export function bindHealth(app: Hono, { records }: ServerContext): void {
   });
   app.get("/healthz", (c) => c.text("ok\n"));
   app.get("/readyz", async (c) => {
-    await records.jobs.countByStatus();
+    await records.jobs.countByStatus().catch((cause: unknown) => {
+      throw new ServiceError("unavailable", "The service's records cannot be read", { cause });
+    });
     return c.text("ok\n");
   });
   app.get("/metrics", async (c) => {

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { batch } from "../../src/contract/batch.ts";
+import { batchPage } from "../../src/contract/page.ts";
+import { makeTestApp, problemIn } from "./test-app.ts";
+
+const models = [{ source: "https://models.example/a.onnx" }, { source: "https://models.example/b.onnx", name: "b" }];
+const targets = ["cpu", "cpu-int8"];
+
+test("POST /batches makes a job for every pair of model and target", async (t) => {
+  const { ask, submitted } = await makeTestApp(t);
+  const answer = await ask("POST /v1/batches", { body: { models, targets, suite: "nightly", labels: { a: "b" } } });
+  assert.equal(answer.status, 202);
+  const made = batch.parse(await answer.json());
+  assert.equal(answer.headers.get("location"), `/v1/batches/${made.id}`);
+  const pairs = made.jobs.map((job) => [job.model, job.target]);
+  assert.deepEqual(pairs, [
+    ["a.onnx", "cpu"],
+    ["a.onnx", "cpu-int8"],
+    ["b", "cpu"],
+    ["b", "cpu-int8"],
+  ]);
+  assert.deepEqual(
+    submitted,
+    made.jobs.map(({ id }) => id),
+  );
+  assert.equal(made.name, "nightly");
+  assert.deepEqual(await (await ask(`GET /v1/batches/${made.id}`)).json(), made);
+  const listed = batchPage.parse(await (await ask("GET /v1/batches?suite=nightly")).json());
+  assert.deepEqual(
+    listed.batches.map(({ id }) => id),
+    [made.id],
+  );
+});
+
+test("POST /batches names everything that it cannot do and makes nothing", async (t) => {
+  const { ask, submitted } = await makeTestApp(t);
+  const body = { models: [models[0], { source: "file:///etc/passwd" }], targets: ["cpu", "gpu", "npu"] };
+  const problem = await problemIn(await ask("POST /v1/batches", { body }));
+  assert.equal(problem.code, "unknown_target");
+  const pointers = problem.errors?.map(({ pointer }) => pointer);
+  assert.deepEqual(pointers, ["/targets/1", "/targets/2", "/models/1/source"]);
+  assert.deepEqual(submitted, []);
+});
+
+test("POST /batches refuses a target that is named twice and more than 2,000 jobs", async (t) => {
+  const { ask } = await makeTestApp(t);
+  const twice = await problemIn(await ask("POST /v1/batches", { body: { models, targets: ["cpu", "cpu"] } }));
+  assert.deepEqual(
+    twice.errors?.map(({ pointer }) => pointer),
+    ["/targets"],
+  );
+  const many = { models: Array.from({ length: 1000 }, () => models[0]), targets: ["a", "b", "c"] };
+  const problem = await problemIn(await ask("POST /v1/batches", { body: many }));
+  assert.deepEqual(
+    problem.errors?.map(({ pointer }) => pointer),
+    ["/models"],
+  );
+});
+
+test("a batch is cancelled with its jobs, and again", async (t) => {
+  const { ask } = await makeTestApp(t);
+  const made = batch.parse(await (await ask("POST /v1/batches", { body: { models, targets } })).json());
+  for (let i = 0; i < 2; i++) {
+    const answer = await ask(`POST /v1/batches/cancel/${made.id}`);
+    assert.equal(answer.status, 200);
+    assert.equal(batch.parse(await answer.json()).counts.Cancelled, 4);
+  }
+});
+
+test("a batch that does not exist is not found", async (t) => {
+  const { ask } = await makeTestApp(t);
+  const id = `batch-${"0".repeat(26)}`;
+  for (const call of [`GET /v1/batches/${id}`, `POST /v1/batches/cancel/${id}`]) {
+    assert.equal((await problemIn(await ask(call))).code, "not_found", call);
+  }
+});

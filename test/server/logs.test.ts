@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { logEvent, makeTestApp, problemIn, startJob, type TestApp, workerOf } from "./test-app.ts";
+
+const failed = { type: "result", outcome: "Failed", error: { code: "model_invalid", message: "No model" } } as const;
+
+async function jobWithLines(app: TestApp, ...lines: string[]) {
+  const { id } = await startJob(app);
+  const worker = await workerOf(app, id);
+  await worker.tell({ type: "status", status: "Sharding" }, ...lines.map((line, i) => logEvent(i + 1, line)));
+  return { id, worker, path: `GET /v1/jobs/${id}/logs` };
+}
+
+function readerOf(answer: Response) {
+  assert.ok(answer.body);
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  return { read: async () => (await reader.read()).value, cancel: async () => reader.cancel() };
+}
+
+test("the log of a job that has ended comes whole, as plain text", async (t) => {
+  const app = await makeTestApp(t);
+  const { worker, path } = await jobWithLines(app, "one", "two");
+  await worker.tell(failed);
+  const answer = await app.ask(path);
+  assert.equal(answer.headers.get("content-type"), "text/plain; charset=utf-8");
+  assert.equal(await answer.text(), "one\ntwo\n");
+});
+
+test("a log that is followed comes line by line and ends with the job", async (t) => {
+  const app = await makeTestApp(t);
+  const { worker, path } = await jobWithLines(app, "one");
+  const reader = readerOf(await app.ask(path));
+  assert.equal(await reader.read(), "one\n");
+  await worker.tell(logEvent(2, "two"));
+  assert.equal(await reader.read(), "two\n");
+  await worker.tell(logEvent(3, "three"), failed);
+  assert.equal(await reader.read(), "three\n");
+  assert.equal(await reader.read(), undefined);
+});
+
+test("a log that is not followed ends with the lines there are", async (t) => {
+  const app = await makeTestApp(t);
+  const { path } = await jobWithLines(app, "one");
+  assert.equal(await (await app.ask(`${path}?follow=false`)).text(), "one\n");
+});
+
+test("an event stream numbers its lines and ends with the job's status", async (t) => {
+  const app = await makeTestApp(t);
+  const { worker, path } = await jobWithLines(app, "one");
+  await worker.tell(failed);
+  const answer = await app.ask(path, { headers: { accept: "text/event-stream" } });
+  assert.equal(answer.headers.get("content-type"), "text/event-stream; charset=utf-8");
+  const line = { seq: 1, at: "2026-01-01T00:00:00.000Z", stream: "stdout", text: "one" };
+  const log = `id: 1\nevent: log\ndata: ${JSON.stringify(line)}\n\n`;
+  assert.equal(await answer.text(), `${log}event: end\ndata: {"status":"Failed"}\n\n`);
+});
+
+test("an event stream resumes behind Last-Event-ID", async (t) => {
+  const app = await makeTestApp(t);
+  const { worker, path } = await jobWithLines(app, "one", "two", "three");
+  await worker.tell(failed);
+  const headers = { accept: "text/event-stream", "last-event-id": "2" };
+  const text = await (await app.ask(path, { headers })).text();
+  assert.deepEqual(text.match(/^id: .*$/gm), ["id: 3"]);
+});
+
+test("NDJSON gives a document a line, resumed behind a number", async (t) => {
+  const app = await makeTestApp(t);
+  const { worker, path } = await jobWithLines(app, "one", "two");
+  await worker.tell(failed);
+  const answer = await app.ask(`${path}?after=1`, { headers: { accept: "application/x-ndjson" } });
+  assert.equal(answer.headers.get("content-type"), "application/x-ndjson");
+  const text = await answer.text();
+  assert.deepEqual(JSON.parse(text), { seq: 2, at: "2026-01-01T00:00:00.000Z", stream: "stdout", text: "two" });
+});
+
+test("a format that there is not is refused", async (t) => {
+  const app = await makeTestApp(t);
+  const { path } = await jobWithLines(app);
+  assert.equal((await problemIn(await app.ask(path, { headers: { accept: "image/png" } }))).code, "not_acceptable");
+});
+
+test("a quiet event stream is kept open with pings", async (t) => {
+  const app = await makeTestApp(t);
+  const { worker, path } = await jobWithLines(app);
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const reader = readerOf(await app.ask(path, { headers: { accept: "text/event-stream" } }));
+  const first = reader.read();
+  await new Promise(setImmediate);
+  t.mock.timers.tick(15_000);
+  assert.equal(await first, ": ping\n\n");
+  const second = reader.read();
+  await worker.tell(logEvent(1, "one"));
+  assert.match((await second) ?? "", /^id: 1\n/);
+  await reader.cancel();
+});
+
+test("a reader misses no line and sees none twice while lines come as it reads", async (t) => {
+  const app = await makeTestApp(t);
+  const { worker, path } = await jobWithLines(app);
+  const answers = await Promise.all(Array.from({ length: 3 }, async () => app.ask(path)));
+  const texts = Promise.all(answers.map(async (answer) => answer.text()));
+  let seq = 1;
+  for (let round = 0; round < 20; round++) {
+    const events = Array.from({ length: 1 + ((round * 337) % 700) }, () => logEvent(seq, String(seq++)));
+    await worker.tell(...events);
+  }
+  await worker.tell(failed);
+  const whole = Array.from({ length: seq - 1 }, (_, i) => `${i + 1}\n`).join("");
+  for (const text of await texts) assert.equal(text, whole);
+});
+
+test("nothing is read from records before the reader asks for it", async (t) => {
+  const app = await makeTestApp(t);
+  const { worker, path } = await jobWithLines(app);
+  const read = t.mock.method(app.records.logs, "read");
+  await worker.tell(...Array.from({ length: 1000 }, (_, i) => logEvent(i + 1, "line")));
+  const reader = (await app.ask(path)).body?.getReader();
+  await new Promise(setImmediate);
+  assert.equal(read.mock.callCount(), 0);
+  await reader?.read();
+  assert.equal(read.mock.callCount(), 1);
+  await reader?.cancel();
+});

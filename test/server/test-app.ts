@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import type { Hono } from "hono";
+import { type Problem, problem } from "../../src/contract/errors.ts";
+import { type Job, job, type JobRequest } from "../../src/contract/job.ts";
+import { builtinTargets } from "../../src/contract/target.ts";
+import type { Scope } from "../../src/contract/token.ts";
+import { type WorkerEvent, workerEventsAnswer } from "../../src/contract/worker.ts";
+import { type Records, openRecords } from "../../src/records/open-records.ts";
+import { defaultProject } from "../../src/records/project.ts";
+import { hashSecret } from "../../src/server/access-token.ts";
+import { createApp } from "../../src/server/create-app.ts";
+import { createToken } from "../../src/server/tokens.ts";
+import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
+import type { BlobStore } from "../../src/storage/blob-store.ts";
+
+interface Question {
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Another token than the administrator's; null sends none. */
+  readonly token?: string | null;
+}
+
+export interface TestApp {
+  readonly app: Hono;
+  readonly records: Records;
+  readonly blobs: BlobStore;
+  /** Ids of the jobs that were given to the executor. */
+  readonly submitted: string[];
+  /** What the service's log says. */
+  readonly logged: string[];
+  readonly directory: string;
+  /** Moves the service's clock. */
+  readonly advance: (ms: number) => void;
+  readonly tokenFor: (...scopes: [Scope, ...Scope[]]) => Promise<string>;
+  readonly ask: (call: string, question?: Question) => Promise<Response>;
+}
+
+const start = Date.parse("2026-01-01T00:00:00Z");
+
+/** The service's HTTP interface on records in memory, with an executor that never takes a job up. */
+export async function makeTestApp(t: TestContext): Promise<TestApp> {
+  let elapsed = 0;
+  const now = () => new Date(start + elapsed);
+  const directory = await mkdtemp(join(tmpdir(), "app-"));
+  const records = await openRecords(":memory:", { now });
+  t.after(async () => {
+    await records.close();
+    await rm(directory, { recursive: true });
+  });
+  const blobs = await createDirectoryBlobStore(join(directory, "storage"));
+  const submitted: string[] = [];
+  const logged: string[] = [];
+  const app = createApp({
+    records,
+    blobs,
+    executor: { submit: (ids) => submitted.push(...ids), close: async () => {} },
+    targets: builtinTargets,
+    limits: { maxModelBytes: 1000, allowedRoots: [directory], allowPrivateAddresses: false },
+    now,
+    log: (level, message, fields) => logged.push(`${level} ${message} ${JSON.stringify(fields)}`),
+  });
+  const tokenFor = async (...scopes: [Scope, ...Scope[]]) => {
+    const created = await createToken(records, { name: "test", scopes, project: defaultProject, now: now() });
+    return created.token;
+  };
+  const admin = await tokenFor("admin");
+  return {
+    app,
+    records,
+    blobs,
+    submitted,
+    logged,
+    directory,
+    advance: (ms) => (elapsed += ms),
+    tokenFor,
+    async ask(call, { body, headers = {}, token = admin } = {}) {
+      const [method = "", path = ""] = call.split(" ");
+      return app.request(path, {
+        method,
+        headers: {
+          ...(token !== null && { authorization: `Bearer ${token}` }),
+          ...(body !== undefined && { "content-type": "application/json" }),
+          ...headers,
+        },
+        ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+      });
+    },
+  };
+}
+
+/** The problem that an answer holds, which has to have the answer's status. */
+export async function problemIn(answer: Response): Promise<Problem> {
+  assert.equal(answer.headers.get("content-type"), "application/problem+json");
+  const found = problem.parse(await answer.json());
+  assert.equal(found.status, answer.status);
+  return found;
+}
+
+/** Tells the service, as the worker of a job, what happens to the job. */
+export async function workerOf({ records, ask }: TestApp, jobId: string) {
+  const secret = `secret-of-${jobId}`;
+  await records.attempts.begin(jobId, hashSecret(secret));
+  let seq = 0;
+  return {
+    secret,
+    async tell(...events: readonly Told[]) {
+      const numbered = events.map((event) => ({ ...event, seq: ++seq, at: "2026-01-01T00:00:00.000Z" }));
+      const call = `POST /worker/v1/jobs/${jobId}/events`;
+      const answer = await ask(call, { token: secret, body: { events: numbered } });
+      return workerEventsAnswer.parse(await answer.json());
+    },
+  };
+}
+
+type Told = WorkerEvent extends infer Event ? (Event extends WorkerEvent ? Omit<Event, "seq" | "at"> : never) : never;
+
+export function logEvent(seq: number, text: string): Told {
+  return { type: "log", line: { seq, at: "2026-01-01T00:00:00.000Z", stream: "stdout", text } };
+}
+
+/** A job of the app for a model that is never fetched. */
+export async function startJob({ ask }: TestApp, overrides: Partial<JobRequest> = {}): Promise<Job> {
+  const body = { model: { source: "https://models.example/detector.onnx" }, target: "cpu", ...overrides };
+  return job.parse(await (await ask("POST /v1/compress", { body })).json());
+}
