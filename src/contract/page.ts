@@ -28,7 +28,7 @@ export const jobQuery = z.strictObject({
   target: targetName.optional(),
   model: z.string().max(2048).optional().describe("Jobs whose model has this name or source."),
   label: z
-    .array(z.string().regex(/^[^=]{1,63}(=.{0,63})?$/))
+    .array(z.string().regex(/^[A-Za-z0-9._/-]{1,63}(=[A-Za-z0-9._-]{0,63})?$/))
     .max(8)
     .optional()
     .describe("`key` or `key=value`; repeat the parameter to ask for several labels at once."),
