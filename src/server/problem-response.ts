@@ -6,7 +6,9 @@ export function problemResponse(error: unknown, request: Request, log: Log): Res
   const known = error instanceof ServiceError ? error : unexpected(error);
   const problem = problemOf(known);
   if (problem.status >= 500) {
-    log("error", "A request failed", { method: request.method, url: request.url, error: known });
+    const { method, url, signal } = request;
+    if (signal.aborted) log("info", "A caller went away", { method, url });
+    else log("error", "A request failed", { method, url, error: known });
   }
   return new Response(JSON.stringify(problem), {
     status: problem.status,

@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { readdir, watch } from "node:fs/promises";
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+import { createServer, type Server } from "node:http";
+import test, { type TestContext } from "node:test";
+import { getRequestListener } from "@hono/node-server";
+import { listen } from "../../src/server/listen.ts";
+import { logEvent, makeTestApp, startJob, workerOf } from "./test-app.ts";
+
+/** The app on a socket. */
+async function listeningApp(t: TestContext) {
+  const app = await makeTestApp(t);
+  const listener = getRequestListener(app.app.fetch, { overrideGlobalObjects: false });
+  const server = createServer((incoming, outgoing) => void listener(incoming, outgoing));
+  const url = await listen(server, { host: "127.0.0.1", port: 0 });
+  t.after(() => server.closeAllConnections());
+  t.after(() => server.close());
+  return { ...app, server, url, token: await app.tokenFor("admin") };
+}
+
+test("lines reach the reader while the job runs", async (t) => {
+  const app = await listeningApp(t);
+  const { id } = await startJob(app);
+  const worker = await workerOf(app, id);
+  await worker.tell({ type: "status", status: "Sharding" });
+  const headers = { authorization: `Bearer ${app.token}`, accept: "text/event-stream" };
+  const answer = await fetch(`${app.url}/v1/jobs/${id}/logs`, { headers });
+  const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+  for (const [i, text] of ["one", "two"].entries()) {
+    await worker.tell(logEvent(i + 1, text));
+    assert.match((await reader?.read())?.value ?? "", new RegExp(`^id: ${i + 1}\n.*"text":"${text}"`, "s"));
+  }
+  await reader?.cancel();
+});
+
+test("a reader that goes away costs nothing more", async (t) => {
+  const app = await listeningApp(t);
+  const { id } = await startJob(app);
+  const worker = await workerOf(app, id);
+  await worker.tell({ type: "status", status: "Sharding" }, logEvent(1, "one"));
+  const [answer, socket] = await Promise.all([
+    fetch(`${app.url}/v1/jobs/${id}/logs`, { headers: { authorization: `Bearer ${app.token}` } }),
+    nextSocket(app.server),
+  ]);
+  const reader = answer.body?.getReader();
+  await reader?.read();
+  await Promise.all([once(socket, "close"), reader?.cancel()]);
+  await new Promise(setImmediate);
+  const read = t.mock.method(app.records.logs, "read");
+  await worker.tell(logEvent(2, "two"));
+  await new Promise(setImmediate);
+  assert.equal(read.mock.callCount(), 0);
+});
+
+test("a caller that goes away is not waited for", async (t) => {
+  const app = await listeningApp(t);
+  const body = JSON.stringify({ model: { source: "https://models.example/m.onnx" }, target: "cpu" });
+  const socket = nextSocket(app.server);
+  const caller = new AbortController();
+  const headers = { authorization: `Bearer ${app.token}`, "content-type": "application/json", prefer: "wait=60" };
+  const call = fetch(`${app.url}/v1/quantize`, { method: "POST", headers, body, signal: caller.signal });
+  const closed = once(await socket, "close");
+  while (app.submitted.length === 0) await new Promise(setImmediate);
+  caller.abort();
+  await assert.rejects(call, { name: "AbortError" });
+  await closed;
+  await new Promise(setImmediate);
+  const find = t.mock.method(app.records.jobs, "find");
+  await app.records.jobs.cancel("default", app.submitted[0] ?? "");
+  await new Promise(setImmediate);
+  assert.equal(find.mock.callCount(), 0);
+});
+
+test("an upload that is too large is answered without being read", async (t) => {
+  const app = await listeningApp(t);
+  const answer = await fetch(`${app.url}/v1/models/${"0".repeat(64)}`, {
+    method: "PUT",
+    headers: { authorization: `Bearer ${app.token}` },
+    body: Buffer.alloc(1 << 20),
+  });
+  assert.equal(answer.status, 413);
+});
+
+test("an upload that is cut off leaves nothing behind", async (t) => {
+  const app = await listeningApp(t);
+  const incoming = join(app.directory, "storage", "incoming");
+  const changes = watch(incoming, { signal: AbortSignal.timeout(10_000) });
+  const socket = connect(Number(new URL(app.url).port), "127.0.0.1");
+  const path = `/v1/models/${"0".repeat(64)}`;
+  const head = ["Host: service", `Authorization: Bearer ${app.token}`, "Content-Length: 900"].join("\r\n");
+  socket.write(`PUT ${path} HTTP/1.1\r\n${head}\r\n\r\nthe first bytes`);
+  for await (const _ of changes) {
+    const files = await readdir(incoming);
+    if (files.length > 0) socket.destroy();
+    else if (socket.destroyed) break;
+  }
+  assert.deepEqual(await readdir(incoming), []);
+  await new Promise(setImmediate);
+  assert.deepEqual(
+    app.logged.filter((line) => line.startsWith("error")),
+    [],
+  );
+});
+
+async function nextSocket(server: Server): Promise<Socket> {
+  const [socket] = await once(server, "connection");
+  return socket;
+}
