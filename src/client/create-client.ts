@@ -2,7 +2,7 @@ import { createWriteStream } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import type { LogLine } from "../contract/log.ts";
-import type { RouteName } from "../contract/routes.ts";
+import { type Reply, type RouteName, routes } from "../contract/routes.ts";
 import type { JobStatus } from "../contract/status.ts";
 import {
   type ClientOptions,
@@ -40,7 +40,7 @@ export function createClient(options: ClientOptions): Client {
   return {
     async call(name, input, { signal } = {}) {
       const answer = await ask(name, looseInput(input), signal);
-      return outputOf(name, await answer.body.json());
+      return outputOf(name, answer.statusCode, await answer.body.json());
     },
     async revokeToken(id, { signal } = {}) {
       const answer = await ask("revokeToken", { params: { id } }, signal);
@@ -66,7 +66,10 @@ function looseInput<N extends RouteName>(input: Input<N>): LooseInput {
   return input as LooseInput;
 }
 
-/** The service answers by the same table; a document that it added fields to is still one of these. */
-function outputOf<N extends RouteName>(_name: N, document: unknown): Output<N> {
-  return document as Output<N>;
+/** Parsed by the very schema that types it. */
+function outputOf<N extends RouteName>(name: N, status: number, document: unknown): Output<N> {
+  const replies: Readonly<Record<number, Reply>> = routes[name].replies;
+  const reply = replies[status];
+  if (reply === undefined || !("json" in reply)) throw new TypeError(`${name} has no JSON answer ${status}`);
+  return reply.json.parse(document) as Output<N>;
 }

@@ -3,8 +3,8 @@ import type { Accuracy, Telemetry } from "../contract/telemetry.ts";
 import type { Assignment } from "../contract/worker.ts";
 import type { CompressionReport, WeightReport } from "../engine/compress-model.ts";
 import { evaluateModels } from "../engine/evaluate/evaluate-models.ts";
+import { peakResidentBytes } from "../engine/evaluate/peak-memory.ts";
 import type { JobInputs } from "./fetch-inputs.ts";
-import { peakResidentBytes } from "./peak-memory.ts";
 import type { Stage } from "./stage-clock.ts";
 
 interface EvaluationTask {

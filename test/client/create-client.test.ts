@@ -66,7 +66,7 @@ test("call() repeats a submission that has an Idempotency-Key", async (t) => {
   const { client } = await serve(t, (asked, response, calls) => {
     keys.push(asked.headers["idempotency-key"]);
     if (calls === 1) fail(response, 503, "unavailable");
-    else json(response, {}, 202);
+    else json(response, jobDocument(newId("job", new Date()), "Pending"), 202);
   });
   await client.call("startCompression", { body: request, headers: { "idempotency-key": "k1" } });
   assert.deepEqual(keys, ["k1", "k1"]);

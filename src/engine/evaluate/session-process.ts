@@ -1,8 +1,8 @@
-import { readFile } from "node:fs/promises";
 import { Worker } from "node:worker_threads";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { sessionRequest, type SessionReply, type SessionRequest } from "./session-protocol.ts";
 import { elementType, rawElementsOf, type TensorBytes } from "./tensor-bytes.ts";
+import { peakResidentBytes } from "./peak-memory.ts";
 
 interface OpenSession {
   session: InferenceSession;
@@ -68,14 +68,6 @@ async function time(): Promise<number> {
   const start = performance.now();
   await session.run(inputs, outputs);
   return performance.now() - start;
-}
-
-/** The kernel's own high-water mark: `maxRSS` begins at the size of the process that forked this one. */
-async function peakResidentBytes(): Promise<number> {
-  if (process.platform !== "linux") return process.resourceUsage().maxRSS * 1024;
-  const status = await readFile("/proc/self/status", "utf8");
-  const [, kibibytes] = /^VmHWM:\s+(\d+) kB$/m.exec(status) ?? [];
-  return kibibytes === undefined ? process.resourceUsage().maxRSS * 1024 : Number(kibibytes) * 1024;
 }
 
 async function answer(request: SessionRequest): Promise<SessionReply> {
