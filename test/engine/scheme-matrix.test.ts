@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import type { PartialRecipe } from "../../src/contract/recipe.ts";
+import { evaluateModels } from "../../src/engine/evaluate/evaluate-models.ts";
+import { pythonMissing, runPython } from "../support/python.ts";
+import { minilmData, realModel, realModelMissing } from "../support/real-models.ts";
+import type { RealModelName } from "../support/real-models.ts";
+import { compress, makeFolder } from "./quantize/compress.ts";
+
+/** Recipes, each with the least SQNR of outputs on every model, dB. */
+const schemes: Record<string, { recipe: PartialRecipe; least: number }> = {
+  "int8-weight": { recipe: { scheme: "int8-weight" }, least: 20 },
+  "int8-weight in contrib blocks": {
+    recipe: { scheme: "int8-weight", granularity: "block", operators: "contrib" },
+    least: 20,
+  },
+  "int8-dynamic": { recipe: { scheme: "int8-dynamic", reduceRange: true }, least: 15 },
+  "int4-weight in contrib blocks": { recipe: { scheme: "int4-weight", operators: "contrib" }, least: 10 },
+  "int4-weight in standard blocks": { recipe: { scheme: "int4-weight" }, least: 10 },
+  fp16: { recipe: { scheme: "fp16" }, least: 35 },
+};
+
+interface Family {
+  readonly what: string;
+  readonly model: RealModelName;
+  /** Schemes for matrices, where the model has none: they need a fallback. */
+  readonly refused: readonly string[];
+}
+
+const forMatrices = ["int8-dynamic", "int4-weight in contrib blocks", "int4-weight in standard blocks"];
+const families: readonly Family[] = [
+  { what: "a transformer encoder", model: "minilm", refused: [] },
+  { what: "an image classifier", model: "page-orientation", refused: [] },
+  { what: "a segmentation of text", model: "ocr-detection", refused: forMatrices },
+  { what: "a text recognizer", model: "ocr-recognition-v6", refused: [] },
+  { what: "a recurrent network with If", model: "voice-v5", refused: forMatrices },
+];
+
+const samples = 2;
+
+/** Noise, and glyph-like patterns for the detector, which finds nothing in noise. `minilm` has English text of its own. */
+const makeData = `
+import os, sys
+import numpy as np
+random = np.random.default_rng(7)
+
+def pages(height, width):
+    ink = np.zeros((${samples}, height, width))
+    for y in range(8, height - 20, 32):
+        for x in range(8, width - 14, 12):
+            cells = random.random((${samples}, 4, 3)) < 0.6
+            ink[:, y:y + 16, x:x + 9] = np.kron(cells, np.ones((1, 4, 3)))
+    return np.repeat((1 - 2 * ink)[:, None, None], 3, 2).astype(np.float32)
+
+def save(name, **arrays): np.savez(os.path.join(sys.argv[1], name + ".npz"), **arrays)
+def noise(*shape): return (random.standard_normal((${samples}, *shape)) * 0.5).astype(np.float32)
+save("page-orientation", x=noise(1, 3, 224, 224))
+save("ocr-detection", x=pages(64, 96))
+save("ocr-recognition-v6", x=noise(1, 3, 48, 96))
+save("voice-v5", input=noise(1, 576), state=noise(2, 1, 128), sr=np.full(${samples}, 16000, np.int64))
+`;
+
+/** Prints the SQNR of the worst output of every result, over all samples. */
+const measure = `
+import json, sys
+import numpy as np, onnx, onnxruntime as ort
+data, original, *results = sys.argv[1:]
+arrays = dict(np.load(data))
+
+def run(path):
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    def sample(value, index):
+        array = arrays[value.name]
+        return array[index:index + 1] if array.ndim == len(value.shape) and array.ndim > 0 else array[index]
+    feeds = [{value.name: np.asarray(sample(value, index)) for value in session.get_inputs()} for index in range(${samples})]
+    return [np.concatenate([np.ravel(part).astype(np.float64) for part in parts]) for parts in zip(*(session.run(None, feed) for feed in feeds))]
+
+before = run(original)
+levels = []
+for path in results:
+    onnx.checker.check_model(path, full_check=True)
+    after = run(path)
+    pairs = [((x ** 2).sum(), ((y - x) ** 2).sum()) for x, y in zip(before, after)]
+    levels.append(min(150.0 if noise == 0 else float(10 * np.log10(signal / noise)) for signal, noise in pairs))
+print(json.dumps(levels))
+`;
+
+let folder: Awaited<ReturnType<typeof makeFolder>>;
+before(async () => {
+  folder = await makeFolder();
+  if (pythonMissing === false) await runPython(makeData, [folder.path]);
+});
+after(() => folder[Symbol.asyncDispose]());
+
+async function reportedSqnr(model: RealModelName, resultPath: string, dataPath: string): Promise<number> {
+  const { accuracy } = await evaluateModels({
+    originalPath: realModel(model),
+    resultPath,
+    dataPath,
+    evaluation: { samples, runs: 1, warmup: 0, minCosine: -1 },
+    executionProvider: "cpu",
+    threads: 1,
+    signal: new AbortController().signal,
+    onProgress: () => {},
+    log: () => {},
+  });
+  return accuracy.sqnrDb;
+}
+
+for (const { what, model, refused } of families) {
+  const skip = pythonMissing || (await realModelMissing(model));
+  test(`every scheme on ${what} (${model}) is valid and gives the reported error in Python too`, { skip }, async () => {
+    const dataPath = model === "minilm" ? minilmData : join(folder.path, `${model}.npz`);
+    const paths: string[] = [];
+    const reported: number[] = [];
+    for (const [name, { recipe }] of Object.entries(schemes)) {
+      const directory = join(folder.path, `${model} ${name}`);
+      await mkdir(directory);
+      if (refused.includes(name)) {
+        await assert.rejects(compress(realModel(model), directory, recipe), { code: "nothing_to_quantize" });
+      }
+      const fallback = refused.includes(name) ? "int8-weight" : "none";
+      await compress(realModel(model), directory, { ...recipe, fallback });
+      const path = join(directory, "model.onnx");
+      paths.push(path);
+      reported.push(await reportedSqnr(model, path, dataPath));
+    }
+    const measured: number[] = JSON.parse(await runPython(measure, [dataPath, realModel(model), ...paths]));
+    for (const [index, [name, { least }]] of Object.entries(schemes).entries()) {
+      const [inNode = NaN, inPython = NaN] = [reported[index], measured[index]];
+      assert.ok(Math.abs(inNode - inPython) <= 0.5, `${name}: ${inNode} dB reported, ${inPython} dB in Python`);
+      assert.ok(inPython >= least, `${name}: ${inPython} dB`);
+    }
+  });
+}
