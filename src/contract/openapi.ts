@@ -191,7 +191,7 @@ const streamSchemas: Readonly<Record<string, Json>> = {
   },
   "application/x-ndjson": {
     type: "string",
-    description: "A LogLine for each line, and at last a LogEnd.",
+    description: "A LogLine for each line.",
   },
 };
 

@@ -295,13 +295,12 @@ export type RouteName = keyof Routes;
 
 /** Every code that the route can answer with. */
 export function errorCodesOf(route: Route): ErrorCode[] {
-  const hasInput = route.params || route.query || route.headers || route.body;
   return [
     ...(route.body ? (["malformed_request"] as const) : []),
     "unauthorized",
     ...(route.scope ? (["missing_scope"] as const) : []),
     ...route.errors,
-    ...(hasInput ? (["validation_failed"] as const) : []),
+    "validation_failed",
     "internal_error",
     "unavailable",
   ];

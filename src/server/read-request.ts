@@ -16,8 +16,9 @@ export interface RequestParts {
 export async function readRequest(
   route: Route,
   request: Request,
-  params: Readonly<Record<string, string>>,
+  pathParams: Readonly<Record<string, string>>,
 ): Promise<RequestParts> {
+  const params = route.params && parsePath(route, route.params, pathParams);
   const body = route.body && (await readJson(request));
   const errors: FieldError[] = [];
   const parse = (prefix: string, schema: z.ZodType, value: unknown) => {
@@ -26,7 +27,7 @@ export async function readRequest(
     return parsed.data;
   };
   const parts = {
-    params: route.params && parse("path", route.params, params),
+    params,
     query: parse("query", route.query ?? noQuery, queryOf(route.query ?? noQuery, new URL(request.url), errors)),
     headers: route.headers && parse("header", route.headers, headersOf(route.headers, request)),
     body: route.body && parse("", route.body, body),
@@ -36,6 +37,16 @@ export async function readRequest(
 }
 
 const noQuery = z.strictObject({});
+
+/** What cannot be the name of a resource is the name of none. */
+function parsePath(route: Route, schema: z.ZodObject, params: Readonly<Record<string, string>>): unknown {
+  const parsed = schema.safeParse(params);
+  if (parsed.success) return parsed.data;
+  const fields = fieldErrors("path", parsed.error);
+  if (!route.errors.includes("not_found")) throw validationError(fields);
+  const names = Object.values(params).join("/");
+  throw new ServiceError("not_found", `"${names}" cannot be the name of a resource`, { fields });
+}
 
 /** Parameters whose schema is an array may be repeated; others may not. */
 function queryOf(schema: z.ZodObject, url: URL, errors: FieldError[]): Record<string, unknown> {

@@ -74,5 +74,5 @@ test("a file that the caller has is not sent again", async (t) => {
 test("a file that the job has not is not found, whatever its name", async (t) => {
   const { ask, path } = await finishedJob(t);
   assert.equal((await problemIn(await ask(`GET ${path}/weights.bin`))).code, "not_found");
-  assert.equal((await ask(`GET ${path}/..%2f..%2fservice.sqlite`)).status, 422);
+  assert.equal((await ask(`GET ${path}/..%2f..%2fservice.sqlite`)).status, 404);
 });

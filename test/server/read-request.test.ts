@@ -25,16 +25,21 @@ test("every bad field of a body is named with its JSON pointer", async (t) => {
   ]);
 });
 
-test("bad fields of the path, the query, the headers and the body are named together", async (t) => {
+test("bad fields of the query, the headers and the body are named together", async (t) => {
   const { ask } = await makeTestApp(t);
   const headers = { "idempotency-key": "a key" };
   const problem = await problemIn(await ask("POST /v1/compress?dry=1", { headers, body: {} }));
   const pointers = problem.errors?.map(({ pointer }) => pointer);
   assert.deepEqual(pointers, ["query/dry", "header/idempotency-key", "/model", "/target"]);
-  const listing = await problemIn(await ask("GET /v1/jobs/job-1/logs?after=x"));
+});
+
+test("a path that cannot be a resource's is not found, and its field is named", async (t) => {
+  const { ask } = await makeTestApp(t);
+  const problem = await problemIn(await ask("GET /v1/batches/None"));
+  assert.equal(problem.code, "not_found");
   assert.deepEqual(
-    listing.errors?.map(({ pointer }) => pointer),
-    ["path/id", "query/after"],
+    problem.errors?.map(({ pointer }) => pointer),
+    ["path/id"],
   );
 });
 
