@@ -1,8 +1,12 @@
 import { Readable } from "node:stream";
 import { type Dispatcher, request } from "undici";
 import type { z } from "zod";
+import { limits } from "../contract/limits.ts";
 import { type Route, type RouteName, type Routes, routes } from "../contract/routes.ts";
 import { answerError } from "./problem-error.ts";
+
+/** After it an answer counts as lost; quiet streams of logs are kept up by pings. */
+const silenceLimitMs = 4 * limits.pingSeconds * 1000;
 
 export interface ClientOptions {
   /** Ends in `/v1`. */
@@ -60,9 +64,7 @@ export async function send(name: RouteName, input: LooseInput, options: ClientOp
       ...input.headers,
     },
     body: upload ? Readable.from(upload.stream()) : (json ?? null),
-    // Streams of logs may be silent for as long as a job works on one thing, and an upload is answered at its end.
-    bodyTimeout: 0,
-    headersTimeout: 0,
+    bodyTimeout: silenceLimitMs,
     ...(signal && { signal }),
     ...(dispatcher && { dispatcher }),
   });

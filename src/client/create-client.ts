@@ -1,6 +1,3 @@
-import { createWriteStream } from "node:fs";
-import { rename, rm } from "node:fs/promises";
-import { pipeline } from "node:stream/promises";
 import type { LogLine } from "../contract/log.ts";
 import { type Reply, type RouteName, routes } from "../contract/routes.ts";
 import type { JobStatus } from "../contract/status.ts";
@@ -13,6 +10,7 @@ import {
   type Output,
   send,
 } from "./call-route.ts";
+import { downloadArtifact, type DownloadOptions } from "./download-artifact.ts";
 import { followLogs } from "./follow-logs.ts";
 import { retry } from "./retry.ts";
 import { type UploadedFile, uploadModel, type UploadOptions } from "./upload-model.ts";
@@ -28,36 +26,29 @@ export interface Client {
   followLogs(jobId: string, options?: CallOptions & { after?: number }): AsyncGenerator<LogLine, JobStatus>;
   uploadModel(file: string, options?: UploadOptions): Promise<UploadedFile>;
   /** The file appears when it is complete. */
-  downloadArtifact(jobId: string, name: string, options: CallOptions & { file: string }): Promise<void>;
+  downloadArtifact(jobId: string, name: string, options: DownloadOptions): Promise<void>;
 }
 
 /** A client of the service, typed by the contract's route table. */
 export function createClient(options: ClientOptions): Client {
   const ask = (name: RouteName, input: LooseInput, signal: AbortSignal | undefined) => {
-    const once = () => send(name, input, { ...options, signal });
+    const once = async () => {
+      const { statusCode, body } = await send(name, input, { ...options, signal });
+      return { status: statusCode, text: await body.text() };
+    };
     return isRepeatable(name, input) ? retry(once, signal) : once();
   };
   return {
     async call(name, input, { signal } = {}) {
-      const answer = await ask(name, looseInput(input), signal);
-      return outputOf(name, answer.statusCode, await answer.body.json());
+      const { status, text } = await ask(name, looseInput(input), signal);
+      return outputOf(name, status, JSON.parse(text));
     },
     async revokeToken(id, { signal } = {}) {
-      const answer = await ask("revokeToken", { params: { id } }, signal);
-      await answer.body.dump();
+      await ask("revokeToken", { params: { id } }, signal);
     },
     followLogs: (jobId, following = {}) => followLogs(jobId, following, options),
     uploadModel: (file, uploading = {}) => uploadModel(file, uploading, options),
-    async downloadArtifact(jobId, name, { file, signal }) {
-      const partial = `${file}.partial`;
-      try {
-        const answer = await ask("getArtifact", { params: { id: jobId, name } }, signal);
-        await pipeline(answer.body, createWriteStream(partial), signal ? { signal } : {});
-        await rename(partial, file);
-      } finally {
-        await rm(partial, { force: true });
-      }
-    },
+    downloadArtifact: (jobId, name, downloading) => downloadArtifact({ jobId, name }, downloading, options),
   };
 }
 

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { job } from "../contract/job.ts";
-import { type LogLine, logLine } from "../contract/log.ts";
-import { isTerminal, type JobStatus } from "../contract/status.ts";
+import { logEnd, type LogLine, logLine } from "../contract/log.ts";
+import { type JobStatus, jobStatus } from "../contract/status.ts";
 import { type ClientOptions, send } from "./call-route.ts";
 import { isConnectionError, retry } from "./retry.ts";
 
@@ -22,14 +21,14 @@ export async function* followLogs(
   { after = 0, signal }: FollowOptions,
   options: ClientOptions,
 ): AsyncGenerator<LogLine, JobStatus> {
-  const params = { id: jobId };
-  const headers = { accept: "application/x-ndjson" };
+  const headers = { accept: "text/event-stream" };
   for (let last = after; ; await delay(pauseMs, undefined, signal && { signal })) {
     try {
-      const query = { after: String(last) };
-      const answer = await retry(() => send("streamLogs", { params, query, headers }, { ...options, signal }), signal);
-      for await (const text of linesOf(answer.body)) {
-        const line = logLine.parse(JSON.parse(text));
+      const input = { params: { id: jobId }, query: { after: String(last) }, headers };
+      const answer = await retry(() => send("streamLogs", input, { ...options, signal }), signal);
+      for await (const { event, data } of eventsOf(answer.body)) {
+        if (event === "end") return jobStatus.parse(logEnd.parse(JSON.parse(data)).status);
+        const line = logLine.parse(JSON.parse(data));
         last = line.seq;
         yield line;
       }
@@ -37,39 +36,25 @@ export async function* followLogs(
       signal?.throwIfAborted();
       if (!isConnectionError(error)) throw error;
     }
-    const answer = await retry(() => send("getJob", { params }, { ...options, signal }), signal);
-    const { status } = job.parse(await answer.body.json());
-    const left = isTerminal(status) ? await remaining(jobId, last, { ...options, signal }) : [];
-    yield* left;
-    if (isTerminal(status)) return status;
   }
 }
 
-/** Lines that a connection cut near the end has left out. */
-async function remaining(
-  jobId: string,
-  after: number,
-  options: ClientOptions & { signal: AbortSignal | undefined },
-): Promise<LogLine[]> {
-  return retry(async () => {
-    const query = { after: String(after), follow: "false" };
-    const headers = { accept: "application/x-ndjson" };
-    const answer = await send("streamLogs", { params: { id: jobId }, query, headers }, options);
-    const text = await answer.body.text();
-    return text
-      .split("\n")
-      .filter((line) => line !== "")
-      .map((line) => logLine.parse(JSON.parse(line)));
-  }, options.signal);
+interface StreamEvent {
+  readonly event: string | undefined;
+  readonly data: string;
 }
 
-/** Complete lines of a stream. What follows the last line break was cut off. */
-async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+/** Complete events of an event stream. What follows the last blank line was cut off. */
+async function* eventsOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<StreamEvent> {
   const decoder = new TextDecoder();
   let rest = "";
   for await (const chunk of body) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    yield* lines;
+    const blocks = (rest + decoder.decode(chunk, { stream: true })).split("\n\n");
+    rest = blocks.pop() ?? "";
+    for (const block of blocks) {
+      const fields = new Map(block.split("\n").map((line) => [line.split(":", 1)[0], line.replace(/^[^:]*: ?/, "")]));
+      const data = fields.get("data");
+      if (data !== undefined) yield { event: fields.get("event"), data };
+    }
   }
 }

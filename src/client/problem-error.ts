@@ -23,10 +23,12 @@ export class ProblemError extends Error {
 export class UnexpectedAnswerError extends Error {
   override readonly name = "UnexpectedAnswerError";
   readonly status: number;
+  readonly retryAfter: number | undefined;
 
-  constructor(call: string, status: number, text: string) {
+  constructor(call: string, { status, text }: FailedAnswer, retryAfter: number | undefined) {
     super(`${call}: unexpected answer with status ${status}: ${text.slice(0, 500)}`);
     this.status = status;
+    this.retryAfter = retryAfter;
   }
 }
 
@@ -36,10 +38,12 @@ interface FailedAnswer {
   readonly retryAfter: string | undefined;
 }
 
-export function answerError(call: string, { status, text, retryAfter }: FailedAnswer): Error {
-  const seconds = /^\d{1,6}$/.test(retryAfter ?? "") ? Number(retryAfter) : undefined;
-  const parsed = problem.safeParse(parseJson(text));
-  return parsed.success ? new ProblemError(call, parsed.data, seconds) : new UnexpectedAnswerError(call, status, text);
+export function answerError(call: string, answer: FailedAnswer): Error {
+  const seconds = /^\d{1,6}$/.test(answer.retryAfter ?? "") ? Number(answer.retryAfter) : undefined;
+  const parsed = problem.safeParse(parseJson(answer.text));
+  return parsed.success
+    ? new ProblemError(call, parsed.data, seconds)
+    : new UnexpectedAnswerError(call, answer, seconds);
 }
 
 function parseJson(text: string): unknown {

@@ -3,7 +3,8 @@ import { ProblemError, UnexpectedAnswerError } from "./problem-error.ts";
 
 const tries = 5;
 const firstDelayMs = 200;
-const longestDelayMs = 30_000;
+/** A caller that is asked to wait longer is told so instead. */
+const longestAskedMs = 120_000;
 const passingStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 /** Repeats work that may be done twice: after lost connections and passing failures of the service. */
@@ -13,7 +14,7 @@ export async function retry<T>(work: () => Promise<T>, signal: AbortSignal | und
       return await work();
     } catch (error) {
       signal?.throwIfAborted();
-      if (left === 0 || !isPassing(error)) throw error;
+      if (left === 0 || !isPassing(error) || askedMs(error) > longestAskedMs) throw error;
       await delay(delayMs(error, tries - 1 - left), undefined, signal && { signal });
     }
   }
@@ -21,8 +22,12 @@ export async function retry<T>(work: () => Promise<T>, signal: AbortSignal | und
 
 /** Full jitter, so that clients that failed together do not come back together; not sooner than the service asks. */
 function delayMs(error: unknown, attempt: number): number {
-  const asked = error instanceof ProblemError ? (error.retryAfter ?? 0) * 1000 : 0;
-  return Math.min(longestDelayMs, asked + Math.random() * firstDelayMs * 2 ** attempt);
+  return askedMs(error) + Math.random() * firstDelayMs * 2 ** attempt;
+}
+
+function askedMs(error: unknown): number {
+  const isAnswer = error instanceof ProblemError || error instanceof UnexpectedAnswerError;
+  return isAnswer ? (error.retryAfter ?? 0) * 1000 : 0;
 }
 
 function isPassing(error: unknown): boolean {

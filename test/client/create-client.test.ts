@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -81,33 +82,67 @@ test("call() gives the service's problem with its fields", async (t) => {
   });
 });
 
-test("followLogs() goes on behind the last line after broken connections", async (t) => {
-  const line = (seq: number) =>
-    JSON.stringify({ seq, at: "2026-01-01T00:00:00.000Z", stream: "stdout", text: `line ${seq}` });
-  const id = newId("job", new Date());
-  const pieces: Record<string, string> = {
-    "0": `${line(1)}\n${line(2)}\n${line(3).slice(0, 20)}`,
-    "2": `${line(3)}\n`,
-    "3": "",
-  };
-  const { client } = await serve(t, (asked, response) => {
-    const url = new URL(asked.url ?? "", "http://127.0.0.1");
-    if (!url.pathname.endsWith("/logs")) {
-      json(response, jobDocument(id, url.searchParams.size === 0 && streams >= 3 ? "Completed" : "Optimizing"));
-      return;
-    }
-    streams++;
-    const piece = pieces[url.searchParams.get("after") ?? ""] ?? "";
-    response.writeHead(200, { "content-type": "application/x-ndjson" });
-    response.write(piece, () => (streams < 3 ? response.destroy() : response.end()));
+test("call() repeats a read whose answer is cut off", async (t) => {
+  const { client } = await serve(t, (_, response, calls) => {
+    if (calls > 1) return json(response, { targets: [] });
+    response.writeHead(200, { "content-type": "application/json" });
+    response.write('{"tar', () => response.destroy());
   });
-  let streams = 0;
-  const lines = client.followLogs(id);
+  assert.deepEqual(await client.call("listTargets", {}), { targets: [] });
+});
+
+test("call() gives up where the service asks to wait for long", async (t) => {
+  const { client, count } = await serve(t, (_, response) =>
+    fail(response, 429, "rate_limited", { "retry-after": "3600" }),
+  );
+  await assert.rejects(client.call("listTargets", {}), { retryAfter: 3600 });
+  assert.equal(count(), 1);
+});
+
+test("followLogs() goes on behind the last line after broken connections", async (t) => {
+  const line = (seq: number) => {
+    const data = { seq, at: "2026-01-01T00:00:00.000Z", stream: "stdout", text: `line ${seq}` };
+    return `id: ${seq}\nevent: log\ndata: ${JSON.stringify(data)}\n\n`;
+  };
+  const end = 'event: end\ndata: {"status":"Completed"}\n\n';
+  const pieces: Record<string, string> = {
+    "0": `${line(1)}: ping\n\n${line(2)}${line(3).slice(0, 40)}`,
+    "2": line(3),
+    "3": `${line(4)}${end}`,
+  };
+  const { client } = await serve(t, (asked, response, calls) => {
+    const { searchParams } = new URL(asked.url ?? "", "http://127.0.0.1");
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    // Cut off, ended as by a proxy, and complete.
+    const piece = pieces[searchParams.get("after") ?? ""] ?? "";
+    response.write(piece, () => (calls === 1 ? response.destroy() : response.end()));
+  });
+  const lines = client.followLogs(newId("job", new Date()));
   const seen: string[] = [];
   let next = await lines.next();
   for (; next.done !== true; next = await lines.next()) seen.push(next.value.text);
-  assert.deepEqual(seen, ["line 1", "line 2", "line 3"]);
+  assert.deepEqual(seen, ["line 1", "line 2", "line 3", "line 4"]);
   assert.equal(next.value, "Completed");
+});
+
+test("downloadArtifact() goes on behind the last byte after a broken connection", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "download-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const content = randomBytes(300_000);
+  const ranges: unknown[] = [];
+  const { client } = await serve(t, (asked, response, calls) => {
+    ranges.push(asked.headers["if-range"]);
+    const start = Number(/^bytes=(\d+)-$/.exec(asked.headers.range ?? "")?.[1] ?? 0);
+    const rest = content.subarray(start);
+    response.writeHead(start > 0 ? 206 : 200, { etag: '"tag"', "content-length": rest.length });
+    if (calls === 1) response.write(rest.subarray(0, 100_000), () => response.destroy());
+    else response.end(rest);
+  });
+  const file = join(folder, "model.onnx");
+  await client.downloadArtifact(newId("job", new Date()), "model.onnx", { file });
+  assert.ok(content.equals(await readFile(file)));
+  assert.deepEqual(await readdir(folder), ["model.onnx"]);
+  assert.equal(ranges.length, 2);
 });
 
 test("uploadModel() sends a file only where it is missing", async (t) => {

@@ -1,0 +1,39 @@
+import { createWriteStream } from "node:fs";
+import { rename, rm, stat } from "node:fs/promises";
+import { pipeline } from "node:stream/promises";
+import { type ClientOptions, send } from "./call-route.ts";
+import { retry } from "./retry.ts";
+
+export interface DownloadOptions {
+  /** Where to save the artifact. */
+  readonly file: string;
+  readonly signal?: AbortSignal;
+}
+
+/** Saves an artifact. After a broken connection it goes on behind the last byte that was written. */
+export async function downloadArtifact(
+  { jobId, name }: { readonly jobId: string; readonly name: string },
+  { file, signal }: DownloadOptions,
+  options: ClientOptions,
+): Promise<void> {
+  const partial = `${file}.partial`;
+  const params = { id: jobId, name };
+  let etag: string | undefined;
+  try {
+    await retry(async () => {
+      const written = etag === undefined ? 0 : (await stat(partial)).size;
+      const headers = { ...(etag !== undefined && { range: `bytes=${written}-`, "if-range": etag }) };
+      const answer = await send("getArtifact", { params, headers }, { ...options, signal });
+      const start = answer.statusCode === 206 ? written : 0;
+      // At a position, not at the end: a write of the broken connection may still be under way.
+      const output = createWriteStream(partial, { flags: start === 0 ? "w" : "r+", start });
+      output.once("open", () => {
+        etag = String(answer.headers["etag"]);
+      });
+      await pipeline(answer.body, output, signal ? { signal } : {});
+    }, signal);
+    await rename(partial, file);
+  } finally {
+    await rm(partial, { force: true });
+  }
+}
