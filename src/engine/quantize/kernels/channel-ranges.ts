@@ -1,18 +1,6 @@
+import type { ChannelLayout, ValueTile } from "./channel-layout.ts";
 import { type ChannelStrip, channelStrips } from "./channel-strips.ts";
 import { clearSums, places, simd, simdFloats } from "./simd.ts";
-
-/** Where the channels of a flattened tensor are: value i belongs to channel ⌊i / inner⌋ mod channels. */
-export interface ChannelLayout {
-  /** 1 for a scale of the whole tensor; `inner` is then of no account. */
-  readonly channels: number;
-  readonly inner: number;
-}
-
-/** A run of a flattened tensor's values; `start` is the first one's index in the tensor. */
-export interface ValueTile {
-  readonly values: Float32Array;
-  readonly start: number;
-}
 
 export interface ChannelRanges {
   readonly min: Float32Array;

@@ -1,4 +1,4 @@
-import type { ChannelLayout, ValueTile } from "./channel-ranges.ts";
+import type { ChannelLayout, ValueTile } from "./channel-layout.ts";
 import { places, simdFloats, stripValues } from "./simd.ts";
 
 /**

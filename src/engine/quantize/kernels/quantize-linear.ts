@@ -1,5 +1,5 @@
 import type { ErrorSums } from "../../evaluate/error-sums.ts";
-import type { ChannelLayout, ValueTile } from "./channel-ranges.ts";
+import type { ChannelLayout, ValueTile } from "./channel-layout.ts";
 import { type ChannelStrip, channelStrips } from "./channel-strips.ts";
 import type { LinearCodes } from "./linear-codes.ts";
 import { clearSums, places, simd, simdBytes, simdFloats, takeSums } from "./simd.ts";

@@ -1,0 +1,12 @@
+/** Where the channels of a flattened tensor are: value i belongs to channel ⌊i / inner⌋ mod channels. */
+export interface ChannelLayout {
+  /** 1 for a scale of the whole tensor; `inner` is then of no account. */
+  readonly channels: number;
+  readonly inner: number;
+}
+
+/** A run of a flattened tensor's values; `start` is the first one's index in the tensor. */
+export interface ValueTile {
+  readonly values: Float32Array;
+  readonly start: number;
+}
