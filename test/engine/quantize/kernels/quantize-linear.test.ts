@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
 import { addErrors, emptyErrorSums, type ErrorSums } from "../../../../src/engine/evaluate/error-sums.ts";
+import type { ChannelLayout } from "../../../../src/engine/quantize/kernels/channel-layout.ts";
 import {
-  type ChannelLayout,
   type ChannelRanges,
   createChannelRanges,
   widenChannelRanges,
