@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
@@ -8,6 +8,7 @@ import type { JobError } from "../contract/errors.ts";
 import { jobId as jobIdSchema } from "../contract/id.ts";
 import type { ProcessMark, UnfinishedJob } from "../records/attempts.ts";
 import type { Records } from "../records/open-records.ts";
+import { hashSecret } from "../server/access-token.ts";
 import type { Executor } from "../server/executor.ts";
 import { startMarkOf, stopGroup } from "./process-group.ts";
 import { runWorker } from "./run-worker.ts";
@@ -98,7 +99,7 @@ class LocalExecutor implements Executor {
     const stop = new AbortController();
     this.#stops.set(jobId, stop);
     const secret = randomBytes(secretBytes).toString("hex");
-    const attempt = await this.#persist(() => this.#options.records.attempts.begin(jobId, sha256(secret)));
+    const attempt = await this.#persist(() => this.#options.records.attempts.begin(jobId, hashSecret(secret)));
     if (attempt !== undefined) await this.#runAttempt({ jobId, attempt, secret }, stop.signal);
     this.#stops.delete(jobId);
   }
@@ -171,8 +172,4 @@ async function removeScratch(workDirectory: string): Promise<void> {
   const names = await readdir(workDirectory);
   const scratch = names.filter((name) => jobIdSchema.safeParse(name).success);
   await Promise.all(scratch.map((name) => rm(join(workDirectory, name), { recursive: true, force: true })));
-}
-
-function sha256(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
 }
