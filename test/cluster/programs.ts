@@ -1,0 +1,97 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { access, constants, mkdir, readFile, rename, rm } from "node:fs/promises";
+import { homedir } from "node:os";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { withLock } from "./with-lock.ts";
+
+const exec = promisify(execFile);
+const tools = fileURLToPath(new URL("tools", import.meta.url));
+const cache = join(homedir(), ".cache", "model-optimization-service", "cluster");
+
+/** The Go modules under `tools`, with the programs that each builds. */
+const modules = {
+  kubernetes: ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kubelet", "kube-proxy"],
+  kwok: ["kwok"],
+  coredns: ["coredns"],
+  helm: ["helm"],
+} as const;
+
+export type ToolModule = keyof typeof modules;
+export type Program = (typeof modules)[ToolModule][number];
+
+/** Where a program lies, whether it is built or not. Envtest's assets, where they are named, come first. */
+export async function programPath(program: Program): Promise<string> {
+  const asset = assetPath(program);
+  if (asset !== undefined && (await isExecutable(asset))) return asset;
+  const name = moduleNames.find((module) => modules[module].some((built) => built === program));
+  if (name === undefined) throw new TypeError(`No module of ${tools} builds "${program}"`);
+  return join(await moduleFolder(name), program);
+}
+
+/** The etcd server of envtest's assets or of this machine; undefined where there is none. */
+export async function findEtcd(): Promise<string | undefined> {
+  const asset = assetPath("etcd");
+  if (asset !== undefined && (await isExecutable(asset))) return asset;
+  return await findCommand("etcd");
+}
+
+/** Looks a command up in PATH and in the administrator's folders, which users' PATH often leaves out. */
+export async function findCommand(command: string): Promise<string | undefined> {
+  const folders = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/sbin"];
+  for (const folder of folders) {
+    const path = join(folder, command);
+    if (await isExecutable(path)) return path;
+  }
+  return undefined;
+}
+
+export async function isModuleBuilt(name: ToolModule): Promise<boolean> {
+  return await isExecutable(await moduleFolder(name));
+}
+
+/** Builds what is missing of a module's programs, ten minutes for Kubernetes on two cores; a no-op in later runs. */
+export async function buildModule(name: ToolModule): Promise<void> {
+  await mkdir(cache, { recursive: true });
+  await withLock(join(cache, "build.lock"), async () => {
+    if (await isModuleBuilt(name)) return;
+    if ((await findCommand("go")) === undefined) throw new Error("Go 1.26 or later is needed: install it from go.dev");
+    process.stderr.write(`Building ${modules[name].join(", ")}: minutes, once\n`);
+    const folder = await moduleFolder(name);
+    const partial = `${folder}.partial`;
+    await rm(partial, { recursive: true, force: true });
+    // Without its version the API server calls itself v0.0.0, which charts' version checks refuse.
+    const version = `-X k8s.io/component-base/version.gitVersion=${await kubernetesVersion()}`;
+    const flags = ["-trimpath", "-buildvcs=false", "-ldflags", `-s -w ${version}`];
+    await exec("go", ["build", ...flags, "-o", `${partial}/`, "tool"], { cwd: join(tools, name) });
+    await rename(partial, folder);
+  });
+}
+
+const moduleNames = Object.keys(modules) as ToolModule[];
+
+async function moduleFolder(name: ToolModule): Promise<string> {
+  const hash = createHash("sha256");
+  for (const file of ["go.mod", "go.sum"]) hash.update(await readFile(join(tools, name, file)));
+  return join(cache, `${name}-${hash.digest("hex").slice(0, 12)}`);
+}
+
+async function kubernetesVersion(): Promise<string> {
+  const required = /k8s\.io\/kubernetes (v[\d.]+)/.exec(await readFile(join(tools, "kubernetes", "go.mod"), "utf8"));
+  if (required?.[1] === undefined) throw new Error("Cannot find the version of k8s.io/kubernetes in its go.mod");
+  return required[1];
+}
+
+function assetPath(program: string): string | undefined {
+  const assets = process.env["KUBEBUILDER_ASSETS"];
+  return assets === undefined ? undefined : join(assets, program);
+}
+
+function isExecutable(path: string): Promise<boolean> {
+  return access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+}

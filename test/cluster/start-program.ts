@@ -1,0 +1,47 @@
+import { spawn, type SpawnOptions } from "node:child_process";
+import { once } from "node:events";
+import { openSync, closeSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { basename } from "node:path";
+
+export interface RunningProgram {
+  readonly pid: number;
+  readonly hasExited: () => boolean;
+  /** Kills it and resolves when it is gone. What the tests start keeps nothing that a gentle end would save. */
+  readonly kill: () => Promise<void>;
+  /** The last lines it printed, to tell why it does not come up. */
+  readonly lastLines: () => Promise<string>;
+}
+
+const tailCharacters = 3_000;
+
+/** Starts a program that ends with this process, however that ends, and prints into a file. */
+export async function startProgram(command: string, args: readonly string[], logFile: string): Promise<RunningProgram> {
+  const log = openSync(logFile, "a");
+  // A group of its own: Ctrl-C goes to this process alone, which then stops things in order.
+  const options: SpawnOptions = { detached: true, stdio: ["ignore", log, log] };
+  const child =
+    process.platform === "linux"
+      ? spawn("setpriv", ["--pdeathsig", "KILL", "--", command, ...args], options)
+      : spawn(command, args, options);
+  closeSync(log);
+  const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  await once(child, "spawn");
+  if (child.pid === undefined) throw new Error(`Cannot start ${basename(command)}`);
+  const killAtExit = () => child.kill("SIGKILL");
+  process.once("exit", killAtExit);
+  void gone.then(() => process.off("exit", killAtExit));
+  child.unref();
+  return {
+    pid: child.pid,
+    hasExited: () => child.exitCode !== null || child.signalCode !== null,
+    async kill() {
+      child.ref();
+      child.kill("SIGKILL");
+      await gone;
+    },
+    async lastLines() {
+      return (await readFile(logFile, "utf8")).slice(-tailCharacters);
+    },
+  };
+}
