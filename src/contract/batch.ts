@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { gateLimits } from "./gate.ts";
 import { batchId, jobId } from "./id.ts";
-import { displayName, dryRun, labels } from "./job.ts";
+import { deadlineSeconds, displayName, dryRun, labels } from "./job.ts";
 import { modelReference } from "./model.ts";
 import { requestedRecipe } from "./recipe.ts";
 import { batchStatus, jobKind, jobStatus } from "./status.ts";
@@ -26,6 +26,13 @@ export const batchRequest = z
     recipe: requestedRecipe.optional().describe("Laid over each target's default recipe."),
     gates: gateLimits.optional(),
     dryRun,
+    deadlineSeconds: deadlineSeconds.describe("Limit of each job, seconds of work."),
+    parallelism: z
+      .int()
+      .min(1)
+      .max(maxBatchJobs)
+      .default(100)
+      .describe("Jobs of the batch that a cluster works on at once. On one machine the service's own limit holds."),
     labels: labels.optional(),
     failFast: z.boolean().default(false).describe("Cancel the jobs that are left as soon as one fails."),
   })

@@ -58,6 +58,9 @@ export const errorTable = {
   out_of_memory: refused(422, "The worker ran out of memory"),
   worker_killed: passing(500, "The worker was killed"),
   worker_crashed: passing(500, "The worker crashed"),
+  deadline_exceeded: refused(422, "The job took longer than its deadline"),
+  resource_invalid: refused(422, "The custom resource cannot be a job"),
+  pod_start_failed: refused(422, "The worker's pod cannot be started"),
   service_restarted: passing(500, "The service restarted too often while the job ran"),
 } as const satisfies Record<string, ErrorKind>;
 

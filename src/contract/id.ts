@@ -3,6 +3,8 @@ import { z } from "zod";
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
 const timeLength = 10;
 const randomLength = 16;
+/** Last digits of an id, in which the jobs of a batch differ; no two ids made by one process are alike in all others. */
+const jobNumberLength = 4;
 
 function idOf(prefix: string, what: string) {
   return z
@@ -29,6 +31,27 @@ export function newId(prefix: "job" | "batch" | "token", now: Date): string {
   return `${prefix}-${time}${lastRandom.map((digit) => alphabet.charAt(digit)).join("")}`;
 }
 
+/**
+ * An id made of what it stands for, so that whoever makes it again gets the same: the time, and the first 80 bits of
+ * `digest`.
+ */
+export function composeId(prefix: "job" | "batch", { time, digest }: { time: Date; digest: Uint8Array }): string {
+  const bits = digest.subarray(0, (randomLength * 5) / 8).reduce((value, byte) => (value << 8n) | BigInt(byte), 0n);
+  const random = Array.from({ length: randomLength }, (_, i) =>
+    alphabet.charAt(Number((bits >> BigInt(5 * (randomLength - 1 - i))) & 31n)),
+  );
+  return `${prefix}-${idTime(time)}${random.join("")}`;
+}
+
+/** Id of a job of a batch: the batch's own, its last digits replaced by the job's number, so that jobs sort in their order. */
+export function batchJobId(batch: string, index: number): string {
+  let number = "";
+  for (let rest = index, i = 0; i < jobNumberLength; i++, rest = Math.floor(rest / 32)) {
+    number = alphabet.charAt(rest % 32) + number;
+  }
+  return `job-${batch.slice("batch-".length, -jobNumberLength)}${number}`;
+}
+
 /** The part of an id that tells when it was made: ids made earlier sort before it, later ones after. */
 export function idTime(now: Date): string {
   let time = "";
@@ -42,7 +65,10 @@ function randomDigits(): number[] {
   return Array.from(crypto.getRandomValues(new Uint8Array(randomLength)), (byte) => byte % 32);
 }
 
+/** The next random part in order, apart from the digits that number a batch's jobs. */
 function following(digits: readonly number[]): number[] {
-  const carried = digits.findLastIndex((digit) => digit < 31);
-  return digits.map((digit, i) => (i < carried ? digit : i === carried ? digit + 1 : 0));
+  const head = digits.slice(0, -jobNumberLength);
+  const carried = head.findLastIndex((digit) => digit < 31);
+  const next = head.map((digit, i) => (i < carried ? digit : i === carried ? digit + 1 : 0));
+  return [...next, ...digits.slice(-jobNumberLength)];
 }

@@ -25,6 +25,15 @@ export const dryRun = z
     "Plan alone: tells the size that the result would have, and what would become of each weight, from the model's graph. No weight is read, no model is written, no pipeline is planned, nothing is evaluated and no gate is held.",
   );
 
+export const deadlineSeconds = z
+  .int()
+  .min(1)
+  .max(604_800)
+  .optional()
+  .describe(
+    "Seconds of work after which the job is stopped and fails with `deadline_exceeded`. Waiting does not count.",
+  );
+
 /** Body of `POST /compress` and `POST /quantize`, and the spec of a CompressionJob. */
 export const jobRequest = z
   .strictObject({
@@ -34,6 +43,7 @@ export const jobRequest = z
     recipe: requestedRecipe.optional(),
     gates: gateLimits.optional(),
     dryRun,
+    deadlineSeconds,
     labels: labels.optional(),
   })
   .meta({ id: "JobRequest" });
@@ -59,6 +69,7 @@ export const job = z
     recipe: recipe.describe("The effective recipe: the request's over the preset's over the target's."),
     gateLimits,
     dryRun: dryRun.describe("Whether the job only plans; its one artifact is the report then."),
+    deadlineSeconds,
     labels: z.record(z.string(), z.string()),
     createdAt: z.iso.datetime(),
     updatedAt: z.iso.datetime(),

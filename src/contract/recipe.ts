@@ -3,6 +3,9 @@ import { balance, maxPipelineStages } from "./pipeline.ts";
 
 export const schemes = ["int8-dynamic", "int8-weight", "int4-weight", "fp16"] as const;
 
+/** Pods that can work on one job at once. */
+export const maxParallelism = 64;
+
 const nodePattern = z.string().min(1).max(253);
 
 export const sharding = z.strictObject({
@@ -79,6 +82,13 @@ export const recipe = z
       .max(256)
       .describe("Names of nodes or weights to leave alone; `*` stands for any characters."),
     minElements: z.int().min(0).describe("Weights with fewer elements are left alone."),
+    parallelism: z
+      .int()
+      .min(1)
+      .max(maxParallelism)
+      .describe(
+        "Pods that optimize the weights at once, for `compress` in a cluster: one pod shards the model, so many optimize a share each, and one assembles and evaluates the result. With 1 a single pod does it all. Without meaning on one machine, where worker threads share the work.",
+      ),
     sharding,
     evaluation,
   })
@@ -120,6 +130,7 @@ export const defaultRecipe: Recipe = {
   fallback: "none",
   exclude: [],
   minElements: 256,
+  parallelism: 1,
   sharding: { maxShardBytes: 1_073_741_824, balance: "bytes" },
   evaluation: { level: "outputs", samples: 8, runs: 20, warmup: 3, minCosine: 0.9 },
 };

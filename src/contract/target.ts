@@ -28,8 +28,29 @@ export const target = z
       })
       .optional()
       .describe("What a worker pod requests in a cluster; without meaning on one machine."),
-    resources: z.strictObject({ cpu: quantity.optional(), memory: quantity.optional() }).optional(),
+    resources: z
+      .strictObject({ cpu: quantity.optional(), memory: quantity.optional() })
+      .optional()
+      .describe("CPU and memory that a worker pod requests; memory is its limit too."),
+    scratch: quantity
+      .optional()
+      .describe("Largest scratch volume of a worker pod, which holds the model and the result; without it unlimited."),
     nodeSelector: z.record(z.string().max(317), z.string().max(63)).optional(),
+    tolerations: z
+      .array(
+        z.strictObject({
+          key: z.string().max(317).optional(),
+          operator: z.enum(["Exists", "Equal"]).optional(),
+          value: z.string().max(63).optional(),
+          effect: z.enum(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
+        }),
+      )
+      .max(16)
+      .optional()
+      .describe("Taints of nodes that worker pods tolerate."),
+    runtimeClassName: z.string().max(253).optional().describe("Runtime class of worker pods, such as `nvidia`."),
+    priorityClassName: z.string().max(253).optional().describe("Priority class of worker pods."),
+    image: z.string().max(500).optional().describe("Worker image; without it the installation's own."),
   })
   .meta({ id: "Target" });
 export type Target = z.infer<typeof target>;

@@ -9,6 +9,18 @@ import { jobKind, jobOutcome, workingStatus } from "./status.ts";
 import { target } from "./target.ts";
 import { telemetry } from "./telemetry.ts";
 
+/** A worker's share of a job that several pods work on; the steps follow one another. */
+export const workerStep = z.enum(["shard", "optimize", "assemble"]);
+export type WorkerStep = z.infer<typeof workerStep>;
+
+/** Outcome of a pod's share of the weights: a blob with the new forms, in the order of the plan. */
+export const optimizedShare = z.object({
+  index: z.int().min(0).describe("Number of the share, from 0."),
+  sha256,
+  bytes: z.int().min(0),
+});
+export type OptimizedShare = z.infer<typeof optimizedShare>;
+
 /** What a worker is to do: the answer to `GET /worker/v1/jobs/{id}`. */
 export const assignment = z.object({
   id: jobId,
@@ -17,9 +29,15 @@ export const assignment = z.object({
   target,
   recipe,
   dryRun: z.boolean().describe("Plan alone, write no model."),
-  attempt: z.int().min(1).describe("1 for the first run of the job, one more after each restart."),
-  nextSeq: z.int().min(1).describe("Sequence number that the worker's first event must have."),
-  nextLogSeq: z.int().min(1).describe("Number that the worker's first log line must have."),
+  attempt: z.int().min(1).describe("1 for the first worker of the job, one more for each after it."),
+  part: z
+    .object({
+      step: workerStep,
+      index: z.int().min(0).describe("Number of the share, from 0; 0 for steps of one pod."),
+      shares: z.array(optimizedShare).describe("For `assemble`: every share, in order."),
+    })
+    .nullable()
+    .describe("The worker's part of the job; null where it does all of it."),
   limits: z.object({
     maxModelBytes: z.int(),
     allowedRoots: z.array(z.string()).describe("Folders under which `file://` models may lie."),
@@ -34,13 +52,14 @@ export type TelemetryUpdate = z.infer<typeof telemetryUpdate>;
 
 const eventBase = { seq: z.int().min(1), at: z.iso.datetime() };
 
-/** What a worker tells the service. Sequence numbers rise by one, so that an event told twice is recorded once. */
+/** What a worker tells the service. Sequence numbers rise by one from 1, so that an event told twice is recorded once. */
 export const workerEvent = z.discriminatedUnion("type", [
-  z.object({ ...eventBase, type: z.literal("log"), line: logLine }),
+  z.object({ ...eventBase, type: z.literal("log"), ...logLine.pick({ stream: true, text: true }).shape }),
   z.object({ ...eventBase, type: z.literal("status"), status: workingStatus }),
   z.object({ ...eventBase, type: z.literal("model"), bytes: z.int(), sha256 }),
   z.object({ ...eventBase, type: z.literal("telemetry"), telemetry: telemetryUpdate }),
   z.object({ ...eventBase, type: z.literal("artifact"), artifact }),
+  z.object({ ...eventBase, type: z.literal("share"), share: optimizedShare }),
   z.object({ ...eventBase, type: z.literal("result"), outcome: jobOutcome, error: jobError.optional() }),
 ]);
 export type WorkerEvent = z.infer<typeof workerEvent>;
@@ -51,6 +70,17 @@ export const workerEventsAnswer = z.object({
   nextSeq: z.int().describe("The next event that the service waits for; earlier ones are recorded."),
   cancelled: z.boolean().describe("The job was cancelled: stop."),
 });
+
+/** What a worker in a pod leaves as its termination message (JSON), so that an outage of the service cannot lose the result. */
+export const terminationMessage = z.object({
+  outcome: jobOutcome,
+  error: jobError.extend({ message: z.string().max(1024) }).optional(),
+  lastSeq: z.int().min(0).describe("Sequence number of the worker's last event."),
+});
+export type TerminationMessage = z.infer<typeof terminationMessage>;
+
+/** Audience of the service-account tokens by which workers in pods prove who they are. */
+export const workerTokenAudience = "model-optimization-worker";
 
 /** Exit codes of a worker; a pod's failure policy reads them. */
 export const workerExit = { completed: 0, failed: 10, cancelled: 11, crashed: 70 } as const;

@@ -1,0 +1,192 @@
+import { z } from "zod";
+import { artifact } from "./artifact.ts";
+import { batchRequest, maxBatchJobs } from "./batch.ts";
+import { jobError } from "./errors.ts";
+import { gateResult } from "./gate.ts";
+import { batchId, jobId } from "./id.ts";
+import { jobRequest } from "./job.ts";
+import { batchStatus, jobKind, jobStatus, transition } from "./status.ts";
+import { telemetry } from "./telemetry.ts";
+
+export const apiGroup = "modeloptimization.dev";
+export const apiVersion = `${apiGroup}/v1`;
+
+/** Labels of everything that the service and the operator make. */
+export const resourceLabels = {
+  managedBy: "app.kubernetes.io/managed-by",
+  /** Id of the job in the REST interface. */
+  jobId: `${apiGroup}/job-id`,
+  /** Id of the batch in the REST interface. */
+  batchId: `${apiGroup}/batch-id`,
+  /** Name of the CompressionJob that a Job or pod works for, hashed where it is too long for a label. */
+  job: `${apiGroup}/job`,
+  /** Name of the Batch that a CompressionJob belongs to, hashed where it is too long for a label. */
+  batch: `${apiGroup}/batch`,
+  /** Step of the work: `work`, or one of the steps of a job that several pods work on. */
+  step: `${apiGroup}/step`,
+  /** Queue of Kueue: jobs are made suspended and wait to be admitted. */
+  queue: "kueue.x-k8s.io/queue-name",
+} as const;
+export const managedBy = "model-optimization";
+
+/** Held on a CompressionJob while its logs and result still have to be recorded. */
+export const recordFinalizer = `${apiGroup}/record`;
+
+/** Fields of a spec that may change after it was made; all others are immutable. */
+const controls = {
+  cancel: z.boolean().default(false).describe("Stop the work at once. It cannot be taken back."),
+  suspend: z
+    .boolean()
+    .default(false)
+    .describe("Hold the work: pods are stopped, and begin anew when it is false again."),
+  ttlSecondsAfterFinished: z
+    .int()
+    .min(0)
+    .max(31_536_000)
+    .optional()
+    .describe("Seconds after the end at which the resource is deleted; without it, it is kept. The history stays."),
+};
+export const mutableFields: readonly string[] = Object.keys(controls);
+
+/** Spec of a CompressionJob: the body of `POST /compress` or `POST /quantize`, its kind, and controls. */
+export const compressionJobSpec = z.strictObject({
+  kind: jobKind.default("compress"),
+  ...jobRequest.shape,
+  ...controls,
+});
+export type CompressionJobSpec = z.infer<typeof compressionJobSpec>;
+
+/** Spec of a Batch: the body of `POST /batches` and controls. */
+export const batchSpec = z.strictObject({ ...batchRequest.shape, ...controls }).superRefine((spec, context) => {
+  const { success, error } = batchRequest.safeParse(
+    Object.fromEntries(Object.entries(spec).filter(([field]) => !mutableFields.includes(field))),
+  );
+  if (!success) for (const { path, message } of error.issues) context.addIssue({ code: "custom", path, message });
+});
+export type BatchSpec = z.infer<typeof batchSpec>;
+
+/** A condition as Kubernetes' API conventions have it. */
+export const condition = z.object({
+  type: z.string().min(1).max(316),
+  status: z.enum(["True", "False", "Unknown"]),
+  observedGeneration: z.int().min(0).optional(),
+  lastTransitionTime: z.iso.datetime(),
+  reason: z
+    .string()
+    .min(1)
+    .max(1024)
+    .regex(/^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/),
+  message: z.string().max(4096),
+});
+export type Condition = z.infer<typeof condition>;
+
+/**
+ * Conditions of a CompressionJob. `Scheduled`: every pod that the step needs has a node. `Finished`: the job has ended.
+ * `Recorded`: logs and result are in the service's records, so nothing is lost when pods are deleted.
+ */
+export const conditionTypes = { scheduled: "Scheduled", finished: "Finished", recorded: "Recorded" } as const;
+
+const statusMessage = z.string().max(1024);
+const shownPercent = z.string().max(8);
+
+/** Bounds of lists in a status, so that it stays under 64 KiB. */
+export const statusLimits = {
+  artifacts: 64,
+  warnings: 16,
+  transitions: 8,
+  gates: 16,
+  conditions: 8,
+  failures: 20,
+} as const;
+
+const statusTelemetry = telemetry
+  .omit({ accuracy: true, warnings: true })
+  .extend({
+    accuracy: telemetry.shape.accuracy.unwrap().omit({ outputs: true }).optional(),
+    warnings: z.array(z.object({ code: z.string().max(64), message: z.string().max(512) })).max(statusLimits.warnings),
+  })
+  .partial();
+
+const endTimes = {
+  startedAt: z.iso.datetime().optional().describe("When the work began."),
+  finishedAt: z.iso.datetime().optional(),
+};
+
+/** Status of a CompressionJob. The operator and the service both write it, each by the one transition table. */
+export const compressionJobStatus = z.object({
+  jobId: jobId.optional().describe("Id of the job in the REST interface."),
+  status: jobStatus,
+  statusReason: z.string().max(64).optional().describe("Stable code that says why the job is in its status."),
+  statusMessage: statusMessage.optional().describe("The same for people: what a waiting job waits for."),
+  observedGeneration: z.int().min(0).optional(),
+  progress: shownPercent.optional().describe("Share of the work that is done, for people: `42%`."),
+  ratio: shownPercent.optional().describe("Size of the result relative to the original, for people: `0.27`."),
+  ...endTimes,
+  transitions: z
+    .array(transition.extend({ reason: z.string().max(64).optional(), message: statusMessage.optional() }))
+    .max(statusLimits.transitions)
+    .optional()
+    .describe("Every status the job has had, oldest first."),
+  telemetry: statusTelemetry.optional().describe("Measured facts; the REST interface has all of them."),
+  artifacts: z.array(artifact).max(statusLimits.artifacts).optional().describe("The first files of the result."),
+  gates: z.array(gateResult).max(statusLimits.gates).optional(),
+  error: jobError.extend({ message: statusMessage }).optional(),
+  conditions: z.array(condition).max(statusLimits.conditions).optional(),
+});
+export type CompressionJobStatus = z.infer<typeof compressionJobStatus>;
+
+/** Status of a Batch. What becomes of each job is in the CompressionJobs that it owns. */
+export const batchResourceStatus = z.object({
+  batchId: batchId.optional().describe("Id of the batch in the REST interface."),
+  status: batchStatus,
+  statusMessage: statusMessage.optional(),
+  observedGeneration: z.int().min(0).optional(),
+  jobs: z.int().min(0).max(maxBatchJobs).optional().describe("Jobs of the batch: models × targets."),
+  finished: z.string().max(16).optional().describe("For people: `37/100`."),
+  counts: z
+    .strictObject(Object.fromEntries(jobStatus.options.map((status) => [status, z.int().min(0).optional()])))
+    .optional()
+    .describe("Number of jobs in each status; jobs that were not made yet count as Pending."),
+  gatesFailed: z.int().min(0).optional().describe("Number of jobs with a gate that failed."),
+  failures: z
+    .array(
+      z.object({
+        job: z.string().max(253).describe("Name of the CompressionJob."),
+        model: z.string().max(100),
+        target: z.string().max(63),
+        reason: z.string().max(64),
+        message: z.string().max(512),
+      }),
+    )
+    .max(statusLimits.failures)
+    .optional()
+    .describe("The first jobs that failed."),
+  ...endTimes,
+  conditions: z.array(condition).max(statusLimits.conditions).optional(),
+});
+export type BatchResourceStatus = z.infer<typeof batchResourceStatus>;
+
+interface ObjectMeta {
+  readonly name: string;
+  readonly namespace: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly generation: number;
+  readonly creationTimestamp: string;
+  readonly deletionTimestamp?: string;
+  readonly finalizers?: readonly string[];
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+interface CustomResource<Kind extends string, Spec, Status> {
+  readonly apiVersion: typeof apiVersion;
+  readonly kind: Kind;
+  readonly metadata: ObjectMeta;
+  readonly spec: Spec;
+  /** The API server fills in Pending where nobody has written a status yet. */
+  readonly status: Status;
+}
+
+export type CompressionJob = CustomResource<"CompressionJob", CompressionJobSpec, CompressionJobStatus>;
+export type BatchResource = CustomResource<"Batch", BatchSpec, BatchResourceStatus>;
