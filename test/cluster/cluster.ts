@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { z } from "zod";
 import { programPath } from "./programs.ts";
 
 const exec = promisify(execFile);
@@ -26,10 +27,9 @@ export interface ClusterAccess {
   readonly token: string;
 }
 
-export async function clusterAt({ folder, url, token }: ClusterAccess): Promise<Cluster> {
-  const certificateAuthority = await readFile(join(folder, "apiserver.crt"), "utf8");
-  const kubeconfig = join(folder, "kubeconfig.json");
-  const authority = Buffer.from(certificateAuthority).toString("base64");
+/** Gives the path of a kubeconfig that `openCluster` and every Kubernetes client read. */
+export async function writeKubeconfig({ folder, url, token }: ClusterAccess): Promise<string> {
+  const authority = await readFile(join(folder, "apiserver.crt"), "base64");
   const content = {
     apiVersion: "v1",
     kind: "Config",
@@ -38,10 +38,29 @@ export async function clusterAt({ folder, url, token }: ClusterAccess): Promise<
     contexts: [{ name: "test", context: { cluster: "test", user: "admin" } }],
     "current-context": "test",
   };
-  await writeFile(kubeconfig, JSON.stringify(content));
-  const kubectl = (args: readonly string[], input?: string) => runKubectl(kubeconfig, args, input);
-  return { url, adminToken: token, certificateAuthority, kubeconfig, kubectl };
+  const path = join(folder, "kubeconfig.json");
+  await writeFile(path, JSON.stringify(content, undefined, 2));
+  return path;
 }
+
+export async function openCluster(kubeconfig: string): Promise<Cluster> {
+  const { clusters, users } = kubeconfigSchema.parse(JSON.parse(await readFile(kubeconfig, "utf8")));
+  const [{ cluster }] = clusters;
+  return {
+    kubeconfig,
+    url: cluster.server,
+    adminToken: users[0].user.token,
+    certificateAuthority: Buffer.from(cluster["certificate-authority-data"], "base64").toString(),
+    kubectl: (args, input) => runKubectl(kubeconfig, args, input),
+  };
+}
+
+const kubeconfigSchema = z.object({
+  clusters: z.tuple([
+    z.object({ cluster: z.object({ server: z.string(), "certificate-authority-data": z.string() }) }),
+  ]),
+  users: z.tuple([z.object({ user: z.object({ token: z.string() }) })]),
+});
 
 async function runKubectl(kubeconfig: string, args: readonly string[], input = ""): Promise<string> {
   const program = await programPath("kubectl");

@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { clusterAt, type Cluster } from "./cluster.ts";
+import { openCluster, writeKubeconfig, type Cluster } from "./cluster.ts";
 import { findEtcd, programPath, type Program } from "./programs.ts";
 import { createRunFolder } from "./run-folder.ts";
 import { startProgram, type RunningProgram } from "./start-program.ts";
@@ -60,7 +60,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     const flags = apiServerFlags({ folder, etcdUrl, address, port });
     let apiServer = await start("kube-apiserver", flags);
     await untilReady(url, apiServer);
-    const cluster = await clusterAt({ folder, url, token });
+    const cluster = await openCluster(await writeKubeconfig({ folder, url, token }));
 
     await start("kube-controller-manager", [
       ...clientFlags(cluster.kubeconfig, options),
@@ -103,7 +103,7 @@ async function startEtcd(folder: string, url: string): Promise<RunningProgram> {
     "initial-cluster": `default=${peer}`,
   };
   const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
-  return await startProgram(etcd, [...args, "--unsafe-no-fsync"], join(folder, "etcd.log"));
+  return startProgram(etcd, [...args, "--unsafe-no-fsync"], join(folder, "etcd.log"));
 }
 
 interface ApiServer {
@@ -159,7 +159,7 @@ async function untilReady(url: string, apiServer: RunningProgram): Promise<void>
 }
 
 async function isReady(url: string): Promise<boolean> {
-  return await new Promise((resolve) => {
+  return new Promise((resolve) => {
     // The certificate does not exist before the API server runs.
     const request = get(`${url}/readyz`, { rejectUnauthorized: false, agent: false }, (answer) => {
       answer.resume();

@@ -35,7 +35,7 @@ export async function programPath(program: Program): Promise<string> {
 export async function findEtcd(): Promise<string | undefined> {
   const asset = assetPath("etcd");
   if (asset !== undefined && (await isExecutable(asset))) return asset;
-  return await findCommand("etcd");
+  return findCommand("etcd");
 }
 
 /** Looks a command up in PATH and in the administrator's folders, which users' PATH often leaves out. */
@@ -49,7 +49,7 @@ export async function findCommand(command: string): Promise<string | undefined> 
 }
 
 export async function isModuleBuilt(name: ToolModule): Promise<boolean> {
-  return await isExecutable(await moduleFolder(name));
+  return isExecutable(await moduleFolder(name));
 }
 
 /** Builds what is missing of a module's programs, ten minutes for Kubernetes on two cores; a no-op in later runs. */

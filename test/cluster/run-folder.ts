@@ -1,13 +1,16 @@
+import { rmSync } from "node:fs";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const prefix = "mos-cluster-";
 
-/** A temporary folder named after this process, so that a later run can tell that nobody uses it any more. */
+/** A temporary folder that goes with this process; after a kill its name tells the next run that nobody uses it. */
 export async function createRunFolder(): Promise<string> {
   await removeAbandonedFolders();
-  return await mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`));
+  const folder = await mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
 }
 
 async function removeAbandonedFolders(): Promise<void> {
