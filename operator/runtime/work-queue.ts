@@ -1,0 +1,187 @@
+import type { Clock } from "./clock.ts";
+
+/** What is urgent goes before what is normal, and both before the periodic resync. */
+export type Lane = (typeof lanes)[number];
+
+export interface QueueObserver {
+  added(): void;
+  retried(): void;
+  /** A key was taken after it had waited so long. */
+  taken(waitedSeconds: number): void;
+  /** A key was done after it had been worked on so long. */
+  done(workedSeconds: number): void;
+}
+
+export interface QueueStats {
+  /** Keys that could be taken now. */
+  readonly depth: number;
+  /** Keys that wait for their time. */
+  readonly delayed: number;
+  readonly processing: number;
+  /** Work in progress, seconds summed over the keys. */
+  readonly unfinishedSeconds: number;
+  readonly longestRunningSeconds: number;
+}
+
+export interface WorkQueueOptions {
+  readonly clock: Clock;
+  readonly observer?: QueueObserver;
+}
+
+interface Delayed {
+  readonly due: number;
+  readonly cancel: () => void;
+}
+
+const lanes = ["urgent", "normal", "resync"] as const;
+/** Keys in a row that may pass over those of other lanes; then it is the turn of the one that has waited longest. */
+const maxInARow = 16;
+const firstRetryMs = 5;
+const maxRetryMs = 60_000;
+
+/**
+ * Keys to work on. A key that is added again while it waits is worked on once; while it is worked on, once more
+ * afterwards. No key is ever with two workers at a time.
+ */
+export class WorkQueue {
+  readonly #clock: Clock;
+  readonly #observer: QueueObserver | undefined;
+  /** Key to when it was added, oldest first. */
+  readonly #waiting: Record<Lane, Map<string, number>> = { urgent: new Map(), normal: new Map(), resync: new Map() };
+  /** Key to when it was taken. */
+  readonly #processing = new Map<string, number>();
+  /** Keys that were added while they are worked on. */
+  readonly #again = new Map<string, Lane>();
+  readonly #delayed = new Map<string, Delayed>();
+  readonly #failures = new Map<string, number>();
+  readonly #takers: ((key: string | undefined) => void)[] = [];
+  readonly #drained = Promise.withResolvers<void>();
+  #passedOver = 0;
+  #closed = false;
+
+  constructor({ clock, observer }: WorkQueueOptions) {
+    this.#clock = clock;
+    this.#observer = observer;
+  }
+
+  add(key: string, lane: Lane = "normal"): void {
+    if (this.#closed) return;
+    this.#observer?.added();
+    if (this.#processing.has(key)) this.#again.set(key, better(lane, this.#again.get(key)));
+    else this.#enqueue(key, lane);
+  }
+
+  /** Adds the key after `ms`. Of several delays of one key the one that ends first counts. */
+  addAfter(key: string, ms: number, lane: Lane = "normal"): void {
+    if (this.#closed) return;
+    if (ms <= 0) {
+      this.add(key, lane);
+      return;
+    }
+    const due = this.#clock.now() + ms;
+    const earlier = this.#delayed.get(key);
+    if (earlier !== undefined && earlier.due <= due) return;
+    earlier?.cancel();
+    const cancel = this.#clock.schedule(ms, () => {
+      this.#delayed.delete(key);
+      this.add(key, lane);
+    });
+    this.#delayed.set(key, { due, cancel });
+  }
+
+  /** Adds the key after a delay that doubles with every retry since it was last forgotten. */
+  retry(key: string): void {
+    if (this.#closed) return;
+    const failures = this.#failures.get(key) ?? 0;
+    this.#failures.set(key, failures + 1);
+    this.#observer?.retried();
+    this.addAfter(key, Math.min(firstRetryMs * 2 ** failures, maxRetryMs));
+  }
+
+  /** Ends the key's series of retries. */
+  forget(key: string): void {
+    this.#failures.delete(key);
+  }
+
+  /** Waits for a key. Each has to be given back with `done`. Undefined once the queue is closed. */
+  async take(): Promise<string | undefined> {
+    if (this.#closed) return undefined;
+    const key = this.#next();
+    if (key !== undefined) return key;
+    const { promise, resolve } = Promise.withResolvers<string | undefined>();
+    this.#takers.push(resolve);
+    return promise;
+  }
+
+  /** Ends the work on a key that was taken. */
+  done(key: string): void {
+    const since = this.#processing.get(key);
+    if (since === undefined) throw new RangeError(`Key "${key}" is not worked on`);
+    this.#processing.delete(key);
+    this.#observer?.done((this.#clock.now() - since) / 1_000);
+    const lane = this.#again.get(key);
+    this.#again.delete(key);
+    if (this.#closed) this.#settle();
+    else if (lane !== undefined) this.#enqueue(key, lane);
+  }
+
+  stats(): QueueStats {
+    const now = this.#clock.now();
+    const running = [...this.#processing.values()].map((since) => (now - since) / 1_000);
+    return {
+      depth: lanes.reduce((sum, lane) => sum + this.#waiting[lane].size, 0),
+      delayed: this.#delayed.size,
+      processing: running.length,
+      unfinishedSeconds: running.reduce((sum, seconds) => sum + seconds, 0),
+      longestRunningSeconds: Math.max(0, ...running),
+    };
+  }
+
+  /** Drops the keys that wait, and resolves when no key is worked on any more. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const { cancel } of this.#delayed.values()) cancel();
+    this.#delayed.clear();
+    for (const lane of lanes) this.#waiting[lane].clear();
+    for (const resolve of this.#takers.splice(0)) resolve(undefined);
+    this.#settle();
+    await this.#drained.promise;
+  }
+
+  #enqueue(key: string, lane: Lane): void {
+    const now = this.#clock.now();
+    const held = lanes.find((each) => this.#waiting[each].has(key));
+    const since = held === undefined ? now : (this.#waiting[held].get(key) ?? now);
+    const target = better(lane, held);
+    if (target === held) return;
+    if (held !== undefined) this.#waiting[held].delete(key);
+    this.#waiting[target].set(key, since);
+    const taker = this.#takers.shift();
+    if (taker !== undefined) taker(this.#next());
+  }
+
+  #next(): string | undefined {
+    const heads = lanes.flatMap((lane) => {
+      const [head] = this.#waiting[lane];
+      return head === undefined ? [] : [{ lane, key: head[0], since: head[1] }];
+    });
+    const [best] = heads;
+    if (best === undefined) return undefined;
+    const oldest = heads.reduce((one, other) => (other.since <= one.since ? other : one));
+    const chosen = this.#passedOver < maxInARow ? best : oldest;
+    this.#passedOver = chosen === oldest ? 0 : this.#passedOver + 1;
+    this.#waiting[chosen.lane].delete(chosen.key);
+    const now = this.#clock.now();
+    this.#processing.set(chosen.key, now);
+    this.#observer?.taken((now - chosen.since) / 1_000);
+    return chosen.key;
+  }
+
+  #settle(): void {
+    if (this.#processing.size === 0) this.#drained.resolve();
+  }
+}
+
+function better(lane: Lane, other: Lane | undefined): Lane {
+  return other !== undefined && lanes.indexOf(other) < lanes.indexOf(lane) ? other : lane;
+}
