@@ -45,6 +45,20 @@ const violations: readonly (readonly [string, string])[] = [
   ["src/client/planted.ts", 'import { planted } from "../records/planted.ts";\nexport const p = planted;'],
   ["src/worker/planted.ts", 'import { InferenceSession } from "onnxruntime-node";\nexport const p = InferenceSession;'],
   ["src/storage/planted.ts", "export const p = process.env;"],
+  [
+    "operator/controllers/planted.ts",
+    'import { planted } from "../../src/records/planted.ts";\nexport const p = planted;',
+  ],
+  [
+    "operator/controllers/planted.ts",
+    'import { KubeConfig } from "@kubernetes/client-node";\nexport const p = KubeConfig;',
+  ],
+  [
+    "operator/runtime/planted.ts",
+    'import { planted } from "../../src/contract/planted.ts";\nexport const p = planted;',
+  ],
+  ["operator/runtime/planted.ts", 'import { planted } from "../controllers/planted.ts";\nexport const p = planted;'],
+  ["operator/runtime/planted.ts", "export const p = process.env;"],
 ];
 
 for (const [file, source] of violations) {
