@@ -1,16 +1,19 @@
-import { glob } from "node:fs/promises";
+import { glob, readFile } from "node:fs/promises";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
+import { prepareRequirement } from "../test/cluster/prepare-requirement.ts";
+import { requirements } from "../test/cluster/requirements.ts";
+import { startSharedCluster } from "../test/cluster/shared-cluster.ts";
 import { preparePython } from "../test/support/prepare-python.ts";
 
 const filesAtOnce = 2;
 
 /** Runs the tests named on the command line, or all of them, and closes with their count. */
 async function runTests(patterns: readonly string[]): Promise<void> {
-  await prepare();
-  const files = await Array.fromAsync(glob([...patterns]));
+  const files = (await Array.fromAsync(glob([...patterns]))).toSorted();
+  await prepareFor(files);
   const counts = { passed: 0, failed: 0, skipped: 0 };
-  const stream = run({ files: files.toSorted(), concurrency: filesAtOnce });
+  const stream = run({ files, concurrency: filesAtOnce });
   stream.on("test:pass", ({ skip, details }) => {
     if (details.type === "suite") return;
     counts[skip === undefined ? "passed" : "skipped"]++;
@@ -27,13 +30,23 @@ async function runTests(patterns: readonly string[]): Promise<void> {
   });
 }
 
+async function prepareFor(files: readonly string[]): Promise<void> {
+  await prepare("Python", preparePython);
+  const texts = await Promise.all(files.map((file) => readFile(file, "utf8")));
+  const isNamed = (word: string) => texts.some((text) => text.includes(word));
+  for (const [word, requirement] of Object.entries(requirements)) {
+    if (isNamed(word)) await prepare(requirement.title, () => prepareRequirement(requirement));
+  }
+  if (isNamed("shared-cluster.ts")) await prepare("A shared cluster", startSharedCluster);
+}
+
 /** In CI a part that cannot be prepared is an error; elsewhere the tests that need it say so and skip. */
-async function prepare(): Promise<void> {
+async function prepare(title: string, work: () => Promise<void>): Promise<void> {
   try {
-    await preparePython();
+    await work();
   } catch (error) {
     if (process.env["CI"] === "true") throw error;
-    process.stderr.write(`Python is not prepared, its tests will be skipped: ${String(error)}\n`);
+    process.stderr.write(`${title} is not prepared, its tests will be skipped: ${String(error)}\n`);
   }
 }
 

@@ -1,10 +1,10 @@
-import { findEtcd, isModuleBuilt } from "./programs.ts";
+import { missingOf, requirements } from "./requirements.ts";
 
 /** False where a control plane can be started, else the sentence to skip with: `test(name, { skip: clusterMissing }, …)`. */
-export const clusterMissing: string | false = await missingForControlPlane();
+export const clusterMissing: string | false = await missingOf(requirements.clusterMissing);
 
-async function missingForControlPlane(): Promise<string | false> {
-  if ((await findEtcd()) === undefined) return "etcd is needed: install Debian's etcd-server";
-  if (!(await isModuleBuilt("kubernetes"))) return "Kubernetes is not built: install Go, then `npm test` builds it";
-  return false;
-}
+/** The same for charts. */
+export const helmMissing: string | false = await missingOf(requirements.helmMissing);
+
+/** The same for a node that runs pods. */
+export const nodeMissing: string | false = await missingOf(requirements.nodeMissing);

@@ -17,6 +17,7 @@ const modules = {
   kwok: ["kwok"],
   coredns: ["coredns"],
   helm: ["helm"],
+  pause: ["pause"],
 } as const;
 
 export type ToolModule = keyof typeof modules;
@@ -65,7 +66,10 @@ export async function buildModule(name: ToolModule): Promise<void> {
     // Without its version the API server calls itself v0.0.0, which charts' version checks refuse.
     const version = `-X k8s.io/component-base/version.gitVersion=${await kubernetesVersion()}`;
     const flags = ["-trimpath", "-buildvcs=false", "-ldflags", `-s -w ${version}`];
-    await exec("go", ["build", ...flags, "-o", `${partial}/`, "tool"], { cwd: join(tools, name) });
+    const packages = name === "pause" ? "." : "tool";
+    // Static, for images that hold nothing else.
+    const env = { ...process.env, CGO_ENABLED: "0" };
+    await exec("go", ["build", ...flags, "-o", `${partial}/`, packages], { cwd: join(tools, name), env });
     await rename(partial, folder);
   });
 }
@@ -74,7 +78,8 @@ const moduleNames = Object.keys(modules) as ToolModule[];
 
 async function moduleFolder(name: ToolModule): Promise<string> {
   const hash = createHash("sha256");
-  for (const file of ["go.mod", "go.sum"]) hash.update(await readFile(join(tools, name, file)));
+  const files = name === "pause" ? ["go.mod", "main.go"] : ["go.mod", "go.sum"];
+  for (const file of files) hash.update(await readFile(join(tools, name, file)));
   return join(cache, `${name}-${hash.digest("hex").slice(0, 12)}`);
 }
 

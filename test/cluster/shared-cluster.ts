@@ -4,7 +4,7 @@ import { openCluster, type Cluster } from "./cluster.ts";
 import { startControlPlane } from "./control-plane.ts";
 
 /** Names the kubeconfig of the control plane that `npm test` started for all files. */
-export const sharedKubeconfigVariable = "MOS_TEST_KUBECONFIG";
+const sharedKubeconfigVariable = "MOS_TEST_KUBECONFIG";
 
 let opened: Promise<Cluster> | undefined;
 
@@ -26,4 +26,10 @@ export async function clusterNamespace(): Promise<{ cluster: Cluster; namespace:
   after(() => cluster.kubectl(["delete", "namespace", namespace, "--wait=false"]));
   await cluster.kubectl(["wait", "--for=create", "serviceaccount/default", "-n", namespace, "--timeout=60s"]);
   return { cluster, namespace };
+}
+
+/** Starts the control plane that the test files of this process' run share. It ends with this process. */
+export async function startSharedCluster(): Promise<void> {
+  const { kubeconfig } = await startControlPlane();
+  process.env[sharedKubeconfigVariable] = kubeconfig;
 }
