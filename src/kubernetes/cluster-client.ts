@@ -1,0 +1,167 @@
+import { type ApiRequest, apiRequest } from "./api-request.ts";
+import type {
+  ApplyOptions,
+  DeleteOptions,
+  KubernetesClient,
+  ListOptions,
+  ListPage,
+  LogOptions,
+  MergePatch,
+  PatchOptions,
+  WatchEvent,
+  WatchOptions,
+  WriteOptions,
+} from "./kubernetes-client.ts";
+import { errorOfAnswer } from "./kubernetes-error.ts";
+import { readLines } from "./read-lines.ts";
+import { type KubernetesObject, resources, type ResourceType, type Stored } from "./resources.ts";
+import type { CallOptions, Transport } from "./transport.ts";
+
+const pageSize = 500;
+/** Objects are at most about 2 MB, what etcd takes; a longer line is none. */
+const maxEventBytes = 16 * 1024 * 1024;
+const watchAnswerMs = 15_000;
+/** A log may stay silent for hours, and begins with its first line. After so long it is opened anew, in case the connection is dead. */
+const logSilenceMs = 300_000;
+
+export class ClusterClient implements KubernetesClient {
+  readonly namespace: string;
+  readonly #transport: Transport;
+
+  constructor(transport: Transport, namespace: string) {
+    this.#transport = transport;
+    this.namespace = namespace;
+  }
+
+  get<T extends KubernetesObject>(type: ResourceType<T>, name: string, options?: CallOptions): Promise<Stored<T>> {
+    return this.#call(apiRequest("get", type, { namespace: this.namespace, name }), options);
+  }
+
+  async *list<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    { labelSelector, fieldSelector, limit = pageSize, ...options }: ListOptions = {},
+  ): AsyncGenerator<ListPage<T>, void, undefined> {
+    let next: string | undefined;
+    do {
+      const query = { labelSelector, fieldSelector, limit, continue: next };
+      const request = apiRequest("list", type, { namespace: this.namespace, query });
+      const { items, metadata } = await this.#call<List<T>>(request, options);
+      yield { items, resourceVersion: metadata.resourceVersion };
+      next = metadata.continue;
+    } while (next);
+  }
+
+  create<T extends KubernetesObject>(type: ResourceType<T>, object: T, options?: CallOptions): Promise<Stored<T>> {
+    const repeatable = object.metadata?.name !== undefined;
+    const request = apiRequest("create", type, {
+      namespace: this.namespace,
+      body: identified(type, object),
+      repeatable,
+    });
+    return this.#call(request, options);
+  }
+
+  replace<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    object: Stored<T>,
+    { subresource, ...options }: WriteOptions = {},
+  ): Promise<Stored<T>> {
+    const { name } = object.metadata;
+    const body = identified(type, object);
+    return this.#call(apiRequest("update", type, { namespace: this.namespace, name, subresource, body }), options);
+  }
+
+  patch<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    name: string,
+    patch: MergePatch<T>,
+    { subresource, resourceVersion, ...options }: PatchOptions = {},
+  ): Promise<Stored<T>> {
+    const body = resourceVersion === undefined ? patch : withResourceVersion(patch, resourceVersion);
+    return this.#call(apiRequest("patch", type, { namespace: this.namespace, name, subresource, body }), options);
+  }
+
+  apply<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    object: T & { metadata: { name: string } },
+    { fieldManager, force, subresource, ...options }: ApplyOptions,
+  ): Promise<Stored<T>> {
+    const { name } = object.metadata;
+    const facts = { namespace: this.namespace, name, subresource, query: { fieldManager, force } };
+    return this.#call(apiRequest("apply", type, { ...facts, body: identified(type, object) }), options);
+  }
+
+  async delete<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    name: string,
+    { propagationPolicy, uid, resourceVersion, gracePeriodSeconds, ...options }: DeleteOptions,
+  ): Promise<void> {
+    const body = { propagationPolicy, gracePeriodSeconds, preconditions: { uid, resourceVersion } };
+    await this.#call(apiRequest("delete", type, { namespace: this.namespace, name, body }), options);
+  }
+
+  review<T extends KubernetesObject>(type: ResourceType<T>, object: T, options?: CallOptions): Promise<T> {
+    return this.#call(
+      apiRequest("create", type, { namespace: this.namespace, body: identified(type, object) }),
+      options,
+    );
+  }
+
+  async *watch<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    { signal, ...query }: WatchOptions,
+  ): AsyncGenerator<WatchEvent<T>, void, undefined> {
+    const facts = { namespace: this.namespace, query: { ...query, watch: true, allowWatchBookmarks: true } };
+    const request = apiRequest("watch", type, facts);
+    // The server ends a watch in time; one that it has not ended then has lost its connection.
+    const silenceMs = query.timeoutSeconds * 1000 + watchAnswerMs;
+    const body = await this.#transport.open(request, { signal, headersMs: watchAnswerMs, silenceMs });
+    for await (const line of readLines(body, maxEventBytes)) {
+      const event = parse<WatchEvent<T> | ErrorEvent>(line);
+      if (event.type === "ERROR") throw errorOfAnswer(request.action, event.object.code, JSON.stringify(event.object));
+      yield event;
+    }
+  }
+
+  openLog(pod: string, { signal, ...query }: LogOptions): Promise<AsyncIterable<Uint8Array>> {
+    const facts = {
+      namespace: this.namespace,
+      name: pod,
+      subresource: "log",
+      query: { ...query, timestamps: true },
+    } as const;
+    const request = apiRequest("get", resources.pods, facts);
+    return this.#transport.open(request, { signal, headersMs: logSilenceMs, silenceMs: logSilenceMs });
+  }
+
+  close(): Promise<void> {
+    return this.#transport.close();
+  }
+
+  async #call<T>(request: ApiRequest, options: CallOptions = {}): Promise<T> {
+    return parse(await this.#transport.send(request, options));
+  }
+}
+
+interface List<T extends KubernetesObject> {
+  readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
+  readonly items: readonly Stored<T>[];
+}
+
+interface ErrorEvent {
+  readonly type: "ERROR";
+  readonly object: { readonly code: number };
+}
+
+/** The API server is trusted to answer with objects of the type that it was asked for. */
+function parse<T>(text: string): T {
+  return JSON.parse(text);
+}
+
+function identified<T extends KubernetesObject>({ apiVersion, kind }: ResourceType<T>, object: T): T {
+  return { ...object, apiVersion, kind };
+}
+
+function withResourceVersion(patch: { readonly metadata?: object | null }, resourceVersion: string): object {
+  return { ...patch, metadata: { ...patch.metadata, resourceVersion } };
+}

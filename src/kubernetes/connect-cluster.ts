@@ -1,0 +1,21 @@
+import { ClusterClient } from "./cluster-client.ts";
+import { kubeconfigAccess, type KubeconfigSource } from "./kubeconfig-access.ts";
+import type { KubernetesClient } from "./kubernetes-client.ts";
+import { podAccess, type PodSource } from "./pod-access.ts";
+import { type ClusterCall, createTransport } from "./transport.ts";
+
+export type ClusterSource = PodSource | KubeconfigSource;
+
+interface ConnectOptions {
+  /** By default the pod's, or that of the kubeconfig's context. */
+  readonly namespace?: string;
+  /** Told of every HTTP request. */
+  readonly onCall?: (call: ClusterCall) => void;
+}
+
+/** Reads the credentials; the first call makes the connection. */
+export async function connectCluster(source: ClusterSource, options: ConnectOptions = {}): Promise<KubernetesClient> {
+  const access = await ("host" in source ? podAccess(source) : kubeconfigAccess(source));
+  const transport = createTransport(access, options.onCall ?? (() => {}));
+  return new ClusterClient(transport, options.namespace ?? access.namespace);
+}

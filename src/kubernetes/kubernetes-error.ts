@@ -1,0 +1,93 @@
+/** What the API server finds wrong with one field. */
+export interface StatusCause {
+  readonly reason?: string;
+  readonly message?: string;
+  readonly field?: string;
+}
+
+interface KubernetesErrorFacts {
+  readonly status?: number;
+  readonly reason: string;
+  readonly causes?: readonly StatusCause[];
+  readonly retryAfterSeconds?: number | undefined;
+  readonly cause?: unknown;
+}
+
+/** A call that the API server refused, or did not answer. */
+export class KubernetesError extends Error {
+  override readonly name = "KubernetesError";
+  /** HTTP status; undefined when there was no answer. */
+  readonly status: number | undefined;
+  /** The API server's word, for instance `Conflict`; `ConnectionFailed` or `DeadlineExceeded` when there was no answer. */
+  readonly reason: string;
+  readonly causes: readonly StatusCause[];
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(message: string, facts: KubernetesErrorFacts) {
+    super(message, { cause: facts.cause });
+    this.status = facts.status;
+    this.reason = facts.reason;
+    this.causes = facts.causes ?? [];
+    this.retryAfterSeconds = facts.retryAfterSeconds;
+  }
+}
+
+export function isNotFound(error: unknown): boolean {
+  return hasStatus(error, 404);
+}
+
+/** Another write came first, or a precondition does not hold. */
+export function isConflict(error: unknown): boolean {
+  return hasStatus(error, 409) && !isAlreadyExists(error);
+}
+
+export function isAlreadyExists(error: unknown): boolean {
+  return hasStatus(error, 409) && error.reason === "AlreadyExists";
+}
+
+/** The resource version or the continue token is too old. */
+export function isExpired(error: unknown): boolean {
+  return hasStatus(error, 410);
+}
+
+/** The object breaks the schema or a validation rule. */
+export function isInvalid(error: unknown): boolean {
+  return hasStatus(error, 422);
+}
+
+function hasStatus(error: unknown, status: number): error is KubernetesError {
+  return error instanceof KubernetesError && error.status === status;
+}
+
+/** `action` reads like `create jobs "a"`. `body` is the answer's text: a `Status` object, or what a proxy wrote. */
+export function errorOfAnswer(action: string, status: number, body: string, retryAfter?: string): KubernetesError {
+  const told = parseStatus(body);
+  const message = told?.message ?? (body.trim().slice(0, 500) || `HTTP status ${status}`);
+  const seconds = told?.details?.retryAfterSeconds ?? Number(retryAfter ?? Number.NaN);
+  return new KubernetesError(`Cannot ${action}: ${message}`, {
+    status,
+    reason: told?.reason ?? "Unknown",
+    causes: told?.details?.causes ?? [],
+    retryAfterSeconds: Number.isFinite(seconds) ? seconds : undefined,
+  });
+}
+
+interface StatusObject {
+  readonly kind: "Status";
+  readonly message?: string;
+  readonly reason?: string;
+  readonly details?: { readonly causes?: StatusCause[]; readonly retryAfterSeconds?: number };
+}
+
+function parseStatus(body: string): StatusObject | undefined {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    return isStatus(parsed) ? parsed : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isStatus(value: unknown): value is StatusObject {
+  return typeof value === "object" && value !== null && "kind" in value && value.kind === "Status";
+}

@@ -1,0 +1,39 @@
+const lineFeed = 0x0a;
+
+/** Lines of a stream without their line feeds. A line above `maxBytes` comes in pieces that are cut between characters. */
+export async function* readLines(
+  chunks: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+): AsyncGenerator<string, void, undefined> {
+  let rest: Uint8Array = Buffer.alloc(0);
+  for await (const chunk of chunks) {
+    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    let start = 0;
+    let searched = rest.length;
+    for (;;) {
+      const end = bytes.indexOf(lineFeed, searched);
+      const stop = end === -1 ? bytes.length : end;
+      while (stop - start > maxBytes) {
+        const cut = characterStart(bytes, start + maxBytes);
+        yield decode(bytes, start, cut);
+        start = cut;
+      }
+      if (end === -1) break;
+      yield decode(bytes, start, end);
+      start = searched = end + 1;
+    }
+    rest = bytes.subarray(start);
+  }
+  if (rest.length > 0) yield decode(rest, 0, rest.length);
+}
+
+function decode(bytes: Uint8Array, start: number, end: number): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("utf8");
+}
+
+/** The last place not after `at` where a UTF-8 character starts. */
+function characterStart(bytes: Uint8Array, at: number): number {
+  let start = at;
+  while (at - start < 3 && ((bytes[start] ?? 0) & 0xc0) === 0x80) start--;
+  return start;
+}
