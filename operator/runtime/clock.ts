@@ -33,3 +33,21 @@ export async function pause(clock: Clock, ms: number, signal: AbortSignal): Prom
     signal.addEventListener("abort", stop);
   });
 }
+
+/** A moment on both clocks, taken by `momentOf`. */
+export interface Moment {
+  readonly now: number;
+  readonly date: number;
+}
+
+export function momentOf(clock: Clock): Moment {
+  return { now: clock.now(), date: clock.date().getTime() };
+}
+
+/**
+ * Milliseconds since the moment, by the clock that says more: a machine that slept may not have counted the time, and a wall
+ * clock that was set back hides it.
+ */
+export function elapsedMs(clock: Clock, since: Moment): number {
+  return Math.max(clock.now() - since.now, clock.date().getTime() - since.date);
+}

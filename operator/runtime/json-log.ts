@@ -1,0 +1,28 @@
+/** Writes one entry of the process' log. */
+export type Log = (
+  level: "info" | "warn" | "error",
+  message: string,
+  fields?: Readonly<Record<string, unknown>>,
+) => void;
+
+/** A log of one JSON document a line. */
+export function jsonLog(stream: NodeJS.WritableStream, now: () => Date): Log {
+  return (level, message, fields = {}) => {
+    stream.write(`${JSON.stringify({ at: now().toISOString(), level, message, ...fields }, errorsAsText)}\n`);
+  };
+}
+
+/** The error's message and those of its causes. */
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : `${error.message}: ${messageOf(error.cause)}`;
+}
+
+function errorsAsText(_key: string, value: unknown): unknown {
+  return value instanceof Error ? describeError(value) : value;
+}
+
+function describeError(error: Error): string {
+  const text = error.stack ?? error.message;
+  return error.cause instanceof Error ? `${text}\ncaused by ${describeError(error.cause)}` : text;
+}
