@@ -1,0 +1,74 @@
+import { createHash } from "node:crypto";
+import { resourceLabels } from "../contract/custom-resources.ts";
+import { batchId, batchJobId, composeId, jobId } from "../contract/id.ts";
+import type { WorkerStep } from "../contract/worker.ts";
+
+/** What identity is made of: the metadata of a CompressionJob or Batch. */
+export interface Identified {
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly creationTimestamp: string;
+    readonly labels?: Readonly<Record<string, string>>;
+  };
+}
+
+/** Step of a child Job; `work` is all of the work in one pod. */
+export type JobStep = WorkerStep | "work";
+
+/** Names of Jobs leave room for what the Job controller adds to name a pod: `-<index>-<5 characters>`, 63 in all. */
+const maxJobName = 52;
+const maxLabelValue = 63;
+const hashLength = 10;
+const childNumber = /-(\d{4,})$/;
+
+/**
+ * Id of a CompressionJob in the REST interface. The label counts where it agrees with the name, as it does on every resource that the
+ * service or the operator made; a copy under another name, which carries the label of its original along, is a job of its own.
+ */
+export function jobIdOf({ metadata }: Identified): string {
+  const { success, data } = jobId.safeParse(metadata.labels?.[resourceLabels.jobId]);
+  return success && agrees(metadata, data) ? data : derivedId("job", metadata);
+}
+
+/** Id of a Batch in the REST interface. */
+export function batchIdOf({ metadata }: Identified): string {
+  const { success, data } = batchId.safeParse(metadata.labels?.[resourceLabels.batchId]);
+  return success && data === metadata.name ? data : derivedId("batch", metadata);
+}
+
+/**
+ * Name of the child Job of a CompressionJob for a step: at most 52 characters and, since it becomes a host name, without dots; what
+ * cannot stay makes way for a hash.
+ */
+export function childJobName(name: string, step: JobStep): string {
+  const text = `${name}-${step}`;
+  return text.includes(".") ? withHash(text.replaceAll(".", "-"), text, maxJobName) : shortened(text, maxJobName);
+}
+
+/** A resource's name as the value of a label: at most 63 characters, a hash in place of what would be cut. */
+export function labelValue(name: string): string {
+  return shortened(name, maxLabelValue);
+}
+
+function agrees({ name, labels }: Identified["metadata"], id: string): boolean {
+  if (name === id) return true;
+  const { success, data: batch } = batchId.safeParse(labels?.[resourceLabels.batchId]);
+  const [, index] = childNumber.exec(name) ?? [];
+  return success && index !== undefined && batchJobId(batch, Number(index)) === id;
+}
+
+function derivedId(prefix: "job" | "batch", { uid, creationTimestamp }: Identified["metadata"]): string {
+  return composeId(prefix, { time: new Date(creationTimestamp), digest: createHash("sha256").update(uid).digest() });
+}
+
+function shortened(text: string, length: number): string {
+  return text.length <= length ? text : withHash(text, text, length);
+}
+
+/** As much of the text as fits, and a hash of what it stands for. */
+function withHash(text: string, hashed: string, length: number): string {
+  const hash = createHash("sha256").update(hashed).digest("hex").slice(0, hashLength);
+  const kept = text.slice(0, length - hashLength - 1).replace(/[^a-z0-9]+$/, "");
+  return `${kept}-${hash}`;
+}
