@@ -6,8 +6,9 @@
 #
 # Where no registry can be reached: `--build-context dependencies=DIR`, a folder that holds `node_modules` as below.
 ARG BASE_IMAGE=node:24-bookworm-slim
-# Ends in libraries of CUDA 12 and cuDNN 9 on the loader's path.
-ARG CUDA_IMAGE=nvidia/cuda:12.9.1-cudnn-runtime-ubuntu24.04
+# CUDA 13 and cuDNN 9, which the provider of `cuda-providers` is linked to.
+ARG CUDA_IMAGE=nvidia/cuda:13.0.2-cudnn-runtime-ubuntu24.04
+ARG PYTHON_IMAGE=python:3.13-slim-bookworm
 
 FROM ${BASE_IMAGE} AS install
 WORKDIR /app
@@ -56,7 +57,8 @@ FROM ${BASE_IMAGE} AS worker
 LABEL org.opencontainers.image.title="Model Optimization Worker" \
       org.opencontainers.image.description="Runs a job: fetch, shard, optimize, evaluate, store" \
       org.opencontainers.image.licenses="Apache-2.0"
-ENV NODE_ENV=production NODE_COMPILE_CACHE=/app/.compile-cache
+# ONNX Runtime reports the models it loads to its makers unless it is told not to.
+ENV NODE_ENV=production NODE_COMPILE_CACHE=/app/.compile-cache ORT_DISABLE_TELEMETRY=1
 WORKDIR /app
 COPY --from=worker-modules /app/node_modules node_modules
 COPY package.json ./
@@ -64,5 +66,33 @@ COPY src src
 RUN install --directory --owner=10001 $NODE_COMPILE_CACHE
 USER 10001:10001
 RUN node --input-type=module --eval "await import('./src/worker/work-on-assignment.ts')"
+ENTRYPOINT ["node"]
+CMD ["src/worker/main.ts"]
+
+# The npm package has no CUDA provider, the Python package of the same version has. `--build-context cuda-providers=DIR`
+# takes it from a folder instead, for instance for another CUDA.
+FROM ${PYTHON_IMAGE} AS cuda-wheel
+WORKDIR /wheel
+COPY package.json ./
+RUN version=$(python -c 'import json; print(json.load(open("package.json"))["dependencies"]["onnxruntime-node"])') \
+    && pip download --no-deps --only-binary :all: "onnxruntime-gpu==$version" \
+    && python -m zipfile --extract onnxruntime_gpu-*.whl .
+
+FROM scratch AS cuda-providers
+COPY --from=cuda-wheel /wheel/onnxruntime/capi/libonnxruntime_providers_shared.so /
+COPY --from=cuda-wheel /wheel/onnxruntime/capi/libonnxruntime_providers_cuda.so /
+
+# ONNX Runtime looks for providers beside its own library.
+FROM ${CUDA_IMAGE} AS worker-cuda
+LABEL org.opencontainers.image.title="Model Optimization Worker for CUDA" \
+      org.opencontainers.image.description="Runs a job on an NVIDIA GPU" \
+      org.opencontainers.image.licenses="Apache-2.0"
+ENV NODE_ENV=production NODE_COMPILE_CACHE=/app/.compile-cache ORT_DISABLE_TELEMETRY=1
+WORKDIR /app
+COPY --from=worker /usr/local/bin/node /usr/local/bin/
+COPY --from=worker /app .
+COPY --from=cuda-providers /libonnxruntime_providers_shared.so node_modules/onnxruntime-node/bin/napi-v6/linux/x64/
+COPY --from=cuda-providers /libonnxruntime_providers_cuda.so node_modules/onnxruntime-node/bin/napi-v6/linux/x64/
+USER 10001:10001
 ENTRYPOINT ["node"]
 CMD ["src/worker/main.ts"]
