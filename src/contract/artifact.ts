@@ -3,6 +3,7 @@ import { sha256 } from "./model.ts";
 
 export const artifactName = z
   .string()
+  .max(200)
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/)
   .describe("File name, unique within the job.");
 

@@ -4,47 +4,56 @@ import { batchId, jobId } from "./id.ts";
 import { deadlineSeconds, displayName, dryRun, labels } from "./job.ts";
 import { modelReference } from "./model.ts";
 import { requestedRecipe } from "./recipe.ts";
+import { type Rule, withRules } from "./rule.ts";
 import { batchStatus, jobKind, jobStatus } from "./status.ts";
 import { targetName } from "./target.ts";
 
 /** Jobs that one batch can own. */
 export const maxBatchJobs = 2000;
 
-/** Body of `POST /batches`, and the spec of a Batch. */
-export const batchRequest = z
-  .strictObject({
-    name: displayName.optional(),
-    suite: z
-      .string()
-      .min(1)
-      .max(200)
-      .optional()
-      .describe("Name under which batches of the same models are compared over time."),
-    kind: jobKind.default("compress"),
-    models: z.array(modelReference).min(1).max(1000),
-    targets: z.array(targetName).min(1).max(64),
-    recipe: requestedRecipe.optional().describe("Laid over each target's default recipe."),
-    gates: gateLimits.optional(),
-    dryRun,
-    deadlineSeconds: deadlineSeconds.describe("Limit of each job, seconds of work."),
-    parallelism: z
-      .int()
-      .min(1)
-      .max(maxBatchJobs)
-      .default(100)
-      .describe("Jobs of the batch that a cluster works on at once. On one machine the service's own limit holds."),
-    labels: labels.optional(),
-    failFast: z.boolean().default(false).describe("Cancel the jobs that are left as soon as one fails."),
-  })
-  .refine((batch) => batch.models.length * batch.targets.length <= maxBatchJobs, {
-    path: ["models"],
-    error: `models × targets must not be more than ${maxBatchJobs} jobs`,
-  })
-  .refine((batch) => new Set(batch.targets).size === batch.targets.length, {
-    path: ["targets"],
-    error: "must not name a target twice",
-  })
-  .meta({ id: "BatchRequest" });
+/** Fields of `POST /batches`, and of the spec of a Batch. */
+export const batchFields = z.strictObject({
+  name: displayName.optional(),
+  suite: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe("Name under which batches of the same models are compared over time."),
+  kind: jobKind.default("compress"),
+  models: z.array(modelReference).min(1).max(1000).describe("Each is compressed for each target."),
+  targets: z.array(targetName).min(1).max(64).describe("Names of targets, none twice."),
+  recipe: requestedRecipe.optional().describe("Laid over each target's default recipe."),
+  gates: gateLimits.optional().describe("Limits on what is measured for each job."),
+  dryRun,
+  deadlineSeconds: deadlineSeconds.describe("Limit of each job, seconds of work."),
+  parallelism: z
+    .int()
+    .min(1)
+    .max(maxBatchJobs)
+    .default(100)
+    .describe("Jobs of the batch that a cluster works on at once. On one machine the service's own limit holds."),
+  labels: labels.optional(),
+  failFast: z.boolean().default(false).describe("Cancel the jobs that are left as soon as one fails."),
+});
+
+export const batchRules: readonly Rule<z.infer<typeof batchFields>>[] = [
+  {
+    field: "models",
+    message: `models × targets must not be more than ${maxBatchJobs} jobs`,
+    holds: ({ models, targets }) => models.length * targets.length <= maxBatchJobs,
+    cel: `size(self.models) * size(self.targets) <= ${maxBatchJobs}`,
+  },
+  {
+    field: "targets",
+    message: "must not name a target twice",
+    holds: ({ targets }) => new Set(targets).size === targets.length,
+    cel: "self.targets.all(target, self.targets.exists_one(other, other == target))",
+  },
+];
+
+/** Body of `POST /batches`. */
+export const batchRequest = withRules(batchFields, batchRules).meta({ id: "BatchRequest" });
 export type BatchRequest = z.infer<typeof batchRequest>;
 
 /** Several models × targets submitted in one request; owns one job for each pair. */

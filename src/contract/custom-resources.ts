@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { artifact } from "./artifact.ts";
-import { batchRequest, maxBatchJobs } from "./batch.ts";
+import { batchFields, batchRules, maxBatchJobs } from "./batch.ts";
 import { jobError } from "./errors.ts";
 import { gateResult } from "./gate.ts";
 import { batchId, jobId } from "./id.ts";
 import { jobRequest } from "./job.ts";
+import { withRules } from "./rule.ts";
 import { batchStatus, jobKind, jobStatus, transition } from "./status.ts";
 import { telemetry } from "./telemetry.ts";
 
@@ -57,26 +58,21 @@ export const compressionJobSpec = z.strictObject({
 export type CompressionJobSpec = z.infer<typeof compressionJobSpec>;
 
 /** Spec of a Batch: the body of `POST /batches` and controls. */
-export const batchSpec = z.strictObject({ ...batchRequest.shape, ...controls }).superRefine((spec, context) => {
-  const { success, error } = batchRequest.safeParse(
-    Object.fromEntries(Object.entries(spec).filter(([field]) => !mutableFields.includes(field))),
-  );
-  if (!success) for (const { path, message } of error.issues) context.addIssue({ code: "custom", path, message });
-});
+export const batchSpec = withRules(z.strictObject({ ...batchFields.shape, ...controls }), batchRules);
 export type BatchSpec = z.infer<typeof batchSpec>;
 
 /** A condition as Kubernetes' API conventions have it. */
 export const condition = z.object({
-  type: z.string().min(1).max(316),
+  type: z.string().min(1).max(64),
   status: z.enum(["True", "False", "Unknown"]),
   observedGeneration: z.int().min(0).optional(),
   lastTransitionTime: z.iso.datetime(),
   reason: z
     .string()
     .min(1)
-    .max(1024)
+    .max(64)
     .regex(/^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/),
-  message: z.string().max(4096),
+  message: z.string().max(1024),
 });
 export type Condition = z.infer<typeof condition>;
 
@@ -98,6 +94,11 @@ export const statusLimits = {
   conditions: 8,
   failures: 20,
 } as const;
+
+const conditions = z
+  .array(condition)
+  .max(statusLimits.conditions)
+  .meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"] });
 
 const statusTelemetry = telemetry
   .omit({ accuracy: true, warnings: true })
@@ -131,7 +132,7 @@ export const compressionJobStatus = z.object({
   artifacts: z.array(artifact).max(statusLimits.artifacts).optional().describe("The first files of the result."),
   gates: z.array(gateResult).max(statusLimits.gates).optional(),
   error: jobError.extend({ message: statusMessage }).optional(),
-  conditions: z.array(condition).max(statusLimits.conditions).optional(),
+  conditions: conditions.optional(),
 });
 export type CompressionJobStatus = z.infer<typeof compressionJobStatus>;
 
@@ -162,7 +163,7 @@ export const batchResourceStatus = z.object({
     .optional()
     .describe("The first jobs that failed."),
   ...endTimes,
-  conditions: z.array(condition).max(statusLimits.conditions).optional(),
+  conditions: conditions.optional(),
 });
 export type BatchResourceStatus = z.infer<typeof batchResourceStatus>;
 

@@ -9,6 +9,7 @@ const jobNumberLength = 4;
 function idOf(prefix: string, what: string) {
   return z
     .string()
+    .max(prefix.length + 1 + timeLength + randomLength)
     .regex(new RegExp(`^${prefix}-[0-9a-hjkmnp-tv-z]{${timeLength + randomLength}}$`))
     .describe(`Identifier of the ${what}: sortable by creation time and a valid Kubernetes name.`);
 }

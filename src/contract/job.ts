@@ -9,12 +9,20 @@ import { jobKind, jobStatus, transition } from "./status.ts";
 import { targetName } from "./target.ts";
 import { telemetry } from "./telemetry.ts";
 
+const maxLabels = 32;
 const labelPattern = /^[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$/;
 
 export const labels = z
-  .record(z.string().regex(labelPattern), z.string().regex(/^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/))
-  .refine((all) => Object.keys(all).length <= 32, { error: "must not have more than 32 entries" })
-  .describe("Caller's own keys and values, to filter by. At most 32.");
+  .record(
+    z.string().max(63).regex(labelPattern),
+    z
+      .string()
+      .max(63)
+      .regex(/^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/),
+  )
+  .refine((all) => Object.keys(all).length <= maxLabels, { error: `must not have more than ${maxLabels} entries` })
+  .meta({ maxProperties: maxLabels })
+  .describe(`Caller's own keys and values, to filter by. At most ${maxLabels}.`);
 
 export const displayName = z.string().min(1).max(200).describe("Name for people; need not be unique.");
 
@@ -40,8 +48,10 @@ export const jobRequest = z
     name: displayName.optional(),
     model: modelReference,
     target: targetName,
-    recipe: requestedRecipe.optional(),
-    gates: gateLimits.optional(),
+    recipe: requestedRecipe
+      .optional()
+      .describe("What to do to the model. Fields that are left out come from the target's default recipe."),
+    gates: gateLimits.optional().describe("Limits on what is measured; the job tells which of them hold."),
     dryRun,
     deadlineSeconds,
     labels: labels.optional(),

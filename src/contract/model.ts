@@ -2,6 +2,7 @@ import { z } from "zod";
 
 export const sha256 = z
   .string()
+  .max(64)
   .regex(/^[0-9a-f]{64}$/)
   .describe("SHA-256 as 64 lower-case hexadecimal digits.");
 
@@ -20,6 +21,7 @@ export const modelReference = z
     sha256: sha256.optional().describe("The job fails unless the file has this SHA-256."),
     name: z
       .string()
+      .max(100)
       .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/)
       .optional()
       .describe("Short name for tables and reports; by default the file's name."),

@@ -1,7 +1,20 @@
 import { z } from "zod";
 import { balance, maxPipelineStages } from "./pipeline.ts";
+import { type Rule, withRules } from "./rule.ts";
 
 export const schemes = ["int8-dynamic", "int8-weight", "int4-weight", "fp16"] as const;
+export const granularities = ["tensor", "channel", "block"] as const;
+
+type Scheme = (typeof schemes)[number];
+type Granularity = (typeof granularities)[number];
+
+/** The granularities that each scheme can have. */
+export const granularitiesOf: Readonly<Record<Scheme, readonly Granularity[]>> = {
+  "int8-dynamic": ["tensor", "channel"],
+  "int8-weight": granularities,
+  "int4-weight": ["block"],
+  fp16: granularities,
+};
 
 /** Pods that can work on one job at once. */
 export const maxParallelism = 64;
@@ -60,7 +73,7 @@ export const recipe = z
         "`int8-dynamic`: weights and activations in int8, activations scaled at run time (MatMul, Gemm). `int8-weight` and `int4-weight`: weights stored in 8 or 4 bits, arithmetic in floating point. `fp16`: half precision.",
       ),
     granularity: z
-      .enum(["tensor", "channel", "block"])
+      .enum(granularities)
       .describe(
         "One scale for each tensor, each output channel, or each block of `blockSize` weights along the reduced axis.",
       ),
@@ -89,8 +102,8 @@ export const recipe = z
       .describe(
         "Pods that optimize the weights at once, for `compress` in a cluster: one pod shards the model, so many optimize a share each, and one assembles and evaluates the result. With 1 a single pod does it all. Without meaning on one machine, where worker threads share the work.",
       ),
-    sharding,
-    evaluation,
+    sharding: sharding.describe("How the result is divided into files, for `compress`."),
+    evaluation: evaluation.describe("How the result is compared with the original."),
   })
   .meta({ id: "Recipe" });
 export type Recipe = z.infer<typeof recipe>;
@@ -102,21 +115,38 @@ const partialShape = recipe.partial().shape;
 export const partialRecipe = z
   .strictObject({
     ...partialShape,
-    sharding: sharding.partial().optional(),
-    evaluation: evaluation.partial().optional(),
+    sharding: sharding.partial().optional().describe("How the result is divided into files, for `compress`."),
+    evaluation: evaluation.partial().optional().describe("How the result is compared with the original."),
   })
   .meta({ id: "PartialRecipe" });
 export type PartialRecipe = z.infer<typeof partialRecipe>;
 
-export const presetName = z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
+export const presetName = z
+  .string()
+  .max(63)
+  .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
+
+const recipeRules = schemes
+  .filter((scheme) => granularitiesOf[scheme].length < granularities.length)
+  .map((scheme): Rule<PartialRecipe> => {
+    const allowed = granularitiesOf[scheme];
+    return {
+      field: "granularity",
+      message: `must be ${allowed.join(" or ")} for the scheme ${scheme}`,
+      holds: (recipe) =>
+        recipe.scheme !== scheme || recipe.granularity === undefined || allowed.includes(recipe.granularity),
+      cel: `self.?scheme.orValue('') != '${scheme}' || self.?granularity.orValue('${allowed[0]}') in ['${allowed.join("', '")}']`,
+    };
+  });
 
 /** A recipe in a request: a preset of the target, and fields that override it. */
-export const requestedRecipe = z
-  .strictObject({
+export const requestedRecipe = withRules(
+  z.strictObject({
     preset: presetName.optional().describe("Name of one of the target's presets; the other fields override it."),
     ...partialRecipe.shape,
-  })
-  .meta({ id: "RequestedRecipe" });
+  }),
+  recipeRules,
+).meta({ id: "RequestedRecipe" });
 export type RequestedRecipe = z.infer<typeof requestedRecipe>;
 
 /** What holds where neither the request nor the target says otherwise. */

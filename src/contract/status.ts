@@ -43,7 +43,7 @@ export function canTransition(kind: JobKind, from: JobStatus, to: JobStatus): bo
   return transitionTable[kind][from].includes(to);
 }
 
-export function isTerminal(status: JobStatus): boolean {
+export function isTerminal(status: JobStatus | BatchStatus): boolean {
   return status === "Completed" || status === "Failed" || status === "Cancelled";
 }
 

@@ -3,6 +3,7 @@ import { partialRecipe, presetName } from "./recipe.ts";
 
 export const targetName = z
   .string()
+  .max(63)
   .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)
   .describe("Name of a target.");
 

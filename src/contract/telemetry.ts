@@ -40,7 +40,7 @@ export const latency = z.object({
   p50Ms: z.number(),
   p95Ms: z.number(),
   p99Ms: z.number(),
-  runs: z.int(),
+  runs: z.int().min(0),
 });
 export type Latency = z.infer<typeof latency>;
 
@@ -55,8 +55,8 @@ export const telemetry = z
     }),
     size: z
       .object({
-        originalBytes: z.int(),
-        resultBytes: z.int(),
+        originalBytes: z.int().min(0),
+        resultBytes: z.int().min(0),
         ratio: z.number().describe("resultBytes / originalBytes."),
         predicted: z
           .boolean()
@@ -69,9 +69,12 @@ export const telemetry = z
       .describe("Bytes on disk of the ONNX file and its external data."),
     weights: z
       .object({
-        total: z.int().describe("Weights of the model."),
-        quantized: z.int().describe("Weights that the recipe changed; the report says what was done to each and why."),
-        quantizedBytes: z.int().describe("Bytes of those weights in the original."),
+        total: z.int().min(0).describe("Weights of the model."),
+        quantized: z
+          .int()
+          .min(0)
+          .describe("Weights that the recipe changed; the report says what was done to each and why."),
+        quantizedBytes: z.int().min(0).describe("Bytes of those weights in the original."),
       })
       .optional(),
     accuracy: accuracy.optional(),
@@ -80,18 +83,18 @@ export const telemetry = z
       .optional(),
     memory: z
       .object({
-        originalPeakBytes: z.int().describe("Peak resident memory of the process that ran the original."),
-        resultPeakBytes: z.int().describe("Peak resident memory of the process that ran the result."),
-        workerPeakBytes: z.int().describe("Peak resident memory of the worker that compressed the model."),
+        originalPeakBytes: z.int().min(0).describe("Peak resident memory of the process that ran the original."),
+        resultPeakBytes: z.int().min(0).describe("Peak resident memory of the process that ran the result."),
+        workerPeakBytes: z.int().min(0).describe("Peak resident memory of the worker that compressed the model."),
       })
       .partial()
       .optional(),
     device: z
       .object({
-        executionProvider: z.string(),
-        name: z.string().describe("Processor that ran the evaluation."),
-        threads: z.int(),
-        runtime: z.string().describe("Name and version of the runtime."),
+        executionProvider: z.string().max(64),
+        name: z.string().max(200).describe("Processor that ran the evaluation."),
+        threads: z.int().min(0),
+        runtime: z.string().max(200).describe("Name and version of the runtime."),
       })
       .optional(),
     stageSeconds: z

@@ -1,5 +1,5 @@
 import { ServiceError } from "../contract/errors.ts";
-import type { Recipe } from "../contract/recipe.ts";
+import { granularitiesOf, type Recipe } from "../contract/recipe.ts";
 import type { JobKind } from "../contract/status.ts";
 import type { Target } from "../contract/target.ts";
 import { quoted } from "./onnx/external-data.ts";
@@ -84,12 +84,11 @@ function checkRecipe({ scheme, granularity, operators }: Recipe, target: Target)
       `The recipe asks for contrib operators, and target "${target.name}" has the standard ones alone`,
     );
   }
-  const isBlock = granularity === "block";
-  if ((scheme === "int4-weight" && !isBlock) || (scheme === "int8-dynamic" && isBlock)) {
-    const allowed = isBlock ? `"tensor" or "channel"` : `"block"`;
+  const allowed = granularitiesOf[scheme];
+  if (!allowed.includes(granularity)) {
     throw new ServiceError(
       "recipe_unsupported",
-      `Scheme "${scheme}" has granularity "${granularity}", and may have ${allowed}`,
+      `Scheme "${scheme}" has granularity "${granularity}", and may have "${allowed.join(`" or "`)}"`,
     );
   }
 }
