@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { openCluster, writeKubeconfig, type Cluster } from "./cluster.ts";
-import { findEtcd, programPath, type Program } from "./programs.ts";
+import { programPath, type Program } from "./programs.ts";
 import { createRunFolder } from "./run-folder.ts";
 import { startProgram, type RunningProgram } from "./start-program.ts";
 
@@ -52,7 +52,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     await writeFile(join(folder, "tokens.csv"), `${token},admin,admin,system:masters\n`);
     await writeFile(join(folder, "service-accounts.pem"), serviceAccountKey());
     const etcdUrl = `http://${loopback}:${await freePort(loopback)}`;
-    running.push(await startEtcd(folder, etcdUrl));
+    await start("etcd", etcdFlags(folder, etcdUrl));
 
     const address = options.address ?? loopback;
     const port = await freePort(address);
@@ -90,20 +90,17 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   }
 }
 
-async function startEtcd(folder: string, url: string): Promise<RunningProgram> {
-  const etcd = await findEtcd();
-  if (etcd === undefined) throw new Error("etcd is needed: install Debian's etcd-server");
+function etcdFlags(folder: string, url: string): string[] {
   const peer = `http://${loopback}:0`;
-  const flags = {
+  return flagsOf({
     "data-dir": join(folder, "etcd"),
     "listen-client-urls": url,
     "advertise-client-urls": url,
     "listen-peer-urls": peer,
     "initial-advertise-peer-urls": peer,
     "initial-cluster": `default=${peer}`,
-  };
-  const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
-  return startProgram(etcd, [...args, "--unsafe-no-fsync"], join(folder, "etcd.log"));
+    "unsafe-no-fsync": true,
+  });
 }
 
 interface ApiServer {
@@ -114,7 +111,7 @@ interface ApiServer {
 }
 
 function apiServerFlags({ folder, etcdUrl, address, port }: ApiServer): string[] {
-  const flags = {
+  return flagsOf({
     "etcd-servers": etcdUrl,
     "bind-address": address,
     "advertise-address": address,
@@ -131,8 +128,11 @@ function apiServerFlags({ folder, etcdUrl, address, port }: ApiServer): string[]
     "kubelet-preferred-address-types": "InternalIP",
     // No pod could reach an API server on loopback, and its address is refused as an endpoint.
     ...(address === loopback && { "endpoint-reconciler-type": "none" }),
-  };
-  return Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
+  });
+}
+
+function flagsOf(values: Readonly<Record<string, string | number | boolean>>): string[] {
+  return Object.entries(values).map(([name, value]) => `--${name}=${value}`);
 }
 
 function clientFlags(kubeconfig: string, { loadRun }: ControlPlaneOptions): string[] {

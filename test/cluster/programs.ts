@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { access, constants, mkdir, readFile, rename, rm } from "node:fs/promises";
+import { access, constants, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,6 +13,7 @@ const cache = join(homedir(), ".cache", "model-optimization-service", "cluster")
 
 /** The Go modules under `tools`, with the programs that each builds. */
 const modules = {
+  etcd: ["etcd"],
   kubernetes: ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kubelet", "kube-proxy"],
   kwok: ["kwok"],
   coredns: ["coredns"],
@@ -25,18 +26,11 @@ export type Program = (typeof modules)[ToolModule][number];
 
 /** Where a program lies, whether it is built or not. Envtest's assets, where they are named, come first. */
 export async function programPath(program: Program): Promise<string> {
-  const asset = assetPath(program);
-  if (asset !== undefined && (await isExecutable(asset))) return asset;
+  const assets = process.env["KUBEBUILDER_ASSETS"];
+  if (assets !== undefined && (await isExecutable(join(assets, program)))) return join(assets, program);
   const name = moduleNames.find((module) => modules[module].some((built) => built === program));
   if (name === undefined) throw new TypeError(`No module of ${tools} builds "${program}"`);
   return join(await moduleFolder(name), program);
-}
-
-/** The etcd server of envtest's assets or of this machine; undefined where there is none. */
-export async function findEtcd(): Promise<string | undefined> {
-  const asset = assetPath("etcd");
-  if (asset !== undefined && (await isExecutable(asset))) return asset;
-  return findCommand("etcd");
 }
 
 /** Looks a command up in PATH and in the administrator's folders, which users' PATH often leaves out. */
@@ -66,7 +60,7 @@ export async function buildModule(name: ToolModule): Promise<void> {
     // Without its version the API server calls itself v0.0.0, which charts' version checks refuse.
     const version = `-X k8s.io/component-base/version.gitVersion=${await kubernetesVersion()}`;
     const flags = ["-trimpath", "-buildvcs=false", "-ldflags", `-s -w ${version}`];
-    const packages = name === "pause" ? "." : "tool";
+    const packages = (await isFile(join(tools, name, "main.go"))) ? "." : "tool";
     // Static, for images that hold nothing else.
     const env = { ...process.env, CGO_ENABLED: "0" };
     await exec("go", ["build", ...flags, "-o", `${partial}/`, packages], { cwd: join(tools, name), env });
@@ -78,8 +72,8 @@ const moduleNames = Object.keys(modules) as ToolModule[];
 
 async function moduleFolder(name: ToolModule): Promise<string> {
   const hash = createHash("sha256");
-  const files = name === "pause" ? ["go.mod", "main.go"] : ["go.mod", "go.sum"];
-  for (const file of files) hash.update(await readFile(join(tools, name, file)));
+  for (const file of (await readdir(join(tools, name))).toSorted())
+    hash.update(await readFile(join(tools, name, file)));
   return join(cache, `${name}-${hash.digest("hex").slice(0, 12)}`);
 }
 
@@ -89,13 +83,12 @@ async function kubernetesVersion(): Promise<string> {
   return required[1];
 }
 
-function assetPath(program: string): string | undefined {
-  const assets = process.env["KUBEBUILDER_ASSETS"];
-  return assets === undefined ? undefined : join(assets, program);
+function isExecutable(path: string): Promise<boolean> {
+  return isFile(path, constants.X_OK);
 }
 
-function isExecutable(path: string): Promise<boolean> {
-  return access(path, constants.X_OK).then(
+function isFile(path: string, mode = constants.R_OK): Promise<boolean> {
+  return access(path, mode).then(
     () => true,
     () => false,
   );

@@ -1,5 +1,5 @@
 import { userInfo } from "node:os";
-import { findCommand, findEtcd, isModuleBuilt, type ToolModule } from "./programs.ts";
+import { findCommand, isModuleBuilt, type ToolModule } from "./programs.ts";
 
 export interface Requirement {
   readonly title: string;
@@ -10,17 +10,14 @@ export interface Requirement {
   readonly root: boolean;
 }
 
-const etcd = { etcd: "etcd-server" };
-
 /** What tests of each kind need on this machine. A test file says its kinds by these words, as the reason to skip. */
 export const requirements = {
-  clusterMissing: { title: "A control plane", modules: ["kubernetes", "kwok"], packages: etcd, root: false },
+  clusterMissing: { title: "A control plane", modules: ["etcd", "kubernetes", "kwok"], packages: {}, root: false },
   helmMissing: { title: "Helm", modules: ["helm"], packages: {}, root: false },
   nodeMissing: {
     title: "A node",
-    modules: ["kubernetes", "coredns", "pause"],
+    modules: ["etcd", "kubernetes", "coredns", "pause"],
     packages: {
-      ...etcd,
       containerd: "containerd",
       runc: "runc",
       "/usr/lib/cni/bridge": "containernetworking-plugins",
@@ -47,8 +44,7 @@ export async function missingOf(requirement: Requirement): Promise<string | fals
 export async function missingPackages({ packages }: Requirement): Promise<string[]> {
   const missing: string[] = [];
   for (const [command, name] of Object.entries(packages)) {
-    const found = await (command === "etcd" ? findEtcd() : findCommand(command));
-    if (found === undefined) missing.push(name);
+    if ((await findCommand(command)) === undefined) missing.push(name);
   }
   return missing;
 }

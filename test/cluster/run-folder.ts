@@ -5,11 +5,16 @@ import { join } from "node:path";
 
 const prefix = "mos-cluster-";
 
+const created: string[] = [];
+process.once("exit", () => {
+  for (const folder of created) rmSync(folder, { recursive: true, force: true });
+});
+
 /** A temporary folder that goes with this process; after a kill its name tells the next run that nobody uses it. */
 export async function createRunFolder(): Promise<string> {
   await removeAbandonedFolders();
   const folder = await mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`));
-  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  created.push(folder);
   return folder;
 }
 

@@ -1,4 +1,4 @@
-import { spawn, type SpawnOptions } from "node:child_process";
+import { spawn, type ChildProcess, type SpawnOptions } from "node:child_process";
 import { once } from "node:events";
 import { openSync, closeSync } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -15,6 +15,11 @@ export interface RunningProgram {
 
 const tailCharacters = 3_000;
 
+const running = new Set<ChildProcess>();
+process.once("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
 /** Starts a program that ends with this process, however that ends, and prints into a file. */
 export async function startProgram(command: string, args: readonly string[], logFile: string): Promise<RunningProgram> {
   const log = openSync(logFile, "a");
@@ -28,9 +33,8 @@ export async function startProgram(command: string, args: readonly string[], log
   const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   await once(child, "spawn");
   if (child.pid === undefined) throw new Error(`Cannot start ${basename(command)}`);
-  const killAtExit = () => child.kill("SIGKILL");
-  process.once("exit", killAtExit);
-  void gone.then(() => process.off("exit", killAtExit));
+  running.add(child);
+  void gone.then(() => running.delete(child));
   child.unref();
   return {
     pid: child.pid,
