@@ -1,0 +1,175 @@
+import { isConflict } from "../../src/kubernetes/kubernetes-error.ts";
+import type { KubernetesObject, Stored } from "../../src/kubernetes/resources.ts";
+import type { Clock } from "./clock.ts";
+import type { Log } from "./json-log.ts";
+import { NotLeaderError } from "./leadership.ts";
+import type { WatchedResource } from "./watch-resource.ts";
+import { type Lane, type QueueObserver, type QueueStats, WorkQueue } from "./work-queue.ts";
+import { WriteExpectations } from "./write-expectations.ts";
+
+/** Brings the world of each key to where it should be. */
+export interface Controller {
+  /** In logs and metrics. */
+  readonly name: string;
+  /** Keys that are reconciled at the same time. */
+  readonly workers: number;
+  readonly sources: readonly Source[];
+  /**
+   * Looks at all that belongs to the key and does what is missing. Called with the name of an object that may be gone.
+   * An error is logged and retried after a while. A conflict is retried only.
+   */
+  reconcile(key: string, run: ReconcileRun): Promise<Requeue | void>;
+}
+
+export interface Requeue {
+  /** Reconciles the key again then, if nothing else does before. What is not above zero is retried like an error. */
+  readonly requeueAfterMs: number;
+}
+
+export interface ReconcileRun {
+  /**
+   * Notes what a write of our own returned. The key is not reconciled again before the cache has it, so that no decision is
+   * made on a world without it.
+   */
+  wrote<T extends KubernetesObject>(watched: WatchedResource<T>, object: Stored<T>): void;
+}
+
+/** Where keys come from. */
+export interface Source {
+  /** Of all objects that are there now. */
+  keys(): Iterable<string>;
+  /** Keys whose world changed from now on, until the returned function is called. */
+  subscribe(listener: (key: string, lane: Lane) => void): () => void;
+}
+
+export interface Route<T extends KubernetesObject> {
+  readonly keysOf: (object: Stored<T>) => readonly string[];
+  readonly laneOf?: (object: Stored<T>) => Lane;
+}
+
+export function sourceOf<T extends KubernetesObject>(watched: WatchedResource<T>, route: Route<T>): Source {
+  const { keysOf, laneOf = () => "normal" } = route;
+  return {
+    *keys() {
+      for (const object of watched.cache.values()) yield* keysOf(object);
+    },
+    subscribe: (listener) =>
+      watched.onChange((object) => {
+        for (const key of keysOf(object)) listener(key, laneOf(object));
+      }),
+  };
+}
+
+export type ReconcileResult = "done" | "requeued" | "retried" | "conflict" | "error";
+
+export interface ControllerObserver {
+  readonly queue: QueueObserver;
+  /** Called once, with the way to read the queue's figures. */
+  watchQueue(stats: () => QueueStats): void;
+  reconciled(result: ReconcileResult, seconds: number): void;
+}
+
+export interface ControllerSurroundings {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly observer?: ControllerObserver;
+}
+
+export interface RunningController {
+  /** Takes in nothing more, and resolves when nothing is reconciled any more. */
+  stop(): Promise<void>;
+}
+
+/** Looks at every key so often, in case an event was missed. */
+const resyncMs = 600_000;
+
+/** Reconciles every key that there is, and from then on those whose world changes. The sources have synced. */
+export function startController(controller: Controller, surroundings: ControllerSurroundings): RunningController {
+  return new QueueController(controller, surroundings);
+}
+
+class QueueController implements RunningController {
+  readonly #controller: Controller;
+  readonly #surroundings: ControllerSurroundings;
+  readonly #queue: WorkQueue;
+  readonly #expectations: WriteExpectations;
+  readonly #unsubscribe: (() => void)[];
+  #cancelResync: () => void = () => {};
+
+  constructor(controller: Controller, surroundings: ControllerSurroundings) {
+    const { clock, observer } = surroundings;
+    this.#controller = controller;
+    this.#surroundings = surroundings;
+    this.#queue = new WorkQueue({ clock, ...(observer !== undefined && { observer: observer.queue }) });
+    observer?.watchQueue(() => this.#queue.stats());
+    this.#expectations = new WriteExpectations(clock);
+    this.#unsubscribe = controller.sources.map((source) => source.subscribe((key, lane) => this.#queue.add(key, lane)));
+    this.#addAll("normal");
+    this.#planResync();
+    for (let i = 0; i < controller.workers; i++) void this.#work();
+  }
+
+  async stop(): Promise<void> {
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
+    this.#cancelResync();
+    await this.#queue.close();
+  }
+
+  async #work(): Promise<void> {
+    for (let key = await this.#queue.take(); key !== undefined; key = await this.#queue.take()) {
+      await this.#process(key);
+      this.#queue.done(key);
+    }
+  }
+
+  async #process(key: string): Promise<void> {
+    const unseenForMs = this.#expectations.remainingMs(key);
+    if (unseenForMs > 0) {
+      this.#queue.addAfter(key, unseenForMs);
+      return;
+    }
+    const { clock, observer } = this.#surroundings;
+    const start = clock.now();
+    const result = await this.#reconcile(key);
+    observer?.reconciled(result, (clock.now() - start) / 1_000);
+  }
+
+  async #reconcile(key: string): Promise<ReconcileResult> {
+    const run: ReconcileRun = {
+      wrote: (watched, object) => this.#expectations.note(key, () => watched.hasSeen(object)),
+    };
+    try {
+      const requeue = await this.#controller.reconcile(key, run);
+      if (requeue === undefined) {
+        this.#queue.forget(key);
+        return "done";
+      }
+      if (requeue.requeueAfterMs > 0) {
+        this.#queue.forget(key);
+        this.#queue.addAfter(key, requeue.requeueAfterMs);
+        return "requeued";
+      }
+      this.#queue.retry(key);
+      return "retried";
+    } catch (error) {
+      this.#queue.retry(key);
+      if (isConflict(error)) return "conflict";
+      if (error instanceof NotLeaderError) return "error";
+      this.#surroundings.log("error", "Cannot reconcile", { controller: this.#controller.name, key, error });
+      return "error";
+    }
+  }
+
+  #addAll(lane: Lane): void {
+    for (const source of this.#controller.sources) {
+      for (const key of source.keys()) this.#queue.add(key, lane);
+    }
+  }
+
+  #planResync(): void {
+    this.#cancelResync = this.#surroundings.clock.schedule(resyncMs * (1 + Math.random() / 5), () => {
+      this.#addAll("resync");
+      this.#planResync();
+    });
+  }
+}

@@ -1,0 +1,37 @@
+import type { Clock } from "./clock.ts";
+
+interface Expectation {
+  readonly isSeen: () => boolean;
+  readonly until: number;
+}
+
+/** An event that was lost holds a key up for no longer. */
+const patienceMs = 30_000;
+
+/** Writes of our own that the caches may not have yet, by key. */
+export class WriteExpectations {
+  readonly #clock: Clock;
+  readonly #byKey = new Map<string, Expectation[]>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  note(key: string, isSeen: () => boolean): void {
+    const expectation = { isSeen, until: this.#clock.now() + patienceMs };
+    this.#byKey.set(key, [...this.#unseen(key), expectation]);
+  }
+
+  /** For how long the key waits at most until its writes are seen. 0 when all are. */
+  remainingMs(key: string): number {
+    const unseen = this.#unseen(key);
+    if (unseen.length === 0) this.#byKey.delete(key);
+    else this.#byKey.set(key, unseen);
+    return Math.max(0, ...unseen.map(({ until }) => until - this.#clock.now()));
+  }
+
+  #unseen(key: string): Expectation[] {
+    const now = this.#clock.now();
+    return (this.#byKey.get(key) ?? []).filter(({ isSeen, until }) => until > now && !isSeen());
+  }
+}
