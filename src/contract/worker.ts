@@ -64,6 +64,11 @@ export const workerEvent = z.discriminatedUnion("type", [
 ]);
 export type WorkerEvent = z.infer<typeof workerEvent>;
 
+type Unnumbered<Event> = Event extends unknown ? Omit<Event, "seq" | "at"> : never;
+
+/** What is told, before it has its number and time. */
+export type UnnumberedEvent = Unnumbered<WorkerEvent>;
+
 /** Body and answer of `POST /worker/v1/jobs/{id}/events`. */
 export const workerEvents = z.object({ events: z.array(workerEvent).min(1).max(1000) });
 export const workerEventsAnswer = z.object({

@@ -6,10 +6,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { JobError } from "../contract/errors.ts";
 import { jobId as jobIdSchema } from "../contract/id.ts";
-import type { ProcessMark, UnfinishedJob } from "../records/attempts.ts";
+import type { BegunAttempt, ProcessMark, UnfinishedJob } from "../records/attempts.ts";
 import type { Records } from "../records/open-records.ts";
 import { hashSecret } from "../server/access-token.ts";
 import type { Executor } from "../server/executor.ts";
+import { secretAuthentication, type WorkerAuthentication } from "../server/worker-authentication.ts";
 import { startMarkOf, stopGroup } from "./process-group.ts";
 import { runWorker } from "./run-worker.ts";
 import { workerDeathError } from "./worker-death.ts";
@@ -29,9 +30,8 @@ export interface LocalExecutorOptions {
   readonly workerPath?: string;
 }
 
-interface Attempt {
+interface Attempt extends BegunAttempt {
   readonly jobId: string;
-  readonly attempt: number;
   readonly secret: string;
 }
 
@@ -39,6 +39,8 @@ interface Attempt {
 const maxAttempts = 3;
 const secretBytes = 32;
 const retryMs = 1_000;
+/** Why a worker is stopped, where it is not cancelled. */
+const deadlineReached = Symbol("deadline reached");
 const mainWorker = fileURLToPath(new URL("../worker/main.ts", import.meta.url));
 
 /** Runs jobs in worker processes on this machine, first those that an earlier run of the service left. */
@@ -53,6 +55,7 @@ export async function createLocalExecutor(options: LocalExecutorOptions): Promis
 }
 
 class LocalExecutor implements Executor {
+  readonly workers: WorkerAuthentication;
   readonly #options: LocalExecutorOptions;
   readonly #concurrency: number;
   readonly #waiting: string[] = [];
@@ -67,6 +70,7 @@ class LocalExecutor implements Executor {
     const [storageDirectory, workDirectory] = [resolve(options.storageDirectory), resolve(options.workDirectory)];
     this.#options = { ...options, storageDirectory, workDirectory };
     this.#concurrency = options.concurrency ?? Math.max(1, Math.floor(availableParallelism() / 2));
+    this.workers = secretAuthentication(options.records);
     this.#unsubscribe = options.records.changes.onCancelling((jobId) => this.#stops.get(jobId)?.abort());
   }
 
@@ -74,6 +78,8 @@ class LocalExecutor implements Executor {
     for (const jobId of jobIds) this.#waiting.push(jobId);
     this.#fill();
   }
+
+  notReady(): undefined {}
 
   async close(): Promise<void> {
     this.#closing.abort();
@@ -99,20 +105,25 @@ class LocalExecutor implements Executor {
     const stop = new AbortController();
     this.#stops.set(jobId, stop);
     const secret = randomBytes(secretBytes).toString("hex");
-    const attempt = await this.#persist(() => this.#options.records.attempts.begin(jobId, hashSecret(secret)));
-    if (attempt !== undefined) await this.#runAttempt({ jobId, attempt, secret }, stop.signal);
+    const begun = await this.#persist(() => this.#options.records.attempts.begin(jobId, hashSecret(secret)));
+    if (begun !== undefined) await this.#runAttempt({ jobId, secret, ...begun }, stop);
     this.#stops.delete(jobId);
   }
 
-  async #runAttempt(run: Attempt, signal: AbortSignal): Promise<void> {
+  async #runAttempt(run: Attempt, stop: AbortController): Promise<void> {
     const { records, workDirectory, log } = this.#options;
-    const { error, lines } = await this.#work(run, signal);
+    const { deadlineSeconds } = run;
+    const onDeadline = () => stop.abort(deadlineReached);
+    const deadline = deadlineSeconds === undefined ? undefined : setTimeout(onDeadline, deadlineSeconds * 1000);
+    const { error, lines } = await this.#work(run, stop.signal);
+    clearTimeout(deadline);
     await rm(join(workDirectory, run.jobId), { recursive: true, force: true }).catch((cause: unknown) => {
       log(`Cannot remove the scratch folder of job "${run.jobId}": ${messageOf(cause)}`);
     });
+    const isLate = stop.signal.reason === deadlineReached;
     const end = {
-      error: this.#closing.signal.aborted ? null : error,
-      lines: signal.aborted ? [] : lines.map((text) => ({ stream: "stderr" as const, text })),
+      error: this.#closing.signal.aborted ? null : isLate ? deadlineError(deadlineSeconds) : error,
+      lines: stop.signal.aborted ? [] : lines.map((text) => ({ stream: "stderr" as const, text })),
     };
     await this.#persist(() => records.attempts.end(run.jobId, run.attempt, end));
   }
@@ -154,6 +165,10 @@ class LocalExecutor implements Executor {
       }
     }
   }
+}
+
+function deadlineError(seconds: number | undefined): JobError {
+  return { code: "deadline_exceeded", message: `The job was stopped at its deadline, after ${seconds} s of work` };
 }
 
 function messageOf(error: unknown): string {

@@ -4,17 +4,21 @@ import { evaluateGates } from "../contract/gate.ts";
 import type { Job } from "../contract/job.ts";
 import { canTransition, isTerminal, type JobStatus } from "../contract/status.ts";
 import type { Telemetry } from "../contract/telemetry.ts";
-import type { TelemetryUpdate, WorkerEvent } from "../contract/worker.ts";
+import type { TelemetryUpdate, UnnumberedEvent } from "../contract/worker.ts";
 
-/** What happens to a job besides what its worker tells. */
+/** What happens to a job besides what its workers tell. */
 export type ServiceEvent =
-  | { readonly type: "cancel" }
+  /** The job waits, and now it is known what for. */
+  | ({ readonly type: "waiting" } & Cause)
+  | ({ readonly type: "cancel" } & Partial<Cause>)
   /** No process of the job runs any more. */
-  | { readonly type: "stopped" }
+  | ({ readonly type: "stopped" } & Partial<Cause>)
   /** The work ended without a result of the worker. */
   | { readonly type: "failure"; readonly error: JobError }
   /** The work begins again from its start. */
   | { readonly type: "restart" };
+
+export type JobEvent = UnnumberedEvent | ServiceEvent;
 
 interface Cause {
   readonly reason: string;
@@ -26,6 +30,8 @@ const workingCauses = {
   Optimizing: { reason: "optimizing", message: "The worker optimizes and evaluates the model" },
 } as const;
 
+const cancelCause: Cause = { reason: "cancel_requested", message: "The job is being stopped" };
+const stoppedCause: Cause = { reason: "cancelled", message: "The job was cancelled" };
 export const pendingCause: Cause = { reason: "queued", message: "Waiting for a worker" };
 export const unmeasured: Telemetry = { progress: { fraction: 0 }, warnings: [] };
 
@@ -33,11 +39,14 @@ export const unmeasured: Telemetry = { progress: { fraction: 0 }, warnings: [] }
  * The job after an event. Statuses follow the transition table alone: what would break it is ignored, and a job that has
  * ended never changes again.
  */
-export function applyEvent(job: Job, event: WorkerEvent | ServiceEvent, now: Date): Job {
+export function applyEvent(job: Job, event: JobEvent, now: Date): Job {
   if (isTerminal(job.status)) return job;
   switch (event.type) {
     case "log":
+    case "share":
       return job;
+    case "waiting":
+      return waiting(job, event, now);
     case "status":
       return moved(job, event.status, { now, ...workingCauses[event.status] });
     case "model":
@@ -53,13 +62,19 @@ export function applyEvent(job: Job, event: WorkerEvent | ServiceEvent, now: Dat
     case "failure":
       return failed(job, event.error, now);
     case "cancel":
-      return moved(job, "Cancelling", { now, reason: "cancel_requested", message: "The job is being stopped" });
+      return moved(job, "Cancelling", { ...cancelCause, ...event, now });
     case "stopped":
-      return moved(job, "Cancelled", { now, reason: "cancelled", message: "The job was cancelled" });
+      return moved(job, "Cancelled", { ...stoppedCause, ...event, now });
   }
 }
 
-function withResult(job: Job, event: WorkerEvent & { type: "result" }, now: Date): Job {
+function waiting(job: Job, { reason, message }: Cause, now: Date): Job {
+  const isNews = job.statusReason !== reason || job.statusMessage !== message;
+  if (job.status !== "Pending" || !isNews) return job;
+  return touched({ ...job, statusReason: reason, statusMessage: message }, now);
+}
+
+function withResult(job: Job, event: JobEvent & { type: "result" }, now: Date): Job {
   switch (event.outcome) {
     case "Completed":
       return completed(job, now);

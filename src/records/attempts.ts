@@ -1,8 +1,12 @@
+import type { Insertable } from "kysely";
 import type { JobError } from "../contract/errors.ts";
 import type { LogLine } from "../contract/log.ts";
 import { isTerminal } from "../contract/status.ts";
-import { applyEvent } from "./apply-event.ts";
-import { findLiveRecord, findRecord, insertLines, type JobRecord, saveRecords } from "./job-record.ts";
+import { applyEvent, type JobEvent } from "./apply-event.ts";
+import { currentAttempts, findAttempts, type Part } from "./attempt-record.ts";
+import { appendLines, findRecord, type JobRecord, saveRecords } from "./job-record.ts";
+import { beginAnew } from "./part-event.ts";
+import type { Schema } from "./schema.ts";
 import { type Store, write, type Writing } from "./store.ts";
 
 /** A process, told apart from later ones with the same pid. */
@@ -11,9 +15,15 @@ export interface ProcessMark {
   readonly startMark: string;
 }
 
+export interface BegunAttempt {
+  readonly attempt: number;
+  /** Limit of the attempt, seconds. */
+  readonly deadlineSeconds: number | undefined;
+}
+
 /** How an attempt ended besides what its worker told. */
 export interface AttemptEnd {
-  /** What the job fails with unless it has ended or is being cancelled; null where it is to be taken up again. */
+  /** What the job fails with unless it has ended or is being cancelled; null where others decide what becomes of it. */
   readonly error: JobError | null;
   /** Output that the worker could not tell any more. */
   readonly lines: readonly Pick<LogLine, "stream" | "text">[];
@@ -28,11 +38,54 @@ export interface UnfinishedJob {
   readonly process: ProcessMark | null;
 }
 
+/** A pod that works on a job. */
+export interface WorkerPod {
+  readonly podUid: string;
+  readonly part: Part | null;
+}
+
 export function attemptRecords(store: Store) {
   return {
-    /** Begins the next attempt and gives its number; undefined where the job is not to be worked on any more. */
-    begin(jobId: string, secretHash: string): Promise<number | undefined> {
-      return write(store, (writing) => beginAttempt(writing, jobId, secretHash));
+    /** Begins the next attempt, of a process here; undefined where the job is not to be worked on any more. */
+    begin(jobId: string, secretHash: string): Promise<BegunAttempt | undefined> {
+      return write(store, async (writing) => {
+        const begun = await beginAttempt(writing, jobId, { part: null, columns: { secret_hash: secretHash } });
+        return begun && { attempt: begun.attempt, deadlineSeconds: begun.job.deadlineSeconds };
+      });
+    },
+
+    /**
+     * The number of a pod's attempt, which begins when the pod is met for the first time; undefined where the job is not to
+     * be worked on any more. Pods with different parts work on a job at once.
+     */
+    beginPod(jobId: string, pod: WorkerPod): Promise<number | undefined> {
+      return write(store, (writing) => beginPod(writing, jobId, pod));
+    },
+
+    /** The number of a pod's attempt, also where the pod never asked what to do and the job has ended since. */
+    notePod(jobId: string, pod: WorkerPod): Promise<number | undefined> {
+      return write(store, (writing) => notePod(writing, jobId, pod));
+    },
+
+    /** What is known of a pod's attempt. */
+    async ofPod(jobId: string, podUid: string) {
+      const row = await store.db
+        .selectFrom("attempts")
+        .select(["attempt", "next_seq", "ended_at"])
+        .where("job_id", "=", jobId)
+        .where("pod_uid", "=", podUid)
+        .executeTakeFirst();
+      return row && { attempt: row.attempt, nextSeq: row.next_seq, ended: row.ended_at !== null };
+    },
+
+    /** Pods whose attempts have not been ended, of one job or of all. */
+    async livePods(ofJob?: string): Promise<{ jobId: string; attempt: number; podUid: string }[]> {
+      let live = store.db.selectFrom("attempts").where("ended_at", "is", null);
+      if (ofJob !== undefined) live = live.where("job_id", "=", ofJob);
+      const rows = await live.select(["job_id", "attempt", "pod_uid"]).orderBy("job_id").execute();
+      return rows.flatMap(({ job_id: jobId, attempt, pod_uid: podUid }) =>
+        podUid === null ? [] : [{ jobId, attempt, podUid }],
+      );
     },
 
     async noteProcess(jobId: string, attempt: number, mark: ProcessMark): Promise<void> {
@@ -49,68 +102,113 @@ export function attemptRecords(store: Store) {
       await write(store, (writing) => endAttempt(writing, { jobId, attempt, end }));
     },
 
-    /** Jobs that have not ended, in the order in which they were made. */
-    async unfinished(): Promise<UnfinishedJob[]> {
-      const rows = await store.db
-        .selectFrom("jobs")
-        .leftJoin("attempts", (join) =>
-          join.onRef("attempts.job_id", "=", "jobs.id").onRef("attempts.attempt", "=", "jobs.attempt"),
-        )
-        .select(["jobs.id", "jobs.attempt", "started_at", "ended_at", "pid", "start_mark"])
-        .where("jobs.status", "in", ["Pending", "Sharding", "Optimizing", "Cancelling"])
-        .orderBy("jobs.id")
-        .execute();
-      return rows.map((row) => ({
-        jobId: row.id,
-        attempt: row.attempt,
-        live: row.started_at !== null && row.ended_at === null,
-        process: row.pid === null || row.start_mark === null ? null : { pid: row.pid, startMark: row.start_mark },
-      }));
-    },
+    unfinished: () => unfinishedJobs(store),
   };
 }
 
-async function beginAttempt(writing: Writing, jobId: string, secretHash: string): Promise<number | undefined> {
+/** Jobs of this machine that have not ended, in the order in which they were made. */
+async function unfinishedJobs(store: Store): Promise<UnfinishedJob[]> {
+  const rows = await store.db
+    .selectFrom("jobs")
+    .leftJoin("attempts", (join) =>
+      join.onRef("attempts.job_id", "=", "jobs.id").onRef("attempts.attempt", "=", "jobs.attempt"),
+    )
+    .select(["jobs.id", "jobs.attempt", "started_at", "ended_at", "pid", "start_mark"])
+    .where("jobs.status", "in", ["Pending", "Sharding", "Optimizing", "Cancelling"])
+    .where("jobs.resource", "is", null)
+    .orderBy("jobs.id")
+    .execute();
+  return rows.map((row) => ({
+    jobId: row.id,
+    attempt: row.attempt,
+    live: row.started_at !== null && row.ended_at === null,
+    process: row.pid === null || row.start_mark === null ? null : { pid: row.pid, startMark: row.start_mark },
+  }));
+}
+
+async function beginPod(writing: Writing, jobId: string, pod: WorkerPod): Promise<number | undefined> {
+  const known = await writing.trx
+    .selectFrom("attempts")
+    .select("attempt")
+    .where("job_id", "=", jobId)
+    .where("pod_uid", "=", pod.podUid)
+    .executeTakeFirst();
+  return known?.attempt ?? (await beginAttempt(writing, jobId, attemptOf(pod)))?.attempt;
+}
+
+async function notePod(writing: Writing, jobId: string, pod: WorkerPod): Promise<number | undefined> {
+  const begun = await beginPod(writing, jobId, pod);
+  const before = await findRecord(writing, jobId);
+  if (begun !== undefined || before === undefined) return begun;
+  const after = { ...before, attempt: before.attempt + 1 };
+  await insertAttempt(writing, after, attemptOf(pod));
+  await saveRecords(writing, [{ before, after }]);
+  return after.attempt;
+}
+
+function attemptOf({ podUid, part }: WorkerPod): NewAttempt {
+  return { part, columns: { pod_uid: podUid, step: part?.step ?? null, share: part?.index ?? null } };
+}
+
+interface NewAttempt {
+  readonly part: Part | null;
+  readonly columns: Partial<Insertable<Schema["attempts"]>>;
+}
+
+async function beginAttempt(writing: Writing, jobId: string, newAttempt: NewAttempt): Promise<JobRecord | undefined> {
+  const { part } = newAttempt;
   const before = await findRecord(writing, jobId);
   if (before === undefined || isTerminal(before.job.status) || before.job.status === "Cancelling") return undefined;
   const attempt = before.attempt + 1;
+  const attempts = await findAttempts(writing.trx, jobId);
+  const isAnew = attempts.some((other) => other.part?.step === part?.step && other.part?.index === part?.index);
   const begun = { ...before, attempt };
-  const after = attempt === 1 ? begun : await restarted(writing, begun);
+  const after = isAnew ? await begunAnew(writing, begun, part) : begun;
+  await insertAttempt(writing, after, newAttempt);
+  await saveRecords(writing, [{ before, after }]);
+  return after;
+}
+
+async function insertAttempt(writing: Writing, { job, attempt }: JobRecord, { columns }: NewAttempt): Promise<void> {
+  const begun = { job_id: job.id, attempt, progress: 0, next_seq: 1, started_at: writing.now.toISOString() };
   await writing.trx
     .insertInto("attempts")
-    .values({ job_id: jobId, attempt, secret_hash: secretHash, started_at: writing.now.toISOString() })
+    .values({ ...begun, ...columns })
     .execute();
-  await saveRecords(writing, [{ before, after }]);
-  return attempt;
+}
+
+async function begunAnew(writing: Writing, record: JobRecord, part: Part | null): Promise<JobRecord> {
+  const share = part?.step === "optimize" ? ` share ${part.index + 1}` : "";
+  const why = record.resource === null ? "The service restarted while the job ran" : `Another pod takes over${share}`;
+  const text = `${why}: attempt ${record.attempt} begins`;
+  const told = await appendLines(writing, record, [{ stream: "stderr", text, at: writing.now.toISOString() }]);
+  return { ...told, job: applied(told, beginAnew(told.job, part), writing.now) };
 }
 
 async function endAttempt(writing: Writing, ended: { jobId: string; attempt: number; end: AttemptEnd }): Promise<void> {
-  const { jobId, attempt, end } = ended;
-  const before = await findLiveRecord(writing, jobId, attempt);
-  if (before === undefined) return;
+  const { jobId, end } = ended;
+  const attempts = await findAttempts(writing.trx, jobId);
+  const attempt = attempts.find((one) => one.attempt === ended.attempt && !one.ended);
+  if (attempt === undefined) return;
+  const at = writing.now.toISOString();
   await writing.trx
     .updateTable("attempts")
-    .set({ ended_at: writing.now.toISOString() })
+    .set({ ended_at: at })
     .where("job_id", "=", jobId)
-    .where("attempt", "=", attempt)
+    .where("attempt", "=", attempt.attempt)
     .execute();
+  const before = await findRecord(writing, jobId);
   // Whoever has seen a job's end has seen all of its lines.
-  if (isTerminal(before.job.status)) return;
-  const told = await appended(writing, before, end.lines);
-  const stopped = applyEvent(told.job, { type: "stopped" }, writing.now);
-  const job = end.error === null ? stopped : applyEvent(stopped, { type: "failure", error: end.error }, writing.now);
-  await saveRecords(writing, [{ before, after: { ...told, job } }]);
+  if (before === undefined || isTerminal(before.job.status)) return;
+  const lines = end.lines.map((line) => ({ ...line, at }));
+  const told = await appendLines(writing, before, lines);
+  const events: JobEvent[] = before.live ? [] : [{ type: "stopped" }];
+  if (end.error !== null && currentAttempts(attempts).includes(attempt)) {
+    events.push({ type: "failure", error: end.error });
+  }
+  await saveRecords(writing, [{ before, after: { ...told, job: applied(told, events, writing.now) } }]);
 }
 
-async function restarted(writing: Writing, record: JobRecord): Promise<JobRecord> {
-  const text = `The service restarted while the job ran: attempt ${record.attempt} begins`;
-  const told = await appended(writing, record, [{ stream: "stderr", text }]);
-  return { ...told, job: applyEvent(told.job, { type: "restart" }, writing.now) };
-}
-
-async function appended(writing: Writing, record: JobRecord, lines: AttemptEnd["lines"]): Promise<JobRecord> {
-  const at = writing.now.toISOString();
-  const numbered = lines.map((line, i) => ({ ...line, at, seq: record.nextLogSeq + i }));
-  await insertLines(writing, record.job.id, numbered);
-  return { ...record, nextLogSeq: record.nextLogSeq + lines.length };
+function applied(record: JobRecord, events: readonly JobEvent[], now: Date) {
+  return events.reduce((job, event) => applyEvent(job, event, now), record.job);
 }

@@ -5,6 +5,7 @@ import { type BatchPage, type BatchQuery, batchSummary } from "../contract/page.
 import type { JobKind } from "../contract/status.ts";
 import { pageOf, parseCursor } from "./cursor.ts";
 import { type Answered, storeAnswer } from "./idempotency.ts";
+import { type HeldResource, resourceText } from "./held-resource.ts";
 import { cancelRecords, unfinishedOfBatch } from "./job-record.ts";
 import { insertJobs, type NewJob } from "./new-job.ts";
 import { noJobs } from "./settle-batch.ts";
@@ -18,6 +19,11 @@ export interface NewBatch {
   readonly labels: Readonly<Record<string, string>>;
   /** In the order of models × targets. */
   readonly jobs: readonly NewJob[];
+  /** Given where the batch was made elsewhere. */
+  readonly id?: string;
+  readonly createdAt?: string;
+  /** The custom resource that holds the batch. */
+  readonly resource?: HeldResource;
 }
 
 export function batchRecords(store: Store) {
@@ -61,7 +67,7 @@ export function batchRecords(store: Store) {
   };
 }
 
-async function findBatch(trx: Writing["trx"], project: string, id: string): Promise<Batch | undefined> {
+export async function findBatch(trx: Writing["trx"], project: string, id: string): Promise<Batch | undefined> {
   const row = await trx
     .selectFrom("batches")
     .select("document")
@@ -82,14 +88,14 @@ async function findBatch(trx: Writing["trx"], project: string, id: string): Prom
 }
 
 async function insertBatch(writing: Writing, project: string, newBatch: NewBatch): Promise<Batch> {
-  const { jobs: newJobs, labels, ...named } = newBatch;
-  const id = newId("batch", writing.now);
+  const { jobs: newJobs, labels, resource, ...named } = newBatch;
+  const { id = newId("batch", writing.now), createdAt = writing.now.toISOString() } = newBatch;
   const summary = batchSummary.parse({
     ...named,
     id,
     status: "Pending",
     labels,
-    createdAt: writing.now.toISOString(),
+    createdAt,
     finishedAt: null,
     counts: { ...noJobs, Pending: newJobs.length },
     gatesFailed: 0,
@@ -103,6 +109,7 @@ async function insertBatch(writing: Writing, project: string, newBatch: NewBatch
       suite: summary.suite,
       fail_fast: summary.failFast ? 1 : 0,
       document: JSON.stringify(summary),
+      resource: resourceText(resource),
     })
     .execute();
   const jobs = await insertJobs(writing, { project, batchId: id }, newJobs);

@@ -1,4 +1,4 @@
-type CancellingListener = (jobId: string) => void;
+type Listener = (id: string) => void;
 
 interface Watcher {
   changed: boolean;
@@ -8,7 +8,8 @@ interface Watcher {
 /** Tells this process what has been committed, so that nothing has to poll. */
 export class Changes {
   readonly #watchers = new Map<string, Set<Watcher>>();
-  readonly #cancellingListeners = new Set<CancellingListener>();
+  readonly #cancellingListeners = new Set<Listener>();
+  readonly #changedListeners = new Set<Listener>();
 
   /**
    * Yields at once, and again after each change of the job or batch; changes during the caller's own work are yielded as
@@ -39,9 +40,15 @@ export class Changes {
   }
 
   /** Calls the listener for every job whose worker has to be stopped, until the returned function is called. */
-  onCancelling(listener: CancellingListener): () => void {
+  onCancelling(listener: Listener): () => void {
     this.#cancellingListeners.add(listener);
     return () => this.#cancellingListeners.delete(listener);
+  }
+
+  /** Calls the listener for every job and batch that was changed, until the returned function is called. */
+  onChanged(listener: Listener): () => void {
+    this.#changedListeners.add(listener);
+    return () => this.#changedListeners.delete(listener);
   }
 
   publish(effects: Effects): void {
@@ -50,6 +57,7 @@ export class Changes {
         watcher.changed = true;
         watcher.wake();
       }
+      for (const listener of this.#changedListeners) listener(id);
     }
     for (const jobId of effects.cancelling) {
       for (const listener of this.#cancellingListeners) listener(jobId);

@@ -2,6 +2,7 @@ import { type Job, job as jobSchema } from "../contract/job.ts";
 import type { LogLine } from "../contract/log.ts";
 import { type ServiceEvent, applyEvent } from "./apply-event.ts";
 import { settleBatch } from "./settle-batch.ts";
+import { type HeldResource, parseResource } from "./held-resource.ts";
 import type { Writing } from "./store.ts";
 
 /** A job with the bookkeeping of its workers. */
@@ -10,9 +11,9 @@ export interface JobRecord {
   readonly job: Job;
   /** Attempts begun. */
   readonly attempt: number;
-  readonly nextSeq: number;
   readonly nextLogSeq: number;
-  /** Whether a worker may be at work. */
+  readonly resource: HeldResource | null;
+  /** Whether a worker may be at work, as it may while a custom resource holds the job. */
   readonly live: boolean;
 }
 
@@ -20,10 +21,12 @@ interface JobRow {
   project: string;
   document: string;
   attempt: number;
-  next_seq: number;
   next_log_seq: number;
+  resource: string | null;
   live: number;
 }
+
+const linesAnInsert = 500;
 
 export function parseJob(document: string): Job {
   return jobSchema.parse(JSON.parse(document));
@@ -43,8 +46,8 @@ function selectRecords(writing: Writing) {
     "jobs.project",
     "jobs.document",
     "jobs.attempt",
-    "jobs.next_seq",
     "jobs.next_log_seq",
+    "jobs.resource",
     eb
       .selectFrom("attempts")
       .select((count) => count.fn.countAll<number>().as("count"))
@@ -61,21 +64,15 @@ function recordOf(row: JobRow): JobRecord {
     project: row.project,
     job: parseJob(row.document),
     attempt: row.attempt,
-    nextSeq: row.next_seq,
     nextLogSeq: row.next_log_seq,
-    live: Number(row.live) > 0,
+    resource: parseResource(row.resource),
+    live: Number(row.live) > 0 || row.resource !== null,
   };
 }
 
 export async function findRecord(writing: Writing, jobId: string): Promise<JobRecord | undefined> {
   const row = await selectRecords(writing).where("jobs.id", "=", jobId).executeTakeFirst();
   return row && recordOf(row);
-}
-
-/** Only while the attempt is the job's last and not ended. */
-export async function findLiveRecord(writing: Writing, jobId: string, attempt: number): Promise<JobRecord | undefined> {
-  const record = await findRecord(writing, jobId);
-  return record?.live === true && record.attempt === attempt ? record : undefined;
 }
 
 export async function unfinishedOfBatch(writing: Writing, batchId: string): Promise<JobRecord[]> {
@@ -100,7 +97,6 @@ export async function saveRecords(writing: Writing, changes: readonly RecordChan
       .updateTable("jobs")
       .set({
         attempt: after.attempt,
-        next_seq: after.nextSeq,
         next_log_seq: after.nextLogSeq,
         ...(job !== before.job && jobColumns(job)),
       })
@@ -130,13 +126,16 @@ export async function cancelRecords(writing: Writing, records: readonly JobRecor
   return changes.map(({ after }) => after);
 }
 
-export async function insertLines(writing: Writing, jobId: string, lines: readonly LogLine[]): Promise<void> {
-  const chunk = 500;
-  for (let start = 0; start < lines.length; start += chunk) {
-    await writing.trx
-      .insertInto("log_lines")
-      .values(lines.slice(start, start + chunk).map((line) => ({ job_id: jobId, ...line })))
-      .onConflict((conflict) => conflict.doNothing())
-      .execute();
+/** Appends lines to the job's log, in the order in which they arrived; the record counts them once it is saved. */
+export async function appendLines(
+  writing: Writing,
+  record: JobRecord,
+  lines: readonly Omit<LogLine, "seq">[],
+): Promise<JobRecord> {
+  const rows = lines.map((line, i) => ({ ...line, job_id: record.job.id, seq: record.nextLogSeq + i }));
+  for (let start = 0; start < rows.length; start += linesAnInsert) {
+    const chunk = rows.slice(start, start + linesAnInsert);
+    await writing.trx.insertInto("log_lines").values(chunk).execute();
   }
+  return { ...record, nextLogSeq: record.nextLogSeq + lines.length };
 }

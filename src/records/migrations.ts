@@ -4,7 +4,8 @@ import type { Schema } from "./schema.ts";
 
 /** Applied in the order of their names. One that was released is never changed. */
 const migrations: Readonly<Record<string, Migration>> = {
-  "0001-jobs": { up: createTables },
+  "0001-jobs": { up: (db) => run(db, createTables) },
+  "0002-pods": { up: (db) => run(db, addPods) },
 };
 
 export async function migrate(db: Kysely<Schema>): Promise<void> {
@@ -13,7 +14,7 @@ export async function migrate(db: Kysely<Schema>): Promise<void> {
   if (error !== undefined) throw new Error("The database cannot be brought to the present schema", { cause: error });
 }
 
-const statements = [
+const createTables = [
   `create table jobs (
     id text primary key, project text not null, kind text not null, status text not null,
     batch_id text, model_name text not null, model_source text not null, target text not null,
@@ -55,6 +56,26 @@ const statements = [
   "create index idempotency_keys_by_age on idempotency_keys (created_at)",
 ];
 
-async function createTables(db: Kysely<unknown>): Promise<void> {
+const addPods = [
+  "alter table jobs drop column next_seq",
+  "alter table jobs add column resource text",
+  "alter table batches add column resource text",
+  "create index jobs_by_resource on jobs (status, id) where resource is not null",
+  `create table new_attempts (
+    job_id text not null references jobs (id), attempt integer not null, secret_hash text, pod_uid text, step text,
+    share integer, progress real not null, next_seq integer not null, pid integer, start_mark text,
+    started_at text not null, ended_at text, primary key (job_id, attempt))`,
+  `insert into new_attempts (job_id, attempt, secret_hash, progress, next_seq, pid, start_mark, started_at, ended_at)
+    select job_id, attempt, secret_hash, 0, 1, pid, start_mark, started_at, ended_at from attempts`,
+  "drop table attempts",
+  "alter table new_attempts rename to attempts",
+  "create unique index attempts_by_pod on attempts (job_id, pod_uid)",
+  "create index attempts_unended on attempts (job_id) where ended_at is null",
+  `create table job_shares (
+    job_id text not null references jobs (id), share integer not null, sha256 text not null, bytes integer not null,
+    primary key (job_id, share))`,
+];
+
+async function run(db: Kysely<unknown>, statements: readonly string[]): Promise<void> {
   for (const statement of statements) await sql.raw(statement).execute(db);
 }

@@ -1,12 +1,13 @@
 import type { Insertable } from "kysely";
 import type { GateLimits } from "../contract/gate.ts";
-import { newId } from "../contract/id.ts";
+import { batchJobId, newId } from "../contract/id.ts";
 import type { Job } from "../contract/job.ts";
 import type { ModelReference } from "../contract/model.ts";
 import type { Recipe } from "../contract/recipe.ts";
 import type { JobKind } from "../contract/status.ts";
 import type { Target } from "../contract/target.ts";
 import { pendingCause, unmeasured } from "./apply-event.ts";
+import { type HeldResource, resourceText } from "./held-resource.ts";
 import { jobColumns } from "./job-record.ts";
 import type { Schema } from "./schema.ts";
 import type { Writing } from "./store.ts";
@@ -21,7 +22,13 @@ export interface NewJob {
   readonly gateLimits: GateLimits;
   /** Plan alone. */
   readonly dryRun: boolean;
+  readonly deadlineSeconds?: number | undefined;
   readonly labels: Readonly<Record<string, string>>;
+  /** Given where the job was made elsewhere. A batch's jobs have ids that follow from the batch's. */
+  readonly id?: string;
+  readonly createdAt?: string;
+  /** The custom resource that holds the job. */
+  readonly resource?: HeldResource;
 }
 
 interface Owner {
@@ -33,7 +40,7 @@ const rowsAnInsert = 200;
 
 /** Makes jobs that all wait for a worker, in the given order. */
 export async function insertJobs(writing: Writing, owner: Owner, newJobs: readonly NewJob[]): Promise<Job[]> {
-  const jobs = newJobs.map((newJob) => pendingJob(newJob, owner.batchId, writing.now));
+  const jobs = newJobs.map((newJob, i) => pendingJob(newJob, owner.batchId, { index: i, now: writing.now }));
   const jobRows = jobs.map((job, i): Insertable<Schema["jobs"]> => ({
     id: job.id,
     project: owner.project,
@@ -43,9 +50,9 @@ export async function insertJobs(writing: Writing, owner: Owner, newJobs: readon
     model_source: job.model.source,
     target: job.target,
     attempt: 0,
-    next_seq: 1,
     next_log_seq: 1,
     target_document: JSON.stringify(newJobs[i]?.target),
+    resource: resourceText(newJobs[i]?.resource),
     ...jobColumns(job),
   }));
   const labelRows = jobs.flatMap((job) =>
@@ -56,10 +63,10 @@ export async function insertJobs(writing: Writing, owner: Owner, newJobs: readon
   return jobs;
 }
 
-function pendingJob(newJob: NewJob, batchId: string | null, now: Date): Job {
-  const at = now.toISOString();
+function pendingJob(newJob: NewJob, batchId: string | null, { index, now }: { index: number; now: Date }): Job {
+  const at = newJob.createdAt ?? now.toISOString();
   return {
-    id: newId("job", now),
+    id: batchId === null ? (newJob.id ?? newId("job", now)) : batchJobId(batchId, index),
     kind: newJob.kind,
     name: newJob.name,
     status: "Pending",
@@ -71,6 +78,7 @@ function pendingJob(newJob: NewJob, batchId: string | null, now: Date): Job {
     recipe: newJob.recipe,
     gateLimits: newJob.gateLimits,
     dryRun: newJob.dryRun,
+    ...(newJob.deadlineSeconds !== undefined && { deadlineSeconds: newJob.deadlineSeconds }),
     labels: { ...newJob.labels },
     createdAt: at,
     updatedAt: at,

@@ -2,6 +2,7 @@ import { Kysely } from "kysely";
 import { attemptRecords } from "./attempts.ts";
 import { batchRecords } from "./batches.ts";
 import { Changes } from "./changes.ts";
+import { heldRecords } from "./held.ts";
 import { idempotencyRecords } from "./idempotency.ts";
 import { jobRecords } from "./jobs.ts";
 import { logRecords } from "./logs.ts";
@@ -22,6 +23,7 @@ export async function openRecords(path: string, { now }: { now: () => Date }) {
   return {
     jobs: jobRecords(store),
     batches: batchRecords(store),
+    held: heldRecords(store),
     logs: logRecords(store),
     tokens: tokenRecords(store),
     idempotency: idempotencyRecords(store),

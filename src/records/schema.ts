@@ -5,6 +5,7 @@ export interface Schema {
   batches: BatchesTable;
   log_lines: LogLinesTable;
   attempts: AttemptsTable;
+  job_shares: JobSharesTable;
   tokens: TokensTable;
   idempotency_keys: IdempotencyKeysTable;
 }
@@ -21,13 +22,13 @@ interface JobsTable {
   gates_failed: number;
   /** Attempts begun. */
   attempt: number;
-  /** Sequence number of the next event of the job's worker. */
-  next_seq: number;
   next_log_seq: number;
   /** The target's whole definition when the job was made. */
   target_document: string;
   /** The job as the contract has it; the columns before repeat what queries need. */
   document: string;
+  /** The custom resource that holds the job, a JSON text; null where there is none. */
+  resource: string | null;
 }
 
 interface JobLabelsTable {
@@ -45,6 +46,8 @@ interface BatchesTable {
   fail_fast: number;
   /** The batch's summary as the contract has it. */
   document: string;
+  /** The custom resource that holds the batch, a JSON text; null where there is none. */
+  resource: string | null;
 }
 
 interface LogLinesTable {
@@ -55,15 +58,34 @@ interface LogLinesTable {
   text: string;
 }
 
+/** One row for each worker of a job. */
 interface AttemptsTable {
   job_id: string;
   attempt: number;
-  secret_hash: string;
+  /** What a process proves itself by; null for pods. */
+  secret_hash: string | null;
+  /** Null for processes on this machine. */
+  pod_uid: string | null;
+  /** The worker's part of the job; null where it does all of it. */
+  step: string | null;
+  share: number | null;
+  /** Share of the worker's own work that is done. */
+  progress: number;
+  /** Sequence number of the worker's next event. */
+  next_seq: number;
   pid: number | null;
   /** Start time of the process, so that another one with the same pid is not taken for it. */
   start_mark: string | null;
   started_at: string;
   ended_at: string | null;
+}
+
+/** The weights that pods have optimized, for the pod that assembles the result. */
+interface JobSharesTable {
+  job_id: string;
+  share: number;
+  sha256: string;
+  bytes: number;
 }
 
 interface TokensTable {

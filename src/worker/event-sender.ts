@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { WorkerEvent } from "../contract/worker.ts";
+import type { UnnumberedEvent } from "../contract/worker.ts";
 import type { ServiceConnection } from "./service-connection.ts";
 
 /** Events wait so long for others to share a request with. */
@@ -9,13 +9,8 @@ const maxBatchBytes = 1024 * 1024;
 /** More events than this, waiting for a service that is slow or out of reach, end the job. */
 const maxWaitingBytes = 64 * 1024 * 1024;
 
-type WithoutSequence<Event> = Event extends unknown ? Omit<Event, "seq" | "at"> : never;
-export type NewEvent = WithoutSequence<WorkerEvent>;
-
 export interface EventSenderOptions {
   readonly connection: Pick<ServiceConnection, "tell">;
-  /** Sequence number of the first event. */
-  readonly nextSeq: number;
   readonly now: () => Date;
   /** The service says that the job was cancelled. */
   readonly onCancelled: () => void;
@@ -34,17 +29,16 @@ export class EventSender {
   readonly #stop = new AbortController();
   readonly #waiting: WaitingEvent[] = [];
   #waitingBytes = 0;
-  #nextSeq: number;
+  #nextSeq = 1;
   #sending: Promise<void> | undefined;
   #hurry = new AbortController();
   #failed = false;
 
   constructor(options: EventSenderOptions) {
     this.#options = options;
-    this.#nextSeq = options.nextSeq;
   }
 
-  add(event: NewEvent): void {
+  add(event: UnnumberedEvent): void {
     if (this.#failed) return;
     const seq = this.#nextSeq++;
     const json = JSON.stringify({ ...event, seq, at: this.#options.now().toISOString() });

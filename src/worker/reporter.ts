@@ -9,8 +9,6 @@ const progressIntervalMs = 250;
 
 interface ReporterOptions {
   readonly sender: Pick<EventSender, "add">;
-  /** Number of the first log line. */
-  readonly nextLogSeq: number;
   readonly now: () => Date;
   readonly print: (line: string) => void;
 }
@@ -28,14 +26,13 @@ export interface Reporter {
 }
 
 /** What a worker says about its job: on its own output and to the service. */
-export function createReporter({ sender, nextLogSeq, now, print }: ReporterOptions): Reporter {
-  let logSeq = nextLogSeq;
+export function createReporter({ sender, now, print }: ReporterOptions): Reporter {
   let lastProgressAt = -Infinity;
   return {
     log(text, stream = "stdout") {
       for (const line of linesOf(text)) {
         print(line);
-        sender.add({ type: "log", line: { seq: logSeq++, at: now().toISOString(), stream, text: line } });
+        sender.add({ type: "log", stream, text: line });
       }
     },
     status(status) {

@@ -29,8 +29,8 @@ interface Workplace {
 export async function workOnAssignment(assignment: Assignment, workplace: Workplace): Promise<JobOutcome> {
   const { signal, print } = workplace;
   const now = () => new Date();
-  const sender = new EventSender({ ...workplace, nextSeq: assignment.nextSeq, now });
-  const reporter = createReporter({ sender, nextLogSeq: assignment.nextLogSeq, now, print });
+  const sender = new EventSender({ ...workplace, now });
+  const reporter = createReporter({ sender, now, print });
   const outcome = await outcomeOf(assignment, reporter, workplace);
   await sender.flush(signal.aborted ? farewellMs : deliveryLimitMs);
   return outcome;

@@ -19,7 +19,7 @@ export async function listenForWorkers(records: Records) {
       const limits = { maxModelBytes: 2 ** 30, allowedRoots: ["/"], allowPrivateAddresses: false };
       const answer =
         events === undefined
-          ? { ...(await records.workers.assignment(jobId)), limits }
+          ? { ...(await records.workers.assignment(jobId, attempt)), limits }
           : await records.workers.apply(jobId, attempt, workerEvents.parse(await json(request)).events);
       response.setHeader("content-type", "application/json").end(JSON.stringify(answer));
     })();

@@ -44,7 +44,7 @@ const anyEvent = fc.oneof(
   fc.constantFrom<WorkerEvent | ServiceEvent>(
     { ...told, type: "status", status: "Sharding" },
     { ...told, type: "status", status: "Optimizing" },
-    { ...told, type: "log", line: { seq: 1, at: created, stream: "stdout", text: "x" } },
+    { ...told, type: "log", stream: "stdout", text: "x" },
     { ...told, type: "model", bytes: 12, sha256: digest },
     { ...told, type: "result", outcome: "Completed" },
     { ...told, type: "result", outcome: "Cancelled" },

@@ -28,7 +28,8 @@ test("jobs.create() keeps the job as the contract has it", async () => {
 test("jobs.create() keeps whether a job only plans, for its worker too", async () => {
   const { records, ids } = await recordsWith([{ dryRun: true }, { dryRun: false }]);
   const found = await Promise.all(ids.map((id) => records.jobs.find(project, id)));
-  const assigned = await Promise.all(ids.map((id) => records.workers.assignment(id)));
+  for (const id of ids) await records.attempts.begin(id, "hash");
+  const assigned = await Promise.all(ids.map((id) => records.workers.assignment(id, 1)));
   assert.deepEqual(
     [...found, ...assigned].map((document) => document?.dryRun),
     [true, false, true, false],

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assignment } from "../../src/contract/worker.ts";
 import type { WorkerEvent } from "../../src/contract/worker.ts";
+import type { Records } from "../../src/records/open-records.ts";
 import { makeNewJob, openTestRecords } from "./new-jobs.ts";
 
 const project = "default";
@@ -15,18 +16,22 @@ async function recordsWithWorker() {
   return { records, id };
 }
 
-function logEvent(seq: number, lineSeq: number, text: string): WorkerEvent {
-  return { seq, at, type: "log", line: { seq: lineSeq, at, stream: "stdout", text } };
+function logEvent(seq: number, text: string): WorkerEvent {
+  return { seq, at, type: "log", stream: "stdout", text };
+}
+
+async function linesOf(records: Records, id: string): Promise<string[]> {
+  return (await records.logs.read(id, { after: 0, limit: 1000 })).map((line) => line.text);
 }
 
 test("workers.assignment() says all that a worker needs but the service's limits", async () => {
   const { records, id } = await recordsWithWorker();
-  const found = await records.workers.assignment(id);
+  const found = await records.workers.assignment(id, 1);
   const limits = { maxModelBytes: 1, allowedRoots: [], allowPrivateAddresses: false };
   const parsed = assignment.parse({ ...found, limits });
   assert.deepEqual(parsed, { ...found, limits });
   assert.deepEqual(parsed.model, { source: "https://models.test/detector.onnx", name: "detector.onnx" });
-  assert.deepEqual([parsed.attempt, parsed.nextSeq, parsed.nextLogSeq], [1, 1, 1]);
+  assert.deepEqual([parsed.attempt, parsed.part], [1, null]);
   await records.close();
 });
 
@@ -44,7 +49,7 @@ test("workers.apply() takes a job from its first line to its result", async () =
   const sha256 = "b".repeat(64);
   const answer = await records.workers.apply(id, 1, [
     { seq: 1, at, type: "status", status: "Sharding" },
-    logEvent(2, 1, "Fetched 12 bytes"),
+    logEvent(2, "Fetched 12 bytes"),
     { seq: 3, at, type: "model", bytes: 12, sha256 },
     { seq: 4, at, type: "status", status: "Optimizing" },
     { seq: 5, at, type: "telemetry", telemetry: { progress: { fraction: 0.5, message: "Quantizing" } } },
@@ -69,9 +74,9 @@ test("workers.apply() takes a job from its first line to its result", async () =
 
 test("workers.apply() records events that are told twice once", async () => {
   const { records, id } = await recordsWithWorker();
-  const events = [logEvent(1, 1, "one"), logEvent(2, 2, "two")];
+  const events = [logEvent(1, "one"), logEvent(2, "two")];
   await records.workers.apply(id, 1, events);
-  const again = await records.workers.apply(id, 1, [...events, logEvent(3, 3, "three")]);
+  const again = await records.workers.apply(id, 1, [...events, logEvent(3, "three")]);
   assert.equal(again.nextSeq, 4);
   const lines = await records.logs.read(id, { after: 0, limit: 10 });
   assert.deepEqual(
@@ -83,7 +88,7 @@ test("workers.apply() records events that are told twice once", async () => {
 
 test("workers.apply() takes the events before a gap and says which one it waits for", async () => {
   const { records, id } = await recordsWithWorker();
-  const answer = await records.workers.apply(id, 1, [logEvent(1, 1, "one"), logEvent(3, 3, "three")]);
+  const answer = await records.workers.apply(id, 1, [logEvent(1, "one"), logEvent(3, "three")]);
   assert.equal(answer.nextSeq, 2);
   assert.equal((await records.logs.read(id, { after: 0, limit: 10 })).length, 1);
   await records.close();
@@ -98,33 +103,37 @@ test("workers.apply() tells a worker of a cancelled job to stop, and ignores its
   await records.close();
 });
 
-test("workers.apply() hears nothing from a worker whose attempt is over", async () => {
+test("workers.apply() takes lines alone from a worker that another has replaced", async () => {
   const { records, id } = await recordsWithWorker();
   await records.attempts.end(id, 1, { error: null, lines: [] });
   await records.attempts.begin(id, "hash-2");
-  const answer = await records.workers.apply(id, 1, [{ seq: 1, at, type: "status", status: "Sharding" }]);
-  assert.equal(answer.cancelled, true);
+  const events: WorkerEvent[] = [logEvent(1, "late"), { seq: 2, at, type: "status", status: "Sharding" }];
+  for (let i = 0; i < 2; i++) {
+    assert.deepEqual(await records.workers.apply(id, 1, events), { nextSeq: 3, cancelled: true });
+  }
   assert.equal((await records.jobs.find(project, id))?.status, "Pending");
+  assert.deepEqual((await linesOf(records, id)).slice(1), ["late"]);
   await records.close();
 });
 
-test("attempts.begin() goes on with the numbers of the attempt before, and says so in the log", async () => {
+test("attempts.begin() goes on with the lines of the attempt before, and says so in the log", async () => {
   const { records, id } = await recordsWithWorker();
   await records.workers.apply(id, 1, [
     { seq: 1, at, type: "status", status: "Sharding" },
     { seq: 2, at, type: "status", status: "Optimizing" },
-    logEvent(3, 1, "one"),
+    logEvent(3, "one"),
   ]);
   await records.attempts.end(id, 1, { error: null, lines: [] });
-  assert.equal(await records.attempts.begin(id, "hash-2"), 2);
-  const found = await records.workers.assignment(id);
-  assert.deepEqual([found?.attempt, found?.nextSeq, found?.nextLogSeq], [2, 4, 3]);
-  const lines = await records.logs.read(id, { after: 1, limit: 10 });
-  assert.equal(lines[0]?.text, "The service restarted while the job ran: attempt 2 begins");
+  assert.equal((await records.attempts.begin(id, "hash-2"))?.attempt, 2);
   await records.workers.apply(id, 2, [
-    { seq: 4, at, type: "status", status: "Sharding" },
-    { seq: 5, at, type: "status", status: "Optimizing" },
-    { seq: 6, at, type: "result", outcome: "Completed" },
+    logEvent(1, "again"),
+    { seq: 2, at, type: "status", status: "Optimizing" },
+    { seq: 3, at, type: "result", outcome: "Completed" },
+  ]);
+  assert.deepEqual(await linesOf(records, id), [
+    "one",
+    "The service restarted while the job ran: attempt 2 begins",
+    "again",
   ]);
   const job = await records.jobs.find(project, id);
   assert.deepEqual(
@@ -177,7 +186,7 @@ test("attempts.unfinished() lists what an earlier run of the service left, in or
 
 test("logs.read() resumes after a line", async () => {
   const { records, id } = await recordsWithWorker();
-  const events = Array.from({ length: 1000 }, (_, i) => logEvent(i + 1, i + 1, `line ${i + 1}`));
+  const events = Array.from({ length: 1000 }, (_, i) => logEvent(i + 1, `line ${i + 1}`));
   await records.workers.apply(id, 1, events);
   const lines = await records.logs.read(id, { after: 997, limit: 2 });
   assert.deepEqual(

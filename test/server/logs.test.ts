@@ -7,7 +7,7 @@ const failed = { type: "result", outcome: "Failed", error: { code: "model_invali
 async function jobWithLines(app: TestApp, ...lines: string[]) {
   const { id } = await startJob(app);
   const worker = await workerOf(app, id);
-  await worker.tell({ type: "status", status: "Sharding" }, ...lines.map((line, i) => logEvent(i + 1, line)));
+  await worker.tell({ type: "status", status: "Sharding" }, ...lines.map((line) => logEvent(line)));
   return { id, worker, path: `GET /v1/jobs/${id}/logs` };
 }
 
@@ -31,9 +31,9 @@ test("a log that is followed comes line by line and ends with the job", async (t
   const { worker, path } = await jobWithLines(app, "one");
   const reader = readerOf(await app.ask(path));
   assert.equal(await reader.read(), "one\n");
-  await worker.tell(logEvent(2, "two"));
+  await worker.tell(logEvent("two"));
   assert.equal(await reader.read(), "two\n");
-  await worker.tell(logEvent(3, "three"), failed);
+  await worker.tell(logEvent("three"), failed);
   assert.equal(await reader.read(), "three\n");
   assert.equal(await reader.read(), undefined);
 });
@@ -90,7 +90,7 @@ test("a quiet event stream is kept open with pings", async (t) => {
   t.mock.timers.tick(15_000);
   assert.equal(await first, ": ping\n\n");
   const second = reader.read();
-  await worker.tell(logEvent(1, "one"));
+  await worker.tell(logEvent("one"));
   assert.match((await second) ?? "", /^id: 1\n/);
   await reader.cancel();
 });
@@ -102,7 +102,7 @@ test("a reader misses no line and sees none twice while lines come as it reads",
   const texts = Promise.all(answers.map(async (answer) => answer.text()));
   let seq = 1;
   for (let round = 0; round < 20; round++) {
-    const events = Array.from({ length: 1 + ((round * 337) % 700) }, () => logEvent(seq, String(seq++)));
+    const events = Array.from({ length: 1 + ((round * 337) % 700) }, () => logEvent(String(seq++)));
     await worker.tell(...events);
   }
   await worker.tell(failed);
@@ -114,7 +114,7 @@ test("nothing is read from records before the reader asks for it", async (t) => 
   const app = await makeTestApp(t);
   const { worker, path } = await jobWithLines(app);
   const read = t.mock.method(app.records.logs, "read");
-  await worker.tell(...Array.from({ length: 1000 }, (_, i) => logEvent(i + 1, "line")));
+  await worker.tell(...Array.from({ length: 1000 }, () => logEvent("line")));
   const reader = (await app.ask(path)).body?.getReader();
   await new Promise(setImmediate);
   assert.equal(read.mock.callCount(), 0);

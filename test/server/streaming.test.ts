@@ -29,7 +29,7 @@ test("lines reach the reader while the job runs", async (t) => {
   const answer = await fetch(`${app.url}/v1/jobs/${id}/logs`, { headers });
   const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
   for (const [i, text] of ["one", "two"].entries()) {
-    await worker.tell(logEvent(i + 1, text));
+    await worker.tell(logEvent(text));
     assert.match((await reader?.read())?.value ?? "", new RegExp(`^id: ${i + 1}\n.*"text":"${text}"`, "s"));
   }
   await reader?.cancel();
@@ -39,7 +39,7 @@ test("a reader that goes away costs nothing more", async (t) => {
   const app = await listeningApp(t);
   const { id } = await startJob(app);
   const worker = await workerOf(app, id);
-  await worker.tell({ type: "status", status: "Sharding" }, logEvent(1, "one"));
+  await worker.tell({ type: "status", status: "Sharding" }, logEvent("one"));
   const [answer, socket] = await Promise.all([
     fetch(`${app.url}/v1/jobs/${id}/logs`, { headers: { authorization: `Bearer ${app.token}` } }),
     nextSocket(app.server),
@@ -49,7 +49,7 @@ test("a reader that goes away costs nothing more", async (t) => {
   await Promise.all([once(socket, "close"), reader?.cancel()]);
   await new Promise(setImmediate);
   const read = t.mock.method(app.records.logs, "read");
-  await worker.tell(logEvent(2, "two"));
+  await worker.tell(logEvent("two"));
   await new Promise(setImmediate);
   assert.equal(read.mock.callCount(), 0);
 });

@@ -8,11 +8,12 @@ import { type Problem, problem } from "../../src/contract/errors.ts";
 import { type Job, job, type JobRequest } from "../../src/contract/job.ts";
 import { builtinTargets } from "../../src/contract/target.ts";
 import type { Scope } from "../../src/contract/token.ts";
-import { type WorkerEvent, workerEventsAnswer } from "../../src/contract/worker.ts";
+import { type UnnumberedEvent, workerEventsAnswer } from "../../src/contract/worker.ts";
 import { type Records, openRecords } from "../../src/records/open-records.ts";
 import { defaultProject } from "../../src/records/project.ts";
 import { hashSecret } from "../../src/server/access-token.ts";
 import { createApp } from "../../src/server/create-app.ts";
+import { secretAuthentication } from "../../src/server/worker-authentication.ts";
 import { createToken } from "../../src/server/tokens.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import type { BlobStore } from "../../src/storage/blob-store.ts";
@@ -57,7 +58,12 @@ export async function makeTestApp(t: TestContext): Promise<TestApp> {
   const app = createApp({
     records,
     blobs,
-    executor: { submit: (ids) => submitted.push(...ids), close: async () => {} },
+    executor: {
+      workers: secretAuthentication(records),
+      submit: (ids) => submitted.push(...ids),
+      notReady: () => undefined,
+      close: async () => {},
+    },
     targets: builtinTargets,
     limits: { maxModelBytes: 1000, allowedRoots: [directory], allowPrivateAddresses: false },
     now,
@@ -107,7 +113,7 @@ export async function workerOf({ records, ask }: TestApp, jobId: string) {
   let seq = 0;
   return {
     secret,
-    async tell(...events: readonly Told[]) {
+    async tell(...events: readonly UnnumberedEvent[]) {
       const numbered = events.map((event) => ({ ...event, seq: ++seq, at: "2026-01-01T00:00:00.000Z" }));
       const call = `POST /worker/v1/jobs/${jobId}/events`;
       const answer = await ask(call, { token: secret, body: { events: numbered } });
@@ -116,10 +122,8 @@ export async function workerOf({ records, ask }: TestApp, jobId: string) {
   };
 }
 
-type Told = WorkerEvent extends infer Event ? (Event extends WorkerEvent ? Omit<Event, "seq" | "at"> : never) : never;
-
-export function logEvent(seq: number, text: string): Told {
-  return { type: "log", line: { seq, at: "2026-01-01T00:00:00.000Z", stream: "stdout", text } };
+export function logEvent(text: string): UnnumberedEvent {
+  return { type: "log", stream: "stdout", text };
 }
 
 /** A job of the app for a model that is never fetched. */

@@ -22,8 +22,8 @@ test("what a worker tells changes its job, and what it tells twice is recorded o
   const app = await makeTestApp(t);
   const { id } = await startJob(app);
   const worker = await workerOf(app, id);
-  assert.equal((await worker.tell({ type: "status", status: "Sharding" }, logEvent(1, "one"))).nextSeq, 3);
-  const body = { events: [{ ...logEvent(1, "one"), seq: 2, at: "2026-01-01T00:00:00.000Z" }] };
+  assert.equal((await worker.tell({ type: "status", status: "Sharding" }, logEvent("one"))).nextSeq, 3);
+  const body = { events: [{ ...logEvent("one"), seq: 2, at: "2026-01-01T00:00:00.000Z" }] };
   const answer = await app.ask(`POST /worker/v1/jobs/${id}/events`, { token: worker.secret, body });
   assert.deepEqual(await answer.json(), { nextSeq: 3, cancelled: false });
   assert.equal(job.parse(await (await app.ask(`GET /v1/jobs/${id}`)).json()).status, "Sharding");
@@ -49,7 +49,7 @@ test("a worker of an earlier attempt is refused, and told to stop", async (t) =>
   await app.records.attempts.begin(id, hashSecret("another"));
   const answer = await app.ask(`GET /worker/v1/jobs/${id}`, { token: worker.secret });
   assert.equal((await problemIn(answer)).code, "job_finished");
-  assert.equal((await worker.tell(logEvent(1, "late"))).cancelled, true);
+  assert.equal((await worker.tell(logEvent("late"))).cancelled, true);
 });
 
 test("events that are not of the protocol are refused with their fields", async (t) => {

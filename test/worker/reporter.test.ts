@@ -1,33 +1,29 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { NewEvent } from "../../src/worker/event-sender.ts";
+import type { UnnumberedEvent } from "../../src/contract/worker.ts";
 import { createReporter, linesOf } from "../../src/worker/reporter.ts";
 
 function makeReporter() {
-  const events: NewEvent[] = [];
+  const events: UnnumberedEvent[] = [];
   const printed: string[] = [];
   let time = 0;
   const reporter = createReporter({
     sender: { add: (event) => events.push(event) },
-    nextLogSeq: 5,
     now: () => new Date(time),
     print: (line) => printed.push(line),
   });
   return { reporter, events, printed, wait: (milliseconds: number) => (time += milliseconds) };
 }
 
-test("log() prints each line and tells it with a number of its own", () => {
+test("log() prints each line and tells it", () => {
   const { reporter, events, printed } = makeReporter();
   reporter.log("one\ntwo");
   reporter.log("three", "stderr");
   assert.deepEqual(printed, ["one", "two", "three"]);
-  const lines = events.map((event) =>
-    event.type === "log" ? [event.line.seq, event.line.stream, event.line.text] : [],
-  );
-  assert.deepEqual(lines, [
-    [5, "stdout", "one"],
-    [6, "stdout", "two"],
-    [7, "stderr", "three"],
+  assert.deepEqual(events, [
+    { type: "log", stream: "stdout", text: "one" },
+    { type: "log", stream: "stdout", text: "two" },
+    { type: "log", stream: "stderr", text: "three" },
   ]);
 });
 

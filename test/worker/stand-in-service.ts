@@ -22,10 +22,7 @@ interface StandInService {
 }
 
 /** The endpoints that a worker calls, on a real socket, recording in memory. */
-export async function standInService(
-  t: TestContext,
-  assignment: Pick<Assignment, "id" | "nextSeq">,
-): Promise<StandInService> {
+export async function standInService(t: TestContext, assignment: Pick<Assignment, "id">): Promise<StandInService> {
   const waiters = new Set<() => void>();
   const handle = async (request: IncomingMessage, response: ServerResponse) => {
     const answer = (status: number, body: unknown) =>
@@ -38,7 +35,7 @@ export async function standInService(
     }
     if (request.url === `/worker/v1/jobs/${assignment.id}`) return answer(200, assignment);
     assert.equal(request.url, `/worker/v1/jobs/${assignment.id}/events`);
-    let nextSeq = assignment.nextSeq + service.events.length;
+    let nextSeq = 1 + service.events.length;
     for (const event of workerEvents.parse(body).events) {
       if (event.seq !== nextSeq) continue;
       service.events.push(event);

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import { assignment, type WorkerEvent, workerEventsAnswer } from "../../../src/contract/worker.ts";
+import { assignment, type UnnumberedEvent, workerEventsAnswer } from "../../../src/contract/worker.ts";
 
 /** Does what the name of its job's model says, over the real protocol. */
 const { MOS_SERVICE_URL, MOS_JOB_ID, MOS_JOB_TOKEN, MOS_WORK_DIR = "" } = process.env;
@@ -10,20 +10,17 @@ const headers = { authorization: `Bearer ${MOS_JOB_TOKEN}`, "content-type": "app
 process.stdin.resume();
 process.stdin.on("end", () => process.exit(70));
 
-const { model, nextSeq, nextLogSeq, attempt } = assignment.parse(await (await fetch(url, { headers })).json());
-let seq = nextSeq;
-let logSeq = nextLogSeq;
+const { model, attempt } = assignment.parse(await (await fetch(url, { headers })).json());
+let seq = 1;
 
-type Told = WorkerEvent extends infer Event ? (Event extends WorkerEvent ? Omit<Event, "seq" | "at"> : never) : never;
-
-async function tell(...events: Told[]): Promise<void> {
+async function tell(...events: UnnumberedEvent[]): Promise<void> {
   const at = new Date().toISOString();
   const body = JSON.stringify({ events: events.map((event) => ({ ...event, seq: seq++, at })) });
   workerEventsAnswer.parse(await (await fetch(`${url}/events`, { method: "POST", headers, body })).json());
 }
 
-function line(text: string): Told {
-  return { type: "log", line: { seq: logSeq++, at: new Date().toISOString(), stream: "stdout", text } };
+function line(text: string): UnnumberedEvent {
+  return { type: "log", stream: "stdout", text };
 }
 
 async function complete(): Promise<void> {
