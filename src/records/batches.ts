@@ -1,4 +1,5 @@
 import { type Batch, batch as batchSchema } from "../contract/batch.ts";
+import { noJobs } from "../contract/batch-status.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { batchId, newId } from "../contract/id.ts";
 import { type BatchPage, type BatchQuery, batchSummary } from "../contract/page.ts";
@@ -8,7 +9,6 @@ import { type Answered, storeAnswer } from "./idempotency.ts";
 import { type HeldResource, resourceText } from "./held-resource.ts";
 import { cancelRecords, unfinishedOfBatch } from "./job-record.ts";
 import { insertJobs, type NewJob } from "./new-job.ts";
-import { noJobs } from "./settle-batch.ts";
 import { type Store, write, type Writing } from "./store.ts";
 
 export interface NewBatch {

@@ -1,20 +1,7 @@
+import { batchStatusOf, noJobs } from "../contract/batch-status.ts";
 import { batchSummary } from "../contract/page.ts";
-import { type BatchStatus, isTerminal, jobStatus, type JobStatus } from "../contract/status.ts";
+import { isTerminal } from "../contract/status.ts";
 import type { Writing } from "./store.ts";
-
-export type StatusCounts = Record<JobStatus, number>;
-
-/** A batch's status follows from its jobs' alone. */
-export function batchStatusOf(counts: StatusCounts): BatchStatus {
-  const present = jobStatus.options.filter((status) => counts[status] > 0);
-  const unfinished = present.filter((status) => !isTerminal(status));
-  if (unfinished.length > 0) {
-    if (unfinished.every((status) => status === "Cancelling")) return "Cancelling";
-    return present.every((status) => status === "Pending") ? "Pending" : "Running";
-  }
-  if (present.includes("Failed")) return "Failed";
-  return present.includes("Cancelled") ? "Cancelled" : "Completed";
-}
 
 /** Brings a batch's record up to date with its jobs. */
 export async function settleBatch(writing: Writing, batchId: string): Promise<{ failFast: boolean }> {
@@ -39,8 +26,7 @@ export async function settleBatch(writing: Writing, batchId: string): Promise<{ 
     gatesFailed: rows.reduce((sum, of) => sum + Number(of.gatesFailed), 0),
   });
   after.status = batchStatusOf(after.counts);
-  const ended = after.status === "Completed" || after.status === "Failed" || after.status === "Cancelled";
-  if (ended) after.finishedAt = before.finishedAt ?? now.toISOString();
+  if (isTerminal(after.status)) after.finishedAt = before.finishedAt ?? now.toISOString();
 
   await trx
     .updateTable("batches")
@@ -50,13 +36,3 @@ export async function settleBatch(writing: Writing, batchId: string): Promise<{ 
   effects.changed.add(batchId);
   return { failFast: after.failFast };
 }
-
-export const noJobs: StatusCounts = {
-  Pending: 0,
-  Sharding: 0,
-  Optimizing: 0,
-  Completed: 0,
-  Failed: 0,
-  Cancelling: 0,
-  Cancelled: 0,
-};

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { maxBatchJobs } from "../../src/contract/batch.ts";
+import { noJobs } from "../../src/contract/batch-status.ts";
 import { batchQuery } from "../../src/contract/page.ts";
-import type { JobStatus } from "../../src/contract/status.ts";
 import type { Records } from "../../src/records/open-records.ts";
-import { batchStatusOf, noJobs } from "../../src/records/settle-batch.ts";
 import { makeNewBatch, makeNewJob, openTestRecords, targets } from "./new-jobs.ts";
 
 const project = "default";
@@ -25,22 +24,6 @@ async function fail(records: Records, jobId: string): Promise<void> {
   await records.attempts.begin(jobId, "hash");
   await records.attempts.end(jobId, 1, { error: killed, lines: [] });
 }
-
-test("batchStatusOf() follows from the statuses of the jobs", () => {
-  const cases: readonly [jobs: Partial<Record<JobStatus, number>>, want: string][] = [
-    [{ Pending: 2 }, "Pending"],
-    [{ Pending: 2, Completed: 1 }, "Running"],
-    [{ Sharding: 1 }, "Running"],
-    [{ Optimizing: 1, Cancelling: 1, Failed: 1 }, "Running"],
-    [{ Cancelling: 1, Failed: 1 }, "Cancelling"],
-    [{ Completed: 2 }, "Completed"],
-    [{ Completed: 2, Cancelled: 1 }, "Cancelled"],
-    [{ Completed: 2, Cancelled: 1, Failed: 1 }, "Failed"],
-  ];
-  for (const [jobs, want] of cases) {
-    assert.equal(batchStatusOf({ ...noJobs, ...jobs }), want, JSON.stringify(jobs));
-  }
-});
 
 test("batches.create() keeps 2000 jobs in the order of models × targets", async () => {
   const records = await openTestRecords();
