@@ -79,8 +79,25 @@ export type Condition = z.infer<typeof condition>;
 /**
  * Conditions of a CompressionJob. `Scheduled`: every pod that the step needs has a node. `Finished`: the job has ended.
  * `Recorded`: logs and result are in the service's records, so nothing is lost when pods are deleted.
+ * Of a Batch: `Finished`, and `Suspended`: its jobs are held.
  */
-export const conditionTypes = { scheduled: "Scheduled", finished: "Finished", recorded: "Recorded" } as const;
+export const conditionTypes = {
+  scheduled: "Scheduled",
+  finished: "Finished",
+  recorded: "Recorded",
+  suspended: "Suspended",
+} as const;
+
+/** What is known of each job of a Batch, a letter each. */
+export const jobMarks = {
+  notMade: ".",
+  made: "m",
+  completed: "c",
+  gateFailed: "g",
+  failed: "f",
+  cancelled: "x",
+} as const;
+export type JobMark = (typeof jobMarks)[keyof typeof jobMarks];
 
 const statusMessage = z.string().max(1024);
 const shownPercent = z.string().max(8);
@@ -149,6 +166,14 @@ export const batchResourceStatus = z.object({
     .optional()
     .describe("Number of jobs in each status; jobs that were not made yet count as Pending."),
   gatesFailed: z.int().min(0).optional().describe("Number of jobs with a gate that failed."),
+  marks: z
+    .string()
+    .max(maxBatchJobs)
+    .regex(/^[.mcgfx]*$/)
+    .optional()
+    .describe(
+      "A letter for each job, in the order of models × targets: `.` not made yet, `m` made, `c` Completed, `g` Completed with a gate that failed, `f` Failed, `x` Cancelled or never to be made.",
+    ),
   failures: z
     .array(
       z.object({
