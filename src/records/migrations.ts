@@ -3,7 +3,7 @@ import { type Migration, Migrator } from "kysely/migration";
 import type { Schema } from "./schema.ts";
 
 /** Applied in the order of their names. One that was released is never changed. */
-const migrations: Readonly<Record<string, Migration>> = {
+export const migrations: Readonly<Record<string, Migration>> = {
   "0001-jobs": { up: (db) => run(db, createTables) },
   "0002-pods": { up: (db) => run(db, addPods) },
 };

@@ -1,7 +1,7 @@
 import type { LogLine } from "../contract/log.ts";
 import { isTerminal } from "../contract/status.ts";
 import { target } from "../contract/target.ts";
-import type { Assignment, OptimizedShare, WorkerEvent } from "../contract/worker.ts";
+import { type Assignment, type OptimizedShare, optimizedShare, type WorkerEvent } from "../contract/worker.ts";
 import { applyEvent } from "./apply-event.ts";
 import { type AttemptRecord, currentAttempts, findAttempts, type Part } from "./attempt-record.ts";
 import { appendLines, findRecord, type JobRecord, parseJob, saveRecords } from "./job-record.ts";
@@ -97,12 +97,13 @@ function modelFor(part: Part | null, model: KnownModel): Assignment["model"] {
 }
 
 async function sharesOf(trx: Writing["trx"], jobId: string): Promise<OptimizedShare[]> {
-  return trx
+  const rows = await trx
     .selectFrom("job_shares")
     .select(["share as index", "sha256", "bytes"])
     .where("job_id", "=", jobId)
     .orderBy("share")
     .execute();
+  return rows.map((row) => optimizedShare.parse(row));
 }
 
 async function applyTold(writing: Writing, told: Told): Promise<Heard> {

@@ -131,6 +131,17 @@ test("the local executor works on as many jobs at once as it was told, in order"
   for (const [i, { job }] of ends.slice(1).entries()) assert.ok((job.startedAt ?? "") >= (finished[i] ?? ""));
 });
 
+test("the local executor stops a job at its deadline, leaving no process", async (t) => {
+  const service = await startService(t);
+  const executor = await service.start();
+  const model = { source: "https://models.test/m.onnx", name: "ignores-sigterm" };
+  const { id } = await service.records.jobs.create(project, makeNewJob({ model, deadlineSeconds: 1 }));
+  executor.submit([id]);
+  const { job, lines } = await service.ended(id);
+  assert.deepEqual([job.status, job.error?.code], ["Failed", "deadline_exceeded"]);
+  assert.equal(await isRunning(pidIn(lines)), false);
+});
+
 const deaths = [
   ["crashes", "worker_crashed", "The worker crashed with SIGABRT", /Ort::Exception/],
   ["runs-out-of-memory", "out_of_memory", "The worker ran out of memory", /earlier output .* dropped[^]*heap limit/],

@@ -50,6 +50,7 @@ const anyEvent = fc.oneof(
     { ...told, type: "result", outcome: "Cancelled" },
     { ...told, type: "result", outcome: "Failed", error: { code: "model_invalid", message: "No" } },
     { ...told, type: "result", outcome: "Failed" },
+    { type: "waiting", reason: "unschedulable", message: "No node" },
     { type: "cancel" },
     { type: "stopped" },
     { type: "restart" },

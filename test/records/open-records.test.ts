@@ -6,7 +6,9 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { promisify } from "node:util";
 import { Kysely, sql } from "kysely";
+import { Migrator } from "kysely/migration";
 import { jobQuery } from "../../src/contract/page.ts";
+import { migrations } from "../../src/records/migrations.ts";
 import { openRecords } from "../../src/records/open-records.ts";
 import { sqliteDialect } from "../../src/records/sqlite-dialect.ts";
 import { makeNewBatch, makeNewJob } from "./new-jobs.ts";
@@ -27,6 +29,35 @@ test("openRecords() finds what was recorded before", async (t) => {
   const after = await openRecords(path, { now });
   assert.deepEqual(await after.jobs.find("default", job.id), job);
   await after.close();
+});
+
+test("openRecords() keeps what the first release recorded", async (t) => {
+  const path = await databasePath(t);
+  const made = await openRecords(":memory:", { now });
+  const job = await made.jobs.create("default", makeNewJob());
+  await made.close();
+  const db = new Kysely<unknown>({ dialect: sqliteDialect(path) });
+  await new Migrator({ db, provider: { getMigrations: async () => migrations } }).migrateTo("0001-jobs");
+  await sql`insert into jobs values (${job.id}, 'default', 'compress', 'Pending', null, 'detector.onnx',
+    'https://models.test/detector.onnx', 'cpu', 0, 1, 7, 3, '{}', ${JSON.stringify(job)})`.execute(db);
+  await sql`insert into log_lines values (${job.id}, 2, ${job.createdAt}, 'stdout', 'kept')`.execute(db);
+  await sql`insert into attempts values (${job.id}, 1, 'hash', 42, 'boot:7', ${job.createdAt}, null)`.execute(db);
+  await db.destroy();
+  const records = await openRecords(path, { now });
+  assert.deepEqual(await records.jobs.find("default", job.id), job);
+  const process = { pid: 42, startMark: "boot:7" };
+  assert.deepEqual(await records.attempts.unfinished(), [{ jobId: job.id, attempt: 1, live: true, process }]);
+  const event = { seq: 1, at: job.createdAt, type: "log", stream: "stdout", text: "next" } as const;
+  await records.workers.apply(job.id, 1, [event]);
+  const lines = await records.logs.read(job.id, { after: 0, limit: 10 });
+  assert.deepEqual(
+    lines.map(({ seq, text }) => [seq, text]),
+    [
+      [2, "kept"],
+      [3, "next"],
+    ],
+  );
+  await records.close();
 });
 
 test("openRecords() lets two processes write to one file", async (t) => {
