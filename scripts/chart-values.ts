@@ -1,0 +1,139 @@
+import { z } from "zod";
+import { builtinTargets, target } from "../src/contract/target.ts";
+
+/** An object whose shape the API server checks. */
+const kubernetesObject = z.record(z.string(), z.unknown());
+const quantities = z.record(z.string(), z.union([z.string(), z.number()]));
+
+const image = (repository: string) =>
+  z.strictObject({
+    repository: z.string().min(1).default(repository),
+    tag: z.string().default("").describe("Without it the chart's appVersion."),
+    pullPolicy: z.enum(["Always", "IfNotPresent", "Never"]).default("IfNotPresent"),
+  });
+
+const resources = (requests: z.input<typeof quantities>, limits: z.input<typeof quantities>) =>
+  z.strictObject({ requests: quantities.default(requests), limits: quantities.default(limits) });
+
+const placement = {
+  nodeSelector: z.record(z.string(), z.string()).default({}),
+  tolerations: z.array(kubernetesObject).default([]),
+  affinity: kubernetesObject.default({}),
+};
+
+const seconds = z.int().min(1);
+
+const operator = z
+  .strictObject({
+    replicas: z.int().min(1).max(5).default(1).describe("One of them leads, the others stand by."),
+    deadlineSeconds: seconds.default(86_400).describe("Longest time of a job that names none."),
+    podStartSeconds: seconds
+      .default(600)
+      .describe("Time after which a worker pod that cannot start fails its job: a missing image or volume."),
+    jobTtlSeconds: z
+      .int()
+      .min(0)
+      .default(3600)
+      .describe("Seconds that Jobs and pods of finished work are kept; a CompressionJob is not deleted with them."),
+    resources: resources({ cpu: "50m", memory: "128Mi" }, { memory: "512Mi" }).prefault({}),
+    ...placement,
+  })
+  .prefault({})
+  .describe("The operator runs CompressionJobs and Batches as Jobs and pods of the release's namespace.");
+
+const persistence = z
+  .strictObject({
+    enabled: z.boolean().default(true).describe("Without it everything is lost when the service's pod ends."),
+    size: z.string().default("50Gi"),
+    storageClass: z.string().default("").describe("Without it the cluster's default."),
+    existingClaim: z.string().default("").describe("Name of a claim to use instead of one of the chart's."),
+    keep: z.boolean().default(true).describe("Keep the claim when the release is uninstalled."),
+  })
+  .prefault({})
+  .describe("Volume of the history, models and artifacts.");
+
+const service = z
+  .strictObject({
+    type: z.enum(["ClusterIP", "NodePort", "LoadBalancer"]).default("ClusterIP"),
+    port: z.int().min(1).max(65_535).default(8080),
+    maxModelBytes: z
+      .int()
+      .min(1)
+      .default(64 * 1024 ** 3)
+      .describe("Largest model, bytes."),
+    allowPrivateAddresses: z
+      .boolean()
+      .default(false)
+      .describe("Whether models may come from http:// and from addresses that are not on the public internet."),
+    resourceTtlSeconds: z
+      .int()
+      .min(0)
+      .default(86_400)
+      .describe("Seconds after its end at which the resource of a REST request is deleted; the history stays."),
+    persistence,
+    resources: resources({ cpu: "100m", memory: "256Mi" }, { memory: "1Gi" }).prefault({}),
+    ...placement,
+  })
+  .prefault({})
+  .describe("The service answers the REST interface and keeps history, logs, models and artifacts.");
+
+const worker = z
+  .strictObject({
+    image: image("model-optimization-worker").prefault({}),
+    allowedRoots: z
+      .array(z.string().regex(/^\/[^:]*$/))
+      .default([])
+      .describe("Folders of the worker's container under which file:// models may lie."),
+    volumes: z.array(kubernetesObject).default([]).describe("Volumes that hold these folders, as in a pod's spec."),
+    volumeMounts: z.array(kubernetesObject).default([]),
+  })
+  .prefault({})
+  .describe("Pods that run the jobs. Their resources and placement are the target's.");
+
+/** Values of the Helm chart. `values.yaml` and `values.schema.json` are made of it. */
+export const chartValues = z.strictObject({
+  fullnameOverride: z
+    .string()
+    .regex(/^([a-z]([a-z0-9-]{0,38}[a-z0-9])?)?$/)
+    .default("")
+    .describe("Prefix of all names instead of one from the release's."),
+  global: kubernetesObject.optional().describe("Values of a chart that this one is a part of; not read."),
+  image: image("model-optimization-service").prefault({}).describe("Image of the service and the operator."),
+  imagePullSecrets: z
+    .array(z.strictObject({ name: z.string().min(1) }))
+    .default([])
+    .describe("Secrets with which all images are pulled."),
+  crds: z
+    .strictObject({
+      enabled: z.boolean().default(true).describe("Whether the release has the custom resource definitions."),
+      keep: z.boolean().default(true).describe("Keep them, and with them every job, when it is uninstalled."),
+    })
+    .prefault({})
+    .describe("A cluster has them once: of several releases one has them."),
+  targets: z
+    .array(target)
+    .min(1)
+    .default([...builtinTargets])
+    .describe("Hardware profiles that jobs name, in the form of the answer to GET /v1/targets."),
+  operator,
+  service,
+  worker,
+  networkPolicy: z
+    .strictObject({
+      enabled: z.boolean().default(false),
+      from: z
+        .array(kubernetesObject)
+        .default([])
+        .describe("Peers that may reach the service and the metrics, besides the workers, as in a NetworkPolicy."),
+    })
+    .prefault({})
+    .describe("Nothing reaches workers, and only those named here reach the service and the operator."),
+  podMonitor: z
+    .strictObject({
+      enabled: z.boolean().default(false),
+      interval: z.string().default("30s"),
+      labels: z.record(z.string(), z.string()).default({}).describe("Labels by which Prometheus finds it."),
+    })
+    .prefault({})
+    .describe("Has the Prometheus operator scrape /metrics of the service and the operator."),
+});
