@@ -30,7 +30,7 @@ export interface WorkQueueOptions {
 
 interface Delayed {
   readonly due: number;
-  readonly cancel: () => void;
+  readonly lane: Lane;
 }
 
 const lanes = ["urgent", "normal", "resync"] as const;
@@ -53,6 +53,9 @@ export class WorkQueue {
   /** Keys that were added while they are worked on. */
   readonly #again = new Map<string, Lane>();
   readonly #delayed = new Map<string, Delayed>();
+  /** When the first of the delayed keys is due, and how not to be woken then. */
+  #wakeAt = Infinity;
+  #cancelWake: () => void = () => {};
   readonly #failures = new Map<string, number>();
   readonly #takers: ((key: string | undefined) => void)[] = [];
   readonly #drained = Promise.withResolvers<void>();
@@ -74,19 +77,15 @@ export class WorkQueue {
   /** Adds the key after `ms`. Of several delays of one key the one that ends first counts. */
   addAfter(key: string, ms: number, lane: Lane = "normal"): void {
     if (this.#closed) return;
-    if (ms <= 0) {
+    if (!(ms > 0)) {
       this.add(key, lane);
       return;
     }
     const due = this.#clock.now() + ms;
     const earlier = this.#delayed.get(key);
     if (earlier !== undefined && earlier.due <= due) return;
-    earlier?.cancel();
-    const cancel = this.#clock.schedule(ms, () => {
-      this.#delayed.delete(key);
-      this.add(key, lane);
-    });
-    this.#delayed.set(key, { due, cancel });
+    this.#delayed.set(key, { due, lane });
+    this.#wakeBy(due);
   }
 
   /** Adds the key after a delay that doubles with every retry since it was last forgotten. */
@@ -140,12 +139,33 @@ export class WorkQueue {
   /** Drops the keys that wait, and resolves when no key is worked on any more. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const { cancel } of this.#delayed.values()) cancel();
+    this.#cancelWake();
     this.#delayed.clear();
     for (const lane of lanes) this.#waiting[lane].clear();
     for (const resolve of this.#takers.splice(0)) resolve(undefined);
     this.#settle();
     await this.#drained.promise;
+  }
+
+  #wakeBy(due: number): void {
+    if (due >= this.#wakeAt) return;
+    this.#cancelWake();
+    this.#wakeAt = due;
+    this.#cancelWake = this.#clock.schedule(due - this.#clock.now(), () => this.#wake());
+  }
+
+  #wake(): void {
+    const now = this.#clock.now();
+    let next = Infinity;
+    for (const [key, { due, lane }] of this.#delayed) {
+      if (due > now) next = Math.min(next, due);
+      else {
+        this.#delayed.delete(key);
+        this.add(key, lane);
+      }
+    }
+    this.#wakeAt = Infinity;
+    this.#wakeBy(next);
   }
 
   #enqueue(key: string, lane: Lane): void {
