@@ -48,6 +48,27 @@ capabilities:
   drop: [ALL]
 {{- end }}
 
+{{/* Called with the name of the port. A start may take minutes, a migration of the database for instance. */}}
+{{- define "model-optimization.probes" -}}
+startupProbe:
+  httpGet:
+    path: /healthz
+    port: {{ . }}
+  periodSeconds: 1
+  failureThreshold: 300
+livenessProbe:
+  httpGet:
+    path: /healthz
+    port: {{ . }}
+  timeoutSeconds: 5
+  failureThreshold: 6
+readinessProbe:
+  httpGet:
+    path: /readyz
+    port: {{ . }}
+  timeoutSeconds: 5
+{{- end }}
+
 {{/* Called with (list $ .Values.service). */}}
 {{- define "model-optimization.placement" -}}
 {{- $root := first . -}}
