@@ -14,6 +14,7 @@ export async function helm(args: readonly string[], kubeconfig = "/nonexistent")
   const home = join(tmpdir(), "helm-of-tests");
   const env = {
     PATH: process.env["PATH"],
+    HOME: home,
     KUBECONFIG: kubeconfig,
     HELM_CACHE_HOME: home,
     HELM_CONFIG_HOME: home,
