@@ -9,6 +9,8 @@ import { planCompression } from "./plan-compression.ts";
 import type { CompressionPlan, PlanOptions } from "./plan-compression.ts";
 import type { WeightPlan } from "./quantize/plan-weights.ts";
 import { runTasks } from "./quantize/run-tasks.ts";
+import { adoptDone, outputsOf, readShares } from "./quantize/share-file.ts";
+import type { DoneTasks } from "./quantize/share-file.ts";
 import type { TaskResult } from "./quantize/weight-task.ts";
 
 export interface CompressOptions extends PlanOptions {
@@ -50,12 +52,35 @@ export interface CompressionReport {
  * @throws ServiceError those of planCompression, storage_full
  */
 export async function compressModel(modelPath: string, options: CompressOptions): Promise<CompressionReport> {
+  return compressWith(new Map(), modelPath, options);
+}
+
+/**
+ * Does what compressModel does, with the same result, from the files of optimizeShare; what they lack is done here.
+ * @throws ServiceError those of compressModel
+ */
+export async function assembleShares(
+  modelPath: string,
+  options: CompressOptions,
+  sharePaths: readonly string[],
+): Promise<CompressionReport> {
+  return compressWith(await readShares(sharePaths), modelPath, options);
+}
+
+async function compressWith(
+  shares: DoneTasks,
+  modelPath: string,
+  options: CompressOptions,
+): Promise<CompressionReport> {
   const rejected = new Map<number, string>();
+  for (const { result } of shares.values()) {
+    if (result.rejection !== undefined) rejected.set(result.weight, result.rejection);
+  }
   for (;;) {
     options.signal.throwIfAborted();
     const plan = await planCompression(modelPath, options, rejected);
     logPlan(plan, options);
-    const { files, results } = await execute(plan, options);
+    const { files, results } = await execute(plan, shares, options);
     const found = results.filter(({ rejection }) => rejection !== undefined);
     if (found.length === 0) return report(plan, files, results);
     for (const { weight, rejection = "" } of found) rejected.set(weight, rejection);
@@ -97,9 +122,13 @@ function countedReasons(weights: readonly WeightPlan[]): [string, number][] {
 }
 
 async function execute(
-  { model, tasks, layout }: CompressionPlan,
-  { outputDirectory, signal, onProgress }: CompressOptions,
+  { model, tasks: planned, layout }: CompressionPlan,
+  shares: DoneTasks,
+  { outputDirectory, signal, onProgress, log }: CompressOptions,
 ): Promise<{ files: WrittenFile[]; results: TaskResult[] }> {
+  const adopted = planned.map((task) => adoptDone(model, task, shares));
+  const tasks = planned.filter((_, i) => adopted[i] === undefined);
+  if (shares.size > 0) log(`${planned.length - tasks.length} of ${planned.length} weights come from shares`);
   const copied = [...layout.placements.keys()].map((index) => model.payloads[index]);
   const copiedBytes = copied.reduce((sum, payload) => sum + (payload?.kind === "file" ? payload.length : 0), 0);
   const total = tasks.reduce((sum, task) => sum + task.sourceBytes, copiedBytes);
@@ -117,16 +146,12 @@ async function execute(
     compute: async (destinations) => {
       const placed = tasks.map((task) => ({
         task,
-        destinations: new Map(outputsOf(task.outputs).map((payload) => [payload, destinations(payload)])),
+        destinations: new Map(outputsOf(task).map((payload) => [payload, destinations(payload)])),
       }));
       results = await runTasks(placed, { signal, onBytes });
     },
   });
-  return { files, results };
-}
-
-function outputsOf(outputs: object): number[] {
-  return Object.values(outputs).filter((payload) => typeof payload === "number");
+  return { files, results: [...adopted.filter((result) => result !== undefined), ...results] };
 }
 
 function report(

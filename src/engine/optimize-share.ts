@@ -1,0 +1,44 @@
+import { planCompression } from "./plan-compression.ts";
+import type { PlanOptions } from "./plan-compression.ts";
+import { divideTasks } from "./quantize/divide-tasks.ts";
+import { writeShare } from "./quantize/share-file.ts";
+
+export interface ShareOptions extends PlanOptions {
+  /** Which of how many shares, from 0. */
+  readonly share: { readonly index: number; readonly count: number };
+  /** The file to write; must not exist. */
+  readonly outputPath: string;
+  readonly signal: AbortSignal;
+  /** Called with the share of the work that is done, from 0 to 1. */
+  readonly onProgress: (fraction: number, message: string) => void;
+}
+
+interface ShareReport {
+  readonly weights: number;
+  /** Bytes of those weights in the original. */
+  readonly sourceBytes: number;
+  /** Size of the file. */
+  readonly bytes: number;
+}
+
+/**
+ * Does a share of what compressModel does with a model's weights; assembleShares makes the result of all shares. Shares are
+ * of about the same size, and the same wherever they are made.
+ * @throws ServiceError those of planCompression
+ */
+export async function optimizeShare(
+  modelPath: string,
+  { share, outputPath, signal, onProgress, ...options }: ShareOptions,
+): Promise<ShareReport> {
+  const { model, tasks } = await planCompression(modelPath, options);
+  signal.throwIfAborted();
+  const mine = divideTasks(tasks, share.count)[share.index] ?? [];
+  const sourceBytes = mine.reduce((sum, task) => sum + task.sourceBytes, 0);
+  let done = 0;
+  const onBytes = (bytes: number) => {
+    done += bytes;
+    onProgress(sourceBytes === 0 ? 1 : done / sourceBytes, `Compressing share ${share.index + 1} of ${share.count}`);
+  };
+  const bytes = await writeShare(outputPath, { model, tasks: mine }, { signal, onBytes });
+  return { weights: mine.length, sourceBytes, bytes };
+}
