@@ -115,7 +115,7 @@ export class ClusterClient implements KubernetesClient {
     const request = apiRequest("watch", type, facts);
     // The server ends a watch in time; one that it has not ended then has lost its connection.
     const silenceMs = query.timeoutSeconds * 1000 + watchAnswerMs;
-    const body = await this.#transport.open(request, { signal, headersMs: watchAnswerMs, silenceMs });
+    const body = this.#transport.open(request, { signal, headersMs: watchAnswerMs, silenceMs });
     for await (const line of readLines(body, maxEventBytes)) {
       const event = parse<WatchEvent<T> | ErrorEvent>(line);
       if (event.type === "ERROR") throw errorOfAnswer(request.action, event.object.code, JSON.stringify(event.object));
@@ -123,7 +123,7 @@ export class ClusterClient implements KubernetesClient {
     }
   }
 
-  openLog(pod: string, { signal, ...query }: LogOptions): Promise<AsyncIterable<Uint8Array>> {
+  openLog(pod: string, { signal, ...query }: LogOptions): AsyncIterable<Uint8Array> {
     const facts = {
       namespace: this.namespace,
       name: pod,

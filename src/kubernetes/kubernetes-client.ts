@@ -111,7 +111,7 @@ export interface KubernetesClient {
     options: WatchOptions,
   ): AsyncGenerator<WatchEvent<T>, void, undefined>;
   /** Bytes of a container's log, each line with its time in front. Fails after minutes of silence; see `followPodLog()`. */
-  openLog(pod: string, options: LogOptions): Promise<AsyncIterable<Uint8Array>>;
+  openLog(pod: string, options: LogOptions): AsyncIterable<Uint8Array>;
   /** Ends all calls and connections. */
   close(): Promise<void>;
 }

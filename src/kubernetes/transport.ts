@@ -32,7 +32,7 @@ export interface Transport {
   /** The answer's text. Repeats the request where that may help and can do no harm. */
   send(request: ApiRequest, options: CallOptions): Promise<string>;
   /** The answer's body as it comes. Never repeated. */
-  open(request: ApiRequest, options: StreamOptions): Promise<AsyncIterable<Uint8Array>>;
+  open(request: ApiRequest, options: StreamOptions): AsyncGenerator<Uint8Array, void, undefined>;
   close(): Promise<void>;
 }
 
@@ -83,9 +83,14 @@ export function createTransport(access: ClusterAccess, onCall: (call: ClusterCal
         }
       }
     },
-    open(request, { signal, headersMs, silenceMs }) {
+    async *open(request, { signal, headersMs, silenceMs }) {
       const limits = { headersTimeout: headersMs, bodyTimeout: silenceMs, signal };
-      return sendOnce(connection, request, limits, async (body) => body);
+      const body = await sendOnce(connection, request, limits, async (stream) => stream);
+      try {
+        yield* body;
+      } catch (error) {
+        throw errorWithoutAnswer(request.action, error, signal);
+      }
     },
     close: () => pool.destroy(),
   };

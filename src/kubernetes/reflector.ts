@@ -1,0 +1,207 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { KubernetesClient, WatchEvent } from "./kubernetes-client.ts";
+import { isExpired, KubernetesError } from "./kubernetes-error.ts";
+import { type Indexer, ObjectCache } from "./object-cache.ts";
+import type { KubernetesObject, ResourceType, Stored } from "./resources.ts";
+
+export interface ReflectorOptions<T extends KubernetesObject> {
+  readonly client: KubernetesClient;
+  readonly type: ResourceType<T>;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  /** Makes an object smaller before it is kept. `managedFields` are gone already. */
+  readonly transform?: (object: Stored<T>) => Stored<T>;
+  readonly indexers?: Readonly<Record<string, Indexer<T>>>;
+  /** What handlers throw is told to `onError`. */
+  readonly onAdded?: (object: Stored<T>) => void;
+  readonly onUpdated?: (object: Stored<T>, before: Stored<T>) => void;
+  /** Gets the object's last state; of one that was deleted during an outage, the last that was known. */
+  readonly onDeleted?: (object: Stored<T>) => void;
+  /** Told of lists and watches that fail, too; these are tried again for ever. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** What the API server holds of one resource, kept up to date. */
+export interface Reflector<T extends KubernetesObject> {
+  /** Fulfilled when everything has been listed once; rejected when stopped before that. */
+  readonly synced: Promise<void>;
+  readonly size: number;
+  get(name: string): Stored<T> | undefined;
+  values(): Iterable<Stored<T>>;
+  byIndex(index: string, value: string): readonly Stored<T>[];
+  /** Since the server's last word, which comes about once a minute when nothing happens; `Infinity` before the first. */
+  readonly secondsSinceHeard: number;
+  stop(): Promise<void>;
+}
+
+const minWatchSeconds = 240;
+const maxWatchSeconds = 300;
+/** A watch that lasted this long was a good one: the next may begin at once. */
+const goodWatchMs = 5_000;
+const firstRetryMs = 100;
+const maxRetryMs = 10_000;
+
+/** Lists and watches from now on. Objects that were deleted during an outage are told as such when it is over. */
+export function createReflector<T extends KubernetesObject>(options: ReflectorOptions<T>): Reflector<T> {
+  return new WatchingReflector(options);
+}
+
+class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
+  readonly #options: ReflectorOptions<T>;
+  readonly #cache: ObjectCache<T>;
+  readonly #synced = Promise.withResolvers<void>();
+  readonly #stop = new AbortController();
+  readonly #running: Promise<void>;
+  #heardAt = -Infinity;
+  /** Where the next watch goes on; undefined when everything must be listed first. */
+  #resourceVersion: string | undefined;
+
+  constructor(options: ReflectorOptions<T>) {
+    this.#options = options;
+    this.#cache = new ObjectCache(options.indexers ?? {});
+    // Whoever does not wait for it need not hear that it never came.
+    this.#synced.promise.catch(() => {});
+    this.#running = this.#run();
+  }
+
+  get synced(): Promise<void> {
+    return this.#synced.promise;
+  }
+
+  get size(): number {
+    return this.#cache.size;
+  }
+
+  get(name: string): Stored<T> | undefined {
+    return this.#cache.get(name);
+  }
+
+  values(): Iterable<Stored<T>> {
+    return this.#cache.values();
+  }
+
+  byIndex(index: string, value: string): readonly Stored<T>[] {
+    return this.#cache.byIndex(index, value);
+  }
+
+  get secondsSinceHeard(): number {
+    return (performance.now() - this.#heardAt) / 1000;
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#synced.reject(new Error(`The reflector of ${this.#options.type.plural} was stopped before it had synced`));
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    let failures = 0;
+    while (!signal.aborted) {
+      const start = performance.now();
+      const error = await this.#follow().catch((cause: unknown) => cause);
+      const serverWaitMs = this.#noteFailure(error);
+      failures = performance.now() - start > goodWatchMs ? 0 : failures + 1;
+      await delay(serverWaitMs + backOffMs(failures), undefined, { signal }).catch(() => {});
+    }
+  }
+
+  /** Until the server ends the watch. */
+  async #follow(): Promise<void> {
+    this.#resourceVersion ??= await this.#list();
+    for await (const event of this.#watch(this.#resourceVersion)) {
+      this.#resourceVersion = event.object.metadata.resourceVersion;
+      this.#take(event);
+    }
+  }
+
+  /** How long the server wants to be left alone, in milliseconds. */
+  #noteFailure(error: unknown): number {
+    if (error === undefined || this.#stop.signal.aborted) return 0;
+    if (!mayResume(error)) this.#resourceVersion = undefined;
+    if (!isExpired(error)) this.#options.onError(error);
+    return error instanceof KubernetesError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
+  }
+
+  async #list(): Promise<string> {
+    const { client, type, labelSelector, fieldSelector } = this.#options;
+    const gone = new Set(Array.from(this.#cache.values(), (object) => object.metadata.name));
+    let version = "";
+    for await (const page of client.list(type, { labelSelector, fieldSelector, signal: this.#stop.signal })) {
+      this.#heardAt = performance.now();
+      for (const object of page.items) {
+        gone.delete(object.metadata.name);
+        this.#put(object);
+      }
+      version = page.resourceVersion;
+    }
+    for (const name of gone) this.#delete(name);
+    this.#synced.resolve();
+    return version;
+  }
+
+  #watch(resourceVersion: string): AsyncIterable<WatchEvent<T>> {
+    const { client, type, labelSelector, fieldSelector } = this.#options;
+    const timeoutSeconds = Math.round(minWatchSeconds + Math.random() * (maxWatchSeconds - minWatchSeconds));
+    const { signal } = this.#stop;
+    return client.watch(type, { resourceVersion, timeoutSeconds, labelSelector, fieldSelector, signal });
+  }
+
+  #take(event: WatchEvent<T>): void {
+    this.#heardAt = performance.now();
+    switch (event.type) {
+      case "ADDED":
+      case "MODIFIED":
+        this.#put(event.object);
+        break;
+      case "DELETED":
+        this.#delete(event.object.metadata.name, event.object);
+        break;
+      case "BOOKMARK":
+        break;
+    }
+  }
+
+  #put(received: Stored<T>): void {
+    const { name, uid, resourceVersion } = received.metadata;
+    const before = this.#cache.get(name);
+    if (before?.metadata.resourceVersion === resourceVersion) return;
+    if (before !== undefined && before.metadata.uid !== uid) this.#delete(name);
+    this.#guard(() => {
+      const object = this.#shrink(received);
+      this.#cache.put(object);
+      if (before?.metadata.uid === uid) this.#options.onUpdated?.(object, before);
+      else this.#options.onAdded?.(object);
+    });
+  }
+
+  #delete(name: string, last?: Stored<T>): void {
+    const object = this.#cache.get(name);
+    if (object === undefined) return;
+    this.#cache.delete(name);
+    this.#guard(() => this.#options.onDeleted?.(last === undefined ? object : this.#shrink(last)));
+  }
+
+  #shrink(received: Stored<T>): Stored<T> {
+    delete received.metadata.managedFields;
+    return this.#options.transform?.(received) ?? received;
+  }
+
+  /** An error of a handler must not end the watch. */
+  #guard(handle: () => void): void {
+    try {
+      handle();
+    } catch (error) {
+      this.#options.onError(error);
+    }
+  }
+}
+
+/** Whether a watch may go on where it was. Where the server refuses that, a list is right in any case. */
+function mayResume(error: unknown): boolean {
+  return error instanceof KubernetesError && [undefined, 429, 503].includes(error.status);
+}
+
+function backOffMs(failures: number): number {
+  return failures === 0 ? 0 : Math.random() * Math.min(firstRetryMs * 2 ** failures, maxRetryMs);
+}

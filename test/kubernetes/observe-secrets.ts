@@ -1,0 +1,53 @@
+import { EventEmitter, once } from "node:events";
+import { after } from "node:test";
+import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts";
+import { createReflector, type Reflector, type ReflectorOptions } from "../../src/kubernetes/reflector.ts";
+import { resources, type Secret } from "../../src/kubernetes/resources.ts";
+
+export interface ObservedSecrets {
+  readonly reflector: Reflector<Secret>;
+  /** What handlers were told, for instance `added a`, and names of errors. */
+  readonly events: string[];
+  readonly errors: unknown[];
+  /** Resolves as soon as the event has been told at least that often. */
+  readonly told: (event: string, times?: number) => Promise<void>;
+}
+
+/** A reflector of secrets whose handlers write down what they are told. It is stopped with the test that asks. */
+export function observeSecrets(
+  client: KubernetesClient,
+  options: Partial<ReflectorOptions<Secret>> = {},
+): ObservedSecrets {
+  const events: string[] = [];
+  const errors: unknown[] = [];
+  const emitter = new EventEmitter();
+  const tell = (event: string) => {
+    events.push(event);
+    emitter.emit("told");
+  };
+  const reflector = createReflector({
+    client,
+    type: resources.secrets,
+    onAdded: ({ metadata }) => tell(`added ${metadata.name}`),
+    onUpdated: ({ metadata }) => tell(`updated ${metadata.name}`),
+    onDeleted: ({ metadata }) => tell(`deleted ${metadata.name}`),
+    onError(error) {
+      errors.push(error);
+      tell("error");
+    },
+    ...options,
+  });
+  after(() => reflector.stop());
+  return {
+    reflector,
+    events,
+    errors,
+    async told(event, times = 1) {
+      while (events.filter((seen) => seen === event).length < times) await once(emitter, "told");
+    },
+  };
+}
+
+export function secret(name: string, labels: Record<string, string> = {}): Secret {
+  return { metadata: { name, labels } };
+}
