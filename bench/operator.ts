@@ -1,0 +1,145 @@
+import { connectCluster } from "../src/kubernetes/connect-cluster.ts";
+import { compressionJobs } from "../src/kubernetes/custom-resources.ts";
+import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
+import { createReflector } from "../src/kubernetes/reflector.ts";
+import { type KubernetesObject, resources, type ResourceType, type Stored } from "../src/kubernetes/resources.ts";
+import { startControlPlane } from "../test/cluster/control-plane.ts";
+import { startKwok } from "../test/cluster/kwok.ts";
+import { startMeasuredProcess } from "./operator/measured-process.ts";
+import { sumOf } from "./operator/prometheus-text.ts";
+import { reportBench } from "./result.ts";
+
+/** Jobs submitted at once; every pod asks for a GPU, finds one free on a simulated node, and ends as soon as it runs. */
+const [, count = "2000"] = process.argv.slice(2);
+const jobs = Number(count);
+const nodes = 250;
+const submissionsAtOnce = 20;
+const gpu = { resource: "nvidia.com/gpu", count: 1 };
+const target = {
+  name: "gpu",
+  description: "Simulated GPUs.",
+  executionProvider: "cuda",
+  operators: "contrib",
+  recipe: {},
+  gpu,
+};
+
+await using controlPlane = await startControlPlane({ loadRun: true });
+await using _nodes = await startKwok(controlPlane, { nodes, gpusPerNode: 8 });
+
+const bareRate = await rateOfBareJobs();
+await controlPlane.kubectl(["delete", "namespace", "bare", "--wait=true", "--timeout=300s"]);
+const ours = await measureOurs();
+await reportBench("operator", [
+  {
+    what: `${jobs} jobs at once, from the first submission to the last end`,
+    unit: "jobs/s",
+    ours: ours.rate,
+    peer: bareRate,
+    bar: "ours >= 0.8 x bare batch/v1 Jobs",
+    met: ours.rate >= 0.8 * bareRate,
+  },
+  row("API writes a job, operator and service together", "", ours.writes, 6),
+  row(`peak memory of the operator, ${jobs} jobs and pods`, "MB", ours.operatorBytes / 1e6, 150),
+  row(`peak memory of the service, ${jobs} jobs`, "MB", ours.serviceBytes / 1e6, 400),
+]);
+
+function row(what: string, unit: string, value: number, limit: number) {
+  return { what, unit, ours: value, peer: null, bar: `<= ${limit}`, met: value <= limit };
+}
+
+async function rateOfBareJobs(): Promise<number> {
+  const client = await connectNamespace("bare");
+  const container = { name: "worker", image: "worker", resources: { limits: { [gpu.resource]: String(gpu.count) } } };
+  const spec = { backoffLimit: 2, template: { spec: { restartPolicy: "Never", containers: [container] } } };
+  const rate = await rateOf(client, resources.jobs, {
+    make: (name) => ({ metadata: { name }, spec }),
+    isDone: ({ status }) =>
+      status?.conditions?.some((each) => each.type === "Complete" && each.status === "True") ?? false,
+  });
+  await client.close();
+  return rate;
+}
+
+async function measureOurs() {
+  const client = await connectNamespace("ours");
+  const common = { KUBECONFIG: controlPlane.kubeconfig, MOS_NAMESPACE: "ours", targets: [target] };
+  await using service = await startMeasuredProcess("service", common);
+  await using operator = await startMeasuredProcess("operator", common);
+  const written = await writesOfOurKinds();
+  const rate = await rateOf(client, compressionJobs, {
+    make: (name) => ({
+      metadata: { name },
+      spec: {
+        kind: "compress" as const,
+        model: { source: "https://models.example/model.onnx" },
+        target: target.name,
+        dryRun: false,
+        cancel: false,
+        suspend: false,
+      },
+    }),
+    isDone: ({ status, metadata }) => status?.status === "Completed" && (metadata.finalizers ?? []).length === 0,
+  });
+  const kindWrites = (await writesOfOurKinds()) - written - jobs;
+  const otherWrites = sumOf(await operator.metrics(), "mos_kubernetes_call_seconds_count", {
+    verb: /^(create|update|patch|apply|delete)$/,
+    resource: /^(jobs|pods|events)$/,
+  });
+  await client.close();
+  return {
+    rate,
+    writes: (kindWrites + otherWrites) / jobs,
+    operatorBytes: await operator.peakBytes(),
+    serviceBytes: await service.peakBytes(),
+  };
+}
+
+async function connectNamespace(namespace: string): Promise<KubernetesClient> {
+  await controlPlane.kubectl(["create", "namespace", namespace]);
+  return connectCluster({ kubeconfig: controlPlane.kubeconfig }, { namespace });
+}
+
+/** Writes of CompressionJobs and their statuses that the API server has taken. */
+async function writesOfOurKinds(): Promise<number> {
+  const text = await controlPlane.kubectl(["get", "--raw", "/metrics"]);
+  return sumOf(text, "apiserver_request_total", {
+    group: /^modeloptimization\.dev$/,
+    verb: /^(POST|PUT|PATCH|APPLY|DELETE)$/,
+    code: /^2/,
+  });
+}
+
+interface Load<T extends KubernetesObject> {
+  readonly make: (name: string) => T;
+  readonly isDone: (object: Stored<T>) => boolean;
+}
+
+/** Jobs a second, from the first submission until the last one is done. */
+async function rateOf<T extends KubernetesObject>(
+  client: KubernetesClient,
+  type: ResourceType<T>,
+  { make, isDone }: Load<T>,
+): Promise<number> {
+  const done = new Set<string>();
+  const allDone = Promise.withResolvers<void>();
+  const note = (object: Stored<T>) => {
+    if (!isDone(object) || done.has(object.metadata.name)) return;
+    done.add(object.metadata.name);
+    if (done.size % 200 === 0) process.stdout.write(`${type.plural}: ${done.size} of ${jobs}\n`);
+    if (done.size === jobs) allDone.resolve();
+  };
+  const reflector = createReflector({ client, type, onAdded: note, onUpdated: note, onError: allDone.reject });
+  await reflector.synced;
+  const start = performance.now();
+  const names = Array.from({ length: jobs }, (_, index) => `job-${index}`).values();
+  await Promise.all(
+    Array.from({ length: submissionsAtOnce }, async () => {
+      for (const name of names) await client.create(type, make(name));
+    }),
+  );
+  await allDone.promise;
+  const seconds = (performance.now() - start) / 1000;
+  await reflector.stop();
+  return jobs / seconds;
+}
