@@ -68,6 +68,7 @@ const service = z
     resourceTtlSeconds: z
       .int()
       .min(0)
+      .max(31_536_000)
       .default(86_400)
       .describe("Seconds after its end at which the resource of a REST request is deleted; the history stays."),
     persistence,

@@ -48,6 +48,7 @@ export const operatorPermissions: readonly Permission[] = [
     verbs: [...watched, "delete"],
     why: "What workers' pods wait for and how they ended; pods on lost nodes are deleted by force",
   },
+  { apiGroups: [""], resources: ["pods/status"], verbs: ["patch"], why: "Pods on lost nodes are marked as failed" },
   {
     apiGroups: [""],
     resources: ["events"],
