@@ -15,6 +15,8 @@ export interface ControlPlaneOptions {
   readonly loadRun?: boolean;
   /** Where the API server listens: loopback, or an address that a node reaches. */
   readonly address?: string;
+  /** Of the run; a new one by default. */
+  readonly folder?: string;
 }
 
 /** A control plane that belongs to its caller. It also ends with this process, however that ends. */
@@ -36,7 +38,7 @@ const resourceDefinitions = fileURLToPath(new URL("../../crds/*.yaml", import.me
 
 /** Starts etcd, API server, controller manager and scheduler on free ports, with this project's kinds installed. */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const folder = await createRunFolder();
+  const { folder = await createRunFolder() } = options;
   const running: RunningProgram[] = [];
   const stop = async () => {
     await Promise.all(running.map((program) => program.kill()));

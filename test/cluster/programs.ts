@@ -1,15 +1,16 @@
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
 import { access, constants, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { hashOf } from "./hash-of.ts";
 import { withLock } from "./with-lock.ts";
 
 const exec = promisify(execFile);
 const tools = fileURLToPath(new URL("tools", import.meta.url));
-const cache = join(homedir(), ".cache", "model-optimization-service", "cluster");
+/** What is built once for many runs. */
+export const cacheFolder = join(homedir(), ".cache", "model-optimization-service", "cluster");
 
 /** The Go modules under `tools`, with the programs that each builds. */
 const modules = {
@@ -49,8 +50,8 @@ export async function isModuleBuilt(name: ToolModule): Promise<boolean> {
 
 /** Builds what is missing of a module's programs, ten minutes for Kubernetes on two cores; a no-op in later runs. */
 export async function buildModule(name: ToolModule): Promise<void> {
-  await mkdir(cache, { recursive: true });
-  await withLock(join(cache, "build.lock"), async () => {
+  await mkdir(cacheFolder, { recursive: true });
+  await withLock(join(cacheFolder, "build.lock"), async () => {
     if (await isModuleBuilt(name)) return;
     if ((await findCommand("go")) === undefined) throw new Error("Go 1.26 or later is needed: install it from go.dev");
     process.stderr.write(`Building ${modules[name].join(", ")}: minutes, once\n`);
@@ -60,7 +61,7 @@ export async function buildModule(name: ToolModule): Promise<void> {
     // Without its version the API server calls itself v0.0.0, which charts' version checks refuse.
     const version = `-X k8s.io/component-base/version.gitVersion=${await kubernetesVersion()}`;
     const flags = ["-trimpath", "-buildvcs=false", "-ldflags", `-s -w ${version}`];
-    const packages = (await isFile(join(tools, name, "main.go"))) ? "." : "tool";
+    const packages = (await isThere(join(tools, name, "main.go"))) ? "." : "tool";
     // Static, for images that hold nothing else.
     const env = { ...process.env, CGO_ENABLED: "0" };
     await exec("go", ["build", ...flags, "-o", `${partial}/`, packages], { cwd: join(tools, name), env });
@@ -71,10 +72,9 @@ export async function buildModule(name: ToolModule): Promise<void> {
 const moduleNames = Object.keys(modules) as ToolModule[];
 
 async function moduleFolder(name: ToolModule): Promise<string> {
-  const hash = createHash("sha256");
-  for (const file of (await readdir(join(tools, name))).toSorted())
-    hash.update(await readFile(join(tools, name, file)));
-  return join(cache, `${name}-${hash.digest("hex").slice(0, 12)}`);
+  const files = (await readdir(join(tools, name))).toSorted();
+  const contents = await Promise.all(files.map((file) => readFile(join(tools, name, file))));
+  return join(cacheFolder, `${name}-${hashOf(contents)}`);
 }
 
 async function kubernetesVersion(): Promise<string> {
@@ -84,10 +84,10 @@ async function kubernetesVersion(): Promise<string> {
 }
 
 function isExecutable(path: string): Promise<boolean> {
-  return isFile(path, constants.X_OK);
+  return isThere(path, constants.X_OK);
 }
 
-function isFile(path: string, mode = constants.R_OK): Promise<boolean> {
+export function isThere(path: string, mode = constants.R_OK): Promise<boolean> {
   return access(path, mode).then(
     () => true,
     () => false,

@@ -19,9 +19,13 @@ export async function createRunFolder(): Promise<string> {
 }
 
 async function removeAbandonedFolders(): Promise<void> {
-  const names = (await readdir(tmpdir())).filter((name) => name.startsWith(prefix));
-  const abandoned = names.filter((name) => !isAlive(Number.parseInt(name.slice(prefix.length), 10)));
+  const abandoned = (await readdir(tmpdir())).filter(isAbandoned);
   await Promise.all(abandoned.map((name) => rm(join(tmpdir(), name), { recursive: true, force: true })));
+}
+
+/** Whether this is the name of a run folder whose process is gone. */
+export function isAbandoned(name: string): boolean {
+  return name.startsWith(prefix) && !isAlive(Number.parseInt(name.slice(prefix.length), 10));
 }
 
 function isAlive(pid: number): boolean {

@@ -7,6 +7,8 @@ import { basename } from "node:path";
 export interface RunningProgram {
   readonly pid: number;
   readonly hasExited: () => boolean;
+  /** Resolves when it is gone. */
+  readonly untilExit: () => Promise<void>;
   /** Kills it and resolves when it is gone. What the tests start keeps nothing that a gentle end would save. */
   readonly kill: () => Promise<void>;
   /** The last lines it printed, to tell why it does not come up. */
@@ -30,19 +32,24 @@ export async function startProgram(command: string, args: readonly string[], log
       ? spawn("setpriv", ["--pdeathsig", "KILL", "--", command, ...args], options)
       : spawn(command, args, options);
   closeSync(log);
-  const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   await once(child, "spawn");
   if (child.pid === undefined) throw new Error(`Cannot start ${basename(command)}`);
   running.add(child);
-  void gone.then(() => running.delete(child));
+  void exited.then(() => running.delete(child));
+  // Nobody is kept waiting for the end of a test file by what runs on; at its end it is killed.
   child.unref();
+  const untilExit = () => {
+    child.ref();
+    return exited;
+  };
   return {
     pid: child.pid,
     hasExited: () => child.exitCode !== null || child.signalCode !== null,
+    untilExit,
     async kill() {
-      child.ref();
       child.kill("SIGKILL");
-      await gone;
+      await untilExit();
     },
     async lastLines() {
       return (await readFile(logFile, "utf8")).slice(-tailCharacters);
