@@ -53,6 +53,11 @@ export function batchJobId(batch: string, index: number): string {
   return `job-${batch.slice("batch-".length, -jobNumberLength)}${number}`;
 }
 
+/** Name of the custom resource of a batch's job: that of the batch's resource, and the job's number. */
+export function batchChildName(batch: string, index: number): string {
+  return `${batch}-${String(index).padStart(4, "0")}`;
+}
+
 /** The part of an id that tells when it was made: ids made earlier sort before it, later ones after. */
 export function idTime(now: Date): string {
   let time = "";

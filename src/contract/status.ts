@@ -43,6 +43,11 @@ export function canTransition(kind: JobKind, from: JobStatus, to: JobStatus): bo
   return transitionTable[kind][from].includes(to);
 }
 
+/** Whether the transition table has a way from a status to another one. */
+export function leadsTo(kind: JobKind, from: JobStatus, to: JobStatus): boolean {
+  return transitionTable[kind][from].some((next) => next === to || leadsTo(kind, next, to));
+}
+
 export function isTerminal(status: JobStatus | BatchStatus): boolean {
   return status === "Completed" || status === "Failed" || status === "Cancelled";
 }

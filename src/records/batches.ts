@@ -3,7 +3,7 @@ import { noJobs } from "../contract/batch-status.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { batchId, newId } from "../contract/id.ts";
 import { type BatchPage, type BatchQuery, batchSummary } from "../contract/page.ts";
-import type { JobKind } from "../contract/status.ts";
+import { batchStatus, type BatchStatus, type JobKind } from "../contract/status.ts";
 import { pageOf, parseCursor } from "./cursor.ts";
 import { type Answered, storeAnswer } from "./idempotency.ts";
 import { type HeldResource, resourceText } from "./held-resource.ts";
@@ -51,6 +51,11 @@ export function batchRecords(store: Store) {
         .execute();
       const { entries, nextCursor } = pageOf(found, query.limit);
       return { batches: entries.map((row) => batchSummary.parse(JSON.parse(row.document))), nextCursor };
+    },
+
+    async statusOf(id: string): Promise<BatchStatus | undefined> {
+      const row = await store.db.selectFrom("batches").select("status").where("id", "=", id).executeTakeFirst();
+      return row && batchStatus.parse(row.status);
     },
 
     async cancel(project: string, id: string): Promise<Batch | undefined> {

@@ -1,4 +1,4 @@
-import { parseByteRange } from "./byte-range.ts";
+import { blobAnswer } from "./blob-answer.ts";
 import { notFound } from "./not-found.ts";
 import type { Handlers } from "./route-handler.ts";
 import type { ServerContext } from "./server-context.ts";
@@ -24,26 +24,8 @@ export function artifactHandlers({ records, blobs }: ServerContext): Pick<Handle
         "content-disposition": `attachment; filename="${name}"`,
       };
       const partWanted = (headers["if-range"] ?? etag) === etag;
-      const range = headers.range !== undefined && partWanted ? parseByteRange(headers.range, bytes) : undefined;
-      if (range === undefined) {
-        const stream = blobs.read(sha256);
-        return {
-          status: 200,
-          stream,
-          mediaType: "application/octet-stream",
-          headers: { ...file, "content-length": String(bytes) },
-        };
-      }
-      return {
-        status: 206,
-        stream: blobs.read(sha256, range),
-        mediaType: "application/octet-stream",
-        headers: {
-          ...file,
-          "content-length": String(range.end - range.start + 1),
-          "content-range": `bytes ${range.start}-${range.end}/${bytes}`,
-        },
-      };
+      const answer = blobAnswer(blobs, { sha256, bytes }, partWanted ? headers.range : undefined);
+      return { ...answer, headers: { ...file, ...answer.headers } };
     },
   };
 }

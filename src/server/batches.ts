@@ -1,4 +1,6 @@
 import { type Batch, batch as batchSchema, type BatchRequest } from "../contract/batch.ts";
+import { batchChildName, newId } from "../contract/id.ts";
+import type { NewBatch } from "../records/batches.ts";
 import { createOnce } from "./create-once.ts";
 import { newJobs } from "./new-jobs.ts";
 import { notFound } from "./not-found.ts";
@@ -15,7 +17,8 @@ export function batchHandlers(context: ServerContext): BatchHandlers {
       const { created, replayed, headers } = await createOnce<Batch>(context, input, {
         schema: batchSchema,
         async create(answered) {
-          return records.batches.create(caller.project, await newBatch(context, body), answered);
+          const batch = heldBatch(context, await newBatch(context, body), body);
+          return records.batches.create(caller.project, batch, answered);
         },
       });
       if (!replayed) executor.submit(created.jobs.map((job) => job.id));
@@ -40,18 +43,39 @@ export function batchHandlers(context: ServerContext): BatchHandlers {
   };
 }
 
-async function newBatch(context: ServerContext, { models, targets, ...body }: BatchRequest) {
-  const { name, suite, kind, failFast, labels = {}, recipe, gates, dryRun } = body;
+async function newBatch(context: ServerContext, { models, targets, ...body }: BatchRequest): Promise<NewBatch> {
+  const { name, suite, kind, failFast, labels = {}, recipe, gates, dryRun, deadlineSeconds } = body;
   const jobs = await newJobs(context, {
     kind,
     recipe,
     gates,
     dryRun,
+    deadlineSeconds,
     labels,
     models: models.map((value, i) => ({ value, pointer: `/models/${i}` })),
     targets: targets.map((value, i) => ({ value, pointer: `/targets/${i}` })),
   });
+  const shownName = batchName({ name, suite, models, targets });
+  return { name: shownName, suite: suite ?? null, kind, failFast, labels, jobs };
+}
+
+/** What a batch is called: as the request says, or by its suite, or by what it holds. */
+export function batchName({
+  name,
+  suite,
+  models,
+  targets,
+}: Pick<BatchRequest, "name" | "suite" | "models" | "targets">) {
   const counted = `${models.length} ${models.length === 1 ? "model" : "models"} for ${targets.join(", ")}`;
-  const fallbackName = (suite ?? counted).slice(0, 200);
-  return { name: name ?? fallbackName, suite: suite ?? null, kind, failFast, labels, jobs };
+  return name ?? (suite ?? counted).slice(0, 200);
+}
+
+/** In a cluster the batch will be held by a custom resource that is named after it, and its jobs by resources that it owns. */
+function heldBatch({ executor: { namespace }, now }: ServerContext, batch: NewBatch, spec: BatchRequest): NewBatch {
+  if (namespace === undefined) return batch;
+  const id = newId("batch", now());
+  const jobs = batch.jobs.map((job, i) => {
+    return { ...job, resource: { namespace, name: batchChildName(id, i), uid: null } };
+  });
+  return { ...batch, id, jobs, resource: { namespace, name: id, uid: null, spec } };
 }

@@ -1,8 +1,8 @@
-import { Readable } from "node:stream";
 import type { Hono } from "hono";
 import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
 import { type Route, type RouteName, type Routes, routes } from "../contract/routes.ts";
+import { answerResponse } from "./answer-response.ts";
 import { authenticate, type Caller, requireScope } from "./authenticate.ts";
 import { readRequest, type RequestParts } from "./read-request.ts";
 import type { Handlers, RouteInput } from "./route-handler.ts";
@@ -38,7 +38,7 @@ function bindRoute<Name extends RouteName>(context: ServerContext, name: Name, h
     const caller = await authenticate(context, request);
     if (route.scope !== null) requireScope(caller, route.scope);
     const parts = await readRequest(route, request, params);
-    return responseOf(await handlers[name](inputOf<Name>(parts, caller, request)));
+    return answerResponse(await handlers[name](inputOf<Name>(parts, caller, request)));
   };
 }
 
@@ -49,24 +49,6 @@ function inputOf<Name extends RouteName>(
   request: Request,
 ): RouteInput<Routes[Name]> {
   return { ...parts, caller, request } as RouteInput<Routes[Name]>;
-}
-
-interface AnyAnswer {
-  readonly status: number;
-  readonly json?: unknown;
-  readonly stream?: ReadableStream<Uint8Array> | Readable;
-  readonly mediaType?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-function responseOf({ status, json, stream, mediaType, headers }: AnyAnswer): Response {
-  if (json !== undefined) return Response.json(json, { status, headers: { ...headers } });
-  if (stream === undefined) return new Response(null, { status, headers: { ...headers } });
-  const type = mediaType?.startsWith("text/") ? `${mediaType}; charset=utf-8` : mediaType;
-  return new Response(stream instanceof Readable ? Readable.toWeb(stream) : stream, {
-    status,
-    headers: { ...headers, ...(type !== undefined && { "content-type": type }) },
-  });
 }
 
 function withoutBody(get: Answer): Answer {

@@ -13,6 +13,7 @@ import type { Handlers } from "./route-handler.ts";
 import type { ServerContext } from "./server-context.ts";
 import { targetHandlers } from "./targets.ts";
 import { tokenHandlers } from "./tokens.ts";
+import { bindWorkerBlobs } from "./worker-blobs.ts";
 import { bindWorkerProtocol } from "./worker-protocol.ts";
 
 /** The service's HTTP interface. */
@@ -37,6 +38,7 @@ export function createApp(context: ServerContext): Hono {
   bindHealth(app, context);
   bindRoutes(app, context, handlers);
   bindWorkerProtocol(app, context);
+  bindWorkerBlobs(app, context);
   app.notFound((c) => problemResponse(notFound("resource", c.req.path), c.req.raw, context.log));
   app.onError((error, c) => problemResponse(error, c.req.raw, context.log));
   return app;

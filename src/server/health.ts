@@ -4,7 +4,7 @@ import { type JobStatus, jobStatus } from "../contract/status.ts";
 import type { ServerContext } from "./server-context.ts";
 
 /** What probes and monitoring ask, without a token. */
-export function bindHealth(app: Hono, { records }: ServerContext): void {
+export function bindHealth(app: Hono, { records, executor }: ServerContext): void {
   const requests = new Map<string, number>();
   app.use(async (c, next) => {
     await next();
@@ -16,6 +16,8 @@ export function bindHealth(app: Hono, { records }: ServerContext): void {
     await records.jobs.countByStatus().catch((cause: unknown) => {
       throw new ServiceError("unavailable", "The service's records cannot be read", { cause });
     });
+    const reason = executor.notReady();
+    if (reason !== undefined) throw new ServiceError("unavailable", reason);
     return c.text("ok\n");
   });
   app.get("/metrics", async (c) => {

@@ -1,5 +1,7 @@
+import { newId } from "../contract/id.ts";
 import { type Job, job as jobSchema, type JobRequest } from "../contract/job.ts";
 import { isTerminal, type JobKind } from "../contract/status.ts";
+import type { NewJob } from "../records/new-job.ts";
 import type { Caller } from "./authenticate.ts";
 import { createOnce } from "./create-once.ts";
 import { jobEnd, preferredWait } from "./job-end.ts";
@@ -47,6 +49,13 @@ export function jobHandlers(context: ServerContext): JobHandlers {
   };
 }
 
+/** In a cluster the job will be held by a custom resource that is named after it. */
+function heldJob({ executor: { namespace }, now }: ServerContext, newJob: NewJob): NewJob {
+  if (namespace === undefined) return newJob;
+  const id = newId("job", now());
+  return { ...newJob, id, resource: { namespace, name: id, uid: null } };
+}
+
 interface StartInput {
   readonly caller: Caller;
   readonly request: Request;
@@ -67,7 +76,7 @@ async function startJob(context: ServerContext, kind: JobKind, input: StartInput
         targets: [{ value: target, pointer: "/target" }],
       });
       if (!newJob) throw new TypeError("One model and one target made no job");
-      return records.jobs.create(input.caller.project, newJob, answered);
+      return records.jobs.create(input.caller.project, heldJob(context, newJob), answered);
     },
   });
   if (!started.replayed) executor.submit([started.created.id]);

@@ -1,9 +1,8 @@
 import { type FieldError, ServiceError } from "../contract/errors.ts";
+import { effectiveRecipe, findTarget } from "../contract/effective-recipe.ts";
 import type { JobRequest } from "../contract/job.ts";
 import type { ModelReference } from "../contract/model.ts";
-import { type RequestedRecipe, resolveRecipe } from "../contract/recipe.ts";
 import type { JobKind } from "../contract/status.ts";
-import type { Target } from "../contract/target.ts";
 import type { NewJob } from "../records/new-job.ts";
 import { checkSource } from "./check-source.ts";
 import type { ServerContext } from "./server-context.ts";
@@ -14,22 +13,24 @@ interface Named<T> {
   readonly pointer: string;
 }
 
-interface JobsRequest extends Pick<JobRequest, "recipe" | "gates" | "labels" | "dryRun"> {
+interface JobFields extends Pick<JobRequest, "gates" | "labels" | "dryRun" | "deadlineSeconds"> {
   readonly kind: JobKind;
   readonly name?: string | undefined;
+}
+
+interface JobsRequest extends JobFields, Pick<JobRequest, "recipe"> {
   readonly models: readonly Named<ModelReference>[];
   readonly targets: readonly Named<string>[];
 }
 
 /** The jobs of models × targets, with everything resolved. Everything that the service cannot do is named at once. */
 export async function newJobs(context: ServerContext, request: JobsRequest): Promise<NewJob[]> {
-  const { kind, recipe = {}, gates = {}, labels = {}, dryRun } = request;
+  const { recipe = {} } = request;
   const refusals: Refusal[] = [];
   const targets = request.targets.flatMap(({ value, pointer }) => {
-    const target = context.targets.find(({ name }) => name === value);
-    if (!target) refusals.push(refusal(pointer, unknownTarget(value, context.targets)));
-    else if (lacksPreset(target, recipe)) refusals.push(refusal("/recipe/preset", unknownPreset(target, recipe)));
-    return target ?? [];
+    const target = accepted(refusals, pointer, () => findTarget(context.targets, value));
+    const effective = target && accepted(refusals, "/recipe/preset", () => effectiveRecipe(target, recipe));
+    return target && effective ? { target, recipe: effective } : [];
   });
   const { data } = recipe.evaluation ?? {};
   const sources = [
@@ -41,19 +42,27 @@ export async function newJobs(context: ServerContext, request: JobsRequest): Pro
     if (check.status === "rejected") refusals.push(refusal(sources[i]?.pointer ?? "", check.reason));
   });
   throwRefusals(refusals);
-  return request.models.flatMap(({ value }) => {
-    const model = { ...value, name: value.name ?? modelName(value.source) };
-    return targets.map((target) => ({
-      kind,
-      name: request.name ?? `${model.name} for ${target.name}`,
-      model,
-      target,
-      recipe: effectiveRecipe(target, recipe),
-      gateLimits: gates,
-      dryRun,
-      labels,
-    }));
-  });
+  return request.models.flatMap(({ value }) => targets.map((resolved) => newJob(request, value, resolved)));
+}
+
+/** A job of a request, for one of its models and one of its targets. */
+export function newJob(
+  request: JobFields,
+  reference: ModelReference,
+  resolved: Pick<NewJob, "target" | "recipe">,
+): NewJob {
+  const { kind, name, gates = {}, labels = {}, dryRun, deadlineSeconds } = request;
+  const model = { ...reference, name: reference.name ?? modelName(reference.source) };
+  return {
+    ...resolved,
+    kind,
+    name: name ?? `${model.name} for ${resolved.target.name}`,
+    model,
+    gateLimits: gates,
+    dryRun,
+    deadlineSeconds,
+    labels,
+  };
 }
 
 interface Refusal {
@@ -66,6 +75,15 @@ function refusal(pointer: string, error: unknown): Refusal {
   return { field: { pointer, message: error.message }, error };
 }
 
+function accepted<T>(refusals: Refusal[], pointer: string, resolve: () => T): T | undefined {
+  try {
+    return resolve();
+  } catch (error) {
+    refusals.push(refusal(pointer, error));
+    return undefined;
+  }
+}
+
 function throwRefusals(refusals: readonly Refusal[]): void {
   const [first] = refusals;
   if (!first) return;
@@ -73,28 +91,8 @@ function throwRefusals(refusals: readonly Refusal[]): void {
   throw new ServiceError(code, message, { cause: first.error, fields: refusals.map(({ field }) => field) });
 }
 
-function unknownTarget(name: string, targets: readonly Target[]): ServiceError {
-  const known = targets.map((target) => target.name).join(", ");
-  return new ServiceError("unknown_target", `Target "${name}" is not one of ${known}`);
-}
-
-function lacksPreset(target: Target, { preset }: RequestedRecipe): boolean {
-  return preset !== undefined && !Object.hasOwn(target.presets, preset);
-}
-
-function unknownPreset({ name, presets }: Target, { preset }: RequestedRecipe): ServiceError {
-  const known = Object.keys(presets).join(", ");
-  const message = `Target "${name}" has no preset "${preset}", ${known === "" ? "and no others" : `only ${known}`}`;
-  return new ServiceError("validation_failed", message);
-}
-
-function effectiveRecipe(target: Target, { preset, ...requested }: RequestedRecipe) {
-  const presetLayers = Object.entries(target.presets).flatMap(([name, layer]) => (name === preset ? [layer] : []));
-  return resolveRecipe(target.recipe, ...presetLayers, requested);
-}
-
 /** The file's name, or the start of the upload's hash. */
-export function modelName(source: string): string {
+function modelName(source: string): string {
   const name = source.startsWith("upload:sha256:")
     ? source.slice("upload:sha256:".length, "upload:sha256:".length + 12)
     : new URL(source).pathname.split("/").findLast((part) => part !== "");

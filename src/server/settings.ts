@@ -41,5 +41,30 @@ export const settings = z.object({
     .describe(
       "YAML file of the targets, in the form of the answer to `GET /targets`; without it there are built-in ones.",
     ),
+  MOS_EXECUTOR: z
+    .enum(["local", "cluster"])
+    .default("local")
+    .describe("Who works on jobs: processes on this machine, or pods of a Kubernetes cluster."),
+  MOS_NAMESPACE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Namespace of the custom resources; without it the pod's own, or that of the kubeconfig's context."),
+  MOS_KUBECONFIG: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("File with the access to the cluster, for a service that runs outside of it."),
+  MOS_WORKER_SERVICE_ACCOUNT: z
+    .string()
+    .min(1)
+    .default("model-optimization-worker")
+    .describe("Service account of worker pods: the service refuses all others."),
+  MOS_RESOURCE_TTL_SECONDS: number
+    .pipe(z.int().max(31_536_000))
+    .default(86_400)
+    .describe("Seconds after a job's end at which a custom resource that was made for a REST request is deleted."),
+  KUBERNETES_SERVICE_HOST: z.string().min(1).optional().describe("Set by Kubernetes in every pod."),
+  KUBERNETES_SERVICE_PORT: z.string().min(1).optional().describe("Set by Kubernetes in every pod."),
 });
 export type Settings = z.infer<typeof settings>;

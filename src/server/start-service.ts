@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { getRequestListener } from "@hono/node-server";
 import { ServiceError } from "../contract/errors.ts";
 import { builtinTargets } from "../contract/target.ts";
-import { createLocalExecutor } from "../local/local-executor.ts";
 import { openRecords } from "../records/open-records.ts";
 import { defaultProject } from "../records/project.ts";
 import { createDirectoryBlobStore } from "../storage/directory-blob-store.ts";
@@ -13,6 +12,7 @@ import { createApp } from "./create-app.ts";
 import { lockDataDirectory } from "./data-lock.ts";
 import type { Log } from "./json-log.ts";
 import { listen } from "./listen.ts";
+import { openExecutor } from "./open-executor.ts";
 import { problemResponse } from "./problem-response.ts";
 import { readTargets } from "./read-targets.ts";
 import type { Settings } from "./settings.ts";
@@ -58,15 +58,7 @@ export async function startService(settings: Settings, surroundings: Surrounding
   const server = serverOf((request) => answer(request));
   const url = await listen(server, { host: settings.MOS_HOST, port: settings.MOS_PORT });
   stack.defer(() => closeServer(server));
-  const executor = await createLocalExecutor({
-    records,
-    serviceUrl: url,
-    storageDirectory: directory,
-    workDirectory: join(directory, "work"),
-    ...(settings.MOS_WORKERS !== undefined && { concurrency: settings.MOS_WORKERS }),
-    environment: surroundings.workerEnvironment,
-    log: (message) => log("info", message),
-  });
+  const executor = await openExecutor(settings, { ...surroundings, records, targets, serviceUrl: url });
   stack.defer(() => executor.close());
   const limits = {
     maxModelBytes: settings.MOS_MAX_MODEL_BYTES,

@@ -97,6 +97,12 @@ export async function allowedPath(source: string, allowedRoots: readonly string[
   return file;
 }
 
+/** Refuses a `file://` source whose path is not under an allowed folder, without asking the disk. */
+export function checkNamedPath(source: string, allowedRoots: readonly string[]): void {
+  const named = pathOfUrl(source);
+  if (!allowedRoots.some((root) => isWithin(root, named))) throw outside(source, allowedRoots);
+}
+
 function isWithin(root: string, file: string): boolean {
   const relative = path.relative(root, file);
   return relative !== "" && relative !== ".." && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative);

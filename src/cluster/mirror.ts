@@ -1,0 +1,28 @@
+import type { WatchedResource } from "../../operator/runtime/watch-resource.ts";
+import type { BatchObject, CompressionJobObject } from "../kubernetes/custom-resources.ts";
+import type { KubernetesClient } from "../kubernetes/kubernetes-client.ts";
+import type { Pod } from "../kubernetes/resources.ts";
+import type { Records } from "../records/open-records.ts";
+import type { Log } from "../server/json-log.ts";
+import type { PodCaptures } from "./pod-captures.ts";
+import type { Installation } from "./record-of-resource.ts";
+
+/** The records on one side, the cluster on the other, and what it takes to keep them alike. */
+export interface Mirror {
+  readonly records: Records;
+  readonly client: KubernetesClient;
+  readonly jobs: WatchedResource<CompressionJobObject>;
+  readonly batches: WatchedResource<BatchObject>;
+  readonly pods: WatchedResource<Pod>;
+  readonly captures: PodCaptures;
+  readonly installation: Installation;
+  /** Seconds after the end at which resources that are made for REST requests go. */
+  readonly resourceTtlSeconds: number;
+  /** When the status of a job's resource was written last, milliseconds of `performance.now()`. */
+  readonly writtenAt: Map<string, number>;
+  readonly now: () => Date;
+  readonly log: Log;
+}
+
+/** Index of the caches: the id that a job or batch has in the REST interface. */
+export const byId = "id";

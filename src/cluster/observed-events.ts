@@ -1,0 +1,63 @@
+import type { CompressionJobStatus } from "../contract/custom-resources.ts";
+import { errorCode, type JobError } from "../contract/errors.ts";
+import type { Job } from "../contract/job.ts";
+import { type JobStatus, workingStatus } from "../contract/status.ts";
+import type { ObservedEvent } from "../records/held.ts";
+
+/**
+ * What a resource's status says of a job, as events for its record; those that the record knows already change nothing.
+ * Figures and files are taken over by a record that was never worked on: the database was lost, and the status is all
+ * that is left.
+ */
+export function observedEvents(status: CompressionJobStatus, job: Job): ObservedEvent[] {
+  if (status.status === "Pending") return waitingEvents(status);
+  const timed = (reached: JobStatus, event: Untimed): ObservedEvent => {
+    const at = status.transitions?.find((transition) => transition.status === reached)?.at;
+    return { ...event, ...(at !== undefined && { at }) };
+  };
+  const passed = new Set([status.status, ...(status.transitions ?? []).map((transition) => transition.status)]);
+  const working = workingStatus.options.filter((each) => passed.has(each) || status.status === "Completed");
+  return [
+    ...working.map((reached) => timed(reached, { type: "status", status: reached })),
+    ...(job.status === "Pending" ? measuredEvents(status) : []),
+    ...endEvents(status).map((event) => timed(status.status, event)),
+  ];
+}
+
+type Untimed = ObservedEvent extends infer Event ? (Event extends ObservedEvent ? Omit<Event, "at"> : never) : never;
+
+function waitingEvents({ statusReason: reason, statusMessage: message }: CompressionJobStatus): ObservedEvent[] {
+  return reason === undefined || message === undefined ? [] : [{ type: "waiting", reason, message }];
+}
+
+function measuredEvents({ telemetry, artifacts = [] }: CompressionJobStatus): ObservedEvent[] {
+  const { accuracy, ...figures } = telemetry ?? {};
+  const known = { ...figures, ...(accuracy && { accuracy: { ...accuracy, outputs: [] } }) };
+  return [
+    { type: "telemetry", telemetry: known },
+    ...artifacts.map((artifact): ObservedEvent => ({ type: "artifact", artifact })),
+  ];
+}
+
+function endEvents(status: CompressionJobStatus): Untimed[] {
+  switch (status.status) {
+    case "Completed":
+      return [{ type: "result", outcome: "Completed" }];
+    case "Failed":
+      return [{ type: "failure", error: errorOf(status) }];
+    case "Cancelling":
+      return [{ type: "cancel" }];
+    case "Cancelled":
+      return [{ type: "cancel" }, { type: "stopped" }];
+    case "Pending":
+    case "Sharding":
+    case "Optimizing":
+      return [];
+  }
+}
+
+function errorOf({ error, statusReason, statusMessage }: CompressionJobStatus): JobError {
+  if (error !== undefined) return error;
+  const code = errorCode.safeParse(statusReason).data ?? "worker_crashed";
+  return { code, message: statusMessage ?? "The job failed without a reason" };
+}

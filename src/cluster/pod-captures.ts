@@ -1,0 +1,83 @@
+import type { WorkerEvent } from "../contract/worker.ts";
+import type { KubernetesClient } from "../kubernetes/kubernetes-client.ts";
+import { KubernetesError } from "../kubernetes/kubernetes-error.ts";
+import type { Records } from "../records/open-records.ts";
+import type { Log } from "../server/json-log.ts";
+import { readWorkerLog } from "./read-worker-log.ts";
+import type { WorkerPod } from "./worker-pod.ts";
+
+interface CaptureOptions {
+  readonly records: Records;
+  readonly client: KubernetesClient;
+  readonly log: Log;
+}
+
+const eventsAtOnce = 500;
+/** Lines that a worker printed besides its events, of which the last are kept: why it crashed stands there. */
+const maxStrayLines = 200;
+/** A log that cannot be read for so long is given up. */
+const patienceMs = 120_000;
+
+/** Takes from the pods of workers what these could not tell, before the pods are gone. */
+export class PodCaptures {
+  readonly #options: CaptureOptions;
+  /** Pods whose log cannot be read, with when that was tried first. */
+  readonly #failing = new Map<string, number>();
+
+  constructor(options: CaptureOptions) {
+    this.#options = options;
+  }
+
+  /** Records the rest of what a worker said whose pod has ended. False where that has to be tried again. */
+  async finish(pod: WorkerPod): Promise<boolean> {
+    const { attempts } = this.#options.records;
+    if ((await attempts.ofPod(pod.jobId, pod.uid))?.ended === true) return true;
+    const attempt = pod.hasRun ? await attempts.notePod(pod.jobId, { podUid: pod.uid, part: pod.part }) : undefined;
+    if (attempt === undefined) return true;
+    const known = await attempts.ofPod(pod.jobId, pod.uid);
+    const isTold = pod.message !== undefined && known !== undefined && known.nextSeq > pod.message.lastSeq;
+    const lines = isTold ? [] : await this.#readRest(pod, attempt);
+    if (lines === undefined) return false;
+    await attempts.end(pod.jobId, attempt, {
+      error: null,
+      lines: lines.map((text) => ({ stream: "stderr" as const, text })),
+    });
+    return true;
+  }
+
+  /** Records what a pod's worker has said until now; gives what else stands in its output. */
+  async read({ name, jobId }: WorkerPod, attempt: number): Promise<string[]> {
+    const { records, client } = this.#options;
+    const stray: string[] = [];
+    let events: WorkerEvent[] = [];
+    const flush = async () => {
+      if (events.length > 0) await records.workers.capture(jobId, attempt, events);
+      events = [];
+    };
+    for await (const line of readWorkerLog(client, name)) {
+      if ("event" in line) events.push(line.event);
+      else if (stray.push(line.text) > maxStrayLines) stray.shift();
+      if (events.length === eventsAtOnce) await flush();
+    }
+    await flush();
+    return stray;
+  }
+
+  /** Undefined where the log cannot be read at the moment. */
+  async #readRest(pod: WorkerPod, attempt: number): Promise<string[] | undefined> {
+    try {
+      const stray = await this.read(pod, attempt);
+      this.#failing.delete(pod.uid);
+      return stray;
+    } catch (error) {
+      if (!(error instanceof KubernetesError)) throw error;
+      const since = this.#failing.get(pod.uid) ?? performance.now();
+      this.#failing.set(pod.uid, since);
+      const isGone = error.status === 404 || error.status === 400;
+      if (!isGone && performance.now() - since < patienceMs) return undefined;
+      this.#failing.delete(pod.uid);
+      this.#options.log("error", "The log of a worker's pod is lost", { pod: pod.name, job: pod.jobId, error });
+      return [];
+    }
+  }
+}

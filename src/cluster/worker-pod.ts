@@ -1,0 +1,64 @@
+import { managedBy, resourceLabels } from "../contract/custom-resources.ts";
+import { type TerminationMessage, workerStep } from "../contract/worker.ts";
+import { readTerminationMessage } from "../kubernetes/read-termination-message.ts";
+import type { Pod, Stored } from "../kubernetes/resources.ts";
+import type { WorkerPod as PodRecord } from "../records/attempts.ts";
+
+export const workerContainer = "worker";
+/** Selects the pods of workers. */
+export const workerSelector = `${resourceLabels.managedBy}=${managedBy},${resourceLabels.jobId}`;
+
+/** What the service needs of a pod that works on a job. */
+export interface WorkerPod {
+  readonly name: string;
+  readonly uid: string;
+  readonly jobId: string;
+  /** Null where it does all of the job. */
+  readonly part: PodRecord["part"];
+  readonly serviceAccount: string | undefined;
+  /** Whether nothing of it runs any more. */
+  readonly ended: boolean;
+  /** Whether the worker has ever run, so that there may be a log. */
+  readonly hasRun: boolean;
+  /** The worker's last words. */
+  readonly message: TerminationMessage | undefined;
+}
+
+const indexLabel = "batch.kubernetes.io/job-completion-index";
+const finalPhases: ReadonlySet<string | undefined> = new Set(["Succeeded", "Failed"]);
+
+export function readPod({ metadata, spec, status }: Stored<Pod>): WorkerPod {
+  const { labels = {} } = metadata;
+  const { running, terminated } = workerStatus(status)?.state ?? {};
+  const step = workerStep.safeParse(labels[resourceLabels.step]).data;
+  return {
+    name: metadata.name,
+    uid: metadata.uid,
+    jobId: labels[resourceLabels.jobId] ?? "",
+    part: step === undefined ? null : { step, index: Number(labels[indexLabel] ?? 0) },
+    serviceAccount: spec?.serviceAccountName,
+    ended: terminated !== undefined || finalPhases.has(status?.phase),
+    hasRun: running !== undefined || terminated !== undefined,
+    message: readTerminationMessage(terminated?.message),
+  };
+}
+
+/** What a cache keeps of a pod: all that `readPod` reads. */
+export function trimPod({ metadata, spec, status, ...pod }: Stored<Pod>): Stored<Pod> {
+  const { annotations: _, ownerReferences: _owners, ...kept } = metadata;
+  const worker = workerStatus(status);
+  const { serviceAccountName } = spec ?? {};
+  return {
+    ...pod,
+    metadata: kept,
+    spec: { containers: [], ...(serviceAccountName !== undefined && { serviceAccountName }) },
+    status: {
+      ...(status?.phase !== undefined && { phase: status.phase }),
+      ...(worker && { containerStatuses: [worker] }),
+    },
+  };
+}
+
+function workerStatus(status: Pod["status"]) {
+  return status?.containerStatuses?.find(({ name }) => name === workerContainer);
+}
