@@ -21,7 +21,8 @@ const placement = {
   affinity: kubernetesObject.default({}),
 };
 
-const seconds = z.int().min(1);
+const aYear = 31_536_000;
+const seconds = z.int().min(1).max(aYear);
 
 const operator = z
   .strictObject({
@@ -32,7 +33,8 @@ const operator = z
       .describe("Time after which a worker pod that cannot start fails its job: a missing image or volume."),
     jobTtlSeconds: z
       .int()
-      .min(0)
+      .min(60)
+      .max(aYear)
       .default(3600)
       .describe("Seconds that Jobs and pods of finished work are kept; a CompressionJob is not deleted with them."),
     resources: resources({ cpu: "50m", memory: "128Mi" }, { memory: "512Mi" }).prefault({}),
@@ -68,7 +70,7 @@ const service = z
     resourceTtlSeconds: z
       .int()
       .min(0)
-      .max(31_536_000)
+      .max(aYear)
       .default(86_400)
       .describe("Seconds after its end at which the resource of a REST request is deleted; the history stays."),
     persistence,
