@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
+import { z } from "zod";
 import { resourceLabels } from "../contract/custom-resources.ts";
 import { batchId, batchJobId, composeId, jobId } from "../contract/id.ts";
-import type { WorkerStep } from "../contract/worker.ts";
+import { workerStep } from "../contract/worker.ts";
 
 /** What identity is made of: the metadata of a CompressionJob or Batch. */
 export interface Identified {
@@ -13,8 +14,9 @@ export interface Identified {
   };
 }
 
-/** Step of a child Job; `work` is all of the work in one pod. */
-export type JobStep = WorkerStep | "work";
+/** Step of a child Job, as its label has it; `work` is all of the work in one pod. */
+export const jobStep = z.enum(["work", ...workerStep.options]);
+export type JobStep = z.infer<typeof jobStep>;
 
 /** Names of Jobs leave room for what the Job controller adds to name a pod: `-<index>-<5 characters>`, 63 in all. */
 const maxJobName = 52;

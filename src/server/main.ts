@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { TargetsFileError } from "../targets/read-targets.ts";
 import { jsonLog } from "./json-log.ts";
 import { settings } from "./settings.ts";
 import { StartError } from "./start-error.ts";
@@ -35,7 +36,8 @@ async function main([command, ...args]: readonly string[]): Promise<void> {
 }
 
 function fail(error: unknown): never {
-  const text = error instanceof StartError ? error.message : error instanceof Error ? error.stack : String(error);
+  const isPlain = error instanceof StartError || error instanceof TargetsFileError;
+  const text = isPlain ? error.message : error instanceof Error ? error.stack : String(error);
   process.stderr.write(`${text}\n`);
   process.exit(1);
 }

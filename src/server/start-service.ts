@@ -14,7 +14,7 @@ import type { Log } from "./json-log.ts";
 import { listen } from "./listen.ts";
 import { openExecutor } from "./open-executor.ts";
 import { problemResponse } from "./problem-response.ts";
-import { readTargets } from "./read-targets.ts";
+import { readTargets } from "../targets/read-targets.ts";
 import type { Settings } from "./settings.ts";
 import { createToken } from "./tokens.ts";
 

@@ -1,0 +1,75 @@
+import { resourceLabels } from "../../../src/contract/custom-resources.ts";
+import { type JobStep, jobStep } from "../../../src/kubernetes/job-identity.ts";
+import type { Job, Stored } from "../../../src/kubernetes/resources.ts";
+
+/** On the Job of step `shard`: how many pods will optimize a share each, whatever becomes of the target until then. */
+export const sharesAnnotation = "modeloptimization.dev/shares";
+
+/** How a Job ended, in the Job controller's words. */
+interface JobEnd {
+  readonly complete: boolean;
+  readonly reason: string;
+  readonly message: string;
+  readonly at: number;
+}
+
+/** What decisions need of a `batch/v1` Job. Times are milliseconds since 1970. */
+export interface ChildJob {
+  readonly name: string;
+  readonly uid: string;
+  readonly controller: { readonly kind: string; readonly name: string; readonly uid: string } | undefined;
+  /** Label: the job that it works for. */
+  readonly jobId: string | undefined;
+  readonly step: JobStep | undefined;
+  readonly shares: number;
+  readonly deleting: boolean;
+  readonly suspended: boolean;
+  readonly createdAt: number;
+  readonly startedAt: number | undefined;
+  readonly ttlSeconds: number | undefined;
+  readonly end: JobEnd | undefined;
+}
+
+export function readJob({ metadata, spec, status }: Stored<Job>): ChildJob {
+  const controller = metadata.ownerReferences?.find((owner) => owner.controller);
+  return {
+    name: metadata.name,
+    uid: metadata.uid,
+    controller: controller && { kind: controller.kind, name: controller.name, uid: controller.uid },
+    jobId: metadata.labels?.[resourceLabels.jobId],
+    step: jobStep.safeParse(metadata.labels?.[resourceLabels.step]).data,
+    shares: Number(metadata.annotations?.[sharesAnnotation] ?? spec?.completions ?? 1),
+    deleting: metadata.deletionTimestamp !== undefined,
+    suspended: spec?.suspend === true,
+    createdAt: Date.parse(metadata.creationTimestamp),
+    startedAt: status?.startTime === undefined ? undefined : Date.parse(status.startTime),
+    ttlSeconds: spec?.ttlSecondsAfterFinished,
+    end: endOf(status?.conditions, metadata.deletionTimestamp),
+  };
+}
+
+/** What a cache keeps of a Job: all but its pods' template and its counts. */
+export function trimJob({ metadata, spec, status, ...job }: Stored<Job>): Stored<Job> {
+  const { startTime, conditions = [] } = status ?? {};
+  return {
+    ...job,
+    metadata,
+    ...(spec && { spec: { ...spec, template: {} } }),
+    status: { ...(startTime !== undefined && { startTime }), conditions },
+  };
+}
+
+/** A failure that comes of the Job's deletion is none. */
+function endOf(
+  conditions: NonNullable<Job["status"]>["conditions"],
+  deletedAt: string | undefined,
+): JobEnd | undefined {
+  const condition = conditions?.find(
+    ({ type, status }) => status === "True" && (type === "Complete" || type === "Failed"),
+  );
+  if (condition === undefined) return undefined;
+  const complete = condition.type === "Complete";
+  const at = Date.parse(condition.lastTransitionTime ?? "");
+  if (!complete && deletedAt !== undefined && at >= Date.parse(deletedAt)) return undefined;
+  return { complete, reason: condition.reason ?? "", message: condition.message ?? "", at };
+}

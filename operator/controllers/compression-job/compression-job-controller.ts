@@ -1,0 +1,45 @@
+import { resourceLabels } from "../../../src/contract/custom-resources.ts";
+import type { Target } from "../../../src/contract/target.ts";
+import type { KubernetesObject, Pod, Stored } from "../../../src/kubernetes/resources.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { type Controller, sourceOf } from "../../runtime/controller.ts";
+import type { WatchedResource } from "../../runtime/watch-resource.ts";
+import { JobPass, type PassTools } from "./job-pass.ts";
+import { jobIdIndex, readWorld } from "./read-world.ts";
+import type { JobSettings } from "./world.ts";
+
+export interface CompressionJobControllerOptions extends PassTools {
+  readonly pods: WatchedResource<Pod>;
+  readonly targets: readonly Target[];
+  readonly settings: JobSettings;
+  readonly clock: Clock;
+}
+
+const workers = 16;
+
+/** Does the work of CompressionJobs by Jobs, and says what becomes of it. */
+export function createCompressionJobController(options: CompressionJobControllerOptions): Controller {
+  const { client, compressionJobs, jobs, pods, targets, settings, clock } = options;
+  const keysOf = ({ metadata }: Stored<KubernetesObject>) => {
+    const id = metadata.labels?.[resourceLabels.jobId] ?? "";
+    return compressionJobs.cache.byIndex(jobIdIndex, id).map((job) => job.metadata.name);
+  };
+  return {
+    name: "compression-job",
+    workers,
+    sources: [
+      sourceOf(compressionJobs, {
+        keysOf: ({ metadata }) => [metadata.name],
+        laneOf: ({ metadata, spec }) => (spec.cancel || metadata.deletionTimestamp ? "urgent" : "normal"),
+      }),
+      sourceOf(jobs, { keysOf }),
+      sourceOf(pods, { keysOf }),
+    ],
+    async reconcile(name, run) {
+      const object = compressionJobs.cache.get(name);
+      if (object === undefined) return undefined;
+      const sources = { client, jobs: jobs.cache, pods: pods.cache, targets, settings, now: clock.date() };
+      return new JobPass(options, run, object).carryOut(await readWorld(object, sources));
+    },
+  };
+}

@@ -1,0 +1,122 @@
+import type { Pod, Stored } from "../../../src/kubernetes/resources.ts";
+
+export const workerContainer = "worker";
+
+/** How a worker's process ended. */
+interface Termination {
+  readonly exitCode: number;
+  /** In the kubelet's words, for instance `OOMKilled`. */
+  readonly reason: string;
+  /** What the worker left as its last words. */
+  readonly message: string;
+  readonly at: number;
+}
+
+/** What decisions need of a worker's pod. Times are milliseconds since 1970. */
+export interface WorkerPod {
+  readonly name: string;
+  readonly uid: string;
+  /** UID of the Job that made it. */
+  readonly jobUid: string | undefined;
+  readonly node: string | undefined;
+  readonly createdAt: number;
+  /** When the kubelet began to prepare it. */
+  readonly startedAt: number | undefined;
+  readonly phase: string;
+  /** Of the pod as a whole, for instance `Evicted` or `DeadlineExceeded`. */
+  readonly reason: string;
+  readonly message: string;
+  /** Whether it ends for a reason that is not its own: preemption, eviction, a drained or lost node. */
+  readonly disrupted: boolean;
+  /** It is being deleted; the kubelet should have stopped it by then. */
+  readonly deletedBy: number | undefined;
+  /** Why it has no node. */
+  readonly unscheduled: { readonly reason: string; readonly message: string; readonly since: number } | undefined;
+  /** Why the container does not start. */
+  readonly waiting: { readonly reason: string; readonly message: string } | undefined;
+  readonly termination: Termination | undefined;
+}
+
+const neededConditions: ReadonlySet<string> = new Set(["PodScheduled", "DisruptionTarget"]);
+
+type PodStatus = NonNullable<Pod["status"]>;
+
+export function readPod({ metadata, spec, status = {} }: Stored<Pod>): WorkerPod {
+  const { phase = "Pending", startTime, reason = "", message = "", conditions = [] } = status;
+  return {
+    name: metadata.name,
+    uid: metadata.uid,
+    jobUid: metadata.ownerReferences?.find((owner) => owner.controller)?.uid,
+    node: spec?.nodeName,
+    createdAt: Date.parse(metadata.creationTimestamp),
+    startedAt: timeOf(startTime),
+    phase,
+    reason,
+    message,
+    disrupted: conditions.some(({ type, status: holds }) => type === "DisruptionTarget" && holds === "True"),
+    deletedBy: timeOf(metadata.deletionTimestamp),
+    unscheduled: unscheduledOf(status, metadata.creationTimestamp),
+    ...containerOf(status, metadata.creationTimestamp),
+  };
+}
+
+/** What a cache keeps of a pod: no specification but its node, no addresses, no image ids. */
+export function trimPod({ metadata, spec, status, ...pod }: Stored<Pod>): Stored<Pod> {
+  const { annotations: _, ...kept } = metadata;
+  return {
+    ...pod,
+    metadata: kept,
+    spec: { containers: [], ...(spec?.nodeName !== undefined && { nodeName: spec.nodeName }) },
+    ...(status && { status: trimStatus(status) }),
+  };
+}
+
+function trimStatus({ phase, startTime, reason, message, conditions, containerStatuses }: PodStatus): PodStatus {
+  return {
+    ...(phase !== undefined && { phase }),
+    ...(startTime !== undefined && { startTime }),
+    ...(reason !== undefined && { reason }),
+    ...(message !== undefined && { message }),
+    ...(conditions && { conditions: conditions.filter(({ type }) => neededConditions.has(type)) }),
+    ...(containerStatuses && {
+      containerStatuses: containerStatuses.map(({ name, state }) => ({
+        name,
+        image: "",
+        imageID: "",
+        ready: false,
+        restartCount: 0,
+        ...(state && { state }),
+      })),
+    }),
+  };
+}
+
+/** Whether a process of the pod runs, or may begin to. */
+export function mayRun({ phase, node, deletedBy }: WorkerPod): boolean {
+  if (phase === "Succeeded" || phase === "Failed") return false;
+  return node !== undefined || deletedBy === undefined;
+}
+
+function timeOf(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : Date.parse(text);
+}
+
+function unscheduledOf({ conditions = [] }: PodStatus, createdAt: string): WorkerPod["unscheduled"] {
+  const condition = conditions.find(({ type }) => type === "PodScheduled");
+  if (condition?.status !== "False") return undefined;
+  const { reason = "", message = "", lastTransitionTime = createdAt } = condition;
+  return { reason, message, since: Date.parse(lastTransitionTime) };
+}
+
+function containerOf({ containerStatuses = [] }: PodStatus, createdAt: string) {
+  const { waiting, terminated } = containerStatuses.find(({ name }) => name === workerContainer)?.state ?? {};
+  return {
+    waiting: waiting && { reason: waiting.reason ?? "", message: waiting.message ?? "" },
+    termination: terminated && {
+      exitCode: terminated.exitCode,
+      reason: terminated.reason ?? "",
+      message: terminated.message ?? "",
+      at: Date.parse(terminated.finishedAt ?? createdAt),
+    },
+  };
+}

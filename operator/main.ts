@@ -1,0 +1,59 @@
+import { hostname } from "node:os";
+import { z } from "zod";
+import { builtinTargets } from "../src/contract/target.ts";
+import { connectCluster } from "../src/kubernetes/connect-cluster.ts";
+import { readTargets, TargetsFileError } from "../src/targets/read-targets.ts";
+import { runOperator } from "./run-operator.ts";
+import { jsonLog } from "./runtime/json-log.ts";
+import { createRuntimeMetrics } from "./runtime/metrics.ts";
+import { settings } from "./settings.ts";
+
+async function main(): Promise<void> {
+  const wanted = settings.parse(process.env);
+  const { MOS_NAMESPACE: namespace, MOS_TARGETS_FILE: targetsFile, KUBERNETES_SERVICE_HOST: host } = wanted;
+  const targets = targetsFile === undefined ? builtinTargets : await readTargets(targetsFile);
+  const metrics = createRuntimeMetrics();
+  const source = host === undefined ? { kubeconfig: undefined } : { host, port: wanted.KUBERNETES_SERVICE_PORT };
+  const client = await connectCluster(source, {
+    ...(namespace !== undefined && { namespace }),
+    onCall: metrics.onCall,
+  });
+  const stop = new AbortController();
+  process.once("SIGTERM", () => stop.abort());
+  process.once("SIGINT", () => stop.abort());
+  await runOperator(
+    {
+      client,
+      targets,
+      settings: {
+        serviceUrl: wanted.MOS_SERVICE_URL,
+        image: wanted.MOS_WORKER_IMAGE,
+        imagePullPolicy: wanted.MOS_WORKER_IMAGE_PULL_POLICY,
+        serviceAccount: wanted.MOS_WORKER_SERVICE_ACCOUNT,
+        ...wanted.MOS_WORKER_VOLUMES,
+        ttlSeconds: wanted.MOS_JOB_TTL_SECONDS,
+        deadlineSeconds: wanted.MOS_DEADLINE_SECONDS,
+        podStartSeconds: wanted.MOS_POD_START_SECONDS,
+      },
+      election: { name: wanted.MOS_LEASE, identity: wanted.MOS_POD_NAME ?? `${hostname()}-${process.pid}` },
+      health: { host: wanted.MOS_HEALTH_HOST, port: wanted.MOS_HEALTH_PORT },
+      metrics,
+      log: jsonLog(process.stderr, () => new Date()),
+    },
+    stop.signal,
+  );
+  await client.close();
+}
+
+function fail(error: unknown): never {
+  process.stderr.write(`${startError(error)}\n`);
+  process.exit(1);
+}
+
+function startError(error: unknown): string {
+  if (error instanceof z.ZodError) return `The settings are invalid\n${z.prettifyError(error)}`;
+  if (error instanceof TargetsFileError || !(error instanceof Error)) return String(error);
+  return error.stack ?? error.message;
+}
+
+main().then(() => process.exit(0), fail);

@@ -1,0 +1,12 @@
+import type { Condition } from "../contract/custom-resources.ts";
+
+/** The conditions with one of them as told; the time of its last transition stays as long as its status does. */
+export function withCondition(
+  conditions: readonly Condition[] | undefined = [],
+  told: Omit<Condition, "lastTransitionTime">,
+  now: Date,
+): Condition[] {
+  const before = conditions.find(({ type }) => type === told.type);
+  const lastTransitionTime = before?.status === told.status ? before.lastTransitionTime : now.toISOString();
+  return [...conditions.filter(({ type }) => type !== told.type), { ...told, lastTransitionTime }];
+}

@@ -1,0 +1,74 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+export interface OperatorOptions {
+  readonly kubeconfig: string;
+  readonly namespace: string;
+  /** Of the settings, those that a test wants otherwise. */
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+export interface OperatorProcess extends AsyncDisposable {
+  /** Everything logged so far. */
+  readonly log: readonly string[];
+  readonly pid: number;
+  /** Resolves when a line with this text is logged, or has been. */
+  logged(text: string): Promise<string>;
+  /** Ends the process and resolves with its exit code, or the signal. */
+  end(signal: "SIGTERM" | "SIGKILL"): Promise<number | string | null>;
+}
+
+const main = fileURLToPath(new URL("../../../operator/main.ts", import.meta.url));
+
+/** The operator as a process of its own. */
+export function spawnOperator({ kubeconfig, namespace, environment = {} }: OperatorOptions): OperatorProcess {
+  const { PATH = "", HOME = "" } = process.env;
+  const child = spawn(process.execPath, [main], {
+    stdio: ["ignore", "inherit", "pipe"],
+    env: {
+      PATH,
+      HOME,
+      KUBECONFIG: kubeconfig,
+      MOS_NAMESPACE: namespace,
+      MOS_SERVICE_URL: "http://model-optimization:8080",
+      MOS_WORKER_IMAGE: "example.com/worker:1",
+      MOS_WORKER_SERVICE_ACCOUNT: "default",
+      MOS_HEALTH_HOST: "127.0.0.1",
+      MOS_HEALTH_PORT: "0",
+      ...environment,
+    },
+  });
+  const { promise: exited, resolve } = Promise.withResolvers<number | string | null>();
+  child.once("exit", (code, signal) => resolve(code ?? signal));
+  const log: string[] = [];
+  const lines = createInterface(child.stderr);
+  lines.on("line", (line) => log.push(line));
+  const end = async (signal: "SIGTERM" | "SIGKILL") => {
+    child.kill(signal);
+    return exited;
+  };
+  return {
+    log,
+    pid: child.pid ?? 0,
+    end,
+    [Symbol.asyncDispose]: async () => void (await end("SIGKILL")),
+    async logged(text) {
+      for (;;) {
+        const found = log.find((line) => line.includes(text));
+        if (found !== undefined) return found;
+        const ended = await Promise.race([once(lines, "line").then(() => undefined), exited]);
+        if (ended === undefined) continue;
+        throw new Error(`The operator ended with ${ended} before it logged "${text}":\n${log.join("\n")}`);
+      }
+    },
+  };
+}
+
+/** The operator, as soon as it works. */
+export async function startOperator(options: OperatorOptions): Promise<OperatorProcess> {
+  const operator = spawnOperator(options);
+  await operator.logged("Leading");
+  return operator;
+}
