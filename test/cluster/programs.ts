@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { access, constants, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { homedir } from "node:os";
-import { delimiter, join } from "node:path";
+import { delimiter, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { hashOf } from "./hash-of.ts";
@@ -34,11 +34,11 @@ export async function programPath(program: Program): Promise<string> {
   return join(await moduleFolder(name), program);
 }
 
-/** Looks a command up in PATH and in the administrator's folders, which users' PATH often leaves out. */
+/** Looks a command, or an absolute path, up in PATH and in the administrator's folders, which users' PATH often leaves out. */
 export async function findCommand(command: string): Promise<string | undefined> {
   const folders = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/sbin"];
   for (const folder of folders) {
-    const path = join(folder, command);
+    const path = resolve(folder, command);
     if (await isExecutable(path)) return path;
   }
   return undefined;
