@@ -5,9 +5,11 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { parse } from "yaml";
 import { z } from "zod";
+import { settings as operatorSettings } from "../../operator/settings.ts";
 import { chartValues } from "../../scripts/chart-values.ts";
 import { builtinTargets } from "../../src/contract/target.ts";
-import { readTargets } from "../../src/server/read-targets.ts";
+import { settings as serviceSettings } from "../../src/server/settings.ts";
+import { readTargets } from "../../src/targets/read-targets.ts";
 import { clusterMissing, helmMissing } from "../cluster/cluster-missing.ts";
 import { clusterNamespace } from "../cluster/shared-cluster.ts";
 import { chartFolder, helm, type Manifest, render } from "./helm.ts";
@@ -79,7 +81,9 @@ test("the schema of the values takes what the chart's defaults are", { skip: hel
 test("the service reads the targets of the values", { skip: helmMissing }, async (t) => {
   const large = { ...builtinTargets[0], name: "large", recipe: { sharding: { maxShardBytes: 5_368_709_120 } } };
   const rendered = await render({ values: { targets: [large] } });
-  const { data } = z.looseObject({ data: z.object({ "targets.yaml": z.string() }) }).parse(find(rendered, "ConfigMap"));
+  const { data } = z
+    .looseObject({ data: z.object({ "targets.yaml": z.string() }) })
+    .parse(find(rendered, "ConfigMap", "mos-model-optimization-targets"));
   const folder = await mkdtemp(join(tmpdir(), "targets-"));
   t.after(() => rm(folder, { recursive: true }));
   const file = join(folder, "targets.yaml");
@@ -92,7 +96,12 @@ const podTemplate = z.object({
     template: z.object({
       spec: z.looseObject({
         securityContext: z.looseObject({}),
-        containers: z.tuple([z.looseObject({ securityContext: z.looseObject({}), resources: z.looseObject({}) })]),
+        containers: z.tuple([
+          z.looseObject({
+            securityContext: z.looseObject({}),
+            env: z.array(z.object({ name: z.string(), value: z.string().optional() })),
+          }),
+        ]),
       }),
     }),
   }),
@@ -113,6 +122,25 @@ test("pods run without privileges, on a root that is read only", { skip: helmMis
   }
 });
 
+const programs = [
+  { component: "operator", settings: operatorSettings },
+  { component: "service", settings: serviceSettings },
+];
+
+for (const { component, settings } of programs) {
+  test(`the chart gives the ${component} settings that it knows`, { skip: helmMissing }, async () => {
+    const rendered = await render({ name: "model-optimization", values: everything });
+    const deployment = find(rendered, "Deployment", `model-optimization-${component}`);
+    const { env } = podTemplate.parse(deployment).spec.template.spec.containers[0];
+    const environment = Object.fromEntries(env.map(({ name, value }) => [name, value]));
+    assert.deepEqual(
+      Object.keys(environment).filter((name) => !Object.hasOwn(settings.shape, name)),
+      [],
+    );
+    settings.parse({ ...environment, MOS_POD_NAME: "operator-0" });
+  });
+}
+
 test("a budget for disruptions is there where another operator stands by", { skip: helmMissing }, async () => {
   const kinds = async (values: unknown) => (await render({ values })).map(({ kind }) => kind);
   assert.ok(!(await kinds({})).includes("PodDisruptionBudget"));
@@ -128,8 +156,8 @@ test("changed targets restart whoever reads them", { skip: helmMissing }, async 
   for (const [index, text] of after.entries()) assert.notEqual(text, before[index]);
 });
 
-function find(manifests: readonly Manifest[], kind: string): Manifest {
-  const found = manifests.find((manifest) => manifest.kind === kind);
-  assert.ok(found, `The chart makes no ${kind}`);
+function find(manifests: readonly Manifest[], kind: string, name: string): Manifest {
+  const found = manifests.find((manifest) => manifest.kind === kind && manifest.metadata.name === name);
+  assert.ok(found, `The chart makes no ${kind} "${name}"`);
   return found;
 }
