@@ -49,7 +49,8 @@ COPY operator operator
 RUN install --directory --owner=10001 $NODE_COMPILE_CACHE
 USER 10001:10001
 # Takes a third off the time to start.
-RUN node --input-type=module --eval "await import('./src/server/start-service.ts')"
+RUN node --input-type=module \
+    --eval "await import('./src/server/start-service.ts'); await import('./operator/run-operator.ts')"
 ENTRYPOINT ["node"]
 CMD ["src/server/main.ts"]
 
