@@ -57,19 +57,20 @@ class Candidate {
   /** One look at the Lease, and the wait for its end where another candidate holds it. */
   async #tryToAcquire(signal: AbortSignal): Promise<Leadership | undefined> {
     const { timing } = this.#options;
-    const lease = await findLease(this.#options, timing.renewDeadlineMs);
+    const lease = await findLease(this.#options, { signal, deadlineMs: timing.renewDeadlineMs });
     if (lease !== undefined) this.#note(lease);
-    if (this.#remainingMs() <= 0) return this.#claim(lease, signal);
+    if (this.#remainingMs() <= 0) return this.#claim(lease);
     // Who held a lease that was deleted does not know yet.
     if (lease === undefined) await this.#pause(signal);
     else await this.#follow(lease, signal);
     return undefined;
   }
 
-  async #claim(before: Stored<Lease> | undefined, signal: AbortSignal): Promise<Leadership | undefined> {
+  /** A claim under way is not given up when the campaign is stopped: the Lease would be held by nobody. */
+  async #claim(before: Stored<Lease> | undefined): Promise<Leadership | undefined> {
     const { client, name, clock, timing } = this.#options;
     const claim = claimedLease(this.#options, before ?? this.#sighting?.lease);
-    const call = { signal, deadlineMs: timing.renewDeadlineMs };
+    const call = { deadlineMs: timing.renewDeadlineMs };
     const at = momentOf(clock);
     try {
       const lease = await (before === undefined

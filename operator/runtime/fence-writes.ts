@@ -5,8 +5,8 @@ import type { Leadership } from "./leadership.ts";
 export function fenceWrites(client: KubernetesClient, leadership: Leadership): KubernetesClient {
   const fenced = <T extends { readonly signal?: AbortSignal }>(options?: T) => {
     leadership.guard();
-    const signals = options?.signal === undefined ? [] : [options.signal];
-    return { ...options, signal: AbortSignal.any([leadership.lost, ...signals]) };
+    const { lost } = leadership;
+    return { ...options, signal: options?.signal === undefined ? lost : AbortSignal.any([lost, options.signal]) };
   };
   return {
     namespace: client.namespace,

@@ -1,6 +1,7 @@
 import { once } from "node:events";
-import { createServer, type ServerResponse } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { messageOf } from "./json-log.ts";
 import type { RuntimeMetrics } from "./metrics.ts";
 import type { Watched } from "./watch-resource.ts";
 
@@ -17,6 +18,14 @@ export interface HealthServer {
   close(): Promise<void>;
 }
 
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** Prometheus' text format, which is plain text to everybody else. */
+const textFormat = "text/plain; version=0.0.4; charset=utf-8";
+
 /**
  * Answers probes and monitoring. `/healthz` fails when a watch has died for good: the process should be started anew.
  * `/readyz` fails until every cache is filled. Both say why.
@@ -30,18 +39,16 @@ export async function startHealthServer(options: HealthServerOptions): Promise<H
       () => {},
     );
   }
-  const answers: Record<string, (response: ServerResponse) => void | Promise<void>> = {
-    "/healthz": (response) => answerProbe(response, watched.filter(({ isHung }) => isHung).map(hangOf)),
-    "/readyz": (response) => answerProbe(response, Array.from(waiting, delayOf)),
-    "/metrics": async (response) => {
-      const text = await metrics.text();
-      response.setHeader("content-type", "text/plain; version=0.0.4; charset=utf-8").end(text);
-    },
+  const answers: Record<string, () => Answer | Promise<Answer>> = {
+    "/healthz": () => probeAnswer(watched.filter(({ isHung }) => isHung).map(hangOf)),
+    "/readyz": () => probeAnswer(Array.from(waiting, delayOf)),
+    "/metrics": async () => ({ status: 200, text: await metrics.text() }),
   };
+  const answerTo = async (url = "") => answers[url.split("?")[0] ?? ""]?.() ?? { status: 404, text: "Not found\n" };
   const server = createServer((request, response) => {
-    const answer = answers[request.url?.split("?")[0] ?? ""];
-    if (answer === undefined) response.writeHead(404).end("Not found\n");
-    else void answer(response);
+    void answerTo(request.url)
+      .catch((error: unknown): Answer => ({ status: 500, text: `${messageOf(error)}\n` }))
+      .then(({ status, text }) => response.writeHead(status, { "content-type": textFormat }).end(text));
   });
   server.listen(options.port, options.host);
   await once(server, "listening");
@@ -56,10 +63,9 @@ export async function startHealthServer(options: HealthServerOptions): Promise<H
   };
 }
 
-function answerProbe(response: ServerResponse, reasons: readonly string[]): void {
-  const text = reasons.length === 0 ? ["ok"] : reasons;
-  response.writeHead(reasons.length === 0 ? 200 : 503, { "content-type": "text/plain; charset=utf-8" });
-  response.end(text.map((line) => `${line}\n`).join(""));
+function probeAnswer(reasons: readonly string[]): Answer {
+  if (reasons.length === 0) return { status: 200, text: "ok\n" };
+  return { status: 503, text: reasons.map((reason) => `${reason}\n`).join("") };
 }
 
 function hangOf({ resource, secondsSinceHeard }: Watched): string {

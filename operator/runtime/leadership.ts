@@ -1,6 +1,7 @@
 import { isConflict, isNotFound } from "../../src/kubernetes/kubernetes-error.ts";
 import { formatMicroTime } from "../../src/kubernetes/micro-time.ts";
 import { type Lease, resources, type Stored } from "../../src/kubernetes/resources.ts";
+import type { CallOptions } from "../../src/kubernetes/transport.ts";
 import { elapsedMs, type Moment, momentOf, pause } from "./clock.ts";
 import { messageOf } from "./json-log.ts";
 import { claimedLease, type ElectionOptions, type ElectionTiming, findLease, holderOf } from "./lease-record.ts";
@@ -108,7 +109,7 @@ class HeldLease implements Leadership {
     } catch (error) {
       if (!isConflict(error) && !isNotFound(error)) throw error;
     }
-    const lease = await findLease(this.#options, this.#deadlineMs());
+    const lease = await findLease(this.#options, this.#call());
     if (lease === undefined) {
       return client.create(
         resources.leases,
@@ -128,7 +129,7 @@ class HeldLease implements Leadership {
 
   async #giveUp(): Promise<void> {
     const { client, identity } = this.#options;
-    const lease = await findLease(this.#options, this.#deadlineMs());
+    const lease = await findLease(this.#options, this.#call());
     if (lease === undefined || holderOf(lease) !== identity) return;
     const { holderIdentity: _, ...spec } = lease.spec ?? {};
     await client.replace(resources.leases, { ...lease, spec }, this.#call());
@@ -146,12 +147,8 @@ class HeldLease implements Leadership {
     this.#lost.abort(new NotLeaderError(reason));
   }
 
-  #call() {
-    return { signal: this.#lost.signal, deadlineMs: this.#deadlineMs() };
-  }
-
   /** Leaves time for a second try. */
-  #deadlineMs(): number {
-    return this.#options.timing.renewDeadlineMs / 2;
+  #call(): CallOptions {
+    return { signal: this.#lost.signal, deadlineMs: this.#options.timing.renewDeadlineMs / 2 };
   }
 }

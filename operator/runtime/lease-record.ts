@@ -2,6 +2,7 @@ import { isNotFound } from "../../src/kubernetes/kubernetes-error.ts";
 import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts";
 import { formatMicroTime } from "../../src/kubernetes/micro-time.ts";
 import { type Lease, resources, type Stored } from "../../src/kubernetes/resources.ts";
+import type { CallOptions } from "../../src/kubernetes/transport.ts";
 import type { Clock } from "./clock.ts";
 import type { Log } from "./json-log.ts";
 
@@ -33,10 +34,10 @@ export const defaultTiming: ElectionTiming = { leaseMs: 15_000, renewDeadlineMs:
 /** The Lease as the API server has it now. */
 export async function findLease(
   { client, name }: ElectionOptions,
-  deadlineMs: number,
+  options: CallOptions,
 ): Promise<Stored<Lease> | undefined> {
   try {
-    return await client.get(resources.leases, name, { deadlineMs });
+    return await client.get(resources.leases, name, options);
   } catch (error) {
     if (isNotFound(error)) return undefined;
     throw error;
