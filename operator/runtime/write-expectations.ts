@@ -19,19 +19,17 @@ export class WriteExpectations {
 
   note(key: string, isSeen: () => boolean): void {
     const expectation = { isSeen, until: this.#clock.now() + patienceMs };
-    this.#byKey.set(key, [...this.#unseen(key), expectation]);
+    const expected = this.#byKey.get(key);
+    if (expected === undefined) this.#byKey.set(key, [expectation]);
+    else expected.push(expectation);
   }
 
   /** For how long the key waits at most until its writes are seen. 0 when all are. */
   remainingMs(key: string): number {
-    const unseen = this.#unseen(key);
+    const now = this.#clock.now();
+    const unseen = (this.#byKey.get(key) ?? []).filter(({ isSeen, until }) => until > now && !isSeen());
     if (unseen.length === 0) this.#byKey.delete(key);
     else this.#byKey.set(key, unseen);
-    return Math.max(0, ...unseen.map(({ until }) => until - this.#clock.now()));
-  }
-
-  #unseen(key: string): Expectation[] {
-    const now = this.#clock.now();
-    return (this.#byKey.get(key) ?? []).filter(({ isSeen, until }) => until > now && !isSeen());
+    return unseen.reduce((longest, { until }) => Math.max(longest, until - now), 0);
   }
 }
