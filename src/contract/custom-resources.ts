@@ -6,7 +6,7 @@ import { gateResult } from "./gate.ts";
 import { batchId, jobId } from "./id.ts";
 import { jobRequest } from "./job.ts";
 import { withRules } from "./rule.ts";
-import { batchStatus, jobKind, jobStatus, transition } from "./status.ts";
+import { batchStatus, jobKind, jobStatus, type JobStatus, transition } from "./status.ts";
 import { telemetry } from "./telemetry.ts";
 
 export const apiGroup = "modeloptimization.dev";
@@ -153,19 +153,29 @@ export const compressionJobStatus = z.object({
 });
 export type CompressionJobStatus = z.infer<typeof compressionJobStatus>;
 
+const jobCount = z.int().min(0).max(maxBatchJobs).optional();
+
 /** Status of a Batch. What becomes of each job is in the CompressionJobs that it owns. */
 export const batchResourceStatus = z.object({
   batchId: batchId.optional().describe("Id of the batch in the REST interface."),
   status: batchStatus,
   statusMessage: statusMessage.optional(),
   observedGeneration: z.int().min(0).optional(),
-  jobs: z.int().min(0).max(maxBatchJobs).optional().describe("Jobs of the batch: models × targets."),
+  jobs: jobCount.describe("Jobs of the batch: models × targets."),
   finished: z.string().max(16).optional().describe("For people: `37/100`."),
   counts: z
-    .strictObject(Object.fromEntries(jobStatus.options.map((status) => [status, z.int().min(0).optional()])))
+    .strictObject({
+      Pending: jobCount,
+      Sharding: jobCount,
+      Optimizing: jobCount,
+      Completed: jobCount,
+      Failed: jobCount,
+      Cancelling: jobCount,
+      Cancelled: jobCount,
+    } satisfies Record<JobStatus, z.ZodType>)
     .optional()
     .describe("Number of jobs in each status; jobs that were not made yet count as Pending."),
-  gatesFailed: z.int().min(0).optional().describe("Number of jobs with a gate that failed."),
+  gatesFailed: jobCount.describe("Number of jobs with a gate that failed."),
   marks: z
     .string()
     .max(maxBatchJobs)

@@ -1,0 +1,190 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import fc from "fast-check";
+import { jobsOf } from "../../../operator/controllers/batch/child-of-batch.ts";
+import { decideBatch } from "../../../operator/controllers/batch/decide-batch.ts";
+import { batchResourceStatus } from "../../../src/contract/custom-resources.ts";
+import { isTerminal } from "../../../src/contract/status.ts";
+import { makeBatch } from "./make-batch.ts";
+import { type Happening, isUnfinished, SimulatedBatch } from "./simulate-batch.ts";
+
+const models = 2;
+const jobs = models * 2;
+const job = fc.nat({ max: jobs - 1 });
+const happening: fc.Arbitrary<Happening> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({ type: fc.constant("reconcile" as const), writes: fc.constantFrom(0, 1, 2, 99, 99, 99) }),
+  },
+  { weight: 6, arbitrary: fc.record({ type: fc.constant("hear" as const), job }) },
+  { weight: 6, arbitrary: fc.record({ type: fc.constant("advance" as const), job, choice: fc.nat({ max: 2 }) }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant("delete" as const), job }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant("occupy" as const), job }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant("suspend" as const), suspend: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.constant<Happening>({ type: "cancel" }) },
+);
+const happenings = fc.array(happening, { maxLength: 80, size: "max" });
+const settings = fc.record({ parallelism: fc.integer({ min: 1, max: jobs }), failFast: fc.boolean() });
+
+/** Everything is heard of, and every job that is there ends in the end. */
+function letGo(world: SimulatedBatch): void {
+  world.apply({ type: "suspend", suspend: false });
+  for (let round = 0; round < 12 * jobs; round++) {
+    for (let i = 0; i < jobs; i++) world.hear(i);
+    world.apply({ type: "reconcile", writes: 99 });
+    for (let i = 0; i < jobs; i++) world.apply({ type: "advance", job: i, choice: 0 });
+  }
+}
+
+function assertConsistent(world: SimulatedBatch): void {
+  const { batch, children } = world;
+  const unfinished = [...children.values()].filter(isUnfinished);
+  assert.ok(unfinished.length <= batch.spec.parallelism, "more jobs at once than allowed");
+  const { counts, marks } = batchResourceStatus.parse(batch.status);
+  if (counts === undefined) return;
+  assert.equal(
+    Object.values(counts).reduce<number>((sum, count = 0) => sum + count, 0),
+    jobsOf(batch),
+    "a job was counted twice or not at all",
+  );
+  assert.equal(marks?.length, jobsOf(batch));
+}
+
+test("whatever happens, a batch keeps to its limit, makes no job twice and keeps what it once said", () => {
+  fc.assert(
+    fc.property(settings, happenings, (spec, all) => {
+      const world = new SimulatedBatch(makeBatch({ models, ...spec }));
+      for (const next of all) {
+        const { batch, made } = world;
+        const before = new Map(made);
+        const marks = batch.status?.marks ?? ".".repeat(jobs);
+        world.apply(next);
+        assertConsistent(world);
+        for (const [i, times] of world.made) {
+          if (times > (before.get(i) ?? 0)) assert.equal(marks[i], ".", `job ${i} was made again`);
+        }
+        const after = world.batch.status;
+        for (const [i, mark] of marks.split("").entries()) {
+          if ("cgf".includes(mark)) assert.equal(after?.marks?.[i], mark, `job ${i} ended twice`);
+        }
+        if (batch.status !== undefined && isTerminal(batch.status.status)) {
+          assert.equal(after?.status, batch.status.status);
+          assert.equal(after.finishedAt, batch.status.finishedAt);
+        }
+      }
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("whatever happened, a batch ends when its jobs do, and nothing is left to do", () => {
+  fc.assert(
+    fc.property(settings, happenings, (spec, all) => {
+      const world = new SimulatedBatch(makeBatch({ models, ...spec }));
+      for (const next of all) world.apply(next);
+      letGo(world);
+      const { status } = world.batch;
+      assert.ok(status !== undefined && isTerminal(status.status), `the batch is still ${status?.status}`);
+      assert.match(status.marks ?? "", /^[cgfx]+$/);
+      assert.deepEqual([...world.children.values()].filter(isUnfinished), []);
+      assert.deepEqual(decideBatch(world.world()), { create: [], steer: [], status });
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test("a batch that fails fast or is cancelled makes nothing more", () => {
+  fc.assert(
+    fc.property(happenings, (all) => {
+      const world = new SimulatedBatch(makeBatch({ models, failFast: true, parallelism: 2 }));
+      for (const next of all) {
+        const { marks = "" } = world.batch.status ?? {};
+        const stopped = marks.includes("f") || (world.batch.spec.cancel && world.world().batch.spec.cancel);
+        const made = new Map(world.made);
+        world.apply(next);
+        if (stopped) assert.deepEqual(world.made, made);
+      }
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test("what was done is not done again", () => {
+  fc.assert(
+    fc.property(settings, happenings, (spec, all) => {
+      const world = new SimulatedBatch(makeBatch({ models, ...spec }));
+      for (const next of all) {
+        for (let i = 0; i < jobs; i++) world.hear(i);
+        world.apply(next);
+        if (next.type !== "reconcile" || next.writes < 99) continue;
+        const { create, steer } = decideBatch(world.world());
+        assert.deepEqual([create, steer], [[], []]);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("a job that was suspended by hand stays so, until its batch is suspended and resumed", () => {
+  const world = new SimulatedBatch(makeBatch({ models: 1 }));
+  const reconcile = () => {
+    for (let i = 0; i < 2; i++) world.hear(i);
+    world.apply({ type: "reconcile", writes: 99 });
+  };
+  const held = () => [...world.children.values()].map((child) => child.spec.suspend);
+  reconcile();
+  world.change(0, { suspend: true });
+  reconcile();
+  assert.deepEqual(held(), [true, false]);
+  world.apply({ type: "suspend", suspend: true });
+  reconcile();
+  assert.deepEqual(held(), [true, true]);
+  assert.equal(world.batch.status?.statusMessage, "Suspended: 2 of 2 jobs are held");
+  world.apply({ type: "suspend", suspend: false });
+  reconcile();
+  assert.deepEqual(held(), [false, false]);
+});
+
+test("a suspended batch makes nothing", () => {
+  const world = new SimulatedBatch(makeBatch({ suspend: true }));
+  world.apply({ type: "reconcile", writes: 99 });
+  assert.equal(world.children.size, 0);
+});
+
+test("a name that a foreign resource has fails its job, one of an earlier batch is waited for", () => {
+  const world = new SimulatedBatch(makeBatch({ models: 1 }));
+  world.apply({ type: "occupy", job: 0 });
+  const { children, ...foreign } = world.world();
+  const owner = {
+    apiVersion: "modeloptimization.dev/v1",
+    kind: "Batch",
+    name: "nightly",
+    uid: "earlier",
+    controller: true,
+  };
+  const taken = new Map(
+    [...foreign.taken].map(([job, { metadata, ...child }]) => [
+      job,
+      { ...child, metadata: { ...metadata, ownerReferences: [owner] } },
+    ]),
+  );
+  const failed = decideBatch({ ...foreign, children });
+  assert.equal(failed.status.marks, "f.");
+  assert.deepEqual(
+    failed.status.failures?.map(({ job, reason }) => [job, reason]),
+    [["nightly-0000", "NameConflict"]],
+  );
+  const waiting = decideBatch({ ...foreign, children, taken });
+  assert.deepEqual([waiting.status.marks, waiting.create], ["..", [1]]);
+  assert.match(waiting.status.statusMessage ?? "", /^Waits until CompressionJob "nightly-0000" of an earlier Batch/);
+});
+
+test("a batch that nothing happens to is written once", () => {
+  const world = new SimulatedBatch(makeBatch());
+  world.apply({ type: "reconcile", writes: 99 });
+  for (let i = 0; i < 4; i++) world.hear(i);
+  world.apply({ type: "reconcile", writes: 99 });
+  const { status } = world.batch;
+  assert.deepEqual(decideBatch(world.world()).status, status);
+  assert.deepEqual([status?.status, status?.finished, status?.marks], ["Pending", "0/4", "mmmm"]);
+});

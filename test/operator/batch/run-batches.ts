@@ -1,0 +1,71 @@
+import type { TestContext } from "node:test";
+import { createBatchController } from "../../../operator/controllers/batch/batch-controller.ts";
+import { systemClock } from "../../../operator/runtime/clock.ts";
+import { startController } from "../../../operator/runtime/controller.ts";
+import type { ObjectEvent } from "../../../operator/runtime/event-recorder.ts";
+import { watchResource, type WatchedResource } from "../../../operator/runtime/watch-resource.ts";
+import type { CompressionJobStatus } from "../../../src/contract/custom-resources.ts";
+import {
+  type BatchObject,
+  batches as batchType,
+  type CompressionJobObject,
+  compressionJobs as compressionJobType,
+} from "../../../src/kubernetes/custom-resources.ts";
+import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
+import type { KubernetesObject, Stored } from "../../../src/kubernetes/resources.ts";
+
+export interface RunningBatches {
+  readonly batches: WatchedResource<BatchObject>;
+  readonly compressionJobs: WatchedResource<CompressionJobObject>;
+  readonly events: readonly ObjectEvent[];
+  readonly logged: readonly string[];
+  readonly stop: () => Promise<void>;
+}
+
+/** Runs the batch controller, with caches of its own, until the test ends or stops it. */
+export async function runBatches(t: TestContext, client: KubernetesClient): Promise<RunningBatches> {
+  const logged: string[] = [];
+  const log = (level: string, message: string, fields?: Readonly<Record<string, unknown>>) =>
+    void logged.push(`${level}: ${message} ${String(fields?.["error"])}`);
+  const batches = watchResource<BatchObject>({ client, type: batchType, log });
+  const compressionJobs = watchResource<CompressionJobObject>({ client, type: compressionJobType, log });
+  await Promise.all([batches.synced, compressionJobs.synced]);
+  const events: ObjectEvent[] = [];
+  const recorder = {
+    record: (_type: unknown, _object: unknown, event: ObjectEvent) => void events.push(event),
+    close: async () => {},
+  };
+  const controller = createBatchController({ client, batches, compressionJobs, events: recorder, clock: systemClock });
+  const running = startController(controller, { clock: systemClock, log });
+  const stop = async () => {
+    await running.stop();
+    await Promise.all([batches.stop(), compressionJobs.stop()]);
+  };
+  t.after(stop);
+  return { batches, compressionJobs, events, logged, stop };
+}
+
+/** Resolves with what `find` gives as soon as the cache has that. */
+export async function untilSeen<T extends KubernetesObject, Found>(
+  watched: WatchedResource<T>,
+  find: (objects: readonly Stored<T>[]) => Found | undefined,
+): Promise<Found> {
+  const { promise, resolve } = Promise.withResolvers<Found>();
+  const look = () => {
+    const found = find([...watched.cache.values()].toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)));
+    if (found !== undefined) resolve(found);
+  };
+  const unsubscribe = watched.onChange(look);
+  look();
+  return promise.finally(unsubscribe);
+}
+
+/** Plays what becomes of a job. */
+export async function playJob(client: KubernetesClient, name: string, status: CompressionJobStatus): Promise<void> {
+  await client.patch(compressionJobType, name, { status }, { subresource: "status" });
+}
+
+/** Plays the end of whatever a job still holds, so that it can be deleted. */
+export async function releaseJob(client: KubernetesClient, name: string): Promise<void> {
+  await client.patch(compressionJobType, name, { metadata: { finalizers: null } });
+}

@@ -1,0 +1,161 @@
+import { type CompressionJobSpec, jobMarks } from "../../../src/contract/custom-resources.ts";
+import { batchChildName } from "../../../src/contract/id.ts";
+import { isTerminal, type JobStatus, transitionTable } from "../../../src/contract/status.ts";
+import { childOf, jobsOf } from "../../../operator/controllers/batch/child-of-batch.ts";
+import type { BatchWorld } from "../../../operator/controllers/batch/batch-world.ts";
+import { decideBatch } from "../../../operator/controllers/batch/decide-batch.ts";
+import { markAt } from "../../../operator/controllers/batch/mark-jobs.ts";
+import type { BatchObject, CompressionJobObject } from "../../../src/kubernetes/custom-resources.ts";
+import type { Stored } from "../../../src/kubernetes/resources.ts";
+
+type Child = Stored<CompressionJobObject>;
+
+/** What may happen to a batch and around it; `job` is a number of a job. */
+export type Happening =
+  | { readonly type: "reconcile"; /** Writes after which the operator is killed. */ readonly writes: number }
+  | { readonly type: "hear"; readonly job: number }
+  | { readonly type: "advance"; readonly job: number; readonly choice: number }
+  | { readonly type: "delete"; readonly job: number }
+  | { readonly type: "occupy"; readonly job: number }
+  | { readonly type: "cancel" }
+  | { readonly type: "suspend"; readonly suspend: boolean };
+
+/** A batch, its CompressionJobs and what the operator's cache has of them. The cache knows all of the operator's own writes. */
+export class SimulatedBatch {
+  batch: Stored<BatchObject>;
+  readonly children = new Map<number, Child>();
+  readonly taken = new Map<number, Child>();
+  /** How many times each job was made. */
+  readonly made = new Map<number, number>();
+  readonly #cached = new Map<number, Child>();
+  #cachedBatch: Stored<BatchObject>;
+  #minutes = 0;
+
+  constructor(batch: Stored<BatchObject>) {
+    this.batch = batch;
+    this.#cachedBatch = batch;
+  }
+
+  /** What the operator sees. */
+  world(): BatchWorld {
+    const batch = this.#cachedBatch;
+    const children = new Map(this.#cached);
+    const jobs = Array.from({ length: jobsOf(batch) }, (_, job) => job);
+    const gone = jobs.filter(
+      (job) => markAt(batch, job) === jobMarks.made && !children.has(job) && !this.children.has(job),
+    );
+    return {
+      batch,
+      children,
+      gone: new Set(gone),
+      taken: this.taken,
+      now: new Date(Date.UTC(2026, 2, 1, 0, this.#minutes++)),
+    };
+  }
+
+  apply(happening: Happening): void {
+    switch (happening.type) {
+      case "reconcile":
+        return this.#reconcile(happening.writes);
+      case "hear":
+        return this.hear(happening.job);
+      case "advance":
+        return this.#advance(happening.job, happening.choice);
+      case "delete":
+        this.children.delete(happening.job);
+        return;
+      case "occupy":
+        if (!this.children.has(happening.job)) this.taken.set(happening.job, this.#stored(happening.job, "other"));
+        return;
+      case "cancel":
+        return this.#write({ ...this.batch, spec: { ...this.batch.spec, cancel: true } });
+      case "suspend":
+        return this.#write({ ...this.batch, spec: { ...this.batch.spec, suspend: happening.suspend } });
+    }
+  }
+
+  /** The cache hears of the batch and of a job. */
+  hear(job: number): void {
+    this.#cachedBatch = this.batch;
+    const child = this.children.get(job);
+    if (child === undefined) this.#cached.delete(job);
+    else this.#cached.set(job, child);
+  }
+
+  /** Changes the spec of a job's resource, by whomever. */
+  change(job: number, spec: Partial<CompressionJobSpec>): void {
+    const child = this.children.get(job);
+    if (child === undefined) return;
+    const changed = { ...child, spec: { ...child.spec, ...spec } };
+    this.children.set(job, changed);
+    this.#cached.set(job, changed);
+  }
+
+  #reconcile(writes: number): void {
+    const world = this.world();
+    const { create, steer, status } = decideBatch(world);
+    const tell = () => {
+      this.#write({ ...this.batch, status });
+      this.#cachedBatch = this.batch;
+    };
+    const all = [
+      tell,
+      ...create.map((job) => () => this.#make(job)),
+      ...steer.map(
+        ({ child, spec }) =>
+          () =>
+            this.change(Number(child.metadata.name.slice(-4)), spec),
+      ),
+    ];
+    // The batch has changed since the cache heard of it: nothing is done before it has.
+    const conflict = world.batch !== this.batch;
+    for (const write of all.slice(0, conflict ? 0 : writes)) write();
+  }
+
+  #make(job: number): void {
+    if (this.children.has(job) || this.taken.has(job)) return;
+    this.made.set(job, (this.made.get(job) ?? 0) + 1);
+    const child = this.#stored(job, this.batch.metadata.uid);
+    this.children.set(job, child);
+    this.#cached.set(job, child);
+  }
+
+  #advance(job: number, choice: number): void {
+    const child = this.children.get(job);
+    if (child === undefined || (child.spec.suspend && !child.spec.cancel)) return;
+    const { status = "Pending" } = child.status ?? {};
+    const next = transitionTable.compress[status].filter((to) => child.spec.cancel || to !== "Cancelling");
+    if (next.length > 0) this.children.set(job, withStatus(child, next[choice % next.length] ?? status));
+  }
+
+  #write(batch: Stored<BatchObject>): void {
+    this.batch = batch;
+  }
+
+  #stored(job: number, owner: string): Child {
+    const { metadata, ...child } = childOf(this.batch, job);
+    const name = batchChildName(this.batch.metadata.name, job);
+    const stored = { name, uid: `${owner}-${job}`, resourceVersion: "1", creationTimestamp: "2026-03-01T00:00:00Z" };
+    const { ownerReferences = [], ...meta } = metadata ?? {};
+    const references = owner === "other" ? [] : ownerReferences;
+    return withStatus({ ...child, metadata: { ...meta, ...stored, ownerReferences: references } }, "Pending");
+  }
+}
+
+function withStatus(child: Child, status: JobStatus): Child {
+  const gate = { gate: "minSqnrDb", limit: 1, actual: 0, passed: false } as const;
+  const failed = { error: { code: "model_invalid", message: "No" } } as const;
+  return {
+    ...child,
+    status: {
+      status,
+      ...(status === "Failed" && failed),
+      ...(status === "Completed" && child.metadata.name.endsWith("1") && { gates: [gate] }),
+    },
+  };
+}
+
+/** Whether a CompressionJob is still at work or waits. */
+export function isUnfinished({ status }: Child): boolean {
+  return status === undefined || !isTerminal(status.status);
+}
