@@ -20,13 +20,18 @@ export interface WriteOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Uploaded models and artifacts. What is in it is complete and never changes. */
-export interface BlobStore {
+/** Uploaded models and artifacts, as workers need them: file by file. What is in a store is complete and never changes. */
+export interface BlobFiles {
   find(sha256: string): Promise<{ bytes: number } | undefined>;
+  /** Makes the blob a file at `path`, which must be on this machine and not exist. */
+  materialize(sha256: string, path: string, signal?: AbortSignal): Promise<void>;
+  /** Takes in a whole file of this machine or leaves nothing behind. */
+  writeFile(path: string, options?: Pick<WriteOptions, "expectedSha256" | "signal">): Promise<Blob>;
+}
+
+export interface BlobStore extends BlobFiles {
   /** The stream fails with `ENOENT` when there is no such blob: `find()` it first. */
   read(sha256: string, range?: BlobRange): Readable;
   /** Takes in the whole source or leaves nothing behind. */
   write(source: AsyncIterable<Uint8Array>, options?: WriteOptions): Promise<Blob>;
-  /** Makes the blob a file at `path`, which must be on this machine and not exist. The file is read-only. */
-  materialize(sha256: string, path: string, signal?: AbortSignal): Promise<void>;
 }

@@ -20,6 +20,17 @@ export async function createDirectoryBlobStore(directory: string): Promise<BlobS
   await mkdir(incoming, { recursive: true });
   await removeAbandoned(incoming);
   const pathOf = (sha256: string) => path.join(directory, "blobs", sha256.slice(0, 2), sha256);
+  const write: BlobStore["write"] = async (source, options = {}) => {
+    const temporary = path.join(incoming, `${hostname()}.${process.pid}.${randomUUID()}`);
+    try {
+      const blob = await writeTemporary(temporary, source, options);
+      await publish(temporary, pathOf(blob.sha256));
+      return blob;
+    } catch (error) {
+      await rm(temporary, { force: true });
+      throw storageError(error);
+    }
+  };
   return {
     async find(sha256) {
       const found = await statOrUndefined(pathOf(sha256));
@@ -28,16 +39,9 @@ export async function createDirectoryBlobStore(directory: string): Promise<BlobS
     read(sha256, range) {
       return createReadStream(pathOf(sha256), range);
     },
-    async write(source, options = {}) {
-      const temporary = path.join(incoming, `${hostname()}.${process.pid}.${randomUUID()}`);
-      try {
-        const blob = await writeTemporary(temporary, source, options);
-        await publish(temporary, pathOf(blob.sha256));
-        return blob;
-      } catch (error) {
-        await rm(temporary, { force: true });
-        throw storageError(error);
-      }
+    write,
+    writeFile(file, options) {
+      return write(createReadStream(file, { highWaterMark: 1 << 20 }), options);
     },
     async materialize(sha256, target, signal) {
       await linkOrCopy(pathOf(sha256), target);

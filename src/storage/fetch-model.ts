@@ -5,7 +5,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { ServiceError } from "../contract/errors.ts";
 import type { ModelReference } from "../contract/model.ts";
-import type { BlobStore } from "./blob-store.ts";
+import type { BlobFiles } from "./blob-store.ts";
 import { download } from "./download.ts";
 import { errorCodeOf } from "./file-error.ts";
 
@@ -18,7 +18,7 @@ export interface FetchLimits {
 }
 
 export interface FetchOptions {
-  readonly blobs: BlobStore;
+  readonly blobs: BlobFiles;
   /** Where a file that is not on this machine yet is put; must not exist. */
   readonly path: string;
   readonly limits: FetchLimits;

@@ -12,6 +12,8 @@ const maxWaitingBytes = 64 * 1024 * 1024;
 export interface EventSenderOptions {
   readonly connection: Pick<ServiceConnection, "tell">;
   readonly now: () => Date;
+  /** Takes each event as it will be told, in order. */
+  readonly record: (json: string) => void;
   /** The service says that the job was cancelled. */
   readonly onCancelled: () => void;
   /** Events can no longer be delivered. */
@@ -42,6 +44,7 @@ export class EventSender {
     if (this.#failed) return;
     const seq = this.#nextSeq++;
     const json = JSON.stringify({ ...event, seq, at: this.#options.now().toISOString() });
+    this.#options.record(json);
     this.#waiting.push({ seq, json });
     this.#waitingBytes += json.length;
     if (this.#waitingBytes > maxWaitingBytes) {

@@ -3,7 +3,7 @@ import path from "node:path";
 import { type ErrorCode, ServiceError } from "../contract/errors.ts";
 import { formatBytes } from "../contract/format-bytes.ts";
 import type { Assignment } from "../contract/worker.ts";
-import type { BlobStore } from "../storage/blob-store.ts";
+import type { BlobFiles } from "../storage/blob-store.ts";
 import { type FetchedModel, fetchModel, type FetchLimits } from "../storage/fetch-model.ts";
 import type { Stage } from "./stage-clock.ts";
 
@@ -13,7 +13,7 @@ const maxEvaluationDataBytes = 8 * 1024 ** 3;
 const modelShare = 0.8;
 
 interface FetchSurroundings {
-  readonly blobs: BlobStore;
+  readonly blobs: BlobFiles;
   /** Folder of the attempt's own. */
   readonly directory: string;
   readonly signal: AbortSignal;
@@ -27,12 +27,13 @@ export interface JobInputs {
 
 /** Brings the model and, where the evaluation will use it, the caller's data onto this machine. */
 export async function fetchInputs(
-  { model, recipe, dryRun, limits }: Pick<Assignment, "model" | "recipe" | "dryRun" | "limits">,
+  { model, recipe, dryRun, part, limits }: Pick<Assignment, "model" | "recipe" | "dryRun" | "part" | "limits">,
   surroundings: FetchSurroundings,
   stage: Stage,
 ): Promise<JobInputs> {
   const { level, data } = recipe.evaluation;
-  const dataSource = level === "outputs" && !dryRun ? data : undefined;
+  const evaluates = level === "outputs" && !dryRun && (part === null || part.step === "assemble");
+  const dataSource = evaluates ? data : undefined;
   const share = dataSource === undefined ? 1 : modelShare;
   stage.log(`Model "${model.name}" from ${publicSource(model.source)}`);
   const fetched = await fetchModel(model, await fetchOptions("model.onnx", { limits, ...surroundings, stage, share }));

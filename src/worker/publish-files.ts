@@ -1,9 +1,8 @@
-import { createReadStream } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import path from "node:path";
-import { Readable } from "node:stream";
 import type { Artifact } from "../contract/artifact.ts";
 import { formatBytes } from "../contract/format-bytes.ts";
-import type { BlobStore } from "../storage/blob-store.ts";
+import type { BlobFiles } from "../storage/blob-store.ts";
 import type { Stage } from "./stage-clock.ts";
 
 interface Publication {
@@ -13,7 +12,7 @@ interface Publication {
 }
 
 interface PublishSurroundings {
-  readonly blobs: BlobStore;
+  readonly blobs: BlobFiles;
   readonly outputDirectory: string;
   readonly signal: AbortSignal;
   readonly stage: Stage;
@@ -28,13 +27,14 @@ export async function publishFiles(
   const total = files.reduce((sum, file) => sum + file.bytes, 0);
   let done = 0;
   for (const { name, kind, bytes } of files) {
-    const blob = await blobs.write(createReadStream(path.join(outputDirectory, name)), { signal });
+    const blob = await blobs.writeFile(path.join(outputDirectory, name), { signal });
     artifacts.push({ name, kind, ...blob });
     stage.log(`${name}: ${formatBytes(bytes)}, SHA-256 ${blob.sha256}`);
     done += bytes;
     stage.onProgress(done / total, `Storing: ${formatBytes(done)} of ${formatBytes(total)}`);
   }
-  const text = Readable.from([Buffer.from(`${JSON.stringify(report, null, 2)}\n`)]);
-  artifacts.push({ name: "report.json", kind: "report", ...(await blobs.write(text, { signal })) });
+  const reportPath = path.join(outputDirectory, "report.json");
+  await writeFile(reportPath, `${JSON.stringify(report, null, 2)}\n`);
+  artifacts.push({ name: "report.json", kind: "report", ...(await blobs.writeFile(reportPath, { signal })) });
   return artifacts;
 }

@@ -2,7 +2,7 @@ import type { Artifact } from "../contract/artifact.ts";
 import type { JobError } from "../contract/errors.ts";
 import { type LogLine, maxLogLineBytes } from "../contract/log.ts";
 import type { JobOutcome, WorkingStatus } from "../contract/status.ts";
-import type { TelemetryUpdate } from "../contract/worker.ts";
+import type { OptimizedShare, TelemetryUpdate } from "../contract/worker.ts";
 import type { EventSender } from "./event-sender.ts";
 
 const progressIntervalMs = 250;
@@ -22,6 +22,7 @@ export interface Reporter {
   progress(fraction: number, message: string): void;
   telemetry(update: TelemetryUpdate): void;
   artifact(artifact: Artifact): void;
+  share(share: OptimizedShare): void;
   result(outcome: JobOutcome, error?: JobError): void;
 }
 
@@ -52,6 +53,9 @@ export function createReporter({ sender, now, print }: ReporterOptions): Reporte
     },
     artifact(artifact) {
       sender.add({ type: "artifact", artifact });
+    },
+    share(share) {
+      sender.add({ type: "share", share });
     },
     result(outcome, error) {
       sender.add({ type: "result", outcome, ...(error && { error }) });

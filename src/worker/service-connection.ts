@@ -1,68 +1,143 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { request } from "undici";
 import type { z } from "zod";
+import { type ErrorCode, problem, ServiceError } from "../contract/errors.ts";
 import { type Assignment, assignment, workerEventsAnswer } from "../contract/worker.ts";
+import { storageError } from "../storage/file-error.ts";
+import type { AskService, ServiceRequest } from "../storage/service-blob-store.ts";
 
-/** How long the service may be out of reach before the worker gives up. */
-const outageLimitMs = 5 * 60_000;
 const firstRetryMs = 100;
 const lastRetryMs = 5_000;
 const answerLimitMs = 30_000;
+/** A stored file is answered when it is on the disk for good. */
+const storedLimitMs = 10 * 60_000;
 
 export interface ServiceConnection {
   findAssignment(signal: AbortSignal): Promise<Assignment>;
   /** Tells events, each as JSON. Telling one twice does no harm: the service knows it by its sequence number. */
   tell(events: readonly string[], signal: AbortSignal): Promise<z.infer<typeof workerEventsAnswer>>;
+  /** Requests about files. */
+  readonly ask: AskService;
 }
 
 export interface ServiceAddress {
   readonly url: string;
   readonly jobId: string;
-  readonly token: string;
+  /** Asked for at each request: tokens of pods are replaced by new ones. */
+  readonly token: () => string;
+  readonly patience: Patience;
 }
 
-/** The service as the worker of one job sees it. Calls are repeated while the service is out of reach. */
-export function connectService({ url, jobId, token }: ServiceAddress): ServiceConnection {
+/** How long a worker goes on asking, milliseconds. */
+export interface Patience {
+  /** For its assignment, while the service is out of reach. */
+  readonly start: number;
+  /** To be allowed to tell events. */
+  readonly events: number;
+  /** To be allowed to fetch and store a file. */
+  readonly files: number;
+  /** While the service does not take the token. */
+  readonly token: number;
+}
+
+/** The service as the worker of one job sees it. Requests are repeated while the service is out of reach. */
+export function connectService({ url, jobId, token, patience }: ServiceAddress): ServiceConnection {
   const base = `${url.replace(/\/$/, "")}/worker/v1/jobs/${jobId}`;
-  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const asker = (outageMs: number): AskService => {
+    return async (question) => askPatiently(question, { base, token, outageMs, rejectionMs: patience.token });
+  };
+  const [askToStart, askToTell] = [asker(patience.start), asker(patience.events)];
+  const headers = () => ({ "content-type": "application/json" });
+  const take: ServiceRequest<unknown>["take"] = async ({ body }) => body.json();
   return {
     async findAssignment(signal) {
-      return assignment.parse(await ask(base, { method: "GET", headers, signal }));
+      return assignment.parse(await askToStart({ method: "GET", path: "", statuses: [200], signal, take }));
     },
     async tell(events, signal) {
-      const body = `{"events":[${events.join(",")}]}`;
-      return workerEventsAnswer.parse(await ask(`${base}/events`, { method: "POST", headers, body, signal }));
+      const body = () => `{"events":[${events.join(",")}]}`;
+      const question = { method: "POST", path: "/events", headers, body, statuses: [200], signal, take } as const;
+      return workerEventsAnswer.parse(await askToTell(question));
     },
+    ask: asker(patience.files),
   };
 }
 
-interface Question {
-  readonly method: "GET" | "POST";
-  readonly headers: Record<string, string>;
-  readonly body?: string;
-  readonly signal: AbortSignal;
-}
-
 /** The service's answer is final: the job is not this worker's, or the worker speaks another protocol. */
-export class ServiceRefusal extends Error {}
+export class ServiceRefusal extends Error {
+  readonly status: number;
+  readonly code: ErrorCode | undefined;
 
-async function ask(url: string, question: Question): Promise<unknown> {
-  const giveUpAt = performance.now() + outageLimitMs;
-  for (let retryMs = firstRetryMs; ; retryMs = Math.min(retryMs * 2, lastRetryMs)) {
-    try {
-      return await askOnce(url, question);
-    } catch (error) {
-      question.signal.throwIfAborted();
-      if (error instanceof ServiceRefusal || performance.now() > giveUpAt) throw error;
-    }
-    await delay(retryMs, undefined, { signal: question.signal });
+  constructor(message: string, { status, code }: { status: number; code: ErrorCode | undefined }) {
+    super(message);
+    this.status = status;
+    this.code = code;
   }
 }
 
-async function askOnce(url: string, question: Question): Promise<unknown> {
-  const answer = await request(url, { ...question, headersTimeout: answerLimitMs, bodyTimeout: answerLimitMs });
-  if (answer.statusCode === 200) return answer.body.json();
+/** The service could not be reached for longer than the worker waits. */
+export class ServiceOutage extends Error {}
+
+interface Asking {
+  readonly base: string;
+  readonly token: () => string;
+  readonly outageMs: number;
+  readonly rejectionMs: number;
+}
+
+async function askPatiently<T>(question: ServiceRequest<T>, { rejectionMs, outageMs, ...address }: Asking): Promise<T> {
+  const { signal, transferred = () => 0 } = question;
+  let failingSince: number | undefined;
+  let known = transferred();
+  for (let retryMs = firstRetryMs; ; retryMs = Math.min(retryMs * 2, lastRetryMs)) {
+    try {
+      return await askOnce(question, address);
+    } catch (error) {
+      signal?.throwIfAborted();
+      const failure = storageError(error);
+      if (isFinal(failure)) throw failure;
+      if (transferred() > known) {
+        failingSince = undefined;
+        known = transferred();
+        retryMs = firstRetryMs;
+      }
+      failingSince ??= performance.now();
+      const waitedMs = performance.now() - failingSince;
+      const isRefused = failure instanceof ServiceRefusal;
+      if (waitedMs >= (isRefused ? rejectionMs : outageMs)) throw isRefused ? failure : outage(failure, waitedMs);
+    }
+    await delay(retryMs, undefined, signal && { signal });
+  }
+}
+
+function isFinal(error: unknown): boolean {
+  return error instanceof ServiceError || (error instanceof ServiceRefusal && ![401, 403].includes(error.status));
+}
+
+function outage(cause: unknown, waitedMs: number): ServiceOutage {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  const seconds = Math.round(waitedMs / 1000);
+  return new ServiceOutage(`The service could not be reached for ${seconds} s: ${reason}`, { cause });
+}
+
+async function askOnce<T>(
+  { method, path, headers, body, statuses, signal, take }: ServiceRequest<T>,
+  { base, token }: Pick<Asking, "base" | "token">,
+): Promise<T> {
+  const answer = await request(`${base}${path}`, {
+    method,
+    headers: { ...headers?.(), authorization: `Bearer ${token()}` },
+    ...(body && { body: body() }),
+    ...(signal && { signal }),
+    headersTimeout: method === "PUT" ? storedLimitMs : answerLimitMs,
+    bodyTimeout: answerLimitMs,
+  });
+  const { statusCode } = answer;
+  if (statuses.includes(statusCode)) return take(answer);
   const text = await answer.body.text();
-  const message = `The service answered ${answer.statusCode} to ${question.method} ${new URL(url).pathname}: ${text}`;
-  throw answer.statusCode === 429 || answer.statusCode >= 500 ? new Error(message) : new ServiceRefusal(message);
+  const message = `The service answered ${statusCode} to ${method} ${new URL(base).pathname}${path}: ${text}`;
+  if (statusCode === 507) throw new ServiceError("storage_full", "The service's storage is full");
+  if (statusCode === 429 || statusCode >= 500) throw new Error(message);
+  const isProblem = answer.headers["content-type"] === "application/problem+json";
+  const code = isProblem ? problem.parse(JSON.parse(text)).code : undefined;
+  throw new ServiceRefusal(message, { status: statusCode, code });
 }

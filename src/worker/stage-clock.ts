@@ -1,16 +1,17 @@
 import type { Telemetry } from "../contract/telemetry.ts";
+import type { Assignment, WorkerStep } from "../contract/worker.ts";
 import type { Reporter } from "./reporter.ts";
 
 type StageName = keyof NonNullable<Telemetry["stageSeconds"]>;
+type Spans = Partial<Record<StageName, readonly [number, number]>>;
 
-/** Share of the job's progress that is done before and after each stage. */
-const spans = {
-  fetch: [0, 0.15],
-  shard: [0.15, 0.2],
-  optimize: [0.2, 0.6],
-  evaluate: [0.6, 0.95],
-  publish: [0.95, 1],
-} as const satisfies Record<StageName, readonly [number, number]>;
+/** Share of a worker's progress that is done before and after each of its stages. */
+const spans: Record<"all" | WorkerStep, Spans> = {
+  all: { fetch: [0, 0.15], shard: [0.15, 0.2], optimize: [0.2, 0.6], evaluate: [0.6, 0.95], publish: [0.95, 1] },
+  shard: { fetch: [0, 0.7], shard: [0.7, 0.8], publish: [0.8, 1] },
+  optimize: { fetch: [0, 0.2], optimize: [0.2, 0.9], publish: [0.9, 1] },
+  assemble: { fetch: [0, 0.1], optimize: [0.1, 0.3], evaluate: [0.3, 0.9], publish: [0.9, 1] },
+};
 
 export interface Stage {
   /** `fraction` of the stage. */
@@ -20,16 +21,23 @@ export interface Stage {
 
 export type RunStage = <T>(name: StageName, work: (stage: Stage) => Promise<T>) => Promise<T>;
 
-/** Runs the stages of a job, telling each one's progress as part of the whole, and its time. */
-export function createStageClock(reporter: Reporter, signal: AbortSignal): RunStage {
+interface ClockOptions {
+  readonly assignment: Pick<Assignment, "part" | "recipe">;
+  readonly reporter: Reporter;
+  readonly signal: AbortSignal;
+}
+
+/** Runs the stages of a worker, telling each one's progress as part of the whole, and its time. */
+export function createStageClock({ assignment: { part, recipe }, reporter, signal }: ClockOptions): RunStage {
   const seconds: Partial<Record<StageName, number>> = {};
+  const share = part?.step === "optimize" ? ` ${part.index + 1}/${recipe.parallelism}` : "";
   return async (name, work) => {
     signal.throwIfAborted();
-    const [from, to] = spans[name];
+    const [from, to] = spans[part?.step ?? "all"][name] ?? [0, 1];
     const startedAt = performance.now();
     const worked = await work({
       onProgress: (fraction, message) => reporter.progress(from + fraction * (to - from), message),
-      log: (line) => reporter.log(`[${name}] ${line}`),
+      log: (line) => reporter.log(`[${name}${share}] ${line}`),
     });
     seconds[name] = Number(((performance.now() - startedAt) / 1000).toFixed(3));
     reporter.telemetry({ stageSeconds: { ...seconds } });

@@ -1,59 +1,85 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
-import type { JobOutcome } from "../contract/status.ts";
-import type { Assignment } from "../contract/worker.ts";
-import { createDirectoryBlobStore } from "../storage/directory-blob-store.ts";
+import type { Assignment, TerminationMessage } from "../contract/worker.ts";
+import type { BlobFiles } from "../storage/blob-store.ts";
 import { EventSender } from "./event-sender.ts";
 import { jobFailure } from "./job-failure.ts";
 import { createReporter, type Reporter } from "./reporter.ts";
 import { runJob } from "./run-job.ts";
-import type { ServiceConnection } from "./service-connection.ts";
+import { type ServiceConnection, ServiceOutage } from "./service-connection.ts";
 
 /** How long a stopped worker tries to tell that it stopped. */
 const farewellMs = 300;
-const deliveryLimitMs = 5 * 60_000;
+
+/** How a job's work ended. */
+export type JobEnd = Pick<TerminationMessage, "outcome" | "error">;
 
 interface Workplace {
   readonly connection: ServiceConnection;
-  readonly storageDirectory: string;
+  readonly openBlobs: () => Promise<BlobFiles>;
   readonly workDirectory: string;
-  /** The job is to stop. */
+  /** The job is to stop, for a reason that people understand. */
   readonly signal: AbortSignal;
-  readonly print: (line: string) => void;
+  readonly printLine: (line: string) => void;
+  readonly printError: (text: string) => void;
+  readonly recordEvent: (json: string) => void;
+  /** How long the last events may take to be recorded, milliseconds. */
+  readonly deliveryLimitMs: number;
   readonly onCancelled: () => void;
   /** The service cannot be told of the job any more. */
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Runs a job and tells the service how it went. */
-export async function workOnAssignment(assignment: Assignment, workplace: Workplace): Promise<JobOutcome> {
-  const { signal, print } = workplace;
+/**
+ * Runs a job and tells the service how it went.
+ * @throws ServiceOutage where the job needs the service, and it cannot be reached
+ */
+export async function workOnAssignment(assignment: Assignment, workplace: Workplace): Promise<JobEnd> {
+  const { connection, signal, deliveryLimitMs } = workplace;
   const now = () => new Date();
-  const sender = new EventSender({ ...workplace, now });
-  const reporter = createReporter({ sender, now, print });
-  const outcome = await outcomeOf(assignment, reporter, workplace);
+  let hasEnded = false;
+  const sender = new EventSender({
+    connection,
+    now,
+    record: workplace.recordEvent,
+    // The answer to a job's last events may be that it is over.
+    onCancelled: () => (hasEnded ? undefined : workplace.onCancelled()),
+    onFailure: (error) => (hasEnded ? undefined : workplace.onFailure(error)),
+  });
+  const reporter = createReporter({ sender, now, print: workplace.printLine });
+  const end = await endOf(assignment, reporter, workplace);
+  hasEnded = true;
   await sender.flush(signal.aborted ? farewellMs : deliveryLimitMs);
-  return outcome;
+  return end;
 }
 
-async function outcomeOf(assignment: Assignment, reporter: Reporter, workplace: Workplace): Promise<JobOutcome> {
-  const { storageDirectory, workDirectory, signal } = workplace;
+async function endOf(assignment: Assignment, reporter: Reporter, workplace: Workplace): Promise<JobEnd> {
+  const { openBlobs, workDirectory, signal } = workplace;
   try {
     const directory = path.join(workDirectory, `attempt-${assignment.attempt}`);
     await mkdir(directory, { recursive: true });
-    const blobs = await createDirectoryBlobStore(storageDirectory);
-    await runJob(assignment, { blobs, directory, reporter, signal });
+    await runJob(assignment, { blobs: await openBlobs(), directory, reporter, signal });
     reporter.result("Completed");
-    return "Completed";
+    return { outcome: "Completed" };
   } catch (error) {
     if (signal.aborted) {
+      reporter.log(`Stopped: ${messageOf(signal.reason)}`, "stderr");
       reporter.result("Cancelled");
-      return "Cancelled";
+      return { outcome: "Cancelled" };
+    }
+    // Another worker may find the service again: this is not the job's end.
+    if (error instanceof ServiceOutage) {
+      reporter.log(`The worker gives up: ${error.message}`, "stderr");
+      throw error;
     }
     const failure = jobFailure(error);
     reporter.log(`Failed: ${failure.message} (${failure.code})`, "stderr");
-    if (failure.code === "worker_crashed" && error instanceof Error) workplace.print(error.stack ?? error.message);
+    if (failure.code === "worker_crashed" && error instanceof Error) workplace.printError(error.stack ?? error.message);
     reporter.result("Failed", failure);
-    return "Failed";
+    return { outcome: "Failed", error: failure };
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -4,14 +4,17 @@ import { EventSender } from "../../src/worker/event-sender.ts";
 import { connectService, ServiceRefusal } from "../../src/worker/service-connection.ts";
 import { standInService } from "./stand-in-service.ts";
 
+const patience = { start: 300_000, events: 300_000, files: 300_000, token: 0 };
+
 async function makeSender(t: TestContext, { token = "secret" } = {}) {
   const id = "job-00000000000000000000000000";
   const service = await standInService(t, { id });
   const ended = Promise.withResolvers<unknown>();
   const cancelled = Promise.withResolvers<void>();
   const sender = new EventSender({
-    connection: connectService({ url: service.url, jobId: id, token }),
+    connection: connectService({ url: service.url, jobId: id, token: () => token, patience }),
     now: () => new Date(),
+    record: () => {},
     onCancelled: cancelled.resolve,
     onFailure: ended.resolve,
   });

@@ -1,0 +1,44 @@
+import type { CompressionReport } from "../engine/compress-model.ts";
+import { cutPipeline } from "./cut-pipeline.ts";
+import { evaluateResult } from "./evaluate-result.ts";
+import type { JobInputs } from "./fetch-inputs.ts";
+import { publishFiles } from "./publish-files.ts";
+import type { JobWork } from "./job-work.ts";
+import { summarize } from "./summarize.ts";
+
+/** What comes after the compression: cuts the pipeline, evaluates the result, stores its files and tells all of it. */
+export async function finishJob(work: JobWork, inputs: JobInputs, report: CompressionReport): Promise<void> {
+  const { assignment, outputDirectory, reporter, runStage, signal } = work;
+  const { id, recipe, dryRun } = assignment;
+  reporter.model(report.originalBytes, inputs.model.sha256);
+  reporter.telemetry(sizesOf(report, dryRun));
+  const stageFiles = await cutPipeline(assignment, report, work);
+  const evaluation = dryRun
+    ? { warnings: [] }
+    : await runStage("evaluate", async (stage) => {
+        return evaluateResult({ assignment, inputs, report, outputDirectory, signal, stage });
+      });
+  reporter.telemetry(evaluation);
+  const artifacts = await runStage("publish", async (stage) => {
+    const { weights } = report;
+    const { warnings } = evaluation;
+    return publishFiles(
+      { files: [...report.files, ...stageFiles], report: { job: id, recipe, weights, warnings } },
+      { ...work, stage },
+    );
+  });
+  for (const artifact of artifacts) reporter.artifact(artifact);
+  for (const line of summarize(report, evaluation)) reporter.log(line);
+}
+
+function sizesOf({ originalBytes, resultBytes, weights }: CompressionReport, predicted: boolean) {
+  const quantized = weights.filter(({ form }) => form !== null);
+  return {
+    size: { originalBytes, resultBytes, ratio: resultBytes / originalBytes, predicted },
+    weights: {
+      total: weights.length,
+      quantized: quantized.length,
+      quantizedBytes: quantized.reduce((sum, weight) => sum + weight.originalBytes, 0),
+    },
+  };
+}
