@@ -17,7 +17,7 @@ import { PodCaptures } from "./pod-captures.ts";
 import { podAuthentication } from "./pod-authentication.ts";
 import { reconcileBatch } from "./reconcile-batch.ts";
 import { reconcileJob } from "./reconcile-job.ts";
-import { recordChanges } from "./record-changes.ts";
+import { type RecordChanges, recordChanges } from "./record-changes.ts";
 import { readPod, trimPod, workerSelector } from "./worker-pod.ts";
 
 export interface ClusterExecutorOptions {
@@ -42,8 +42,8 @@ const workers = 8;
  */
 export function createClusterExecutor(options: ClusterExecutorOptions): Executor {
   const { records, client, now, log } = options;
-  const mirror = openMirror(options);
   const changes = recordChanges(records);
+  const mirror = openMirror(options, changes);
   const watches: readonly Watched[] = [mirror.jobs, mirror.batches, mirror.pods];
   let running: RunningController | undefined;
   const start = async () => {
@@ -95,13 +95,15 @@ export function createClusterExecutor(options: ClusterExecutorOptions): Executor
   };
 }
 
-function openMirror({ records, client, targets, resourceTtlSeconds, now, log }: ClusterExecutorOptions): Mirror {
+function openMirror(options: ClusterExecutorOptions, changes: RecordChanges): Mirror {
+  const { records, client, targets, resourceTtlSeconds, now, log } = options;
   const watchLog = runtimeLog(log);
   const idIndex = { [byId]: (resource: Parameters<typeof jobIdOf>[0]) => [jobIdOf(resource)] };
   return {
     records,
     client,
     resourceTtlSeconds,
+    look: (id) => changes.add([id]),
     now,
     log,
     installation: { namespace: client.namespace, targets },

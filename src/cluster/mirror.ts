@@ -20,6 +20,8 @@ export interface Mirror {
   readonly resourceTtlSeconds: number;
   /** When the status of a job's resource was written last, milliseconds of `performance.now()`. */
   readonly writtenAt: Map<string, number>;
+  /** Asks for a look at another job or batch. */
+  readonly look: (id: string) => void;
   readonly now: () => Date;
   readonly log: Log;
 }

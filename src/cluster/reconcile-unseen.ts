@@ -22,8 +22,8 @@ export async function reconcileUnseen(mirror: Mirror, held: HeldJob, run: Reconc
   }
   if (resource.uid !== null) return reconcileGone(mirror, held);
   // The operator makes the resources of a batch's jobs, in its own time.
-  if (job.batchId !== null) return;
-  if (job.status === "Cancelling") await mirror.records.held.observe(job.id, [{ type: "stopped" }]);
+  if (job.batchId !== null) mirror.look(job.batchId);
+  else if (job.status === "Cancelling") await mirror.records.held.observe(job.id, [{ type: "stopped" }]);
   else await makeResource(mirror, held, run);
 }
 

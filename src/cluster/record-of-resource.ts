@@ -1,11 +1,11 @@
 import { effectiveRecipe, findTarget } from "../contract/effective-recipe.ts";
 import { ServiceError } from "../contract/errors.ts";
-import { batchChildName } from "../contract/id.ts";
+import { batchChildName, timeOfId } from "../contract/id.ts";
 import { type RequestedRecipe, resolveRecipe } from "../contract/recipe.ts";
 import type { Target } from "../contract/target.ts";
 import type { BatchObject, CompressionJobObject } from "../kubernetes/custom-resources.ts";
 import { batchIdOf, jobIdOf } from "../kubernetes/job-identity.ts";
-import type { Stored } from "../kubernetes/resources.ts";
+import type { KubernetesObject, Stored } from "../kubernetes/resources.ts";
 import type { NewBatch } from "../records/batches.ts";
 import type { NewJob } from "../records/new-job.ts";
 import { batchName } from "../server/batches.ts";
@@ -22,24 +22,26 @@ export function newJobOf(
   { metadata, spec }: Stored<CompressionJobObject>,
   { namespace, targets }: Installation,
 ): NewJob {
-  const { name, uid, creationTimestamp } = metadata;
+  const { name, uid } = metadata;
+  const id = jobIdOf({ metadata });
   return {
     ...newJob(spec, spec.model, resolved(targets, spec.target, spec.recipe)),
-    id: jobIdOf({ metadata }),
-    createdAt: new Date(creationTimestamp).toISOString(),
+    id,
+    createdAt: createdAt(id, metadata),
     resource: { namespace, name, uid },
   };
 }
 
 /** The record of a batch that was made as a resource, with all of its jobs: the operator makes their resources bit by bit. */
 export function newBatchOf({ metadata, spec }: Stored<BatchObject>, { namespace, targets }: Installation): NewBatch {
-  const { name, uid, creationTimestamp } = metadata;
+  const { name, uid } = metadata;
+  const id = batchIdOf({ metadata });
   const resolutions = spec.targets.map((target) => resolved(targets, target, spec.recipe));
   const pairs = spec.models.flatMap((model) => resolutions.map((resolution) => ({ model, resolution })));
   const { models, kind, failFast, suite = null, labels = {} } = spec;
   return {
-    id: batchIdOf({ metadata }),
-    createdAt: new Date(creationTimestamp).toISOString(),
+    id,
+    createdAt: createdAt(id, metadata),
     resource: { namespace, name, uid },
     name: batchName({ ...spec, models }),
     suite,
@@ -51,6 +53,11 @@ export function newBatchOf({ metadata, spec }: Stored<BatchObject>, { namespace,
       resource: { namespace, name: batchChildName(name, i), uid: null },
     })),
   };
+}
+
+/** As precise as the id tells it; whoever makes up an id cannot put its time into the future. */
+function createdAt(id: string, { creationTimestamp }: Stored<KubernetesObject>["metadata"]): string {
+  return new Date(Math.min(timeOfId(id).getTime(), Date.parse(creationTimestamp) + 999)).toISOString();
 }
 
 /** What cannot be resolved is recorded as far as it goes: the operator lets such a job fail, with the reason. */

@@ -67,6 +67,12 @@ export function idTime(now: Date): string {
   return time;
 }
 
+/** When an id was made. */
+export function timeOfId(id: string): Date {
+  const digits = id.slice(id.indexOf("-") + 1).slice(0, timeLength);
+  return new Date([...digits].reduce((time, digit) => time * 32 + alphabet.indexOf(digit), 0));
+}
+
 function randomDigits(): number[] {
   return Array.from(crypto.getRandomValues(new Uint8Array(randomLength)), (byte) => byte % 32);
 }

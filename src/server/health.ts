@@ -17,7 +17,7 @@ export function bindHealth(app: Hono, { records, executor }: ServerContext): voi
       throw new ServiceError("unavailable", "The service's records cannot be read", { cause });
     });
     const reason = executor.notReady();
-    if (reason !== undefined) throw new ServiceError("unavailable", reason);
+    if (reason !== undefined) return c.text(`${reason}\n`, 503);
     return c.text("ok\n");
   });
   app.get("/metrics", async (c) => {

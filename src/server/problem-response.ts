@@ -5,7 +5,8 @@ import type { Log } from "./json-log.ts";
 export function problemResponse(error: unknown, request: Request, log: Log): Response {
   const known = error instanceof ServiceError ? error : unexpected(error);
   const problem = problemOf(known);
-  if (problem.status >= 500) {
+  const isPassing = known.code === "unavailable" && known.cause === undefined;
+  if (problem.status >= 500 && !isPassing) {
     const { method, url, signal } = request;
     if (signal.aborted) log("info", "A caller went away", { method, url });
     else log("error", "A request failed", { method, url, error: known });
