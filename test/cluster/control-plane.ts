@@ -1,6 +1,7 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { glob, rm, writeFile } from "node:fs/promises";
-import { get } from "node:https";
+import * as http from "node:http";
+import * as https from "node:https";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -54,14 +55,16 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     await writeFile(join(folder, "tokens.csv"), `${token},admin,admin,system:masters\n`);
     await writeFile(join(folder, "service-accounts.pem"), serviceAccountKey());
     const etcdUrl = `http://${loopback}:${await freePort(loopback)}`;
-    await start("etcd", etcdFlags(folder, etcdUrl));
+    const etcd = await start("etcd", etcdFlags(folder, etcdUrl));
+    // An API server that finds no etcd tries again only after a second.
+    await untilReady(`${etcdUrl}/health`, etcd);
 
     const address = options.address ?? loopback;
     const port = await freePort(address);
     const url = `https://${address}:${port}`;
     const flags = apiServerFlags({ folder, etcdUrl, address, port });
     let apiServer = await start("kube-apiserver", flags);
-    await untilReady(url, apiServer);
+    await untilReady(`${url}/readyz`, apiServer);
     const cluster = await openCluster(await writeKubeconfig({ folder, url, token }));
 
     await start("kube-controller-manager", [
@@ -69,7 +72,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       `--service-account-private-key-file=${join(folder, "service-accounts.pem")}`,
       `--root-ca-file=${join(folder, "apiserver.crt")}`,
       "--use-service-account-credentials=true",
-      ...(options.loadRun ? ["--concurrent-job-syncs=20"] : []),
+      // At the start it makes an account and a token for every controller, which its usual limit stretches to seconds.
+      ...(options.loadRun ? ["--concurrent-job-syncs=20"] : ["--kube-api-burst=200"]),
     ]);
     await start("kube-scheduler", clientFlags(cluster.kubeconfig, options));
     await installResourceDefinitions(cluster);
@@ -79,7 +83,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     const stopApiServer = () => apiServer.kill();
     const startApiServer = async () => {
       apiServer = await start("kube-apiserver", flags);
-      await untilReady(url, apiServer);
+      await untilReady(`${url}/readyz`, apiServer);
     };
     const restartApiServer = async () => {
       await stopApiServer();
@@ -150,20 +154,21 @@ async function installResourceDefinitions(cluster: Cluster): Promise<void> {
   await cluster.kubectl(["wait", "--for=condition=Established", ...files.map((file) => `--filename=${file}`)]);
 }
 
-async function untilReady(url: string, apiServer: RunningProgram): Promise<void> {
+async function untilReady(url: string, program: RunningProgram): Promise<void> {
   const deadline = performance.now() + readyWithinMs;
   while (!(await isReady(url))) {
-    if (apiServer.hasExited() || performance.now() > deadline) {
-      throw new Error(`The API server does not come up:\n${await apiServer.lastLines()}`);
+    if (program.hasExited() || performance.now() > deadline) {
+      throw new Error(`Nothing answers at ${url}:\n${await program.lastLines()}`);
     }
     await delay(pollMs);
   }
 }
 
 async function isReady(url: string): Promise<boolean> {
+  const get = url.startsWith("https:") ? https.get : http.get;
   return new Promise((resolve) => {
-    // The certificate does not exist before the API server runs.
-    const request = get(`${url}/readyz`, { rejectUnauthorized: false, agent: false }, (answer) => {
+    // The API server's certificate does not exist before it runs.
+    const request = get(url, { rejectUnauthorized: false, agent: false }, (answer) => {
       answer.resume();
       resolve(answer.statusCode === 200);
     });

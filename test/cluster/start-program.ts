@@ -17,6 +17,7 @@ export interface RunningProgram {
 
 const tailCharacters = 3_000;
 
+const dieWithParent = ["setpriv", "--pdeathsig", "KILL", "--"];
 const running = new Set<ChildProcess>();
 process.once("exit", () => {
   for (const child of running) child.kill("SIGKILL");
@@ -27,10 +28,8 @@ export async function startProgram(command: string, args: readonly string[], log
   const log = openSync(logFile, "a");
   // A group of its own: Ctrl-C goes to this process alone, which then stops things in order.
   const options: SpawnOptions = { detached: true, stdio: ["ignore", log, log] };
-  const child =
-    process.platform === "linux"
-      ? spawn("setpriv", ["--pdeathsig", "KILL", "--", command, ...args], options)
-      : spawn(command, args, options);
+  const words = [...(process.platform === "linux" ? dieWithParent : []), command, ...args];
+  const child = spawn(words[0] ?? command, words.slice(1), options);
   closeSync(log);
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   await once(child, "spawn");
