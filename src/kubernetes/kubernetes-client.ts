@@ -59,7 +59,7 @@ export interface LogOptions {
   readonly previous?: boolean;
   /** RFC 3339. The API server keeps whole seconds only. */
   readonly sinceTime?: string | undefined;
-  readonly signal: AbortSignal;
+  readonly signal?: AbortSignal;
 }
 
 /** A JSON merge patch: what is absent stays, null deletes, arrays are replaced whole. */

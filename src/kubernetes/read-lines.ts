@@ -1,6 +1,9 @@
 const lineFeed = 0x0a;
 
-/** Lines of a stream without their line feeds. A line above `maxBytes` comes in pieces that are cut between characters. */
+/**
+ * Lines of a stream. Each ends with its line feed, except one that the stream's end cuts off, and one above `maxBytes`:
+ * that comes in pieces, of which the last ends with the line feed. Pieces are cut between characters.
+ */
 export async function* readLines(
   chunks: AsyncIterable<Uint8Array>,
   maxBytes: number,
@@ -12,15 +15,15 @@ export async function* readLines(
     let searched = rest.length;
     for (;;) {
       const end = bytes.indexOf(lineFeed, searched);
-      const stop = end === -1 ? bytes.length : end;
+      const stop = end === -1 ? bytes.length : end + 1;
       while (stop - start > maxBytes) {
         const cut = characterStart(bytes, start + maxBytes);
         yield decode(bytes, start, cut);
         start = cut;
       }
       if (end === -1) break;
-      yield decode(bytes, start, end);
-      start = searched = end + 1;
+      yield decode(bytes, start, stop);
+      start = searched = stop;
     }
     rest = bytes.subarray(start);
   }

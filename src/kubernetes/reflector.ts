@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { backOffMs, pause } from "./back-off.ts";
 import type { KubernetesClient, WatchEvent } from "./kubernetes-client.ts";
 import { isExpired, KubernetesError } from "./kubernetes-error.ts";
 import { type Indexer, ObjectCache } from "./object-cache.ts";
@@ -38,7 +38,6 @@ const minWatchSeconds = 240;
 const maxWatchSeconds = 300;
 /** A watch that lasted this long was a good one: the next may begin at once. */
 const goodWatchMs = 5_000;
-const firstRetryMs = 100;
 const maxRetryMs = 10_000;
 
 /** Lists and watches from now on. Objects that were deleted during an outage are told as such when it is over. */
@@ -102,7 +101,7 @@ class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
       const error = await this.#follow().catch((cause: unknown) => cause);
       const serverWaitMs = this.#noteFailure(error);
       failures = performance.now() - start > goodWatchMs ? 0 : failures + 1;
-      await delay(serverWaitMs + backOffMs(failures), undefined, { signal }).catch(() => {});
+      await pause(serverWaitMs + backOffMs(failures, maxRetryMs), signal).catch(() => {});
     }
   }
 
@@ -200,8 +199,4 @@ class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
 /** Whether a watch may go on where it was. Where the server refuses that, a list is right in any case. */
 function mayResume(error: unknown): boolean {
   return error instanceof KubernetesError && [undefined, 429, 503].includes(error.status);
-}
-
-function backOffMs(failures: number): number {
-  return failures === 0 ? 0 : Math.random() * Math.min(firstRetryMs * 2 ** failures, maxRetryMs);
 }

@@ -1,6 +1,6 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { type Dispatcher, Pool } from "undici";
 import type { ApiRequest, Verb } from "./api-request.ts";
+import { backOffMs, pause } from "./back-off.ts";
 import type { ClusterAccess } from "./cluster-access.ts";
 import { errorOfAnswer, KubernetesError } from "./kubernetes-error.ts";
 
@@ -22,7 +22,7 @@ export interface ClusterCall {
 }
 
 export interface StreamOptions {
-  readonly signal: AbortSignal;
+  readonly signal: AbortSignal | undefined;
   /** Silence after which the connection counts as lost. */
   readonly silenceMs: number;
   readonly headersMs: number;
@@ -37,10 +37,7 @@ export interface Transport {
 }
 
 const defaultDeadlineMs = 30_000;
-/** An answer that does not come makes undici look whether the connection is still alive, so it must end before the call does. */
-const answerMs = 15_000;
 const maxAttempts = 8;
-const firstRetryMs = 100;
 const maxRetryMs = 5_000;
 const passingStatuses = new Set([500, 502, 503, 504]);
 /** Errors of connections that were never made: the server has not seen the request. */
@@ -72,19 +69,21 @@ export function createTransport(access: ClusterAccess, onCall: (call: ClusterCal
   return {
     async send(request, { signal, deadlineMs = defaultDeadlineMs }) {
       using deadline = createDeadline(request.action, deadlineMs, signal);
-      const limits = { headersTimeout: answerMs, bodyTimeout: answerMs, signal: deadline.signal };
+      // A third until silence is noticed, a third for undici to see that the connection is dead, a third on a new one.
+      const silenceMs = Math.ceil(deadlineMs / 3);
+      const limits = { headersTimeout: silenceMs, bodyTimeout: silenceMs, signal: deadline.signal };
       for (let attempt = 1; ; attempt++) {
         try {
           return await sendOnce(connection, request, limits, (body) => body.text());
         } catch (error) {
           const wait = retryMs(request, error, attempt);
           if (wait === undefined || performance.now() + wait > deadline.at) throw error;
-          await delay(wait, undefined, { signal: deadline.signal }).catch(() => deadline.signal.throwIfAborted());
+          await pause(wait, deadline.signal);
         }
       }
     },
     async *open(request, { signal, headersMs, silenceMs }) {
-      const limits = { headersTimeout: headersMs, bodyTimeout: silenceMs, signal };
+      const limits = { headersTimeout: headersMs, bodyTimeout: silenceMs, ...(signal && { signal }) };
       const body = await sendOnce(connection, request, limits, async (stream) => stream);
       try {
         yield* body;
@@ -152,10 +151,10 @@ function errorWithoutAnswer(action: string, error: unknown, signal: AbortSignal 
 function retryMs(request: ApiRequest, error: unknown, attempt: number): number | undefined {
   if (!(error instanceof KubernetesError) || attempt >= maxAttempts) return undefined;
   const unseen = error.status === 429 || unsentCodes.has(codeOf(error.cause));
-  const passing = error.status === undefined || passingStatuses.has(error.status);
+  const lost = error.status === undefined && codeOf(error.cause) !== "UND_ERR_DESTROYED";
+  const passing = lost || (error.status !== undefined && passingStatuses.has(error.status));
   if (!unseen && !(passing && request.repeatable)) return undefined;
-  const backOff = Math.min(firstRetryMs * 2 ** (attempt - 1), maxRetryMs);
-  return (error.retryAfterSeconds ?? 0) * 1000 + backOff * (0.5 + Math.random() / 2);
+  return (error.retryAfterSeconds ?? 0) * 1000 + backOffMs(attempt, maxRetryMs);
 }
 
 function codeOf(error: unknown): string {
