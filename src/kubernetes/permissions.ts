@@ -21,7 +21,7 @@ export const operatorPermissions: readonly Permission[] = [
   {
     apiGroups: [apiGroup],
     resources: ["batches"],
-    verbs: [...watched, "delete"],
+    verbs: ["list", "watch", "delete"],
     why: "Batches to make jobs of, and the end of their time to live",
   },
   {
@@ -46,7 +46,7 @@ export const operatorPermissions: readonly Permission[] = [
     apiGroups: [""],
     resources: ["pods"],
     verbs: [...watched, "delete"],
-    why: "What workers' pods wait for and how they ended; pods on lost nodes are deleted by force",
+    why: "What workers' pods wait for and how they ended; pods of cancelled jobs and on lost nodes are deleted",
   },
   { apiGroups: [""], resources: ["pods/status"], verbs: ["patch"], why: "Pods on lost nodes are marked as failed" },
   {

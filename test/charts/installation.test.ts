@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { createClient, type Client } from "../../src/client/create-client.ts";
+import type { Target } from "../../src/contract/target.ts";
+import { operatorPermissions } from "../../src/kubernetes/permissions.ts";
+import { helmMissing, nodeMissing } from "../cluster/cluster-missing.ts";
+import { imageNames } from "../cluster/image-builds.ts";
+import { startCluster } from "../cluster/start-cluster.ts";
+import { realModel } from "../support/real-models.ts";
+import { chartFolder, helm, valueFlags } from "./helm.ts";
+
+const namespace = "models";
+const patience = "--timeout=180s";
+const cpu: Target = {
+  name: "cpu",
+  description: "Any CPU.",
+  executionProvider: "cpu",
+  operators: "standard",
+  recipe: { scheme: "int8-weight" },
+  presets: {},
+};
+const targets: Target[] = [
+  cpu,
+  { ...cpu, name: "gpu", gpu: { resource: "nvidia.com/gpu", count: 1 }, scratch: "1Gi" },
+  { ...cpu, name: "elsewhere", nodeSelector: { pool: "none" } },
+];
+
+test(
+  "an installation runs jobs of kubectl and of the REST interface",
+  { skip: nodeMissing || helmMissing },
+  async (t) => {
+    await using cluster = await startCluster({ images: ["service", "worker"] });
+    const kubectl = (args: readonly string[], input?: string) => cluster.kubectl(["-n", namespace, ...args], input);
+    const make = (kind: string, name: string, spec: object) => {
+      const resource = { apiVersion: "modeloptimization.dev/v1", kind, metadata: { name }, spec };
+      return kubectl(["create", "-f", "-"], JSON.stringify(resource));
+    };
+    const fieldOf = (resource: string, path: string) => kubectl(["get", resource, "-o", `jsonpath={${path}}`]);
+    const untilStatus = (resource: string, status: string) =>
+      kubectl(["wait", resource, `--for=jsonpath={.status.status}=${status}`, patience]);
+    const folder = await mkdtemp(join(tmpdir(), "installation-"));
+    t.after(() => rm(folder, { recursive: true }));
+    let client: Client;
+    let model = { source: "", name: "orientation" };
+
+    await t.test("it gets ready", async () => {
+      await cluster.kubectl([
+        "delete",
+        "crd",
+        "compressionjobs.modeloptimization.dev",
+        "batches.modeloptimization.dev",
+      ]);
+      const values = {
+        image: imageOf(imageNames.service),
+        worker: { image: imageOf(imageNames.worker) },
+        service: { type: "NodePort", persistence: { enabled: false } },
+        targets,
+      };
+      const release = ["model-optimization", chartFolder, `--namespace=${namespace}`, "--create-namespace"];
+      await helm(["install", ...release, ...valueFlags(values)], cluster.kubeconfig);
+      for (const component of ["operator", "service"]) {
+        await kubectl(["rollout", "status", `deployment/model-optimization-${component}`, patience]);
+      }
+    });
+
+    await t.test("a token made in the service's pod opens the REST interface", async () => {
+      const command = "node src/server/main.ts token create --name admin --scopes admin".split(" ");
+      const token = (await kubectl(["exec", "deployment/model-optimization-service", "--", ...command])).trim();
+      const port = await fieldOf("service/model-optimization-service", ".spec.ports[0].nodePort");
+      client = createClient({ baseUrl: `http://${cluster.nodeAddress}:${port}/v1`, token });
+      const { sha256 } = await client.uploadModel(realModel("ocr-orientation"));
+      model = { ...model, source: `upload:sha256:${sha256}` };
+    });
+
+    await t.test("a job of kubectl completes, and the REST interface has it with its files", async () => {
+      await make("CompressionJob", "first", { model, target: "gpu", gates: { maxSizeRatio: 0.5 } });
+      await untilStatus("cpj/first", "Completed");
+      const id = await fieldOf("cpj/first", ".status.jobId");
+      const { status, gates } = await client.call("getJob", { params: { id } });
+      assert.equal(status, "Completed");
+      assert.equal(gates[0]?.passed, true);
+      const file = join(folder, "model.onnx");
+      await client.downloadArtifact(id, "model.onnx", { file });
+      assert.ok((await stat(file)).size > 100_000);
+    });
+
+    await t.test("a job of the REST interface completes as a resource, with its log", async () => {
+      const { id } = await client.call("startQuantization", { body: { model, target: "cpu" } });
+      await untilStatus(`cpj/${id}`, "Completed");
+      const lines = await Array.fromAsync(client.followLogs(id));
+      assert.ok(lines.length > 0);
+      assert.match(await kubectl(["get", "cpj", id]), /Completed/);
+    });
+
+    await t.test("a batch makes its jobs and ends with them", async () => {
+      await make("Batch", "nightly", { models: [model], targets: ["cpu", "gpu"], parallelism: 1 });
+      await untilStatus("cbatch/nightly", "Completed");
+      assert.match(
+        await kubectl(["get", "cpj", "-l", "modeloptimization.dev/batch=nightly"]),
+        /nightly-0000[^]*nightly-0001/,
+      );
+    });
+
+    await t.test("a job that no node fits says so, and is cancelled", async () => {
+      await make("CompressionJob", "waits", { model, target: "elsewhere" });
+      await kubectl(["wait", "cpj/waits", "--for=jsonpath={.status.statusMessage}", patience]);
+      assert.match(await fieldOf("cpj/waits", ".status.statusMessage"), /node/);
+      await kubectl(["patch", "cpj", "waits", "--type=merge", '--patch={"spec":{"cancel":true}}']);
+      await untilStatus("cpj/waits", "Cancelled");
+      assert.equal(await kubectl(["get", "pods", "-l", "modeloptimization.dev/job=waits", "-o", "name"]), "");
+    });
+
+    await t.test("a job that several pods share completes", async () => {
+      await make("CompressionJob", "shared", { model, target: "gpu", recipe: { parallelism: 2 } });
+      await untilStatus("cpj/shared", "Completed");
+    });
+
+    await t.test("resources that were to be deleted after their end are deleted", async () => {
+      const ttlSecondsAfterFinished = 0;
+      await make("CompressionJob", "brief", { model, target: "cpu", dryRun: true, ttlSecondsAfterFinished });
+      await make("Batch", "passing", { models: [model], targets: ["cpu"], dryRun: true, ttlSecondsAfterFinished });
+      await kubectl(["wait", "cpj/brief", "cbatch/passing", "--for=delete", patience]);
+    });
+
+    await t.test("no call is refused, and the operator's Role allows nothing without a use", async () => {
+      const script = "fetch('http://127.0.0.1:8081/metrics').then((answer) => answer.text()).then(console.log)";
+      const metrics = await kubectl(["exec", "deployment/model-optimization-operator", "--", "node", "-e", script]);
+      assert.doesNotMatch(metrics, /mos_kubernetes_call_seconds_count\{.*code="403"/);
+      const calls = metrics.matchAll(/mos_kubernetes_call_seconds_count\{verb="(\w+)",resource="([\w/]+)"/g);
+      const made = new Set(Array.from(calls, ([, verb, resource]) => `${verb} ${resource}`));
+      const allowed = operatorPermissions.flatMap(({ resources, verbs }) =>
+        resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}`)),
+      );
+      assert.deepEqual(
+        allowed.filter((call) => !made.has(call) && !rareCalls.includes(call)),
+        [],
+      );
+      for (const component of ["operator", "service"]) {
+        assert.doesNotMatch(await kubectl(["logs", `deployment/model-optimization-${component}`]), /forbidden/i);
+      }
+    });
+  },
+);
+
+/** What the operator does only when something goes wrong, or has to be allowed without being called. */
+const rareCalls = [
+  // Where the API server checks owner references.
+  "update compressionjobs/finalizers",
+  "update batches/finalizers",
+  // A Job of the same name is there already, and Jobs that would be deleted before their log is recorded.
+  "get jobs",
+  "patch jobs",
+  // Pods on lost nodes, or that cannot be stopped.
+  "get pods",
+  "patch pods/status",
+  "delete pods",
+  // A Job without pods, and milestones that come again.
+  "list events",
+  "get events",
+  "patch events",
+  // Another operator leads.
+  "watch leases",
+];
+
+function imageOf(name: string): object {
+  const [repository, tag] = name.split(/:(?=[^:]*$)/);
+  return { repository, tag, pullPolicy: "Never" };
+}
