@@ -25,7 +25,7 @@ const target = {
 };
 
 await using controlPlane = await startControlPlane({ loadRun: true });
-await using _nodes = await startKwok(controlPlane, { nodes, gpusPerNode: 8 });
+await using _nodes = await startKwok(controlPlane, { nodes, gpusPerNode: 8, logLines: workerOutput() });
 
 const bareRate = await rateOfBareJobs();
 await controlPlane.kubectl(["delete", "namespace", "bare", "--wait=true", "--timeout=300s"]);
@@ -43,6 +43,18 @@ await reportBench("operator", [
   row(`peak memory of the operator, ${jobs} jobs and pods`, "MB", ours.operatorBytes / 1e6, 150),
   row(`peak memory of the service, ${jobs} jobs`, "MB", ours.serviceBytes / 1e6, 400),
 ]);
+
+/** What the log of a worker's pod holds: every event as a line of JSON. */
+function workerOutput(): string[] {
+  const events = [
+    { type: "log", stream: "stdout", text: "A worker's only line" },
+    { type: "status", status: "Sharding" },
+    { type: "status", status: "Optimizing" },
+    { type: "result", outcome: "Completed" },
+  ];
+  const at = new Date().toISOString();
+  return events.map((event, index) => JSON.stringify({ ...event, seq: index + 1, at }));
+}
 
 function row(what: string, unit: string, value: number, limit: number) {
   return { what, unit, ours: value, peer: null, bar: `<= ${limit}`, met: value <= limit };
@@ -63,6 +75,7 @@ async function rateOfBareJobs(): Promise<number> {
 
 async function measureOurs() {
   const client = await connectNamespace("ours");
+  await controlPlane.kubectl(["create", "serviceaccount", "model-optimization-worker", "--namespace=ours"]);
   const common = { KUBECONFIG: controlPlane.kubeconfig, MOS_NAMESPACE: "ours", targets: [target] };
   await using service = await startMeasuredProcess("service", common);
   await using operator = await startMeasuredProcess("operator", common);

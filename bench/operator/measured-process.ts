@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { fetch } from "undici";
+import { freePort } from "../../test/cluster/free-port.ts";
 
 const mains = { service: "../../src/server/main.ts", operator: "../../operator/main.ts" };
 
@@ -31,7 +31,7 @@ export async function startMeasuredProcess(
   const directory = await mkdtemp(join(tmpdir(), `${name}-`));
   const targetsFile = join(directory, "targets.yaml");
   await writeFile(targetsFile, JSON.stringify({ targets }));
-  const port = String(await freePort());
+  const port = String(await freePort("127.0.0.1"));
   const { PATH = "" } = process.env;
   const child = spawn(process.execPath, [fileURLToPath(new URL(mains[name], import.meta.url))], {
     env: {
@@ -72,13 +72,4 @@ async function untilReady(child: ChildProcess, url: string): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
   throw new Error(`The process ended with code ${child.exitCode} before it was ready`);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  if (address === null || typeof address === "string") throw new TypeError("The server has no port");
-  return address.port;
 }

@@ -2,11 +2,11 @@ import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { glob, rm, writeFile } from "node:fs/promises";
 import * as http from "node:http";
 import * as https from "node:https";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { openCluster, writeKubeconfig, type Cluster } from "./cluster.ts";
+import { freePort } from "./free-port.ts";
 import { programPath, type Program } from "./programs.ts";
 import { createRunFolder } from "./run-folder.ts";
 import { startProgram, type RunningProgram } from "./start-program.ts";
@@ -179,12 +179,4 @@ async function isReady(url: string): Promise<boolean> {
 function serviceAccountKey(): string {
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   return privateKey.export({ type: "pkcs8", format: "pem" }).toString();
-}
-
-async function freePort(address: string): Promise<number> {
-  await using server = createServer().listen(0, address);
-  await new Promise((resolve) => server.once("listening", resolve));
-  const bound = server.address();
-  if (bound === null || typeof bound === "string") throw new Error(`No port of ${address} is free`);
-  return bound.port;
 }

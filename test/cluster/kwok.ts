@@ -2,6 +2,7 @@ import { glob, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ControlPlane } from "./control-plane.ts";
+import { freePort } from "./free-port.ts";
 import { podEnd } from "./pod-end.ts";
 import { programPath } from "./programs.ts";
 import { startProgram } from "./start-program.ts";
@@ -13,6 +14,8 @@ export interface KwokOptions {
   readonly gpusPerNode?: number;
   /** How running pods of Jobs end: all with success at once by default; none ends where the list is empty. */
   readonly ends?: readonly object[];
+  /** What the log of every container holds; without it no log can be read. */
+  readonly logLines?: readonly string[];
 }
 
 export interface Kwok extends AsyncDisposable {
@@ -20,6 +23,7 @@ export interface Kwok extends AsyncDisposable {
   readonly stop: () => Promise<void>;
 }
 
+const loopback = "127.0.0.1";
 const stageFiles = fileURLToPath(new URL("stages/*.yaml", import.meta.url));
 
 /** Adds simulated nodes, `simulated-0` and on, to a control plane: pods start at once and end as told. */
@@ -27,7 +31,9 @@ export async function startKwok(controlPlane: ControlPlane, options: KwokOptions
   const { nodes = 1, gpusPerNode = 8, ends = [podEnd()] } = options;
   const stages = await Promise.all((await Array.fromAsync(glob(stageFiles))).map((file) => readFile(file, "utf8")));
   const configuration = join(controlPlane.folder, "stages.yaml");
-  await writeFile(configuration, [...stages, ...ends.map((end) => JSON.stringify(end))].join("\n---\n"));
+  const logs = options.logLines === undefined ? undefined : await simulatedLogs(controlPlane.folder, options.logLines);
+  const resources = [...ends, ...(logs?.resources ?? [])].map((resource) => JSON.stringify(resource));
+  await writeFile(configuration, [...stages, ...resources].join("\n---\n"));
   const program = await startProgram(
     await programPath("kwok"),
     [
@@ -37,6 +43,7 @@ export async function startKwok(controlPlane: ControlPlane, options: KwokOptions
       // Without leases the control plane takes the nodes for dead after 40 s.
       "--node-lease-duration-seconds=40",
       "--v=WARN",
+      ...(logs?.flags ?? []),
     ],
     join(controlPlane.folder, "kwok.log"),
   );
@@ -48,6 +55,25 @@ export async function startKwok(controlPlane: ControlPlane, options: KwokOptions
   });
   const stop = () => program.kill();
   return { stop, [Symbol.asyncDispose]: stop };
+}
+
+/** Every node answers for its pods' logs on one port, with the same lines for all of them. */
+async function simulatedLogs(folder: string, lines: readonly string[]) {
+  const logsFile = join(folder, "container.log");
+  const at = new Date().toISOString().replace("Z", "000000Z");
+  await writeFile(logsFile, lines.map((line) => `${at} stdout F ${line}\n`).join(""));
+  const port = await freePort(loopback);
+  return {
+    flags: [`--server-address=${loopback}:${port}`, `--node-ip=${loopback}`, `--node-port=${port}`],
+    resources: [
+      {
+        apiVersion: "kwok.x-k8s.io/v1alpha1",
+        kind: "ClusterLogs",
+        metadata: { name: "logs" },
+        spec: { logs: [{ logsFile, follow: false }] },
+      },
+    ],
+  };
 }
 
 function simulatedNode(name: string, gpus: number): object {
