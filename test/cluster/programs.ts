@@ -62,9 +62,7 @@ export async function buildModule(name: ToolModule): Promise<void> {
     const version = `-X k8s.io/component-base/version.gitVersion=${await kubernetesVersion()}`;
     const flags = ["-trimpath", "-buildvcs=false", "-ldflags", `-s -w ${version}`];
     const packages = (await isThere(join(tools, name, "main.go"))) ? "." : "tool";
-    // Static, for images that hold nothing else.
-    const env = { ...process.env, CGO_ENABLED: "0" };
-    await exec("go", ["build", ...flags, "-o", `${partial}/`, packages], { cwd: join(tools, name), env });
+    await exec("go", ["build", ...flags, "-o", `${partial}/`, packages], { cwd: join(tools, name) });
     await rename(partial, folder);
   });
 }

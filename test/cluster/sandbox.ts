@@ -92,7 +92,7 @@ async function firstProcess(unshare: RunningProgram): Promise<number> {
 }
 
 async function command(name: string): Promise<string> {
-  const path = name.includes("/") ? name : await findCommand(name);
+  const path = await findCommand(name);
   if (path === undefined) throw new Error(`Cannot find the command "${name}"`);
   return path;
 }
