@@ -1,0 +1,22 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { maxBatchJobs } from "../../src/contract/batch.ts";
+import { batchResourceStatus, compressionJobStatus } from "../../src/contract/custom-resources.ts";
+import { largestStatus } from "../crds/largest-status.ts";
+
+const maxStatusBytes = 64 * 1024;
+
+test("the largest status of a CompressionJob has at most 64 KiB", async (t) => {
+  const status = compressionJobStatus.strict().parse(await largestStatus("compressionjobs"));
+  const { length } = Buffer.from(JSON.stringify(status));
+  t.diagnostic(`${length} bytes`);
+  assert.ok(length <= maxStatusBytes);
+});
+
+test("the largest status of a Batch has at most 64 KiB, and room for a mark of each job", async (t) => {
+  const status = batchResourceStatus.strict().parse(await largestStatus("batches"));
+  const { length } = Buffer.from(JSON.stringify(status));
+  t.diagnostic(`${length} bytes`);
+  assert.ok(length <= maxStatusBytes);
+  assert.equal(status.marks?.length, maxBatchJobs);
+});

@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { z } from "zod";
+import { structuralSchema } from "../../scripts/structural-schema.ts";
+import { withRules } from "../../src/contract/rule.ts";
+
+test("structuralSchema() gives bounds, defaults, rules and patterns in Kubernetes' form", () => {
+  const fields = z.strictObject({
+    url: z
+      .string()
+      .max(9)
+      .regex(/^https:\/\//)
+      .describe("Where."),
+    size: z.literal([16, 32]).default(16),
+    share: z.number().positive().nullable(),
+    tags: z.record(z.string().regex(/^[a-z]+$/), z.string().max(5)).meta({ maxProperties: 3 }),
+    at: z.iso.datetime().optional(),
+  });
+  const rule = { field: "url", message: "must be short", holds: () => true, cel: "size(self.url) < 5" } as const;
+  assert.deepEqual(JSON.parse(JSON.stringify(structuralSchema(withRules(fields, [rule])))), {
+    type: "object",
+    required: ["url", "share", "tags"],
+    properties: {
+      url: { type: "string", maxLength: 9, pattern: "^https://", description: "Where." },
+      size: { type: "integer", format: "int64", enum: [16, 32], default: 16 },
+      share: { type: "number", format: "double", minimum: 0, exclusiveMinimum: true, nullable: true },
+      tags: {
+        type: "object",
+        maxProperties: 3,
+        additionalProperties: { type: "string", maxLength: 5 },
+        "x-kubernetes-validations": [
+          { rule: "self.all(key, key.matches(r'^[a-z]+$'))", message: "keys must match ^[a-z]+$" },
+        ],
+      },
+      at: { type: "string", format: "date-time", maxLength: 40 },
+    },
+    "x-kubernetes-validations": [{ rule: rule.cel, message: rule.message, fieldPath: ".url" }],
+  });
+});
+
+const unsayable: readonly [what: string, schema: z.ZodType, message: RegExp][] = [
+  ["a string without an end", z.object({ a: z.string() }), /"\.a" has no maxLength/],
+  ["a list without an end", z.object({ a: z.array(z.boolean()) }), /"\.a" has no maxItems/],
+  ["a map without an end", z.object({ a: z.record(z.string(), z.boolean()) }), /"\.a" has no maxProperties/],
+  ["a string without an end in a list", z.object({ a: z.array(z.string()).max(1) }), /"\.a\[\]" has no maxLength/],
+  ["alternatives", z.object({ a: z.union([z.boolean(), z.int()]) }), /cannot say what "\.a" is/],
+  ["anything", z.object({ a: z.unknown() }), /"\.a" has no type/],
+];
+for (const [what, schema, message] of unsayable) {
+  test(`structuralSchema() refuses ${what} and names it`, () => {
+    assert.throws(() => structuralSchema(schema), { name: "TypeError", message });
+  });
+}
