@@ -7,6 +7,7 @@ import { requestedRecipe } from "./recipe.ts";
 import { type Rule, withRules } from "./rule.ts";
 import { batchStatus, jobKind, jobStatus } from "./status.ts";
 import { targetName } from "./target.ts";
+import { text } from "./text.ts";
 
 /** Jobs that one batch can own. */
 export const maxBatchJobs = 2000;
@@ -14,10 +15,7 @@ export const maxBatchJobs = 2000;
 /** Fields of `POST /batches`, and of the spec of a Batch. */
 export const batchFields = z.strictObject({
   name: displayName.optional(),
-  suite: z
-    .string()
-    .min(1)
-    .max(200)
+  suite: text({ min: 1, max: 200 })
     .optional()
     .describe("Name under which batches of the same models are compared over time."),
   kind: jobKind.default("compress"),

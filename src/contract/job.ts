@@ -7,6 +7,7 @@ import { modelReference, sha256 } from "./model.ts";
 import { recipe, requestedRecipe } from "./recipe.ts";
 import { jobKind, jobStatus, transition } from "./status.ts";
 import { targetName } from "./target.ts";
+import { text } from "./text.ts";
 import { telemetry } from "./telemetry.ts";
 
 const maxLabels = 32;
@@ -24,7 +25,7 @@ export const labels = z
   .meta({ maxProperties: maxLabels })
   .describe(`Caller's own keys and values, to filter by. At most ${maxLabels}.`);
 
-export const displayName = z.string().min(1).max(200).describe("Name for people; need not be unique.");
+export const displayName = text({ min: 1, max: 200 }).describe("Name for people; need not be unique.");
 
 export const dryRun = z
   .boolean()

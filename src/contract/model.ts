@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { text } from "./text.ts";
 
 export const sha256 = z
   .string()
@@ -9,9 +10,7 @@ export const sha256 = z
 /** Where a model is and, optionally, what it must hash to. */
 export const modelReference = z
   .strictObject({
-    source: z
-      .string()
-      .max(2048)
+    source: text({ min: 1, max: 2048 })
       .regex(/^(https?:\/\/|file:\/\/\/|upload:sha256:[0-9a-f]{64}$)/, {
         error: "must be https://…, http://…, file:///… or upload:sha256:<64 hex digits>",
       })

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { balance, maxPipelineStages } from "./pipeline.ts";
 import { type Rule, withRules } from "./rule.ts";
+import { text } from "./text.ts";
 
 export const schemes = ["int8-dynamic", "int8-weight", "int4-weight", "fp16"] as const;
 export const granularities = ["tensor", "channel", "block"] as const;
@@ -19,7 +20,7 @@ export const granularitiesOf: Readonly<Record<Scheme, readonly Granularity[]>> =
 /** Pods that can work on one job at once. */
 export const maxParallelism = 64;
 
-const nodePattern = z.string().min(1).max(253);
+const nodePattern = text({ min: 1, max: 253 });
 
 export const sharding = z.strictObject({
   maxShardBytes: z
@@ -44,9 +45,7 @@ export const evaluation = z.strictObject({
     .describe(
       "`outputs` runs original and result and compares; `weights` measures each weight's error only; `none` measures sizes only.",
     ),
-  data: z
-    .string()
-    .max(2048)
+  data: text({ min: 1, max: 2048 })
     .regex(/^(https?:\/\/|file:\/\/\/|upload:sha256:[0-9a-f]{64}$)/)
     .optional()
     .describe(
