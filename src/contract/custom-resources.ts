@@ -215,14 +215,11 @@ interface ObjectMeta {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-interface CustomResource<Kind extends string, Spec, Status> {
+export interface CompressionJob {
   readonly apiVersion: typeof apiVersion;
-  readonly kind: Kind;
+  readonly kind: "CompressionJob";
   readonly metadata: ObjectMeta;
-  readonly spec: Spec;
+  readonly spec: CompressionJobSpec;
   /** The API server fills in Pending where nobody has written a status yet. */
-  readonly status: Status;
+  readonly status: CompressionJobStatus;
 }
-
-export type CompressionJob = CustomResource<"CompressionJob", CompressionJobSpec, CompressionJobStatus>;
-export type BatchResource = CustomResource<"Batch", BatchSpec, BatchResourceStatus>;
