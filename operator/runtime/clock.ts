@@ -15,7 +15,7 @@ export const systemClock: Clock = {
   now: () => performance.now(),
   date: () => new Date(),
   schedule: (ms, callback) => {
-    const timer = setTimeout(callback, Math.min(ms, maxTimerMs));
+    const timer = setTimeout(callback, Math.min(Math.max(0, ms), maxTimerMs));
     return () => clearTimeout(timer);
   },
 };
