@@ -3,7 +3,7 @@ import { finish } from "./finish.ts";
 import { followStep } from "./follow-step.ts";
 import { planWork } from "./plan-work.ts";
 import { startStep } from "./start-step.ts";
-import { firstStep, latestChild, stepAfter } from "./steps.ts";
+import { firstStep, latestChild, podsOf, stepAfter } from "./steps.ts";
 import { findEnd } from "./work-end.ts";
 import type { World } from "./world.ts";
 
@@ -13,8 +13,9 @@ export function decideWork(world: World): Decision {
   const refusal = { error, told: false, at: world.now };
   const job = latestChild(world);
   if (job === undefined) return plan ? startStep(world, plan, firstStep(plan.shares)) : finish(world, refusal);
-  const pods = world.pods.filter(({ jobUid }) => jobUid === job.uid);
-  const end = findEnd({ job, pods, now: world.now, podStartSeconds: world.settings.podStartSeconds });
+  const pods = podsOf(world, job);
+  const { now, trouble, settings } = world;
+  const end = findEnd({ job, pods, now, trouble, podStartSeconds: settings.podStartSeconds });
   if (end === undefined) return followStep(world, { job, pods, target: plan?.target });
   const next = stepAfter(job);
   if (end.error !== undefined || next === undefined) return finish(world, end);

@@ -133,8 +133,13 @@ export class JobPass {
   async #isStopped({ resource }: World): Promise<boolean> {
     const { client } = this.#tools;
     const labelSelector = `${resourceLabels.managedBy}=${managedBy},${resourceLabels.jobId}=${jobIdOf(resource)}`;
-    const pods = await Array.fromAsync(client.list(resources.pods, { labelSelector }));
-    return !pods.some(({ items }) => items.map(readPod).some(mayRun));
+    for await (const { items } of client.list(resources.jobs, { labelSelector })) {
+      if (items.map(readJob).some(({ end }) => end === undefined)) return false;
+    }
+    for await (const { items } of client.list(resources.pods, { labelSelector })) {
+      if (items.map(readPod).some(mayRun)) return false;
+    }
+    return true;
   }
 
   async #setJobTtl({ name, seconds }: Action & { type: "setJobTtl" }): Promise<void> {

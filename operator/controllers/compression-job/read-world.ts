@@ -6,8 +6,8 @@ import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client
 import type { Reflector } from "../../../src/kubernetes/reflector.ts";
 import { type Job, type Pod, resources, type Stored } from "../../../src/kubernetes/resources.ts";
 import { readJob } from "./child-job.ts";
-import { isRefusedPods } from "./follow-step.ts";
-import { latestChild } from "./steps.ts";
+import { latestChild, podsOf } from "./steps.ts";
+import { findTrouble } from "./trouble.ts";
 import { readPod } from "./worker-pod.ts";
 import type { JobSettings, World } from "./world.ts";
 
@@ -43,21 +43,21 @@ export async function readWorld(object: Stored<CompressionJobObject>, sources: W
     pods: sources.pods.byIndex(jobIdIndex, id).map(readPod),
     targets,
     settings,
-    podRefusal: "",
+    trouble: "",
   };
   const job = latestChild(world);
-  if (job === undefined || !isRefusedPods(job, world.pods, world.now)) return world;
-  return { ...world, podRefusal: await readPodRefusal(client, job.uid) };
+  const troubled = job && findTrouble(job, podsOf(world, job));
+  if (troubled === undefined || troubled.from > world.now) return world;
+  return { ...world, trouble: await readTrouble(client, troubled.uid) };
 }
 
-/** What the Job controller last said about a pod that it could not make; empty where it said nothing. */
-async function readPodRefusal(client: KubernetesClient, jobUid: string): Promise<string> {
-  const fieldSelector = `involvedObject.uid=${jobUid},reason=FailedCreate`;
-  const pages = await Array.fromAsync(client.list(resources.events, { fieldSelector }));
+/** The last event of an object, where it is a warning. */
+async function readTrouble(client: KubernetesClient, uid: string): Promise<string> {
+  const pages = await Array.fromAsync(client.list(resources.events, { fieldSelector: `involvedObject.uid=${uid}` }));
   const [latest] = pages
     .flatMap(({ items }) => items)
     .toSorted((one, other) => timeOf(other.lastTimestamp) - timeOf(one.lastTimestamp));
-  return (latest?.message ?? "").replace(/^Error creating: /, "");
+  return latest?.type === "Warning" ? (latest.message ?? "").replace(/^Error creating: /, "") : "";
 }
 
 function timeOf(text: string | null | undefined): number {

@@ -7,22 +7,24 @@ import { finish } from "./finish.ts";
 import { suspended } from "./follow-step.ts";
 import { jobManifest } from "./job-manifest.ts";
 import type { WorkPlan } from "./plan-work.ts";
-import { stopAll } from "./stop-all.ts";
+import { podsOf } from "./steps.ts";
 import { tell } from "./tell.ts";
 import { refusalWait } from "./waiting.ts";
 import { deadlineError } from "./work-end.ts";
+import { mayRun } from "./worker-pod.ts";
 import { childrenOf, isChild, type World } from "./world.ts";
 
 /** What the cluster refused may be allowed the next time. */
 const refusedMs = 30_000;
-/** The garbage collector needs a moment to delete what a deleted resource owned. */
+/** The garbage collector needs a moment to delete what a deleted object owned. */
 const conflictMs = 2_000;
+const orphanMs = 2_000;
 
 /** Makes the Job of a step, if nothing of an earlier one runs any more. */
 export function startStep(world: World, plan: WorkPlan, step: JobStep): Decision {
   const { resource, settings, jobRefusal, now } = world;
-  const left = stopAll(world);
-  if (left !== undefined) return left;
+  // Their Job is gone, and they follow it; or it is there, and the cache of Jobs lags behind.
+  if (world.pods.some(mayRun)) return lookAgainAt(now + orphanMs);
   if (resource.spec.suspend) return tell(world, suspended);
   const name = childJobName(resource.metadata.name, step);
   const other = world.jobs.find((job) => job.name === name && !isChild(job, resource));
@@ -55,12 +57,10 @@ function resolveConflict(world: World, { name, controller }: ChildJob): Decision
 
 /** Seconds that the steps before took. */
 function workedSeconds(world: World): number {
-  const seconds = childrenOf(world).map(({ uid, createdAt, startedAt, end }) => {
-    const starts = world.pods.flatMap((pod) =>
-      pod.jobUid === uid && pod.startedAt !== undefined ? pod.startedAt : [],
-    );
-    const start = starts.length > 0 ? Math.min(...starts) : (startedAt ?? createdAt);
-    return end === undefined ? 0 : Math.max(0, end.at - start) / 1000;
+  const worked = childrenOf(world).map((job) => {
+    const starts = podsOf(world, job).flatMap((pod) => pod.startedAt ?? []);
+    const start = starts.length > 0 ? Math.min(...starts) : (job.startedAt ?? job.createdAt);
+    return job.end === undefined ? 0 : Math.max(0, job.end.at - start);
   });
-  return Math.floor(seconds.reduce((sum, each) => sum + each, 0));
+  return Math.floor(worked.reduce((sum, ms) => sum + ms, 0) / 1000);
 }

@@ -1,5 +1,6 @@
 import type { JobStep } from "../../../src/kubernetes/job-identity.ts";
 import type { ChildJob } from "./child-job.ts";
+import type { WorkerPod } from "./worker-pod.ts";
 import { childrenOf, type World } from "./world.ts";
 
 /** The steps of a job that several pods work on, and of one that a single pod does. */
@@ -19,4 +20,9 @@ export function latestChild(world: Pick<World, "resource" | "jobs">): ChildJob |
   const children = childrenOf(world);
   const steps = sequences.flatMap((sequence) => sequence.toReversed());
   return steps.map((step) => children.find((job) => job.step === step)).find((child) => child !== undefined);
+}
+
+/** The pods of a child Job. */
+export function podsOf({ pods }: Pick<World, "pods">, { uid }: ChildJob): readonly WorkerPod[] {
+  return pods.filter(({ jobUid }) => jobUid === uid);
 }

@@ -1,7 +1,7 @@
 import type { Target } from "../../../src/contract/target.ts";
 import type { ChildJob } from "./child-job.ts";
 import { unschedulableText } from "./unschedulable-text.ts";
-import { mayRun, type WorkerPod } from "./worker-pod.ts";
+import { begunAt, failsToStart, isBeingPrepared, mayRun, type WorkerPod } from "./worker-pod.ts";
 
 interface WaitKind {
   /** Whether the pods have nodes all the same. */
@@ -34,8 +34,7 @@ export interface WaitingStep {
   readonly target: Target;
   /** Queue of Kueue that the job is admitted by. */
   readonly queue: string | undefined;
-  /** What the Job controller says about pods that it could not make; empty where it says nothing. */
-  readonly podRefusal: string;
+  readonly trouble: string;
 }
 
 export function isWait(reason: string | undefined): boolean {
@@ -46,7 +45,7 @@ export function kindOfWait({ reason }: Wait): WaitKind {
   return waits[reason];
 }
 
-/** Reasons of containers that do not start by themselves in a moment, and what they are called here. */
+/** Reasons of containers that wait for their image. */
 const imageReasons: ReadonlySet<string> = new Set([
   "ErrImagePull",
   "ImagePullBackOff",
@@ -56,16 +55,9 @@ const imageReasons: ReadonlySet<string> = new Set([
   "RegistryUnavailable",
   "SignatureValidationFailed",
 ]);
-const passingReasons: ReadonlySet<string> = new Set(["", "ContainerCreating", "PodInitializing"]);
-
-/** Whether a pod that has a node cannot be started on it, as far as its kubelet knows. */
-export function failsToStart({ waiting, phase }: WorkerPod): boolean {
-  return phase === "Pending" && waiting !== undefined && !passingReasons.has(waiting.reason);
-}
-
 /** What a step of a job waits for, and since when; the first reason of these counts. */
 export function findWait(step: WaitingStep): { readonly wait: Wait; readonly since: number } | undefined {
-  for (const check of [heldJob, missingPods, unscheduledPod, unstartedPod]) {
+  for (const check of [heldJob, missingPods, unscheduledPod, unstartedPod, troubledPod]) {
     const found = check(step);
     if (found !== undefined) return found;
   }
@@ -81,9 +73,9 @@ function heldJob({ job, queue }: WaitingStep) {
   return { wait, since: job.createdAt };
 }
 
-function missingPods({ job, pods, podRefusal }: WaitingStep) {
-  if (podRefusal === "" || pods.some(mayRun)) return undefined;
-  return { wait: refusalWait(podRefusal), since: job.createdAt };
+function missingPods({ job, pods, trouble }: WaitingStep) {
+  if (trouble === "" || pods.some(mayRun)) return undefined;
+  return { wait: refusalWait(trouble), since: job.createdAt };
 }
 
 function unscheduledPod({ pods, target }: WaitingStep) {
@@ -96,7 +88,13 @@ function unscheduledPod({ pods, target }: WaitingStep) {
 function unstartedPod({ pods }: WaitingStep) {
   const pod = pods.find(failsToStart);
   if (pod?.waiting === undefined) return undefined;
-  return { wait: unstartedWait(pod.waiting), since: pod.startedAt ?? pod.createdAt };
+  return { wait: unstartedWait(pod.waiting), since: begunAt(pod) };
+}
+
+function troubledPod({ pods, trouble }: WaitingStep) {
+  const pod = pods.find(isBeingPrepared);
+  if (trouble === "" || pod === undefined) return undefined;
+  return { wait: troubleWait(trouble), since: begunAt(pod) };
 }
 
 /** What a container that does not start waits for. */
@@ -105,6 +103,11 @@ export function unstartedWait({ reason, message }: { reason: string; message: st
   return imageReasons.has(reason)
     ? { reason: "image_unavailable", message: `The worker's image cannot be pulled (${reason})${said}` }
     : { reason: "pod_not_starting", message: `The worker's pod cannot be started (${reason})${said}` };
+}
+
+/** What a job waits for whose pod cannot be prepared on its node. */
+export function troubleWait(trouble: string): Wait {
+  return { reason: "pod_not_starting", message: `The worker's pod cannot be started: ${trouble}` };
 }
 
 /** What a job waits for whose Job or pods are refused by the cluster. */

@@ -2,8 +2,8 @@ import type { JobError } from "../../../src/contract/errors.ts";
 import { workerExit } from "../../../src/contract/worker.ts";
 import { readTerminationMessage } from "../../../src/kubernetes/read-termination-message.ts";
 import type { ChildJob } from "./child-job.ts";
-import { failsToStart, unstartedWait } from "./waiting.ts";
-import type { WorkerPod } from "./worker-pod.ts";
+import { troubleWait, unstartedWait } from "./waiting.ts";
+import { begunAt, failsToStart, isBeingPrepared, type WorkerPod } from "./worker-pod.ts";
 
 /** How a step of a job ended. */
 export interface StepEnd {
@@ -20,17 +20,13 @@ export interface EndedStep {
   /** Those of the job. */
   readonly pods: readonly WorkerPod[];
   readonly now: number;
+  readonly trouble: string;
   /** A pod that cannot be started for so long fails its job. */
   readonly podStartSeconds: number;
 }
 
 /** 128 + SIGKILL: nothing else than the kernel for want of memory kills a worker so, unless its pod was being stopped. */
 const killedExit = 137;
-
-/** When a pod that does not start is given up. */
-export function startedBy({ startedAt, createdAt }: WorkerPod, podStartSeconds: number): number {
-  return (startedAt ?? createdAt) + podStartSeconds * 1000;
-}
 
 /** How the step ended; undefined as long as it goes on. */
 export function findEnd(step: EndedStep): StepEnd | undefined {
@@ -58,11 +54,12 @@ function deadlinePassed({ pods, now }: EndedStep): StepEnd | undefined {
   return pods.some(passedDeadline) ? { error: deadlineError, told: false, at: now } : undefined;
 }
 
-function startFailed({ pods, now, podStartSeconds }: EndedStep): StepEnd | undefined {
-  const pod = pods.find((each) => failsToStart(each) && startedBy(each, podStartSeconds) <= now);
-  if (pod?.waiting === undefined) return undefined;
-  const { message } = unstartedWait(pod.waiting);
-  return { error: { code: "pod_start_failed", message }, told: false, at: now };
+function startFailed({ pods, now, trouble, podStartSeconds }: EndedStep): StepEnd | undefined {
+  const late = pods.filter((pod) => begunAt(pod) + podStartSeconds * 1000 <= now);
+  const { waiting } = late.find(failsToStart) ?? {};
+  const isTroubled = trouble !== "" && late.some(isBeingPrepared);
+  const wait = waiting ? unstartedWait(waiting) : isTroubled ? troubleWait(trouble) : undefined;
+  return wait && { error: { code: "pod_start_failed", message: wait.message }, told: false, at: now };
 }
 
 function podEnd(pod: WorkerPod): Omit<StepEnd, "at"> {

@@ -97,6 +97,24 @@ export function mayRun({ phase, node, deletedBy }: WorkerPod): boolean {
   return node !== undefined || deletedBy === undefined;
 }
 
+/** Reasons for which a container does not run yet that pass by themselves. */
+const passingReasons: ReadonlySet<string> = new Set(["", "ContainerCreating", "PodInitializing"]);
+
+/** Whether the kubelet cannot start the pod's container: it says why, and tries again. */
+export function failsToStart({ waiting, phase }: WorkerPod): boolean {
+  return phase === "Pending" && waiting !== undefined && !passingReasons.has(waiting.reason);
+}
+
+/** Whether the pod has a node and is prepared there: its volumes are mounted, its image is pulled. */
+export function isBeingPrepared(pod: WorkerPod): boolean {
+  return pod.phase === "Pending" && pod.node !== undefined && pod.deletedBy === undefined && !failsToStart(pod);
+}
+
+/** When the node began with the pod. */
+export function begunAt({ startedAt, createdAt }: WorkerPod): number {
+  return startedAt ?? createdAt;
+}
+
 function timeOf(text: string | undefined): number | undefined {
   return text === undefined ? undefined : Date.parse(text);
 }

@@ -31,8 +31,8 @@ export interface World {
   readonly targets: readonly Target[];
   readonly settings: JobSettings;
   readonly jobRefusal?: JobRefusal;
-  /** What the Job controller says about pods that it could not make; empty where it says nothing. */
-  readonly podRefusal: string;
+  /** What the cluster's events say about pods that are not made or not started; empty where they say nothing. */
+  readonly trouble: string;
 }
 
 export function childrenOf({ resource, jobs }: Pick<World, "resource" | "jobs">): readonly ChildJob[] {

@@ -1,0 +1,114 @@
+import {
+  type CompressionJob,
+  type CompressionJobSpec,
+  compressionJobSpec,
+} from "../../../src/contract/custom-resources.ts";
+import { builtinTargets, type Target } from "../../../src/contract/target.ts";
+import type { ChildJob } from "../../../operator/controllers/compression-job/child-job.ts";
+import type { WorkerPod } from "../../../operator/controllers/compression-job/worker-pod.ts";
+import type { JobSettings, World } from "../../../operator/controllers/compression-job/world.ts";
+import { childJobName, jobIdOf } from "../../../src/kubernetes/job-identity.ts";
+
+export const start = Date.UTC(2026, 2, 1);
+
+export const jobSettings: JobSettings = {
+  serviceUrl: "http://service.test:8080",
+  image: "worker.test/worker:1",
+  imagePullPolicy: "IfNotPresent",
+  serviceAccount: "worker",
+  volumes: [],
+  volumeMounts: [],
+  ttlSeconds: 3600,
+  deadlineSeconds: 7200,
+  podStartSeconds: 600,
+};
+
+export const gpuTarget: Target = {
+  name: "gpu",
+  description: "Two GPUs.",
+  executionProvider: "cuda",
+  operators: "contrib",
+  recipe: { scheme: "int8-weight" },
+  presets: {},
+  gpu: { resource: "nvidia.com/gpu", count: 2 },
+};
+
+export const targets: readonly Target[] = [...builtinTargets, gpuTarget];
+
+interface JobFields {
+  readonly spec?: Partial<CompressionJobSpec>;
+  readonly metadata?: Partial<CompressionJob["metadata"]>;
+  readonly status?: Partial<CompressionJob["status"]>;
+}
+
+/** A CompressionJob as the API server has it before anybody has written its status. */
+export function makeJob({ spec, metadata, status }: JobFields = {}): CompressionJob {
+  return {
+    apiVersion: "modeloptimization.dev/v1",
+    kind: "CompressionJob",
+    metadata: {
+      name: "voices",
+      namespace: "models",
+      uid: "0f2b9f6e-8f4e-4b0c-9a44-6f0d1f8d6a01",
+      resourceVersion: "1",
+      generation: 1,
+      creationTimestamp: new Date(start).toISOString(),
+      ...metadata,
+    },
+    spec: compressionJobSpec.parse({ model: { source: "https://models.test/voices.onnx" }, target: "cpu", ...spec }),
+    status: { status: "Pending", ...status },
+  };
+}
+
+export function makeChild(resource: CompressionJob, fields: Partial<ChildJob> = {}): ChildJob {
+  const { name, uid } = resource.metadata;
+  const { step = "work" } = fields;
+  return {
+    name: childJobName(name, step),
+    uid: `${name}-${step}-uid`,
+    controller: { kind: "CompressionJob", name, uid },
+    jobId: jobIdOf(resource),
+    step,
+    shares: 1,
+    deleting: false,
+    suspended: false,
+    createdAt: start,
+    startedAt: start,
+    ttlSeconds: 3600,
+    end: undefined,
+    ...fields,
+  };
+}
+
+export function makePod(job: ChildJob, fields: Partial<WorkerPod> = {}): WorkerPod {
+  return {
+    name: `${job.name}-abcde`,
+    uid: `${job.uid}-pod`,
+    jobUid: job.uid,
+    node: "node-1",
+    createdAt: start,
+    startedAt: start,
+    phase: "Running",
+    reason: "",
+    message: "",
+    disrupted: false,
+    deletedBy: undefined,
+    unscheduled: undefined,
+    waiting: undefined,
+    termination: undefined,
+    ...fields,
+  };
+}
+
+export function makeWorld(fields: Partial<World> = {}): World {
+  return {
+    now: start + 60_000,
+    resource: makeJob(),
+    jobs: [],
+    pods: [],
+    targets,
+    settings: jobSettings,
+    trouble: "",
+    ...fields,
+  };
+}

@@ -1,0 +1,181 @@
+import type { ChildJob } from "../../../operator/controllers/compression-job/child-job.ts";
+import { mayRun, type WorkerPod } from "../../../operator/controllers/compression-job/worker-pod.ts";
+import { workerExit } from "../../../src/contract/worker.ts";
+import { makePod, start } from "./make-job.ts";
+
+const retries = 2;
+const graceMs = 10_000;
+const finalExits: readonly number[] = [workerExit.failed, workerExit.cancelled, 137];
+/** What running pods exit with, by the choice that is made for them; one choice more is a disruption. */
+const exits = [workerExit.completed, workerExit.failed, workerExit.cancelled, workerExit.crashed, 137] as const;
+
+/** The Jobs and pods of one CompressionJob, with the Job controller, the scheduler, nodes and the garbage collector. */
+export class SimulatedCluster {
+  jobs: readonly ChildJob[] = [];
+  pods: readonly WorkerPod[] = [];
+  now = start;
+  #numbers = 0;
+  readonly #lostNodes = new Set<string>();
+  /** Of every pod, which share of its Job it works on. */
+  readonly #shares = new Map<string, number>();
+  /** Of every Job, pods that failed and shares that are done: they count also when the pod is gone. */
+  readonly #failed = new Map<string, Set<string>>();
+  readonly #done = new Map<string, Set<number>>();
+
+  isStopped(): boolean {
+    return this.jobs.every(({ end }) => end !== undefined) && !this.pods.some(mayRun);
+  }
+
+  newUid(): string {
+    return `uid-${++this.#numbers}`;
+  }
+
+  addJob(job: ChildJob): void {
+    this.jobs = [...this.jobs, job];
+  }
+
+  changeJobs(change: (job: ChildJob) => ChildJob | undefined): void {
+    this.jobs = this.jobs.flatMap((job) => change(job) ?? []);
+  }
+
+  #changePods(change: (pod: WorkerPod) => WorkerPod | undefined): void {
+    this.pods = this.pods.flatMap((pod) => change(pod) ?? []);
+  }
+
+  /** In the background, a Job is gone before its pods are. */
+  deleteJob(uid: string | undefined, background = false): void {
+    this.changeJobs((job) => (job.uid === uid ? (background ? undefined : { ...job, deleting: true }) : job));
+  }
+
+  /** Pods without a node are gone at once, the others when their node says so. */
+  deletePod(uid: string | undefined): void {
+    this.#changePods((pod) => {
+      if (pod.uid !== uid) return pod;
+      return pod.node === undefined ? undefined : { ...pod, deletedBy: pod.deletedBy ?? this.now + graceMs };
+    });
+  }
+
+  removePod(uid: string): void {
+    this.#changePods((pod) => (pod.uid === uid ? undefined : pod));
+  }
+
+  expireJobs(): void {
+    for (const { uid, end, ttlSeconds } of this.jobs) {
+      if (end && ttlSeconds !== undefined && end.at + ttlSeconds * 1000 <= this.now) this.deleteJob(uid);
+    }
+  }
+
+  /** The node that pods come to at the moment falls silent. */
+  loseNode(): void {
+    this.#lostNodes.add(this.#node());
+  }
+
+  #node(): string {
+    return `node-${this.#lostNodes.size}`;
+  }
+
+  /** The control plane deletes the pods of lost nodes. */
+  evict(): void {
+    for (const { uid, node } of this.pods) if (this.#lostNodes.has(node ?? "")) this.deletePod(uid);
+  }
+
+  /** The Job controller and the garbage collector do their part. */
+  sync(): void {
+    for (const job of this.jobs) {
+      if (job.deleting) this.#deleteInForeground(job);
+      else if (job.end === undefined && !job.suspended) this.#syncJob(job);
+    }
+    const uids = new Set(this.jobs.map(({ uid }) => uid));
+    for (const { uid, jobUid = "" } of this.pods) if (!uids.has(jobUid)) this.deletePod(uid);
+  }
+
+  #deleteInForeground({ uid }: ChildJob): void {
+    const isRunning = this.#podsOf(uid).some(mayRun);
+    for (const pod of this.#podsOf(uid)) this.deletePod(pod.uid);
+    this.#changePods((pod) => (pod.jobUid === uid && !mayRun(pod) ? undefined : pod));
+    if (!isRunning) this.deleteJob(uid, true);
+  }
+
+  #syncJob(job: ChildJob): void {
+    const pods = this.#podsOf(job.uid);
+    const isFinal = pods.some(({ termination }) => finalExits.includes(termination?.exitCode ?? 0));
+    if (isFinal || setOf(this.#failed, job.uid).size > retries) {
+      for (const pod of pods.filter(mayRun)) this.deletePod(pod.uid);
+      if (!pods.some(mayRun)) this.#endJob(job, false);
+      return;
+    }
+    const done = setOf(this.#done, job.uid);
+    const shares = Array.from({ length: job.step === "optimize" ? job.shares : 1 }, (_, share) => share);
+    const isActive = (share: number) => pods.some((pod) => this.#shares.get(pod.uid) === share && mayRun(pod));
+    for (const share of shares) if (!isActive(share) && !done.has(share)) this.#createPod(job, share);
+    if (done.size === shares.length && !pods.some(mayRun)) this.#endJob(job, true);
+  }
+
+  #podsOf(job: string): WorkerPod[] {
+    return this.pods.filter(({ jobUid }) => jobUid === job);
+  }
+
+  #endJob({ uid }: ChildJob, complete: boolean): void {
+    const end = { complete, reason: "", message: "", at: this.now };
+    this.changeJobs((job) => (job.uid === uid ? { ...job, end } : job));
+  }
+
+  #createPod(job: ChildJob, share: number): void {
+    const uid = this.newUid();
+    this.#shares.set(uid, share);
+    const unbound = { phase: "Pending", startedAt: undefined, node: undefined };
+    this.pods = [...this.pods, makePod(job, { uid, name: uid, createdAt: this.now, ...unbound })];
+  }
+
+  /** What comes next for a pod, by a choice: 0 is always the best. */
+  advancePod(index: number, choice: number): void {
+    const chosen = this.pods.at(index % Math.max(1, this.pods.length));
+    if (chosen === undefined || this.#lostNodes.has(chosen.node ?? "")) return;
+    this.changePod(chosen.uid, (pod) => this.#advanced(pod, choice));
+    if (chosen.deletedBy !== undefined) this.removePod(chosen.uid);
+  }
+
+  changePod(uid: string, change: (pod: WorkerPod) => WorkerPod): void {
+    this.#changePods((pod) => {
+      if (pod.uid !== uid) return pod;
+      const { jobUid = "", phase, disrupted, ...changed } = change(pod);
+      if (phase === "Failed" && !disrupted) setOf(this.#failed, jobUid).add(uid);
+      if (phase === "Succeeded") setOf(this.#done, jobUid).add(this.#shares.get(uid) ?? 0);
+      return { ...changed, jobUid, phase, disrupted };
+    });
+  }
+
+  #advanced(pod: WorkerPod, choice: number): WorkerPod {
+    if (!mayRun(pod)) return pod;
+    if (pod.deletedBy !== undefined) return this.#ended(pod, workerExit.cancelled);
+    if (pod.node === undefined) {
+      const bound = { node: this.#node(), startedAt: this.now, unscheduled: undefined };
+      const unbound = { unscheduled: { reason: "Unschedulable", message: "", since: this.now } };
+      return { ...pod, ...(choice === 1 ? unbound : bound) };
+    }
+    if (pod.phase === "Pending") {
+      const unstarted = { waiting: { reason: "ErrImagePull", message: "" } };
+      return { ...pod, ...(choice === 1 ? unstarted : { phase: "Running", waiting: undefined }) };
+    }
+    const exitCode = exits[choice];
+    return exitCode === undefined ? { ...pod, phase: "Failed", disrupted: true } : this.#ended(pod, exitCode);
+  }
+
+  #ended(pod: WorkerPod, exitCode: number): WorkerPod {
+    const outcomes: Partial<Record<number, string>> = {
+      [workerExit.completed]: "Completed",
+      [workerExit.failed]: "Failed",
+    };
+    const outcome = outcomes[exitCode];
+    const error = { code: "model_invalid", message: "The file is not a model" };
+    const message = outcome === undefined ? "" : JSON.stringify({ outcome, error, lastSeq: 1 });
+    const phase = exitCode === 0 ? "Succeeded" : "Failed";
+    return { ...pod, phase, termination: { exitCode, reason: "", message, at: this.now } };
+  }
+}
+
+function setOf<Key, Value>(sets: Map<Key, Set<Value>>, key: Key): Set<Value> {
+  const set = sets.get(key) ?? new Set();
+  sets.set(key, set);
+  return set;
+}

@@ -1,0 +1,281 @@
+import assert from "node:assert/strict";
+import type { Action } from "../../../operator/controllers/compression-job/action.ts";
+import type { ChildJob } from "../../../operator/controllers/compression-job/child-job.ts";
+import { decide } from "../../../operator/controllers/compression-job/decide.ts";
+import { mayRun, type WorkerPod } from "../../../operator/controllers/compression-job/worker-pod.ts";
+import type { World } from "../../../operator/controllers/compression-job/world.ts";
+import {
+  type CompressionJob,
+  conditionTypes,
+  recordFinalizer,
+  resourceLabels,
+} from "../../../src/contract/custom-resources.ts";
+import { canTransition, isTerminal, type JobStatus } from "../../../src/contract/status.ts";
+import { jobStep } from "../../../src/kubernetes/job-identity.ts";
+import { makeChild, makeWorld, start } from "./make-job.ts";
+import { SimulatedCluster } from "./simulate-cluster.ts";
+
+/** What may happen to a CompressionJob and around it. */
+export type Happening = UserHappening | ClusterHappening;
+
+type UserHappening =
+  | { readonly type: "cancel" | "delete" }
+  | { readonly type: "suspend"; readonly suspend: boolean }
+  | { readonly type: "deleteChild"; readonly job: number; readonly background: boolean }
+  | { readonly type: "deletePod"; readonly pod: number };
+
+type ClusterHappening =
+  /** The operator decides on what it has heard, and is killed after so many actions. */
+  | { readonly type: "pass"; readonly actions: number }
+  | { readonly type: "hear"; readonly of: keyof Heard }
+  /** Everybody hears everything and does their part. */
+  | { readonly type: "progress"; readonly serviceWorks: boolean }
+  | { readonly type: "node"; readonly pod: number; readonly choice: number }
+  | { readonly type: "sync" | "loseNode" | "evict" | "service" | "expire" }
+  | { readonly type: "wait"; readonly seconds: number };
+
+interface Heard {
+  readonly resource: CompressionJob | undefined;
+  readonly jobs: readonly ChildJob[];
+  readonly pods: readonly WorkerPod[];
+}
+
+/** A CompressionJob in a cluster, with the operator, the service and a user. Breaking a rule is an assertion error. */
+export class SimulatedJob {
+  readonly cluster = new SimulatedCluster();
+  resource: CompressionJob | undefined;
+  /** What the operator's caches have. */
+  #heard: Heard;
+
+  constructor(resource: CompressionJob) {
+    this.resource = resource;
+    this.#heard = { resource, jobs: [], pods: [] };
+  }
+
+  /** What the operator knows; undefined where it knows of no resource. */
+  world(): World | undefined {
+    const { resource, ...children } = this.#heard;
+    return resource && makeWorld({ now: this.cluster.now, resource, ...children });
+  }
+
+  hearAll(): void {
+    this.#heard = this.#live();
+  }
+
+  #live(): Heard {
+    const { jobs, pods } = this.cluster;
+    return { resource: this.resource, jobs, pods };
+  }
+
+  happen(happening: Happening): void {
+    if (isUsers(happening)) this.#interfere(happening);
+    else this.#happenOfItself(happening);
+  }
+
+  #interfere(happening: UserHappening): void {
+    const { jobs, pods } = this.cluster;
+    switch (happening.type) {
+      case "cancel":
+        return this.#change(({ spec }) => ({ spec: { ...spec, cancel: true } }));
+      case "suspend":
+        return this.#change(({ spec }) => ({ spec: { ...spec, suspend: happening.suspend } }));
+      case "delete":
+        return this.#change(({ metadata }) => ({ metadata: { deletionTimestamp: this.#time(), ...metadata } }));
+      case "deleteChild":
+        return this.cluster.deleteJob(jobs.at(happening.job % Math.max(1, jobs.length))?.uid, happening.background);
+      case "deletePod":
+        return this.cluster.deletePod(pods.at(happening.pod % Math.max(1, pods.length))?.uid);
+    }
+  }
+
+  #happenOfItself(happening: ClusterHappening): void {
+    switch (happening.type) {
+      case "pass":
+        return this.#pass(happening.actions);
+      case "hear":
+        this.#heard = { ...this.#heard, [happening.of]: this.#live()[happening.of] };
+        return;
+      case "progress":
+        return this.#progress(happening.serviceWorks);
+      case "node":
+        return this.cluster.advancePod(happening.pod, happening.choice);
+      case "sync":
+        return this.cluster.sync();
+      case "loseNode":
+        return this.cluster.loseNode();
+      case "evict":
+        return this.cluster.evict();
+      case "expire":
+        return this.cluster.expireJobs();
+      case "service":
+        return this.#serve();
+      case "wait":
+        this.cluster.now += happening.seconds * 1000;
+        return;
+    }
+  }
+
+  #progress(serviceWorks: boolean): void {
+    this.hearAll();
+    this.#pass(Infinity);
+    this.cluster.sync();
+    this.cluster.evict();
+    for (const pod of this.cluster.pods.keys()) this.cluster.advancePod(pod, 0);
+    if (serviceWorks) this.#serve();
+  }
+
+  #time(): string {
+    return new Date(this.cluster.now).toISOString();
+  }
+
+  #pass(most: number): void {
+    const world = this.world();
+    if (world === undefined) return;
+    for (const action of decide(world).actions.slice(0, most)) {
+      if (!this.#perform(action)) return;
+    }
+  }
+
+  /** Whether the operator goes on with the next action. */
+  #perform(action: Action): boolean {
+    switch (action.type) {
+      case "writeStatus":
+        return this.#write(({ status }) => ({ status: { ...status, ...action.patch } }));
+      case "setFinalizer":
+        return this.#write(({ metadata }) => ({
+          metadata: { ...metadata, finalizers: action.held ? [recordFinalizer] : [] },
+        }));
+      case "confirmStopped":
+        return this.cluster.isStopped();
+      case "createJob":
+        return this.#mayStart() && this.#createJob(action);
+      case "deleteJob":
+        this.cluster.deleteJob(action.uid);
+        return true;
+      case "setJobTtl":
+        this.cluster.changeJobs((job) =>
+          job.name === action.name ? { ...job, ttlSeconds: action.seconds ?? undefined } : job,
+        );
+        return true;
+      case "deletePod":
+        this.cluster.deletePod(action.uid);
+        return true;
+      case "removeLostPod":
+        this.cluster.changePod(action.uid, (pod) => ({ ...pod, phase: "Failed", disrupted: true }));
+        this.cluster.removePod(action.uid);
+        return true;
+      case "deleteResource":
+        this.happen({ type: "delete" });
+        return true;
+      case "recordEvent":
+        return true;
+    }
+  }
+
+  /** A write of the operator: a conflict where it has not heard of the last write. */
+  #write(change: (resource: CompressionJob) => Partial<CompressionJob>): boolean {
+    if (this.resource?.metadata.resourceVersion !== this.#heard.resource?.metadata.resourceVersion) return false;
+    this.#change(change);
+    this.#heard = { ...this.#heard, resource: this.resource };
+    return this.resource !== undefined;
+  }
+
+  #change(change: (resource: CompressionJob) => Partial<CompressionJob>): void {
+    const before = this.resource;
+    if (before === undefined) return;
+    const changed = { ...before, ...change(before) };
+    checkTransition(before, changed);
+    const isStopped = this.cluster.isStopped();
+    const isCancelled = changed.status.status === "Cancelled" && before.status.status !== "Cancelled";
+    assert.ok(!isCancelled || isStopped, "Cancelled while a pod may run");
+    const isReleased = isHeld(before) && !isHeld(changed);
+    assert.ok(!isReleased || (isStopped && isRecorded(before)), "released before everything was recorded");
+    const isGone = changed.metadata.deletionTimestamp !== undefined && !isHeld(changed);
+    const resourceVersion = this.cluster.newUid();
+    this.resource = isGone ? undefined : { ...changed, metadata: { ...changed.metadata, resourceVersion } };
+    if (isGone) for (const { uid } of this.cluster.jobs) this.cluster.deleteJob(uid);
+  }
+
+  /** What the operator asks the API server before it makes a Job. */
+  #mayStart(): boolean {
+    const { resource } = this;
+    if (resource === undefined || resource.metadata.deletionTimestamp !== undefined) return false;
+    const { status } = resource.status;
+    if (resource.spec.cancel || status === "Cancelling" || isTerminal(status)) return false;
+    return status === "Pending" || this.cluster.isStopped();
+  }
+
+  #createJob({ manifest }: Action & { type: "createJob" }): boolean {
+    const { resource, cluster } = this;
+    if (resource === undefined || cluster.jobs.some(({ name }) => name === manifest.metadata?.name)) return false;
+    assert.ok(isHeld(resource), "a child without a finalizer");
+    assert.ok(this.#heard.pods !== cluster.pods || !cluster.pods.some(mayRun), "a child beside a pod of another");
+    const step = jobStep.parse(manifest.metadata?.labels?.[resourceLabels.step]);
+    const { suspend = false, ttlSecondsAfterFinished: ttlSeconds } = manifest.spec ?? {};
+    const shares = step === "work" || step === "assemble" ? 1 : 3;
+    const times = { createdAt: cluster.now, startedAt: cluster.now };
+    cluster.addJob(
+      makeChild(resource, { step, shares, ttlSeconds, suspended: suspend, uid: cluster.newUid(), ...times }),
+    );
+    return true;
+  }
+
+  /** The service projects what workers told, and records what has ended. */
+  #serve(): void {
+    const { resource, cluster } = this;
+    if (resource === undefined) return;
+    const { status } = resource.status;
+    if (isTerminal(status)) {
+      if (!cluster.isStopped() || isRecorded(resource)) return;
+      return this.#change(() => ({ status: { ...resource.status, conditions: [recordedCondition] } }));
+    }
+    if (resource.spec.cancel || status === "Cancelling") return;
+    const isLast = cluster.jobs.some(({ step }) => step === "work" || step === "assemble");
+    const isDone = isLast && cluster.pods.some(({ phase }) => phase === "Succeeded");
+    if (status === "Optimizing" && isDone) this.#tell(resource, "Completed");
+    if (!cluster.pods.some(({ phase }) => phase === "Running") || status === "Optimizing") return;
+    this.#tell(resource, status === "Pending" && resource.spec.kind === "compress" ? "Sharding" : "Optimizing");
+  }
+
+  #tell(resource: CompressionJob, status: JobStatus): void {
+    this.#change(() => ({ status: { ...resource.status, status } }));
+  }
+}
+
+const usersTypes: readonly string[] = [
+  "cancel",
+  "delete",
+  "suspend",
+  "deleteChild",
+  "deletePod",
+] satisfies UserHappening["type"][];
+
+function isUsers(happening: Happening): happening is UserHappening {
+  return usersTypes.includes(happening.type);
+}
+
+const recordedCondition = {
+  type: conditionTypes.recorded,
+  status: "True",
+  reason: "Recorded",
+  message: "",
+  lastTransitionTime: new Date(start).toISOString(),
+} as const;
+
+export function isRecorded({ status }: CompressionJob): boolean {
+  return status.conditions?.some(({ type }) => type === conditionTypes.recorded) ?? false;
+}
+
+export function isHeld({ metadata }: CompressionJob): boolean {
+  return metadata.finalizers?.includes(recordFinalizer) ?? false;
+}
+
+/** Every status that was entered may follow the one before. */
+function checkTransition({ spec, status: before }: CompressionJob, { status: after }: CompressionJob): void {
+  if (before.status === after.status) return;
+  assert.ok(!isTerminal(before.status), `${before.status} did not stay`);
+  const entered = after.transitions?.slice(before.transitions?.length ?? 0).map(({ status }) => status) ?? [];
+  const path = [before.status, ...(entered.length > 0 ? entered : [after.status])];
+  const isWay = path.slice(1).every((next, i) => canTransition(spec.kind, path[i] ?? next, next));
+  assert.ok(isWay && path.at(-1) === after.status, `${path.join(" → ")} is no way to ${after.status}`);
+}
