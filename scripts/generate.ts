@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs, promisify } from "node:util";
 import { openApiDocument } from "../src/contract/openapi.ts";
+import { actionMetadata } from "./action-metadata.ts";
 import { chartFiles } from "./chart.ts";
 import { resourceDefinitions } from "./crds.ts";
 import { referencePage } from "./reference-page.ts";
@@ -16,6 +17,7 @@ async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ["docs/openapi.json", `${JSON.stringify(openApiDocument(), undefined, 2)}\n`],
     ["docs/reference.md", referencePage()],
+    ["action.yml", actionMetadata()],
     ...resourceDefinitions(),
     ...chartFiles(resourceDefinitions()),
     ...(await onnxBindings()),
