@@ -76,7 +76,7 @@ async function rateOfBareJobs(): Promise<number> {
 async function measureOurs() {
   const client = await connectNamespace("ours");
   await controlPlane.kubectl(["create", "serviceaccount", "model-optimization-worker", "--namespace=ours"]);
-  const common = { KUBECONFIG: controlPlane.kubeconfig, MOS_NAMESPACE: "ours", targets: [target] };
+  const common = { cluster: controlPlane, namespace: "ours", targets: [target] };
   await using service = await startMeasuredProcess("service", common);
   await using operator = await startMeasuredProcess("operator", common);
   const written = await writesOfOurKinds();

@@ -1,12 +1,17 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { fetch } from "undici";
+import type { ControlPlane } from "../../test/cluster/control-plane.ts";
 import { freePort } from "../../test/cluster/free-port.ts";
 
+/** Filled by the first run, as the image's is by its build. */
+const compileCache = join(tmpdir(), "model-optimization-bench-compile-cache");
+/** As the chart has them: memory follows what is live, not what is free. */
+const flags = ["--max-semi-space-size=1"];
 const mains = { service: "../../src/server/main.ts", operator: "../../operator/main.ts" };
 
 export interface MeasuredProcess extends AsyncDisposable {
@@ -17,28 +22,43 @@ export interface MeasuredProcess extends AsyncDisposable {
 }
 
 interface Surroundings {
-  readonly KUBECONFIG: string;
-  readonly MOS_NAMESPACE: string;
+  readonly cluster: Pick<ControlPlane, "url" | "adminToken" | "folder">;
+  readonly namespace: string;
   /** As the targets file has them. */
   readonly targets: readonly object[];
 }
 
-/** Starts the operator, or the service in a cluster's mode, as a process of its own, and waits until it is ready. */
+/** Runs a command that finds a service account mounted, as in a pod: its mounts are its own, which takes root. */
+const asInPod = `mount -t tmpfs tmpfs /run && mkdir -p /run/secrets/kubernetes.io &&
+  cp -r "$0" /run/secrets/kubernetes.io/serviceaccount && exec "$@"`;
+
+/**
+ * Starts the operator, or the service in a cluster's mode, as a process of its own that takes itself for one in a pod, with the chart's
+ * settings of Node, and waits until it is ready.
+ */
 export async function startMeasuredProcess(
   name: keyof typeof mains,
-  { targets, ...cluster }: Surroundings,
+  { cluster, namespace, targets }: Surroundings,
 ): Promise<MeasuredProcess> {
   const directory = await mkdtemp(join(tmpdir(), `${name}-`));
   const targetsFile = join(directory, "targets.yaml");
   await writeFile(targetsFile, JSON.stringify({ targets }));
+  const account = join(directory, "serviceaccount");
+  await mkdir(account);
+  await copyFile(join(cluster.folder, "apiserver.crt"), join(account, "ca.crt"));
+  await writeFile(join(account, "token"), cluster.adminToken);
+  await writeFile(join(account, "namespace"), namespace);
   const port = String(await freePort("127.0.0.1"));
   const { PATH = "" } = process.env;
-  const child = spawn(process.execPath, [fileURLToPath(new URL(mains[name], import.meta.url))], {
+  const { hostname, port: clusterPort } = new URL(cluster.url);
+  const main = fileURLToPath(new URL(mains[name], import.meta.url));
+  const child = spawn("unshare", ["--mount", "sh", "-c", asInPod, account, process.execPath, ...flags, main], {
     env: {
       PATH,
       HOME: directory,
-      ...cluster,
-      MOS_KUBECONFIG: cluster.KUBECONFIG,
+      NODE_COMPILE_CACHE: compileCache,
+      KUBERNETES_SERVICE_HOST: hostname,
+      KUBERNETES_SERVICE_PORT: clusterPort,
       MOS_TARGETS_FILE: targetsFile,
       MOS_EXECUTOR: "cluster",
       MOS_DATA_DIR: directory,
