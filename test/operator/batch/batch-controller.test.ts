@@ -17,9 +17,10 @@ const skip = clusterMissing;
 const failedGate = { gate: "minSqnrDb", limit: 30, actual: 12, passed: false } as const;
 const failure = { code: "model_invalid", message: "The file is not ONNX" } as const;
 
-test("a batch makes a job for each model and target, and tells what becomes of them", { skip }, async (t) => {
+test("a batch makes a job for each model and target, and tells what becomes of them", { skip }, async () => {
   const { client, cluster } = await connectTestCluster();
-  const { batches, compressionJobs, events, stop } = await runBatches(t, client);
+  await using operator = await runBatches(client);
+  const { batches, compressionJobs, events, stop } = operator;
   const spec = makeSpec({
     models: 2,
     kind: "quantize",
@@ -91,7 +92,8 @@ test("a batch makes a job for each model and target, and tells what becomes of t
 
 test("a batch of 1,000 jobs has no more unfinished ones than it allows, and makes each once", { skip }, async (t) => {
   const { client, calls } = await connectTestCluster();
-  const { batches, compressionJobs, logged } = await runBatches(t, client);
+  await using operator = await runBatches(client);
+  const { batches, compressionJobs, logged } = operator;
   const parallelism = 40;
   const made = new Set<string>();
   let most = 0;
@@ -118,9 +120,10 @@ test("a batch of 1,000 jobs has no more unfinished ones than it allows, and make
   t.diagnostic(`1,000 jobs in ${seconds.toFixed(1)} s, ${writes} writes of the batch's status`);
 });
 
-test("a batch that fails fast cancels what is left as soon as one job fails", { skip }, async (t) => {
+test("a batch that fails fast cancels what is left as soon as one job fails", { skip }, async () => {
   const { client } = await connectTestCluster();
-  const { batches, compressionJobs, events, stop } = await runBatches(t, client);
+  await using operator = await runBatches(client);
+  const { batches, compressionJobs, events, stop } = operator;
   await client.create(batchType, {
     metadata: { name: "fast" },
     spec: makeSpec({ models: 3, parallelism: 2, failFast: true }),
@@ -144,9 +147,10 @@ test("a batch that fails fast cancels what is left as soon as one job fails", { 
   assert.equal([...compressionJobs.cache.values()].length, 2);
 });
 
-test("a cancelled batch is Cancelled when the last of its jobs is", { skip }, async (t) => {
+test("a cancelled batch is Cancelled when the last of its jobs is", { skip }, async () => {
   const { client } = await connectTestCluster();
-  const { batches, compressionJobs } = await runBatches(t, client);
+  await using operator = await runBatches(client);
+  const { batches, compressionJobs } = operator;
   await client.create(batchType, { metadata: { name: "off" }, spec: makeSpec({ models: 3, parallelism: 2 }) });
   await untilSeen(compressionJobs, (all) => (all.length === 2 ? all : undefined));
   await client.patch(batchType, "off", { spec: { cancel: true } });
@@ -161,14 +165,14 @@ test("a cancelled batch is Cancelled when the last of its jobs is", { skip }, as
   assert.deepEqual([status.status, status.marks, status.counts?.Cancelled], ["Cancelled", "xcxxxx", 5]);
 });
 
-test("an operator that is started anew goes on where the last one stopped", { skip }, async (t) => {
+test("an operator that is started anew goes on where the last one stopped", { skip }, async () => {
   const { client, calls } = await connectTestCluster();
-  const first = await runBatches(t, client);
+  await using first = await runBatches(client);
   await client.create(batchType, { metadata: { name: "long" }, spec: makeSpec({ models: 2, parallelism: 2 }) });
   await untilSeen(first.compressionJobs, (all) => (all.length === 2 ? all : undefined));
   await first.stop();
   await playJob(client, "long-0000", { status: "Completed" });
-  const second = await runBatches(t, client);
+  await using second = await runBatches(client);
   await untilSeen(second.compressionJobs, (all) => (all.length === 3 ? all : undefined));
   for (const name of ["long-0001", "long-0002"]) await playJob(client, name, { status: "Completed" });
   await untilSeen(second.compressionJobs, (all) => (all.length === 4 ? all : undefined));
@@ -180,9 +184,45 @@ test("an operator that is started anew goes on where the last one stopped", { sk
   assert.equal(calls.filter(({ verb, resource }) => verb === "create" && resource === "compressionjobs").length, 4);
 });
 
-test("a job that is deleted by hand counts as cancelled, one that had ended as what it was", { skip }, async (t) => {
+test(
+  "two operators at once, of which one is stopped and started, make no job twice or too early",
+  { skip },
+  async (t) => {
+    const { client } = await connectTestCluster();
+    await using steady = await runBatches(client);
+    const made = new Set<string>();
+    let most = 0;
+    const played = new Map<string, Promise<void>>();
+    steady.compressionJobs.onChange(({ metadata: { name, uid } }) => {
+      made.add(uid);
+      const all = [...steady.compressionJobs.cache.values()];
+      most = Math.max(most, all.filter(({ status }) => status?.status === "Pending").length);
+      if (!played.has(name)) played.set(name, playJob(client, name, { status: "Completed" }));
+    });
+    await client.create(batchType, { metadata: { name: "both" }, spec: makeSpec({ models: 60, parallelism: 5 }) });
+    const finishedAt = () => steady.batches.cache.get("both")?.status?.finishedAt;
+    const end = untilSeen(steady.batches, finishedAt);
+    let restarts = 0;
+    for (; finishedAt() === undefined; restarts++) {
+      await using other = await runBatches(client);
+      const seen = steady.compressionJobs.cache.size;
+      await Promise.race([end, untilSeen(steady.compressionJobs, (all) => (all.length > seen + 5 ? true : undefined))]);
+      await other.stop();
+      assert.deepEqual(other.logged, []);
+    }
+    await Promise.all(played.values());
+    t.diagnostic(`${restarts} restarts`);
+    const status = await untilSeen(steady.batches, ([one]) => one?.status);
+    assert.deepEqual([status.status, status.marks, made.size], ["Completed", "c".repeat(120), 120]);
+    assert.ok(most <= 5, `${most} jobs at once`);
+    assert.deepEqual(steady.logged, []);
+  },
+);
+
+test("a job that is deleted by hand counts as cancelled, one that had ended as what it was", { skip }, async () => {
   const { client } = await connectTestCluster();
-  const { batches, compressionJobs } = await runBatches(t, client);
+  await using operator = await runBatches(client);
+  const { batches, compressionJobs } = operator;
   await client.create(batchType, { metadata: { name: "cut" }, spec: makeSpec({ models: 2, parallelism: 3 }) });
   await untilSeen(compressionJobs, (all) => (all.length === 3 ? all : undefined));
   await playJob(client, "cut-0000", { status: "Completed" });
@@ -197,7 +237,7 @@ test("a job that is deleted by hand counts as cancelled, one that had ended as w
   assert.deepEqual([status.status, status.marks, status.finished], ["Cancelled", "cxcc", "4/4"]);
 });
 
-test("a name that somebody else has fails its job and says so", { skip }, async (t) => {
+test("a name that somebody else has fails its job and says so", { skip }, async () => {
   const { client } = await connectTestCluster();
   const {
     models: [model],
@@ -207,7 +247,8 @@ test("a name that somebody else has fails its job and says so", { skip }, async 
   assert.ok(model);
   const foreign = { metadata: { name: "own-0000" }, spec: { kind, model, target: "gpu", dryRun, cancel, suspend } };
   await client.create(compressionJobType, foreign);
-  const { batches, events, stop } = await runBatches(t, client);
+  await using operator = await runBatches(client);
+  const { batches, events, stop } = operator;
   await client.create(batchType, { metadata: { name: "own" }, spec: { ...spec, models: [model] } });
   const status = await untilSeen(batches, ([one]) => (one?.status?.finishedAt === undefined ? undefined : one.status));
   assert.deepEqual([status.status, status.failures?.[0]?.reason], ["Failed", "NameConflict"]);
@@ -216,9 +257,10 @@ test("a name that somebody else has fails its job and says so", { skip }, async 
   assert.equal((await client.get(compressionJobType, "own-0000")).spec.target, "gpu");
 });
 
-test("a batch that is made again under its name waits until the jobs of the first are gone", { skip }, async (t) => {
+test("a batch that is made again under its name waits until the jobs of the first are gone", { skip }, async () => {
   const { client } = await connectTestCluster();
-  const { batches, compressionJobs } = await runBatches(t, client);
+  await using operator = await runBatches(client);
+  const { batches, compressionJobs } = operator;
   const spec = makeSpec({ models: 1, targets: ["cpu"] });
   const first = await client.create(batchType, { metadata: { name: "again" }, spec });
   await untilSeen(compressionJobs, (all) => (all.length === 1 ? all : undefined));
@@ -234,9 +276,10 @@ test("a batch that is made again under its name waits until the jobs of the firs
   assert.notEqual(job.metadata.ownerReferences?.[0]?.uid, first.metadata.uid);
 });
 
-test("a suspended batch holds its jobs, and lets them go on", { skip }, async (t) => {
+test("a suspended batch holds its jobs, and lets them go on", { skip }, async () => {
   const { client } = await connectTestCluster();
-  const { batches, compressionJobs } = await runBatches(t, client);
+  await using operator = await runBatches(client);
+  const { batches, compressionJobs } = operator;
   await client.create(batchType, { metadata: { name: "hold" }, spec: makeSpec({ models: 2, parallelism: 2 }) });
   await untilSeen(compressionJobs, (all) => (all.length === 2 ? all : undefined));
   await client.patch(batchType, "hold", { spec: { suspend: true } });
@@ -249,9 +292,10 @@ test("a suspended batch holds its jobs, and lets them go on", { skip }, async (t
   await untilSeen(compressionJobs, (all) => (all.length === 3 && !all[1]?.spec.suspend ? all : undefined));
 });
 
-test("a batch that has ended is deleted with its jobs after its time to live", { skip }, async (t) => {
+test("a batch that has ended is deleted with its jobs after its time to live", { skip }, async () => {
   const { client } = await connectTestCluster();
-  const { batches, compressionJobs, events } = await runBatches(t, client);
+  await using operator = await runBatches(client);
+  const { batches, compressionJobs, events } = operator;
   const spec = makeSpec({ models: 1, targets: ["cpu"], ttlSecondsAfterFinished: 1 });
   await client.create(batchType, { metadata: { name: "short" }, spec });
   await untilSeen(compressionJobs, (all) => (all.length === 1 ? all : undefined));
@@ -263,14 +307,14 @@ test("a batch that has ended is deleted with its jobs after its time to live", {
   await assert.rejects(client.get(batchType, "short"), isNotFound);
 });
 
-test("nothing is written where nothing has changed", { skip }, async (t) => {
+test("nothing is written where nothing has changed", { skip }, async () => {
   const { client, calls } = await connectTestCluster();
-  const first = await runBatches(t, client);
+  await using first = await runBatches(client);
   await client.create(batchType, { metadata: { name: "calm" }, spec: makeSpec({ models: 1 }) });
   await untilSeen(first.batches, ([one]) => (one?.status?.marks === "mm" ? one : undefined));
   await first.stop();
   const before = calls.length;
-  const second = await runBatches(t, client);
+  await using second = await runBatches(client);
   // Looked at again: at the start, and for each of these.
   for (const name of ["calm-0000", "calm-0001"]) {
     await client.patch(compressionJobType, name, { metadata: { annotations: { seen: "yes" } } });

@@ -1,4 +1,3 @@
-import type { TestContext } from "node:test";
 import { createBatchController } from "../../../operator/controllers/batch/batch-controller.ts";
 import { systemClock } from "../../../operator/runtime/clock.ts";
 import { startController } from "../../../operator/runtime/controller.ts";
@@ -14,7 +13,7 @@ import {
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
 import type { KubernetesObject, Stored } from "../../../src/kubernetes/resources.ts";
 
-export interface RunningBatches {
+export interface RunningBatches extends AsyncDisposable {
   readonly batches: WatchedResource<BatchObject>;
   readonly compressionJobs: WatchedResource<CompressionJobObject>;
   readonly events: readonly ObjectEvent[];
@@ -22,8 +21,8 @@ export interface RunningBatches {
   readonly stop: () => Promise<void>;
 }
 
-/** Runs the batch controller, with caches of its own, until the test ends or stops it. */
-export async function runBatches(t: TestContext, client: KubernetesClient): Promise<RunningBatches> {
+/** Runs the batch controller with caches of its own. */
+export async function runBatches(client: KubernetesClient): Promise<RunningBatches> {
   const logged: string[] = [];
   const log = (level: string, message: string, fields?: Readonly<Record<string, unknown>>) =>
     void logged.push(`${level}: ${message} ${String(fields?.["error"])}`);
@@ -41,8 +40,7 @@ export async function runBatches(t: TestContext, client: KubernetesClient): Prom
     await running.stop();
     await Promise.all([batches.stop(), compressionJobs.stop()]);
   };
-  t.after(stop);
-  return { batches, compressionJobs, events, logged, stop };
+  return { batches, compressionJobs, events, logged, stop, [Symbol.asyncDispose]: stop };
 }
 
 /** Resolves with what `find` gives as soon as the cache has that. */
