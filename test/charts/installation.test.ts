@@ -3,7 +3,7 @@ import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createClient, type Client } from "../../src/client/create-client.ts";
+import { createClient } from "../../src/client/create-client.ts";
 import type { Target } from "../../src/contract/target.ts";
 import { operatorPermissions } from "../../src/kubernetes/permissions.ts";
 import { helmMissing, nodeMissing } from "../cluster/cluster-missing.ts";
@@ -13,6 +13,7 @@ import { realModel } from "../support/real-models.ts";
 import { chartFolder, helm, valueFlags } from "./helm.ts";
 
 const namespace = "models";
+const release = "model-optimization";
 const patience = "--timeout=180s";
 const cpu: Target = {
   name: "cpu",
@@ -28,8 +29,23 @@ const targets: Target[] = [
   { ...cpu, name: "elsewhere", nodeSelector: { pool: "none" } },
 ];
 
+/** Measures errors of weights, but does not run the models. */
+const quick = { evaluation: { level: "weights" } } as const;
+const modelFile = realModel("ocr-orientation");
+const values = {
+  image: imageOf(imageNames.service),
+  worker: {
+    image: imageOf(imageNames.worker),
+    allowedRoots: ["/models"],
+    volumes: [{ name: "models", configMap: { name: "models" } }],
+    volumeMounts: [{ name: "models", mountPath: "/models", readOnly: true }],
+  },
+  service: { type: "NodePort", persistence: { enabled: false } },
+  targets,
+};
+
 test(
-  "an installation runs jobs of kubectl and of the REST interface",
+  "an installation in a namespace of restricted pods runs jobs of kubectl and of the REST interface",
   { skip: nodeMissing || helmMissing },
   async (t) => {
     await using cluster = await startCluster({ images: ["service", "worker"] });
@@ -43,37 +59,23 @@ test(
       kubectl(["wait", resource, `--for=jsonpath={.status.status}=${status}`, patience]);
     const folder = await mkdtemp(join(tmpdir(), "installation-"));
     t.after(() => rm(folder, { recursive: true }));
-    let client: Client;
-    let model = { source: "", name: "orientation" };
-
-    await t.test("it gets ready", async () => {
-      await cluster.kubectl([
-        "delete",
-        "crd",
-        "compressionjobs.modeloptimization.dev",
-        "batches.modeloptimization.dev",
-      ]);
-      const values = {
-        image: imageOf(imageNames.service),
-        worker: { image: imageOf(imageNames.worker) },
-        service: { type: "NodePort", persistence: { enabled: false } },
-        targets,
-      };
-      const release = ["model-optimization", chartFolder, `--namespace=${namespace}`, "--create-namespace"];
-      await helm(["install", ...release, ...valueFlags(values)], cluster.kubeconfig);
-      for (const component of ["operator", "service"]) {
-        await kubectl(["rollout", "status", `deployment/model-optimization-${component}`, patience]);
-      }
-    });
-
-    await t.test("a token made in the service's pod opens the REST interface", async () => {
-      const command = "node src/server/main.ts token create --name admin --scopes admin".split(" ");
-      const token = (await kubectl(["exec", "deployment/model-optimization-service", "--", ...command])).trim();
-      const port = await fieldOf("service/model-optimization-service", ".spec.ports[0].nodePort");
-      client = createClient({ baseUrl: `http://${cluster.nodeAddress}:${port}/v1`, token });
-      const { sha256 } = await client.uploadModel(realModel("ocr-orientation"));
-      model = { ...model, source: `upload:sha256:${sha256}` };
-    });
+    await cluster.kubectl(["delete", "crd", "compressionjobs.modeloptimization.dev", "batches.modeloptimization.dev"]);
+    await cluster.kubectl(["create", "namespace", namespace]);
+    await cluster.kubectl(["label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted"]);
+    await kubectl(["create", "configmap", "models", `--from-file=orientation.onnx=${modelFile}`]);
+    await helm(
+      ["install", release, chartFolder, `--namespace=${namespace}`, ...valueFlags(values)],
+      cluster.kubeconfig,
+    );
+    for (const component of ["operator", "service"]) {
+      await kubectl(["rollout", "status", `deployment/${release}-${component}`, patience]);
+    }
+    const tokenCommand = "node src/server/main.ts token create --name admin --scopes admin".split(" ");
+    const token = (await kubectl(["exec", `deployment/${release}-service`, "--", ...tokenCommand])).trim();
+    const port = await fieldOf(`service/${release}-service`, ".spec.ports[0].nodePort");
+    const client = createClient({ baseUrl: `http://${cluster.nodeAddress}:${port}/v1`, token });
+    const { sha256 } = await client.uploadModel(modelFile);
+    const model = { source: `upload:sha256:${sha256}`, name: "orientation" };
 
     await t.test("a job of kubectl completes, and the REST interface has it with its files", async () => {
       await make("CompressionJob", "first", { model, target: "gpu", gates: { maxSizeRatio: 0.5 } });
@@ -88,15 +90,24 @@ test(
     });
 
     await t.test("a job of the REST interface completes as a resource, with its log", async () => {
-      const { id } = await client.call("startQuantization", { body: { model, target: "cpu" } });
+      const { id } = await client.call("startQuantization", { body: { model, target: "cpu", recipe: quick } });
       await untilStatus(`cpj/${id}`, "Completed");
       const lines = await Array.fromAsync(client.followLogs(id));
       assert.ok(lines.length > 0);
       assert.match(await kubectl(["get", "cpj", id]), /Completed/);
     });
 
+    await t.test("a model on a volume of the workers is found, and nothing beside it", async () => {
+      const plan = { target: "cpu", dryRun: true };
+      await make("CompressionJob", "mounted", { ...plan, model: { source: "file:///models/orientation.onnx" } });
+      await make("CompressionJob", "curious", { ...plan, model: { source: "file:///etc/passwd" } });
+      await untilStatus("cpj/mounted", "Completed");
+      await untilStatus("cpj/curious", "Failed");
+      assert.equal(await fieldOf("cpj/curious", ".status.statusReason"), "model_source_refused");
+    });
+
     await t.test("a batch makes its jobs and ends with them", async () => {
-      await make("Batch", "nightly", { models: [model], targets: ["cpu", "gpu"], parallelism: 1 });
+      await make("Batch", "nightly", { models: [model], targets: ["cpu", "gpu"], parallelism: 1, recipe: quick });
       await untilStatus("cbatch/nightly", "Completed");
       assert.match(
         await kubectl(["get", "cpj", "-l", "modeloptimization.dev/batch=nightly"]),
@@ -114,7 +125,7 @@ test(
     });
 
     await t.test("a job that several pods share completes", async () => {
-      await make("CompressionJob", "shared", { model, target: "gpu", recipe: { parallelism: 2 } });
+      await make("CompressionJob", "shared", { model, target: "gpu", recipe: { ...quick, parallelism: 2 } });
       await untilStatus("cpj/shared", "Completed");
     });
 
@@ -127,7 +138,7 @@ test(
 
     await t.test("no call is refused, and the operator's Role allows nothing without a use", async () => {
       const script = "fetch('http://127.0.0.1:8081/metrics').then((answer) => answer.text()).then(console.log)";
-      const metrics = await kubectl(["exec", "deployment/model-optimization-operator", "--", "node", "-e", script]);
+      const metrics = await kubectl(["exec", `deployment/${release}-operator`, "--", "node", "-e", script]);
       assert.doesNotMatch(metrics, /mos_kubernetes_call_seconds_count\{.*code="403"/);
       const calls = metrics.matchAll(/mos_kubernetes_call_seconds_count\{verb="(\w+)",resource="([\w/]+)"/g);
       const made = new Set(Array.from(calls, ([, verb, resource]) => `${verb} ${resource}`));
@@ -139,7 +150,7 @@ test(
         [],
       );
       for (const component of ["operator", "service"]) {
-        assert.doesNotMatch(await kubectl(["logs", `deployment/model-optimization-${component}`]), /forbidden/i);
+        assert.doesNotMatch(await kubectl(["logs", `deployment/${release}-${component}`]), /forbidden/i);
       }
     });
   },
