@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { maxBatchJobs } from "../../src/contract/batch.ts";
 import { batchResourceStatus, compressionJobStatus } from "../../src/contract/custom-resources.ts";
+import { assertFits, contractComplaints } from "../crds/contract-complaints.ts";
 import { largestStatus } from "../crds/largest-status.ts";
+import { specCases } from "../crds/spec-cases.ts";
 
 const maxStatusBytes = 64 * 1024;
 
@@ -20,3 +22,10 @@ test("the largest status of a Batch has at most 64 KiB, and room for a mark of e
   assert.ok(length <= maxStatusBytes);
   assert.equal(status.marks?.length, maxBatchJobs);
 });
+
+for (const [what, specCase] of Object.entries(specCases)) {
+  const { kind, wrong } = specCase;
+  test(`a ${kind} with ${what} is ${wrong === undefined ? "taken" : "refused"}`, () => {
+    assertFits(specCase, contractComplaints(specCase));
+  });
+}
