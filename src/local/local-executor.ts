@@ -134,6 +134,8 @@ class LocalExecutor implements Executor {
     const directory = join(workDirectory, jobId);
     const environment = {
       ...this.#options.environment,
+      // ONNX Runtime reports the models it loads to its makers unless it is told not to.
+      ORT_DISABLE_TELEMETRY: "1",
       TMPDIR: directory,
       MOS_SERVICE_URL: serviceUrl,
       MOS_JOB_ID: jobId,
