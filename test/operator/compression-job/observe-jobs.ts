@@ -1,0 +1,120 @@
+import { apiVersion, type CompressionJob, type CompressionJobSpec } from "../../../src/contract/custom-resources.ts";
+import { toCompressionJob } from "../../../operator/controllers/compression-job/read-world.ts";
+import { connectCluster } from "../../../src/kubernetes/connect-cluster.ts";
+import { type CompressionJobObject, compressionJobs } from "../../../src/kubernetes/custom-resources.ts";
+import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
+import { createReflector, type Reflector } from "../../../src/kubernetes/reflector.ts";
+import {
+  type Job,
+  type KubernetesObject,
+  type Pod,
+  resources,
+  type ResourceType,
+  type Stored,
+} from "../../../src/kubernetes/resources.ts";
+import type { Cluster } from "../../cluster/cluster.ts";
+
+interface JobRequest {
+  readonly name: string;
+  readonly spec?: Partial<CompressionJobSpec>;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly finalizers?: string[];
+}
+
+/** A namespace as its user sees it: makes CompressionJobs, and waits for what becomes of them. */
+export interface ObservedJobs extends AsyncDisposable {
+  readonly client: KubernetesClient;
+  readonly jobs: Reflector<Job>;
+  readonly pods: Reflector<Pod>;
+  create(request: JobRequest): Promise<CompressionJob>;
+  /** Changes the spec. */
+  change(name: string, spec: Partial<CompressionJobSpec>): Promise<void>;
+  /** Says that everything of a job is in the records, as the service does. */
+  record(name: string): Promise<void>;
+  /** Resolves as soon as it holds for the job, or has held. */
+  until(name: string, condition: (job: CompressionJob) => boolean): Promise<CompressionJob>;
+  /** Resolves as soon as it holds for what is there. */
+  untilTrue(condition: () => boolean): Promise<void>;
+  /** Every state in which a job was seen. */
+  history(name: string): readonly CompressionJob[];
+}
+
+export async function observeJobs(
+  { kubeconfig }: Pick<Cluster, "kubeconfig">,
+  namespace: string,
+): Promise<ObservedJobs> {
+  const client = await connectCluster({ kubeconfig }, { namespace });
+  const histories = new Map<string, CompressionJob[]>();
+  const watchers = new Set<() => void>();
+  const look = () => {
+    for (const watcher of watchers) watcher();
+  };
+  const note = (object: Stored<CompressionJobObject>) => {
+    const job = toCompressionJob(object);
+    histories.set(job.metadata.name, [...(histories.get(job.metadata.name) ?? []), job]);
+    look();
+  };
+  const reflect = <T extends KubernetesObject>(type: ResourceType<T>, onChange: (object: Stored<T>) => void) =>
+    createReflector({ client, type, onAdded: onChange, onUpdated: onChange, onDeleted: look, onError: () => {} });
+  const seen = reflect(compressionJobs, note);
+  const jobs = reflect(resources.jobs, look);
+  const pods = reflect(resources.pods, look);
+  await Promise.all([seen.synced, jobs.synced, pods.synced]);
+  const history = (name: string) => histories.get(name) ?? [];
+  const untilTrue = async (condition: () => boolean) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const watcher = () => {
+      if (condition()) resolve();
+    };
+    watchers.add(watcher);
+    watcher();
+    await promise.finally(() => watchers.delete(watcher));
+  };
+  return {
+    async [Symbol.asyncDispose]() {
+      await Promise.all([seen.stop(), jobs.stop(), pods.stop()]);
+      await client.close();
+    },
+    client,
+    jobs,
+    pods,
+    history,
+    untilTrue,
+    async until(name, condition) {
+      await untilTrue(() => history(name).some(condition));
+      const found = history(name).find(condition);
+      if (found === undefined) throw new Error(`No state of "${name}" fits`);
+      return found;
+    },
+    async create({ name, spec, labels = {}, finalizers = [] }) {
+      const { kind } = compressionJobs;
+      const model = { source: "https://models.test/voices.onnx" };
+      const whole = { kind: "compress", dryRun: false, cancel: false, suspend: false, target: "cpu", model } as const;
+      const metadata = { name, labels, finalizers };
+      return toCompressionJob(
+        await client.create(compressionJobs, { apiVersion, kind, metadata, spec: { ...whole, ...spec } }),
+      );
+    },
+    async change(name, spec) {
+      await client.patch<CompressionJobObject>(compressionJobs, name, { spec });
+    },
+    async record(name) {
+      const { status } = toCompressionJob(await client.get(compressionJobs, name));
+      const lastTransitionTime = new Date().toISOString();
+      const recorded = {
+        type: "Recorded",
+        status: "True",
+        reason: "Recorded",
+        message: "",
+        lastTransitionTime,
+      } as const;
+      const conditions = [...(status.conditions ?? []), recorded];
+      await client.patch<CompressionJobObject>(
+        compressionJobs,
+        name,
+        { status: { conditions } },
+        { subresource: "status" },
+      );
+    },
+  };
+}

@@ -1,0 +1,348 @@
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, suite, test } from "node:test";
+import { type CompressionJob, conditionTypes, recordFinalizer } from "../../../src/contract/custom-resources.ts";
+import { isTerminal, type JobStatus } from "../../../src/contract/status.ts";
+import { type Job, type Pod, resources, type Stored } from "../../../src/kubernetes/resources.ts";
+import { clusterMissing } from "../../cluster/cluster-missing.ts";
+import { type ControlPlane, startControlPlane } from "../../cluster/control-plane.ts";
+import { startKwok } from "../../cluster/kwok.ts";
+import { podEnd, type PodEndOptions } from "../../cluster/pod-end.ts";
+import { observeJobs, type ObservedJobs } from "./observe-jobs.ts";
+import { podStuck } from "./pod-stuck.ts";
+import { startOperator } from "./start-operator.ts";
+
+const skip = clusterMissing;
+const namespace = "default";
+const hour = 3_600_000;
+
+/** How the pods of a job with this name end; those of others succeed. */
+const ends: Readonly<Record<string, Omit<PodEndOptions, "labels">>> = {
+  endless: { delayMs: hour },
+  abandoned: { delayMs: hour },
+  paused: { delayMs: hour },
+  "pod-deleted": { delayMs: hour },
+  "job-deleted": { delayMs: hour },
+  refused: {
+    exitCode: 10,
+    message: JSON.stringify({ outcome: "Failed", error: { code: "model_invalid", message: "No graph" }, lastSeq: 9 }),
+  },
+  "told-done": { message: JSON.stringify({ outcome: "Completed", lastSeq: 12 }) },
+  hungry: { exitCode: 137, reason: "OOMKilled" },
+  stopped: { exitCode: 11 },
+  broken: { exitCode: 70, message: "SyntaxError" },
+};
+
+const targetsFile = `
+targets:
+  - name: cpu
+    description: Any CPU.
+    executionProvider: cpu
+    operators: standard
+    recipe: { scheme: int8-weight }
+    presets: { small: { scheme: int4-weight } }
+  - name: gpu
+    description: Two GPUs.
+    executionProvider: cuda
+    operators: contrib
+    recipe: { scheme: int8-weight }
+    gpu: { resource: nvidia.com/gpu, count: 2 }
+  - name: big-gpu
+    description: More GPUs than a node has.
+    executionProvider: cuda
+    operators: contrib
+    recipe: { scheme: int8-weight }
+    gpu: { resource: nvidia.com/gpu, count: 64 }
+  - name: elsewhere
+    description: Nodes that are not there yet.
+    executionProvider: cpu
+    operators: standard
+    recipe: { scheme: int8-weight }
+    nodeSelector: { pool: elsewhere }
+`;
+
+let controlPlane: ControlPlane;
+let cluster: ObservedJobs;
+const used = new AsyncDisposableStack();
+after(() => used.disposeAsync());
+
+before(async () => {
+  if (skip !== false) return;
+  controlPlane = used.use(await startControlPlane());
+  const label = "modeloptimization.dev/job";
+  const stages = [
+    podEnd(),
+    ...Object.entries(ends).map(([name, end]) => podEnd({ ...end, labels: { [label]: name } })),
+    ...podStuck({ labels: { [label]: "no-image" }, reason: "ErrImagePull", message: "not found" }),
+    ...podStuck({
+      labels: { [label]: "no-secret" },
+      reason: "CreateContainerConfigError",
+      message: 'secret "x" not found',
+    }),
+  ];
+  used.use(await startKwok(controlPlane, { nodes: 1, gpusPerNode: 4, ends: stages }));
+  cluster = used.use(await observeJobs(controlPlane, namespace));
+  const targets = join(controlPlane.folder, "targets.yaml");
+  await writeFile(targets, targetsFile);
+  const environment = { MOS_TARGETS_FILE: targets, MOS_POD_START_SECONDS: "15" };
+  used.use(await startOperator({ kubeconfig: controlPlane.kubeconfig, namespace, environment }));
+});
+
+function untilEnd(name: string) {
+  return cluster.until(name, ({ status }) => isTerminal(status.status));
+}
+
+function untilWaiting(name: string, reason: string) {
+  return cluster.until(name, ({ status }) => status.status === "Pending" && status.statusReason === reason);
+}
+
+async function untilGone(name: string): Promise<void> {
+  await controlPlane.kubectl(["wait", "--for=delete", `cpj/${name}`, "--timeout=60s"]);
+}
+
+function podsOf(name: string): Stored<Pod>[] {
+  return [...cluster.pods.values()].filter(({ metadata }) => metadata.labels?.["modeloptimization.dev/job"] === name);
+}
+
+async function untilRunning(name: string): Promise<void> {
+  await cluster.untilTrue(() => podsOf(name).some(({ status }) => status?.phase === "Running"));
+}
+
+function statusesOf(name: string): JobStatus[] {
+  const last = cluster.history(name).at(-1);
+  return last?.status.transitions?.map(({ status }) => status) ?? [];
+}
+
+function scheduledOf({ status }: CompressionJob) {
+  return status.conditions?.find(({ type }) => type === conditionTypes.scheduled);
+}
+
+suite("jobs run", { concurrency: true, skip }, () => {
+  test("a job made with kubectl runs in a pod and is Completed", async () => {
+    const manifest = {
+      apiVersion: "modeloptimization.dev/v1",
+      kind: "CompressionJob",
+      metadata: { name: "simple" },
+      spec: { model: { source: "https://models.test/voices.onnx" }, target: "cpu" },
+    };
+    await controlPlane.kubectl(["create", "-f", "-"], JSON.stringify(manifest));
+    const { status, metadata } = await untilEnd("simple");
+    assert.equal(status.status, "Completed");
+    assert.deepEqual(statusesOf("simple"), ["Sharding", "Optimizing", "Completed"]);
+    assert.ok(status.startedAt !== undefined && status.finishedAt !== undefined);
+    assert.deepEqual(metadata.finalizers, [recordFinalizer]);
+    assert.equal(cluster.jobs.get("simple-work")?.status?.succeeded, 1);
+  });
+
+  for (const [name, code, message] of [
+    ["refused", "model_invalid", /No graph/],
+    ["hungry", "out_of_memory", /ran out of memory/],
+    ["stopped", "worker_killed", /stopped from outside/],
+  ] as const) {
+    test(`a job whose worker is ${name} ends Failed with ${code}, without a second try`, async () => {
+      await cluster.create({ name });
+      const { status } = await untilEnd(name);
+      assert.equal(status.status, "Failed");
+      assert.equal(status.error?.code, code);
+      assert.equal(status.statusReason, code);
+      assert.match(status.error.message, message);
+      assert.equal(cluster.jobs.get(`${name}-work`)?.status?.failed, 1);
+      const finished = status.conditions?.find(({ type }) => type === conditionTypes.finished);
+      assert.equal(finished?.reason, "Failed");
+    });
+  }
+
+  test("a job of three steps runs one after the other, the second in as many pods as it wants", async () => {
+    await cluster.create({ name: "parallel", spec: { recipe: { parallelism: 3 } } });
+    assert.equal((await untilEnd("parallel")).status.status, "Completed");
+    const [shard, optimize, assemble] = ["shard", "optimize", "assemble"].map((step) =>
+      cluster.jobs.get(`parallel-${step}`),
+    );
+    assert.equal(optimize?.status?.succeeded, 3);
+    const times = [shard, optimize, assemble].flatMap((job) => [job?.status?.startTime, job?.status?.completionTime]);
+    const order = times.map((time) => Date.parse(time ?? ""));
+    assert.deepEqual(
+      order,
+      order.toSorted((one, other) => one - other),
+    );
+  });
+
+  test("a worker that crashes is tried three times", async () => {
+    await cluster.create({ name: "broken" });
+    const { status } = await untilEnd("broken");
+    assert.equal(status.error?.code, "worker_crashed");
+    assert.match(status.error.message, /code 70: SyntaxError/);
+    assert.equal(cluster.jobs.get("broken-work")?.status?.failed, 3);
+  });
+
+  test("the service has time to write the result that a worker told", async () => {
+    await cluster.create({ name: "told-done" });
+    await cluster.untilTrue(() => cluster.jobs.get("told-done-work")?.status?.succeeded === 1);
+    assert.equal(cluster.history("told-done").at(-1)?.status.status, "Pending");
+    assert.equal((await untilEnd("told-done")).status.status, "Completed");
+  });
+
+  for (const [name, spec, code] of [
+    ["no-such-target", { target: "tpu" }, "unknown_target"],
+    ["no-such-preset", { recipe: { preset: "tiny" } }, "validation_failed"],
+  ] as const) {
+    test(`a job with ${name.replaceAll("-", " ")} ends Failed at once, without a pod and without a finalizer`, async () => {
+      await cluster.create({ name, spec });
+      const { status, metadata } = await untilEnd(name);
+      assert.equal(status.error?.code, code);
+      assert.equal(metadata.finalizers, undefined);
+      assert.equal(cluster.jobs.get(`${name}-work`), undefined);
+    });
+  }
+
+  test("a job says which GPUs it waits for, and no more when it has them", async () => {
+    await cluster.create({ name: "too-big", spec: { target: "big-gpu" } });
+    const waiting = await untilWaiting("too-big", "unschedulable");
+    assert.equal(
+      waiting.status.statusMessage,
+      "No node can take the worker: not enough nvidia.com/gpu free (64 needed)",
+    );
+    assert.equal(scheduledOf(waiting)?.status, "False");
+    const events = await controlPlane.kubectl(["get", "events", "--field-selector=involvedObject.name=too-big"]);
+    assert.match(events, /Warning\s+Unschedulable.*not enough nvidia.com\/gpu free/);
+
+    await cluster.create({ name: "elsewhere", spec: { target: "elsewhere" } });
+    const selective = await untilWaiting("elsewhere", "unschedulable");
+    assert.match(selective.status.statusMessage ?? "", /not among the nodes that the target "elsewhere" selects/);
+    await controlPlane.kubectl(["label", "node", "simulated-0", "pool=elsewhere"]);
+    const ended = await untilEnd("elsewhere");
+    assert.equal(ended.status.status, "Completed");
+  });
+
+  test("a job says that a quota holds it up, and goes on when there is room", async () => {
+    await controlPlane.kubectl(["create", "namespace", "small"]);
+    await controlPlane.kubectl(["create", "quota", "gpus", "--hard=requests.nvidia.com/gpu=1", "-n", "small"]);
+    await using small = await observeJobs(controlPlane, "small");
+    await using _ = await startOperator({
+      kubeconfig: controlPlane.kubeconfig,
+      namespace: "small",
+      environment: { MOS_TARGETS_FILE: join(controlPlane.folder, "targets.yaml") },
+    });
+    await small.create({ name: "voices", spec: { target: "gpu" } });
+    const { status } = await small.until("voices", (job) => job.status.statusReason === "quota_exceeded");
+    assert.match(
+      status.statusMessage ?? "",
+      /quota "gpus": it needs requests.nvidia.com\/gpu=2, and of .*gpu=1 there are .*gpu=0 in use/,
+    );
+    await controlPlane.kubectl(["delete", "quota", "gpus", "-n", "small"]);
+    await small.until("voices", (job) => job.status.status === "Completed");
+  });
+
+  for (const [name, reason, message] of [
+    ["no-image", "image_unavailable", /image cannot be pulled \(ErrImagePull\): not found/],
+    ["no-secret", "pod_not_starting", /cannot be started \(CreateContainerConfigError\): secret "x" not found/],
+  ] as const) {
+    test(`a job whose pod has ${name.replace("-", " ")} says so, and ends Failed when that does not change`, async () => {
+      await cluster.create({ name });
+      const waiting = await untilWaiting(name, reason);
+      assert.match(waiting.status.statusMessage ?? "", message);
+      const { status } = await untilEnd(name);
+      assert.equal(status.error?.code, "pod_start_failed");
+      assert.match(status.error.message, message);
+      await cluster.untilTrue(() => podsOf(name).length === 0 && cluster.jobs.get(`${name}-work`) === undefined);
+    });
+  }
+
+  test("a job with a queue waits until the queue lets it go", async () => {
+    await cluster.create({ name: "queued", labels: { "kueue.x-k8s.io/queue-name": "gpus" } });
+    const { status } = await untilWaiting("queued", "waiting_for_queue");
+    assert.equal(status.statusMessage, 'Waiting to be admitted by the queue "gpus"');
+    assert.equal(cluster.jobs.get("queued-work")?.metadata.labels?.["kueue.x-k8s.io/queue-name"], "gpus");
+    assert.deepEqual(podsOf("queued"), []);
+    await cluster.client.patch<Job>(resources.jobs, "queued-work", { spec: { suspend: false } });
+    assert.equal((await untilEnd("queued")).status.status, "Completed");
+  });
+
+  test("a job that is suspended stops its pods, and begins anew when it is not", async () => {
+    await cluster.create({ name: "paused" });
+    await untilRunning("paused");
+    const first = podsOf("paused")[0]?.metadata.uid;
+    await cluster.change("paused", { suspend: true });
+    await untilWaiting("paused", "suspended");
+    await cluster.untilTrue(() => podsOf("paused").length === 0 && cluster.jobs.get("paused-work") === undefined);
+    await cluster.change("paused", { suspend: false });
+    await untilRunning("paused");
+    assert.notEqual(podsOf("paused")[0]?.metadata.uid, first);
+    await cluster.until("paused", ({ status }) => status.statusReason === "starting");
+  });
+
+  test("a job that is cancelled while it runs is Cancelled when its pod is gone", async () => {
+    await cluster.create({ name: "endless" });
+    await untilRunning("endless");
+    await cluster.change("endless", { cancel: true });
+    await cluster.until("endless", ({ status }) => status.status === "Cancelling");
+    await cluster.until("endless", ({ status }) => status.status === "Cancelled");
+    const pods = await cluster.client
+      .list(resources.pods, { labelSelector: "modeloptimization.dev/job=endless" })
+      .next();
+    assert.deepEqual(pods.value?.items, []);
+    assert.equal(cluster.jobs.get("endless-work"), undefined);
+  });
+
+  test("a job that is cancelled while it waits for a node never runs", async () => {
+    await cluster.create({ name: "never", spec: { target: "big-gpu" } });
+    await untilWaiting("never", "unschedulable");
+    await cluster.change("never", { cancel: true });
+    await cluster.until("never", ({ status }) => status.status === "Cancelled");
+    assert.deepEqual(podsOf("never"), []);
+  });
+
+  test("a job that is cancelled before anything was made for it is Cancelled", async () => {
+    await cluster.create({ name: "early", spec: { cancel: true } });
+    await cluster.until("early", ({ status }) => status.status === "Cancelled");
+    assert.deepEqual(statusesOf("early"), ["Cancelling", "Cancelled"]);
+    assert.equal(cluster.jobs.get("early-work"), undefined);
+  });
+
+  test("a deleted resource stays until its pods are gone and all is recorded", async () => {
+    await cluster.create({ name: "abandoned" });
+    await untilRunning("abandoned");
+    await controlPlane.kubectl(["delete", "cpj", "abandoned", "--wait=false"]);
+    await cluster.until("abandoned", ({ status }) => status.status === "Cancelled");
+    await cluster.record("abandoned");
+    await untilGone("abandoned");
+    assert.deepEqual(podsOf("abandoned"), []);
+  });
+
+  test("a resource goes when its time to live is over, with its Jobs and pods", async () => {
+    await cluster.create({ name: "short-lived", spec: { ttlSecondsAfterFinished: 1 } });
+    await untilEnd("short-lived");
+    await cluster.record("short-lived");
+    await untilGone("short-lived");
+    await cluster.untilTrue(
+      () => cluster.jobs.get("short-lived-work") === undefined && podsOf("short-lived").length === 0,
+    );
+  });
+
+  test("a Job that somebody deletes is made again", async () => {
+    await cluster.create({ name: "job-deleted" });
+    await untilRunning("job-deleted");
+    const first = cluster.jobs.get("job-deleted-work")?.metadata.uid;
+    await controlPlane.kubectl(["delete", "job", "job-deleted-work"]);
+    await cluster.untilTrue(() => ![undefined, first].includes(cluster.jobs.get("job-deleted-work")?.metadata.uid));
+    await untilRunning("job-deleted");
+    assert.equal(cluster.history("job-deleted").at(-1)?.status.status, "Pending");
+  });
+
+  test("a job fails where its Job's name belongs to something else", async () => {
+    const job = ["create", "job", "taken-work", "--image=example.com/other"];
+    await controlPlane.kubectl(job);
+    await cluster.create({ name: "taken" });
+    const { status } = await untilEnd("taken");
+    assert.equal(status.error?.code, "resource_invalid");
+    assert.match(status.error.message, /A Job "taken-work", which this job needs for itself, is there/);
+    assert.ok(cluster.jobs.get("taken-work") !== undefined);
+  });
+
+  test("a name too long for a Job, and with dots, is no obstacle", async () => {
+    const name = `${"voices.v1-".repeat(24)}end`;
+    await cluster.create({ name, spec: { recipe: { parallelism: 2 } } });
+    assert.equal((await untilEnd(name)).status.status, "Completed");
+  });
+});
