@@ -12,6 +12,8 @@ const lostMs = 20_000;
 /** A Job is kept from its expiry as soon as it comes this near before the job is recorded. */
 const expiryMarginMs = 600_000;
 const lostReason = "node_unresponsive";
+/** A worker whose result the service has heard has this long to end by itself. */
+const leaveMs = 30_000;
 
 /**
  * What to do about a CompressionJob. Depends on nothing but the world that it is told, so whoever decides after a crash, between any
@@ -34,14 +36,21 @@ function decideCourse(world: World): Decision {
 
 /** Nothing of a job that has ended runs on, and nothing of it is kept longer than wanted. */
 function settle(world: World): Decision {
-  const stopping = stopAll(world);
-  if (stopping !== undefined) return stopping;
   const { metadata, spec, status } = world.resource;
+  const endedAt = Date.parse(status.finishedAt ?? metadata.creationTimestamp);
+  const stopping = stopAll(world);
+  if (stopping !== undefined) return isLeaving(world, endedAt) ? lookAgainAt(endedAt + leaveMs) : stopping;
   if (!isRecorded(world)) return nothing;
   if (metadata.finalizers?.includes(recordFinalizer)) return { actions: [{ type: "setFinalizer", held: false }] };
   if (spec.ttlSecondsAfterFinished === undefined || metadata.deletionTimestamp !== undefined) return nothing;
-  const expiry = Date.parse(status.finishedAt ?? metadata.creationTimestamp) + spec.ttlSecondsAfterFinished * 1000;
+  const expiry = endedAt + spec.ttlSecondsAfterFinished * 1000;
   return expiry <= world.now ? { actions: [{ type: "deleteResource" }] } : lookAgainAt(expiry);
+}
+
+/** Whether what is left of a job are workers that have told their result, and the Jobs that wait for them to end. */
+function isLeaving({ resource, pods, now }: World, endedAt: number): boolean {
+  if (resource.status.status === "Cancelled" || endedAt + leaveMs <= now) return false;
+  return !pods.some((pod) => pod.phase === "Pending" && mayRun(pod));
 }
 
 function cancel(world: World): Decision {
