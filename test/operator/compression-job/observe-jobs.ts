@@ -1,4 +1,10 @@
-import { apiVersion, type CompressionJob, type CompressionJobSpec } from "../../../src/contract/custom-resources.ts";
+import {
+  apiVersion,
+  type CompressionJob,
+  type CompressionJobSpec,
+  type CompressionJobStatus,
+  conditionTypes,
+} from "../../../src/contract/custom-resources.ts";
 import { toCompressionJob } from "../../../operator/controllers/compression-job/read-world.ts";
 import { connectCluster } from "../../../src/kubernetes/connect-cluster.ts";
 import { type CompressionJobObject, compressionJobs } from "../../../src/kubernetes/custom-resources.ts";
@@ -12,6 +18,7 @@ import {
   type ResourceType,
   type Stored,
 } from "../../../src/kubernetes/resources.ts";
+import { withCondition } from "../../../src/kubernetes/with-condition.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 
 interface JobRequest {
@@ -29,6 +36,8 @@ export interface ObservedJobs extends AsyncDisposable {
   create(request: JobRequest): Promise<CompressionJob>;
   /** Changes the spec. */
   change(name: string, spec: Partial<CompressionJobSpec>): Promise<void>;
+  /** Changes the status, as the service does. */
+  tell(name: string, status: Partial<CompressionJobStatus>): Promise<void>;
   /** Says that everything of a job is in the records, as the service does. */
   record(name: string): Promise<void>;
   /** Resolves as soon as it holds for the job, or has held. */
@@ -70,6 +79,9 @@ export async function observeJobs(
     watcher();
     await promise.finally(() => watchers.delete(watcher));
   };
+  const tell = async (name: string, status: Partial<CompressionJobStatus>) => {
+    await client.patch<CompressionJobObject>(compressionJobs, name, { status }, { subresource: "status" });
+  };
   return {
     async [Symbol.asyncDispose]() {
       await Promise.all([seen.stop(), jobs.stop(), pods.stop()]);
@@ -98,23 +110,11 @@ export async function observeJobs(
     async change(name, spec) {
       await client.patch<CompressionJobObject>(compressionJobs, name, { spec });
     },
+    tell,
     async record(name) {
       const { status } = toCompressionJob(await client.get(compressionJobs, name));
-      const lastTransitionTime = new Date().toISOString();
-      const recorded = {
-        type: "Recorded",
-        status: "True",
-        reason: "Recorded",
-        message: "",
-        lastTransitionTime,
-      } as const;
-      const conditions = [...(status.conditions ?? []), recorded];
-      await client.patch<CompressionJobObject>(
-        compressionJobs,
-        name,
-        { status: { conditions } },
-        { subresource: "status" },
-      );
+      const recorded = { type: conditionTypes.recorded, status: "True", reason: "Recorded", message: "" } as const;
+      await tell(name, { conditions: withCondition(status.conditions, recorded, new Date()) });
     },
   };
 }

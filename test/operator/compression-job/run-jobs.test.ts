@@ -21,6 +21,7 @@ const hour = 3_600_000;
 const ends: Readonly<Record<string, Omit<PodEndOptions, "labels">>> = {
   endless: { delayMs: hour },
   abandoned: { delayMs: hour },
+  leaving: { delayMs: 3_000 },
   paused: { delayMs: hour },
   "pod-deleted": { delayMs: hour },
   "job-deleted": { delayMs: hour },
@@ -181,6 +182,17 @@ suite("jobs run", { concurrency: true, skip }, () => {
     await cluster.untilTrue(() => cluster.jobs.get("told-done-work")?.status?.succeeded === 1);
     assert.equal(cluster.history("told-done").at(-1)?.status.status, "Pending");
     assert.equal((await untilEnd("told-done")).status.status, "Completed");
+  });
+
+  test("a worker whose result the service has written ends by itself", async () => {
+    await cluster.create({ name: "leaving" });
+    await untilRunning("leaving");
+    await cluster.tell("leaving", { status: "Completed", finishedAt: new Date().toISOString() });
+    await cluster.untilTrue(() => cluster.jobs.get("leaving-work")?.status?.succeeded === 1);
+    assert.deepEqual(
+      podsOf("leaving").map(({ status }) => status?.phase),
+      ["Succeeded"],
+    );
   });
 
   for (const [name, spec, code] of [

@@ -231,7 +231,8 @@ export class SimulatedJob {
     }
     if (resource.spec.cancel || status === "Cancelling") return;
     const isLast = cluster.jobs.some(({ step }) => step === "work" || step === "assemble");
-    const isDone = isLast && cluster.pods.some(({ phase }) => phase === "Succeeded");
+    // Workers tell their result before they end.
+    const isDone = isLast && cluster.pods.some(({ phase }) => phase === "Succeeded" || phase === "Running");
     if (status === "Optimizing" && isDone) this.#tell(resource, "Completed");
     if (!cluster.pods.some(({ phase }) => phase === "Running") || status === "Optimizing") return;
     this.#tell(resource, status === "Pending" && resource.spec.kind === "compress" ? "Sharding" : "Optimizing");
