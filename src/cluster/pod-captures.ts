@@ -31,8 +31,9 @@ export class PodCaptures {
   /** Records the rest of what a worker said whose pod has ended. False where that has to be tried again. */
   async finish(pod: WorkerPod): Promise<boolean> {
     const { attempts } = this.#options.records;
-    if ((await attempts.ofPod(pod.jobId, pod.uid))?.ended === true) return true;
-    const attempt = pod.hasRun ? await attempts.notePod(pod.jobId, { podUid: pod.uid, part: pod.part }) : undefined;
+    const before = await attempts.ofPod(pod.jobId, pod.uid);
+    if (before?.ended === true || (before === undefined && !pod.hasRun)) return true;
+    const attempt = await attempts.notePod(pod.jobId, { podUid: pod.uid, part: pod.part });
     if (attempt === undefined) return true;
     const known = await attempts.ofPod(pod.jobId, pod.uid);
     const isTold = pod.message !== undefined && known !== undefined && known.nextSeq > pod.message.lastSeq;

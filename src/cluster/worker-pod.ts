@@ -38,7 +38,8 @@ export function readPod({ metadata, spec, status }: Stored<Pod>): WorkerPod {
     part: step === undefined ? null : { step, index: Number(labels[indexLabel] ?? 0) },
     serviceAccount: spec?.serviceAccountName,
     ended: terminated !== undefined || finalPhases.has(status?.phase),
-    hasRun: running !== undefined || terminated !== undefined,
+    // Of a container that was given up before it ran, the kubelet says that it terminated, but not since when it ran.
+    hasRun: running !== undefined || (terminated?.startedAt ?? null) !== null,
     message: readTerminationMessage(terminated?.message),
   };
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { getRequestListener } from "@hono/node-server";
 import { ServiceError } from "../contract/errors.ts";
 import { builtinTargets } from "../contract/target.ts";
-import { openRecords } from "../records/open-records.ts";
+import { openRecords, type Records } from "../records/open-records.ts";
 import { defaultProject } from "../records/project.ts";
 import { createDirectoryBlobStore } from "../storage/directory-blob-store.ts";
 import { createApp } from "./create-app.ts";
@@ -28,7 +28,7 @@ interface Surroundings {
 export interface RunningService {
   /** Without `/v1`. */
   readonly url: string;
-  /** A token with every scope, where the service had none. */
+  /** A token with every scope, where the service had none and its output is its user's own. */
   readonly firstToken: string | undefined;
   /** Stops workers and answers; what was worked on is taken up at the next start. */
   close(): Promise<void>;
@@ -67,11 +67,18 @@ export async function startService(settings: Settings, surroundings: Surrounding
   };
   const app = createApp({ records, blobs, executor, targets, limits, now, log });
   answer = (request) => app.fetch(request);
-  const hasToken = (await records.tokens.list(defaultProject)).length > 0;
-  const first = { name: "first", scopes: ["admin"] as ["admin"], project: defaultProject, now: now() };
-  const firstToken = hasToken ? undefined : (await createToken(records, first)).token;
+  // What a pod prints is kept and read by others: there, whoever may run commands in the pod makes the first token.
+  const isPod = settings.KUBERNETES_SERVICE_HOST !== undefined;
+  const firstToken = isPod ? undefined : await createFirstToken(records, now());
   const running = stack.move();
   return { url, firstToken, close: () => running.disposeAsync() };
+}
+
+/** Undefined where there is a token already. */
+async function createFirstToken(records: Records, now: Date): Promise<string | undefined> {
+  if ((await records.tokens.list(defaultProject)).length > 0) return undefined;
+  const created = await createToken(records, { name: "first", scopes: ["admin"], project: defaultProject, now });
+  return created.token;
 }
 
 export function databaseFile(directory: string): string {
