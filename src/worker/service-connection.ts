@@ -137,7 +137,7 @@ async function askOnce<T>(
   const message = `The service answered ${statusCode} to ${method} ${new URL(base).pathname}${path}: ${text}`;
   if (statusCode === 507) throw new ServiceError("storage_full", "The service's storage is full");
   if (statusCode === 429 || statusCode >= 500) throw new Error(message);
-  const isProblem = answer.headers["content-type"] === "application/problem+json";
+  const isProblem = text !== "" && answer.headers["content-type"] === "application/problem+json";
   const code = isProblem ? problem.parse(JSON.parse(text)).code : undefined;
   throw new ServiceRefusal(message, { status: statusCode, code });
 }

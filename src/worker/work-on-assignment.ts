@@ -50,6 +50,7 @@ export async function workOnAssignment(assignment: Assignment, workplace: Workpl
   const end = await endOf(assignment, reporter, workplace);
   hasEnded = true;
   await sender.flush(signal.aborted ? farewellMs : deliveryLimitMs);
+  sender.close();
   return end;
 }
 

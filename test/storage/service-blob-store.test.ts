@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import { createHash, randomBytes } from "node:crypto";
+import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import path from "node:path";
+import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { test, type TestContext } from "node:test";
+import { createServiceBlobStore } from "../../src/storage/service-blob-store.ts";
+import { connectService } from "../../src/worker/service-connection.ts";
+import { smallDisk } from "../support/small-disk.ts";
+import { startPodService } from "../worker/pod-service.ts";
+
+const megabyte = 1024 * 1024;
+const patience = { start: 10_000, events: 10_000, files: 10_000, token: 0 };
+
+/** The store as the worker of a job sees it, and the requests that reach the service. */
+async function openStore(t: TestContext, { token = "token", files = patience.files } = {}) {
+  const service = await startPodService(t);
+  const id = await service.createJob({ source: "https://models.test/net.onnx", name: "net" });
+  service.tokens.set("token", { podUid: "pod", part: null });
+  const requests: string[] = [];
+  const faults: ((request: IncomingMessage, response: ServerResponse) => boolean)[] = [];
+  service.onRequest = (request, response) => {
+    requests.push(`${request.method} ${request.headers.range ?? ""}`.trim());
+    return faults.shift()?.(request, response) ?? false;
+  };
+  const settings = { url: service.url, jobId: id, token: () => token, patience: { ...patience, files } };
+  const store = createServiceBlobStore(connectService(settings).ask);
+  const target = path.join(service.folder, "target");
+  return { service, store, requests, faults, target };
+}
+
+function sha256Of(content: Uint8Array): string {
+  return createHash("sha256").update(content).digest("hex");
+}
+
+/** Answers 503 as a service does that is starting. */
+function unavailable(_: IncomingMessage, response: ServerResponse): boolean {
+  response.writeHead(503).end();
+  return true;
+}
+
+/** Breaks the connection when so many bytes of the answer were written. */
+function cutAfter(bytes: number) {
+  return ({ socket }: IncomingMessage, response: ServerResponse): boolean => {
+    const write = response.write.bind(response);
+    let left = bytes;
+    response.write = (chunk: Uint8Array) => {
+      left -= chunk.length;
+      if (left >= 0) return write(chunk);
+      setTimeout(() => socket.destroy(), 100);
+      return true;
+    };
+    return false;
+  };
+}
+
+test("writeFile() stores a file once, and materialize() gives it back", async (t) => {
+  const { service, store, requests, target } = await openStore(t);
+  const content = randomBytes(3 * megabyte);
+  const sha256 = sha256Of(content);
+  await writeFile(target, content);
+  assert.equal(await store.find(sha256), undefined);
+  for (let i = 0; i < 2; i++) assert.deepEqual(await store.writeFile(target), { sha256, bytes: content.length });
+  assert.deepEqual(requests, ["HEAD", "HEAD", "PUT", "HEAD"]);
+  assert.deepEqual(await store.find(sha256), { bytes: content.length });
+  assert.deepEqual(await buffer(service.blobs.read(sha256)), content);
+  await store.materialize(sha256, `${target}-2`);
+  assert.deepEqual(await readFile(`${target}-2`), content);
+});
+
+test("an empty file can be stored and fetched", async (t) => {
+  const { store, target } = await openStore(t);
+  await writeFile(target, "");
+  const { sha256 } = await store.writeFile(target);
+  await store.materialize(sha256, `${target}-2`);
+  assert.equal((await readFile(`${target}-2`)).length, 0);
+});
+
+test("materialize() goes on behind the last byte after broken connections and outages", async (t) => {
+  const { service, store, requests, faults, target } = await openStore(t);
+  const content = randomBytes(8 * megabyte);
+  const { sha256 } = await service.blobs.write(Readable.from([content]));
+  faults.push(cutAfter(3 * megabyte), unavailable, cutAfter(2 * megabyte));
+  await store.materialize(sha256, target);
+  assert.deepEqual(await readFile(target), content);
+  const starts = requests.slice(1).map((request) => Number(/^GET bytes=(\d+)-$/.exec(request)?.[1]));
+  assert.equal(starts.length, 3);
+  assert.equal(starts[0], starts[1]);
+  assert((starts[0] ?? 0) > megabyte && (starts[2] ?? 0) > (starts[1] ?? 0), requests.join(", "));
+});
+
+test("materialize() leaves no file where the service sends other bytes", async (t) => {
+  const { service, store, target } = await openStore(t);
+  const { sha256 } = await service.blobs.write(Readable.from([randomBytes(megabyte)]));
+  const stored = path.join(service.folder, "service/blobs", sha256.slice(0, 2), sha256);
+  await chmod(stored, 0o644);
+  await writeFile(stored, randomBytes(megabyte));
+  await assert.rejects(store.materialize(sha256, target), new RegExp(`as ${sha256}`));
+  assert.equal((await readdir(service.folder)).includes("target"), false);
+});
+
+test("materialize() fails with storage_full where the file does not fit", async (t) => {
+  const disk = await smallDisk(t);
+  if (disk === undefined) return t.skip("Needs the right to mount a small file system");
+  const { service, store } = await openStore(t);
+  const { sha256 } = await service.blobs.write(Readable.from([randomBytes(8 * megabyte)]));
+  await assert.rejects(store.materialize(sha256, path.join(disk, "target")), { code: "storage_full" });
+  assert.deepEqual(await readdir(disk), []);
+});
+
+test("writeFile() sends a file again where the connection broke while it was sent", async (t) => {
+  const { service, store, requests, faults, target } = await openStore(t);
+  const content = randomBytes(16 * megabyte);
+  await writeFile(target, content);
+  const cut = ({ socket }: IncomingMessage) => {
+    setImmediate(() => socket.destroy());
+    return false;
+  };
+  faults.push(() => false, cut, unavailable);
+  const { sha256 } = await store.writeFile(target);
+  assert.deepEqual(requests, ["HEAD", "PUT", "PUT", "PUT"]);
+  assert.deepEqual(await buffer(service.blobs.read(sha256)), content);
+});
+
+test("writeFile() refuses a file whose hash is not the one that it is to have", async (t) => {
+  const { service, store, target } = await openStore(t);
+  await writeFile(target, "changed meanwhile");
+  const expectedSha256 = sha256Of(Buffer.from("original"));
+  await assert.rejects(store.writeFile(target, { expectedSha256 }), /model_checksum_mismatch/);
+  assert.equal(await service.blobs.find(expectedSha256), undefined);
+});
+
+test("writeFile() fails with storage_full where the service has no room", async (t) => {
+  const { store, faults, target } = await openStore(t);
+  await writeFile(target, "content");
+  const full = (_: IncomingMessage, response: ServerResponse) => {
+    response.writeHead(507).end();
+    return true;
+  };
+  faults.push(() => false, full);
+  await assert.rejects(store.writeFile(target), { code: "storage_full" });
+});
+
+test("the store is given up when the service stays away", async (t) => {
+  const { service, store } = await openStore(t, { files: 300 });
+  await service.stop();
+  await assert.rejects(store.find("0".repeat(64)), /could not be reached for \d+ s: .*ECONNREFUSED/);
+});
+
+test("the store is closed to whoever is not a worker of the job", async (t) => {
+  const { service, store, target } = await openStore(t, { token: "another" });
+  const { sha256 } = await service.blobs.write(Readable.from([Buffer.from("secret")]));
+  await assert.rejects(store.materialize(sha256, target), /answered 401/);
+  await mkdir(`${target}-folder`);
+  await writeFile(`${target}-folder/file`, "intruder");
+  await assert.rejects(store.writeFile(`${target}-folder/file`), /answered 401/);
+});
+
+test("a transfer ends when it is aborted", async (t) => {
+  const { service, store, faults, target } = await openStore(t);
+  const { sha256 } = await service.blobs.write(Readable.from([randomBytes(4 * megabyte)]));
+  const stop = new AbortController();
+  faults.push((_, response) => {
+    response.writeHead(200, { "content-length": 4 * megabyte });
+    response.write("begin");
+    setImmediate(() => stop.abort(new Error("Stopped")));
+    return true;
+  });
+  await assert.rejects(store.materialize(sha256, target, stop.signal), /Stopped/);
+  assert.equal((await readdir(service.folder)).includes("target"), false);
+});

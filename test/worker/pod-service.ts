@@ -1,0 +1,213 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { text } from "node:stream/consumers";
+import type { TestContext } from "node:test";
+import { fileURLToPath } from "node:url";
+import { getRequestListener } from "@hono/node-server";
+import { ServiceError } from "../../src/contract/errors.ts";
+import type { Job } from "../../src/contract/job.ts";
+import { type PartialRecipe, resolveRecipe } from "../../src/contract/recipe.ts";
+import { builtinTargets } from "../../src/contract/target.ts";
+import { type WorkerEvent, workerEvent, terminationMessage } from "../../src/contract/worker.ts";
+import type { Part } from "../../src/records/attempt-record.ts";
+import type { WorkerPod } from "../../src/records/attempts.ts";
+import type { NewJob } from "../../src/records/new-job.ts";
+import { openRecords, type Records } from "../../src/records/open-records.ts";
+import { createApp } from "../../src/server/create-app.ts";
+import { notTheWorker } from "../../src/server/worker-authentication.ts";
+import type { BlobStore } from "../../src/storage/blob-store.ts";
+import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
+
+const workerPath = fileURLToPath(new URL("../../src/worker/main.ts", import.meta.url));
+const project = "default";
+
+/** A worker as a pod runs it: without a disk that the service sees, and with its output kept. */
+export interface Pod {
+  readonly uid: string;
+  readonly process: ChildProcess;
+  readonly tokenFile: string;
+  /** Resolves at the worker's end. */
+  readonly ended: Promise<{ code: number | null; output: string; errors: string }>;
+  readonly message: () => Promise<string>;
+}
+
+export interface PodService {
+  readonly url: string;
+  readonly folder: string;
+  readonly records: Records;
+  readonly blobs: BlobStore;
+  /** Tokens that the service takes, each with the pod that has it. */
+  readonly tokens: Map<string, WorkerPod>;
+  /** Sees every request before the service; where it gives true, the service does not answer. */
+  onRequest: (request: IncomingMessage, response: ServerResponse) => boolean;
+  createJob(model: NewJob["model"], recipe?: PartialRecipe, overrides?: Partial<NewJob>): Promise<string>;
+  find(jobId: string): Promise<Job>;
+  linesOf(jobId: string): Promise<string[]>;
+  /** Resolves when the job is as wanted. */
+  until(jobId: string, reached: (job: Job, lines: readonly string[]) => boolean): Promise<void>;
+  startPod(jobId: string, part?: Part): Promise<Pod>;
+  /** Takes the service away from its workers, and brings it back at the same address. */
+  stop(): Promise<void>;
+  start(): Promise<void>;
+}
+
+/** The real service's HTTP interface on a socket, whose workers prove by tokens which pods they are. */
+export async function startPodService(t: TestContext, { listening = true } = {}): Promise<PodService> {
+  const folder = await mkdtemp(path.join(tmpdir(), "pods-"));
+  const now = () => new Date();
+  const records = await openRecords(path.join(folder, "records.sqlite"), { now });
+  const blobs = await createDirectoryBlobStore(path.join(folder, "service"));
+  const tokens: PodService["tokens"] = new Map();
+  const app = createApp({
+    records,
+    blobs,
+    executor: {
+      namespace: "models",
+      workers: {
+        async authenticate(token, jobId) {
+          const pod = tokens.get(token);
+          if (pod === undefined) throw notTheWorker(jobId);
+          const attempt = await records.attempts.beginPod(jobId, pod);
+          if (attempt === undefined) throw new ServiceError("job_finished", "The job needs no worker");
+          return { attempt };
+        },
+      },
+      submit: () => {},
+      notReady: () => undefined,
+      close: async () => {},
+    },
+    targets: builtinTargets,
+    limits: { maxModelBytes: 2 ** 33, allowedRoots: ["/"], allowPrivateAddresses: true },
+    now,
+    log: () => {},
+  });
+  const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+  let server: Server | undefined;
+  let port = 0;
+  const start = async () => {
+    server = createServer((request, response) => {
+      if (!service.onRequest(request, response)) void listener(request, response);
+    }).listen(port, "127.0.0.1");
+    await once(server, "listening");
+    const address = server.address();
+    assert(address !== null && typeof address === "object");
+    port = address.port;
+  };
+  const stop = async () => {
+    server?.close();
+    server?.closeAllConnections();
+    if (server?.listening === true) await once(server, "close");
+    server = undefined;
+  };
+  await start();
+  if (!listening) await stop();
+  const pods: Pod[] = [];
+  let started = 0;
+  t.after(async () => {
+    for (const pod of pods) pod.process.kill("SIGKILL");
+    await Promise.all(pods.map(async ({ ended }) => ended));
+    await stop();
+    await records.close();
+    await rm(folder, { recursive: true });
+  });
+  const find = async (jobId: string) => {
+    const job = await records.jobs.find(project, jobId);
+    assert(job);
+    return job;
+  };
+  const linesOf = async (jobId: string) => {
+    return (await records.logs.read(jobId, { after: 0, limit: 10_000 })).map((line) => line.text);
+  };
+  const service: PodService = {
+    url: `http://127.0.0.1:${port}`,
+    folder,
+    records,
+    blobs,
+    tokens,
+    onRequest: () => false,
+    async createJob(model, recipe = {}, overrides = {}) {
+      const [target] = builtinTargets;
+      assert(target);
+      const job = await records.jobs.create(project, {
+        kind: "compress",
+        name: "net",
+        model,
+        target,
+        recipe: resolveRecipe(target.recipe, { evaluation: { samples: 1, runs: 2, warmup: 1 } }, recipe),
+        gateLimits: {},
+        dryRun: false,
+        labels: {},
+        resource: { namespace: "models", name: "net", uid: null },
+        ...overrides,
+      });
+      return job.id;
+    },
+    find,
+    linesOf,
+    async until(jobId, reached) {
+      for await (const _ of records.changes.watch(jobId, t.signal)) {
+        if (reached(await find(jobId), await linesOf(jobId))) return;
+      }
+    },
+    async startPod(jobId, part) {
+      const pod = await startPod(service, { jobId, uid: `pod-${++started}`, part: part ?? null });
+      pods.push(pod);
+      return pod;
+    },
+    start,
+    stop,
+  };
+  return service;
+}
+
+interface PodSpec extends Pick<Pod, "uid"> {
+  readonly jobId: string;
+  readonly part: Part | null;
+}
+
+async function startPod({ folder, url, tokens }: PodService, { jobId, uid, part }: PodSpec): Promise<Pod> {
+  const home = path.join(folder, uid);
+  const work = path.join(home, "work");
+  await mkdir(work, { recursive: true });
+  const tokenFile = path.join(home, "token");
+  await writeFile(tokenFile, `token-of-${uid}\n`);
+  tokens.set(`token-of-${uid}`, { podUid: uid, part });
+  const messageFile = path.join(home, "termination-log");
+  await writeFile(messageFile, "");
+  const child = spawn(process.execPath, [workerPath], {
+    cwd: work,
+    env: {
+      TMPDIR: work,
+      MOS_SERVICE_URL: url,
+      MOS_JOB_ID: jobId,
+      MOS_WORK_DIR: work,
+      MOS_JOB_TOKEN_FILE: tokenFile,
+      MOS_TERMINATION_LOG: messageFile,
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const output = Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
+  return {
+    uid,
+    process: child,
+    tokenFile,
+    ended: output.then(([out, errors]) => ({ code: child.exitCode, output: out, errors })),
+    message: async () => readFile(messageFile, "utf8"),
+  };
+}
+
+/** The events that a pod printed; there is nothing else in its output. */
+export function eventsIn(output: string): WorkerEvent[] {
+  const lines = output.split("\n");
+  assert.equal(lines.pop(), "");
+  return lines.map((line) => workerEvent.parse(JSON.parse(line)));
+}
+
+export async function messageOf(pod: Pod) {
+  return terminationMessage.parse(JSON.parse(await pod.message()));
+}

@@ -1,0 +1,249 @@
+import assert from "node:assert/strict";
+import { createReadStream } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { once } from "node:events";
+import path from "node:path";
+import { buffer } from "node:stream/consumers";
+import { test, type TestContext } from "node:test";
+import type { PartialRecipe } from "../../src/contract/recipe.ts";
+import { type WorkerEvent, workerExit, type WorkerStep } from "../../src/contract/worker.ts";
+import { realModel } from "../support/real-models.ts";
+import { eventsIn, messageOf, type Pod, type PodService, startPodService } from "./pod-service.ts";
+
+const unevaluated: PartialRecipe = { evaluation: { level: "none" } };
+/** A job that goes on until it is stopped. */
+const endless: PartialRecipe = { evaluation: { runs: 1000, warmup: 100 } };
+
+async function uploaded({ blobs }: PodService, file = realModel("ocr-orientation")) {
+  const { sha256 } = await blobs.write(createReadStream(file));
+  return { source: `upload:sha256:${sha256}`, name: "net" };
+}
+
+function textsIn(events: readonly WorkerEvent[]): string[] {
+  return events.flatMap((event) => (event.type === "log" ? [event.text] : []));
+}
+
+async function endOf(pod: Pod) {
+  const { code, output, errors } = await pod.ended;
+  assert.equal(errors, "");
+  const events = eventsIn(output);
+  assert.deepEqual(
+    events.map(({ seq }) => seq),
+    events.map((_, i) => i + 1),
+  );
+  return { code, events };
+}
+
+async function artifactsOf(service: PodService, jobId: string): Promise<[name: string, sha256: string][]> {
+  return (await service.find(jobId)).artifacts.map(({ name, sha256 }) => [name, sha256]);
+}
+
+test("a pod compresses a model of the service's store, whose output is all that it tells", async (t) => {
+  const service = await startPodService(t);
+  const id = await service.createJob(await uploaded(service));
+  const pod = await service.startPod(id);
+  const { code, events } = await endOf(pod);
+  assert.equal(code, workerExit.completed);
+  const job = await service.find(id);
+  assert.equal(job.status, "Completed");
+  assert.deepEqual(await service.linesOf(id), textsIn(events));
+  assert.deepEqual(await messageOf(pod), { outcome: "Completed", lastSeq: events.length });
+  for (const { sha256, bytes } of job.artifacts) {
+    assert.equal((await buffer(service.blobs.read(sha256))).length, bytes);
+  }
+  assert((job.telemetry.accuracy?.cosine ?? 0) > 0.9);
+});
+
+/** Runs every step of a job that pods share. */
+async function runSteps(service: PodService, id: string, count: number): Promise<void> {
+  const run = async (step: WorkerStep, index: number) => endOf(await service.startPod(id, { step, index }));
+  assert.equal((await run("shard", 0)).code, workerExit.completed);
+  const shares = await Promise.all(Array.from({ length: count }, async (_, index) => run("optimize", index)));
+  assert.deepEqual(new Set(shares.map(({ code }) => code)), new Set([workerExit.completed]));
+  assert.equal((await run("assemble", 0)).code, workerExit.completed);
+}
+
+async function serveModel(t: TestContext): Promise<{ source: string; requests: () => number }> {
+  let requests = 0;
+  const server = createServer((_, response) => {
+    requests++;
+    createReadStream(realModel("ocr-orientation")).pipe(response);
+  }).listen(0, "127.0.0.1");
+  t.after(() => server.close());
+  await once(server, "listening");
+  const address = server.address();
+  assert(address !== null && typeof address === "object");
+  return { source: `http://127.0.0.1:${address.port}/net.onnx`, requests: () => requests };
+}
+
+for (const scheme of ["int8-weight", "int4-weight", "fp16"] as const) {
+  test(`pods that share a job in ${scheme} store the same files as one pod, and fetch the model once`, async (t) => {
+    const service = await startPodService(t);
+    const { source, requests } = await serveModel(t);
+    const recipe: PartialRecipe = { ...unevaluated, scheme };
+    const whole = await service.createJob({ source, name: "net" }, { ...recipe, parallelism: 3 });
+    await endOf(await service.startPod(whole));
+    const before = requests();
+    const shared = await service.createJob({ source, name: "net" }, { ...recipe, parallelism: 3 });
+    await runSteps(service, shared, 3);
+    assert.equal(requests() - before, 1);
+    const [one, many] = [await artifactsOf(service, whole), await artifactsOf(service, shared)];
+    assert.deepEqual(many[0], one[0]);
+    const reports = await Promise.all(
+      [one, many].map(async (artifacts) =>
+        JSON.parse(String(await buffer(service.blobs.read(artifacts[1]?.[1] ?? "")))),
+      ),
+    );
+    assert.deepEqual(reports[0].weights, reports[1].weights);
+    const job = await service.find(shared);
+    assert.deepEqual(
+      job.transitions.map(({ status }) => status),
+      ["Pending", "Sharding", "Optimizing", "Completed"],
+    );
+    assert.deepEqual(job.telemetry.size, (await service.find(whole)).telemetry.size);
+    assert.deepEqual(Object.keys(job.telemetry.stageSeconds ?? {}).toSorted(), [
+      "evaluate",
+      "fetch",
+      "optimize",
+      "publish",
+      "shard",
+    ]);
+  });
+}
+
+test("pods share a model of a file:// source with the folder that all of them see", async (t) => {
+  const service = await startPodService(t);
+  const source = `file://${realModel("ocr-orientation")}`;
+  const id = await service.createJob({ source, name: "net" }, { parallelism: 2 });
+  await runSteps(service, id, 2);
+  const job = await service.find(id);
+  assert.equal(job.status, "Completed");
+  assert((job.telemetry.accuracy?.cosine ?? 0) > 0.9);
+});
+
+test("a share is worked on again after its pod was killed, to the same files", async (t) => {
+  const service = await startPodService(t);
+  const recipe: PartialRecipe = { ...unevaluated, parallelism: 2 };
+  const [whole, shared] = [
+    await service.createJob(await uploaded(service), recipe),
+    await service.createJob(await uploaded(service), recipe),
+  ];
+  await endOf(await service.startPod(whole));
+  await endOf(await service.startPod(shared, { step: "shard", index: 0 }));
+  service.onRequest = (request) => request.method === "PUT";
+  const lost = await service.startPod(shared, { step: "optimize", index: 1 });
+  await service.until(shared, (_, lines) => lines.some((line) => line.startsWith("[optimize 2/2]")));
+  lost.process.kill("SIGKILL");
+  await lost.ended;
+  service.onRequest = () => false;
+  for (const index of [0, 1]) await endOf(await service.startPod(shared, { step: "optimize", index }));
+  await endOf(await service.startPod(shared, { step: "assemble", index: 0 }));
+  assert.deepEqual((await artifactsOf(service, shared))[0], (await artifactsOf(service, whole))[0]);
+  const lines = await service.linesOf(shared);
+  assert(lines.some((line) => /^Another pod takes over share 2: attempt \d begins$/.test(line)));
+});
+
+test("a pod goes on while the service is away, and then tells what it missed, each line once", async (t) => {
+  const service = await startPodService(t);
+  const id = await service.createJob(await uploaded(service), { evaluation: { runs: 100 } });
+  const pod = await service.startPod(id);
+  await service.until(id, (_, lines) => lines.some((line) => line.startsWith("[fetch]")));
+  await service.stop();
+  const printed = once(pod.process.stdout ?? pod.process, "data");
+  await printed;
+  await service.start();
+  const { code, events } = await endOf(pod);
+  assert.equal(code, workerExit.completed);
+  assert.equal((await service.find(id)).status, "Completed");
+  assert.deepEqual(await service.linesOf(id), textsIn(events));
+});
+
+test("a pod that starts before the service waits for it", async (t) => {
+  const service = await startPodService(t, { listening: false });
+  const id = await service.createJob(await uploaded(service), unevaluated);
+  const pod = await service.startPod(id);
+  await once(pod.process, "spawn");
+  await service.start();
+  assert.equal((await endOf(pod)).code, workerExit.completed);
+  assert.equal((await service.find(id)).status, "Completed");
+});
+
+test("a pod reads its token anew when it was replaced, and waits while the service does not know the new one", async (t) => {
+  const service = await startPodService(t);
+  const id = await service.createJob(await uploaded(service), { evaluation: { runs: 50 } });
+  const pod = await service.startPod(id);
+  await service.until(id, (_, lines) => lines.some((line) => line.startsWith("[fetch]")));
+  const old = `token-of-${pod.uid}`;
+  const known = service.tokens.get(old);
+  assert(known);
+  service.tokens.delete(old);
+  let refused = 0;
+  const renewed = Promise.withResolvers<void>();
+  service.onRequest = (request) => {
+    if (request.headers.authorization === `Bearer ${old}`) void writeFile(pod.tokenFile, "the-next-token");
+    if (request.headers.authorization === "Bearer the-next-token" && ++refused > 3) {
+      service.tokens.set("the-next-token", known);
+      renewed.resolve();
+    }
+    return false;
+  };
+  await renewed.promise;
+  const { code, events } = await endOf(pod);
+  assert.equal(code, workerExit.completed);
+  assert.equal((await service.find(id)).status, "Completed");
+  assert.deepEqual(await service.linesOf(id), textsIn(events));
+});
+
+test("a pod that is stopped says so, in its output, its exit code and its message", async (t) => {
+  const service = await startPodService(t);
+  const id = await service.createJob(await uploaded(service), endless);
+  const pod = await service.startPod(id);
+  await service.until(id, (_, lines) => lines.some((line) => line.includes("Timing")));
+  await service.stop();
+  pod.process.kill("SIGTERM");
+  const { code, events } = await endOf(pod);
+  assert.equal(code, workerExit.cancelled);
+  assert.equal(textsIn(events).at(-1), "Stopped: SIGTERM");
+  assert.deepEqual(await messageOf(pod), { outcome: "Cancelled", lastSeq: events.length });
+});
+
+test("a pod of a job that was cancelled before it began ends as cancelled", async (t) => {
+  const service = await startPodService(t);
+  const id = await service.createJob(await uploaded(service));
+  await service.records.jobs.cancel("default", id);
+  const pod = await service.startPod(id);
+  assert.equal((await endOf(pod)).code, workerExit.cancelled);
+  assert.deepEqual(await messageOf(pod), { outcome: "Cancelled", lastSeq: 0 });
+});
+
+test("a pod of a bad model fails with the error in its message", async (t) => {
+  const service = await startPodService(t);
+  const file = path.join(service.folder, "text.onnx");
+  await writeFile(file, "not a model");
+  const id = await service.createJob(await uploaded(service, file));
+  const pod = await service.startPod(id);
+  const { code, events } = await endOf(pod);
+  assert.equal(code, workerExit.failed);
+  const { outcome, error, lastSeq } = await messageOf(pod);
+  assert.deepEqual([outcome, error?.code, lastSeq], ["Failed", "model_invalid", events.length]);
+  assert.deepEqual((await service.find(id)).error, error);
+});
+
+test("what a killed pod could not tell is in its output, and completes the records", async (t) => {
+  const service = await startPodService(t);
+  const id = await service.createJob(await uploaded(service), endless);
+  const pod = await service.startPod(id);
+  await service.until(id, (_, lines) => lines.some((line) => line.startsWith("[fetch]")));
+  await service.stop();
+  const timing = Promise.withResolvers<void>();
+  pod.process.stdout?.on("data", (chunk) => {
+    if (String(chunk).includes("Timing")) timing.resolve();
+  });
+  await timing.promise;
+  pod.process.kill("SIGKILL");
+  const { events } = await endOf(pod);
+  assert(events.length > ((await service.records.attempts.ofPod(id, pod.uid))?.nextSeq ?? 0));
+  await service.records.workers.capture(id, 1, events);
+  assert.deepEqual(await service.linesOf(id), textsIn(events));
+});
