@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
 import type { TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts";
@@ -16,20 +18,43 @@ export interface Namespace {
 export interface ClusterService extends RunningService, Namespace {
   /** The API server, as its administrator sees it. */
   readonly api: KubernetesClient;
-  readonly start: (from: ClusterService | undefined) => Promise<ClusterService>;
+  readonly port: number;
+  readonly stop: (signal: "SIGTERM" | "SIGKILL") => Promise<void>;
+  /** Starts it once more, at the same address with the same data. */
+  readonly again: () => Promise<ClusterService>;
 }
 
 /** Starts the real service with a cluster for an executor, once it has read what is there. */
 export async function startClusterService(
   t: TestContext,
   { cluster, namespace }: Namespace,
-  from?: Pick<RunningService, "directory" | "token">,
+  from?: Pick<ClusterService, "directory" | "token" | "port">,
 ): Promise<ClusterService> {
-  const environment = { MOS_EXECUTOR: "cluster", MOS_KUBECONFIG: cluster.kubeconfig, MOS_NAMESPACE: namespace };
+  const port = from?.port ?? (await freePort());
+  const environment = {
+    MOS_EXECUTOR: "cluster",
+    MOS_KUBECONFIG: cluster.kubeconfig,
+    MOS_NAMESPACE: namespace,
+    MOS_PORT: String(port),
+  };
   const service = await startRunningService(t, { environment, ...(from && { from }) });
   await until("the service is ready", async () => (await fetch(new URL("/readyz", service.baseUrl))).ok);
   const api = await connect({ kubeconfig: cluster.kubeconfig }, { namespace });
-  return { ...service, cluster, namespace, api, start: (next) => startClusterService(t, { cluster, namespace }, next) };
+  const stop = async (signal: "SIGTERM" | "SIGKILL") => {
+    service.process.kill(signal);
+    await once(service.process, "exit");
+  };
+  const again = () => startClusterService(t, { cluster, namespace }, { ...service, port });
+  return { ...service, cluster, namespace, api, port, stop, again };
+}
+
+/** A port of this machine that nobody listens on. */
+export async function freePort(): Promise<number> {
+  await using server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const bound = server.address();
+  if (bound === null || typeof bound === "string") throw new Error("No port is free");
+  return bound.port;
 }
 
 /** A token as the kubelet mounts it into a pod. */

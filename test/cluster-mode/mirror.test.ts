@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { rm } from "node:fs/promises";
 import test from "node:test";
 import {
@@ -182,10 +181,8 @@ test("a service that is killed goes on where it was", options, async (t) => {
   await isResource(first, id);
   const pod = await playPod(first, id);
   await pod.tell({ type: "status", status: "Sharding" }, logged("one"));
-  first.process.kill("SIGKILL");
-  await once(first.process, "exit");
-  const second = await first.start(first);
-  pod.meet(second);
+  await first.stop("SIGKILL");
+  const second = await first.again();
   await pod.tell({ type: "status", status: "Optimizing" }, logged("two"), { type: "result", outcome: "Completed" });
   await untilStatus(second, id, isRecorded);
   assert.deepEqual(await logOf(second, id), ["one", "two"]);
@@ -198,13 +195,12 @@ test("what happens while the service is down is found out afterwards", options, 
   for (let i = 0; i < 3; i++) ids.push((await client.call("startCompression", { body: { model, target: "cpu" } })).id);
   const [cancelled = "", failed = "", deleted = ""] = ids;
   for (const id of ids) await isResource(first, id);
-  first.process.kill("SIGTERM");
-  await once(first.process, "exit");
+  await first.stop("SIGTERM");
   await api.patch(compressionJobs, cancelled, { spec: { cancel: true } });
   await say(first, failed, { status: "Failed", error: { code: "out_of_memory", message: "The worker needs more" } });
   await api.patch(compressionJobs, deleted, { metadata: { finalizers: null } });
   await api.delete(compressionJobs, deleted, { propagationPolicy: "Background" });
-  const second = await first.start(first);
+  const second = await first.again();
   await untilJob(second, cancelled, "Cancelling");
   assert.equal((await untilJob(second, failed, "Failed")).error?.code, "out_of_memory");
   await untilStatus(second, failed, isRecorded);
@@ -224,10 +220,9 @@ test("a lost database is rebuilt from the cluster", options, async (t) => {
   );
   await untilStatus(first, id, ({ status, progress }) => status === "Optimizing" && progress === "50%");
   const before = await first.client.call("getJob", { params: { id } });
-  first.process.kill("SIGTERM");
-  await once(first.process, "exit");
+  await first.stop("SIGTERM");
   await rm(first.directory, { recursive: true });
-  const second = await first.start(undefined);
+  const second = await startClusterService(t, first);
   const after = await untilJob(second, id, "Optimizing");
   assert.deepEqual(after.transitions, before.transitions);
   assert.equal(after.telemetry.progress.fraction, 0.5);

@@ -14,8 +14,6 @@ export interface PlayedPod {
   tell(...events: readonly Told[]): Promise<{ nextSeq: number; cancelled: boolean }>;
   /** Sends something else to the service as the pod's worker. */
   ask(path: string, init?: RequestInit, token?: string): Promise<Response>;
-  /** From now on the pod finds another run of the service at the service's address. */
-  meet(service: ClusterService): void;
   /** The pod's container ends. */
   end(exitCode: number, message?: TerminationMessage): Promise<void>;
 }
@@ -28,9 +26,8 @@ interface PodOptions {
 }
 
 /** A pod that the operator would have made for a job; the test plays its worker, with the pod's real token. */
-export async function playPod(first: ClusterService, jobId: string, options: PodOptions = {}): Promise<PlayedPod> {
-  const { api, cluster, namespace } = first;
-  let service = first;
+export async function playPod(service: ClusterService, jobId: string, options: PodOptions = {}): Promise<PlayedPod> {
+  const { api, cluster, namespace } = service;
   const { name = `${jobId}-pod`, step = "work" } = options;
   await cluster.kubectl(["create", "serviceaccount", workerServiceAccount, "-n", namespace]).catch(() => "it is there");
   const labels = {
@@ -70,9 +67,6 @@ export async function playPod(first: ClusterService, jobId: string, options: Pod
         return told.status === 503 ? undefined : told;
       });
       return workerEventsAnswer.parse(await answer.json());
-    },
-    meet(next) {
-      service = next;
     },
     async end(exitCode, message) {
       const at = new Date().toISOString();
