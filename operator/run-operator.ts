@@ -12,6 +12,7 @@ import { trimCompressionJob } from "./controllers/compression-job/trim-compressi
 import { trimPod } from "./controllers/compression-job/worker-pod.ts";
 import type { JobSettings } from "./controllers/compression-job/world.ts";
 import { systemClock } from "./runtime/clock.ts";
+import type { Log } from "./runtime/json-log.ts";
 import { type RunOptions, runControllers } from "./runtime/run-controllers.ts";
 import { watchResource } from "./runtime/watch-resource.ts";
 
@@ -32,11 +33,9 @@ const ourJobs = {
   },
 };
 
-/** Waits for the leadership and does what CompressionJobs and Batches ask for, until `stop`. */
-export async function runOperator(options: OperatorOptions, stop: AbortSignal): Promise<void> {
-  const { client, targets, settings, log } = options;
-  const watch = { client, log };
-  const watched = {
+/** Caches of everything that the controllers read. */
+export function watchOurs(watch: { readonly client: KubernetesClient; readonly log: Log }) {
+  return {
     compressionJobs: watchResource({
       ...watch,
       type: compressionJobs,
@@ -47,6 +46,12 @@ export async function runOperator(options: OperatorOptions, stop: AbortSignal): 
     jobs: watchResource({ ...watch, ...ourJobs, type: resources.jobs, transform: trimJob }),
     pods: watchResource({ ...watch, ...ourJobs, type: resources.pods, transform: trimPod }),
   };
+}
+
+/** Waits for the leadership and does what CompressionJobs and Batches ask for, until `stop`. */
+export async function runOperator(options: OperatorOptions, stop: AbortSignal): Promise<void> {
+  const { client, targets, settings, log } = options;
+  const watched = watchOurs({ client, log });
   await runControllers(
     {
       ...options,

@@ -46,6 +46,8 @@ export interface ObservedJobs extends AsyncDisposable {
   untilTrue(condition: () => boolean): Promise<void>;
   /** Every state in which a job was seen. */
   history(name: string): readonly CompressionJob[];
+  /** How many Jobs of this name there were, one after the other. */
+  jobsSeen(name: string): number;
 }
 
 export async function observeJobs(
@@ -54,6 +56,7 @@ export async function observeJobs(
 ): Promise<ObservedJobs> {
   const client = await connectCluster({ kubeconfig }, { namespace });
   const histories = new Map<string, CompressionJob[]>();
+  const jobUids = new Map<string, Set<string>>();
   const watchers = new Set<() => void>();
   const look = () => {
     for (const watcher of watchers) watcher();
@@ -66,7 +69,11 @@ export async function observeJobs(
   const reflect = <T extends KubernetesObject>(type: ResourceType<T>, onChange: (object: Stored<T>) => void) =>
     createReflector({ client, type, onAdded: onChange, onUpdated: onChange, onDeleted: look, onError: () => {} });
   const seen = reflect(compressionJobs, note);
-  const jobs = reflect(resources.jobs, look);
+  const jobs = reflect(resources.jobs, (job) => {
+    const uids = jobUids.get(job.metadata.name) ?? new Set();
+    jobUids.set(job.metadata.name, uids.add(job.metadata.uid));
+    look();
+  });
   const pods = reflect(resources.pods, look);
   await Promise.all([seen.synced, jobs.synced, pods.synced]);
   const history = (name: string) => histories.get(name) ?? [];
@@ -91,6 +98,7 @@ export async function observeJobs(
     jobs,
     pods,
     history,
+    jobsSeen: (name) => jobUids.get(name)?.size ?? 0,
     untilTrue,
     async until(name, condition) {
       await untilTrue(() => history(name).some(condition));

@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import { after, before, suite, test } from "node:test";
+import { resourceLabels } from "../../../src/contract/custom-resources.ts";
+import type { JobStatus } from "../../../src/contract/status.ts";
+import { clusterMissing } from "../../cluster/cluster-missing.ts";
+import { type ControlPlane, startControlPlane } from "../../cluster/control-plane.ts";
+import { startKwok } from "../../cluster/kwok.ts";
+import { podEnd } from "../../cluster/pod-end.ts";
+import { type ProxiedRequest, startFaultProxy } from "../fault-proxy.ts";
+import { observeJobs, type ObservedJobs } from "./observe-jobs.ts";
+import { runController } from "./run-controller.ts";
+
+const ownResources: readonly string[] = ["compressionjobs", "compressionjobs/status", "jobs", "pods"];
+const skip = clusterMissing;
+
+let controlPlane: ControlPlane;
+const used = new AsyncDisposableStack();
+after(() => used.disposeAsync());
+
+before(async () => {
+  if (skip !== false) return;
+  controlPlane = used.use(await startControlPlane());
+  const endless = podEnd({ labels: { [resourceLabels.step]: "shard" }, delayMs: 3_600_000 });
+  used.use(await startKwok(controlPlane, { ends: [podEnd({ delayMs: 300 }), endless] }));
+});
+
+function isWrite({ method, resource }: ProxiedRequest): boolean {
+  return method !== "GET" && ownResources.includes(resource);
+}
+
+type Scenario = (cluster: ObservedJobs, name: string) => Promise<JobStatus>;
+
+/** Plays a scenario with an operator that crashes at one of its writes, and another that goes on; false where it has fewer. */
+async function survives(
+  scenario: Scenario,
+  namespace: string,
+  crash: { write: number; fault: "lost" | "unanswered" },
+): Promise<boolean> {
+  await using cluster = await observeJobs(controlPlane, namespace);
+  const crashed = Promise.withResolvers<void>();
+  let writes = 0;
+  await using proxy = await startFaultProxy(controlPlane, (request) => {
+    if (writes >= crash.write) return "lost";
+    if (!isWrite(request) || ++writes < crash.write) return "none";
+    crashed.resolve();
+    return crash.fault;
+  });
+  await using first = await runController(proxy.kubeconfig, namespace);
+  const successor = crashed.promise.then(async () => {
+    await first.crash();
+    return runController(controlPlane.kubeconfig, namespace);
+  });
+  const name = `${crash.fault}-${crash.write}`;
+  const expected = await scenario(cluster, name);
+  const statuses = cluster.history(name).map(({ status }) => status.status);
+  assert.equal(statuses.at(-1), expected);
+  assert.ok(statuses.slice(statuses.indexOf(expected)).every((status) => status === expected));
+  assert.equal(cluster.jobsSeen(`${name}-work`) + cluster.jobsSeen(`${name}-shard`), 1, "a Job was made twice");
+  const hasCrashed = writes >= crash.write;
+  if (hasCrashed) await (await successor).crash();
+  return hasCrashed;
+}
+
+const scenarios: Readonly<Record<string, Scenario>> = {
+  async completes(cluster, name) {
+    await cluster.create({ name });
+    await cluster.until(name, ({ status }) => status.status === "Completed");
+    await cluster.record(name);
+    await cluster.until(
+      name,
+      ({ metadata, status }) => status.status === "Completed" && metadata.finalizers === undefined,
+    );
+    return "Completed";
+  },
+  async "is cancelled"(cluster, name) {
+    await cluster.create({ name, spec: { recipe: { parallelism: 2 } } });
+    await cluster.untilTrue(() => [...cluster.pods.values()].some(({ status }) => status?.phase === "Running"));
+    await cluster.change(name, { cancel: true });
+    await cluster.until(name, ({ status }) => status.status === "Cancelled");
+    await cluster.record(name);
+    await cluster.until(
+      name,
+      ({ metadata, status }) => status.status === "Cancelled" && metadata.finalizers === undefined,
+    );
+    assert.deepEqual([...cluster.pods.values()], []);
+    return "Cancelled";
+  },
+};
+
+suite("an operator that crashes", { concurrency: true, skip }, () => {
+  for (const [happens, scenario] of Object.entries(scenarios)) {
+    for (const [fault, when] of [
+      ["lost", "before"],
+      ["unanswered", "after"],
+    ] as const) {
+      test(`${when} any of its writes leaves a job that ${happens} all the same`, async (t) => {
+        const namespace = `${happens.replaceAll(" ", "-")}-${when}`;
+        await controlPlane.kubectl(["create", "namespace", namespace]);
+        await controlPlane.kubectl([
+          "wait",
+          "--for=create",
+          "serviceaccount/default",
+          "-n",
+          namespace,
+          "--timeout=60s",
+        ]);
+        let write = 1;
+        while (await survives(scenario, namespace, { write, fault })) write++;
+        t.diagnostic(`${write - 1} writes`);
+        assert.ok(write > 4);
+      });
+    }
+  }
+});

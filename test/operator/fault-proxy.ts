@@ -1,0 +1,142 @@
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { Agent, request as httpsRequest } from "node:https";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import type { ControlPlane } from "../cluster/control-plane.ts";
+
+export interface ProxiedRequest {
+  readonly method: string;
+  /** For instance `jobs` or `compressionjobs/status`. */
+  readonly resource: string;
+  readonly isWatch: boolean;
+}
+
+/** What becomes of a request instead of its answer. */
+export type Fault =
+  | "none"
+  /** The connection breaks before the API server hears of the request. */
+  | "lost"
+  /** The API server does what it is asked to, and the connection breaks before its answer. */
+  | "unanswered"
+  /** The API server says no. */
+  | { readonly status: number; readonly reason: string; readonly retryAfterSeconds?: number };
+
+/** A way to a control plane's API server on which requests meet with accidents. */
+export interface FaultProxy extends AsyncDisposable {
+  /** Path of a kubeconfig that leads here. */
+  readonly kubeconfig: string;
+  /** Every request so far that was not lost. */
+  readonly forwarded: readonly ProxiedRequest[];
+  /** Breaks all watches; they can be opened again. */
+  cutWatches(): void;
+  /** Keeps what watches of a resource tell until the returned function is called. */
+  holdWatches(resource: string): () => void;
+  /** Breaks all connections and takes no more. */
+  close(): Promise<void>;
+}
+
+let proxies = 0;
+
+export async function startFaultProxy(
+  controlPlane: ControlPlane,
+  judge: (request: ProxiedRequest) => Fault = () => "none",
+): Promise<FaultProxy> {
+  const { url, adminToken, certificateAuthority, folder } = controlPlane;
+  const agent = new Agent({ ca: certificateAuthority, keepAlive: true });
+  const forwarded: ProxiedRequest[] = [];
+  const watches = new Map<ServerResponse, { readonly resource: string; readonly answer: IncomingMessage }>();
+  const held = new Set<string>();
+
+  const forward = (message: IncomingMessage, response: ServerResponse, facts: ProxiedRequest, isAnswered: boolean) => {
+    forwarded.push(facts);
+    const { method, headers } = message;
+    const onward = httpsRequest(new URL(message.url ?? "", url), { agent, method, headers }, (answer) => {
+      if (!isAnswered) {
+        answer.resume().once("end", () => response.destroy());
+        return;
+      }
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+      if (!facts.isWatch) return;
+      watches.set(response, { resource: facts.resource, answer });
+      if (held.has(facts.resource)) answer.pause();
+    });
+    onward.on("error", () => response.destroy());
+    response.on("close", () => {
+      watches.delete(response);
+      onward.destroy();
+    });
+    message.pipe(onward);
+  };
+
+  const server = createServer((message, response) => {
+    const facts = describeRequest(message);
+    const fault = judge(facts);
+    if (fault === "lost") response.destroy();
+    else if (typeof fault === "string") forward(message, response, facts, fault === "none");
+    else message.resume().once("end", () => refuse(response, fault));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const kubeconfig = join(folder, `proxy-${++proxies}.json`);
+  await writeFile(kubeconfig, kubeconfigOf(`http://127.0.0.1:${port}`, adminToken));
+  const close = async () => {
+    server.close();
+    server.closeAllConnections();
+    agent.destroy();
+  };
+  return {
+    kubeconfig,
+    forwarded,
+    cutWatches() {
+      for (const response of watches.keys()) response.destroy();
+    },
+    holdWatches(resource) {
+      const each = (change: (answer: IncomingMessage) => void) => {
+        for (const watch of watches.values()) if (watch.resource === resource) change(watch.answer);
+      };
+      held.add(resource);
+      each((answer) => answer.pause());
+      return () => {
+        held.delete(resource);
+        each((answer) => answer.resume());
+      };
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function describeRequest({ method = "", url = "" }: IncomingMessage): ProxiedRequest {
+  const { pathname, searchParams } = new URL(url, "http://proxy");
+  const [, resource = "", , subresource] = /\/namespaces\/[^/]+\/([^/]+)(\/[^/]+)?(?:\/([^/]+))?$/.exec(pathname) ?? [];
+  return {
+    method,
+    resource: subresource === undefined ? resource : `${resource}/${subresource}`,
+    isWatch: searchParams.get("watch") !== null,
+  };
+}
+
+function refuse(response: ServerResponse, { status, reason, retryAfterSeconds }: Exclude<Fault, string>): void {
+  const headers = {
+    "content-type": "application/json",
+    ...(retryAfterSeconds !== undefined && { "retry-after": String(retryAfterSeconds) }),
+  };
+  response.writeHead(status, headers);
+  response.end(
+    JSON.stringify({ kind: "Status", apiVersion: "v1", status: "Failure", reason, message: reason, code: status }),
+  );
+}
+
+function kubeconfigOf(server: string, token: string): string {
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "proxy", cluster: { server, "insecure-skip-tls-verify": true } }],
+    users: [{ name: "admin", user: { token } }],
+    contexts: [{ name: "proxy", context: { cluster: "proxy", user: "admin" } }],
+    "current-context": "proxy",
+  });
+}
