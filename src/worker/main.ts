@@ -78,6 +78,7 @@ function placeFor(settings: Settings) {
       connection: connect(settings, () => token, processPatience),
       openBlobs: async () => createDirectoryBlobStore(directory),
       deliveryLimitMs: processPatience.events,
+      progressIntervalMs: 250,
       printLine: print,
       printEvent: () => {},
     };
@@ -89,6 +90,7 @@ function placeFor(settings: Settings) {
     connection,
     openBlobs: async () => createServiceBlobStore(connection.ask),
     deliveryLimitMs: minute,
+    progressIntervalMs: 1_000,
     printLine: () => {},
     printEvent: print,
   };

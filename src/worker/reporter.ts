@@ -5,11 +5,11 @@ import type { JobOutcome, WorkingStatus } from "../contract/status.ts";
 import type { OptimizedShare, TelemetryUpdate } from "../contract/worker.ts";
 import type { EventSender } from "./event-sender.ts";
 
-const progressIntervalMs = 250;
-
 interface ReporterOptions {
   readonly sender: Pick<EventSender, "add">;
   readonly now: () => Date;
+  /** Progress is told no more often, milliseconds. */
+  readonly progressIntervalMs: number;
   readonly print: (line: string) => void;
 }
 
@@ -18,7 +18,7 @@ export interface Reporter {
   log(text: string, stream?: LogLine["stream"]): void;
   status(status: WorkingStatus): void;
   model(bytes: number, sha256: string): void;
-  /** Told a few times a second at most. */
+  /** Told now and then, however often it is called. */
   progress(fraction: number, message: string): void;
   telemetry(update: TelemetryUpdate): void;
   artifact(artifact: Artifact): void;
@@ -27,7 +27,7 @@ export interface Reporter {
 }
 
 /** What a worker says about its job: on its own output and to the service. */
-export function createReporter({ sender, now, print }: ReporterOptions): Reporter {
+export function createReporter({ sender, now, progressIntervalMs, print }: ReporterOptions): Reporter {
   let lastProgressAt = -Infinity;
   return {
     log(text, stream = "stdout") {

@@ -23,6 +23,8 @@ interface Workplace {
   readonly printLine: (line: string) => void;
   readonly printError: (text: string) => void;
   readonly recordEvent: (json: string) => void;
+  /** How often the progress of a job is told, milliseconds. */
+  readonly progressIntervalMs: number;
   /** How long the last events may take to be recorded, milliseconds. */
   readonly deliveryLimitMs: number;
   readonly onCancelled: () => void;
@@ -46,7 +48,11 @@ export async function workOnAssignment(assignment: Assignment, workplace: Workpl
     onCancelled: () => (hasEnded ? undefined : workplace.onCancelled()),
     onFailure: (error) => (hasEnded ? undefined : workplace.onFailure(error)),
   });
-  const reporter = createReporter({ sender, now, print: workplace.printLine });
+  const { part, recipe } = assignment;
+  // Workers beside each other tell a job's progress as often, together, as one that works alone.
+  const workers = part?.step === "optimize" ? recipe.parallelism : 1;
+  const progressIntervalMs = workplace.progressIntervalMs * workers;
+  const reporter = createReporter({ sender, now, progressIntervalMs, print: workplace.printLine });
   const end = await endOf(assignment, reporter, workplace);
   hasEnded = true;
   await sender.flush(signal.aborted ? farewellMs : deliveryLimitMs);

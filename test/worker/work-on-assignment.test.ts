@@ -30,6 +30,7 @@ test("workOnAssignment() ends with the job's outcome though the service went awa
     printError: (text) => assert.fail(text),
     recordEvent: (json) => printed.push(json),
     deliveryLimitMs: 300,
+    progressIntervalMs: 100,
     onCancelled: () => assert.fail("The job was not cancelled"),
     onFailure: (error) => assert.fail(String(error)),
   });
