@@ -3,7 +3,7 @@ import { errorTable } from "../src/contract/errors.ts";
 import { gateTable } from "../src/contract/gate.ts";
 import { jobRequest } from "../src/contract/job.ts";
 import { defaultRecipe, recipe } from "../src/contract/recipe.ts";
-import { routes } from "../src/contract/routes.ts";
+import { type Route, routes } from "../src/contract/routes.ts";
 import { jobStatus, transitionTable } from "../src/contract/status.ts";
 import { builtinTargets } from "../src/contract/target.ts";
 import { scopeTable } from "../src/contract/token.ts";
@@ -18,11 +18,11 @@ export function referencePage(): string {
     "## Endpoints",
     table(
       ["method", "path", "does", "scope"],
-      Object.values(routes).map((route) => [
+      Object.values<Route>(routes).map((route) => [
         route.method,
         code(route.path),
         route.summary,
-        route.scope === null ? "any" : code(route.scope),
+        route.open ? "no token" : route.scope === null ? "any" : code(route.scope),
       ]),
     ),
     "## Statuses of a job",

@@ -11,7 +11,8 @@ const silenceLimitMs = 4 * limits.pingSeconds * 1000;
 export interface ClientOptions {
   /** Ends in `/v1`. */
   readonly baseUrl: string;
-  readonly token: string;
+  /** Needed for all but the exchange of an identity token. A function is asked before each request. */
+  readonly token?: string | (() => string);
   /** Of undici, for proxies and the like. */
   readonly dispatcher?: Dispatcher;
 }
@@ -55,10 +56,11 @@ export async function send(name: RouteName, input: LooseInput, options: ClientOp
   const url = urlOf(route, input, options.baseUrl);
   const json = input.body === undefined ? undefined : JSON.stringify(input.body);
   const { upload, signal, dispatcher } = options;
+  const token = typeof options.token === "function" ? options.token() : options.token;
   const answer = await request(url, {
     method: route.method,
     headers: {
-      authorization: `Bearer ${options.token}`,
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
       ...(json !== undefined && { "content-type": "application/json" }),
       ...(upload && { "content-type": "application/octet-stream", "content-length": String(upload.bytes) }),
       ...input.headers,

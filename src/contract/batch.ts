@@ -4,6 +4,7 @@ import { batchId, jobId } from "./id.ts";
 import { deadlineSeconds, displayName, dryRun, labels } from "./job.ts";
 import { modelReference } from "./model.ts";
 import { requestedRecipe } from "./recipe.ts";
+import { revision } from "./revision.ts";
 import { type Rule, withRules } from "./rule.ts";
 import { batchStatus, jobKind, jobStatus } from "./status.ts";
 import { targetName } from "./target.ts";
@@ -18,6 +19,9 @@ export const batchFields = z.strictObject({
   suite: text({ min: 1, max: 200 })
     .optional()
     .describe("Name under which batches of the same models are compared over time."),
+  revision: revision
+    .optional()
+    .describe("What the models are the state of, to compare their jobs with baselines of the suite."),
   kind: jobKind.default("compress"),
   models: z.array(modelReference).min(1).max(1000).describe("Each is compressed for each target."),
   targets: z.array(targetName).min(1).max(64).describe("Names of targets, none twice."),
@@ -48,6 +52,12 @@ export const batchRules: readonly Rule<z.infer<typeof batchFields>>[] = [
     holds: ({ targets }) => new Set(targets).size === targets.length,
     cel: "self.targets.all(target, self.targets.exists_one(other, other == target))",
   },
+  {
+    field: "revision",
+    message: "must have a branch, and the batch a suite, to record baselines",
+    holds: ({ revision: of, suite }) => !of?.recordBaseline || (of.branch !== undefined && suite !== undefined),
+    cel: "!has(self.revision) || !self.revision.recordBaseline || (has(self.revision.branch) && has(self.suite))",
+  },
 ];
 
 /** Body of `POST /batches`. */
@@ -60,6 +70,7 @@ export const batch = z
     id: batchId,
     name: displayName,
     suite: z.string().nullable(),
+    revision: revision.nullable().default(null),
     kind: jobKind,
     status: batchStatus,
     failFast: z.boolean(),
@@ -67,7 +78,7 @@ export const batch = z
     createdAt: z.iso.datetime(),
     finishedAt: z.iso.datetime().nullable(),
     counts: z.record(jobStatus, z.int()).describe("Number of jobs in each status."),
-    gatesFailed: z.int().describe("Number of jobs with a gate that failed."),
+    gatesFailed: z.int().describe("Number of jobs with a gate of the level `fail` that did not pass."),
     jobs: z
       .array(
         z.object({ id: jobId, model: z.string(), target: targetName, status: jobStatus, gatesFailed: z.boolean() }),

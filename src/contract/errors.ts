@@ -22,6 +22,8 @@ export const errorTable = {
   invalid_cursor: refused(400, "The cursor is not one that this list gave"),
   unauthorized: refused(401, "A valid bearer token is required"),
   missing_scope: refused(403, "The token lacks a scope"),
+  identity_token_invalid: refused(401, "The identity token is not valid"),
+  identity_token_refused: refused(403, "No trust policy fits the identity token"),
   not_found: refused(404, "No such resource"),
   method_not_allowed: refused(405, "The resource does not have this method"),
   not_acceptable: refused(406, "None of the accepted media types can be produced"),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { artifact } from "./artifact.ts";
+import { baseline } from "./baseline.ts";
 import { jobError } from "./errors.ts";
 import { gateLimits, gateResult } from "./gate.ts";
 import { batchId, jobId } from "./id.ts";
@@ -89,6 +90,10 @@ export const job = z
     transitions: z.array(transition).describe("Every status the job has had, oldest first."),
     telemetry,
     artifacts: z.array(artifact),
+    baseline: baseline
+      .nullable()
+      .default(null)
+      .describe("What the job is compared with, found when its batch was made; null where there is none."),
     gates: z.array(gateResult).describe("Results of the gates; empty until the job is Completed, and in a dry run."),
     error: jobError.nullable(),
   })

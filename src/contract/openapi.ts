@@ -115,10 +115,8 @@ function operation(name: string, route: Route, { inputs, outputs }: Schemas): Js
   return {
     operationId: name,
     summary: route.summary,
-    description:
-      route.scope === null
-        ? "Any valid token will do."
-        : `Needs a token with the scope \`${route.scope}\` or \`admin\`.`,
+    description: tokenNeeded(route),
+    ...(route.open && { security: [] }),
     ...(parameters.length > 0 && { parameters }),
     ...(content && { requestBody: { required: true, content } }),
     responses: {
@@ -131,6 +129,11 @@ function operation(name: string, route: Route, { inputs, outputs }: Schemas): Js
       ...problems(route),
     },
   };
+}
+
+function tokenNeeded({ scope, open }: Route): string {
+  if (open) return "No access token is needed.";
+  return scope === null ? "Any valid token will do." : `Needs a token with the scope \`${scope}\` or \`admin\`.`;
 }
 
 /** Headers that OpenAPI describes elsewhere; as parameters it ignores them. */

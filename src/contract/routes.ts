@@ -8,7 +8,7 @@ import { limits } from "./limits.ts";
 import { sha256 } from "./model.ts";
 import { batchPage, batchQuery, integerParameter, jobPage, jobQuery } from "./page.ts";
 import { target } from "./target.ts";
-import { createdToken, type Scope, token, tokenRequest } from "./token.ts";
+import { createdToken, exchangedToken, exchangeRequest, type Scope, token, tokenRequest } from "./token.ts";
 
 /** Every header that an answer can carry besides the usual ones, with what it says. */
 export const responseHeaders = {
@@ -39,6 +39,8 @@ export interface Route {
   readonly summary: string;
   /** Scope the token needs; null where any valid token will do. */
   readonly scope: Scope | null;
+  /** No token is needed at all. */
+  readonly open?: true;
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   /** Request headers the route reads, lower-case. */
@@ -271,6 +273,16 @@ export const routes = {
     replies: { 201: { json: createdToken, headers: created } },
     errors: [...creationErrors],
   },
+  exchangeToken: {
+    method: "POST",
+    path: "/tokens/exchange",
+    summary: "Exchange a workflow's identity token for an access token",
+    scope: null,
+    open: true,
+    body: exchangeRequest,
+    replies: { 200: { json: exchangedToken } },
+    errors: ["unsupported_media_type", "payload_too_large", "identity_token_invalid", "identity_token_refused"],
+  },
   revokeToken: {
     method: "DELETE",
     path: "/tokens/{id}",
@@ -297,7 +309,7 @@ export type RouteName = keyof Routes;
 export function errorCodesOf(route: Route): ErrorCode[] {
   return [
     ...(route.body ? (["malformed_request"] as const) : []),
-    "unauthorized",
+    ...(route.open ? [] : (["unauthorized"] as const)),
     ...(route.scope ? (["missing_scope"] as const) : []),
     ...route.errors,
     "validation_failed",

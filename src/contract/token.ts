@@ -6,6 +6,7 @@ export const scopeTable = {
   "jobs:read": "Read jobs, batches, logs, artifacts and targets.",
   "jobs:write": "Start and cancel jobs and batches.",
   "models:write": "Upload models.",
+  "baselines:write": "Record what later jobs are compared with.",
   admin: "Make, list and revoke tokens; includes every other scope.",
 } as const;
 
@@ -32,6 +33,10 @@ export const token = z
     expiresAt: z.iso.datetime().nullable(),
     lastUsedAt: z.iso.datetime().nullable(),
     revokedAt: z.iso.datetime().nullable(),
+    policy: z
+      .string()
+      .nullable()
+      .describe("Trust policy by which the token was given for an identity token; null for tokens that were made."),
   })
   .meta({ id: "Token" });
 export type Token = z.infer<typeof token>;
@@ -40,3 +45,22 @@ export const createdToken = token
   .extend({ token: z.string().describe("The token itself, shown this once.") })
   .meta({ id: "CreatedToken" });
 export type CreatedToken = z.infer<typeof createdToken>;
+
+export const exchangeRequest = z
+  .strictObject({
+    token: z
+      .string()
+      .min(1)
+      .max(16_384)
+      .describe("OpenID Connect identity token, such as GitHub gives to a workflow. It can be exchanged once."),
+  })
+  .meta({ id: "ExchangeRequest" });
+
+/** What an identity token is exchanged for. */
+export const exchangedToken = z
+  .object({
+    token: z.string().describe("The access token, shown this once."),
+    expiresAt: z.iso.datetime(),
+    scopes: z.array(scope),
+  })
+  .meta({ id: "ExchangedToken" });

@@ -1,6 +1,6 @@
 import type { Artifact } from "../contract/artifact.ts";
 import type { JobError } from "../contract/errors.ts";
-import { evaluateGates } from "../contract/gate.ts";
+import { evaluateGates, hasFailedGate } from "../contract/gate.ts";
 import type { Job } from "../contract/job.ts";
 import { canTransition, isTerminal, type JobStatus } from "../contract/status.ts";
 import type { Telemetry } from "../contract/telemetry.ts";
@@ -91,10 +91,10 @@ function completed(job: Job, now: Date): Job {
   if (job.dryRun) {
     return moved({ ...job, telemetry }, "Completed", { now, reason: "completed", message: "The plan was made" });
   }
-  const gates = evaluateGates(job.gateLimits, telemetry);
-  const cause = gates.every((gate) => gate.passed)
-    ? { reason: "completed", message: "The model was compressed" }
-    : { reason: "gates_failed", message: "The model was compressed, and a gate failed" };
+  const gates = evaluateGates(job.gateLimits, telemetry, job.baseline);
+  const cause = hasFailedGate(gates)
+    ? { reason: "gates_failed", message: "The model was compressed, and a gate failed" }
+    : { reason: "completed", message: "The model was compressed" };
   return moved({ ...job, telemetry, gates }, "Completed", { now, ...cause });
 }
 

@@ -1,3 +1,4 @@
+import { hasFailedGate } from "../contract/gate.ts";
 import { type Job, job as jobSchema } from "../contract/job.ts";
 import type { LogLine } from "../contract/log.ts";
 import { type ServiceEvent, applyEvent } from "./apply-event.ts";
@@ -36,7 +37,7 @@ export function parseJob(document: string): Job {
 export function jobColumns(job: Job) {
   return {
     status: job.status,
-    gates_failed: job.gates.some((gate) => !gate.passed) ? 1 : 0,
+    gates_failed: hasFailedGate(job.gates) ? 1 : 0,
     document: JSON.stringify(job),
   };
 }

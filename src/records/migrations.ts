@@ -6,6 +6,7 @@ import type { Schema } from "./schema.ts";
 export const migrations: Readonly<Record<string, Migration>> = {
   "0001-jobs": { up: (db) => run(db, createTables) },
   "0002-pods": { up: (db) => run(db, addPods) },
+  "0003-baselines": { up: (db) => run(db, addBaselines) },
 };
 
 export async function migrate(db: Kysely<Schema>): Promise<void> {
@@ -74,6 +75,19 @@ const addPods = [
   `create table job_shares (
     job_id text not null references jobs (id), share integer not null, sha256 text not null, bytes integer not null,
     primary key (job_id, share))`,
+];
+
+const addBaselines = [
+  `create table baselines (
+    project text not null, suite text not null, model text not null, target text not null, branch text not null,
+    sha text not null, job_id text not null, document text not null,
+    primary key (project, suite, model, target, branch, sha))`,
+  "create index baselines_by_sha on baselines (project, suite, sha)",
+  "create index baselines_by_branch on baselines (project, suite, model, target, branch, job_id)",
+  "alter table tokens add column policy text",
+  `create table spent_identities (
+    issuer text not null, jti text not null, until double precision not null, primary key (issuer, jti))`,
+  "create index spent_identities_by_end on spent_identities (until)",
 ];
 
 async function run(db: Kysely<unknown>, statements: readonly string[]): Promise<void> {

@@ -87,6 +87,7 @@ function pendingJob(newJob: NewJob, batchId: string | null, { index, now }: { in
     transitions: [{ status: "Pending", at, ...pendingCause }],
     telemetry: unmeasured,
     artifacts: [],
+    baseline: null,
     gates: [],
     error: null,
   };

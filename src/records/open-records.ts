@@ -4,6 +4,7 @@ import { batchRecords } from "./batches.ts";
 import { Changes } from "./changes.ts";
 import { heldRecords } from "./held.ts";
 import { idempotencyRecords } from "./idempotency.ts";
+import { identityRecords } from "./identities.ts";
 import { jobRecords } from "./jobs.ts";
 import { logRecords } from "./logs.ts";
 import { migrate } from "./migrations.ts";
@@ -26,6 +27,7 @@ export async function openRecords(path: string, { now }: { now: () => Date }) {
     held: heldRecords(store),
     logs: logRecords(store),
     tokens: tokenRecords(store),
+    identities: identityRecords(store),
     idempotency: idempotencyRecords(store),
     workers: workerRecords(store),
     attempts: attemptRecords(store),

@@ -7,6 +7,8 @@ export interface Schema {
   attempts: AttemptsTable;
   job_shares: JobSharesTable;
   tokens: TokensTable;
+  spent_identities: SpentIdentitiesTable;
+  baselines: BaselinesTable;
   idempotency_keys: IdempotencyKeysTable;
 }
 
@@ -99,6 +101,30 @@ interface TokensTable {
   expires_at: string | null;
   last_used_at: string | null;
   revoked_at: string | null;
+  /** Trust policy by which the token was given for an identity token; null where it was made. */
+  policy: string | null;
+}
+
+/** Identity tokens that were exchanged, so that none is exchanged twice. */
+interface SpentIdentitiesTable {
+  issuer: string;
+  jti: string;
+  /** Milliseconds since 1970, since the issuer chooses it: years of more than four digits have no order as texts. */
+  until: number;
+}
+
+/** What later jobs of the same suite, model and target are compared with. */
+interface BaselinesTable {
+  project: string;
+  suite: string;
+  model: string;
+  target: string;
+  branch: string;
+  sha: string;
+  /** Later jobs have greater ids. */
+  job_id: string;
+  /** What was measured, as the contract has it. */
+  document: string;
 }
 
 interface IdempotencyKeysTable {

@@ -11,9 +11,13 @@ export interface NewToken {
   /** SHA-256 of the token, hexadecimal. */
   readonly hash: string;
   readonly expiresAt: string | null;
+  /** Trust policy by which it is given for an identity token. */
+  readonly policy: string | null;
 }
 
 const lastUsePrecisionMs = 60_000;
+/** Tokens that were given for identity tokens are listed for so long after their end. */
+const keptMs = 86_400_000;
 
 export function tokenRecords(store: Store) {
   return {
@@ -30,6 +34,7 @@ export function tokenRecords(store: Store) {
         expires_at: newToken.expiresAt,
         last_used_at: null,
         revoked_at: null,
+        policy: newToken.policy,
       };
       await store.db.insertInto("tokens").values(row).execute();
       return tokenOf(row);
@@ -62,6 +67,8 @@ export function tokenRecords(store: Store) {
       return numUpdatedRows > 0n;
     },
 
+    purge: () => purgeTokens(store),
+
     /** Notes the token's use, at most once a minute. */
     async touch(id: string): Promise<void> {
       const now = store.now();
@@ -76,6 +83,12 @@ export function tokenRecords(store: Store) {
   };
 }
 
+/** Forgets tokens that were given for identity tokens, some time after their end: there is one for each run of a workflow. */
+async function purgeTokens({ db, now }: Store): Promise<void> {
+  const oldest = new Date(now().getTime() - keptMs).toISOString();
+  await db.deleteFrom("tokens").where("policy", "is not", null).where("expires_at", "<", oldest).execute();
+}
+
 function tokenOf(row: Schema["tokens"]): Token {
   return token.parse({
     id: row.id,
@@ -86,5 +99,6 @@ function tokenOf(row: Schema["tokens"]): Token {
     expiresAt: row.expires_at,
     lastUsedAt: row.last_used_at,
     revokedAt: row.revoked_at,
+    policy: row.policy,
   });
 }

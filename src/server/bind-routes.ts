@@ -35,8 +35,8 @@ const routeName = z.enum(Object.keys(routes) as [RouteName, ...RouteName[]]);
 function bindRoute<Name extends RouteName>(context: ServerContext, name: Name, handlers: Handlers): Answer {
   const route: Route = routes[name];
   return async (request, params) => {
-    const caller = await authenticate(context, request);
-    if (route.scope !== null) requireScope(caller, route.scope);
+    const caller = route.open ? undefined : await authenticate(context, request);
+    if (caller !== undefined && route.scope !== null) requireScope(caller, route.scope);
     const parts = await readRequest(route, request, params);
     return answerResponse(await handlers[name](inputOf<Name>(parts, caller, request)));
   };
@@ -45,7 +45,7 @@ function bindRoute<Name extends RouteName>(context: ServerContext, name: Name, h
 /** `readRequest()` has parsed each part with the schema that gives it its type here. */
 function inputOf<Name extends RouteName>(
   parts: RequestParts,
-  caller: Caller,
+  caller: Caller | undefined,
   request: Request,
 ): RouteInput<Routes[Name]> {
   return { ...parts, caller, request } as RouteInput<Routes[Name]>;

@@ -9,7 +9,7 @@ export interface RouteInput<R extends Route> {
   readonly query: Parsed<R, "query">;
   readonly headers: Parsed<R, "headers">;
   readonly body: Parsed<R, "body">;
-  readonly caller: Caller;
+  readonly caller: R extends { readonly open: true } ? undefined : Caller;
   readonly request: Request;
 }
 

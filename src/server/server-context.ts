@@ -1,4 +1,5 @@
 import type { Target } from "../contract/target.ts";
+import type { TrustPolicy } from "../contract/trust-policy.ts";
 import type { Assignment } from "../contract/worker.ts";
 import type { Records } from "../records/open-records.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
@@ -12,6 +13,8 @@ export interface ServerContext {
   readonly executor: Executor;
   readonly targets: readonly Target[];
   readonly limits: Assignment["limits"];
+  /** Whose identity tokens are exchanged for access tokens; undefined where nobody's. */
+  readonly trust?: TrustPolicy | undefined;
   readonly now: () => Date;
   readonly log: Log;
 }

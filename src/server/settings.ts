@@ -41,6 +41,13 @@ export const settings = z.object({
     .describe(
       "YAML file of the targets, in the form of the answer to `GET /targets`; without it there are built-in ones.",
     ),
+  MOS_TRUST_POLICY_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "YAML file that says whose OpenID Connect identity tokens are exchanged for access tokens; without it nobody's.",
+    ),
   MOS_EXECUTOR: z
     .enum(["local", "cluster"])
     .default("local")

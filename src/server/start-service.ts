@@ -15,6 +15,7 @@ import { listen } from "./listen.ts";
 import { openExecutor } from "./open-executor.ts";
 import { problemResponse } from "./problem-response.ts";
 import { readTargets } from "../targets/read-targets.ts";
+import { readTrustPolicy } from "./read-trust-policy.ts";
 import type { Settings } from "./settings.ts";
 import { createToken } from "./tokens.ts";
 
@@ -41,16 +42,19 @@ const maxHeaderSize = 65_536;
 const hourMs = 3_600_000;
 
 export async function startService(settings: Settings, surroundings: Surroundings): Promise<RunningService> {
-  const { MOS_DATA_DIR: directory, MOS_TARGETS_FILE: targetsFile } = settings;
+  const { MOS_DATA_DIR: directory, MOS_TARGETS_FILE: targetsFile, MOS_TRUST_POLICY_FILE: trustFile } = settings;
   const { now, log } = surroundings;
   await using stack = new AsyncDisposableStack();
   await mkdir(directory, { recursive: true });
   const targets = targetsFile === undefined ? builtinTargets : await readTargets(targetsFile);
+  const trust = trustFile === undefined ? undefined : await readTrustPolicy(trustFile);
   stack.use(lockDataDirectory(directory));
   const records = await openRecords(databaseFile(directory), { now });
   stack.defer(() => records.close());
   await records.idempotency.reset();
-  const purging = setInterval(() => void records.idempotency.purge(), hourMs);
+  const purge = () =>
+    Promise.all([records.idempotency, records.tokens, records.identities].map((each) => each.purge()));
+  const purging = setInterval(() => void purge(), hourMs);
   stack.defer(() => clearInterval(purging));
   const blobs = await createDirectoryBlobStore(directory);
 
@@ -65,7 +69,7 @@ export async function startService(settings: Settings, surroundings: Surrounding
     allowedRoots: settings.MOS_ALLOWED_ROOTS,
     allowPrivateAddresses: settings.MOS_ALLOW_PRIVATE_ADDRESSES,
   };
-  const app = createApp({ records, blobs, executor, targets, limits, now, log });
+  const app = createApp({ records, blobs, executor, targets, limits, trust, now, log });
   answer = (request) => app.fetch(request);
   // What a pod prints is kept and read by others: there, whoever may run commands in the pod makes the first token.
   const isPod = settings.KUBERNETES_SERVICE_HOST !== undefined;

@@ -1,26 +1,201 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { evaluateGates } from "../../src/contract/gate.ts";
+import { type Baseline, baselineFigures } from "../../src/contract/baseline.ts";
+import { evaluateGates, type GateLimits, hasFailedGate } from "../../src/contract/gate.ts";
 import type { Telemetry } from "../../src/contract/telemetry.ts";
 
-const measured: Telemetry = {
-  progress: { fraction: 1 },
-  size: { originalBytes: 100, resultBytes: 30, ratio: 0.3, predicted: false },
-  warnings: [],
-};
+const device = { executionProvider: "cpu", name: "Test CPU", threads: 4, runtime: "onnxruntime 1.30.0" };
+
+function latencyOf(p50Ms: number, runs = 20) {
+  return { p50Ms, p95Ms: p50Ms, p99Ms: p50Ms, runs };
+}
+
+function makeTelemetry(overrides: Partial<Telemetry> = {}): Telemetry {
+  return {
+    progress: { fraction: 1 },
+    size: { originalBytes: 1000, resultBytes: 300, ratio: 0.3, predicted: false },
+    accuracy: {
+      level: "outputs",
+      data: "caller",
+      samples: 8,
+      sqnrDb: 30,
+      cosine: 0.99,
+      outputs: [
+        { name: "scores", sqnrDb: 30, cosine: 0.99, maxAbsoluteError: 0.1, top1Agreement: 0.9 },
+        { name: "classes", sqnrDb: 40, cosine: 0.999, maxAbsoluteError: 0.1, top1Agreement: 1 },
+        { name: "loss", sqnrDb: 40, cosine: 0.999, maxAbsoluteError: 0.1, top1Agreement: null },
+      ],
+    },
+    latency: { original: latencyOf(10), result: latencyOf(5), ratio: 0.5 },
+    device,
+    warnings: [],
+    ...overrides,
+  };
+}
+
+function makeBaseline(overrides: Partial<Telemetry> = {}): Baseline {
+  return {
+    ...baselineFigures(makeTelemetry(overrides)),
+    jobId: `job-${"0".repeat(26)}`,
+    sha: "a".repeat(40),
+    branch: "main",
+    by: "baseSha",
+  };
+}
+
+function hold(limits: GateLimits, now: Partial<Telemetry> = {}, before: Partial<Telemetry> | null = {}) {
+  const results = evaluateGates(limits, makeTelemetry(now), before && makeBaseline(before));
+  assert.equal(results.length, 1);
+  return results[0];
+}
 
 test("evaluateGates() passes a figure that is exactly at its limit", () => {
-  assert.deepEqual(evaluateGates({ maxSizeRatio: 0.3 }, measured), [
-    { gate: "maxSizeRatio", limit: 0.3, actual: 0.3, passed: true },
-  ]);
+  const known = { gate: "maxSizeRatio", limit: 0.3, level: "fail" };
+  assert.deepEqual(hold({ maxSizeRatio: 0.3 }), { ...known, actual: 0.3, baseline: null, passed: true });
 });
 
 test("evaluateGates() fails a figure beyond its limit", () => {
-  assert.equal(evaluateGates({ maxSizeRatio: 0.29 }, measured)[0]?.passed, false);
+  assert.equal(hold({ maxSizeRatio: 0.29 })?.passed, false);
+  assert.equal(hold({ minSqnrDb: 30.1 })?.passed, false);
 });
 
-test("evaluateGates() fails a gate whose figure was not measured", () => {
-  assert.deepEqual(evaluateGates({ minSqnrDb: 20 }, measured), [
-    { gate: "minSqnrDb", limit: 20, actual: null, passed: false },
-  ]);
+test("evaluateGates() fails a gate whose figure was not measured, with a baseline and without", () => {
+  const known = { level: "fail", actual: null, baseline: null, passed: false };
+  assert.deepEqual(hold({ minSqnrDb: 20 }, { accuracy: undefined }), { ...known, gate: "minSqnrDb", limit: 20 });
+  const regression = { ...known, gate: "maxSqnrDropDb", limit: 1 };
+  assert.deepEqual(hold({ maxSqnrDropDb: 1 }, { accuracy: undefined }), regression);
+  assert.deepEqual(hold({ maxSqnrDropDb: 1 }, { accuracy: undefined }, null), regression);
+});
+
+test("evaluateGates() holds the worst output's top-1 agreement, of the outputs that have one", () => {
+  assert.deepEqual([hold({ minTop1: 0.9 })?.actual, hold({ minTop1: 0.9 })?.passed], [0.9, true]);
+  assert.equal(hold({ minTop1: 0.91 })?.passed, false);
+  const outputs = [{ name: "loss", sqnrDb: 40, cosine: 0.999, maxAbsoluteError: 0.1, top1Agreement: null }];
+  assert.equal(hold({ minTop1: 0 }, { accuracy: { ...accuracy, outputs } })?.actual, null);
+});
+
+const grown = { size: { originalBytes: 1000, resultBytes: 330, ratio: 0.33, predicted: false } };
+const accuracy: NonNullable<Telemetry["accuracy"]> = {
+  level: "outputs",
+  data: "caller",
+  samples: 8,
+  sqnrDb: 27,
+  cosine: 0.9,
+  outputs: [],
+};
+const slower = { latency: { original: latencyOf(10), result: latencyOf(6), ratio: 0.6 } };
+
+const changes: readonly [GateLimits, Partial<Telemetry>, { actual: number; baseline: number; passed: boolean }][] = [
+  [{ maxSizeRegression: 0.2 }, grown, { actual: 0.1, baseline: 300, passed: true }],
+  [{ maxSizeRegression: 0.05 }, grown, { actual: 0.1, baseline: 300, passed: false }],
+  [{ maxSizeRegression: 0 }, {}, { actual: 0, baseline: 300, passed: true }],
+  [{ maxSqnrDropDb: 3 }, { accuracy }, { actual: 3, baseline: 30, passed: true }],
+  [{ maxSqnrDropDb: 2.9 }, { accuracy }, { actual: 3, baseline: 30, passed: false }],
+  [{ maxLatencyRegression: 0.25 }, slower, { actual: 0.2, baseline: 5, passed: true }],
+  [{ maxLatencyRegression: 0.1 }, slower, { actual: 0.2, baseline: 5, passed: false }],
+];
+
+for (const [limits, now, want] of changes) {
+  test(`evaluateGates() tells a change of ${want.actual} against ${JSON.stringify(limits)}`, () => {
+    const held = hold(limits, now);
+    assert.ok(Math.abs((held?.actual ?? NaN) - want.actual) < 1e-9, String(held?.actual));
+    assert.deepEqual([held?.baseline, held?.passed, held?.level], [want.baseline, want.passed, "fail"]);
+  });
+}
+
+test("evaluateGates() takes what got better as no regression", () => {
+  const smaller = { size: { originalBytes: 1000, resultBytes: 150, ratio: 0.15, predicted: false } };
+  assert.deepEqual(
+    [hold({ maxSizeRegression: 0 }, smaller)?.actual, hold({ maxSizeRegression: 0 }, smaller)?.passed],
+    [-0.5, true],
+  );
+});
+
+test("evaluateGates() takes a slow-down of few milliseconds as noise, and says so", () => {
+  const held = hold({ maxLatencyRegression: 0.05, latencyNoiseMs: 1 }, slower);
+  assert.equal(held?.passed, true);
+  assert.match(held.note ?? "", /within 1 ms/);
+  assert.equal(hold({ maxLatencyRegression: 0.05, latencyNoiseMs: 0.99 }, slower)?.passed, false);
+});
+
+const tiny = { latency: { original: latencyOf(0.3), result: latencyOf(0.1), ratio: 0.3 } };
+const tinyNow = { latency: { original: latencyOf(0.3), result: latencyOf(0.19), ratio: 0.6 } };
+
+test("evaluateGates() takes a slow-down within 0.1 ms as noise where no limit is given", () => {
+  assert.equal(hold({ maxLatencyRegression: 0.05 }, tinyNow, tiny)?.passed, true);
+  assert.equal(hold({ maxLatencyRegression: 0.05, latencyNoiseMs: 0 }, tinyNow, tiny)?.passed, false);
+});
+
+const untold: readonly [string, GateLimits, Partial<Telemetry>, Partial<Telemetry> | null, RegExp][] = [
+  ["without a baseline", { maxSizeRegression: 1 }, {}, null, /no baseline/],
+  ["against a baseline without the figure", { maxLatencyRegression: 1 }, {}, { latency: undefined }, /no such figure/],
+  [
+    "on another processor",
+    { maxLatencyRegression: 1 },
+    { device: { ...device, name: "Other" } },
+    {},
+    /processor is "Other"/,
+  ],
+  ["with more threads", { maxLatencyRegression: 1 }, { device: { ...device, threads: 8 } }, {}, /threads is "8"/],
+  ["with another runtime", { maxLatencyRegression: 1 }, { device: { ...device, runtime: "x" } }, {}, /runtime is "x"/],
+  [
+    "on another provider",
+    { maxLatencyRegression: 1 },
+    { device: { ...device, executionProvider: "cuda" } },
+    {},
+    /cuda/,
+  ],
+  ["on a device that is not known", { maxLatencyRegression: 1 }, { device: undefined }, {}, /"unknown"/],
+  [
+    "with two runs",
+    { maxLatencyRegression: 1 },
+    { latency: { ...slower.latency, result: latencyOf(6, 2) } },
+    {},
+    /3 runs/,
+  ],
+  ["at another level", { maxSqnrDropDb: 9 }, { accuracy: { ...accuracy, level: "weights" } }, {}, /"weights"/],
+  ["on other samples", { maxSqnrDropDb: 9 }, { accuracy: { ...accuracy, data: "generated" } }, {}, /"generated"/],
+  [
+    "against nothing",
+    { maxSizeRegression: 1 },
+    {},
+    { size: { originalBytes: 1, resultBytes: 0, ratio: 0, predicted: false } },
+    /is 0/,
+  ],
+];
+
+for (const [how, limits, now, before, note] of untold) {
+  test(`evaluateGates() warns of ${Object.keys(limits)[0]} ${how}`, () => {
+    const held = hold(limits, now, before);
+    assert.deepEqual([held?.passed, held?.level, held?.actual], [false, "warn", null]);
+    assert.match(held?.note ?? "", note);
+  });
+}
+
+test("evaluateGates() tells a change of size and SQNR across hardware", () => {
+  const now = { device: { ...device, name: "Other" } };
+  assert.equal(hold({ maxSizeRegression: 0 }, now)?.passed, true);
+  assert.equal(hold({ maxSqnrDropDb: 0 }, now)?.passed, true);
+});
+
+test("hasFailedGate() overlooks gates that only warn", () => {
+  const limits = { maxSizeRatio: 0.1, maxSizeRegression: 0.05 };
+  const telemetry = makeTelemetry(grown);
+  const warned = evaluateGates(
+    { ...limits, warnGates: ["maxSizeRatio", "maxSizeRegression"] },
+    telemetry,
+    makeBaseline(),
+  );
+  assert.deepEqual(
+    warned.map(({ gate, level, passed }) => [gate, level, passed]),
+    [
+      ["maxSizeRatio", "warn", false],
+      ["maxSizeRegression", "warn", false],
+    ],
+  );
+  assert.equal(hasFailedGate(warned), false);
+  assert.equal(
+    hasFailedGate(evaluateGates({ ...limits, warnGates: ["maxSizeRatio"] }, telemetry, makeBaseline())),
+    true,
+  );
 });

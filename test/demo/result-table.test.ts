@@ -35,7 +35,8 @@ function makeJob(overrides: Partial<Job>): Job {
       warnings: [],
     },
     artifacts: [],
-    gates: [{ gate: "minCosine", limit: 0.95, actual: 0.99002, passed: true }],
+    baseline: null,
+    gates: [{ gate: "minCosine", limit: 0.95, actual: 0.99002, baseline: null, level: "fail", passed: true }],
     error: null,
     ...overrides,
   };
@@ -43,7 +44,10 @@ function makeJob(overrides: Partial<Job>): Job {
 
 const jobs = [
   makeJob({}),
-  makeJob({ target: "cpu-int8", gates: [{ gate: "maxSizeRatio", limit: 0.25, actual: 0.26759, passed: false }] }),
+  makeJob({
+    target: "cpu-int8",
+    gates: [{ gate: "maxSizeRatio", limit: 0.25, actual: 0.26759, baseline: null, level: "fail", passed: false }],
+  }),
   makeJob({
     status: "Failed",
     telemetry: { progress: { fraction: 0.1 }, warnings: [] },

@@ -33,6 +33,7 @@ function makeJob(kind: JobKind, overrides: Partial<Job> = {}): Job {
     transitions: [{ status: "Pending", at: created }],
     telemetry: { progress: { fraction: 0 }, warnings: [] },
     artifacts: [],
+    baseline: null,
     gates: [],
     error: null,
     ...overrides,
@@ -121,8 +122,8 @@ test("applyEvent() holds the gates against the telemetry when the job completes"
   });
   const end = applyEvent(job, { ...told, type: "result", outcome: "Completed" }, now);
   assert.deepEqual(end.gates, [
-    { gate: "maxSizeRatio", limit: 0.3, actual: 0.4, passed: false },
-    { gate: "minCosine", limit: 0.9, actual: null, passed: false },
+    { gate: "maxSizeRatio", limit: 0.3, level: "fail", actual: 0.4, baseline: null, passed: false },
+    { gate: "minCosine", limit: 0.9, level: "fail", actual: null, baseline: null, passed: false },
   ]);
   assert.equal(end.statusReason, "gates_failed");
   assert.equal(end.telemetry.progress.fraction, 1);

@@ -9,6 +9,7 @@ const newToken = {
   prefix: "mos_abcd",
   hash: "c".repeat(64),
   expiresAt: null,
+  policy: null,
 } as const;
 
 test("tokens.findByHash() finds the token with its project", async () => {

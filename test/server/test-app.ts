@@ -8,6 +8,7 @@ import { type Problem, problem } from "../../src/contract/errors.ts";
 import { type Job, job, type JobRequest } from "../../src/contract/job.ts";
 import { builtinTargets } from "../../src/contract/target.ts";
 import type { Scope } from "../../src/contract/token.ts";
+import type { TrustPolicy } from "../../src/contract/trust-policy.ts";
 import { type UnnumberedEvent, workerEventsAnswer } from "../../src/contract/worker.ts";
 import { type Records, openRecords } from "../../src/records/open-records.ts";
 import { defaultProject } from "../../src/records/project.ts";
@@ -43,7 +44,7 @@ export interface TestApp {
 const start = Date.parse("2026-01-01T00:00:00Z");
 
 /** The service's HTTP interface on records in memory, with an executor that never takes a job up. */
-export async function makeTestApp(t: TestContext): Promise<TestApp> {
+export async function makeTestApp(t: TestContext, { trust }: { trust?: TrustPolicy } = {}): Promise<TestApp> {
   let elapsed = 0;
   const now = () => new Date(start + elapsed);
   const directory = await mkdtemp(join(tmpdir(), "app-"));
@@ -66,6 +67,7 @@ export async function makeTestApp(t: TestContext): Promise<TestApp> {
     },
     targets: builtinTargets,
     limits: { maxModelBytes: 1000, allowedRoots: [directory], allowPrivateAddresses: false },
+    trust,
     now,
     log: (level, message, fields) => logged.push(`${level} ${message} ${JSON.stringify(fields)}`),
   });

@@ -1,4 +1,5 @@
 import { type JobMark, jobMarks } from "../../../src/contract/custom-resources.ts";
+import { hasFailedGate } from "../../../src/contract/gate.ts";
 import type { BatchObject, CompressionJobObject } from "../../../src/kubernetes/custom-resources.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
 import type { BatchWorld } from "./batch-world.ts";
@@ -50,7 +51,7 @@ export function markAt({ status }: BatchObject, index: number): JobMark {
 function markOfChild({ status }: CompressionJobObject): JobMark {
   switch (status?.status) {
     case "Completed":
-      return status.gates?.some(({ passed }) => !passed) ? jobMarks.gateFailed : jobMarks.completed;
+      return hasFailedGate(status.gates ?? []) ? jobMarks.gateFailed : jobMarks.completed;
     case "Failed":
       return jobMarks.failed;
     case "Cancelled":

@@ -14,7 +14,7 @@ import { makeSpec } from "./make-batch.ts";
 import { playJob, releaseJob, runBatches, untilSeen } from "./run-batches.ts";
 
 const skip = clusterMissing;
-const failedGate = { gate: "minSqnrDb", limit: 30, actual: 12, passed: false } as const;
+const failedGate = { gate: "minSqnrDb", limit: 30, actual: 12, baseline: null, level: "fail", passed: false } as const;
 const failure = { code: "model_invalid", message: "The file is not ONNX" } as const;
 
 test("a batch makes a job for each model and target, and tells what becomes of them", { skip }, async () => {

@@ -143,7 +143,7 @@ export class SimulatedBatch {
 }
 
 function withStatus(child: Child, status: JobStatus): Child {
-  const gate = { gate: "minSqnrDb", limit: 1, actual: 0, passed: false } as const;
+  const gate = { gate: "minSqnrDb", limit: 1, actual: 0, baseline: null, level: "fail", passed: false } as const;
   const failed = { error: { code: "model_invalid", message: "No" } } as const;
   return {
     ...child,

@@ -1,0 +1,112 @@
+import { z } from "zod";
+import { scope } from "./token.ts";
+
+/** YAML has numbers and truth values where tokens have texts. */
+const claimText = z.union([z.string().min(1).max(500), z.int(), z.boolean()]).transform(String);
+
+function oneOrMore<Schema extends z.ZodType<string>>(value: Schema) {
+  return z.union([value.transform((one) => [one]), z.array(value).min(1).max(100)]);
+}
+
+const pattern = oneOrMore(claimText);
+const digits = claimText.pipe(z.string().regex(/^\d{1,20}$/, { error: "must be a number" }));
+const digitsOrAny = claimText.pipe(z.string().regex(/^(\d{1,20}|\*)$/, { error: "must be a number, or * for all" }));
+
+/**
+ * Claims by which workflows can be told apart, in the order in which they are compared. Names of repositories and users are
+ * not among them, since they can change hands, and neither is `sub`, whose form is the repository's choice.
+ */
+const claims = z.strictObject({
+  repository_owner_id: oneOrMore(digits),
+  repository_id: oneOrMore(digitsOrAny),
+  enterprise_id: pattern.optional(),
+  repository_visibility: pattern.optional(),
+  event_name: pattern.optional(),
+  ref: pattern.optional(),
+  ref_type: pattern.optional(),
+  ref_protected: pattern.optional(),
+  base_ref: pattern.optional(),
+  environment: pattern.optional(),
+  workflow_ref: pattern.optional(),
+  job_workflow_ref: pattern.optional(),
+  job_workflow_sha: pattern.optional(),
+  runner_environment: pattern.optional(),
+  actor_id: pattern.optional(),
+});
+export type ClaimName = keyof typeof claims.shape;
+const claimNames = z.enum(Object.keys(claims.shape) as [ClaimName, ...ClaimName[]]).options;
+
+/** Anybody who can open a pull request can make such a workflow run. */
+const eventsOfAnybody = ["pull_request", "pull_request_target"];
+
+const policy = z
+  .strictObject({
+    name: z.string().min(1).max(100),
+    issuer: z.string(),
+    claims,
+    scopes: z.array(scope.exclude(["admin"])).min(1),
+    expiresInSeconds: z.int().min(60).max(3600).default(3600),
+  })
+  .refine(({ scopes, claims: { ref, environment } }) => !scopes.includes("baselines:write") || ref || environment, {
+    path: ["claims"],
+    error: "must say which ref or environment may write baselines",
+  })
+  .refine(({ scopes, claims: { event_name } }) => !scopes.includes("baselines:write") || !isForAnybody(event_name), {
+    path: ["claims", "event_name"],
+    error: `must be given, and not match ${eventsOfAnybody.join(" or ")}, for the scope baselines:write`,
+  });
+export type Policy = z.infer<typeof policy>;
+
+const issuer = z.strictObject({
+  issuer: z.string().max(500),
+  audience: z.string().min(1).max(500),
+  jwksUri: z
+    .string()
+    .max(500)
+    .regex(/^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/])/, { error: "must be https://…" })
+    .optional(),
+});
+export type Issuer = z.infer<typeof issuer>;
+
+/** Whose identity tokens are exchanged for access tokens, and for which. */
+export const trustPolicy = z
+  .strictObject({ issuers: z.array(issuer).min(1).max(100), policies: z.array(policy).max(10_000) })
+  .superRefine(({ issuers, policies }, context) => {
+    const known = new Set(issuers.map((each) => each.issuer));
+    if (known.size < issuers.length) context.addIssue({ code: "custom", path: ["issuers"], message: "must differ" });
+    for (const [i, { issuer: of }] of policies.entries()) {
+      if (known.has(of)) continue;
+      context.addIssue({ code: "custom", path: ["policies", i, "issuer"], message: "must be one of the issuers" });
+    }
+  });
+export type TrustPolicy = z.infer<typeof trustPolicy>;
+
+export type PolicyMatch = { readonly policy: Policy } | { readonly mismatch: ClaimName };
+
+/** The first policy that an identity fits, or the claim that keeps it from the policy that it fits best. */
+export function matchPolicy(policies: readonly Policy[], identity: Readonly<Record<string, unknown>>): PolicyMatch {
+  let furthest = 0;
+  for (const each of policies) {
+    const mismatch = claimNames.findIndex((claim) => !fits(each.claims[claim], identity[claim]));
+    if (mismatch < 0) return { policy: each };
+    furthest = Math.max(furthest, mismatch);
+  }
+  return { mismatch: claimNames[furthest] ?? "repository_owner_id" };
+}
+
+function fits(patterns: readonly string[] | undefined, value: unknown): boolean {
+  return patterns === undefined || (typeof value === "string" && patterns.some((each) => matches(each, value)));
+}
+
+/** In a pattern `*` stands for any characters but slashes, and `**` for any at all. */
+function matches(glob: string, value: string): boolean {
+  const source = glob.replaceAll(/\*\*|\*|[^*]+/g, (part) => {
+    if (part === "**") return ".*";
+    return part === "*" ? "[^/]*" : part.replaceAll(/[\\^$.+?()[\]{}|]/g, "\\$&");
+  });
+  return new RegExp(`^${source}$`).test(value);
+}
+
+function isForAnybody(patterns: readonly string[] | undefined): boolean {
+  return eventsOfAnybody.some((event) => fits(patterns, event));
+}
