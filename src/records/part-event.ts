@@ -21,16 +21,18 @@ interface Whole {
   readonly attempts: readonly AttemptRecord[];
 }
 
-/** What an event of a worker that does a part means for the whole job; undefined where nothing. */
-export function partEvent(event: WorkerEvent, part: Part, { job, attempts }: Whole): JobEvent | undefined {
+/** What an event of a worker that does a part means for the whole job. */
+export function partEvent(event: WorkerEvent, part: Part, { job, attempts }: Whole): JobEvent {
+  const fraction = progressOf(part.step, { job, attempts });
   switch (event.type) {
     case "result":
-      return event.outcome === "Completed" && part.step !== "assemble" ? undefined : event;
+      if (event.outcome !== "Completed" || part.step === "assemble") return event;
+      return { type: "telemetry", telemetry: { progress: { ...job.telemetry.progress, fraction } } };
     case "telemetry": {
       const { progress, stageSeconds } = event.telemetry;
       const telemetry = {
         ...event.telemetry,
-        ...(progress && { progress: { ...progress, fraction: progressOf(part.step, { job, attempts }) } }),
+        ...(progress && { progress: { ...progress, fraction } }),
         ...(stageSeconds && { stageSeconds: longest(job.telemetry.stageSeconds ?? {}, stageSeconds) }),
       };
       return { type: "telemetry", telemetry };

@@ -151,8 +151,7 @@ function fold(
     const { part } = attempt;
     if (event.type === "share" && event.share.index === part?.index) shares.push(event.share);
     const known = attempts.map((one) => (one.attempt === attempt.attempt ? attempt : one));
-    const meant = part === null ? event : partEvent(event, part, { job, attempts: known });
-    if (meant !== undefined) job = applyEvent(job, meant, now);
+    job = applyEvent(job, part === null ? event : partEvent(event, part, { job, attempts: known }), now);
   }
   return { job, attempt, lines, shares };
 }

@@ -302,7 +302,7 @@ test("held.observe() rebuilds a job from what its resource says, with the times 
     job?.transitions.map((transition) => transition.at),
     [createdAt, sharding, optimizing, end],
   );
-  assert.deepEqual([job?.id, job?.createdAt, job?.startedAt, job?.finishedAt], [id, createdAt, sharding, end]);
+  assert.deepEqual([job.id, job.createdAt, job.startedAt, job.finishedAt], [id, createdAt, sharding, end]);
   await records.close();
 });
 

@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { defaultRecipe } from "../../src/contract/recipe.ts";
+import type { UnnumberedEvent, WorkerEvent } from "../../src/contract/worker.ts";
+import type { Records } from "../../src/records/open-records.ts";
+import { makeNewJob, openTestRecords } from "./new-jobs.ts";
+
+const project = "default";
+const at = "2026-03-01T00:00:00.000Z";
+const shares = 3;
+
+function toldBy(pod: string, index: number): WorkerEvent[] {
+  const events: UnnumberedEvent[] = [
+    { type: "status", status: "Optimizing" },
+    { type: "log", stream: "stdout", text: `${pod} begins` },
+    { type: "telemetry", telemetry: { progress: { fraction: 0.5 }, stageSeconds: { optimize: index + 1 } } },
+    { type: "share", share: { index, sha256: String(index).repeat(64), bytes: index } },
+    { type: "log", stream: "stdout", text: `${pod} ends` },
+    { type: "result", outcome: "Completed" },
+  ];
+  return events.map((event, i) => ({ ...event, seq: i + 1, at }));
+}
+
+/** One pod after the other of a share: those before the last are lost at some point, and what they told may come again. */
+const anyPods = fc.array(fc.array(fc.nat({ max: 6 }), { maxLength: 2 }), { minLength: shares, maxLength: shares });
+/** Which share's pod tells next, from which event, and how many. */
+const anyTelling = fc.array(
+  fc.record({ share: fc.nat({ max: shares - 1 }), from: fc.nat({ max: 6 }), count: fc.nat({ max: 6 }) }),
+  {
+    maxLength: 40,
+  },
+);
+
+interface Pod {
+  readonly attempt: number;
+  readonly events: readonly WorkerEvent[];
+}
+
+async function beginPod(records: Records, id: string, index: number, number: number): Promise<Pod> {
+  const podUid = `share ${index} pod ${number}`;
+  const attempt = await records.attempts.beginPod(id, { podUid, part: { step: "optimize", index } });
+  assert(attempt !== undefined);
+  return { attempt, events: toldBy(podUid, index) };
+}
+
+async function tell(records: Records, id: string, { attempt, events }: Pod): Promise<void> {
+  if (events.length > 0) await records.workers.apply(id, attempt, events);
+}
+
+/** Lets pods begin that are lost when they have told so many of their events. */
+async function losePods(records: Records, id: string, losses: readonly (readonly number[])[]): Promise<Pod[]> {
+  const lost: Pod[] = [];
+  for (const [index, lengths] of losses.entries()) {
+    for (const [number, length] of lengths.entries()) {
+      const pod = await beginPod(records, id, index, number);
+      await tell(records, id, { ...pod, events: pod.events.slice(0, length) });
+      await records.attempts.end(id, pod.attempt, { error: null, lines: [] });
+      lost.push(pod);
+    }
+  }
+  return lost;
+}
+
+async function checkLines(records: Records, id: string, pods: readonly Pod[]): Promise<void> {
+  const texts = (await records.logs.read(id, { after: 0, limit: 1000 })).map(({ text }) => text);
+  for (const { events } of pods) {
+    const lines = events.flatMap((event) => (event.type === "log" ? [event.text] : []));
+    assert.deepEqual(
+      texts.filter((text) => lines.includes(text)),
+      lines,
+    );
+  }
+}
+
+async function checkJob(records: Records, id: string): Promise<void> {
+  const job = await records.jobs.find(project, id);
+  assert(job);
+  assert.equal(job.telemetry.progress.fraction.toFixed(6), "0.600000");
+  assert.deepEqual(job.telemetry.stageSeconds, { optimize: shares });
+  assert.deepEqual(
+    job.transitions.map(({ status }) => status),
+    ["Pending", "Sharding", "Optimizing"],
+  );
+  const assemble = await records.attempts.beginPod(id, { podUid: "last", part: { step: "assemble", index: 0 } });
+  const assignment = await records.workers.assignment(id, assemble ?? 0);
+  assert.deepEqual(
+    assignment?.part?.shares.map(({ index, bytes }) => [index, bytes]),
+    Array.from({ length: shares }, (_, index) => [index, index]),
+  );
+}
+
+test("whatever order the pods of shares tell in, again and late, each line is there once and the job goes on as it should", async () => {
+  await fc.assert(
+    fc.asyncProperty(anyPods, anyTelling, async (losses, tellings) => {
+      const records = await openTestRecords();
+      const recipe = { ...defaultRecipe, parallelism: shares };
+      const resource = { namespace: "models", name: "net", uid: null };
+      const { id } = await records.jobs.create(project, makeNewJob({ recipe, resource }));
+      await records.held.observe(id, [{ type: "status", status: "Sharding" }]);
+      const lost = await losePods(records, id, losses);
+      const last: Pod[] = [];
+      for (let index = 0; index < shares; index++) last.push(await beginPod(records, id, index, 9));
+      for (const { share, from, count } of tellings) {
+        const pod = last[share];
+        if (pod !== undefined) await tell(records, id, { ...pod, events: pod.events.slice(from, from + count) });
+      }
+      const pods = [...lost, ...last];
+      for (const { attempt, events } of pods) await records.workers.capture(id, attempt, events);
+      await checkLines(records, id, pods);
+      await checkJob(records, id);
+      await records.close();
+    }),
+    { numRuns: 60 },
+  );
+});
