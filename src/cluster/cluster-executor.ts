@@ -49,6 +49,7 @@ export function createClusterExecutor(options: ClusterExecutorOptions): Executor
   const start = async () => {
     await Promise.all(watches.map(({ synced }) => synced));
     changes.add(await records.held.unfinishedJobs());
+    changes.add((await records.attempts.livePods()).map(({ jobId }) => jobId));
     running = startController(
       {
         name: "mirror",
@@ -89,8 +90,9 @@ export function createClusterExecutor(options: ClusterExecutorOptions): Executor
       changes.close();
       await Promise.all(watches.map((watch) => watch.stop()));
       await started.catch(() => {});
-      await running?.stop();
+      const stopped = running?.stop();
       await client.close();
+      await stopped;
     },
   };
 }

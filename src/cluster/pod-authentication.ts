@@ -63,7 +63,9 @@ class PodAuthentication implements WorkerAuthentication {
     return {
       attempt,
       catchUp: async () => {
-        await captures.read(pod, attempt);
+        await captures.read(pod, attempt).catch((error: unknown) => {
+          throw error instanceof KubernetesError ? unreachable(error) : error;
+        });
       },
     };
   }
@@ -146,7 +148,7 @@ function notYet(message: string): ServiceError {
 }
 
 function unreachable(cause: unknown): ServiceError {
-  return new ServiceError("unavailable", "The cluster cannot be asked about the token", {
+  return new ServiceError("unavailable", "The cluster cannot be asked about the worker", {
     cause,
     headers: { "retry-after": "1" },
   });

@@ -23,11 +23,8 @@ export function statusOf({ status }: CompressionJobObject): CompressionJobStatus
   return status ?? { status: "Pending" };
 }
 
-export function isRecorded(resource: CompressionJobObject): boolean {
-  return (
-    statusOf(resource).conditions?.some(({ type, status }) => type === conditionTypes.recorded && status === "True") ??
-    false
-  );
+export function isRecorded({ conditions = [] }: CompressionJobStatus): boolean {
+  return conditions.some(({ type, status }) => type === conditionTypes.recorded && status === "True");
 }
 
 /**

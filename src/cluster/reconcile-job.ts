@@ -46,7 +46,7 @@ async function reconcileSeen(mirror: Mirror, { held, resource }: Pair, run: Reco
   const job = await adoptStatus(mirror, asked, { resource, pods });
   const isHeldBack = resource.metadata.finalizers?.includes(recordFinalizer) ?? false;
   const ended = isTerminal(statusOf(resource).status);
-  if (ended && (!isHeldBack || isRecorded(resource))) {
+  if (ended && (!isHeldBack || isRecorded(statusOf(resource)))) {
     mirror.writtenAt.delete(id);
     return;
   }

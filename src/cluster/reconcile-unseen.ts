@@ -5,17 +5,20 @@ import { type CompressionJobObject, compressionJobs } from "../kubernetes/custom
 import type { KubernetesClient } from "../kubernetes/kubernetes-client.ts";
 import { isAlreadyExists, isInvalid, isNotFound, KubernetesError } from "../kubernetes/kubernetes-error.ts";
 import { resources } from "../kubernetes/resources.ts";
+import { pendingCause } from "../records/apply-event.ts";
 import type { HeldJob } from "../records/held.ts";
 import { jobResource } from "./job-resource.ts";
 import { settlePods } from "./job-pods.ts";
 import type { Mirror } from "./mirror.ts";
 import { readPod } from "./worker-pod.ts";
 
+const notSubmitted = "not_submitted";
 const soon: Requeue = { requeueAfterMs: 1_000 };
 
 /** A job whose resource is not among those that are known: it is still to be made, or it is gone. */
 export async function reconcileUnseen(mirror: Mirror, held: HeldJob, run: ReconcileRun): Promise<Requeue | void> {
   const { job, resource } = held;
+  mirror.writtenAt.delete(job.id);
   if (isTerminal(job.status)) {
     await settlePods(mirror, job.id);
     return;
@@ -33,6 +36,7 @@ async function makeResource(mirror: Mirror, { job, resource }: HeldJob, run: Rec
     const made = await createOrFind(client, jobResource(job, mirror.resourceTtlSeconds));
     await records.held.holdJob(job.id, { ...resource, uid: made.metadata.uid });
     run.wrote(jobs, made);
+    if (job.statusReason === notSubmitted) await records.held.observe(job.id, [{ type: "waiting", ...pendingCause }]);
   } catch (error) {
     if (!(error instanceof KubernetesError)) throw error;
     if (isInvalid(error)) {
@@ -42,7 +46,7 @@ async function makeResource(mirror: Mirror, { job, resource }: HeldJob, run: Rec
       return;
     }
     const message = `The cluster does not take the job yet: ${error.message}`.slice(0, 1024);
-    await records.held.observe(job.id, [{ type: "waiting", reason: "not_submitted", message }]);
+    await records.held.observe(job.id, [{ type: "waiting", reason: notSubmitted, message }]);
     throw error;
   }
 }

@@ -39,9 +39,10 @@ export function newBatchOf({ metadata, spec }: Stored<BatchObject>, { namespace,
   const resolutions = spec.targets.map((target) => resolved(targets, target, spec.recipe));
   const pairs = spec.models.flatMap((model) => resolutions.map((resolution) => ({ model, resolution })));
   const { models, kind, failFast, suite = null, labels = {} } = spec;
+  const madeAt = createdAt(id, metadata);
   return {
     id,
-    createdAt: createdAt(id, metadata),
+    createdAt: madeAt,
     resource: { namespace, name, uid },
     name: batchName({ ...spec, models }),
     suite,
@@ -50,6 +51,7 @@ export function newBatchOf({ metadata, spec }: Stored<BatchObject>, { namespace,
     labels,
     jobs: pairs.map(({ model, resolution }, i) => ({
       ...newJob({ ...spec, name: undefined }, model, resolution),
+      createdAt: madeAt,
       resource: { namespace, name: batchChildName(name, i), uid: null },
     })),
   };

@@ -5,7 +5,7 @@ import { type CompressionJobObject, compressionJobs } from "../kubernetes/custom
 import type { Stored } from "../kubernetes/resources.ts";
 import { mergePatch } from "./merge-patch.ts";
 import type { Mirror } from "./mirror.ts";
-import { statusOf } from "./projected-status.ts";
+import { isRecorded, statusOf } from "./projected-status.ts";
 
 interface Wanted {
   readonly id: string;
@@ -24,7 +24,8 @@ export async function writeStatus(mirror: Mirror, wanted: Wanted, run: Reconcile
   const patch = mergePatch(before, status);
   if (patch === undefined) return undefined;
   const sinceMs = performance.now() - (mirror.writtenAt.get(id) ?? -Infinity);
-  const everyMs = isTerminal(status.status) ? 0 : status.status === before.status ? figuresEveryMs : statusEveryMs;
+  const isNews = status.status !== before.status || isRecorded(status) !== isRecorded(before);
+  const everyMs = !isNews ? figuresEveryMs : isTerminal(status.status) ? 0 : statusEveryMs;
   if (sinceMs < everyMs) return { requeueAfterMs: everyMs - sinceMs };
   const { name, resourceVersion } = resource.metadata;
   const written = await mirror.client.patch(

@@ -73,9 +73,11 @@ export function batchName({
 /** In a cluster the batch will be held by a custom resource that is named after it, and its jobs by resources that it owns. */
 function heldBatch({ executor: { namespace }, now }: ServerContext, batch: NewBatch, spec: BatchRequest): NewBatch {
   if (namespace === undefined) return batch;
-  const id = newId("batch", now());
+  const at = now();
+  const id = newId("batch", at);
+  const createdAt = at.toISOString();
   const jobs = batch.jobs.map((job, i) => {
-    return { ...job, resource: { namespace, name: batchChildName(id, i), uid: null } };
+    return { ...job, createdAt, resource: { namespace, name: batchChildName(id, i), uid: null } };
   });
-  return { ...batch, id, jobs, resource: { namespace, name: id, uid: null, spec } };
+  return { ...batch, id, createdAt, jobs, resource: { namespace, name: id, uid: null, spec } };
 }

@@ -52,8 +52,9 @@ export function jobHandlers(context: ServerContext): JobHandlers {
 /** In a cluster the job will be held by a custom resource that is named after it. */
 function heldJob({ executor: { namespace }, now }: ServerContext, newJob: NewJob): NewJob {
   if (namespace === undefined) return newJob;
-  const id = newId("job", now());
-  return { ...newJob, id, resource: { namespace, name: id, uid: null } };
+  const at = now();
+  const id = newId("job", at);
+  return { ...newJob, id, createdAt: at.toISOString(), resource: { namespace, name: id, uid: null } };
 }
 
 interface StartInput {

@@ -23,9 +23,11 @@ export function bindWorkerProtocol(app: Hono, { records, limits, executor }: Ser
     if (!told.success) throw validationError(fieldErrors("", told.error));
     const { events } = told.data;
     const answer = await records.workers.apply(id, attempt, events);
-    const isGap = answer.nextSeq < Math.min(...events.map(({ seq }) => seq));
-    if (!isGap || catchUp === undefined) return c.json(answer);
+    const first = Math.min(...events.map(({ seq }) => seq));
+    if (catchUp === undefined || answer.cancelled || answer.nextSeq >= first) return c.json(answer);
     await catchUp();
-    return c.json(await records.workers.apply(id, attempt, events));
+    const caughtUp = await records.workers.apply(id, attempt, events);
+    if (caughtUp.nextSeq >= first) return c.json(caughtUp);
+    throw new ServiceError("unavailable", `Event ${caughtUp.nextSeq} is awaited`, { headers: { "retry-after": "1" } });
   });
 }
