@@ -1,8 +1,11 @@
 import type { ChildJob } from "./child-job.ts";
 import { begunAt, isBeingPrepared, type WorkerPod } from "./worker-pod.ts";
 
-/** A Job that has no pod for so long is refused one. */
-const missingMs = 5_000;
+/**
+ * A Job that has no pod for so long is refused one, or the control plane is busy: then it must not be made to look through all events of
+ * the namespace for every Job.
+ */
+const missingMs = 20_000;
 /** A pod that is prepared for so long meets with difficulties, or pulls a large image. */
 const preparedMs = 30_000;
 
