@@ -55,6 +55,18 @@ await reportBench("operator", [
   row(`peak memory of the operator, ${jobs} jobs and pods`, "MB", recorded.operatorBytes / 1e6, 150),
 ]);
 
+/** What the log of a worker's pod holds: every event as a line of JSON. */
+function workerOutput(): string[] {
+  const events = [
+    { type: "log", stream: "stdout", text: "A worker's only line" },
+    { type: "status", status: "Sharding" },
+    { type: "status", status: "Optimizing" },
+    { type: "result", outcome: "Completed" },
+  ];
+  const at = new Date().toISOString();
+  return events.map((event, index) => JSON.stringify({ ...event, seq: index + 1, at }));
+}
+
 function row(what: string, unit: string, value: number, limit: number) {
   return { what, unit, ours: value, peer: null, bar: `<= ${limit}`, met: value <= limit };
 }
