@@ -1,0 +1,188 @@
+import assert from "node:assert/strict";
+import { after, before, suite, test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { isTerminal } from "../../../src/contract/status.ts";
+import { resources } from "../../../src/kubernetes/resources.ts";
+import { clusterMissing } from "../../cluster/cluster-missing.ts";
+import { type ControlPlane, startControlPlane } from "../../cluster/control-plane.ts";
+import { type Kwok, startKwok } from "../../cluster/kwok.ts";
+import { podEnd } from "../../cluster/pod-end.ts";
+import { type Fault, startFaultProxy } from "../fault-proxy.ts";
+import { observeJobs, type ObservedJobs } from "./observe-jobs.ts";
+import { spawnOperator, startOperator } from "./start-operator.ts";
+
+const skip = clusterMissing;
+const lease = "model-optimization-operator";
+const faults: readonly Fault[] = [
+  "lost",
+  "unanswered",
+  { status: 409, reason: "Conflict" },
+  { status: 429, reason: "TooManyRequests", retryAfterSeconds: 0 },
+  { status: 500, reason: "InternalError" },
+  { status: 503, reason: "ServiceUnavailable" },
+];
+
+let controlPlane: ControlPlane;
+let kwok: Kwok;
+const used = new AsyncDisposableStack();
+after(() => used.disposeAsync());
+
+before(async () => {
+  if (skip !== false) return;
+  controlPlane = used.use(await startControlPlane());
+  const endless = podEnd({ labels: { "modeloptimization.dev/step": "shard" }, delayMs: 3_600_000 });
+  kwok = used.use(await startKwok(controlPlane, { ends: [podEnd({ delayMs: 200, maxDelayMs: 2_000 }), endless] }));
+});
+
+async function makeNamespace(name: string): Promise<string> {
+  await controlPlane.kubectl(["create", "namespace", name]);
+  await controlPlane.kubectl(["wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=60s"]);
+  return name;
+}
+
+function names(count: number): string[] {
+  return Array.from({ length: count }, (_, i) => `job-${i}`);
+}
+
+async function untilAllCompleted(cluster: ObservedJobs, all: readonly string[]): Promise<void> {
+  for (const name of all) {
+    const { status } = await cluster.until(name, (job) => isTerminal(job.status.status));
+    assert.equal(status.status, "Completed");
+    assert.equal(cluster.jobsSeen(`${name}-work`), 1, "a Job was made twice");
+    assert.equal(cluster.jobs.get(`${name}-work`)?.status?.succeeded, 1);
+    assert.equal(cluster.jobs.get(`${name}-work`)?.status?.failed ?? 0, 0);
+  }
+}
+
+/** Numbers from 0 to 1 that look random and are the same in every run. */
+function* noise(seed: number): Generator<number, never> {
+  for (let state = seed; ;) {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    yield state / 2 ** 32;
+  }
+}
+
+suite("an operator at work", { concurrency: true, skip }, () => {
+  test("jobs complete although every fourth request meets with an accident", async (t) => {
+    const namespace = await makeNamespace("accidents");
+    await using cluster = await observeJobs(controlPlane, namespace);
+    const random = noise(7);
+    let accidents = 0;
+    await using proxy = await startFaultProxy(controlPlane, ({ resource, isWatch }) => {
+      if (resource === "leases" || isWatch || random.next().value > 0.25) return "none";
+      accidents++;
+      return faults[Math.floor(random.next().value * faults.length)] ?? "none";
+    });
+    await using operator = await startOperator({ kubeconfig: proxy.kubeconfig, namespace });
+    const all = names(24);
+    await Promise.all(all.map((name) => cluster.create({ name })));
+    await untilAllCompleted(cluster, all);
+    t.diagnostic(
+      `${accidents} accidents, ${operator.log.filter((line) => line.includes('"error"')).length} errors logged`,
+    );
+  });
+
+  test("an operator that is killed at any time neither loses a job nor does one twice", async () => {
+    const namespace = await makeNamespace("kills");
+    await using cluster = await observeJobs(controlPlane, namespace);
+    const all = names(40);
+    const random = noise(11);
+    const created = (async () => {
+      for (const name of all) {
+        await cluster.create({ name });
+        await delay(200);
+      }
+    })();
+    for (let kill = 0; kill < 6; kill++) {
+      await using operator = await startOperator({ kubeconfig: controlPlane.kubeconfig, namespace });
+      await delay(random.next().value * 1_500);
+      await operator.end("SIGKILL");
+      // The next need not wait until the lease has run out.
+      await controlPlane.kubectl(["delete", "lease", lease, "-n", namespace]);
+    }
+    await using _ = await startOperator({ kubeconfig: controlPlane.kubeconfig, namespace });
+    await created;
+    await untilAllCompleted(cluster, all);
+  });
+
+  test("of two operators one works, and the other goes on when it is killed", async (t) => {
+    const namespace = await makeNamespace("two");
+    await using cluster = await observeJobs(controlPlane, namespace);
+    const { kubeconfig } = controlPlane;
+    await using first = await startOperator({ kubeconfig, namespace });
+    await using second = spawnOperator({ kubeconfig, namespace });
+    await second.logged("waiting for the leadership");
+    const all = names(10);
+    await Promise.all(all.slice(0, 5).map((name) => cluster.create({ name })));
+    await cluster.untilTrue(() => cluster.jobs.size > 0);
+    const killed = performance.now();
+    await first.end("SIGKILL");
+    await Promise.all(all.slice(5).map((name) => cluster.create({ name })));
+    await untilAllCompleted(cluster, all);
+    t.diagnostic(`all jobs completed ${((performance.now() - killed) / 1000).toFixed(1)} s after the kill`);
+  });
+
+  test("a job that ended without the operator hearing of it does not run again", async () => {
+    const namespace = await makeNamespace("lagging");
+    await using cluster = await observeJobs(controlPlane, namespace);
+    const asked = Promise.withResolvers<void>();
+    let isDeleted = false;
+    await using proxy = await startFaultProxy(controlPlane, ({ method, resource, isWatch }) => {
+      if (isDeleted && method === "GET" && resource === "compressionjobs" && !isWatch) asked.resolve();
+      return "none";
+    });
+    await using _ = await startOperator({ kubeconfig: proxy.kubeconfig, namespace });
+    await cluster.create({ name: "voices", spec: { recipe: { parallelism: 2 } } });
+    await cluster.untilTrue(() => [...cluster.pods.values()].some(({ status }) => status?.phase === "Running"));
+    const release = proxy.holdWatches("compressionjobs");
+    await cluster.tell("voices", { status: "Completed", finishedAt: new Date().toISOString() });
+    await controlPlane.kubectl(["delete", "job", "voices-shard", "-n", namespace, "--cascade=foreground"]);
+    isDeleted = true;
+    await asked.promise;
+    release();
+    await cluster.create({ name: "other" });
+    await cluster.until("other", ({ status }) => status.status === "Completed");
+    assert.equal(cluster.jobsSeen("voices-shard"), 1);
+  });
+});
+
+test("jobs complete although watches break and the API server restarts", { skip }, async () => {
+  const namespace = await makeNamespace("outages");
+  await using cluster = await observeJobs(controlPlane, namespace);
+  await using proxy = await startFaultProxy(controlPlane);
+  await using _ = await startOperator({ kubeconfig: proxy.kubeconfig, namespace });
+  const all = names(24);
+  for (const name of all.slice(0, 12)) {
+    await cluster.create({ name });
+    proxy.cutWatches();
+  }
+  await controlPlane.restartApiServer();
+  for (const name of all.slice(12)) await cluster.create({ name });
+  await untilAllCompleted(cluster, all);
+});
+
+test("pods of a node that fell silent are replaced, and do not hold up a cancellation", { skip }, async () => {
+  const namespace = await makeNamespace("silence");
+  await using cluster = await observeJobs(controlPlane, namespace);
+  await using _ = await startOperator({ kubeconfig: controlPlane.kubeconfig, namespace });
+  for (const name of ["cancelled", "evicted"]) await cluster.create({ name, spec: { recipe: { parallelism: 2 } } });
+  const running = () => [...cluster.pods.values()].filter(({ status }) => status?.phase === "Running");
+  await cluster.untilTrue(() => running().length === 2);
+  await kwok.stop();
+  await cluster.change("cancelled", { cancel: true });
+  const evicted = running().find(({ metadata }) => metadata.labels?.["modeloptimization.dev/job"] === "evicted");
+  assert.ok(evicted !== undefined);
+  await cluster.client.delete(resources.pods, evicted.metadata.name, { propagationPolicy: "Background" });
+  const { status } = await cluster.until("cancelled", (job) => job.status.status === "Cancelled");
+  assert.match(
+    status.statusMessage ?? "",
+    /node "simulated-0" did not confirm that the pod "cancelled-shard-.*" stopped/,
+  );
+  await cluster.untilTrue(() =>
+    [...cluster.pods.values()].some(
+      ({ metadata }) =>
+        metadata.uid !== evicted.metadata.uid && metadata.labels?.["modeloptimization.dev/job"] === "evicted",
+    ),
+  );
+  assert.equal(cluster.jobsSeen("evicted-shard"), 1);
+});
