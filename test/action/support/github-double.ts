@@ -1,0 +1,245 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
+import type { TestContext } from "node:test";
+import {
+  actionsApp,
+  type Answer,
+  type Caller,
+  forbidden,
+  notFound,
+  type Operations,
+  refusal,
+} from "./github-answer.ts";
+import { createApps, type InstalledApp } from "./github-apps.ts";
+import { createCheckRuns, type ListedAnnotation } from "./github-check-runs.ts";
+import { createComments } from "./github-comments.ts";
+import { type GitHubFault, gitHubFaults } from "./github-faults.ts";
+import { type GitHubRequest, loadGitHubInterface } from "./github-openapi.ts";
+import { isPermitted, neededPermissions, type Permissions } from "./github-permissions.ts";
+import { type Addresses, type CheckRun, type Comment, comparisonResource } from "./github-resources.ts";
+
+export interface RecordedRequest {
+  /** Such as `checks/create`; empty where the path names none. */
+  readonly operation: string;
+  readonly method: string;
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly body: unknown;
+  /** 0 where the connection was cut. */
+  readonly status: number;
+  /** When it was answered, milliseconds of `performance.now()`. */
+  readonly at: number;
+}
+
+interface OrderedFault {
+  /** Requests of this operation fail; any do without it. */
+  readonly operation?: string;
+  readonly fault: GitHubFault;
+  /** How many requests fail, one by default. */
+  readonly times?: number;
+  /** The request is carried out all the same, and only its answer is lost. */
+  readonly isDone?: boolean;
+}
+
+/** A stand-in for GitHub's REST interface with one repository, which holds every request to GitHub's OpenAPI document. */
+export interface GitHub {
+  /** What a workflow finds as GITHUB_API_URL. */
+  readonly url: string;
+  /** A workflow's token. */
+  readonly token: string;
+  /** Variables that lead a workflow's step here. */
+  readonly environment: Readonly<Record<"GITHUB_API_URL" | "GITHUB_SERVER_URL", string>>;
+  /** What the workflow's token may do now. */
+  readonly permissions: Permissions;
+  /** What arrived, in the order of the answers. */
+  readonly requests: readonly RecordedRequest[];
+  checkRuns(): CheckRun[];
+  annotations(checkRunId: number): readonly ListedAnnotation[];
+  comments(issueNumber: number): Comment[];
+  /** Last common commit of two, by `<base>...<head>`. */
+  readonly mergeBases: Map<string, string>;
+  fail(fault: OrderedFault): void;
+}
+
+interface GitHubOptions {
+  /** `/api/v3` for GitHub Enterprise Server. */
+  readonly root?: string;
+  readonly permissions?: Partial<Permissions>;
+  readonly app?: InstalledApp;
+}
+
+const writesAMinute = 80;
+const requestsAnHour = 1_000;
+
+/** Starts the stand-in on a free port. It is gone after the test, which fails where one of its own answers was not GitHub's. */
+export async function startGitHub(t: TestContext, options: GitHubOptions = {}): Promise<GitHub> {
+  const { root = "" } = options;
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  assert.ok(typeof address === "object" && address !== null);
+  const origin = `http://127.0.0.1:${address.port}`;
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const { gitHub, answer, brokenAnswers } = await createGitHub({ server: origin, api: `${origin}${root}` }, options);
+  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+    readRequest(request)
+      .then(async (read) => send(response, await answer(read)))
+      .catch((error: unknown) => brokenAnswers.push(String(error)));
+  });
+  t.after(() => {
+    assert.deepEqual(brokenAnswers, [], "the stand-in answers as GitHub's OpenAPI document says");
+  });
+  return gitHub;
+}
+
+interface Sent extends Answer {
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+async function createGitHub(addresses: Addresses, { root = "", permissions: given, app }: GitHubOptions) {
+  const document = await loadGitHubInterface(root);
+  const checkRuns = createCheckRuns(addresses);
+  const comments = createComments(addresses);
+  const apps = createApps(addresses, app);
+  const mergeBases = new Map<string, string>();
+  const operations: Operations = {
+    ...checkRuns.operations,
+    ...comments.operations,
+    ...apps.operations,
+    "repos/compare-commits-with-basehead"({ params }) {
+      const sha = mergeBases.get(params["basehead"] ?? "");
+      return sha === undefined ? notFound : { status: 200, body: comparisonResource(addresses, sha) };
+    },
+  };
+  const permissions: Permissions = {
+    checks: "write",
+    contents: "read",
+    issues: "write",
+    pull_requests: "write",
+    ...given,
+  };
+  const token = `ghs_${randomBytes(18).toString("hex")}`;
+  const requests: RecordedRequest[] = [];
+  const faults: { operation: string | undefined; fault: GitHubFault; isDone: boolean }[] = [];
+  const brokenAnswers: string[] = [];
+
+  async function callerOf({ headers }: GitHubRequest, operation: string): Promise<Caller | undefined> {
+    const [, presented = ""] = /^(?:bearer|token) (\S+)$/i.exec(headers["authorization"] ?? "") ?? [];
+    if (operation.startsWith("apps/")) return (await apps.isSignedBy(presented)) ? app : undefined;
+    if (presented === token) return actionsApp;
+    return apps.hasMade(presented) ? app : undefined;
+  }
+
+  function isTooFast({ method }: GitHubRequest): boolean {
+    const since = performance.now() - 60_000;
+    const isWrite = (one: { readonly method: string }) => one.method !== "GET";
+    return isWrite({ method }) && requests.filter((one) => isWrite(one) && one.at > since).length >= writesAMinute;
+  }
+
+  async function carryOut(request: GitHubRequest, operation: string, params: Record<string, string>): Promise<Answer> {
+    if (request.headers["user-agent"] === undefined)
+      return forbidden(
+        "Request forbidden by administrative rules. Please make sure your request has a User-Agent header",
+      );
+    const caller = await callerOf(request, operation);
+    if (caller === undefined) return faultAnswer(gitHubFaults.unauthorized);
+    const carried = operations[operation];
+    if (carried === undefined) return notFound;
+    if (isTooFast(request)) return faultAnswer(gitHubFaults.secondaryLimit(60));
+    if (caller.id === actionsApp.id && !isPermitted(operation, permissions)) {
+      const needed = { "x-accepted-github-permissions": neededPermissions(operation) };
+      return faultAnswer({ ...gitHubFaults.forbidden, headers: needed });
+    }
+    const errors = document.requestErrors(operation, request);
+    if (errors.length > 0) return refusal(errors);
+    const answer = carried({ params, query: request.query, body: request.body, caller });
+    if (answer.status < 300) {
+      const broken = document.answerErrors(operation, answer.status, answer.body);
+      brokenAnswers.push(...broken.map((complaint) => `${operation}: ${complaint}`));
+    }
+    return answer;
+  }
+
+  async function answer(request: GitHubRequest): Promise<Sent | "reset"> {
+    const { operation = "", params = {} } = document.match(request) ?? {};
+    const index = faults.findIndex((one) => one.operation === undefined || one.operation === operation);
+    const [ordered] = index === -1 ? [] : faults.splice(index, 1);
+    const carried = ordered?.isDone === false ? undefined : await carryOut(request, operation, params);
+    const given = ordered === undefined ? carried : ordered.fault;
+    const { method, path, query, body } = request;
+    const status = given === "reset" || given === undefined ? 0 : given.status;
+    requests.push({ operation, method, path, query, body, status, at: performance.now() });
+    if (given === undefined || given === "reset") return "reset";
+    const answered = "message" in given ? faultAnswer(given) : given;
+    const link = linkHeader(addresses.api, request, answered.total);
+    return { ...answered, headers: { ...limitHeaders(requests.length), ...link, ...answered.headers } };
+  }
+
+  const gitHub: GitHub = {
+    url: addresses.api,
+    token,
+    environment: { GITHUB_API_URL: addresses.api, GITHUB_SERVER_URL: addresses.server },
+    permissions,
+    requests,
+    checkRuns: checkRuns.list,
+    annotations: checkRuns.annotations,
+    comments: comments.list,
+    mergeBases,
+    fail({ operation, fault, times = 1, isDone = false }) {
+      for (let left = times; left > 0; left--) faults.push({ operation, fault, isDone });
+    },
+  };
+  return { gitHub, answer, brokenAnswers };
+}
+
+function faultAnswer({ status, headers, message }: Exclude<GitHubFault, "reset">): Answer {
+  const documentation = "https://docs.github.com/rest";
+  return { status, headers, body: { message, documentation_url: documentation, status: String(status) } };
+}
+
+function limitHeaders(used: number): Record<string, string> {
+  return {
+    "x-ratelimit-limit": String(requestsAnHour),
+    "x-ratelimit-remaining": String(Math.max(0, requestsAnHour - used)),
+    "x-ratelimit-used": String(used),
+    "x-ratelimit-reset": String(Math.ceil(Date.now() / 1000) + 3_600),
+    "x-ratelimit-resource": "core",
+  };
+}
+
+/** Where the next page of a list is. */
+function linkHeader(api: string, { path, query }: GitHubRequest, total = 0): Record<string, string> {
+  const { per_page: size = "30", page = "1" } = query;
+  if (Number(page) * Math.min(Number(size), 100) >= total) return {};
+  const next = new URLSearchParams({ ...query, page: String(Number(page) + 1) });
+  return { link: `<${new URL(path, api).href}?${next.toString()}>; rel="next"` };
+}
+
+async function readRequest(message: IncomingMessage): Promise<GitHubRequest> {
+  const { pathname, searchParams } = new URL(message.url ?? "/", "http://localhost");
+  const content = await text(message);
+  const headers = Object.entries(message.headers).map(([name, value]) => [name, String(value)] as const);
+  return {
+    method: message.method ?? "GET",
+    path: pathname,
+    query: Object.fromEntries(searchParams),
+    headers: Object.fromEntries(headers),
+    body: content === "" ? undefined : JSON.parse(content),
+  };
+}
+
+function send(response: ServerResponse, sent: Sent | "reset"): void {
+  if (sent === "reset") {
+    response.destroy();
+    return;
+  }
+  const body = JSON.stringify(sent.body);
+  const standard = { "content-type": "application/json; charset=utf-8", server: "stand-in for GitHub" };
+  response.writeHead(sent.status, { ...standard, ...sent.headers }).end(body);
+}
