@@ -57,14 +57,16 @@ const policy = z
   });
 export type Policy = z.infer<typeof policy>;
 
+/** Keys that come unprotected over a network could be anybody's. */
+const secureUrl = z
+  .string()
+  .max(500)
+  .regex(/^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$))/, { error: "must be https://…" });
+
 const issuer = z.strictObject({
-  issuer: z.string().max(500),
+  issuer: secureUrl,
   audience: z.string().min(1).max(500),
-  jwksUri: z
-    .string()
-    .max(500)
-    .regex(/^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/])/, { error: "must be https://…" })
-    .optional(),
+  jwksUri: secureUrl.optional(),
 });
 export type Issuer = z.infer<typeof issuer>;
 

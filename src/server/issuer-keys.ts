@@ -1,4 +1,4 @@
-import { createLocalJWKSet, type JWTVerifyGetKey, type LocalJWKSet } from "jose";
+import { createLocalJWKSet, errors, type JWTVerifyGetKey, type LocalJWKSet } from "jose";
 import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
 import type { Issuer } from "../contract/trust-policy.ts";
@@ -33,8 +33,9 @@ export function issuerKeys({ issuer, jwksUri = `${issuer}/.well-known/jwks` }: I
     return fetching;
   };
   const find: JWTVerifyGetKey = async (header, token) => {
+    if (header.kid === undefined) throw new errors.JWKSNoMatchingKey();
     const kept = await keysYoungerThan(maxAgeMs);
-    const keys = kept.ids.has(header.kid ?? "") ? kept : await keysYoungerThan(minPauseMs);
+    const keys = kept.ids.has(header.kid) ? kept : await keysYoungerThan(minPauseMs);
     return keys.find(header, token);
   };
   return find;

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { createClient } from "../../src/client/create-client.ts";
 import { startRunningService } from "../support/running-service.ts";
+import { audience, startLocalIssuer } from "./local-issuer.ts";
 
 const main = join(import.meta.dirname, "../../src/server/main.ts");
 
@@ -54,6 +55,33 @@ test("every setting that is wrong is named", async (t) => {
   const ended = await run([], { ...environment, MOS_DATA_DIR: await temporaryFolder(t) });
   assert.equal(ended.code, 1);
   for (const name of Object.keys(environment)) assert.match(ended.stderr, new RegExp(`at ${name}`));
+});
+
+test("the trust policy is read from a file, and a file that is none is refused", async (t) => {
+  const folder = await temporaryFolder(t);
+  const file = join(folder, "trust.yaml");
+  const issuer = await startLocalIssuer(t);
+  const text = (claims: string) => `
+issuers:
+  - issuer: ${issuer.url}
+    audience: ${audience}
+policies:
+  - name: main
+    issuer: ${issuer.url}
+    claims: { repository_owner_id: 45, repository_id: 123${claims} }
+    scopes: [jobs:read]
+`;
+  await writeFile(file, text(", sub: repo:acme/models"));
+  const wrong = await run([], { MOS_PORT: "0", MOS_DATA_DIR: folder, MOS_TRUST_POLICY_FILE: file });
+  assert.equal(wrong.code, 1);
+  assert.match(wrong.stderr, /^Trust policy ".*trust.yaml" cannot be used: .*"sub".*policies\[0\].claims/s);
+
+  await writeFile(file, text(", ref: refs/heads/main"));
+  const { baseUrl } = await startRunningService(t, { environment: { MOS_TRUST_POLICY_FILE: file } });
+  const now = Math.floor(Date.now() / 1000);
+  const identityToken = await issuer.sign({ claims: { iat: now, nbf: now, exp: now + 300 } });
+  const { token } = await createClient({ baseUrl }).call("exchangeToken", { body: { token: identityToken } });
+  assert.deepEqual(await createClient({ baseUrl, token }).call("listJobs", {}), { jobs: [], nextCursor: null });
 });
 
 test("targets are read from a file, and a file that is none of targets is refused", async (t) => {
