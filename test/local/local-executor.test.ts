@@ -113,7 +113,10 @@ test("the local executor gives workers only the environment that they need", asy
   const [id = ""] = await service.create("tells-environment");
   executor.submit([id]);
   const { lines } = await service.ended(id);
-  assert.equal(lines.at(-1), "MOS_JOB_ID MOS_JOB_TOKEN MOS_SERVICE_URL MOS_STORAGE_DIR MOS_WORK_DIR PATH TMPDIR");
+  assert.equal(
+    lines.at(-1),
+    "MOS_JOB_ID MOS_JOB_TOKEN MOS_SERVICE_URL MOS_STORAGE_DIR MOS_WORK_DIR ORT_DISABLE_TELEMETRY PATH TMPDIR",
+  );
 });
 
 test("the local executor works on as many jobs at once as it was told, in order", async (t) => {
