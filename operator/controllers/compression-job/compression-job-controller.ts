@@ -15,7 +15,8 @@ export interface CompressionJobControllerOptions extends PassTools {
   readonly clock: Clock;
 }
 
-const workers = 16;
+/** They mostly wait for answers of the API server. */
+const workers = 64;
 
 /** Does the work of CompressionJobs by Jobs, and says what becomes of it. */
 export function createCompressionJobController(options: CompressionJobControllerOptions): Controller {
