@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { TestContext } from "node:test";
 import type { ControlPlane } from "../cluster/control-plane.ts";
-import { startOperator } from "../operator/compression-job/start-operator.ts";
+import { startOperator } from "../operator/start-operator.ts";
 import { type ClusterService, startClusterService, workerServiceAccount } from "./cluster-service.ts";
 import { ProcessNode } from "./process-node.ts";
 

@@ -9,7 +9,7 @@ import { type Kwok, startKwok } from "../../cluster/kwok.ts";
 import { podEnd } from "../../cluster/pod-end.ts";
 import { type Fault, startFaultProxy } from "../fault-proxy.ts";
 import { observeJobs, type ObservedJobs } from "./observe-jobs.ts";
-import { spawnOperator, startOperator } from "./start-operator.ts";
+import { spawnOperator, startOperator } from "../start-operator.ts";
 
 const skip = clusterMissing;
 const lease = "model-optimization-operator";

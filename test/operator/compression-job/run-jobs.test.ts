@@ -11,7 +11,7 @@ import { startKwok } from "../../cluster/kwok.ts";
 import { podEnd, type PodEndOptions } from "../../cluster/pod-end.ts";
 import { observeJobs, type ObservedJobs } from "./observe-jobs.ts";
 import { podStuck } from "./pod-stuck.ts";
-import { startOperator } from "./start-operator.ts";
+import { startOperator } from "../start-operator.ts";
 
 const skip = clusterMissing;
 const namespace = "default";

@@ -13,14 +13,15 @@ export interface OperatorOptions {
 export interface OperatorProcess extends AsyncDisposable {
   /** Everything logged so far. */
   readonly log: readonly string[];
-  readonly pid: number;
   /** Resolves when a line with this text is logged, or has been. */
   logged(text: string): Promise<string>;
+  /** The exit code, or the signal. */
+  readonly ended: Promise<number | string | null>;
   /** Ends the process and resolves with its exit code, or the signal. */
   end(signal: "SIGTERM" | "SIGKILL"): Promise<number | string | null>;
 }
 
-const main = fileURLToPath(new URL("../../../operator/main.ts", import.meta.url));
+const main = fileURLToPath(new URL("../../operator/main.ts", import.meta.url));
 
 /** The operator as a process of its own. */
 export function spawnOperator({ kubeconfig, namespace, environment = {} }: OperatorOptions): OperatorProcess {
@@ -51,7 +52,7 @@ export function spawnOperator({ kubeconfig, namespace, environment = {} }: Opera
   };
   return {
     log,
-    pid: child.pid ?? 0,
+    ended: exited,
     end,
     [Symbol.asyncDispose]: async () => void (await end("SIGKILL")),
     async logged(text) {
