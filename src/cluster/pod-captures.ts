@@ -1,4 +1,4 @@
-import type { WorkerEvent } from "../contract/worker.ts";
+import type { TerminationMessage, WorkerEvent } from "../contract/worker.ts";
 import type { KubernetesClient } from "../kubernetes/kubernetes-client.ts";
 import { KubernetesError } from "../kubernetes/kubernetes-error.ts";
 import type { Records } from "../records/open-records.ts";
@@ -36,7 +36,7 @@ export class PodCaptures {
     const attempt = await attempts.notePod(pod.jobId, { podUid: pod.uid, part: pod.part });
     if (attempt === undefined) return true;
     const known = await attempts.ofPod(pod.jobId, pod.uid);
-    const isTold = pod.message !== undefined && known !== undefined && known.nextSeq > pod.message.lastSeq;
+    const isTold = known !== undefined && hasEndedWell(pod) && known.nextSeq > pod.message.lastSeq;
     const lines = isTold ? [] : await this.#readRest(pod, attempt);
     if (lines === undefined) return false;
     await attempts.end(pod.jobId, attempt, {
@@ -81,4 +81,9 @@ export class PodCaptures {
       return [];
     }
   }
+}
+
+/** Whether all that the worker printed are events, as many as it said last. */
+function hasEndedWell(pod: WorkerPod): pod is WorkerPod & { readonly message: TerminationMessage } {
+  return pod.message !== undefined && pod.message.error?.code !== "worker_crashed";
 }

@@ -6,6 +6,7 @@ import { type CompressionJobObject, compressionJobs } from "../kubernetes/custom
 import type { Stored } from "../kubernetes/resources.ts";
 import type { HeldJob } from "../records/held.ts";
 import { defaultProject } from "../records/project.ts";
+import { isBatchCancelled } from "./is-batch-cancelled.ts";
 import { type JobPods, settlePods } from "./job-pods.ts";
 import { byId, type Mirror } from "./mirror.ts";
 import { observedEvents } from "./observed-events.ts";
@@ -79,15 +80,6 @@ async function agreeOnCancel(mirror: Mirror, { held, resource }: Pair, run: Reco
   if (!isNews || (await isBatchCancelled(mirror, job))) return job;
   run.wrote(mirror.jobs, await mirror.client.patch(compressionJobs, metadata.name, { spec: { cancel: true } }));
   return undefined;
-}
-
-/** A batch that is cancelled as a whole is cancelled by one write, which the operator hands on. */
-async function isBatchCancelled({ records, batches }: Mirror, { batchId }: Job): Promise<boolean> {
-  if (batchId === null) return false;
-  const [batch] = batches.cache.byIndex(byId, batchId);
-  if (batch === undefined) return false;
-  const status = await records.batches.statusOf(batchId);
-  return batch.spec.cancel || status === "Cancelling";
 }
 
 /** What the operator found out goes into the record, once workers cannot tell it better. */

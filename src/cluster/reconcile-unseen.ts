@@ -1,6 +1,8 @@
 import type { ReconcileRun, Requeue } from "../../operator/runtime/controller.ts";
 import { resourceLabels } from "../contract/custom-resources.ts";
+import type { Job } from "../contract/job.ts";
 import { isTerminal } from "../contract/status.ts";
+import { childOf } from "../kubernetes/child-of-batch.ts";
 import { type CompressionJobObject, compressionJobs } from "../kubernetes/custom-resources.ts";
 import type { KubernetesClient } from "../kubernetes/kubernetes-client.ts";
 import { isAlreadyExists, isInvalid, isNotFound, KubernetesError } from "../kubernetes/kubernetes-error.ts";
@@ -8,8 +10,9 @@ import { resources } from "../kubernetes/resources.ts";
 import { pendingCause } from "../records/apply-event.ts";
 import type { HeldJob } from "../records/held.ts";
 import { jobResource } from "./job-resource.ts";
+import { isBatchCancelled } from "./is-batch-cancelled.ts";
 import { settlePods } from "./job-pods.ts";
-import type { Mirror } from "./mirror.ts";
+import { byId, type Mirror } from "./mirror.ts";
 import { readPod } from "./worker-pod.ts";
 
 const notSubmitted = "not_submitted";
@@ -24,10 +27,24 @@ export async function reconcileUnseen(mirror: Mirror, held: HeldJob, run: Reconc
     return;
   }
   if (resource.uid !== null) return reconcileGone(mirror, held);
-  // The operator makes the resources of a batch's jobs, in its own time.
-  if (job.batchId !== null) mirror.look(job.batchId);
+  if (job.batchId !== null) await reconcileUnmade(mirror, { job, name: resource.name, batchId: job.batchId });
   else if (job.status === "Cancelling") await mirror.records.held.observe(job.id, [{ type: "stopped" }]);
   else await makeResource(mirror, held, run);
+}
+
+/** The operator makes the resources of a batch's jobs, in its own time; but one that is cancelled need not wait for that. */
+async function reconcileUnmade(
+  mirror: Mirror,
+  { job, name, batchId }: { job: Job; name: string; batchId: string },
+): Promise<void> {
+  const { client, batches, look } = mirror;
+  const [batch] = batches.cache.byIndex(byId, batchId);
+  look(batchId);
+  if (batch === undefined || job.status !== "Cancelling" || (await isBatchCancelled(mirror, job))) return;
+  const child = childOf(batch, Number(name.slice(name.lastIndexOf("-") + 1)));
+  await client.create(compressionJobs, { ...child, spec: { ...child.spec, cancel: true } }).catch((error: unknown) => {
+    if (!isAlreadyExists(error)) throw error;
+  });
 }
 
 async function makeResource(mirror: Mirror, { job, resource }: HeldJob, run: ReconcileRun): Promise<void> {

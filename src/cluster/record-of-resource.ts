@@ -38,7 +38,7 @@ export function newBatchOf({ metadata, spec }: Stored<BatchObject>, { namespace,
   const id = batchIdOf({ metadata });
   const resolutions = spec.targets.map((target) => resolved(targets, target, spec.recipe));
   const pairs = spec.models.flatMap((model) => resolutions.map((resolution) => ({ model, resolution })));
-  const { models, kind, failFast, suite = null, labels = {} } = spec;
+  const { models, kind, failFast, suite = null, revision = null, labels = {} } = spec;
   const madeAt = createdAt(id, metadata);
   return {
     id,
@@ -46,6 +46,7 @@ export function newBatchOf({ metadata, spec }: Stored<BatchObject>, { namespace,
     resource: { namespace, name, uid },
     name: batchName({ ...spec, models }),
     suite,
+    revision,
     kind,
     failFast,
     labels,

@@ -30,8 +30,7 @@ const heartbeatMs = 10_000;
  * serves their logs.
  */
 export class ProcessNode implements AsyncDisposable {
-  /** Pods whose logs were read, in turn. */
-  readonly logReads: string[] = [];
+  refusedReads = 0;
   /** While it is set, the API server cannot read logs. */
   isOutOfReach = false;
   readonly #controlPlane: ControlPlane;
@@ -91,9 +90,11 @@ export class ProcessNode implements AsyncDisposable {
     this.#server = createServer({ ...(cert && { cert }), ...(key && { key }) }, (request, answer) => {
       const [, kind, , pod = ""] = (request.url ?? "").split(/[/?]/);
       const output = this.#processes.get(pod)?.output;
-      if (this.isOutOfReach) return void answer.writeHead(503).end("The node is out of reach");
+      if (this.isOutOfReach) {
+        this.refusedReads++;
+        return void answer.writeHead(503).end("The node is out of reach");
+      }
       if (kind !== "containerLogs" || output === undefined) return void answer.writeHead(404).end();
-      this.logReads.push(pod);
       answer.end(output.join(""));
     }).listen(port, "127.0.0.1");
     await once(this.#server, "listening");

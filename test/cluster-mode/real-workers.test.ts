@@ -135,6 +135,25 @@ test("a batch over REST is worked on, one job at a time where it says so", optio
   await until("the Batch says so, too", async () => (await api.get(batches, id)).status?.status === "Completed");
 });
 
+test("a job of a batch is cancelled before its turn comes", options, async (t) => {
+  const { service } = await startInstallation(t, await controlPlane());
+  const { client } = service;
+  const { source } = await client.uploadModel(realModel("ocr-orientation"));
+  const recipe = { evaluation: { runs: 1000, samples: 2 } };
+  const body = { models: [{ source }], targets: ["cpu", "cpu-int8"], recipe, parallelism: 1 };
+  const { id, jobs } = await client.call("submitBatch", { body });
+  const [first, second] = jobs.map((job) => job.id);
+  assert.ok(first !== undefined && second !== undefined);
+  await follow(client, first, "[evaluate]");
+  await client.call("cancelJob", { params: { id: second } });
+  await follow(client, second);
+  assert.equal((await client.call("getJob", { params: { id: second } })).status, "Cancelled");
+  assert.equal((await client.call("getJob", { params: { id: first } })).status, "Optimizing");
+  await client.call("cancelBatch", { params: { id } });
+  await follow(client, first);
+  assert.equal((await client.call("getBatch", { params: { id } })).status, "Cancelled");
+});
+
 test("a cancelled job has no process any more when it is Cancelled", options, async (t) => {
   const { service, node } = await startInstallation(t, await controlPlane());
   const { client } = service;
@@ -203,6 +222,25 @@ test("what a worker said that was killed while the service was away is in the jo
   assert.equal(job.status, "Failed");
   assert.equal(job.error?.code, "out_of_memory");
   assert.deepEqual(lines, linesOf(node, pod));
+  await untilRecorded(next, id);
+});
+
+test("a log that cannot be read for a while is waited for", options, async (t) => {
+  const { service, node } = await startInstallation(t, await controlPlane());
+  const id = await startJob(service, 1000);
+  await follow(service.client, id, "[optimize]");
+  const pod = await podOf(service, id);
+  await service.stop("SIGKILL");
+  node.isOutOfReach = true;
+  await until("the worker goes on", async () => linesOf(node, pod).some((line) => line.startsWith("[evaluate]")));
+  node.kill(pod, "SIGKILL");
+  const isFailed = async () => (await service.api.get(compressionJobs, id)).status?.status === "Failed";
+  await until("the operator tells", isFailed);
+  const next = await service.again();
+  await until("the log was asked for", async () => node.refusedReads > 0);
+  assert.equal((await next.client.call("getJob", { params: { id } })).finishedAt, null);
+  node.isOutOfReach = false;
+  assert.deepEqual(await follow(next.client, id), linesOf(node, pod));
   await untilRecorded(next, id);
 });
 

@@ -15,7 +15,7 @@ import type { EventRecorder } from "../../runtime/event-recorder.ts";
 import { messageOf } from "../../runtime/json-log.ts";
 import type { WatchedResource } from "../../runtime/watch-resource.ts";
 import { announceBatch } from "./announce-batch.ts";
-import { childOf } from "./child-of-batch.ts";
+import { childOf } from "../../../src/kubernetes/child-of-batch.ts";
 import { decideBatch, type Steering } from "./decide-batch.ts";
 import { readWorld } from "./read-world.ts";
 

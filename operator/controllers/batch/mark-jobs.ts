@@ -3,7 +3,7 @@ import { hasFailedGate } from "../../../src/contract/gate.ts";
 import type { BatchObject, CompressionJobObject } from "../../../src/kubernetes/custom-resources.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
 import type { BatchWorld } from "./batch-world.ts";
-import { jobsOf } from "./child-of-batch.ts";
+import { jobsOf } from "../../../src/kubernetes/child-of-batch.ts";
 
 export interface MarkedJobs {
   /** One for each job. */

@@ -12,7 +12,7 @@ import { type BatchStatus, isTerminal, type JobStatus } from "../../../src/contr
 import { batchIdOf } from "../../../src/kubernetes/job-identity.ts";
 import { withCondition } from "../../../src/kubernetes/with-condition.ts";
 import type { BatchWorld } from "./batch-world.ts";
-import { jobsOf, pairOf } from "./child-of-batch.ts";
+import { jobsOf, pairOf } from "../../../src/kubernetes/child-of-batch.ts";
 import { isLeftover, type MarkedJobs } from "./mark-jobs.ts";
 
 const maxMessage = 1_024;

@@ -10,7 +10,7 @@ import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
 import type { Reflector } from "../../../src/kubernetes/reflector.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
 import type { BatchWorld } from "./batch-world.ts";
-import { jobsOf } from "./child-of-batch.ts";
+import { jobsOf } from "../../../src/kubernetes/child-of-batch.ts";
 import { markAt } from "./mark-jobs.ts";
 
 export interface WorldSources {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import { jobsOf } from "../../../operator/controllers/batch/child-of-batch.ts";
+import { jobsOf } from "../../../src/kubernetes/child-of-batch.ts";
 import { decideBatch } from "../../../operator/controllers/batch/decide-batch.ts";
 import { batchResourceStatus } from "../../../src/contract/custom-resources.ts";
 import { isTerminal } from "../../../src/contract/status.ts";

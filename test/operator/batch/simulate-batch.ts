@@ -1,7 +1,7 @@
 import { type CompressionJobSpec, jobMarks } from "../../../src/contract/custom-resources.ts";
 import { batchChildName } from "../../../src/contract/id.ts";
 import { isTerminal, type JobStatus, transitionTable } from "../../../src/contract/status.ts";
-import { childOf, jobsOf } from "../../../operator/controllers/batch/child-of-batch.ts";
+import { childOf, jobsOf } from "../../../src/kubernetes/child-of-batch.ts";
 import type { BatchWorld } from "../../../operator/controllers/batch/batch-world.ts";
 import { decideBatch } from "../../../operator/controllers/batch/decide-batch.ts";
 import { markAt } from "../../../operator/controllers/batch/mark-jobs.ts";

@@ -1,9 +1,9 @@
-import { apiVersion, managedBy, recordFinalizer, resourceLabels } from "../../../src/contract/custom-resources.ts";
-import { batchChildName, batchJobId } from "../../../src/contract/id.ts";
-import type { ModelReference } from "../../../src/contract/model.ts";
-import type { BatchObject, CompressionJobObject } from "../../../src/kubernetes/custom-resources.ts";
-import { batchIdOf, labelValue } from "../../../src/kubernetes/job-identity.ts";
-import type { Stored } from "../../../src/kubernetes/resources.ts";
+import { apiVersion, managedBy, recordFinalizer, resourceLabels } from "../contract/custom-resources.ts";
+import { batchChildName, batchJobId } from "../contract/id.ts";
+import type { ModelReference } from "../contract/model.ts";
+import type { BatchObject, CompressionJobObject } from "./custom-resources.ts";
+import { batchIdOf, labelValue } from "./job-identity.ts";
+import type { Stored } from "./resources.ts";
 
 /** Jobs of a batch: one for each pair of a model and a target. */
 export function jobsOf({ spec }: BatchObject): number {
