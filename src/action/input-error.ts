@@ -3,8 +3,8 @@ export class InputError extends Error {
   override readonly name = "InputError";
   readonly problems: readonly Problem[];
 
-  constructor(problems: readonly Problem[]) {
-    super(problems.map(({ message }) => message).join("\n"));
+  constructor(problems: readonly Problem[], options?: ErrorOptions) {
+    super(problems.map(({ message }) => message).join("\n"), options);
     this.problems = problems;
   }
 }

@@ -2,27 +2,27 @@ import * as core from "@actions/core";
 import { EnvHttpProxyAgent } from "undici";
 import { InputError } from "./input-error.ts";
 import { runMain } from "./run-main.ts";
+import { runPost } from "./run-post.ts";
 
 const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stop.abort());
 
 const dispatcher = new EnvHttpProxyAgent();
+const surroundings = { environment: process.env, output: process.stdout, signal: stop.signal, dispatcher };
+const isPost = core.getState("isPost") !== "";
 try {
-  const conclusion = await runMain({
-    environment: process.env,
-    output: process.stdout,
-    signal: stop.signal,
-    dispatcher,
-  });
-  if (conclusion !== "success") core.setFailed(`The batch ended with ${conclusion}`);
-} catch (error) {
-  if (error instanceof InputError) {
-    for (const { message, place } of error.problems)
-      core.error(message, place && { file: place.file, startLine: place.line });
-    process.exitCode = 1;
+  if (isPost) {
+    await runPost(surroundings);
   } else {
-    core.setFailed(error instanceof Error ? error.message : String(error));
+    core.saveState("isPost", "true");
+    await runMain(surroundings);
   }
-} finally {
-  await dispatcher.close();
+} catch (error) {
+  const problems = error instanceof InputError ? error.problems : [{ message: String(error) }];
+  // What cannot be cleaned up is no failure of the workflow.
+  const tell = isPost ? core.warning : core.setFailed;
+  for (const { message } of problems) tell(message);
 }
+// Waits of requests that nobody needs any more would keep a cancelled step alive.
+if (stop.signal.aborted) process.exit();
+await dispatcher.close();

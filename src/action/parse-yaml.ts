@@ -1,16 +1,16 @@
-import { isNode, LineCounter, parseDocument } from "yaml";
+import { isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
 import type { z } from "zod";
 
-export interface YamlProblem {
+interface YamlProblem {
   /** Counted from 1. */
   readonly line: number;
   readonly message: string;
 }
 
-export type ParsedYaml<T> = { readonly problems: readonly YamlProblem[] } | { readonly value: T; lineOf: LineOf };
-
 /** The line of what is at a path, or of the nearest thing around it. */
-type LineOf = (path: readonly PropertyKey[]) => number;
+export type LineOf = (path: readonly PropertyKey[]) => number;
+
+type ParsedYaml<T> = { readonly problems: readonly YamlProblem[] } | { readonly value: T; readonly lineOf: LineOf };
 
 /** Reads YAML or JSON by a schema. Everything that is wrong with it is told with its line. */
 export function parseYaml<Schema extends z.ZodType>(text: string, schema: Schema): ParsedYaml<z.output<Schema>> {
@@ -21,17 +21,34 @@ export function parseYaml<Schema extends z.ZodType>(text: string, schema: Schema
     return { problems: document.errors.map(({ pos, message }) => ({ line: lineAt(pos[0]), message })) };
   }
   const lineOf: LineOf = (path) => {
-    for (let length = path.length; length >= 0; length--) {
-      const node = document.getIn(path.slice(0, length), true);
+    for (let length = path.length; length > 0; length--) {
+      const parent: unknown = document.getIn(path.slice(0, length - 1), true);
+      const key = path[length - 1];
+      const pair = isMap(parent) && parent.items.find((item) => isScalar(item.key) && item.key.value === key);
+      const node: unknown = pair ? pair.key : document.getIn(path.slice(0, length), true);
       if (isNode(node) && node.range) return lineAt(node.range[0]);
     }
     return 1;
   };
   const parsed = schema.safeParse(document.toJS());
   if (parsed.success) return { value: parsed.data, lineOf };
-  const problems = parsed.error.issues.map(({ path, message }) => {
-    const field = path.map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`)).join("");
-    return { line: lineOf(path), message: `${field.replace(/^\./, "")}${field === "" ? "" : ": "}${message}` };
+  return { problems: parsed.error.issues.flatMap((issue) => problemsOf(issue, lineOf)) };
+}
+
+function problemsOf(issue: z.core.$ZodIssue, lineOf: LineOf): YamlProblem[] {
+  if (issue.code !== "unrecognized_keys") {
+    const field = fieldOf(issue.path);
+    return [{ line: lineOf(issue.path), message: field === "" ? issue.message : `${field}: ${issue.message}` }];
+  }
+  return issue.keys.map((key) => {
+    const path = [...issue.path, key];
+    return { line: lineOf(path), message: `${fieldOf(path)}: there is no such field` };
   });
-  return { problems };
+}
+
+function fieldOf(path: readonly PropertyKey[]): string {
+  return path
+    .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
+    .join("")
+    .replace(/^\./, "");
 }

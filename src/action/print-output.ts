@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import type { Writable } from "node:stream";
 import * as core from "@actions/core";
+import { inert } from "./inert.ts";
 
-/** Prints text that is not ours. */
+/** Prints a line that is not ours. */
 export type PrintLine = (text: string) => Promise<void>;
 
 /**
@@ -26,9 +27,4 @@ export async function printOutput<T>(
     core.info(`::${mark}::`);
     core.endGroup();
   }
-}
-
-/** GitHub's log viewer folds and colours lines by marks that `stop-commands` leaves alone. */
-function inert(text: string): string {
-  return text.replaceAll("##[", "##\u200b[");
 }

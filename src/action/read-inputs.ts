@@ -1,8 +1,13 @@
 import { z } from "zod";
-import { type ActionInputName, actionInputs } from "../contract/action.ts";
+import {
+  type ActionInput,
+  type ActionInputName,
+  actionInputs,
+  failOnTable,
+  jobChecksTable,
+} from "../contract/action.ts";
 import { gateLimits } from "../contract/gate.ts";
 import { requestedRecipe } from "../contract/recipe.ts";
-import { targetName } from "../contract/target.ts";
 import { InputError } from "./input-error.ts";
 import { parseYaml } from "./parse-yaml.ts";
 
@@ -20,23 +25,29 @@ const baseUrl = z
   .url({ protocol: /^https?$/, error: "must be an address such as https://mos.example.com" })
   .transform((url) => `${url.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1`);
 
-const lines = z.string().transform((text) => text.split("\n").flatMap((line) => line.trim() || []));
-
-/** Values of the inputs as the runner gives them, parsed. */
+/** Values of the inputs as the runner gives them, parsed. Those that have no default may be absent. */
 const inputs = z.object({
   "service-url": baseUrl,
-  token: z.string(),
-  models: lines,
+  token: z.string().optional(),
+  audience: z.string().optional(),
+  "batch-file": z.string().optional(),
+  models: z.string().transform(linesOf).optional(),
   targets: z
     .string()
     .transform((text) => text.split(/[\s,]+/).filter((name) => name !== ""))
-    .pipe(z.array(targetName)),
+    .optional(),
   recipe: yamlOf(requestedRecipe).optional(),
   gates: yamlOf(gateLimits).optional(),
   suite: z.string().max(200).optional(),
+  "fail-on": choice(failOnTable),
   timeout: minutes,
+  "check-name": z.string().max(200).optional(),
+  "job-checks": choice(jobChecksTable),
+  comment: flag,
   "dry-run": flag,
   download: flag,
+  "github-token": z.string().optional(),
+  matrix: z.string().transform(matrixValues).optional(),
 } satisfies Record<ActionInputName, z.ZodType>);
 export type Inputs = z.output<typeof inputs>;
 
@@ -45,22 +56,35 @@ export type Inputs = z.output<typeof inputs>;
  * @throws InputError with everything that is wrong
  */
 export function readInputs(environment: NodeJS.ProcessEnv): Inputs {
+  const table: Readonly<Record<string, ActionInput>> = actionInputs;
   const given = Object.fromEntries(
-    Object.entries(actionInputs).map(([name, input]) => {
+    Object.entries(table).map(([name, input]) => {
       const text = environment[`INPUT_${name.toUpperCase()}`]?.trim() ?? "";
-      const fallback = "default" in input ? input.default : undefined;
-      return [name, text === "" ? fallback : text] as const;
+      return [name, text === "" ? defaultOf(input) : text] as const;
     }),
   );
   const parsed = inputs.safeParse(given);
-  if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map(({ path, message }) => {
+  const wrong = (parsed.error?.issues ?? []).map(({ path, message }) => {
     const name = String(path[0]);
     const text = given[name];
-    if (text === undefined) return { message: `Input "${name}" is missing` };
-    return { message: `Input "${name}" is ${JSON.stringify(shorten(text))}: ${message}` };
+    return text === undefined
+      ? `Input "${name}" is missing`
+      : `Input "${name}" is ${JSON.stringify(shorten(text))}: ${message}`;
   });
-  throw new InputError(problems);
+  const missing = given["batch-file"] === undefined ? ["models", "targets"].filter((name) => !given[name]) : [];
+  const problems = [...wrong, ...missing.map((name) => `Input "${name}" is missing, and there is no "batch-file"`)];
+  if (!parsed.success || problems.length > 0) throw new InputError(problems.map((message) => ({ message })));
+  return parsed.data;
+}
+
+/** Expressions are evaluated by the runner alone. */
+function defaultOf(input: ActionInput): string | undefined {
+  return input.default?.startsWith("${{") ? undefined : input.default;
+}
+
+function choice<T extends string>(table: Readonly<Record<T, string>>) {
+  const values = Object.keys(table) as T[];
+  return z.enum(values, { error: `must be ${values.slice(0, -1).join(", ")} or ${values.at(-1)}` });
 }
 
 function yamlOf<Schema extends z.ZodType>(schema: Schema) {
@@ -70,6 +94,18 @@ function yamlOf<Schema extends z.ZodType>(schema: Schema) {
     for (const { line, message } of parsed.problems) context.addIssue(`line ${line}: ${message}`);
     return z.NEVER;
   });
+}
+
+function linesOf(text: string): string[] {
+  return text.split("\n").flatMap((line) => line.trim() || []);
+}
+
+/** What differs between the legs of a job's matrix, in the order of the workflow. */
+function matrixValues(text: string): string[] {
+  const leaves = (value: unknown): string[] =>
+    typeof value === "object" && value !== null ? Object.values(value).flatMap(leaves) : [String(value)];
+  const matrix: unknown = JSON.parse(text);
+  return matrix === null ? [] : leaves(matrix);
 }
 
 function shorten(text: string): string {

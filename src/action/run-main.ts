@@ -1,128 +1,96 @@
-import { createHash } from "node:crypto";
-import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import path from "node:path";
-import type { Writable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import * as core from "@actions/core";
-import type { Dispatcher } from "undici";
-import { type Client, createClient } from "../client/create-client.ts";
-import type { Batch } from "../contract/batch.ts";
-import type { Job } from "../contract/job.ts";
-import { type Conclusion, conclude } from "../report/conclude.ts";
-import { renderSummary } from "../report/render-summary.ts";
+import { type Conclusion, conclude, type Verdict } from "../report/conclude.ts";
+import { renderComment } from "../report/render-batch.ts";
 import type { Report } from "../report/report.ts";
-import { findModels } from "./find-models.ts";
-import { followBatch } from "./follow-batch.ts";
-import { type Inputs, readInputs } from "./read-inputs.ts";
-import { setOutputs } from "./set-outputs.ts";
-import { uploadModels } from "./upload-models.ts";
+import { checkRunsOf } from "./check-runs.ts";
+import { compress, type Compressed } from "./compress.ts";
+import { connectGitHub, type GitHub } from "./connect-github.ts";
+import { credentialsOf } from "./connect-service.ts";
+import { downloadArtifacts } from "./download-artifacts.ts";
+import { readInputs } from "./read-inputs.ts";
+import { Reporter } from "./reporter.ts";
+import type { Step, Surroundings } from "./step.ts";
+import { digest, stepIdentity } from "./step-identity.ts";
+import { writeStickyComment } from "./sticky-comment.ts";
+import { readWorkflowRun, type WorkflowRun } from "./workflow-run.ts";
+import { annotate, logResults, setOutputs, writeReport } from "./write-results.ts";
 
-export interface Surroundings {
-  readonly environment: NodeJS.ProcessEnv;
-  readonly output: Writable;
-  /** Aborted when the runner asks the step to end. */
-  readonly signal: AbortSignal;
-  readonly dispatcher: Dispatcher;
-}
-
-const maxSummaryBytes = 1_048_576;
+/** The runner waits 10 s for a step that it cancels. */
+const goodbyeMs = 5_000;
 
 /** The step itself: submits a batch, follows it and reports what came of it. */
-export async function runMain({ environment, output, signal, dispatcher }: Surroundings): Promise<Conclusion> {
+export async function runMain(surroundings: Surroundings): Promise<Conclusion> {
+  const { environment, dispatcher, signal } = surroundings;
   const inputs = readInputs(environment);
-  core.setSecret(inputs.token);
-  const workspace = environment["GITHUB_WORKSPACE"] ?? process.cwd();
-  const client = createClient({ baseUrl: inputs["service-url"], token: inputs.token, dispatcher });
-  const models = await findModels(inputs.models, workspace);
-  await client.call("listTargets", {}, { signal });
-  const references = await uploadModels(models, client, { workspace, signal });
-  const batch = await submit(client, inputs, references, environment);
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(inputs.timeout * 60_000)]);
-  try {
-    const ended = await followBatch(client, batch, { output, signal: limit });
-    const jobs = await jobsOf(client, ended);
-    const report = { batch: ended, jobs, batchUrl: `${inputs["service-url"]}/batches/${batch.id}` };
-    return await tell(report, { environment, client, inputs });
-  } catch (error) {
-    if (limit.aborted) await client.call("cancelBatch", { params: { id: batch.id } });
-    throw error;
-  }
+  const run = await readWorkflowRun(environment);
+  const credentials = credentialsOf(inputs, run, environment);
+  if (credentials === undefined) return withoutCredentials(run, environment);
+  const identity = stepIdentity(run, inputs);
+  const token = inputs["github-token"];
+  const github = token === undefined ? undefined : connectGitHub({ token, apiUrl: run.apiUrl, dispatcher });
+  const reporter = github && reporterOf(github, { inputs, run, identity });
+  const step = { ...surroundings, inputs, run, identity, reporter };
+  const begun = reporter?.begin({ name: identity.checkName, url: run.url, rows: [] });
+  const compressed = await compress(step, credentials);
+  await begun;
+  const told = tell(step, compressed, github);
+  return signal.aborted ? Promise.race([told, delay(goodbyeMs, "cancelled" as const)]) : told;
 }
 
-async function submit(
-  client: Client,
-  inputs: Inputs,
-  models: readonly { name?: string | undefined; source: string }[],
-  environment: NodeJS.ProcessEnv,
-): Promise<Batch> {
-  const key = createHash("sha256")
-    .update(
-      ["GITHUB_REPOSITORY", "GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT", "GITHUB_JOB", "GITHUB_ACTION"]
-        .map((name) => environment[name] ?? "")
-        .join("\n"),
-    )
-    .digest("hex");
-  core.saveState("idempotencyKey", key);
-  const batch = await client.call("submitBatch", {
-    headers: { "idempotency-key": key },
-    body: {
-      models: [...models],
-      targets: inputs.targets,
-      recipe: inputs.recipe,
-      gates: inputs.gates,
-      suite: inputs.suite,
-      dryRun: inputs["dry-run"],
-    },
+function reporterOf(github: GitHub, { inputs, run, identity }: Pick<Step, "inputs" | "run" | "identity">): Reporter {
+  return new Reporter({
+    checks: checkRunsOf(github, { ...run, detailsUrl: run.url }),
+    checkName: identity.checkName,
+    externalId: digest(identity.labels),
+    jobChecks: inputs["job-checks"],
+    failOn: inputs["fail-on"],
   });
-  core.saveState("batchId", batch.id);
-  core.info(`Batch ${batch.id}: ${batch.jobs.length} jobs`);
-  return batch;
 }
 
-/** The jobs of a batch, in its order. */
-async function jobsOf(client: Client, batch: Batch): Promise<Job[]> {
-  const byId = new Map<string, Job>();
-  for (let cursor: string | undefined; ;) {
-    const page = await client.call("listJobs", { query: { batch: batch.id, limit: "200", cursor } });
-    for (const job of page.jobs) byId.set(job.id, job);
-    if (page.nextCursor === null) break;
-    cursor = page.nextCursor;
+async function tell(step: Step, { report, client, annotations }: Compressed, github?: GitHub): Promise<Conclusion> {
+  const { inputs, environment, reporter, signal } = step;
+  const verdict = conclude(report, inputs["fail-on"]);
+  logResults(report);
+  const folder = await writeReport(report, verdict, environment);
+  const isTold = await reporter?.complete(report, verdict, annotations);
+  if (!isTold) annotate(annotations);
+  if (inputs.comment && github) await comment(github, step, { report, verdict });
+  if (inputs.download && client) {
+    const artifacts = path.join(folder, "artifacts");
+    await downloadArtifacts(client, report.rows, { folder: artifacts, signal });
+    setOutputs({ artifacts });
   }
-  return batch.jobs.flatMap(({ id }) => byId.get(id) ?? []);
-}
-
-async function tell(
-  report: Report,
-  { environment, client, inputs }: { environment: NodeJS.ProcessEnv; client: Client; inputs: Inputs },
-): Promise<Conclusion> {
-  const conclusion = conclude(report);
-  const folder = await mkdtemp(path.join(environment["RUNNER_TEMP"] ?? "/tmp", "model-optimization-"));
-  const markdown = renderSummary(report, maxSummaryBytes);
-  const files = { "report-json": path.join(folder, "report.json"), "report-markdown": path.join(folder, "report.md") };
-  await writeFile(files["report-json"], JSON.stringify(report));
-  await writeFile(files["report-markdown"], markdown);
-  const artifacts = path.join(folder, "artifacts");
-  if (inputs.download) await download(client, report.jobs, artifacts);
-  await core.summary.addRaw(markdown, true).write();
-  setOutputs({
-    "batch-id": report.batch.id,
-    "batch-url": report.batchUrl,
-    conclusion,
-    jobs: report.jobs.length,
-    completed: report.batch.counts.Completed,
-    failed: report.batch.counts.Failed,
-    "gates-failed": report.batch.gatesFailed,
-    ...files,
-    artifacts: inputs.download ? artifacts : "",
-  });
+  const conclusion = verdict.conclusion ?? "neutral";
+  if (conclusion !== "success" && conclusion !== "neutral") {
+    core.setFailed([verdict.title, ...(report.trouble === undefined ? [] : [report.trouble])].join("\n"));
+  }
   return conclusion;
 }
 
-async function download(client: Client, jobs: readonly Job[], artifacts: string): Promise<void> {
-  for (const job of jobs) {
-    const folder = path.join(artifacts, `${job.model.name}-${job.target}`);
-    if (job.artifacts.length > 0) await mkdir(folder, { recursive: true });
-    for (const { name } of job.artifacts) {
-      await client.downloadArtifact(job.id, name, { file: path.join(folder, name) });
-    }
+/** A comment is worth no failure. */
+async function comment(
+  github: GitHub,
+  { run, identity }: Step,
+  { report, verdict }: { report: Report; verdict: Verdict },
+) {
+  if (run.pullRequest === undefined) return;
+  const marker = `<!-- model-optimization ${digest(identity.checkName)} -->`;
+  const place = { repository: run.repository, pullRequest: run.pullRequest, marker };
+  try {
+    await writeStickyComment(github, place, renderComment(report, verdict, marker));
+  } catch (error) {
+    core.warning(`No comment: ${String(error)}. It needs \`permissions: pull-requests: write\`.`);
   }
+}
+
+/** Nothing can be done for changes of somebody else, and that is nobody's fault. */
+async function withoutCredentials({ untrusted }: WorkflowRun, environment: NodeJS.ProcessEnv): Promise<Conclusion> {
+  const whose = untrusted === "dependabot" ? "of Dependabot" : "from forks";
+  const text = `Nothing was compressed: GitHub gives workflows of pull requests ${whose} neither secrets nor OIDC tokens, so that the service cannot know this one. A maintainer can run the workflow on a branch of the repository.`;
+  core.notice(text);
+  if (environment["GITHUB_STEP_SUMMARY"]) await core.summary.addRaw(text, true).write();
+  setOutputs({ conclusion: "neutral", jobs: 0, completed: 0, failed: 0, "gates-failed": 0 });
+  return "neutral";
 }

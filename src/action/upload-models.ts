@@ -15,26 +15,27 @@ export async function uploadModels(
 ): Promise<ModelReference[]> {
   const references: ModelReference[] = [];
   for (const model of models) {
-    references.push({ name: model.name, source: "source" in model ? model.source : await upload(model.file) });
+    const { name, sha256 } = model;
+    const source = "source" in model ? model.source : await upload(model.file);
+    references.push({ name, source, ...(sha256 && { sha256 }) });
   }
   return references;
 
   async function upload(file: string): Promise<string> {
-    const shown = path.relative(workspace, file);
     const startedAt = performance.now();
     let toldAt = startedAt;
-    const uploaded = await client.uploadModel(file, {
+    const uploaded = await client.uploadModel(path.resolve(workspace, file), {
       signal,
       onProgress(sent, total) {
         const now = performance.now();
         if (now - toldAt < progressMs || sent === total) return;
         toldAt = now;
-        core.info(`${shown}: ${formatBytes(sent)} of ${formatBytes(total)} sent, ${rate(sent, now - startedAt)}`);
+        core.info(`${file}: ${formatBytes(sent)} of ${formatBytes(total)} sent, ${rate(sent, now - startedAt)}`);
       },
     });
     const size = formatBytes(uploaded.bytes);
     const took = rate(uploaded.bytes, performance.now() - startedAt);
-    core.info(uploaded.sent ? `${shown}: uploaded, ${size}, ${took}` : `${shown}: unchanged, ${size}`);
+    core.info(uploaded.sent ? `${file}: uploaded, ${size}, ${took}` : `${file}: unchanged, ${size}`);
     return uploaded.source;
   }
 }

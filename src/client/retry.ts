@@ -30,7 +30,8 @@ function askedMs(error: unknown): number {
   return isAnswer ? (error.retryAfter ?? 0) * 1000 : 0;
 }
 
-function isPassing(error: unknown): boolean {
+/** Whether the same call may succeed later: the service is not there, or has too much to do. */
+export function isPassing(error: unknown): boolean {
   if (error instanceof ProblemError) return error.retryable && error.problem.code !== "internal_error";
   if (error instanceof UnexpectedAnswerError) return passingStatuses.has(error.status);
   return isConnectionError(error);

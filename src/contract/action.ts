@@ -1,9 +1,26 @@
-interface ActionInput {
+export interface ActionInput {
   readonly description: string;
   readonly required?: true;
   /** What holds where the workflow gives nothing; an expression is evaluated by the runner. */
   readonly default?: string;
 }
+
+/** What can let the step fail. */
+export const failOnTable = {
+  gates: "a job failed, or a gate",
+  jobs: "a job failed",
+  nothing: "never for what came of jobs",
+} as const;
+export type FailOn = keyof typeof failOnTable;
+
+/** Which jobs get check runs of their own. */
+export const jobChecksTable = {
+  auto: "all of at most 12 jobs, the failed ones of more",
+  all: "all jobs",
+  failed: "jobs that failed or failed a gate",
+  none: "none",
+} as const;
+export type JobChecks = keyof typeof jobChecksTable;
 
 /** Every input of the GitHub Action. */
 export const actionInputs = {
@@ -12,17 +29,22 @@ export const actionInputs = {
     required: true,
   },
   token: {
-    description: "Access token of the service with the scopes `jobs:read`, `jobs:write` and `models:write`.",
-    required: true,
+    description:
+      "Access token of the service with the scopes `jobs:read`, `jobs:write` and `models:write`. Without it the workflow's OIDC token is exchanged for one, which needs `permissions: id-token: write` and a trust policy at the service.",
+  },
+  audience: {
+    description: "Audience of the OIDC token, as the service's trust policy demands it; `service-url` by default.",
+  },
+  "batch-file": {
+    description:
+      "YAML or JSON file in the repository with a batch: the fields of `POST /batches`, in which a model may also be a glob of files. Inputs are laid over its fields.",
   },
   models: {
     description:
-      "Models to compress, one a line: a glob of ONNX files in the workspace, which are uploaded, or a source that the service reads itself (`https://…`, `file:///…`, `upload:sha256:…`). `name=` before it names the model; a file is named after its path otherwise. A line that starts with `!` takes files out again.",
-    required: true,
+      "Models to compress, one a line: a glob of ONNX files in the workspace, which are uploaded, or a source that the service reads itself (`https://…`, `file:///…`, `upload:sha256:…`). `NAME=` before it names the model; a file is named after its path otherwise. A line that starts with `!` takes files out again.",
   },
   targets: {
     description: "Names of the targets to compress each model for, separated by commas or line breaks.",
-    required: true,
   },
   recipe: {
     description: "Fields of a recipe as YAML, laid over each target's own; `preset` names one of the target's presets.",
@@ -33,9 +55,25 @@ export const actionInputs = {
   suite: {
     description: "Name under which results of the same models are compared over time.",
   },
+  "fail-on": {
+    description: `When the step and its check fail. ${sentenceOf(failOnTable)}`,
+    default: "gates",
+  },
   timeout: {
     description: "Minutes after which the batch is cancelled.",
     default: "330",
+  },
+  "check-name": {
+    description:
+      "Name of the check run of the whole batch, for branch protection to require. By default `Model compression`, with the values of the job's matrix behind it.",
+  },
+  "job-checks": {
+    description: `Which jobs get check runs of their own, at most 100 of them. ${sentenceOf(jobChecksTable)}`,
+    default: "auto",
+  },
+  comment: {
+    description: "`true` keeps a comment with the results on the pull request, which needs `pull-requests: write`.",
+    default: "false",
   },
   "dry-run": {
     description: "`true` only plans: tells the sizes that the results would have, without compressing anything.",
@@ -45,13 +83,22 @@ export const actionInputs = {
     description: "`true` downloads the artifacts of all completed jobs.",
     default: "false",
   },
+  "github-token": {
+    description:
+      "Token for check runs (`checks: write`) and comments; without these permissions the job's summary holds the results.",
+    default: "${{ github.token }}",
+  },
+  matrix: {
+    description: "Leave it alone: tells the legs of a job's matrix apart.",
+    default: "${{ toJson(matrix) }}",
+  },
 } as const satisfies Record<string, ActionInput>;
 
 export type ActionInputName = keyof typeof actionInputs;
 
 /** Every output of the GitHub Action, with what it holds. */
 export const actionOutputs = {
-  "batch-id": "Identifier of the batch.",
+  "batch-id": "Identifier of the batch; several, separated by spaces, where a repeated run had only some jobs left.",
   "batch-url": "Address of the batch at the service.",
   conclusion: "`success`, `failure`, `neutral`, `cancelled` or `timed_out`.",
   jobs: "Number of jobs.",
@@ -65,3 +112,9 @@ export const actionOutputs = {
 } as const;
 
 export type ActionOutputName = keyof typeof actionOutputs;
+
+function sentenceOf(table: Readonly<Record<string, string>>): string {
+  return `${Object.entries(table)
+    .map(([value, meaning]) => `\`${value}\`: ${meaning}`)
+    .join("; ")}.`;
+}

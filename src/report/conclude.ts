@@ -1,10 +1,52 @@
+import type { FailOn } from "../contract/action.ts";
+import { type Outcome, outcomeOf, outcomes } from "./outcome.ts";
 import type { Report } from "./report.ts";
 
+/** The outcomes of jobs that let the batch fail as a whole. */
+const failing: Record<FailOn, readonly Outcome[]> = { gates: ["failed", "missed"], jobs: ["failed"], nothing: [] };
+
+/** Conclusions of check runs, as GitHub names them. */
 export type Conclusion = "success" | "failure" | "neutral" | "cancelled" | "timed_out";
 
-/** What came of a batch that has ended, as GitHub names it. */
-export function conclude({ jobs }: Pick<Report, "jobs">): Conclusion {
-  const hasFailed = jobs.some(({ status, gates }) => status === "Failed" || gates.some(({ passed }) => !passed));
-  if (hasFailed) return "failure";
-  return jobs.some(({ status }) => status === "Cancelled") ? "cancelled" : "success";
+export interface Verdict {
+  /** Null while jobs are at work. */
+  readonly conclusion: Conclusion | null;
+  /** In a few words. */
+  readonly title: string;
+}
+
+/** How a batch ends that was broken off. */
+const brokenEnds: Record<NonNullable<Report["broken"]>, { conclusion: Conclusion; words: string }> = {
+  cancelled: { conclusion: "cancelled", words: "Cancelled" },
+  timed_out: { conclusion: "timed_out", words: "Out of time" },
+  unreachable: { conclusion: "failure", words: "Infrastructure: the service cannot be reached" },
+  error: { conclusion: "failure", words: "Error" },
+};
+
+/** What came of the batch as a whole. */
+export function conclude({ rows, broken }: Pick<Report, "rows" | "broken">, failOn: FailOn): Verdict {
+  const counts = countOutcomes(rows);
+  const jobs = rows.length === 1 ? "1 job" : `${rows.length} jobs`;
+  const ended = `${rows.length - counts.open} of ${jobs} ended`;
+  if (broken) {
+    const { conclusion, words } = brokenEnds[broken];
+    return { conclusion, title: rows.length === 0 ? words : `${words}, ${ended}` };
+  }
+  if (counts.open > 0) return { conclusion: null, title: ended };
+  const bad = (["failed", "missed", "cancelled", "warned"] as const).filter((outcome) => counts[outcome] > 0);
+  const parts = bad.map((outcome, i) => {
+    const { words } = outcomes[outcome];
+    if (i > 0) return `${counts[outcome]} ${words}`;
+    return rows.length === 1 ? `${jobs} ${words}` : `${counts[outcome]} of ${jobs} ${words}`;
+  });
+  const title = parts.length === 0 ? `${jobs} passed` : parts.join(", ");
+  if (bad.some((outcome) => failing[failOn].includes(outcome))) return { conclusion: "failure", title };
+  if (counts.cancelled > 0) return { conclusion: "cancelled", title };
+  return { conclusion: bad.length > 0 ? "neutral" : "success", title };
+}
+
+export function countOutcomes(rows: Report["rows"]): Record<Outcome, number> {
+  const counts = { passed: 0, warned: 0, missed: 0, failed: 0, cancelled: 0, open: 0 };
+  for (const row of rows) counts[outcomeOf(row)]++;
+  return counts;
 }

@@ -1,0 +1,150 @@
+import { setTimeout as delay } from "node:timers/promises";
+import * as core from "@actions/core";
+import type { Client } from "../client/create-client.ts";
+import { isConnectionError } from "../client/retry.ts";
+import { isTerminal } from "../contract/status.ts";
+import { type Annotation, annotationsOf } from "../report/annotations.ts";
+import type { EndedRow } from "../report/render-job.ts";
+import type { Report, ReportRow } from "../report/report.ts";
+import { cancelBatches } from "./cancel-batches.ts";
+import { connectService, type Credentials } from "./connect-service.ts";
+import { explainError } from "./explain-error.ts";
+import { followJobs } from "./follow-jobs.ts";
+import { InputError } from "./input-error.ts";
+import { JobTracker } from "./job-tracker.ts";
+import { listJobs } from "./list-jobs.ts";
+import { UnreachableError } from "./outlast.ts";
+import { type BatchPlan, planBatch } from "./plan-batch.ts";
+import type { Step } from "./step.ts";
+import { type Submission, submitBatches } from "./submit-batches.ts";
+import { uploadModels } from "./upload-models.ts";
+import { setOutputs } from "./write-results.ts";
+
+/** What came of the step's batch. */
+export interface Compressed {
+  readonly report: Report;
+  readonly annotations: readonly Annotation[];
+  /** Absent where the service was not reached. */
+  readonly client: Client | undefined;
+}
+
+/** What the step has got so far. */
+interface Progress {
+  plan?: BatchPlan;
+  client?: Client;
+  submission?: Submission;
+  tracker?: JobTracker;
+}
+
+const settleMs = 20_000;
+const settlePollMs = 500;
+
+/** Compresses what the inputs ask for. Whatever goes wrong is in the report; jobs that nobody waits for any more are cancelled. */
+export async function compress(step: Step, credentials: Credentials): Promise<Compressed> {
+  const limit = AbortSignal.timeout(step.inputs.timeout * 60_000);
+  const progress: Progress = {};
+  try {
+    await submitAndFollow(step, credentials, { progress, signal: AbortSignal.any([step.signal, limit]) });
+    core.saveState("finished", "true");
+    return resultOf(step, progress, {});
+  } catch (error) {
+    const broken = brokenBy(error, { stopped: step.signal, limit });
+    await stopJobs(progress, broken === "timed_out");
+    const trouble =
+      broken === "cancelled" || broken === "timed_out" ? undefined : explainError(error, step.inputs["service-url"]);
+    const { problems } = error instanceof InputError ? error : { problems: [] };
+    const misplaced = problems.flatMap(({ place, message }) =>
+      place ? { place, message, title: step.identity.checkName } : [],
+    );
+    const result = resultOf(step, progress, { broken, ...(trouble !== undefined && { trouble }) });
+    return { ...result, annotations: [...misplaced, ...result.annotations] };
+  }
+}
+
+async function submitAndFollow(
+  step: Step,
+  credentials: Credentials,
+  { progress, signal }: { progress: Progress; signal: AbortSignal },
+): Promise<void> {
+  const { inputs, run, identity, output, dispatcher, reporter } = step;
+  const plan = (progress.plan = await planBatch(inputs, run.workspace));
+  const baseUrl = inputs["service-url"];
+  const { client } = await connectService(credentials, { baseUrl, dispatcher });
+  progress.client = client;
+  await checkTargets(client, plan.targets, signal);
+  const models = await uploadModels(plan.models, client, { workspace: run.workspace, signal });
+  signal.throwIfAborted();
+  const submission = (progress.submission = await submitBatches(client, {
+    plan,
+    models,
+    identity,
+    attempt: run.attempt,
+  }));
+  const tracker = (progress.tracker = new JobTracker(submission.jobs, baseUrl));
+  setOutputs({ "batch-id": submission.batches.map(({ id }) => id).join(" "), "batch-url": urlOf(step, progress) });
+  await followJobs(client, submission, {
+    tracker,
+    output,
+    signal,
+    onLook: () => reporter?.progress(reportOf(step, progress)),
+    onEnd(job, lastLines) {
+      const row = tracker.rows.find(({ id }) => id === job.id);
+      if (row && isEnded(row)) reporter?.jobEnded(row, lastLines, submission.jobs.length);
+    },
+  });
+}
+
+/** @throws InputError for targets that the service does not have */
+async function checkTargets(client: Client, names: readonly string[], signal: AbortSignal): Promise<void> {
+  const { targets } = await client.call("listTargets", {}, { signal });
+  const known = targets.map(({ name }) => name);
+  const unknown = names.filter((name) => !known.includes(name));
+  if (unknown.length === 0) return;
+  const message = `The service has no target ${unknown.join(", ")}; it has ${known.join(", ")}`;
+  throw new InputError([{ message }]);
+}
+
+function brokenBy(error: unknown, { stopped, limit }: { stopped: AbortSignal; limit: AbortSignal }) {
+  if (stopped.aborted) return "cancelled";
+  if (limit.aborted) return "timed_out";
+  return error instanceof UnreachableError || isConnectionError(error) ? "unreachable" : "error";
+}
+
+/** Cancels what was submitted; where there is time, until no job is at work. */
+async function stopJobs({ client, submission, tracker }: Progress, hasTime: boolean): Promise<void> {
+  if (!client || !submission || !tracker) return;
+  const ids = submission.batches.map(({ id }) => id);
+  if (await cancelBatches(client, ids)) core.saveState("finished", "true");
+  if (!hasTime) return;
+  const signal = AbortSignal.timeout(settleMs);
+  try {
+    for (; ; await delay(settlePollMs, undefined, { signal })) {
+      const batches = await Promise.all(ids.map(async (id) => client.call("getBatch", { params: { id } }, { signal })));
+      tracker.noteBatches(batches);
+      if (!batches.every(({ status }) => isTerminal(status))) continue;
+      for (const batch of ids) tracker.noteJobs(await listJobs(client, { batch }, signal));
+      return;
+    }
+  } catch (error) {
+    core.info(`Not all jobs are seen to have ended: ${String(error)}`);
+  }
+}
+
+function reportOf(step: Step, progress: Progress, end: Pick<Report, "broken" | "trouble"> = {}): Report {
+  return { name: step.identity.checkName, url: urlOf(step, progress), rows: progress.tracker?.rows ?? [], ...end };
+}
+
+function urlOf({ inputs, run }: Step, { submission }: Progress): string {
+  const [first] = submission?.batches ?? [];
+  return first ? `${inputs["service-url"]}/batches/${first.id}` : run.url;
+}
+
+function resultOf(step: Step, progress: Progress, end: Pick<Report, "broken" | "trouble">): Compressed {
+  const report = reportOf(step, progress, end);
+  const annotations = progress.plan ? annotationsOf(report.rows, progress.plan.places) : [];
+  return { report, annotations, client: progress.client };
+}
+
+function isEnded(row: ReportRow): row is EndedRow {
+  return row.job !== undefined;
+}

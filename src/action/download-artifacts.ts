@@ -1,0 +1,20 @@
+import { mkdir } from "node:fs/promises";
+import path from "node:path";
+import type { Client } from "../client/create-client.ts";
+import type { ReportRow } from "../report/report.ts";
+
+/** Saves the artifacts of all jobs, in a folder for each. */
+export async function downloadArtifacts(
+  client: Client,
+  rows: readonly ReportRow[],
+  { folder, signal }: { readonly folder: string; readonly signal: AbortSignal },
+): Promise<void> {
+  for (const { id, model, target, job } of rows) {
+    if (!job || job.artifacts.length === 0) continue;
+    const ofJob = path.join(folder, `${model}-${target}`);
+    await mkdir(ofJob, { recursive: true });
+    for (const { name } of job.artifacts) {
+      await client.downloadArtifact(id, name, { file: path.join(ofJob, name), signal });
+    }
+  }
+}

@@ -1,0 +1,23 @@
+import { ProblemError, UnexpectedAnswerError } from "../client/problem-error.ts";
+import { isConnectionError } from "../client/retry.ts";
+import type { ErrorCode } from "../contract/errors.ts";
+
+const advice: Partial<Record<ErrorCode, string>> = {
+  unauthorized: 'The service does not know the token, or it has expired: is the input "token" right?',
+  missing_scope: "Make a token with the scopes that the action needs: jobs:read, jobs:write and models:write.",
+  identity_token_refused: "Ask the service's administrator for a trust policy that fits this workflow.",
+  model_too_large: "The service's administrator sets the limit with MOS_MAX_MODEL_BYTES.",
+};
+
+/** What went wrong, and what can be done about it. */
+export function explainError(error: unknown, serviceUrl: string): string {
+  const message = error instanceof Error ? error.message : String(error);
+  if (isConnectionError(error)) {
+    return `The service at ${serviceUrl} cannot be reached: ${message}. Is the input "service-url" right, does the service run, and can this runner reach it?`;
+  }
+  if (error instanceof UnexpectedAnswerError && error.status === 404) {
+    return `${message}\nThere is no model optimization service at ${serviceUrl}: is the input "service-url" right?`;
+  }
+  const help = error instanceof ProblemError ? advice[error.problem.code] : undefined;
+  return help === undefined ? message : `${message}\n${help}`;
+}

@@ -1,0 +1,53 @@
+import type { Batch } from "../contract/batch.ts";
+import { hasFailedGate } from "../contract/gate.ts";
+import type { Job } from "../contract/job.ts";
+import { isTerminal, type JobStatus, jobStatus } from "../contract/status.ts";
+import type { ReportRow } from "../report/report.ts";
+import type { StepJob } from "./submit-batches.ts";
+
+/** What is known of the jobs of a step. */
+export class JobTracker {
+  readonly #rows = new Map<string, ReportRow>();
+
+  constructor(jobs: readonly StepJob[], baseUrl: string) {
+    for (const { id, model, target, former } of jobs) {
+      const logUrl = `${baseUrl}/jobs/${id}/logs`;
+      this.#rows.set(id, { id, model, target, status: "Pending", gatesFailed: false, logUrl });
+      if (former) this.noteJobs([former]);
+    }
+  }
+
+  /** In the order of the step's jobs. */
+  get rows(): readonly ReportRow[] {
+    return [...this.#rows.values()];
+  }
+
+  noteBatches(batches: readonly Batch[]): void {
+    for (const { id, status, gatesFailed } of batches.flatMap(({ jobs }) => jobs)) {
+      const row = this.#rows.get(id);
+      if (row && !row.job) this.#rows.set(id, { ...row, status, gatesFailed });
+    }
+  }
+
+  /** Takes note of jobs that have ended. */
+  noteJobs(jobs: readonly Job[]): void {
+    for (const job of jobs) {
+      const row = this.#rows.get(job.id);
+      if (row) this.#rows.set(job.id, { ...row, status: job.status, gatesFailed: hasFailedGate(job.gates), job });
+    }
+  }
+
+  /** How far the jobs are, on one line. */
+  statusLine(): string {
+    const rows = this.rows;
+    const ended = rows.filter(({ status }) => isTerminal(status)).length;
+    const byStatus = Map.groupBy(rows, ({ status }): JobStatus => status);
+    const counts = jobStatus.options.flatMap((status) => {
+      const count = byStatus.get(status)?.length ?? 0;
+      return count > 0 ? `${count} ${status}` : [];
+    });
+    const gatesFailed = rows.filter((row) => row.gatesFailed).length;
+    const gates = gatesFailed > 0 ? `, ${gatesFailed} with gates that failed` : "";
+    return `${ended} of ${rows.length} jobs ended: ${counts.join(", ")}${gates}`;
+  }
+}

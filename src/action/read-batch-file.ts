@@ -1,0 +1,70 @@
+import { readFile, realpath, stat } from "node:fs/promises";
+import path from "node:path";
+import { z } from "zod";
+import { batchFields } from "../contract/batch.ts";
+import type { GateName } from "../contract/gate.ts";
+import { limits } from "../contract/limits.ts";
+import { modelReference } from "../contract/model.ts";
+import type { Place } from "../report/annotations.ts";
+import { InputError } from "./input-error.ts";
+import { type ModelEntry, modelEntry } from "./model-entry.ts";
+import { parseYaml } from "./parse-yaml.ts";
+
+const model = modelReference
+  .partial()
+  .extend({ file: z.string().min(1).max(1000).optional() })
+  .refine(({ file, source }) => (file === undefined) !== (source === undefined), {
+    error: "must have either `file`, a glob of files in the workspace, or `source`",
+  });
+
+/** A batch as repositories keep it: models may be files, and what an input of the action gives may be left out. */
+const batchFile = z
+  .strictObject({
+    ...batchFields.shape,
+    // A text stands for a whole entry, so that what is wrong in it can be told by its field.
+    models: z.array(z.preprocess((value) => (typeof value === "string" ? modelEntry(value) : value), model)).max(1000),
+  })
+  .partial();
+type BatchFields = Omit<z.output<typeof batchFile>, "models">;
+
+export interface BatchFile {
+  readonly fields: BatchFields;
+  readonly models: readonly ModelEntry[];
+  readonly placeOfGate: (gate: GateName) => Place | undefined;
+}
+
+/**
+ * Reads a batch from a file of the workspace.
+ * @throws InputError with everything that is wrong in it, by lines
+ */
+export async function readBatchFile(file: string, workspace: string): Promise<BatchFile> {
+  const parsed = parseYaml(await readText(file, workspace), batchFile);
+  if ("problems" in parsed) {
+    throw new InputError(
+      parsed.problems.map(({ line, message }) => ({
+        message: `${file}, line ${line}: ${message}`,
+        place: { file, line },
+      })),
+    );
+  }
+  const { lineOf } = parsed;
+  const { models = [], ...fields } = parsed.value;
+  return {
+    fields,
+    models: models.map((entry, i) => ({ ...entry, place: { file, line: lineOf(["models", i]) } })),
+    placeOfGate: (gate) => (fields.gates?.[gate] === undefined ? undefined : { file, line: lineOf(["gates", gate]) }),
+  };
+}
+
+async function readText(file: string, workspace: string): Promise<string> {
+  const refuse = (message: string, cause?: unknown) =>
+    new InputError([{ message: `Input "batch-file": ${message}` }], { cause });
+  const found = await realpath(path.resolve(workspace, file)).catch((error: unknown) => {
+    throw refuse(`there is no file ${file} in the workspace ${workspace}; is the repository checked out?`, error);
+  });
+  if (path.relative(await realpath(workspace), found).startsWith(".."))
+    throw refuse(`${file} lies outside of the workspace`);
+  const { size } = await stat(found);
+  if (size > limits.jsonBodyBytes) throw refuse(`${file} has ${size} bytes; ${limits.jsonBodyBytes} are allowed`);
+  return readFile(found, "utf8");
+}

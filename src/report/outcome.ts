@@ -1,0 +1,22 @@
+import { isTerminal } from "../contract/status.ts";
+import type { ReportRow } from "./report.ts";
+
+/** What came of a job, with the mark that stands for it. */
+export const outcomes = {
+  passed: { mark: "✅", words: "passed" },
+  warned: { mark: "⚠️", words: "passed with a warning" },
+  missed: { mark: "❌", words: "failed a gate" },
+  failed: { mark: "❌", words: "failed" },
+  cancelled: { mark: "⛔", words: "cancelled" },
+  open: { mark: "⏳", words: "not ended" },
+} as const;
+
+export type Outcome = keyof typeof outcomes;
+
+export function outcomeOf({ status, gatesFailed, job }: ReportRow): Outcome {
+  if (!isTerminal(status)) return "open";
+  if (status === "Failed") return "failed";
+  if (status === "Cancelled") return "cancelled";
+  if (gatesFailed) return "missed";
+  return job?.gates.some(({ passed }) => !passed) ? "warned" : "passed";
+}

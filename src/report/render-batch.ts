@@ -1,0 +1,110 @@
+import { composeSections, type Section } from "./compose-sections.ts";
+import { countOutcomes, type Verdict } from "./conclude.ts";
+import { figures, troubleOf } from "./figures.ts";
+import { limits } from "./limits.ts";
+import { code, codeBlock, cutToBytes, tableHead, tableRow } from "./markdown.ts";
+import { type Outcome, outcomeOf, outcomes } from "./outcome.ts";
+import { ratioCharts } from "./ratio-chart.ts";
+import type { CheckOutput, Report, ReportRow } from "./report.ts";
+
+/** Problems that are told above the table; it has all of them. */
+const maxProblems = 50;
+const maxTroubleBytes = 4_000;
+const none = "–";
+
+/** The batch for the summary of a workflow's job. */
+export function renderJobSummary(report: Report, verdict: Verdict): string {
+  const sections = [headline(report, verdict, `## ${code(report.name)}\n\n`), ...problems(report), ...details(report)];
+  return composeSections([...sections, ...ratioCharts(report.rows)], { ...report, maxBytes: limits.jobSummaryBytes });
+}
+
+/** The batch for its check run. */
+export function renderBatchCheck(report: Report, verdict: Verdict): CheckOutput {
+  const sections = [headline(report, verdict, ""), ...problems(report), ...ratioCharts(report.rows)];
+  const bounds = { ...report, maxBytes: limits.checkFieldBytes };
+  return {
+    title: cutToBytes(verdict.title, limits.checkTitleBytes),
+    summary: composeSections(sections, bounds),
+    text: composeSections(details(report), bounds),
+  };
+}
+
+/** The batch for a comment on a pull request. */
+export function renderComment(report: Report, verdict: Verdict, marker: string): string {
+  const sections = [headline(report, verdict, `${marker}\n### ${code(report.name)}\n\n`), ...problems(report)];
+  return composeSections([...sections, ...details(report)], { ...report, maxBytes: limits.commentBytes });
+}
+
+function headline({ url, rows, trouble }: Report, { title }: Verdict, before: string): Section {
+  const counts = countOutcomes(rows);
+  const shown = (Object.keys(outcomes) as Outcome[]).filter((outcome) => counts[outcome] > 0);
+  const marks = shown.map((outcome) => `${outcomes[outcome].mark} ${counts[outcome]} ${outcomes[outcome].words}`);
+  const reason = trouble === undefined ? [] : [codeBlock(cutToBytes(trouble, maxTroubleBytes).split("\n"))];
+  const parts = [`${before}**${title}** · [batch](${url})`, marks.join(" · "), ...reason];
+  return { head: parts.filter((part) => part !== "").join("\n\n"), rows: [] };
+}
+
+function problems({ rows }: Report): Section[] {
+  const lines = rows.flatMap((row) => {
+    const trouble = row.job && troubleOf(row.job);
+    if (!trouble) return [];
+    const { mark } = outcomes[outcomeOf(row)];
+    return `- ${mark} ${code(row.model)} for ${code(row.target)}: ${trouble} ([log](${row.logUrl}))`;
+  });
+  if (lines.length === 0) return [];
+  const left = lines.length - maxProblems;
+  const foot = left > 0 ? `\n- ${left} more in the table` : "";
+  return [{ head: "### What went wrong\n", rows: lines.slice(0, maxProblems), foot }];
+}
+
+function details(report: Report): Section[] {
+  return report.rows.length === 0 ? [] : [...matrix(report), table(report), ...notes(report)];
+}
+
+/** Models × targets at a glance, where there are several of both. */
+function matrix({ rows }: Report): Section[] {
+  const targets = [...new Set(rows.map(({ target }) => target))];
+  const byModel = Map.groupBy(rows, ({ model }) => model);
+  if (targets.length < 2 || byModel.size < 2) return [];
+  const lines = [...byModel].map(([model, ofModel]) => {
+    const cells = targets.map((target) => {
+      const row = ofModel.find((one) => one.target === target);
+      return row ? `${outcomes[outcomeOf(row)].mark} ${ratioText(row)}`.trimEnd() : none;
+    });
+    return tableRow([code(model), ...cells]);
+  });
+  return [{ head: `### Size ratios\n\n${tableHead(["model", ...targets.map(code)])}`, rows: lines }];
+}
+
+function ratioText({ job }: ReportRow): string {
+  return job?.telemetry.size?.ratio.toFixed(2) ?? "";
+}
+
+function table({ rows }: Report): Section {
+  const head = tableHead(["model", "target", "status", ...Object.keys(figures), "gates"]);
+  return { head: `### Jobs\n\n${head}`, rows: rows.map(tableLine) };
+}
+
+function tableLine(row: ReportRow): string {
+  const { job } = row;
+  const measured = Object.values(figures).map((figure) => (job && figure(job.telemetry)) ?? none);
+  const status = `${outcomes[outcomeOf(row)].mark} ${row.status}${job?.error ? `: ${job.error.code}` : ""}`;
+  return tableRow([code(row.model), code(row.target), status, ...measured, gatesCell(job)]);
+}
+
+function gatesCell(job: ReportRow["job"]): string {
+  if (!job || job.gates.length === 0) return none;
+  const failed = job.gates.filter(({ passed }) => !passed).length;
+  return failed === 0 ? `${job.gates.length} passed` : `${failed} of ${job.gates.length} failed`;
+}
+
+function notes({ rows }: Report): Section[] {
+  const jobs = rows.flatMap(({ job }) => job ?? []);
+  const warnings = jobs.flatMap(({ telemetry }) => telemetry.warnings);
+  const byText = Map.groupBy(warnings, ({ code: kind, message }) => `${kind}: ${message}`);
+  const lines = [...byText].map(([text, all]) => `- ⚠️ ${code(text)}${all.length > 1 ? ` (${all.length} jobs)` : ""}`);
+  const isGenerated = jobs.some(({ telemetry }) => telemetry.accuracy?.data === "generated");
+  if (isGenerated)
+    lines.push("- Accuracy on generated samples shows gross damage only; give samples as `recipe.evaluation.data`.");
+  return lines.length === 0 ? [] : [{ head: "### Notes\n", rows: lines }];
+}

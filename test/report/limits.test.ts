@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import fc from "fast-check";
+import type { Job } from "../../src/contract/job.ts";
+import { annotationsOf } from "../../src/report/annotations.ts";
+import { conclude } from "../../src/report/conclude.ts";
+import { limits } from "../../src/report/limits.ts";
+import { renderBatchCheck, renderComment, renderJobSummary } from "../../src/report/render-batch.ts";
+import { type EndedRow, renderJobCheck } from "../../src/report/render-job.ts";
+import { gateMissed, jobFailed, makeJob, makeReport, makeRow } from "./make-report.ts";
+
+/** Any text, with what Markdown and terminals take for something else and with halves of characters. */
+const anyText = fc.oneof(
+  fc.string({ unit: "binary", maxLength: 300 }),
+  fc.string({
+    unit: fc.constantFrom("|", "`", "\\", "\n", "<!--", "@me", "🧪", "\ud83e", "\u202e", "::error::"),
+    maxLength: 200,
+  }),
+);
+
+const anyJob: fc.Arbitrary<Partial<Job>> = fc.oneof(
+  fc.constant({}),
+  fc.constant(gateMissed),
+  fc.constant({ status: "Cancelled" as const }),
+  fc.constant({ status: "Sharding" as const }),
+  anyText.map((message) => ({ ...jobFailed, error: { code: "model_invalid" as const, message } })),
+);
+
+const anyReport = fc
+  .record({
+    name: anyText,
+    jobs: fc.array(fc.tuple(anyText, anyText, anyJob), { minLength: 1, maxLength: 12 }),
+    repeats: fc.constantFrom(1, 3, 150),
+  })
+  .map(({ name, jobs, repeats }) => {
+    const rows = jobs.map(([model, target, job]) =>
+      makeRow({ model: { ...makeJob().model, name: model }, target, ...job }),
+    );
+    return makeReport(Array.from({ length: repeats }, () => rows).flat(), { name });
+  });
+
+/** Rows of tables have as many cells as their heads, or a browser shows them as something else. */
+function assertTables(markdown: string): void {
+  let columns = 0;
+  for (const line of markdown.split("\n")) {
+    const cells = line.startsWith("|") ? line.split("|").length : 0;
+    if (columns > 0 && cells > 0) assert.equal(cells, columns, line);
+    columns = cells;
+  }
+}
+
+test("reports of any names and sizes are within GitHub's limits, and their tables hold", () => {
+  fc.assert(
+    fc.property(anyReport, (report) => {
+      const verdict = conclude(report, "gates");
+      const { title, summary, text } = renderBatchCheck(report, verdict);
+      const sized: readonly (readonly [string, number])[] = [
+        [title, limits.checkTitleBytes],
+        [summary, limits.checkFieldBytes],
+        [text, limits.checkFieldBytes],
+        [renderJobSummary(report, verdict), limits.jobSummaryBytes],
+        [renderComment(report, verdict, "<!-- marker -->"), limits.commentBytes],
+      ];
+      for (const [markdown, maxBytes] of sized) {
+        assert.ok(Buffer.byteLength(markdown) <= maxBytes);
+        assert.ok(markdown.isWellFormed());
+        assertTables(markdown);
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test("a job's report is within GitHub's limits, however long its output", () => {
+  const anyOutput = fc.array(fc.oneof(anyText, fc.constant("x".repeat(65_536)), fc.constant("`".repeat(5_000))), {
+    maxLength: 400,
+  });
+  fc.assert(
+    fc.property(anyText, anyOutput, (name, output) => {
+      const row = makeRow({ ...gateMissed, target: name }) as EndedRow;
+      const { title, summary, text } = renderJobCheck(row, output);
+      assert.ok(Buffer.byteLength(title) <= limits.checkTitleBytes);
+      for (const markdown of [summary, text]) {
+        assert.ok(Buffer.byteLength(markdown) <= limits.checkFieldBytes);
+        assert.ok(markdown.isWellFormed());
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test("a table that is too long ends behind a row and says how many more there are", () => {
+  const rows = Array.from({ length: 2000 }, (_, i) => makeRow({ target: `target-${i}` }));
+  const { text } = renderBatchCheck(makeReport(rows), { conclusion: "success", title: "2000 jobs passed" });
+  const shown = text.match(/^\| `recognition` .*\|$/gm)?.length ?? 0;
+  const more = /^(\d+) more, see https:\S+$/m.exec(text)?.[1];
+  assert.ok(shown > 100);
+  assert.equal(shown + Number(more), 2000);
+});
+
+test("annotations are bounded in number, models that failed first", () => {
+  const place = { file: "batch.yaml", line: 3 };
+  const rows = [...Array.from({ length: 300 }, () => makeRow(gateMissed)), makeRow(jobFailed)];
+  const annotations = annotationsOf(rows, { ofModel: () => place, ofGate: () => ({ ...place, line: 7 }) });
+  assert.equal(annotations.length, 200);
+  assert.deepEqual(annotations[0], {
+    place,
+    title: "recognition for cpu failed",
+    message: "model_invalid: The file is not an ONNX model",
+  });
+  assert.deepEqual(annotations[1]?.place.line, 7);
+});
