@@ -50,5 +50,6 @@ export const jobPage = z.object({ jobs: z.array(job), nextCursor }).meta({ id: "
 export type JobPage = z.infer<typeof jobPage>;
 
 export const batchSummary = batch.omit({ jobs: true }).meta({ id: "BatchSummary" });
+export type BatchSummary = z.infer<typeof batchSummary>;
 export const batchPage = z.object({ batches: z.array(batchSummary), nextCursor }).meta({ id: "BatchPage" });
 export type BatchPage = z.infer<typeof batchPage>;

@@ -3,7 +3,9 @@ import { noJobs } from "../contract/batch-status.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { batchId, newId } from "../contract/id.ts";
 import { type BatchPage, type BatchQuery, batchSummary } from "../contract/page.ts";
+import type { Revision } from "../contract/revision.ts";
 import { batchStatus, type BatchStatus, type JobKind } from "../contract/status.ts";
+import { findBaselines } from "./baseline-record.ts";
 import { pageOf, parseCursor } from "./cursor.ts";
 import { type Answered, storeAnswer } from "./idempotency.ts";
 import { type HeldResource, resourceText } from "./held-resource.ts";
@@ -14,6 +16,7 @@ import { type Store, write, type Writing } from "./store.ts";
 export interface NewBatch {
   readonly name: string;
   readonly suite: string | null;
+  readonly revision: Revision | null;
   readonly kind: JobKind;
   readonly failFast: boolean;
   readonly labels: Readonly<Record<string, string>>;
@@ -92,6 +95,13 @@ export async function findBatch(trx: Writing["trx"], project: string, id: string
   });
 }
 
+/** The jobs of the batch, each with its baseline. */
+async function comparedJobs(writing: Writing, project: string, { suite, revision, jobs }: NewBatch) {
+  if (suite === null || revision === null) return jobs;
+  const baselines = await findBaselines(writing, { project, suite, base: revision.base }, jobs);
+  return jobs.map((newJob, i) => ({ ...newJob, baseline: baselines[i] ?? null }));
+}
+
 async function insertBatch(writing: Writing, project: string, newBatch: NewBatch): Promise<Batch> {
   const { jobs: newJobs, labels, resource, ...named } = newBatch;
   const { id = newId("batch", writing.now), createdAt = writing.now.toISOString() } = newBatch;
@@ -117,7 +127,7 @@ async function insertBatch(writing: Writing, project: string, newBatch: NewBatch
       resource: resourceText(resource),
     })
     .execute();
-  const jobs = await insertJobs(writing, { project, batchId: id }, newJobs);
+  const jobs = await insertJobs(writing, { project, batchId: id }, await comparedJobs(writing, project, newBatch));
   return {
     ...summary,
     jobs: jobs.map((job) => ({

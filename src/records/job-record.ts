@@ -1,7 +1,9 @@
 import { hasFailedGate } from "../contract/gate.ts";
 import { type Job, job as jobSchema } from "../contract/job.ts";
 import type { LogLine } from "../contract/log.ts";
+import type { BatchSummary } from "../contract/page.ts";
 import { type ServiceEvent, applyEvent } from "./apply-event.ts";
+import { saveBaselines } from "./baseline-record.ts";
 import { settleBatch } from "./settle-batch.ts";
 import { type HeldResource, parseResource } from "./held-resource.ts";
 import type { Writing } from "./store.ts";
@@ -108,9 +110,25 @@ export async function saveRecords(writing: Writing, changes: readonly RecordChan
   }
   for (const batchId of new Set(moved.map(({ after }) => after.job.batchId))) {
     if (batchId === null) continue;
-    const { failFast } = await settleBatch(writing, batchId);
-    const failed = moved.some(({ after }) => after.job.batchId === batchId && after.job.status === "Failed");
-    if (failFast && failed) await cancelRecords(writing, await unfinishedOfBatch(writing, batchId));
+    const ofBatch = moved.flatMap(({ after }) => (after.job.batchId === batchId ? [after] : []));
+    const batch = await settleBatch(writing, batchId);
+    await recordBaselines(writing, batch, ofBatch);
+    const failed = ofBatch.some(({ job }) => job.status === "Failed");
+    if (batch.failFast && failed) await cancelRecords(writing, await unfinishedOfBatch(writing, batchId));
+  }
+}
+
+/** What passed its gates becomes what later jobs are compared with, where the batch is to record that. */
+async function recordBaselines(
+  writing: Writing,
+  { suite, revision }: BatchSummary,
+  records: readonly JobRecord[],
+): Promise<void> {
+  if (suite === null || !revision?.recordBaseline || revision.branch === undefined) return;
+  const { sha, branch } = revision;
+  for (const { project, job } of records) {
+    if (job.status !== "Completed" || job.dryRun || hasFailedGate(job.gates)) continue;
+    await saveBaselines(writing, { project, suite, branch, sha }, [job]);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Insertable } from "kysely";
+import type { Baseline } from "../contract/baseline.ts";
 import type { GateLimits } from "../contract/gate.ts";
 import { batchJobId, newId } from "../contract/id.ts";
 import type { Job } from "../contract/job.ts";
@@ -24,6 +25,8 @@ export interface NewJob {
   readonly dryRun: boolean;
   readonly deadlineSeconds?: number | undefined;
   readonly labels: Readonly<Record<string, string>>;
+  /** What the job is compared with. */
+  readonly baseline?: Baseline | null;
   /** Given where the job was made elsewhere. A batch's jobs have ids that follow from the batch's. */
   readonly id?: string;
   readonly createdAt?: string;
@@ -87,7 +90,7 @@ function pendingJob(newJob: NewJob, batchId: string | null, { index, now }: { in
     transitions: [{ status: "Pending", at, ...pendingCause }],
     telemetry: unmeasured,
     artifacts: [],
-    baseline: null,
+    baseline: newJob.baseline ?? null,
     gates: [],
     error: null,
   };

@@ -1,5 +1,6 @@
 import { Kysely } from "kysely";
 import { attemptRecords } from "./attempts.ts";
+import { baselineRecords } from "./baselines.ts";
 import { batchRecords } from "./batches.ts";
 import { Changes } from "./changes.ts";
 import { heldRecords } from "./held.ts";
@@ -24,6 +25,7 @@ export async function openRecords(path: string, { now }: { now: () => Date }) {
   return {
     jobs: jobRecords(store),
     batches: batchRecords(store),
+    baselines: baselineRecords(store),
     held: heldRecords(store),
     logs: logRecords(store),
     tokens: tokenRecords(store),

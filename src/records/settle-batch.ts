@@ -1,10 +1,10 @@
 import { batchStatusOf, noJobs } from "../contract/batch-status.ts";
-import { batchSummary } from "../contract/page.ts";
+import { type BatchSummary, batchSummary } from "../contract/page.ts";
 import { isTerminal } from "../contract/status.ts";
 import type { Writing } from "./store.ts";
 
 /** Brings a batch's record up to date with its jobs. */
-export async function settleBatch(writing: Writing, batchId: string): Promise<{ failFast: boolean }> {
+export async function settleBatch(writing: Writing, batchId: string): Promise<BatchSummary> {
   const { trx, now, effects } = writing;
   const row = await trx.selectFrom("batches").select("document").where("id", "=", batchId).executeTakeFirstOrThrow();
   const before = batchSummary.parse(JSON.parse(row.document));
@@ -34,5 +34,5 @@ export async function settleBatch(writing: Writing, batchId: string): Promise<{ 
     .where("id", "=", batchId)
     .execute();
   effects.changed.add(batchId);
-  return { failFast: after.failFast };
+  return after;
 }

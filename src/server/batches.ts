@@ -1,7 +1,10 @@
 import { type Batch, batch as batchSchema, type BatchRequest } from "../contract/batch.ts";
 import { batchChildName, newId } from "../contract/id.ts";
 import type { NewBatch } from "../records/batches.ts";
+import type { NewJob } from "../records/new-job.ts";
+import { requireScope } from "./authenticate.ts";
 import { createOnce } from "./create-once.ts";
+import { validationError } from "./field-errors.ts";
 import { newJobs } from "./new-jobs.ts";
 import { notFound } from "./not-found.ts";
 import type { Handlers } from "./route-handler.ts";
@@ -14,6 +17,7 @@ export function batchHandlers(context: ServerContext): BatchHandlers {
   return {
     async submitBatch(input) {
       const { caller, body } = input;
+      if (body.revision?.recordBaseline) requireScope(caller, "baselines:write");
       const { created, replayed, headers } = await createOnce<Batch>(context, input, {
         schema: batchSchema,
         async create(answered) {
@@ -44,7 +48,7 @@ export function batchHandlers(context: ServerContext): BatchHandlers {
 }
 
 async function newBatch(context: ServerContext, { models, targets, ...body }: BatchRequest): Promise<NewBatch> {
-  const { name, suite, kind, failFast, labels = {}, recipe, gates, dryRun, deadlineSeconds } = body;
+  const { name, suite, revision, kind, failFast, labels = {}, recipe, gates, dryRun, deadlineSeconds } = body;
   const jobs = await newJobs(context, {
     kind,
     recipe,
@@ -55,8 +59,19 @@ async function newBatch(context: ServerContext, { models, targets, ...body }: Ba
     models: models.map((value, i) => ({ value, pointer: `/models/${i}` })),
     targets: targets.map((value, i) => ({ value, pointer: `/targets/${i}` })),
   });
+  if (revision !== undefined) refuseSameNames(jobs.filter((_, i) => i % targets.length === 0));
   const shownName = batchName({ name, suite, models, targets });
-  return { name: shownName, suite: suite ?? null, kind, failFast, labels, jobs };
+  return { name: shownName, suite: suite ?? null, revision: revision ?? null, kind, failFast, labels, jobs };
+}
+
+/** Baselines are found by the names of models. */
+function refuseSameNames(jobs: readonly Pick<NewJob, "model">[]): void {
+  const names = jobs.map(({ model }) => model.name);
+  const fields = names.flatMap((name, i) => {
+    const message = `must differ from the other models' names to be compared over time, and "${name}" does not`;
+    return names.indexOf(name) < i ? [{ pointer: `/models/${i}/name`, message }] : [];
+  });
+  if (fields.length > 0) throw validationError(fields);
 }
 
 /** What a batch is called: as the request says, or by its suite, or by what it holds. */

@@ -32,6 +32,7 @@ export function makeNewBatch(overrides: Partial<NewBatch> = {}): NewBatch {
   return {
     name: "nightly",
     suite: null,
+    revision: null,
     kind: "compress",
     failFast: false,
     labels: {},

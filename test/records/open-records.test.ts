@@ -36,10 +36,11 @@ test("openRecords() keeps what the first release recorded", async (t) => {
   const made = await openRecords(":memory:", { now });
   const job = await made.jobs.create("default", makeNewJob());
   await made.close();
+  const { baseline: _, ...firstRelease } = job;
   const db = new Kysely<unknown>({ dialect: sqliteDialect(path) });
   await new Migrator({ db, provider: { getMigrations: async () => migrations } }).migrateTo("0001-jobs");
   await sql`insert into jobs values (${job.id}, 'default', 'compress', 'Pending', null, 'detector.onnx',
-    'https://models.test/detector.onnx', 'cpu', 0, 1, 7, 3, '{}', ${JSON.stringify(job)})`.execute(db);
+    'https://models.test/detector.onnx', 'cpu', 0, 1, 7, 3, '{}', ${JSON.stringify(firstRelease)})`.execute(db);
   await sql`insert into log_lines values (${job.id}, 2, ${job.createdAt}, 'stdout', 'kept')`.execute(db);
   await sql`insert into attempts values (${job.id}, 1, 'hash', 42, 'boot:7', ${job.createdAt}, null)`.execute(db);
   await db.destroy();

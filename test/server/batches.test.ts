@@ -58,6 +58,44 @@ test("POST /batches refuses a target that is named twice and more than 2,000 job
   );
 });
 
+const revision = { sha: "a".repeat(40), branch: "main", recordBaseline: true };
+
+test("POST /batches records baselines for those alone who may write them", async (t) => {
+  const { ask, tokenFor, submitted } = await makeTestApp(t);
+  const body = { models, targets, suite: "nightly", revision };
+  const problem = await problemIn(await ask("POST /v1/batches", { body, token: await tokenFor("jobs:write") }));
+  assert.deepEqual([problem.code, submitted.length], ["missing_scope", 0]);
+  assert.match(problem.detail, /"baselines:write"/);
+  const token = await tokenFor("jobs:write", "baselines:write");
+  const made = batch.parse(await (await ask("POST /v1/batches", { body, token })).json());
+  assert.deepEqual(made.revision, revision);
+  const others = { ...body, revision: { sha: revision.sha } };
+  const answer = await ask("POST /v1/batches", { body: others, token: await tokenFor("jobs:write") });
+  assert.deepEqual(batch.parse(await answer.json()).revision, { sha: revision.sha, recordBaseline: false });
+});
+
+const wrongRevisions: readonly [string, object, string][] = [
+  ["without a commit", { revision: {} }, "/revision/sha"],
+  ["with a commit in capitals", { revision: { sha: "A".repeat(40) } }, "/revision/sha"],
+  ["with a base without a branch", { revision: { ...revision, base: {} } }, "/revision/base/branch"],
+  ["that records baselines without a suite", { revision, suite: undefined }, "/revision"],
+  ["that records baselines without a branch", { revision: { ...revision, branch: undefined } }, "/revision"],
+  ["of models with the same name", { revision, models: [...models, models[0]] }, "/models/2/name"],
+];
+
+for (const [what, fields, pointer] of wrongRevisions) {
+  test(`POST /batches refuses a revision ${what}`, async (t) => {
+    const { ask, submitted } = await makeTestApp(t);
+    const problem = await problemIn(
+      await ask("POST /v1/batches", { body: { models, targets, suite: "nightly", revision, ...fields } }),
+    );
+    assert.deepEqual(
+      [problem.code, problem.errors?.map((field) => field.pointer), submitted.length],
+      ["validation_failed", [pointer], 0],
+    );
+  });
+}
+
 test("a batch is cancelled with its jobs, and again", async (t) => {
   const { ask } = await makeTestApp(t);
   const made = batch.parse(await (await ask("POST /v1/batches", { body: { models, targets } })).json());

@@ -1,0 +1,32 @@
+import { saveBaselines } from "./baseline-record.ts";
+import { findBatch } from "./batches.ts";
+import { parseJob } from "./job-record.ts";
+import { type Store, write, type Writing } from "./store.ts";
+
+export function baselineRecords(store: Store) {
+  return {
+    /**
+     * Makes the completed jobs of a batch, whatever their gates say, what its base is compared with from now on. Gives their
+     * number.
+     */
+    accept(project: string, batchId: string): Promise<number> {
+      return write(store, (writing) => acceptBatch(writing, project, batchId));
+    },
+  };
+}
+
+async function acceptBatch(writing: Writing, project: string, batchId: string): Promise<number> {
+  const batch = await findBatch(writing.trx, project, batchId);
+  const { suite = null, revision = null } = batch ?? {};
+  const branch = revision?.base?.branch ?? revision?.branch;
+  if (suite === null || revision === null || branch === undefined) return 0;
+  const rows = await writing.trx
+    .selectFrom("jobs")
+    .select("document")
+    .where("batch_id", "=", batchId)
+    .where("status", "=", "Completed")
+    .execute();
+  const jobs = rows.map(({ document }) => parseJob(document)).filter(({ dryRun }) => !dryRun);
+  await saveBaselines(writing, { project, suite, branch, sha: revision.base?.sha ?? revision.sha }, jobs);
+  return jobs.length;
+}
