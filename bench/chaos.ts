@@ -1,0 +1,201 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { createClient } from "../src/client/create-client.ts";
+import { recordFinalizer, resourceLabels } from "../src/contract/custom-resources.ts";
+import { isTerminal } from "../src/contract/status.ts";
+import { connectCluster } from "../src/kubernetes/connect-cluster.ts";
+import { type CompressionJobObject, compressionJobs } from "../src/kubernetes/custom-resources.ts";
+import { createReflector } from "../src/kubernetes/reflector.ts";
+import { type Pod, resources, type Stored } from "../src/kubernetes/resources.ts";
+import { startControlPlane } from "../test/cluster/control-plane.ts";
+import { freePort } from "../test/cluster/free-port.ts";
+import { startKwok } from "../test/cluster/kwok.ts";
+import { podEnd } from "../test/cluster/pod-end.ts";
+import { reportBench } from "./result.ts";
+
+/**
+ * Operator and service are killed again and again, at moments that a seed gives, while jobs run on simulated nodes. Afterwards every job
+ * must be done, have had one pod, and have every line of its pod's log once.
+ */
+const [, killCount = "200", seed = "1"] = process.argv.slice(2);
+const kills = Number(killCount);
+const jobs = 50;
+const namespace = "chaos";
+const lease = "model-optimization-operator";
+const lines = Array.from({ length: 40 }, (_, index) => `Line ${index + 1} of the worker`);
+const maxLifeMs = 3_000;
+const random = noise(Number(seed));
+
+await using controlPlane = await startControlPlane();
+const ends = [podEnd({ delayMs: 500, maxDelayMs: 20_000 })];
+await using _nodes = await startKwok(controlPlane, { nodes: 4, gpusPerNode: 8, ends, logLines: workerOutput() });
+const { kubeconfig } = controlPlane;
+await controlPlane.kubectl(["create", "namespace", namespace]);
+await controlPlane.kubectl(["create", "serviceaccount", "model-optimization-worker", `--namespace=${namespace}`]);
+const directory = await mkdtemp(join(tmpdir(), "chaos-"));
+const port = String(await freePort("127.0.0.1"));
+const environment = {
+  PATH: process.env["PATH"] ?? "",
+  HOME: directory,
+  KUBECONFIG: kubeconfig,
+  MOS_KUBECONFIG: kubeconfig,
+  MOS_NAMESPACE: namespace,
+};
+const programs = {
+  operator: {
+    args: [fileURLToPath(new URL("../operator/main.ts", import.meta.url))],
+    env: { MOS_SERVICE_URL: "http://127.0.0.1:9", MOS_WORKER_IMAGE: "worker", MOS_HEALTH_PORT: "0" },
+    stream: "stderr",
+    greeting: "Leading",
+  },
+  service: {
+    args: [fileURLToPath(new URL("../src/server/main.ts", import.meta.url))],
+    env: { MOS_EXECUTOR: "cluster", MOS_DATA_DIR: directory, MOS_PORT: port },
+    stream: "stdout",
+    greeting: "Listening",
+  },
+} as const;
+
+const client = await connectCluster({ kubeconfig }, { namespace });
+const podsOf = new Map<string, Set<string>>();
+const notePod = ({ metadata }: Stored<Pod>) => {
+  const name = metadata.labels?.[resourceLabels.job] ?? "";
+  podsOf.set(name, (podsOf.get(name) ?? new Set()).add(metadata.uid));
+};
+const onError = () => {};
+const pods = createReflector({ client, type: resources.pods, onAdded: notePod, onError });
+await pods.synced;
+
+const submitted = submit();
+let killed = 0;
+await Promise.all([haunt("operator", kills / 2), haunt("service", kills / 2)]);
+await submitted;
+const operator = await start("operator");
+const service = await start("service");
+const stuck = await waitForAll();
+await pods.stop();
+const lost = await countWrongLogs();
+const doubled = [...podsOf.values()].filter((uids) => uids.size > 1).length;
+await Promise.all([service.end("SIGTERM"), operator.end("SIGTERM")]);
+await client.close();
+await rm(directory, { recursive: true });
+await reportBench("chaos", [
+  row(`jobs of ${jobs} that are not Completed and recorded after ${killed} kills`, stuck),
+  row("jobs with more than one pod", doubled),
+  row(`jobs whose log is not the pod's ${lines.length} lines, each once`, lost),
+]);
+
+function row(what: string, ours: number) {
+  return { what, unit: "jobs", ours, peer: null, bar: "0", met: ours === 0 };
+}
+
+/** Numbers from 0 to 1 that look random and are the same in every run. */
+function* noise(state: number): Generator<number, never> {
+  for (;;) {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    yield state / 2 ** 32;
+  }
+}
+
+function workerOutput(): string[] {
+  const at = new Date().toISOString();
+  const events = [
+    { type: "status", status: "Sharding" },
+    ...lines.map((text) => ({ type: "log", stream: "stdout", text })),
+    { type: "status", status: "Optimizing" },
+    { type: "result", outcome: "Completed" },
+  ];
+  return events.map((event, index) => JSON.stringify({ ...event, seq: index + 1, at }));
+}
+
+async function start(name: keyof typeof programs) {
+  const { args, env, stream, greeting } = programs[name];
+  const child = spawn(process.execPath, args, { env: { ...environment, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  child[stream === "stdout" ? "stderr" : "stdout"].resume();
+  const exited = once(child, "exit");
+  const greeted = Promise.withResolvers<void>();
+  createInterface(child[stream]).on("line", (line) => {
+    if (line.includes(greeting)) greeted.resolve();
+  });
+  const gone = await Promise.race([greeted.promise.then(() => false), exited.then(() => true)]);
+  if (gone) throw new Error(`The ${name} ended before it worked`);
+  return {
+    async end(signal: "SIGKILL" | "SIGTERM") {
+      child.kill(signal);
+      await exited;
+    },
+  };
+}
+
+async function haunt(name: keyof typeof programs, times: number): Promise<void> {
+  for (let time = 0; time < times; time++) {
+    const program = await start(name);
+    await delay(random.next().value * maxLifeMs);
+    await program.end("SIGKILL");
+    killed++;
+    if (killed % 20 === 0) process.stdout.write(`${killed} kills, ${podsOf.size} of ${jobs} jobs have a pod\n`);
+    // The next operator need not wait until the Lease of the killed one has run out.
+    if (name === "operator") await controlPlane.kubectl(["delete", "lease", lease, "-n", namespace]);
+  }
+}
+
+/** Spread over the time in which kills happen. */
+async function submit(): Promise<void> {
+  const everyMs = (kills * maxLifeMs) / 4 / jobs;
+  for (let index = 0; index < jobs; index++) {
+    const job: CompressionJobObject = {
+      metadata: { name: `job-${index}` },
+      spec: {
+        kind: "compress",
+        model: { source: "https://models.example/model.onnx" },
+        target: "cpu",
+        dryRun: false,
+        cancel: false,
+        suspend: false,
+      },
+    };
+    await client.create(compressionJobs, job);
+    await delay(everyMs);
+  }
+}
+
+/** Gives the number of jobs that were not done when a minute had passed without one getting done. */
+async function waitForAll(): Promise<number> {
+  const patienceMs = 60_000;
+  let done = -1;
+  for (let since = performance.now(); performance.now() - since < patienceMs; await delay(500)) {
+    const all = (await Array.fromAsync(client.list(compressionJobs))).flatMap(({ items }) => items);
+    const now = all.filter(isDone).length;
+    if (now === jobs) return 0;
+    if (now > done) since = performance.now();
+    done = Math.max(done, now);
+  }
+  return jobs - done;
+}
+
+function isDone({ status, metadata }: Stored<CompressionJobObject>): boolean {
+  return status?.status === "Completed" && !metadata.finalizers?.includes(recordFinalizer);
+}
+
+async function countWrongLogs(): Promise<number> {
+  const args = [...programs.service.args, "token", "create", "--name", "chaos", "--scopes", "admin"];
+  const child = spawn(process.execPath, args, { env: { ...environment, ...programs.service.env } });
+  const [token = ""] = await Array.fromAsync(createInterface(child.stdout));
+  const rest = createClient({ baseUrl: `http://127.0.0.1:${port}/v1`, token });
+  const page = await rest.call("listJobs", { query: { limit: "200" } });
+  let right = 0;
+  for (const job of page.jobs) {
+    if (!isTerminal(job.status)) continue;
+    const told: string[] = [];
+    for await (const line of rest.followLogs(job.id)) told.push(line.text);
+    if (told.join("\n") === lines.join("\n")) right++;
+    else process.stdout.write(`${job.name}: ${told.length} lines\n`);
+  }
+  return jobs - right;
+}
