@@ -34,6 +34,9 @@ function names(count: number): string[] {
   return Array.from({ length: count }, (_, i) => `target-${i}`);
 }
 
+const sha = "0123456789".repeat(4);
+const recording = { sha, branch: "main", recordBaseline: true };
+
 const everything = {
   name: "Detector für alle 🙂",
   kind: "quantize",
@@ -53,7 +56,18 @@ const everything = {
     sharding: { maxShardBytes: 65_536, stages: 4, maxStageBytes: 1024, balance: "time" },
     evaluation: { level: "weights", data: `upload:sha256:${sha256}`, samples: 1, runs: 1, warmup: 0, minCosine: -1 },
   },
-  gates: { maxSizeRatio: 0.5, minSqnrDb: -3, minCosine: 1, maxLatencyRatio: 1.05 },
+  gates: {
+    maxSizeRatio: 0.5,
+    minSqnrDb: -3,
+    minCosine: 1,
+    minTop1: 0.9,
+    maxLatencyRatio: 1.05,
+    maxSizeRegression: 0,
+    maxSqnrDropDb: 0.5,
+    maxLatencyRegression: 0.05,
+    latencyNoiseMs: 0,
+    warnGates: ["maxLatencyRatio", "maxLatencyRegression"],
+  },
   dryRun: true,
   deadlineSeconds: 604_800,
   labels: { team: "vision", "example.com/release": "", build: "7" },
@@ -132,6 +146,9 @@ export const specCases: Readonly<Record<string, SpecCase>> = {
   "a cosine above 1": job({ recipe: { evaluation: { minCosine: 1.01 } } }, "recipe.evaluation.minCosine"),
   "a gate of nothing": job({ gates: { maxSizeRatio: 0 } }, "gates.maxSizeRatio"),
   "a gate below nothing": job({ gates: { maxLatencyRatio: -1 } }, "gates.maxLatencyRatio"),
+  "a regression below nothing": job({ gates: { maxSqnrDropDb: -1 } }, "gates.maxSqnrDropDb"),
+  "an agreement above 1": job({ gates: { minTop1: 1.1 } }, "gates.minTop1"),
+  "a warning of a gate that does not exist": job({ gates: { warnGates: ["maxSize"] } }, "gates.warnGates[0]"),
   "a gate that does not exist": job({ gates: { maxSize: 1 } }, "gates.maxSize"),
   "dryRun as a number": job({ dryRun: 1 }, "dryRun"),
   "no time": job({ deadlineSeconds: 0 }, "deadlineSeconds"),
@@ -147,6 +164,7 @@ export const specCases: Readonly<Record<string, SpecCase>> = {
     ...everything,
     model: undefined,
     suite: "nightly",
+    revision: { ...recording, base: { branch: "release/1", sha, mergeBase: sha } },
     models: [everything.model],
     targets: ["cpu", "cpu-int8"],
     parallelism: 1,
@@ -166,6 +184,14 @@ export const specCases: Readonly<Record<string, SpecCase>> = {
   "no job at once": batch({ parallelism: 0 }, "parallelism"),
   "too many jobs at once": batch({ parallelism: maxBatchJobs + 1 }, "parallelism"),
   "an empty suite": batch({ suite: "" }, "suite"),
+  "a revision": batch({ revision: { sha } }),
+  "a revision by SHA-256": batch({ revision: { sha: sha256 } }),
+  "a revision without a commit": batch({ revision: { branch: "main" } }, "revision.sha"),
+  "a revision with a short commit": batch({ revision: { sha: "0123456" } }, "revision.sha"),
+  "a revision with an empty branch": batch({ revision: { sha, branch: "" } }, "revision.branch"),
+  "a base without a branch": batch({ revision: { sha, base: { sha } } }, "revision.base.branch"),
+  "baselines of no suite": batch({ revision: recording }, "revision"),
+  "baselines of no branch": batch({ suite: "nightly", revision: { sha, recordBaseline: true } }, "revision"),
   "one model as in a job": batch({ model: { source } }, "model"),
   "failFast as a string": batch({ failFast: "no" }, "failFast"),
   "a recipe that cannot be": batch({ recipe: { scheme: "int4-weight", granularity: "tensor" } }, "recipe.granularity"),
