@@ -77,6 +77,12 @@ export const servicePermissions: readonly Permission[] = [
     verbs: ["patch"],
     why: "What workers told: progress, telemetry, artifacts, result",
   },
+  {
+    apiGroups: [apiGroup],
+    resources: ["batches/finalizers"],
+    verbs: ["update"],
+    why: "Owner references that block deletion, where the API server checks them",
+  },
   { apiGroups: [""], resources: ["pods"], verbs: watched, why: "Which pod works on which job" },
   { apiGroups: [""], resources: ["pods/log"], verbs: ["get"], why: "Events that a pod could not send" },
 ];

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import test from "node:test";
 import {
   type CompressionJobStatus,
@@ -14,6 +16,7 @@ import { isNotFound } from "../../src/kubernetes/kubernetes-error.ts";
 import { resources } from "../../src/kubernetes/resources.ts";
 import { clusterMissing } from "../cluster/cluster-missing.ts";
 import { clusterNamespace } from "../cluster/shared-cluster.ts";
+import { startRunningService } from "../support/running-service.ts";
 import { type ClusterService, startClusterService, until } from "./cluster-service.ts";
 import { logged, playPod } from "./played-pod.ts";
 
@@ -274,4 +277,24 @@ test("a Batch made with kubectl is a batch of the REST interface, with all of it
   await until("the batch is Cancelled", async () => {
     return (await client.call("getBatch", { params: { id: found.id } })).status === "Cancelled";
   });
+});
+
+test("a service without rights in its cluster says which it lacks, and answers all the same", options, async (t) => {
+  const { cluster, namespace } = await clusterNamespace();
+  const token = (await cluster.kubectl(["create", "token", "default", "-n", namespace])).trim();
+  const directory = await mkdtemp(join(tmpdir(), "kubeconfig-"));
+  t.after(() => rm(directory, { recursive: true }));
+  const kubeconfig = join(directory, "config.json");
+  const admin = await readFile(cluster.kubeconfig, "utf8");
+  await writeFile(kubeconfig, admin.replaceAll(cluster.adminToken, token));
+  const environment = { MOS_EXECUTOR: "cluster", MOS_KUBECONFIG: kubeconfig, MOS_NAMESPACE: namespace };
+  const { baseUrl, client } = await startRunningService(t, { environment });
+  const reason = await until("the reason is told", async () => {
+    const answer = await fetch(new URL("/readyz", baseUrl));
+    const text = await answer.text();
+    return answer.status === 503 && text.includes("Role") && text;
+  });
+  assert.match(reason, /verbs \["list", "watch"\]/);
+  const { id } = await client.call("startCompression", { body: { model, target: "cpu" } });
+  assert.equal((await client.call("getJob", { params: { id } })).status, "Pending");
 });
