@@ -66,8 +66,10 @@ export function createClusterExecutor(options: ClusterExecutorOptions): Executor
       { clock: systemClock, log: runtimeLog(log) },
     );
   };
-  const started = start();
-  started.catch(() => {});
+  let isClosing = false;
+  const started = start().catch((error: unknown) => {
+    if (!isClosing) log("error", "The cluster's resources cannot be mirrored", { error });
+  });
 
   return {
     namespace: client.namespace,
@@ -87,9 +89,10 @@ export function createClusterExecutor(options: ClusterExecutorOptions): Executor
       return problems[0] ?? "The cluster's resources are being read";
     },
     async close() {
+      isClosing = true;
       changes.close();
       await Promise.all(watches.map((watch) => watch.stop()));
-      await started.catch(() => {});
+      await started;
       const stopped = running?.stop();
       await client.close();
       await stopped;
