@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import test from "node:test";
+import { parse as parseYaml } from "yaml";
+import { batchRequest } from "../../src/contract/batch.ts";
 import { matchPolicy, trustPolicy } from "../../src/contract/trust-policy.ts";
 
 const github = "https://token.actions.githubusercontent.com";
@@ -123,4 +126,27 @@ test("trustPolicy refuses keys over http from another machine, and an issuer twi
   assert.deepEqual(pathsOf([{ issuer: "http://localhost.example" }]), ["issuers/0/issuer", "policies/0/issuer"]);
   assert.deepEqual(pathsOf([{}, {}]), ["issuers"]);
   assert.equal(pathsOf([{ jwksUri: "http://127.0.0.1:8000/jwks" }]), undefined);
+});
+
+/** Blocks of a language in a page of the documentation. */
+async function blocksOf(page: string, language: string): Promise<string[]> {
+  const text = await readFile(new URL(`../../docs/${page}`, import.meta.url), "utf8");
+  return [...text.matchAll(/^```(\w*)\n(.*?)^```/gms)].flatMap(([, of, block]) =>
+    of === language ? (block ?? []) : [],
+  );
+}
+
+test("the documented trust policy can be used", async () => {
+  const [text = ""] = await blocksOf("trust-policy.md", "yaml");
+  const { policies } = trustPolicy.parse(parseYaml(text));
+  const ids = { repository_owner_id: "45", repository_id: "123" };
+  const ofMain = matchPolicy(policies, { ...ids, ref: "refs/heads/main", event_name: "push" });
+  const ofPullRequest = matchPolicy(policies, { ...ids, ref: "refs/pull/1/merge", event_name: "pull_request" });
+  assert.deepEqual([ofMain, ofPullRequest], [{ policy: policies[0] }, { policy: policies[1] }]);
+});
+
+test("the documented batches can be submitted", async () => {
+  const blocks = await blocksOf("baselines.md", "json");
+  assert.equal(blocks.length, 2);
+  for (const block of blocks) batchRequest.parse(JSON.parse(block));
 });
