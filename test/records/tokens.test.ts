@@ -57,3 +57,19 @@ test("tokens.touch() notes the last use to the minute", async () => {
   assert.equal(await lastUse(), "2026-03-01T00:01:01.000Z");
   await records.close();
 });
+
+test("tokens.purge() forgets tokens of identity tokens a day after their end, and no others", async () => {
+  let now = new Date("2026-03-01T00:00:00.000Z");
+  const records = await openRecords(":memory:", { now: () => now });
+  const expiresAt = "2026-03-01T01:00:00.000Z";
+  await records.tokens.create("team-a", { ...newToken, name: "made", expiresAt });
+  await records.tokens.create("team-a", { ...newToken, name: "given", expiresAt, policy: "ci", hash: "d".repeat(64) });
+  const names = async () => (await records.tokens.list("team-a")).map(({ name }) => name);
+  now = new Date("2026-03-02T01:00:00.000Z");
+  await records.tokens.purge();
+  assert.deepEqual(await names(), ["given", "made"]);
+  now = new Date("2026-03-02T01:00:00.001Z");
+  await records.tokens.purge();
+  assert.deepEqual(await names(), ["made"]);
+  await records.close();
+});
