@@ -16,6 +16,7 @@ import { listJobs } from "./list-jobs.ts";
 import { UnreachableError } from "./outlast.ts";
 import { type BatchPlan, planBatch } from "./plan-batch.ts";
 import type { Step } from "./step.ts";
+import { revisionOf } from "./revision-of.ts";
 import { type Submission, submitBatches } from "./submit-batches.ts";
 import { uploadModels } from "./upload-models.ts";
 import { setOutputs } from "./write-results.ts";
@@ -41,7 +42,7 @@ const settlePollMs = 500;
 
 /** Compresses what the inputs ask for. Whatever goes wrong is in the report; jobs that nobody waits for any more are cancelled. */
 export async function compress(step: Step, credentials: Credentials): Promise<Compressed> {
-  const limit = AbortSignal.timeout(step.inputs.timeout * 60_000);
+  const limit = AbortSignal.timeout(step.inputs.timeout * 1000);
   const progress: Progress = {};
   try {
     await submitAndFollow(step, credentials, { progress, signal: AbortSignal.any([step.signal, limit]) });
@@ -66,20 +67,20 @@ async function submitAndFollow(
   credentials: Credentials,
   { progress, signal }: { progress: Progress; signal: AbortSignal },
 ): Promise<void> {
-  const { inputs, run, identity, output, dispatcher, reporter } = step;
-  const plan = (progress.plan = await planBatch(inputs, run.workspace));
+  const { inputs, run, identity, output, dispatcher, github, reporter } = step;
+  const plan = (progress.plan = await planBatch(inputs, {
+    workspace: run.workspace,
+    defaultSuite: `${run.repository}: ${identity.checkName}`.slice(0, 200),
+  }));
   const baseUrl = inputs["service-url"];
-  const { client } = await connectService(credentials, { baseUrl, dispatcher });
+  const { client, scopes } = await connectService(credentials, { baseUrl, dispatcher });
   progress.client = client;
   await checkTargets(client, plan.targets, signal);
   const models = await uploadModels(plan.models, client, { workspace: run.workspace, signal });
+  const revision = await revisionOf(run, { inputs, github, scopes });
   signal.throwIfAborted();
-  const submission = (progress.submission = await submitBatches(client, {
-    plan,
-    models,
-    identity,
-    attempt: run.attempt,
-  }));
+  const request = { plan, models, identity, attempt: run.attempt, revision };
+  const submission = (progress.submission = await submitBatches(client, request));
   const tracker = (progress.tracker = new JobTracker(submission.jobs, baseUrl));
   setOutputs({ "batch-id": submission.batches.map(({ id }) => id).join(" "), "batch-url": urlOf(step, progress) });
   await followJobs(client, submission, {

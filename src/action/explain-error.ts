@@ -18,6 +18,14 @@ export function explainError(error: unknown, serviceUrl: string): string {
   if (error instanceof UnexpectedAnswerError && error.status === 404) {
     return `${message}\nThere is no model optimization service at ${serviceUrl}: is the input "service-url" right?`;
   }
-  const help = error instanceof ProblemError ? advice[error.problem.code] : undefined;
+  const code = error instanceof ProblemError ? error.problem.code : codeOf(error);
+  const help = code && advice[code];
   return help === undefined ? message : `${message}\n${help}`;
+}
+
+/** Answers to HEAD cannot say more than their status. */
+function codeOf(error: unknown): ErrorCode | undefined {
+  if (!(error instanceof UnexpectedAnswerError)) return undefined;
+  if (error.status === 401) return "unauthorized";
+  return error.status === 403 ? "missing_scope" : undefined;
 }

@@ -23,11 +23,14 @@ const someSource = `upload:sha256:${"0".repeat(64)}`;
  * The batch that the inputs and the batch file ask for.
  * @throws InputError with everything that is wrong
  */
-export async function planBatch(inputs: Inputs, workspace: string): Promise<BatchPlan> {
+export async function planBatch(
+  inputs: Inputs,
+  { workspace, defaultSuite }: { workspace: string; defaultSuite: string },
+): Promise<BatchPlan> {
   const file = inputs["batch-file"] === undefined ? noFile : await readBatchFile(inputs["batch-file"], workspace);
   const entries = inputs.models?.map((line) => modelEntry(line)) ?? file.models;
   const models = await findModels(entries, workspace);
-  const { recipe = file.fields.recipe, gates = file.fields.gates, suite = file.fields.suite } = inputs;
+  const { recipe = file.fields.recipe, gates = file.fields.gates, suite = file.fields.suite ?? defaultSuite } = inputs;
   const request = {
     ...file.fields,
     recipe,

@@ -11,15 +11,23 @@ import { requestedRecipe } from "../contract/recipe.ts";
 import { InputError } from "./input-error.ts";
 import { parseYaml } from "./parse-yaml.ts";
 
+const longestSeconds = 7 * 24 * 3600;
+
 const flag = z
   .string()
   .regex(/^(true|false)$/i, { error: "must be true or false" })
   .transform((text) => text.toLowerCase() === "true");
 
-const minutes = z
+const unitSeconds = { s: 1, m: 60, h: 3600 };
+
+const seconds = z
   .string()
-  .regex(/^[1-9]\d{0,3}$/, { error: "must be a number of minutes from 1 to 9999" })
-  .transform(Number);
+  .regex(/^[1-9]\d{0,5}[smh]?$/, { error: "must be a number of minutes, or a time such as 90s, 45m or 2h" })
+  .transform((text) => {
+    const { number, unit = "m" } = /^(?<number>\d+)(?<unit>[smh])?$/.exec(text)?.groups ?? {};
+    return Number(number) * unitSeconds[unit as keyof typeof unitSeconds];
+  })
+  .refine((time) => time <= longestSeconds, { error: "must not be more than a week" });
 
 const baseUrl = z
   .url({ protocol: /^https?$/, error: "must be an address such as https://mos.example.com" })
@@ -39,8 +47,9 @@ const inputs = z.object({
   recipe: yamlOf(requestedRecipe).optional(),
   gates: yamlOf(gateLimits).optional(),
   suite: z.string().max(200).optional(),
+  baseline: z.string().max(255).optional(),
   "fail-on": choice(failOnTable),
-  timeout: minutes,
+  timeout: seconds,
   "check-name": z.string().max(200).optional(),
   "job-checks": choice(jobChecksTable),
   comment: flag,

@@ -31,11 +31,11 @@ export async function runMain(surroundings: Surroundings): Promise<Conclusion> {
   const token = inputs["github-token"];
   const github = token === undefined ? undefined : connectGitHub({ token, apiUrl: run.apiUrl, dispatcher });
   const reporter = github && reporterOf(github, { inputs, run, identity });
-  const step = { ...surroundings, inputs, run, identity, reporter };
+  const step = { ...surroundings, inputs, run, identity, github, reporter };
   const begun = reporter?.begin({ name: identity.checkName, url: run.url, rows: [] });
   const compressed = await compress(step, credentials);
   await begun;
-  const told = tell(step, compressed, github);
+  const told = tell(step, compressed);
   return signal.aborted ? Promise.race([told, delay(goodbyeMs, "cancelled" as const)]) : told;
 }
 
@@ -49,8 +49,8 @@ function reporterOf(github: GitHub, { inputs, run, identity }: Pick<Step, "input
   });
 }
 
-async function tell(step: Step, { report, client, annotations }: Compressed, github?: GitHub): Promise<Conclusion> {
-  const { inputs, environment, reporter, signal } = step;
+async function tell(step: Step, { report, client, annotations }: Compressed): Promise<Conclusion> {
+  const { inputs, environment, github, reporter, signal } = step;
   const verdict = conclude(report, inputs["fail-on"]);
   logResults(report);
   const folder = await writeReport(report, verdict, environment);

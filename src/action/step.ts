@@ -1,5 +1,6 @@
 import type { Writable } from "node:stream";
 import type { Dispatcher } from "undici";
+import type { GitHub } from "./connect-github.ts";
 import type { Inputs } from "./read-inputs.ts";
 import type { Reporter } from "./reporter.ts";
 import type { StepIdentity } from "./step-identity.ts";
@@ -20,6 +21,7 @@ export interface Step extends Surroundings {
   readonly inputs: Inputs;
   readonly run: WorkflowRun;
   readonly identity: StepIdentity;
-  /** Absent where there is no token for GitHub. */
+  /** Absent where there is no token for it, as is the reporter. */
+  readonly github: GitHub | undefined;
   readonly reporter: Reporter | undefined;
 }

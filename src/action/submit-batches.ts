@@ -1,9 +1,11 @@
 import * as core from "@actions/core";
 import type { Client } from "../client/create-client.ts";
+import { ProblemError } from "../client/problem-error.ts";
 import type { Batch, BatchRequest } from "../contract/batch.ts";
 import { hasFailedGate } from "../contract/gate.ts";
 import type { Job } from "../contract/job.ts";
 import type { ModelReference } from "../contract/model.ts";
+import type { Revision } from "../contract/revision.ts";
 import type { BatchPlan } from "./plan-batch.ts";
 import { listJobs } from "./list-jobs.ts";
 import { digest, type StepIdentity } from "./step-identity.ts";
@@ -29,6 +31,7 @@ interface StepRequest {
   readonly models: readonly ModelReference[];
   readonly identity: StepIdentity;
   readonly attempt: number;
+  readonly revision: Revision | undefined;
 }
 
 /**
@@ -36,7 +39,7 @@ interface StepRequest {
  * passed, count for this one, and only the others are submitted.
  */
 export async function submitBatches(client: Client, request: StepRequest): Promise<Submission> {
-  const { plan, models, identity, attempt } = request;
+  const { plan, models, identity, attempt, revision } = request;
   const { labels, runLabels } = identity;
   const contentLabel = { "github-request": digest(plan.fields) };
   const former = attempt === 1 ? [] : await completedJobs(client, { ...runLabels, ...contentLabel });
@@ -51,6 +54,7 @@ export async function submitBatches(client: Client, request: StepRequest): Promi
       name: identity.checkName,
       ...plan.fields,
       ...group,
+      ...(revision && { revision }),
       labels: { ...plan.fields.labels, ...labels, ...contentLabel },
     };
     batches.push(await submit(client, body));
@@ -67,11 +71,19 @@ export async function submitBatches(client: Client, request: StepRequest): Promi
 }
 
 async function submit(client: Client, body: BatchRequest): Promise<Batch> {
-  // A repeated request must not make a second batch: all that tells this one from others is in its body.
-  const headers = { "idempotency-key": digest(body) };
-  const batch = await client.call("submitBatch", { headers, body });
+  const batch = await submitOnce(client, body).catch(async (error: unknown) => {
+    const isRefused = error instanceof ProblemError && error.problem.code === "missing_scope";
+    if (!isRefused || !body.revision?.recordBaseline) throw error;
+    core.notice("The results are not recorded as a baseline: the token lacks the scope baselines:write");
+    return submitOnce(client, { ...body, revision: { ...body.revision, recordBaseline: false } });
+  });
   core.info(`Batch ${batch.id}: ${batch.jobs.length} jobs`);
   return batch;
+}
+
+/** A repeated request does not make a second batch: all that tells this one from others is in its body. */
+async function submitOnce(client: Client, body: BatchRequest): Promise<Batch> {
+  return client.call("submitBatch", { headers: { "idempotency-key": digest(body) }, body });
 }
 
 async function completedJobs(client: Client, labels: Readonly<Record<string, string>>): Promise<Job[]> {

@@ -1,11 +1,16 @@
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
 
+/** A state of the repository to compare with. */
+export interface Base {
+  readonly branch: string;
+  readonly sha?: string;
+}
+
 /** Where and why the step runs. */
 export interface WorkflowRun {
   /** `owner/name`. */
   readonly repository: string;
-  readonly eventName: string;
   readonly runId: string;
   /** Rises by one with each repetition of the run, from 1. */
   readonly attempt: number;
@@ -13,6 +18,12 @@ export interface WorkflowRun {
   readonly step: string;
   /** The commit that check runs belong to: of a pull request its own last one, not the merge that was checked out. */
   readonly headSha: string;
+  /** The branch that was pushed to or that the workflow was started on; absent for tags and for proposed changes. */
+  readonly branch: string | undefined;
+  /** What the commit is compared with. */
+  readonly base: Base | undefined;
+  /** Whether others may be compared with what the run measures: its branch is the default one, or protected. */
+  readonly isTrusted: boolean;
   readonly pullRequest: number | undefined;
   /** Why the workflow gets no secrets and no OIDC token, where that is so. */
   readonly untrusted: "fork" | "dependabot" | undefined;
@@ -23,41 +34,63 @@ export interface WorkflowRun {
   readonly workspace: string;
 }
 
-const repository = z.object({ full_name: z.string() });
-const pullRequest = z.object({
-  number: z.int(),
-  head: z.object({ sha: z.string(), repo: repository.nullish() }),
-});
+const ref = z.object({ ref: z.string(), sha: z.string() });
 
 /** The part of events that matters, for all that start workflows. */
 const event = z.object({
-  pull_request: pullRequest.optional(),
-  merge_group: z.object({ head_sha: z.string() }).optional(),
+  repository: z.object({ default_branch: z.string().optional() }).optional(),
+  before: z.string().optional(),
+  pull_request: z
+    .object({
+      number: z.int(),
+      head: ref.extend({ repo: z.object({ full_name: z.string() }).nullish() }),
+      base: ref,
+    })
+    .optional(),
+  merge_group: z.object({ head_sha: z.string(), base_sha: z.string(), base_ref: z.string() }).optional(),
   workflow_run: z
-    .object({ head_sha: z.string(), pull_requests: z.array(z.object({ number: z.int() })).default([]) })
+    .object({
+      head_sha: z.string(),
+      pull_requests: z.array(z.object({ number: z.int(), base: ref })).default([]),
+    })
     .optional(),
 });
 type Event = z.infer<typeof event>;
 
+const variables = z.object({
+  GITHUB_REPOSITORY: z.string().default(""),
+  GITHUB_RUN_ID: z.string().default(""),
+  GITHUB_RUN_ATTEMPT: z.coerce.number().catch(1),
+  GITHUB_WORKFLOW: z.string().default(""),
+  GITHUB_JOB: z.string().default(""),
+  GITHUB_ACTION: z.string().default(""),
+  GITHUB_ACTOR: z.string().default(""),
+  GITHUB_EVENT_NAME: z.string().default(""),
+  GITHUB_EVENT_PATH: z.string().default(""),
+  GITHUB_SHA: z.string().default(""),
+  GITHUB_REF: z.string().default(""),
+  GITHUB_REF_PROTECTED: z.string().default(""),
+  GITHUB_SERVER_URL: z.string().default("https://github.com"),
+  GITHUB_API_URL: z.string().default("https://api.github.com"),
+  GITHUB_WORKSPACE: z.string().optional(),
+});
+type Variables = z.infer<typeof variables>;
+
 /** What the runner and the event say about the run. */
 export async function readWorkflowRun(environment: NodeJS.ProcessEnv): Promise<WorkflowRun> {
-  const variable = (name: string) => environment[`GITHUB_${name}`] ?? "";
-  const payload = await readEvent(variable("EVENT_PATH"));
-  const [eventName, name] = [variable("EVENT_NAME"), variable("REPOSITORY")];
-  const attempt = Number(variable("RUN_ATTEMPT")) || 1;
-  const server = variable("SERVER_URL") || "https://github.com";
+  const read = variables.parse(environment);
+  const { GITHUB_REPOSITORY: repository, GITHUB_RUN_ID: runId, GITHUB_RUN_ATTEMPT: attempt } = read;
+  const payload = await readEvent(read.GITHUB_EVENT_PATH);
   return {
-    repository: name,
-    eventName,
-    runId: variable("RUN_ID"),
+    repository,
+    runId,
     attempt,
-    step: `${variable("WORKFLOW")} ${variable("JOB")} ${variable("ACTION")}`,
-    headSha: headShaOf(payload) ?? variable("SHA"),
-    pullRequest: payload.pull_request?.number ?? payload.workflow_run?.pull_requests[0]?.number,
-    untrusted: untrustedBy(payload, { eventName, name, actor: variable("ACTOR") }),
-    url: `${server}/${name}/actions/runs/${variable("RUN_ID")}/attempts/${attempt}`,
-    apiUrl: (variable("API_URL") || "https://api.github.com").replace(/\/+$/, ""),
-    workspace: variable("WORKSPACE") || process.cwd(),
+    step: `${read.GITHUB_WORKFLOW} ${read.GITHUB_JOB} ${read.GITHUB_ACTION}`,
+    ...(proposalOf(payload) ?? pushOf(payload, read)),
+    untrusted: untrustedBy(payload, read),
+    url: `${read.GITHUB_SERVER_URL}/${repository}/actions/runs/${runId}/attempts/${attempt}`,
+    apiUrl: read.GITHUB_API_URL.replace(/\/+$/, ""),
+    workspace: read.GITHUB_WORKSPACE ?? process.cwd(),
   };
 }
 
@@ -66,17 +99,47 @@ async function readEvent(file: string): Promise<Event> {
   return event.parse(JSON.parse(await readFile(file, "utf8")));
 }
 
-function headShaOf({ pull_request, merge_group, workflow_run }: Event): string | undefined {
-  return pull_request?.head.sha ?? merge_group?.head_sha ?? workflow_run?.head_sha;
+type Commit = Pick<WorkflowRun, "headSha" | "branch" | "base" | "isTrusted" | "pullRequest">;
+
+/** A commit that is proposed to a branch, or that an earlier workflow ran for. */
+function proposalOf({ repository, ...payload }: Event): Commit | undefined {
+  const { pull_request: pullRequest, merge_group: mergeGroup, workflow_run: earlier } = payload;
+  const proposal = { branch: undefined, isTrusted: false };
+  if (pullRequest) {
+    const { number, head, base } = pullRequest;
+    return { ...proposal, headSha: head.sha, base: { branch: base.ref, sha: base.sha }, pullRequest: number };
+  }
+  if (mergeGroup) {
+    const base = { branch: mergeGroup.base_ref.replace(/^refs\/heads\//, ""), sha: mergeGroup.base_sha };
+    return { ...proposal, headSha: mergeGroup.head_sha, base, pullRequest: undefined };
+  }
+  if (earlier) {
+    const [proposed] = earlier.pull_requests;
+    const base = proposed ? { branch: proposed.base.ref, sha: proposed.base.sha } : defaultBase(repository);
+    return { ...proposal, headSha: earlier.head_sha, base, pullRequest: proposed?.number };
+  }
+  return undefined;
 }
 
-function untrustedBy(
-  { pull_request }: Event,
-  { eventName, name, actor }: { eventName: string; name: string; actor: string },
-): WorkflowRun["untrusted"] {
+/** The commit of a push, or at which a workflow was started. */
+function pushOf({ repository, before }: Event, read: Variables): Commit {
+  const [, branch] = /^refs\/heads\/(.+)$/.exec(read.GITHUB_REF) ?? [];
+  const isDefault = branch !== undefined && branch === repository?.default_branch;
+  const isTrusted = isDefault || (branch !== undefined && read.GITHUB_REF_PROTECTED === "true");
+  // A branch that is new has zeros there.
+  const ownBase = { branch: branch ?? "", ...(before !== undefined && !/^0+$/.test(before) && { sha: before }) };
+  const base = isTrusted ? ownBase : defaultBase(repository);
+  return { headSha: read.GITHUB_SHA, branch, base, isTrusted, pullRequest: undefined };
+}
+
+function defaultBase(repository: Event["repository"]): Base | undefined {
+  const branch = repository?.default_branch;
+  return branch === undefined ? undefined : { branch };
+}
+
+function untrustedBy({ pull_request: pullRequest }: Event, read: Variables): WorkflowRun["untrusted"] {
   // `pull_request_target` runs the base branch's workflow, with its secrets.
-  if (eventName === "pull_request_target") return undefined;
-  if (actor === "dependabot[bot]") return "dependabot";
-  const isFork = pull_request && pull_request.head.repo?.full_name !== name;
-  return isFork ? "fork" : undefined;
+  if (read.GITHUB_EVENT_NAME === "pull_request_target") return undefined;
+  if (read.GITHUB_ACTOR === "dependabot[bot]") return "dependabot";
+  return pullRequest && pullRequest.head.repo?.full_name !== read.GITHUB_REPOSITORY ? "fork" : undefined;
 }

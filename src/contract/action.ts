@@ -53,14 +53,19 @@ export const actionInputs = {
     description: "Limits on what is measured for each job as YAML, such as `maxSizeRatio: 0.5`.",
   },
   suite: {
-    description: "Name under which results of the same models are compared over time.",
+    description:
+      "Name under which results of the same models are compared over time; by default that of the repository and of the check.",
+  },
+  baseline: {
+    description:
+      "Branch whose results are compared with, `none` for no comparison. By default the base branch of a pull request, the branch itself for pushes to the default branch and to protected ones, and the default branch for all others. Results of the default branch and of protected branches are recorded where the token has the scope `baselines:write`.",
   },
   "fail-on": {
     description: `When the step and its check fail. ${sentenceOf(failOnTable)}`,
     default: "gates",
   },
   timeout: {
-    description: "Minutes after which the batch is cancelled.",
+    description: "Time after which the batch is cancelled: minutes, or with a unit, such as `90s` or `2h`.",
     default: "330",
   },
   "check-name": {

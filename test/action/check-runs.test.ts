@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import test from "node:test";
+import { prepareStep } from "./prepare-step.ts";
+import { gitHubFaults } from "./support/github-faults.ts";
+import { commits, workflowEvents } from "./support/workflow-event.ts";
+import { writeWorkspaceModel } from "./workspace-models.ts";
+
+const pullRequest = { event: workflowEvents.pullRequest };
+
+function writes(requests: readonly { readonly method: string; readonly operation: string }[]): string[] {
+  return requests.filter(({ method }) => method !== "GET").map(({ operation }) => operation);
+}
+
+test("a batch has one check run on the pull request's commit, and each job its own", async (t) => {
+  const { gitHub, run } = await prepareStep(t);
+  const { code, outputs, log } = await run({ targets: "cpu,cpu-int8" }, pullRequest);
+  assert.equal(code, 0, log);
+  assert.equal(outputs["conclusion"], "success");
+  const shown = gitHub.checkRuns().map((one) => [one.name, one.head_sha, one.status, one.conclusion, one.output.title]);
+  const [ofBatch, ...ofJobs] = shown;
+  assert.deepEqual(ofBatch, ["Model compression", commits.head, "completed", "success", "2 jobs passed"]);
+  assert.deepEqual(
+    ofJobs.map(([name, sha, status, conclusion]) => [name, sha, status, conclusion]),
+    ["cpu", "cpu-int8"].map((target) => [`Model compression: a for ${target}`, commits.head, "completed", "success"]),
+  );
+  const ofCpu = gitHub.checkRuns().find(({ name }) => name.endsWith("for cpu"));
+  assert.match(ofCpu?.output.text ?? "", /### End of the output\n.*\n\n```text\n.*\[evaluate\].*```$/s);
+  // The batch's check run is made before the jobs' and completed once, after them.
+  const made = writes(gitHub.requests);
+  assert.equal(made[0], "checks/create");
+  assert.equal(made.at(-1), "checks/update");
+});
+
+test("a gate that fails is told beside its line of the batch file", async (t) => {
+  const { gitHub, runner, run } = await prepareStep(t);
+  const batch = "models:\n  - a.onnx\ntargets: [cpu]\ngates:\n  minCosine: 0.5\n  maxSizeRatio: 0.01\n";
+  await writeFile(path.join(runner.workspace, "batch.yaml"), batch);
+  const { code, outputs, commands } = await run({ models: "", targets: "", "batch-file": "batch.yaml" }, pullRequest);
+  assert.equal(code, 1);
+  assert.equal(outputs["conclusion"], "failure");
+  assert.equal(outputs["gates-failed"], "1");
+  const [ofBatch] = gitHub.checkRuns();
+  assert.equal(ofBatch?.conclusion, "failure");
+  assert.equal(ofBatch.output.title, "1 job failed a gate");
+  const [annotation, ...others] = gitHub.annotations(ofBatch.id);
+  assert.deepEqual(others, []);
+  assert.equal(annotation?.path, "batch.yaml");
+  assert.equal(annotation.start_line, 6);
+  assert.match(annotation.message ?? "", /^maxSizeRatio 0\.\d+ > 0\.01$/);
+  assert.deepEqual(
+    commands.filter(({ command }) => command === "error").map(({ message }) => message),
+    ["1 job failed a gate"],
+  );
+});
+
+test("without leave to write check runs the step says so once, and annotates by commands", async (t) => {
+  const { gitHub, runner, run } = await prepareStep(t, {
+    permissions: { checks: "read", issues: "none", pull_requests: "none" },
+  });
+  await writeFile(path.join(runner.workspace, "broken.onnx"), "no model");
+  const { code, summary, commands } = await run({ models: "*.onnx", comment: "true" }, pullRequest);
+  assert.equal(code, 1);
+  assert.deepEqual(gitHub.checkRuns(), []);
+  const warnings = commands.filter(({ command }) => command === "warning").map(({ message }) => message);
+  assert.equal(warnings.filter((text) => text.includes("permissions: checks: write")).length, 1);
+  assert.equal(warnings.filter((text) => text.includes("permissions: pull-requests: write")).length, 1);
+  const [annotation] = commands.filter(({ properties }) => properties["file"] !== undefined);
+  assert.deepEqual(annotation?.properties, { title: "broken for cpu failed", file: "broken.onnx", line: "1" });
+  assert.match(summary, /❌ `broken` for `cpu`: model_invalid: /);
+});
+
+test("a check run whose answer was lost is not made twice", async (t) => {
+  const { gitHub, run } = await prepareStep(t);
+  gitHub.fail({ operation: "checks/create", fault: gitHubFaults.badGateway, isDone: true });
+  gitHub.fail({ operation: "checks/update", fault: "reset" });
+  const { code } = await run({ "job-checks": "none" });
+  assert.equal(code, 0);
+  assert.deepEqual(
+    gitHub.checkRuns().map(({ name, conclusion }) => [name, conclusion]),
+    [["Model compression", "success"]],
+  );
+});
+
+test("the step goes on behind GitHub's rate limits", async (t) => {
+  const { gitHub, run } = await prepareStep(t);
+  gitHub.fail({ operation: "checks/create", fault: gitHubFaults.secondaryLimit(1) });
+  gitHub.fail({ operation: "checks/update", fault: gitHubFaults.primaryLimit(1) });
+  const { code, log } = await run({ "job-checks": "none" });
+  assert.equal(code, 0, log);
+  assert.deepEqual(
+    gitHub.checkRuns().map(({ conclusion }) => conclusion),
+    ["success"],
+  );
+});
+
+test("beyond twelve jobs only those that failed have check runs of their own", async (t) => {
+  const { gitHub, runner, run } = await prepareStep(t);
+  for (let i = 0; i < 12; i++) await writeWorkspaceModel(runner.workspace, `m${i}.onnx`, i);
+  await writeFile(path.join(runner.workspace, "broken.onnx"), "no model");
+  const { outputs } = await run({ models: "m*.onnx\nbroken.onnx", "dry-run": "true" });
+  assert.equal(outputs["jobs"], "13");
+  assert.deepEqual(
+    gitHub.checkRuns().map(({ name, conclusion }) => [name, conclusion]),
+    [
+      ["Model compression", "failure"],
+      ["Model compression: broken for cpu", "failure"],
+    ],
+  );
+});
+
+test("each leg of a matrix has a check run of its own name", async (t) => {
+  const { gitHub, run } = await prepareStep(t);
+  await run({ matrix: '{"target": "cpu", "bits": 8}', "dry-run": "true", "job-checks": "none" });
+  await run({ matrix: '{"target": "cpu", "bits": 4}', "dry-run": "true", "job-checks": "none", "check-name": "four" });
+  assert.deepEqual(
+    gitHub.checkRuns().map(({ name }) => name),
+    ["Model compression (cpu, 8)", "four"],
+  );
+});
+
+test("the comment on a pull request is written anew by later runs, and nobody else's is touched", async (t) => {
+  const { gitHub, run } = await prepareStep(t);
+  const inputs = { comment: "true", "job-checks": "none", "dry-run": "true" };
+  await run(inputs, pullRequest);
+  const [first] = gitHub.comments(7);
+  assert.match(first?.body ?? "", /^<!-- model-optimization \w+ -->\n### `Model compression`\n\n\*\*1 job passed\*\*/);
+  await run({ ...inputs, models: "b=a.onnx" }, { ...pullRequest, environment: { GITHUB_RUN_ID: "2" } });
+  const [second, ...others] = gitHub.comments(7);
+  assert.deepEqual(others, []);
+  assert.match(second?.body ?? "", /\| `b` \|/);
+});

@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import test, { type TestContext } from "node:test";
+import { InputError } from "../../src/action/input-error.ts";
+import { planBatch } from "../../src/action/plan-batch.ts";
+import { readInputs } from "../../src/action/read-inputs.ts";
+
+interface Repository {
+  readonly files?: Readonly<Record<string, string>>;
+  readonly inputs?: Readonly<Record<string, string>>;
+}
+
+async function plan(t: TestContext, { files = {}, inputs = {} }: Repository) {
+  const workspace = await mkdtemp(path.join(tmpdir(), "workspace-"));
+  t.after(() => rm(workspace, { recursive: true }));
+  for (const [file, text] of Object.entries(files)) {
+    await mkdir(path.dirname(path.join(workspace, file)), { recursive: true });
+    await writeFile(path.join(workspace, file), text);
+  }
+  await symlink("/etc/hostname", path.join(workspace, "link.onnx"));
+  const all = { "service-url": "https://mos.example.com", ...inputs };
+  const variables = Object.entries(all).map(([name, text]) => [`INPUT_${name.toUpperCase()}`, text]);
+  return planBatch(readInputs(Object.fromEntries(variables)), { workspace, defaultSuite: "acme/models" });
+}
+
+async function problemsOf(t: TestContext, repository: Repository): Promise<string[]> {
+  try {
+    await plan(t, repository);
+  } catch (error) {
+    assert.ok(error instanceof InputError, String(error));
+    return error.problems.map(({ message }) => message.replaceAll(/\/\S*workspace-\w+/g, "WORKSPACE"));
+  }
+  return [];
+}
+
+const files = {
+  "models/ocr/rec.onnx": "",
+  "models/ocr/det.onnx": "",
+  "models/asr/rec.onnx": "",
+  "models/README.md": "",
+};
+const targets = "cpu";
+
+test("planBatch() names files after their paths, finds each once and leaves out what is taken out", async (t) => {
+  const models = "models/**/*.onnx\nmodels/ocr/rec.onnx\n!models/asr/**\nspeech=https://models.test/speech.onnx";
+  const { models: found } = await plan(t, { files, inputs: { models, targets } });
+  assert.deepEqual(found, [
+    { name: "models-ocr-det", file: "models/ocr/det.onnx" },
+    { name: "models-ocr-rec", file: "models/ocr/rec.onnx" },
+    { name: "speech", source: "https://models.test/speech.onnx" },
+  ]);
+});
+
+test("planBatch() refuses files and names that it cannot use, all at once", async (t) => {
+  const models =
+    "model/*.onnx\nlink.onnx\nrec=models/ocr/*.onnx\nftp=file://server/a.onnx\na=models/ocr/rec.onnx\na=models/asr/rec.onnx";
+  assert.deepEqual(await problemsOf(t, { files, inputs: { models, targets } }), [
+    'Input "models": model/*.onnx: no file of the workspace WORKSPACE matches; is the repository checked out, with large files?',
+    'Input "models": link.onnx: link.onnx lies outside of the workspace',
+    'Input "models": models/ocr/*.onnx: 2 files match, which cannot all have one name or SHA-256',
+    'Input "models": file://server/a.onnx: must be https://…, http://…, file:///… or upload:sha256:<64 hex digits>',
+    "Models models/ocr/rec.onnx and models/asr/rec.onnx are all named a; give each a name of its own, as NAME=PATH",
+  ]);
+});
+
+test("planBatch() reads a batch file, over which inputs are laid", async (t) => {
+  const batch = `
+suite: nightly
+kind: quantize
+models:
+  - models/ocr/*.onnx
+  - name: speech
+    file: models/asr/rec.onnx
+targets: [cpu, cpu-int8]
+gates:
+  maxSizeRatio: 0.5
+`;
+  const inputs = { "batch-file": "batch.yaml", targets: "cpu-int8" };
+  const planned = await plan(t, { files: { ...files, "batch.yaml": batch }, inputs });
+  assert.deepEqual(planned.targets, ["cpu-int8"]);
+  const { suite, kind, gates } = planned.fields;
+  assert.deepEqual({ suite, kind, gates }, { suite: "nightly", kind: "quantize", gates: { maxSizeRatio: 0.5 } });
+  assert.deepEqual(
+    planned.models.map(({ name }) => name),
+    ["models-ocr-det", "models-ocr-rec", "speech"],
+  );
+  assert.deepEqual(planned.places.ofModel("models-ocr-rec"), { file: "batch.yaml", line: 5 });
+  assert.deepEqual(planned.places.ofModel("speech"), { file: "batch.yaml", line: 6 });
+  assert.deepEqual(planned.places.ofGate("maxSizeRatio"), { file: "batch.yaml", line: 10 });
+});
+
+test("planBatch() tells what is wrong in a batch file by its lines", async (t) => {
+  const batch = `{
+  "models": [
+    "models/ocr/rec.onnx",
+    {"file": "models/asr/rec.onnx", "nmae": "speech"},
+    {"name": "none"}
+  ],
+  "targets": ["CPU"],
+  "gates": {"maxSize": 0.5}
+}`;
+  assert.deepEqual(
+    await problemsOf(t, { files: { ...files, "batch.json": batch }, inputs: { "batch-file": "batch.json" } }),
+    [
+      "batch.json, line 4: models[1].nmae: there is no such field",
+      "batch.json, line 5: models[2]: must have either `file`, a glob of files in the workspace, or `source`",
+      "batch.json, line 7: targets[0]: Invalid string: must match pattern /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/",
+      "batch.json, line 8: gates.maxSize: there is no such field",
+    ],
+  );
+});
+
+test("planBatch() tells the line at which a batch file is no YAML", async (t) => {
+  const problems = await problemsOf(t, {
+    files: { "batch.yaml": "models:\n  - a\n targets: b\n" },
+    inputs: { "batch-file": "batch.yaml" },
+  });
+  assert.match(problems[0] ?? "", /^batch\.yaml, line 3: /);
+});
+
+for (const [file, sentence] of [
+  ["none.yaml", /there is no file none\.yaml in the workspace/],
+  ["../../etc/hostname", /there is no file|lies outside of the workspace/],
+  ["link.onnx", /lies outside of the workspace/],
+] as const) {
+  test(`planBatch() refuses the batch file ${file}`, async (t) => {
+    assert.match((await problemsOf(t, { inputs: { "batch-file": file } })).join(), sentence);
+  });
+}
+
+test("planBatch() refuses more jobs than a batch can have, before anything is uploaded", async (t) => {
+  const many = Array.from({ length: 1001 }, (_, i) => `m${i}=https://models.test/${i}.onnx`).join("\n");
+  const problems = await problemsOf(t, { inputs: { models: many, targets: "cpu,cpu" } });
+  assert.match(problems.join("\n"), /models.*1000/);
+});

@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
+import test from "node:test";
+import { prepareStep } from "./prepare-step.ts";
+import { prepareRunner } from "./support/runner.ts";
+import { workflowEvents } from "./support/workflow-event.ts";
+import { writeWorkspaceModel } from "./workspace-models.ts";
+
+test("a step compresses the workspace's models and tells what came of it", async (t) => {
+  const { runner, service, run } = await prepareStep(t);
+  await writeWorkspaceModel(runner.workspace, "b.onnx", 2);
+  const inputs = { models: "*.onnx", targets: "cpu\ncpu-int8", gates: "maxSizeRatio: 0.9", download: "true" };
+  const { code, shown, outputs, summary } = await run(inputs);
+  assert.equal(code, 0);
+  const { conclusion, jobs, completed, failed } = outputs;
+  assert.deepEqual([conclusion, jobs, completed, failed], ["success", "4", "4", "0"]);
+  assert.match(summary, /^\| `b` \| `cpu-int8` \| ✅ Completed \|.*\| 1 passed \|$/m);
+  assert.deepEqual(
+    shown.filter((line) => / for cpu(-int8)?$/.test(line)),
+    ["a for cpu", "a for cpu-int8", "b for cpu", "b for cpu-int8"],
+  );
+  assert.ok(!shown.some((line) => line.includes(service.token)));
+  const report = JSON.parse(await readFile(outputs["report-json"] ?? "", "utf8"));
+  assert.deepEqual([report.conclusion, report.jobs.length], ["success", 4]);
+  assert.equal(await readFile(outputs["report-markdown"] ?? "", "utf8"), summary.trimEnd());
+  const artifacts = outputs["artifacts"] ?? "";
+  assert.deepEqual((await readdir(artifacts)).toSorted(), ["a-cpu", "a-cpu-int8", "b-cpu", "b-cpu-int8"]);
+  assert.ok((await readdir(path.join(artifacts, "a-cpu"))).includes("model.onnx"));
+});
+
+test("a second run sends no model again", async (t) => {
+  const { run } = await prepareStep(t);
+  const first = await run();
+  assert.match(first.log, /^a\.onnx: uploaded, /m);
+  const second = await run({}, { environment: { GITHUB_RUN_ID: "2" } });
+  assert.match(second.log, /^a\.onnx: unchanged, /m);
+});
+
+for (const [failOn, conclusion, code] of [
+  ["gates", "failure", 1],
+  ["jobs", "neutral", 0],
+] as const) {
+  test(`a gate that fails gives ${conclusion} where the step fails on ${failOn}`, async (t) => {
+    const { run } = await prepareStep(t);
+    const end = await run({ gates: "maxSizeRatio: 0.01", "fail-on": failOn });
+    assert.deepEqual([end.outputs["conclusion"], end.code], [conclusion, code]);
+  });
+}
+
+test("a repeated run submits only the jobs that did not pass", async (t) => {
+  const { service, runner, run } = await prepareStep(t);
+  await writeFile(path.join(runner.workspace, "broken.onnx"), "no model");
+  const inputs = { models: "*.onnx", targets: "cpu,cpu-int8" };
+  const first = await run(inputs);
+  assert.equal(first.outputs["failed"], "2");
+  const { code, outputs, summary, log } = await run(inputs, { environment: { GITHUB_RUN_ATTEMPT: "2" } });
+  assert.equal(code, 1);
+  assert.deepEqual([outputs["jobs"], outputs["completed"], outputs["failed"]], ["4", "2", "2"]);
+  assert.match(log, /^a for cpu-int8: completed by an earlier attempt of this run$/m);
+  assert.match(summary, /^\| `a` \| `cpu` \| ✅ Completed /m);
+  const batch = await service.client.call("getBatch", { params: { id: outputs["batch-id"] ?? "" } });
+  assert.deepEqual(
+    batch.jobs.map(({ model, target }) => [model, target]),
+    [
+      ["broken", "cpu"],
+      ["broken", "cpu-int8"],
+    ],
+  );
+});
+
+test("a request that is sent again gives the same batch", async (t) => {
+  const { service, run } = await prepareStep(t);
+  const first = await run();
+  const again = await run();
+  assert.equal(again.outputs["batch-id"], first.outputs["batch-id"]);
+  assert.equal((await service.client.call("listBatches", {})).batches.length, 1);
+});
+
+test("a dry run tells sizes and compresses nothing", async (t) => {
+  const { run } = await prepareStep(t);
+  const { code, summary } = await run({ "dry-run": "true" });
+  assert.equal(code, 0);
+  assert.match(summary, /0\.\d\d \(planned\)/);
+});
+
+for (const [name, event] of [
+  ["from a fork", workflowEvents.pullRequestOfFork],
+  ["of Dependabot", workflowEvents.pullRequestOfDependabot],
+] as const) {
+  test(`without a token for a pull request ${name} nothing is done, and nothing fails`, async (t) => {
+    const { service, run } = await prepareStep(t);
+    const { code, outputs, summary, commands } = await run({ token: "" }, { event });
+    assert.equal(code, 0);
+    assert.equal(outputs["conclusion"], "neutral");
+    assert.match(summary, /Nothing was compressed/);
+    assert.ok(
+      commands.some(({ command, message }) => command === "notice" && message.includes("Nothing was compressed")),
+    );
+    assert.deepEqual((await service.client.call("listBatches", {})).batches, []);
+  });
+}
+
+test("a model's output gives no commands to the runner", async (t) => {
+  const program = path.join(import.meta.dirname, "hostile-output-process.ts");
+  const step = await (await prepareRunner(t, { program })).start({});
+  const { commands, shown } = await step.ended;
+  assert.deepEqual(
+    commands.map(({ command }) => command),
+    ["group", "stop-commands", "endgroup"],
+  );
+  assert.ok(shown.includes("::error file=a.ts::Planted"));
+  assert.ok(shown.includes("Progress ::set-env name=PATH::/tmp"));
+});

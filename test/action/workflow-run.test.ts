@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import test, { type TestContext } from "node:test";
+import { readWorkflowRun, type WorkflowRun } from "../../src/action/workflow-run.ts";
+import { commits, type WorkflowEvent, workflowEvents } from "./support/workflow-event.ts";
+
+async function runOf(t: TestContext, { environment, payload }: WorkflowEvent, extra: Record<string, string> = {}) {
+  const folder = await mkdtemp(path.join(tmpdir(), "event-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const file = path.join(folder, "event.json");
+  await writeFile(file, JSON.stringify(payload));
+  return readWorkflowRun({ GITHUB_REPOSITORY: "acme/models", GITHUB_EVENT_PATH: file, ...environment, ...extra });
+}
+
+const { base, head } = commits;
+const proposal = { headSha: head, base: { branch: "main", sha: base }, branch: undefined, isTrusted: false };
+const onMain = { headSha: head, branch: "main", isTrusted: true, pullRequest: undefined, untrusted: undefined };
+
+const cases: Record<keyof typeof workflowEvents, Partial<WorkflowRun>> = {
+  push: { ...onMain, base: { branch: "main", sha: base } },
+  pullRequest: { ...proposal, pullRequest: 7, untrusted: undefined },
+  pullRequestOfFork: { ...proposal, pullRequest: 7, untrusted: "fork" },
+  pullRequestOfDependabot: { ...proposal, pullRequest: 7, untrusted: "dependabot" },
+  pullRequestTarget: { ...proposal, pullRequest: 7, untrusted: undefined },
+  mergeGroup: { ...proposal, pullRequest: undefined, untrusted: undefined },
+  workflowRun: { ...proposal, pullRequest: 7, untrusted: undefined },
+  schedule: { ...onMain, base: { branch: "main" } },
+  workflowDispatch: { ...onMain, base: { branch: "main" } },
+};
+
+for (const [name, wanted] of Object.entries(cases)) {
+  test(`readWorkflowRun() finds the commit, and what it is compared with, of ${name}`, async (t) => {
+    const run = await runOf(t, workflowEvents[name as keyof typeof workflowEvents]);
+    assert.deepEqual(
+      Object.fromEntries(Object.keys(wanted).map((key) => [key, run[key as keyof WorkflowRun]])),
+      wanted,
+    );
+  });
+}
+
+test("a branch that is neither the default one nor protected is compared with the default one", async (t) => {
+  const topic = { GITHUB_REF: "refs/heads/topic" };
+  const { base: comparedWith, isTrusted, branch } = await runOf(t, workflowEvents.push, topic);
+  assert.deepEqual(
+    { comparedWith, isTrusted, branch },
+    { comparedWith: { branch: "main" }, isTrusted: false, branch: "topic" },
+  );
+  const release = { GITHUB_REF: "refs/heads/release/1.x", GITHUB_REF_PROTECTED: "true" };
+  const ofRelease = await runOf(t, workflowEvents.push, release);
+  assert.deepEqual(ofRelease.base, { branch: "release/1.x", sha: base });
+  assert.equal(ofRelease.isTrusted, true);
+});
+
+test("the first push of a branch has no commit before it", async (t) => {
+  const { environment } = workflowEvents.push;
+  const payload = { repository: { default_branch: "main" }, before: "0".repeat(40) };
+  assert.deepEqual((await runOf(t, { environment, payload })).base, { branch: "main" });
+});
