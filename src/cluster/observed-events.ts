@@ -1,7 +1,7 @@
 import type { CompressionJobStatus } from "../contract/custom-resources.ts";
 import { errorCode, type JobError } from "../contract/errors.ts";
 import type { Job } from "../contract/job.ts";
-import { isTerminal, type JobStatus, workingStatus } from "../contract/status.ts";
+import { type JobStatus, workingStatus } from "../contract/status.ts";
 import type { ObservedEvent } from "../records/held.ts";
 
 /**
@@ -20,7 +20,7 @@ export function observedEvents(status: CompressionJobStatus, job: Job): Observed
   return [
     ...working.map((reached) => timed(reached, { type: "status", status: reached })),
     ...(job.status === "Pending" ? measuredEvents(status) : []),
-    ...endEvents(status, job).map((event) => timed(status.status, event)),
+    ...endEvents(status).map((event) => timed(status.status, event)),
   ];
 }
 
@@ -39,18 +39,18 @@ function measuredEvents({ telemetry, artifacts = [] }: CompressionJobStatus): Ob
   ];
 }
 
-function endEvents(status: CompressionJobStatus, job: Job): Untimed[] {
-  // Work that ended while somebody cancelled it: what came of it does not count any more.
-  if (job.status === "Cancelling" && isTerminal(status.status)) return [{ type: "stopped" }];
+function endEvents(status: CompressionJobStatus): Untimed[] {
+  const { statusReason: reason, statusMessage: message } = status;
+  const cause = reason === undefined || message === undefined ? {} : { reason, message };
   switch (status.status) {
     case "Completed":
       return [{ type: "result", outcome: "Completed" }];
     case "Failed":
       return [{ type: "failure", error: errorOf(status) }];
     case "Cancelling":
-      return [{ type: "cancel" }];
+      return [{ type: "cancel", ...cause }];
     case "Cancelled":
-      return [{ type: "cancel" }, { type: "stopped" }];
+      return [{ type: "cancel" }, { type: "stopped", ...cause }];
     case "Pending":
     case "Sharding":
     case "Optimizing":
