@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import type { TestContext } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { type Installation, nodeName } from "./installation.ts";
+import type { Models } from "./jobs.ts";
+import { workerProcesses } from "./processes.ts";
+import { stepsOf } from "./steps.ts";
+
+const pollMs = 20;
+/** Work for a minute and more. */
+const evaluation = { samples: 1024, runs: 1000 };
+
+/** Jobs in every state are cancelled in every way, and nothing of them is left. */
+export async function testCancellation(group: TestContext, installation: Installation, { uploaded }: Models) {
+  const step = stepsOf(group, installation);
+  const { client, kubectl, apply, fieldOf, untilField, cluster } = installation;
+  const begin = async (name: string, target: string) => {
+    await apply("CompressionJob", name, { model: uploaded, target, recipe: { evaluation } });
+  };
+  const setCancel = (name: string) => kubectl(["patch", "cpj", name, "--type=merge", "--patch", cancelPatch]);
+  const cancelOverRest = (id: string) => client.call("cancelJob", { params: { id } });
+  const idOf = (name: string) => fieldOf(`cpj/${name}`, ".status.jobId");
+  const addGpus = async (count: number) => {
+    const resources = { "nvidia.com/gpu": String(count) };
+    const patch = JSON.stringify({ status: { capacity: resources, allocatable: resources } });
+    await cluster.kubectl(["patch", "node", nodeName, "--subresource=status", "--patch", patch]);
+  };
+  const whileRunning = async (t: TestContext, name: string, cancel: (id: string) => Promise<unknown>) => {
+    await untilField(`cpj/${name}`, ".status.status", "Optimizing");
+    const id = await idOf(name);
+    assert.notDeepEqual(await workerProcesses(id), []);
+    t.diagnostic(await untilCancelled(installation, id, () => cancel(id)));
+  };
+
+  await begin("no-node", "many-gpus");
+  await begin("no-image", "no-image");
+  for (const name of ["posted", "patched", "deleted"]) await begin(name, "gpu");
+
+  await step("a running job that is cancelled over REST", (t) => whileRunning(t, "posted", cancelOverRest));
+
+  await step("a running job whose spec says cancel", async (t) => {
+    await whileRunning(t, "patched", () => setCancel("patched"));
+    assert.equal(await fieldOf("cpj/patched", ".status.status"), "Cancelled");
+  });
+
+  await step("a running job whose resource is deleted, and whose history stays", async (t) => {
+    await whileRunning(t, "deleted", () => kubectl(["delete", "cpj", "deleted", "--wait=false"]));
+    await kubectl(["wait", "cpj/deleted", "--for=delete", "--timeout=60s"]);
+  });
+
+  await step("a job that no node can take, which does not begin when GPUs are added", async (t) => {
+    await untilField("cpj/no-node", ".status.statusReason", "unschedulable");
+    assert.match(
+      await fieldOf("cpj/no-node", ".status.statusMessage"),
+      /not enough nvidia\.com\/gpu free \(64 needed\)/,
+    );
+    const id = await idOf("no-node");
+    t.diagnostic(await untilCancelled(installation, id, () => setCancel("no-node")));
+    await addGpus(64);
+    await apply("CompressionJob", "another", { model: uploaded, target: "many-gpus", dryRun: true });
+    await untilField("cpj/another", ".status.status", "Completed");
+    await addGpus(4);
+    assert.equal(await fieldOf("cpj/no-node", ".status.status"), "Cancelled");
+    assert.equal(await podsOf(installation, id), "");
+  });
+
+  await step("a job whose image cannot be pulled", async (t) => {
+    await untilField("cpj/no-image", ".status.statusReason", "image_unavailable");
+    t.diagnostic(await untilCancelled(installation, await idOf("no-image"), () => setCancel("no-image")));
+  });
+
+  await step("a job that has only just been submitted", async (t) => {
+    const body = { model: uploaded, target: "gpu", recipe: { evaluation } };
+    const { id } = await client.call("startCompression", { body });
+    t.diagnostic(await untilCancelled(installation, id, () => cancelOverRest(id)));
+  });
+}
+
+const cancelPatch = JSON.stringify({ spec: { cancel: true } });
+
+/** Asks for a job's end, and watches that it is Cancelled only when nothing of it runs; tells how long that took. */
+export async function untilCancelled(
+  installation: Installation,
+  id: string,
+  ask: () => Promise<unknown>,
+): Promise<string> {
+  const begin = performance.now();
+  await ask();
+  const askedMs = performance.now() - begin;
+  let ranMs = 0;
+  for (;;) {
+    const { status } = await installation.client.call("getJob", { params: { id } });
+    const processes = await workerProcesses(id);
+    if (processes.length > 0) ranMs = performance.now() - begin;
+    if (status === "Cancelled") {
+      assert.deepEqual(processes, []);
+      assert.equal(await podsOf(installation, id), "");
+      const times = { asked: askedMs, "last process": ranMs, Cancelled: performance.now() - begin };
+      return Object.entries(times)
+        .map(([what, ms]) => `${what} after ${(ms / 1000).toFixed(1)} s`)
+        .join(", ");
+    }
+    assert.equal(status, "Cancelling");
+    await delay(pollMs);
+  }
+}
+
+function podsOf({ kubectl }: Installation, id: string): Promise<string> {
+  return kubectl(["get", "pods", "-l", `modeloptimization.dev/job-id=${id}`, "-o", "name"]);
+}

@@ -1,0 +1,27 @@
+import { basename } from "node:path";
+import { test } from "node:test";
+import { helmMissing, nodeMissing } from "../cluster/cluster-missing.ts";
+import { startCluster } from "../cluster/start-cluster.ts";
+import { pythonMissing } from "../support/python.ts";
+import { realModel } from "../support/real-models.ts";
+import { testCancellation } from "./cancellation.ts";
+import { testFaults } from "./faults.ts";
+import { install } from "./installation.ts";
+import { testJobs } from "./jobs.ts";
+
+const skip = nodeMissing || helmMissing || pythonMissing;
+const modelFile = realModel("page-orientation");
+
+test("an installation on a real node", { skip }, async (t) => {
+  const cluster = await startCluster({ images: ["service", "worker"] });
+  t.after(() => cluster.stop());
+  const installation = await install(cluster, { mountedModels: [modelFile] });
+  const { source } = await installation.client.uploadModel(modelFile);
+  const models = {
+    uploaded: { source, name: "orientation" },
+    mounted: { source: `file:///models/${basename(modelFile)}` },
+  };
+  await t.test("jobs run", { concurrency: true }, (group) => testJobs(group, installation, models));
+  await t.test("jobs are cancelled", (group) => testCancellation(group, installation, models));
+  await t.test("faults", { concurrency: true }, (group) => testFaults(group, installation, models));
+});

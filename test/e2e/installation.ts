@@ -1,0 +1,129 @@
+import { copyFile, mkdir } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { type Client, createClient } from "../../src/client/create-client.ts";
+import { apiVersion } from "../../src/contract/custom-resources.ts";
+import { chartFolder, helm, valueFlags } from "../charts/helm.ts";
+import { imageNames } from "../cluster/image-builds.ts";
+import type { NodeCluster } from "../cluster/start-cluster.ts";
+import { targets } from "./targets.ts";
+
+export const release = "model-optimization";
+export const nodeName = "node-0";
+export const namespace = "models";
+/** Longest wait for anything: a busy machine is no reason to fail. */
+export const patience = "--timeout=240s";
+
+export interface Installation {
+  readonly cluster: NodeCluster;
+  /** In the release's namespace. */
+  readonly kubectl: (args: readonly string[], input?: string) => Promise<string>;
+  /** Makes a resource as `kubectl apply` does. */
+  readonly apply: (kind: "CompressionJob" | "Batch", name: string, spec: object) => Promise<void>;
+  /** A field of a resource by its JSON path; empty where it has none. */
+  readonly fieldOf: (resource: string, path: string) => Promise<string>;
+  /** Waits until a field has the value, or any. */
+  readonly untilField: (resource: string, path: string, value?: string) => Promise<void>;
+  /** Of the service's API; ends in `/v1`. */
+  readonly baseUrl: string;
+  /** With every scope. */
+  readonly token: string;
+  readonly client: Client;
+}
+
+export interface InstallOptions {
+  /** Files that workers find in `/models`. */
+  readonly mountedModels: readonly string[];
+}
+
+/**
+ * Installs the chart as its users do, in a namespace of restricted pods. The values are the default ones but for images and targets;
+ * what a node without storage class and ingress lacks is made by hand beside it: volumes, and a port that leads to the service.
+ */
+export async function install(cluster: NodeCluster, { mountedModels }: InstallOptions): Promise<Installation> {
+  const kubectl = (args: readonly string[], input?: string) => cluster.kubectl(["-n", namespace, ...args], input);
+  const make = (object: object) => kubectl(["create", "-f", "-"], JSON.stringify(object));
+  const fieldOf = (resource: string, path: string) => kubectl(["get", resource, "-o", `jsonpath={${path}}`]);
+  await cluster.kubectl(["delete", "crd", "compressionjobs.modeloptimization.dev", "batches.modeloptimization.dev"]);
+  await cluster.kubectl(["create", "namespace", namespace]);
+  await cluster.kubectl(["label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted"]);
+  const [data, models] = [join(cluster.folder, "data"), join(cluster.folder, "models")];
+  for (const folder of [data, models]) await mkdir(folder);
+  for (const file of mountedModels) await copyFile(file, join(models, basename(file)));
+  await make(volume(`${release}-service`, data));
+  await make(volume("models", models));
+  await make(claim("models"));
+
+  await helm(["install", release, chartFolder, `--namespace=${namespace}`, ...valueFlags(values)], cluster.kubeconfig);
+  await make(entrance);
+  for (const component of ["operator", "service"]) {
+    await kubectl(["rollout", "status", `deployment/${release}-${component}`, patience]);
+  }
+  const tokenCommand = "node src/server/main.ts token create --name admin --scopes admin".split(" ");
+  const token = (await kubectl(["exec", `deployment/${release}-service`, "--", ...tokenCommand])).trim();
+  const port = await fieldOf("service/entrance", ".spec.ports[0].nodePort");
+  const baseUrl = `http://${cluster.nodeAddress}:${port}/v1`;
+  return {
+    cluster,
+    kubectl,
+    async apply(kind, name, spec) {
+      await kubectl(["apply", "-f", "-"], JSON.stringify({ apiVersion, kind, metadata: { name }, spec }));
+    },
+    fieldOf,
+    async untilField(resource, path, value) {
+      const wanted = value === undefined ? "" : `=${value}`;
+      await kubectl(["wait", resource, `--for=jsonpath={${path}}${wanted}`, patience]);
+    },
+    baseUrl,
+    token,
+    client: createClient({ baseUrl, token }),
+  };
+}
+
+const values = {
+  image: imageOf(imageNames.service),
+  worker: {
+    image: imageOf(imageNames.worker),
+    allowedRoots: ["/models"],
+    volumes: [{ name: "models", persistentVolumeClaim: { claimName: "models" } }],
+    volumeMounts: [{ name: "models", mountPath: "/models", readOnly: true }],
+  },
+  targets,
+};
+
+const entrance = {
+  apiVersion: "v1",
+  kind: "Service",
+  metadata: { name: "entrance" },
+  spec: {
+    type: "NodePort",
+    selector: { "app.kubernetes.io/instance": release, "app.kubernetes.io/component": "service" },
+    ports: [{ port: 8080, targetPort: "http" }],
+  },
+};
+
+function imageOf(name: string): object {
+  const [repository, tag] = name.split(":");
+  return { repository, tag };
+}
+
+/** A folder of this machine for the claim of that name. */
+function volume(name: string, path: string): object {
+  const matchExpressions = [{ key: "kubernetes.io/hostname", operator: "In", values: [nodeName] }];
+  return {
+    apiVersion: "v1",
+    kind: "PersistentVolume",
+    metadata: { name },
+    spec: {
+      accessModes: ["ReadWriteOnce"],
+      capacity: { storage: "50Gi" },
+      claimRef: { namespace, name },
+      local: { path },
+      nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions }] } },
+    },
+  };
+}
+
+function claim(name: string): object {
+  const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
+  return { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name }, spec };
+}

@@ -1,0 +1,21 @@
+import { builtinTargets, type Target } from "../../src/contract/target.ts";
+import { imageNames } from "../cluster/image-builds.ts";
+
+const plain: Target = {
+  name: "gpu",
+  description: "A node's GPUs, which have nothing to do here.",
+  executionProvider: "cpu",
+  operators: "standard",
+  recipe: { scheme: "int8-weight" },
+  presets: {},
+};
+
+/** Hardware profiles of the installation: good ones, and such whose jobs meet with trouble. */
+export const targets: readonly Target[] = [
+  ...builtinTargets,
+  { ...plain, gpu: { resource: "nvidia.com/gpu", count: 1 }, scratch: "1Gi" },
+  { ...plain, name: "many-gpus", gpu: { resource: "nvidia.com/gpu", count: 64 } },
+  { ...plain, name: "little-memory", resources: { memory: "96Mi" } },
+  { ...plain, name: "no-image", image: "registry.invalid/worker:1" },
+  { ...plain, name: "wrong-image", image: imageNames.service },
+];
