@@ -1,9 +1,12 @@
 import { resourceLabels } from "../../../src/contract/custom-resources.ts";
 import { type JobStep, jobStep } from "../../../src/kubernetes/job-identity.ts";
 import type { Job, Stored } from "../../../src/kubernetes/resources.ts";
+import { trimMetadata } from "./trim-metadata.ts";
 
 /** On the Job of step `shard`: how many pods will optimize a share each, whatever becomes of the target until then. */
 export const sharesAnnotation = "modeloptimization.dev/shares";
+
+const endConditions: ReadonlySet<string> = new Set(["Complete", "Failed"]);
 
 /** How a Job ended, in the Job controller's words. */
 interface JobEnd {
@@ -48,14 +51,23 @@ export function readJob({ metadata, spec, status }: Stored<Job>): ChildJob {
   };
 }
 
-/** What a cache keeps of a Job: all but its pods' template and its counts. */
-export function trimJob({ metadata, spec, status, ...job }: Stored<Job>): Stored<Job> {
-  const { startTime, conditions = [] } = status ?? {};
+/** What a cache keeps of a Job: no pod template and no counts. */
+export function trimJob(job: Stored<Job>): Stored<Job> {
+  const { completions, suspend, ttlSecondsAfterFinished } = job.spec ?? {};
+  const { startTime, conditions = [] } = job.status ?? {};
+  const shares = job.metadata.annotations?.[sharesAnnotation];
   return {
-    ...job,
-    metadata,
-    ...(spec && { spec: { ...spec, template: {} } }),
-    status: { ...(startTime !== undefined && { startTime }), conditions },
+    metadata: { ...trimMetadata(job), ...(shares !== undefined && { annotations: { [sharesAnnotation]: shares } }) },
+    spec: {
+      template: {},
+      ...(completions !== undefined && { completions }),
+      ...(suspend !== undefined && { suspend }),
+      ...(ttlSecondsAfterFinished !== undefined && { ttlSecondsAfterFinished }),
+    },
+    status: {
+      ...(startTime !== undefined && { startTime }),
+      conditions: conditions.filter(({ type }) => endConditions.has(type)),
+    },
   };
 }
 
@@ -64,9 +76,7 @@ function endOf(
   conditions: NonNullable<Job["status"]>["conditions"],
   deletedAt: string | undefined,
 ): JobEnd | undefined {
-  const condition = conditions?.find(
-    ({ type, status }) => status === "True" && (type === "Complete" || type === "Failed"),
-  );
+  const condition = conditions?.find(({ type, status }) => status === "True" && endConditions.has(type));
   if (condition === undefined) return undefined;
   const complete = condition.type === "Complete";
   const at = Date.parse(condition.lastTransitionTime ?? "");

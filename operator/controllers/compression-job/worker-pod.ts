@@ -1,4 +1,5 @@
 import type { Pod, Stored } from "../../../src/kubernetes/resources.ts";
+import { trimMetadata } from "./trim-metadata.ts";
 
 export const workerContainer = "worker";
 
@@ -37,8 +38,6 @@ export interface WorkerPod {
   readonly termination: Termination | undefined;
 }
 
-const neededConditions: ReadonlySet<string> = new Set(["PodScheduled", "DisruptionTarget"]);
-
 type PodStatus = NonNullable<Pod["status"]>;
 
 export function readPod({ metadata, spec, status = {} }: Stored<Pod>): WorkerPod {
@@ -60,35 +59,33 @@ export function readPod({ metadata, spec, status = {} }: Stored<Pod>): WorkerPod
   };
 }
 
-/** What a cache keeps of a pod: no specification but its node, no addresses, no image ids. */
-export function trimPod({ metadata, spec, status, ...pod }: Stored<Pod>): Stored<Pod> {
-  const { annotations: _, ...kept } = metadata;
+/** What a cache keeps of a pod: no specification but its node, no addresses, no images. */
+export function trimPod(pod: Stored<Pod>): Stored<Pod> {
+  const { spec, status } = pod;
   return {
-    ...pod,
-    metadata: kept,
+    metadata: trimMetadata(pod),
     spec: { containers: [], ...(spec?.nodeName !== undefined && { nodeName: spec.nodeName }) },
     ...(status && { status: trimStatus(status) }),
   };
 }
 
 function trimStatus({ phase, startTime, reason, message, conditions, containerStatuses }: PodStatus): PodStatus {
+  const state = containerStatuses?.find(({ name }) => name === workerContainer)?.state;
   return {
     ...(phase !== undefined && { phase }),
     ...(startTime !== undefined && { startTime }),
     ...(reason !== undefined && { reason }),
     ...(message !== undefined && { message }),
-    ...(conditions && { conditions: conditions.filter(({ type }) => neededConditions.has(type)) }),
-    ...(containerStatuses && {
-      containerStatuses: containerStatuses.map(({ name, state }) => ({
-        name,
-        image: "",
-        imageID: "",
-        ready: false,
-        restartCount: 0,
-        ...(state && { state }),
-      })),
+    ...(conditions && { conditions: conditions.filter(isNeeded) }),
+    ...(state && {
+      containerStatuses: [{ name: workerContainer, image: "", imageID: "", ready: false, restartCount: 0, state }],
     }),
   };
+}
+
+/** Whether a condition says more than that all is as it should be. */
+function isNeeded({ type, status }: NonNullable<PodStatus["conditions"]>[number]): boolean {
+  return (type === "PodScheduled" && status === "False") || type === "DisruptionTarget";
 }
 
 /** Whether a process of the pod runs, or may begin to. */
