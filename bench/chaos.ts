@@ -72,10 +72,10 @@ const onError = () => {};
 const pods = createReflector({ client, type: resources.pods, onAdded: notePod, onError });
 await pods.synced;
 
-const submitted = submit();
+let submitted = 0;
 let killed = 0;
+await submitDue();
 await Promise.all([haunt("operator", kills / 2), haunt("service", kills / 2)]);
-await submitted;
 const operator = await start("operator");
 const service = await start("service");
 const stuck = await waitForAll();
@@ -139,18 +139,18 @@ async function haunt(name: keyof typeof programs, times: number): Promise<void> 
     await delay(random.next().value * maxLifeMs);
     await program.end("SIGKILL");
     killed++;
-    if (killed % 20 === 0) process.stdout.write(`${killed} kills, ${podsOf.size} of ${jobs} jobs have a pod\n`);
+    await submitDue();
+    if (killed % 20 === 0) process.stdout.write(`${killed} kills, ${podsOf.size} of ${submitted} jobs have a pod\n`);
     // The next operator need not wait until the Lease of the killed one has run out.
     if (name === "operator") await controlPlane.kubectl(["delete", "lease", lease, "-n", namespace]);
   }
 }
 
-/** Spread over the time in which kills happen. */
-async function submit(): Promise<void> {
-  const everyMs = (kills * maxLifeMs) / 4 / jobs;
-  for (let index = 0; index < jobs; index++) {
+/** A job for every few kills, so that there are always some at every stage. */
+async function submitDue(): Promise<void> {
+  while (submitted < jobs && submitted * kills <= killed * jobs) {
     const job: CompressionJobObject = {
-      metadata: { name: `job-${index}` },
+      metadata: { name: `job-${submitted++}` },
       spec: {
         kind: "compress",
         model: { source: "https://models.example/model.onnx" },
@@ -161,7 +161,6 @@ async function submit(): Promise<void> {
       },
     };
     await client.create(compressionJobs, job);
-    await delay(everyMs);
   }
 }
 
