@@ -83,19 +83,20 @@ export class JobPass {
     }
   }
 
-  async #patch(patch: MergePatch<CompressionJobObject>, options: PatchOptions = {}): Promise<void> {
+  async #patch(patch: MergePatch<CompressionJobObject>, options: PatchOptions = {}): Promise<"stale" | undefined> {
     const { name, resourceVersion } = this.#object.metadata;
     const { client, compressionJobs: watched } = this.#tools;
-    this.#object = await client.patch<CompressionJobObject>(compressionJobs, name, patch, {
-      ...options,
-      resourceVersion,
-    });
-    this.#run.wrote(watched, this.#object);
+    const call = client.patch<CompressionJobObject>(compressionJobs, name, patch, { ...options, resourceVersion });
+    const changed = await found(call);
+    if (changed === undefined) return "stale";
+    this.#object = changed;
+    this.#run.wrote(watched, changed);
+    return undefined;
   }
 
-  async #setFinalizer(held: boolean): Promise<void> {
+  async #setFinalizer(held: boolean): Promise<"stale" | undefined> {
     const others = this.#object.metadata.finalizers?.filter((finalizer) => finalizer !== recordFinalizer) ?? [];
-    await this.#patch({ metadata: { finalizers: held ? [...others, recordFinalizer] : others } });
+    return this.#patch({ metadata: { finalizers: held ? [...others, recordFinalizer] : others } });
   }
 
   async #createJob(manifest: Job, world: World): Promise<World | "stale" | undefined> {

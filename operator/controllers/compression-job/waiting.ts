@@ -34,6 +34,7 @@ export interface WaitingStep {
   readonly target: Target;
   /** Queue of Kueue that the job is admitted by. */
   readonly queue: string | undefined;
+  /** What the cluster's events say about pods that are not made or not started. */
   readonly trouble: string;
 }
 
@@ -55,6 +56,7 @@ const imageReasons: ReadonlySet<string> = new Set([
   "RegistryUnavailable",
   "SignatureValidationFailed",
 ]);
+
 /** What a step of a job waits for, and since when; the first reason of these counts. */
 export function findWait(step: WaitingStep): { readonly wait: Wait; readonly since: number } | undefined {
   for (const check of [heldJob, missingPods, unscheduledPod, unstartedPod, troubledPod]) {

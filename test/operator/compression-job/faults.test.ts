@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { recordFinalizer } from "../../../src/contract/custom-resources.ts";
 import { isTerminal } from "../../../src/contract/status.ts";
 import { resources } from "../../../src/kubernetes/resources.ts";
 import { clusterMissing } from "../../cluster/cluster-missing.ts";
@@ -79,6 +80,24 @@ suite("an operator at work", { concurrency: true, skip }, () => {
     await untilAllCompleted(cluster, all);
     t.diagnostic(
       `${accidents} accidents, ${operator.log.filter((line) => line.includes('"error"')).length} errors logged`,
+    );
+  });
+
+  test("a job that the service looks after costs two writes of the operator", async () => {
+    const namespace = await makeNamespace("thrifty");
+    await using cluster = await observeJobs(controlPlane, namespace);
+    await using proxy = await startFaultProxy(controlPlane);
+    await using _ = await startOperator({ kubeconfig: proxy.kubeconfig, namespace });
+    await cluster.create({ name: "voices", finalizers: [recordFinalizer] });
+    await cluster.untilTrue(() => [...cluster.pods.values()].some(({ status }) => status?.phase === "Running"));
+    await cluster.tell("voices", { status: "Completed", finishedAt: new Date().toISOString() });
+    await cluster.untilTrue(() => cluster.jobs.get("voices-work")?.status?.succeeded === 1);
+    await cluster.record("voices");
+    await cluster.until("voices", ({ metadata }) => metadata.finalizers === undefined);
+    const writes = proxy.forwarded.filter(({ method, resource }) => method !== "GET" && resource !== "leases");
+    assert.deepEqual(
+      writes.map(({ method, resource }) => `${method} ${resource}`),
+      ["POST jobs", "PATCH compressionjobs"],
     );
   });
 
