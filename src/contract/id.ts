@@ -70,7 +70,7 @@ export function idTime(now: Date): string {
 /** When an id was made. */
 export function timeOfId(id: string): Date {
   const digits = id.slice(id.indexOf("-") + 1).slice(0, timeLength);
-  return new Date([...digits].reduce((time, digit) => time * 32 + alphabet.indexOf(digit), 0));
+  return new Date(Array.from(digits).reduce((time, digit) => time * 32 + alphabet.indexOf(digit), 0));
 }
 
 function randomDigits(): number[] {
