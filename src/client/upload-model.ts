@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { type ClientOptions, send } from "./call-route.ts";
 import { ProblemError } from "./problem-error.ts";
+import { readPieces } from "./read-pieces.ts";
 import { retry } from "./retry.ts";
 
 export interface UploadOptions {
@@ -33,9 +33,10 @@ export async function uploadModel(
   await retry(async () => {
     const stream = async function* (): AsyncGenerator<Uint8Array> {
       let sent = 0;
-      for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20, ...(signal && { signal }) })) {
-        yield chunk;
-        sent += chunk.length;
+      // The next piece is asked for when the connection has taken this one.
+      for await (const piece of readPieces(file, signal)) {
+        yield piece;
+        sent += piece.length;
         onProgress?.(sent, bytes);
       }
     };
@@ -47,8 +48,7 @@ export async function uploadModel(
 
 async function hashFile(file: string, signal: AbortSignal | undefined): Promise<string> {
   const hash = createHash("sha256");
-  for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20, ...(signal && { signal }) }))
-    hash.update(chunk);
+  for await (const piece of readPieces(file, signal)) hash.update(piece);
   return hash.digest("hex");
 }
 
