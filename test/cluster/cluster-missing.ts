@@ -6,5 +6,8 @@ export const clusterMissing: string | false = await missingOf(requirements.clust
 /** The same for charts. */
 export const helmMissing: string | false = await missingOf(requirements.helmMissing);
 
+/** The same for workflows. */
+export const actMissing: string | false = await missingOf(requirements.actMissing);
+
 /** The same for a node that runs pods. */
 export const nodeMissing: string | false = await missingOf(requirements.nodeMissing);

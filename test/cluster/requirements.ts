@@ -14,6 +14,7 @@ export interface Requirement {
 export const requirements = {
   clusterMissing: { title: "A control plane", modules: ["etcd", "kubernetes", "kwok"], packages: {}, root: false },
   helmMissing: { title: "Helm", modules: ["helm"], packages: {}, root: false },
+  actMissing: { title: "A runner of workflows", modules: ["act"], packages: { git: "git" }, root: false },
   nodeMissing: {
     title: "A node",
     modules: ["etcd", "kubernetes", "coredns", "pause"],

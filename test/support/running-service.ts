@@ -28,7 +28,7 @@ interface StartOptions {
 
 /** Starts the real service on a free port with a data folder of its own; both are gone after the test. */
 export async function startRunningService(
-  t: TestContext,
+  t: Pick<TestContext, "after">,
   { from, environment }: StartOptions = {},
 ): Promise<RunningService> {
   const directory = from?.directory ?? (await mkdtemp(join(tmpdir(), "service-")));

@@ -66,7 +66,7 @@ interface RunnerOptions {
 }
 
 /** A job in a workspace of its own; both are gone after the test. */
-export async function prepareRunner(t: TestContext, options: RunnerOptions = {}): Promise<Runner> {
+export async function prepareRunner(t: Pick<TestContext, "after">, options: RunnerOptions = {}): Promise<Runner> {
   const { program = bundle, environment: ofJob } = options;
   const folder = await mkdtemp(path.join(tmpdir(), "runner-"));
   t.after(() => rm(folder, { recursive: true, force: true }));

@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { copyFile } from "node:fs/promises";
+import path from "node:path";
+import test, { type TestContext } from "node:test";
+import { promisify } from "node:util";
+import type { Client } from "../../../src/client/create-client.ts";
+import type { Job } from "../../../src/contract/job.ts";
+import { actMissing } from "../../cluster/cluster-missing.ts";
+import { realModel } from "../../support/real-models.ts";
+import { type RunningService, startRunningService } from "../../support/running-service.ts";
+import { startGitHub } from "../support/github-double.ts";
+import { prepareRunner } from "../support/runner.ts";
+import { startServiceRelay } from "../support/service-relay.ts";
+import { workflowEvents } from "../support/workflow-event.ts";
+import { startWorkflow } from "./run-workflow.ts";
+
+const exec = promisify(execFile);
+const isAtWork = /^\[evaluate\]/m;
+
+async function prepare(t: TestContext) {
+  const service = await startRunningService(t, { environment: { MOS_WORKERS: "1" } });
+  const gitHub = await startGitHub(t);
+  const runner = await prepareRunner(t, { environment: gitHub.environment });
+  await copyFile(realModel("ocr-recognition"), path.join(runner.workspace, "recognition.onnx"));
+  const inputs = {
+    "service-url": service.baseUrl,
+    token: service.token,
+    "github-token": gitHub.token,
+    models: "*.onnx",
+    targets: "cpu, cpu-int8",
+    // Enough to do for a job to be at work when a step is killed at last.
+    recipe: "evaluation: { runs: 1000 }",
+  };
+  return { service, gitHub, runner, inputs };
+}
+
+/** The only batch's jobs, when they have ended. */
+async function endedJobs({ client }: { readonly client: Client }): Promise<Job[]> {
+  const { jobs } = await client.call("listJobs", { query: {} });
+  for (const { id } of jobs) for await (const _ of client.followLogs(id)) continue;
+  return Promise.all(jobs.map(async ({ id }) => client.call("getJob", { params: { id } })));
+}
+
+/** Processes that the service started and that are still there. */
+async function workersOf({ process: { pid } }: RunningService): Promise<string[]> {
+  const { stdout } = await exec("pgrep", ["-P", String(pid)]).catch(() => ({ stdout: "" }));
+  return stdout.split("\n").filter((line) => line !== "");
+}
+
+test("a cancelled workflow cancels its batch within a second", async (t) => {
+  const { service, gitHub, runner, inputs } = await prepare(t);
+  const step = await runner.start(inputs);
+  await step.untilLog(isAtWork);
+  assert.equal((await workersOf(service)).length, 1);
+  const cancelledAt = Date.now();
+  const end = await step.cancel();
+  assert.deepEqual(end.signals, ["SIGINT"], end.log);
+  assert.equal(end.outputs["conclusion"], "cancelled");
+  for (const { status, transitions } of await endedJobs(service)) {
+    assert.equal(status, "Cancelled");
+    const [heard] = transitions.filter((one) => one.status === "Cancelling" || one.status === "Cancelled");
+    assert.ok(Date.parse(heard?.at ?? "") - cancelledAt <= 1_000);
+  }
+  assert.deepEqual(await workersOf(service), []);
+  assert.deepEqual(
+    gitHub.checkRuns().map(({ status, conclusion }) => [status, conclusion]),
+    [["completed", "cancelled"]],
+  );
+  const written = gitHub.requests.length;
+  const post = await (await runner.startPost(end.state, inputs)).ended;
+  assert.deepEqual([post.code, post.shown, gitHub.requests.length], [0, [""], written]);
+});
+
+test("a step that hangs is cleaned up behind by post", async (t) => {
+  const { service, gitHub, runner, inputs } = await prepare(t);
+  const step = await runner.start(inputs);
+  await step.untilLog(isAtWork);
+  step.kill("SIGSTOP");
+  const end = await step.cancel();
+  assert.deepEqual([end.signal, end.signals], ["SIGKILL", ["SIGINT", "SIGTERM", "SIGKILL"]]);
+  const { batches } = await service.client.call("listBatches", { query: {} });
+  assert.notEqual(batches[0]?.status, "Cancelled");
+  const post = await (await runner.startPost(end.state, inputs)).ended;
+  assert.equal(post.code, 0, post.log);
+  assert.deepEqual(
+    (await endedJobs(service)).map(({ status }) => status),
+    ["Cancelled", "Cancelled"],
+  );
+  assert.deepEqual(await workersOf(service), []);
+  assert.deepEqual(
+    gitHub.checkRuns().map(({ status, conclusion }) => [status, conclusion]),
+    [["completed", "cancelled"]],
+  );
+});
+
+test("a batch whose step was killed before it heard of it is cancelled too", async (t) => {
+  const { service, runner, inputs } = await prepare(t);
+  const relay = await startServiceRelay(t, service.baseUrl, {
+    isLost: (method, url) => method === "POST" && url === "/v1/batches",
+  });
+  const step = await runner.start({ ...inputs, "service-url": relay.baseUrl });
+  await relay.lost;
+  step.kill("SIGKILL");
+  const { state } = await step.ended;
+  const post = await (await runner.startPost(state, inputs)).ended;
+  assert.equal(post.code, 0, post.log);
+  assert.deepEqual(
+    (await endedJobs(service)).map(({ status }) => status),
+    ["Cancelled", "Cancelled"],
+  );
+});
+
+test("a step that a runner kills at once leaves no job behind", { skip: actMissing }, async (t) => {
+  const { service, gitHub } = await prepare(t);
+  const workflow = await startWorkflow(t, {
+    workflow: "compression.yml",
+    event: workflowEvents.pullRequest,
+    files: {
+      "compression.yaml": { text: "models: [models/*.onnx]\ntargets: [cpu, cpu-int8]\n" },
+      "models/recognition.onnx": { copyOf: realModel("ocr-recognition") },
+    },
+    environment: gitHub.environment,
+    secrets: { GITHUB_TOKEN: gitHub.token, MOS_TOKEN: service.token },
+    variables: { MOS_URL: service.baseUrl },
+  });
+  await workflow.untilLog(isAtWork);
+  workflow.cancel();
+  await workflow.ended;
+  assert.deepEqual(
+    (await endedJobs(service)).map(({ status }) => status),
+    ["Cancelled", "Cancelled"],
+  );
+  assert.deepEqual(await workersOf(service), []);
+});

@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { copyFile } from "node:fs/promises";
+import path from "node:path";
+import test, { type TestContext } from "node:test";
+import type { Client } from "../../../src/client/create-client.ts";
+import { realModel } from "../../support/real-models.ts";
+import { type RunningService, startRunningService } from "../../support/running-service.ts";
+import { startGitHub } from "../support/github-double.ts";
+import { prepareRunner } from "../support/runner.ts";
+
+/** The service again, where it was, with what it kept. */
+function startAgain(t: TestContext, service: RunningService): Promise<RunningService> {
+  const environment = { MOS_WORKERS: "1", MOS_PORT: new URL(service.baseUrl).port };
+  return startRunningService(t, { from: service, environment });
+}
+
+async function textOf(client: Client, jobId: string): Promise<string[]> {
+  const lines = await Array.fromAsync(client.followLogs(jobId));
+  return lines.map(({ text }) => text);
+}
+
+/** What a step showed of a job, without what it told itself meanwhile. */
+function outputOf(shown: readonly string[], title: string): string[] {
+  const start = shown.indexOf(title) + 1;
+  const end = shown.findIndex((line, index) => index > start && line.startsWith("[batch] "));
+  return shown.slice(start, end).filter((line) => !line.startsWith("[service] "));
+}
+
+test("a step goes on when the service is restarted, and loses and repeats no line", async (t) => {
+  const first = await startRunningService(t, { environment: { MOS_WORKERS: "1" } });
+  const gitHub = await startGitHub(t);
+  const runner = await prepareRunner(t, { environment: gitHub.environment });
+  await copyFile(realModel("ocr-orientation"), path.join(runner.workspace, "orientation.onnx"));
+  await copyFile(realModel("voice-v5"), path.join(runner.workspace, "voice.onnx"));
+  const step = await runner.start({
+    "service-url": first.baseUrl,
+    token: first.token,
+    "github-token": gitHub.token,
+    models: "*.onnx",
+    targets: "cpu, cpu-int8",
+  });
+
+  await step.untilLog(/^\[shard\]/m);
+  first.process.kill("SIGKILL");
+  await once(first.process, "exit");
+  await step.untilLog(/^\[service\] Not reachable/m);
+  const second = await startAgain(t, first);
+  await step.untilLog(/^\[batch\] 2 of 4/m);
+  second.process.kill("SIGTERM");
+  await once(second.process, "exit");
+  const { client } = await startAgain(t, first);
+
+  const end = await step.ended;
+  assert.equal(end.code, 0, end.log);
+  const batch = await client.call("getBatch", { params: { id: end.outputs["batch-id"] ?? "" } });
+  assert.equal(batch.counts.Completed, 4);
+  for (const { id, model, target } of batch.jobs) {
+    assert.deepEqual(outputOf(end.shown, `${model} for ${target}`), await textOf(client, id));
+  }
+  const checks = gitHub.checkRuns();
+  assert.equal(checks.length, 5);
+  assert.ok(checks.every(({ status, conclusion }) => status === "completed" && conclusion === "success"));
+});

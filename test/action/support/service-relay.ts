@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, request as send, type ServerResponse } from "node:http";
+import type { TestContext } from "node:test";
+
+interface RelayOptions {
+  /** Which answers of the service get lost on their way. */
+  readonly isLost: (method: string, path: string) => boolean;
+}
+
+export interface ServiceRelay {
+  /** Ends in `/v1`, like the service's own. */
+  readonly baseUrl: string;
+  /** Resolves when the service has given an answer that gets lost. */
+  readonly lost: Promise<void>;
+}
+
+/** Passes requests on to the service, and what it answers back, but for answers that get lost. */
+export async function startServiceRelay(t: TestContext, baseUrl: string, options: RelayOptions): Promise<ServiceRelay> {
+  const lost = Promise.withResolvers<void>();
+  const server = createServer((request: IncomingMessage, response: ServerResponse) => {
+    const { method = "GET", url = "/", headers } = request;
+    const onward = send(new URL(url, baseUrl), { method, headers }, (answer) => {
+      if (options.isLost(method, url)) {
+        answer.resume().on("end", () => lost.resolve());
+        return;
+      }
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
+    onward.on("error", () => response.destroy());
+    response.on("close", () => onward.destroy());
+    request.pipe(onward);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const address = server.address();
+  assert.ok(typeof address === "object" && address !== null);
+  return { baseUrl: `http://127.0.0.1:${address.port}/v1`, lost: lost.promise };
+}
