@@ -94,12 +94,12 @@ function bodiesOf({ output, conclusion, annotations = [] }: CheckContent) {
   }));
 }
 
-function annotationBody({ place, title, message }: Annotation) {
+function annotationBody({ place, level, title, message }: Annotation) {
   return {
     path: place.file,
     start_line: place.line,
     end_line: place.line,
-    annotation_level: "failure" as const,
+    annotation_level: level,
     title,
     message,
   };

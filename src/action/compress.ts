@@ -55,7 +55,7 @@ export async function compress(step: Step, credentials: Credentials): Promise<Co
       broken === "cancelled" || broken === "timed_out" ? undefined : explainError(error, step.inputs["service-url"]);
     const { problems } = error instanceof InputError ? error : { problems: [] };
     const misplaced = problems.flatMap(({ place, message }) =>
-      place ? { place, message, title: step.identity.checkName } : [],
+      place ? { place, message, level: "failure" as const, title: step.identity.checkName } : [],
     );
     const result = resultOf(step, progress, { broken, ...(trouble !== undefined && { trouble }) });
     return { ...result, annotations: [...misplaced, ...result.annotations] };

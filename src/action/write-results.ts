@@ -57,7 +57,8 @@ export function logResults({ rows }: Report): void {
 
 /** Annotations by commands of the runner, for workflows that may write no check runs. */
 export function annotate(annotations: readonly Annotation[]): void {
-  for (const { place, title, message } of annotations.slice(0, maxCommandAnnotations)) {
-    core.error(message, { title, file: place.file, startLine: place.line });
+  for (const { place, level, title, message } of annotations.slice(0, maxCommandAnnotations)) {
+    const tell = level === "failure" ? core.error : core.warning;
+    tell(message, { title, file: place.file, startLine: place.line });
   }
 }

@@ -8,6 +8,7 @@ export interface ActionInput {
 /** What can let the step fail. */
 export const failOnTable = {
   gates: "a job failed, or a gate",
+  warnings: "as `gates`, or a gate warns, such as one that finds no baseline to compare with",
   jobs: "a job failed",
   nothing: "never for what came of jobs",
 } as const;

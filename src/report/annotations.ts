@@ -21,6 +21,7 @@ export interface Annotation {
   readonly place: Place;
   readonly title: string;
   readonly message: string;
+  readonly level: "failure" | "warning";
 }
 
 /** More than these nobody reads one by one; reports hold all of them. */
@@ -32,20 +33,28 @@ export function annotationsOf(rows: readonly ReportRow[], { ofModel, ofGate }: P
     const place = ofModel(model);
     if (!place || !job?.error) return [];
     const { code, message } = job.error;
-    return annotation(place, `${model} for ${target} failed`, `${code}: ${message}`);
+    return annotation({
+      place,
+      level: "failure",
+      title: `${model} for ${target} failed`,
+      message: `${code}: ${message}`,
+    });
   });
   const misses = rows.flatMap(({ model, target, job }) =>
     (job?.gates ?? []).flatMap((result) => {
       const place = ofGate(result.gate) ?? ofModel(model);
-      return result.passed || !place ? [] : annotation(place, `${model} for ${target} failed a gate`, gateText(result));
+      if (result.passed || !place) return [];
+      const [level, words] =
+        result.level === "warn" ? (["warning", "warns"] as const) : (["failure", "failed"] as const);
+      return annotation({ place, level, title: `${model} for ${target}: a gate ${words}`, message: gateText(result) });
     }),
   );
   return [...failures, ...misses].slice(0, maxAnnotations);
 }
 
-function annotation(place: Place, title: string, message: string): Annotation {
+function annotation({ title, message, ...rest }: Annotation): Annotation {
   return {
-    place,
+    ...rest,
     title: cutToBytes(title, limits.annotationTitleBytes),
     message: cutToBytes(message, limits.annotationMessageBytes),
   };

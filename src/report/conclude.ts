@@ -3,7 +3,12 @@ import { type Outcome, outcomeOf, outcomes } from "./outcome.ts";
 import type { Report } from "./report.ts";
 
 /** The outcomes of jobs that let the batch fail as a whole. */
-const failing: Record<FailOn, readonly Outcome[]> = { gates: ["failed", "missed"], jobs: ["failed"], nothing: [] };
+const failing: Record<FailOn, readonly Outcome[]> = {
+  gates: ["failed", "missed"],
+  warnings: ["failed", "missed", "warned"],
+  jobs: ["failed"],
+  nothing: [],
+};
 
 /** Conclusions of check runs, as GitHub names them. */
 export type Conclusion = "success" | "failure" | "neutral" | "cancelled" | "timed_out";
@@ -20,7 +25,7 @@ const brokenEnds: Record<NonNullable<Report["broken"]>, { conclusion: Conclusion
   cancelled: { conclusion: "cancelled", words: "Cancelled" },
   timed_out: { conclusion: "timed_out", words: "Out of time" },
   unreachable: { conclusion: "failure", words: "Infrastructure: the service cannot be reached" },
-  error: { conclusion: "failure", words: "Error" },
+  error: { conclusion: "failure", words: "The batch could not be run" },
 };
 
 /** What came of the batch as a whole. */

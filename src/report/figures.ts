@@ -1,24 +1,94 @@
+import { latencyObstacle, sqnrObstacle } from "../contract/comparability.ts";
 import { formatBytes } from "../contract/format-bytes.ts";
-import { gateTable } from "../contract/gate.ts";
+import { type GateName, gateTable } from "../contract/gate.ts";
 import type { Job } from "../contract/job.ts";
-import type { Telemetry } from "../contract/telemetry.ts";
 import { code } from "./markdown.ts";
 
-/** The figures of a job that its row shows, by the head of their column. */
-export const figures: Readonly<Record<string, (telemetry: Telemetry) => string | undefined>> = {
-  size: ({ size }) => size && `${formatBytes(size.originalBytes)} → ${formatBytes(size.resultBytes)}`,
-  ratio: ({ size }) => size && `${size.ratio.toFixed(2)}${size.predicted ? " (planned)" : ""}`,
-  SQNR: ({ accuracy }) => accuracy && `${accuracy.sqnrDb.toFixed(1)} dB`,
-  cosine: ({ accuracy }) => accuracy && accuracy.cosine.toFixed(4),
-  "latency p50": ({ latency }) =>
-    latency && `${latency.original.p50Ms.toFixed(2)} → ${latency.result.p50Ms.toFixed(2)} ms`,
+type Measured = Pick<Job, "telemetry" | "baseline">;
+
+/** The figures of a job that its row shows, by the head of their column, with their change since the baseline. */
+export const figures: Readonly<Record<string, (job: Measured) => string | undefined>> = {
+  size({ telemetry: { size }, baseline }) {
+    if (!size) return undefined;
+    const change = baseline?.size && changeText(size.resultBytes / baseline.size.resultBytes - 1, percent);
+    return withChange(`${formatBytes(size.originalBytes)} → ${formatBytes(size.resultBytes)}`, change);
+  },
+  ratio: ({ telemetry: { size } }) => size && `${size.ratio.toFixed(2)}${size.predicted ? " (planned)" : ""}`,
+  SQNR(job) {
+    const { accuracy } = job.telemetry;
+    const before = comparableAccuracy(job);
+    return (
+      accuracy && withChange(decibels(accuracy.sqnrDb), before && changeText(accuracy.sqnrDb - before.sqnrDb, decibels))
+    );
+  },
+  cosine: ({ telemetry: { accuracy } }) => accuracy && accuracy.cosine.toFixed(4),
+  "latency p50"(job) {
+    const { latency } = job.telemetry;
+    if (!latency) return undefined;
+    const [original, result] = [latency.original.p50Ms, latency.result.p50Ms];
+    const before = comparableLatency(job);
+    return withChange(
+      `${original.toFixed(2)} → ${result.toFixed(2)} ms`,
+      before && changeText(result / before.p50Ms - 1, percent),
+    );
+  },
+};
+
+/** The baseline's accuracy, where it was measured in the same way. */
+export function comparableAccuracy({ telemetry, baseline }: Measured) {
+  return baseline && sqnrObstacle(telemetry, baseline) === undefined ? baseline.accuracy : undefined;
+}
+
+/** The latency of the baseline's result, where it was measured on the same hardware. */
+export function comparableLatency({ telemetry, baseline }: Measured) {
+  return baseline && latencyObstacle(telemetry, baseline) === undefined ? baseline.latency?.result : undefined;
+}
+
+function withChange(figure: string, change: string | undefined): string {
+  return change === undefined ? figure : `${figure} ${change}`;
+}
+
+/** A change with its direction; `=` where it rounds to nothing. */
+export function changeText(change: number, format: (value: number) => string): string | undefined {
+  if (!Number.isFinite(change)) return undefined;
+  const text = format(Math.abs(change));
+  return text === format(0) ? "=" : `${change > 0 ? "▲" : "▼"} ${text}`;
+}
+
+export function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
+}
+
+export function decibels(value: number): string {
+  return `${value.toFixed(1)} dB`;
+}
+
+const plain = (value: number) => String(Number(value.toPrecision(4)));
+
+/** How figures of gates are written, where they are not plain numbers. */
+const gateFormats: Partial<
+  Record<GateName, { figure: (value: number) => string; baseline?: (value: number) => string }>
+> = {
+  minSqnrDb: { figure: decibels },
+  minTop1: { figure: percent },
+  maxSizeRegression: { figure: percent, baseline: formatBytes },
+  maxSqnrDropDb: { figure: decibels, baseline: decibels },
+  maxLatencyRegression: { figure: percent, baseline: (ms) => `${ms.toFixed(2)} ms` },
 };
 
 /** A gate with its limit and what was measured, such as `maxSizeRatio 0.27 ≤ 0.5`. */
-export function gateText({ gate, actual, limit, passed }: Job["gates"][number]): string {
-  const measured = actual === null ? "not measured" : String(Number(actual.toPrecision(4)));
-  const relation = gateTable[gate].bound === "max" ? (passed ? "≤" : ">") : passed ? "≥" : "<";
-  return actual === null ? `${gate} ${measured}` : `${gate} ${measured} ${relation} ${limit}`;
+export function gateText({ gate, actual, limit, passed, baseline, note }: Job["gates"][number]): string {
+  const { figure = plain, baseline: before = plain } = gateFormats[gate] ?? {};
+  const isAbove = actual !== null && actual > limit;
+  const relation = gateTable[gate].bound === "max" ? (isAbove ? ">" : "≤") : passed ? "≥" : "<";
+  const measured =
+    actual === null
+      ? note === undefined
+        ? "not measured"
+        : "not told"
+      : `${figure(actual)} ${relation} ${figure(limit)}`;
+  const since = baseline === null ? "" : `, baseline ${before(baseline)}`;
+  return `${gate} ${measured}${since}${note === undefined ? "" : ` (${note})`}`;
 }
 
 /** Why a job did not pass, on one line; the empty text where it did. */
@@ -26,6 +96,6 @@ export function troubleOf({ error, gates }: Pick<Job, "error" | "gates">): strin
   if (error) return `${error.code}: ${code(error.message)}`;
   return gates
     .filter(({ passed }) => !passed)
-    .map(gateText)
+    .map((gate) => code(gateText(gate)))
     .join(", ");
 }

@@ -1,3 +1,5 @@
+import { hasFailedGate } from "../contract/gate.ts";
+import type { Job } from "../contract/job.ts";
 import { composeSections, type Section } from "./compose-sections.ts";
 import { countOutcomes, type Verdict } from "./conclude.ts";
 import { figures, troubleOf } from "./figures.ts";
@@ -9,6 +11,7 @@ import type { CheckOutput, Report, ReportRow } from "./report.ts";
 
 /** Problems that are told above the table; it has all of them. */
 const maxProblems = 50;
+const maxBaselines = 5;
 const maxTroubleBytes = 4_000;
 const none = "–";
 
@@ -87,7 +90,7 @@ function table({ rows }: Report): Section {
 
 function tableLine(row: ReportRow): string {
   const { job } = row;
-  const measured = Object.values(figures).map((figure) => (job && figure(job.telemetry)) ?? none);
+  const measured = Object.values(figures).map((figure) => (job && figure(job)) ?? none);
   const status = `${outcomes[outcomeOf(row)].mark} ${row.status}${job?.error ? `: ${job.error.code}` : ""}`;
   return tableRow([code(row.model), code(row.target), status, ...measured, gatesCell(job)]);
 }
@@ -95,16 +98,28 @@ function tableLine(row: ReportRow): string {
 function gatesCell(job: ReportRow["job"]): string {
   if (!job || job.gates.length === 0) return none;
   const failed = job.gates.filter(({ passed }) => !passed).length;
-  return failed === 0 ? `${job.gates.length} passed` : `${failed} of ${job.gates.length} failed`;
+  const kind = hasFailedGate(job.gates) ? "failed" : "warned";
+  return failed === 0 ? `${job.gates.length} passed` : `${failed} of ${job.gates.length} ${kind}`;
 }
 
 function notes({ rows }: Report): Section[] {
   const jobs = rows.flatMap(({ job }) => job ?? []);
   const warnings = jobs.flatMap(({ telemetry }) => telemetry.warnings);
   const byText = Map.groupBy(warnings, ({ code: kind, message }) => `${kind}: ${message}`);
-  const lines = [...byText].map(([text, all]) => `- ⚠️ ${code(text)}${all.length > 1 ? ` (${all.length} jobs)` : ""}`);
+  const lines = [...baselineNotes(jobs)];
+  lines.push(...[...byText].map(([text, all]) => `- ⚠️ ${code(text)}${all.length > 1 ? ` (${all.length} jobs)` : ""}`));
   const isGenerated = jobs.some(({ telemetry }) => telemetry.accuracy?.data === "generated");
   if (isGenerated)
     lines.push("- Accuracy on generated samples shows gross damage only; give samples as `recipe.evaluation.data`.");
   return lines.length === 0 ? [] : [{ head: "### Notes\n", rows: lines }];
+}
+
+/** What the jobs are compared with. */
+function baselineNotes(jobs: readonly Job[]): string[] {
+  const baselines = jobs.flatMap(({ baseline }) => baseline ?? []);
+  if (baselines.length === 0) return [];
+  const commits = new Set(baselines.map(({ branch, sha }) => `${branch} at ${sha.slice(0, 7)}`));
+  const left = jobs.length - baselines.length;
+  const without = left === 0 ? "" : `; ${left} of ${jobs.length} jobs have no baseline`;
+  return [`- ▲ and ▼ compare with ${[...commits].slice(0, maxBaselines).map(code).join(", ")}${without}.`];
 }

@@ -1,7 +1,15 @@
 import { formatBytes } from "../contract/format-bytes.ts";
 import type { Job } from "../contract/job.ts";
 import { composeSections, type Section } from "./compose-sections.ts";
-import { gateText, troubleOf } from "./figures.ts";
+import {
+  changeText,
+  comparableAccuracy,
+  comparableLatency,
+  decibels,
+  gateText,
+  percent,
+  troubleOf,
+} from "./figures.ts";
 import { limits } from "./limits.ts";
 import { bytesOf, code, codeBlock, cutToBytes, tableHead, tableRow } from "./markdown.ts";
 import { outcomeOf, outcomes } from "./outcome.ts";
@@ -47,7 +55,7 @@ function summarySections(row: EndedRow): Section[] {
   const { mark, words } = outcomes[outcomeOf(row)];
   const trouble = troubleOf(job);
   const head = `${mark} ${code(row.model)} for ${code(row.target)} ${words}${trouble === "" ? "" : `: ${trouble}`}`;
-  const gates = job.gates.map((gate) => tableRow([gate.passed ? "✅" : "❌", gateText(gate)]));
+  const gates = job.gates.map((gate) => tableRow([gateMark(gate), code(gateText(gate))]));
   const warnings = job.telemetry.warnings.map(({ code: kind, message }) => `- ⚠️ ${code(`${kind}: ${message}`)}`);
   return [
     { head, rows: [] },
@@ -56,39 +64,69 @@ function summarySections(row: EndedRow): Section[] {
   ];
 }
 
-function measuredTable({ telemetry }: Job): Section {
-  const { size, accuracy, latency, memory, weights } = telemetry;
-  const bytes = (count: number | undefined) => (count === undefined ? "" : formatBytes(count));
-  const rows = [
-    size && ["size", bytes(size.originalBytes), bytes(size.resultBytes), size.ratio.toFixed(3)],
-    ...(["p50Ms", "p95Ms", "p99Ms"] as const).map((figure) => {
-      if (!latency) return undefined;
-      const [original, result] = [latency.original[figure], latency.result[figure]];
-      return [
-        `latency ${figure.replace("Ms", "")}, ms`,
-        original.toFixed(2),
-        result.toFixed(2),
-        (result / original).toFixed(3),
-      ];
-    }),
-    memory && ["peak memory", bytes(memory.originalPeakBytes), bytes(memory.resultPeakBytes), ""],
-    weights && ["weights", String(weights.total), `${weights.quantized} changed`, ""],
-    ...(accuracy?.outputs ?? []).flatMap(({ name, sqnrDb, cosine, top1Agreement }) => [
-      [`SQNR of ${code(name)}`, "", `${sqnrDb.toFixed(1)} dB`, ""],
-      [`cosine of ${code(name)}`, "", cosine.toFixed(5), ""],
-      top1Agreement === null
-        ? undefined
-        : [`top-1 agreement of ${code(name)}`, "", `${(100 * top1Agreement).toFixed(1)} %`, ""],
-    ]),
-  ];
-  return {
-    head: tableHead(["figure", "original", "result", "ratio"]),
-    rows: rows.flatMap((row) => (row ? tableRow(row) : [])),
-  };
+function gateMark({ passed, level }: Job["gates"][number]): string {
+  if (passed) return outcomes.passed.mark;
+  return level === "warn" ? outcomes.warned.mark : outcomes.missed.mark;
 }
 
-function processor({ telemetry: { device, accuracy, stageSeconds } }: Job): Section[] {
+/** What was measured of the original and of the result, beside the baseline where there is one. */
+function measuredTable(job: Job): Section {
+  const rows = [...sizeRows(job), ...latencyRows(job), ...accuracyRows(job), ...otherRows(job)];
+  return { head: tableHead(["figure", "original", "result", "ratio", "baseline", "change"]), rows: rows.map(tableRow) };
+}
+
+function sizeRows({ telemetry: { size }, baseline }: Job): string[][] {
+  if (!size) return [];
+  const before = baseline?.size?.resultBytes;
+  const change = before === undefined ? [] : [formatBytes(before), changeText(size.resultBytes / before - 1, percent)];
+  return [
+    padded("size", formatBytes(size.originalBytes), formatBytes(size.resultBytes), size.ratio.toFixed(3), ...change),
+  ];
+}
+
+function latencyRows(job: Job): string[][] {
+  const { latency } = job.telemetry;
+  if (!latency) return [];
+  const before = comparableLatency(job);
+  return (["p50Ms", "p95Ms", "p99Ms"] as const).map((figure) => {
+    const [original, result] = [latency.original[figure], latency.result[figure]];
+    const change = before ? [before[figure].toFixed(2), changeText(result / before[figure] - 1, percent)] : [];
+    const name = `latency ${figure.replace("Ms", "")}, ms`;
+    return padded(name, original.toFixed(2), result.toFixed(2), (result / original).toFixed(3), ...change);
+  });
+}
+
+function accuracyRows(job: Job): string[][] {
+  const { accuracy } = job.telemetry;
+  if (!accuracy) return [];
+  const before = comparableAccuracy(job);
+  const worst = before ? [decibels(before.sqnrDb), changeText(accuracy.sqnrDb - before.sqnrDb, decibels)] : [];
+  return [
+    padded("SQNR, worst", "", decibels(accuracy.sqnrDb), "", ...worst),
+    ...accuracy.outputs.flatMap(({ name, sqnrDb, cosine, top1Agreement }) => [
+      padded(`SQNR of ${code(name)}`, "", decibels(sqnrDb)),
+      padded(`cosine of ${code(name)}`, "", cosine.toFixed(5)),
+      ...(top1Agreement === null ? [] : [padded(`top-1 agreement of ${code(name)}`, "", percent(top1Agreement))]),
+    ]),
+  ];
+}
+
+function otherRows({ telemetry: { memory, weights } }: Job): string[][] {
+  const bytes = (count: number | undefined) => (count === undefined ? "" : formatBytes(count));
+  return [
+    ...(memory ? [padded("peak memory", bytes(memory.originalPeakBytes), bytes(memory.resultPeakBytes))] : []),
+    ...(weights ? [padded("weights", String(weights.total), `${weights.quantized} changed`)] : []),
+  ];
+}
+
+/** A row of the table with empty cells at its end. */
+function padded(...cells: (string | undefined)[]): string[] {
+  return Array.from({ length: 6 }, (_, i) => cells[i] ?? "");
+}
+
+function processor({ telemetry: { device, accuracy, stageSeconds }, baseline }: Job): Section[] {
   const lines = [
+    baseline && `Compared with ${code(`${baseline.branch} at ${baseline.sha.slice(0, 7)}`)}.`,
     device &&
       `Measured on ${code(device.name)}, ${device.threads} threads, ${code(`${device.executionProvider}, ${device.runtime}`)}.`,
     accuracy &&

@@ -9,6 +9,11 @@ const main = path.join(import.meta.dirname, "../../src/action/main.ts");
 
 type StartOptions = Parameters<Runner["start"]>[1];
 
+type GivenParts = Parameters<typeof startGitHub>[1] & {
+  /** Of the service. */
+  readonly environment?: Readonly<Record<string, string>>;
+};
+
 export interface PreparedStep {
   readonly service: RunningService;
   readonly gitHub: GitHub;
@@ -21,9 +26,9 @@ export interface PreparedStep {
 /** A step of a workflow with the action from its sources, the real service and the stand-in for GitHub. */
 export async function prepareStep(
   t: TestContext,
-  given: Parameters<typeof startGitHub>[1] = {},
+  { environment = {}, ...given }: GivenParts = {},
 ): Promise<PreparedStep> {
-  const service = await startRunningService(t);
+  const service = await startRunningService(t, { environment });
   const gitHub = await startGitHub(t, given);
   const runner = await prepareRunner(t, { program: main, environment: gitHub.environment });
   await writeWorkspaceModel(runner.workspace, "a.onnx");

@@ -32,7 +32,7 @@ test("readInputs() tells everything that is wrong at once, with what is allowed"
           'Input "recipe": line 1: scheme: Invalid option: expected one of "int8-dynamic"|"int8-weight"|"int4-weight"|"fp16"',
           'Input "recipe": line 4: evaluation.rounds: there is no such field',
           'Input "gates": line 1: Flow map in block collection must be sufficiently indented and end with a }',
-          'Input "fail-on": must be gates, jobs or nothing',
+          'Input "fail-on": must be gates, warnings, jobs or nothing',
           'Input "timeout": must be a number of minutes, or a time such as 90s, 45m or 2h',
           'Input "dry-run": must be true or false',
           'Input "models" is missing, and there is no "batch-file"',

@@ -7,6 +7,9 @@ import { gateMissed, jobFailed, makeReport, makeRow } from "./make-report.ts";
 
 const passed = makeRow();
 const missed = makeRow(gateMissed);
+const warned = makeRow({
+  gates: [{ gate: "maxSizeRegression", limit: 0, actual: null, baseline: null, level: "warn", passed: false }],
+});
 const failed = makeRow(jobFailed);
 const cancelled = makeRow({ status: "Cancelled" });
 const running = makeRow({ status: "Optimizing" });
@@ -15,6 +18,8 @@ const cases: readonly (readonly [string, readonly ReportRow[], FailOn, Report["b
   ["all jobs passed", [passed, passed], "gates", undefined, "success", "2 jobs passed"],
   ["one job passed", [passed], "gates", undefined, "success", "1 job passed"],
   ["a gate failed", [passed, missed], "gates", undefined, "failure", "1 of 2 jobs failed a gate"],
+  ["a gate warns", [passed, warned], "gates", undefined, "neutral", "1 of 2 jobs passed with a warning"],
+  ["a gate warns", [passed, warned], "warnings", undefined, "failure", "1 of 2 jobs passed with a warning"],
   ["a gate failed that is only told", [passed, missed], "jobs", undefined, "neutral", "1 of 2 jobs failed a gate"],
   ["a job failed", [failed, missed], "jobs", undefined, "failure", "1 of 2 jobs failed, 1 failed a gate"],
   ["a job failed and nothing shall fail", [failed], "nothing", undefined, "neutral", "1 job failed"],

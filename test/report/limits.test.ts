@@ -105,6 +105,7 @@ test("annotations are bounded in number, models that failed first", () => {
   assert.equal(annotations.length, 200);
   assert.deepEqual(annotations[0], {
     place,
+    level: "failure",
     title: "recognition for cpu failed",
     message: "model_invalid: The file is not an ONNX model",
   });
