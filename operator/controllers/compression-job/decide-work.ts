@@ -1,3 +1,4 @@
+import type { JobStep } from "../../../src/kubernetes/job-identity.ts";
 import type { Decision } from "./action.ts";
 import { finish } from "./finish.ts";
 import { followStep } from "./follow-step.ts";
@@ -9,15 +10,22 @@ import type { World } from "./world.ts";
 
 /** What to do about a job that has neither ended nor been cancelled. */
 export function decideWork(world: World): Decision {
-  const { plan, error } = planWork(world.resource.spec, world.targets);
-  const refusal = { error, told: false, at: world.now };
+  const { resource, targets, now, trouble, settings } = world;
   const job = latestChild(world);
-  if (job === undefined) return plan ? startStep(world, plan, firstStep(plan.shares)) : finish(world, refusal);
+  if (job === undefined) return beginStep(world);
   const pods = podsOf(world, job);
-  const { now, trouble, settings } = world;
   const end = findEnd({ job, pods, now, trouble, podStartSeconds: settings.podStartSeconds });
-  if (end === undefined) return followStep(world, { job, pods, target: plan?.target });
-  const next = stepAfter(job);
-  if (end.error !== undefined || next === undefined) return finish(world, end);
-  return plan ? startStep(world, { ...plan, shares: job.shares }, next) : finish(world, refusal);
+  const target = targets.find(({ name }) => name === resource.spec.target);
+  if (end === undefined) return followStep(world, { job, pods, target });
+  const step = stepAfter(job);
+  if (end.error !== undefined || step === undefined) return finish(world, end);
+  return beginStep(world, { step, shares: job.shares });
+}
+
+/** Begins a step, the first where none is named, or ends a job that cannot be done. */
+function beginStep(world: World, next?: { readonly step: JobStep; readonly shares: number }): Decision {
+  const { plan, error } = planWork(world.resource.spec, world.targets);
+  if (plan === undefined) return finish(world, { error, told: false, at: world.now });
+  const { step, shares } = next ?? { step: firstStep(plan.shares), shares: plan.shares };
+  return startStep(world, { target: plan.target, shares }, step);
 }
