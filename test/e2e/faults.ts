@@ -49,7 +49,7 @@ export async function testFaults(group: TestContext, installation: Installation,
     }),
 
     step("a job whose pod is evicted goes on in another one", async () => {
-      const recipe = { evaluation: { runs: 300 } };
+      const recipe = { evaluation: { runs: 100 } };
       await apply("CompressionJob", "evicted", { model: uploaded, target: "gpu", recipe });
       await untilField("cpj/evicted", ".status.status", "Optimizing");
       const id = await fieldOf("cpj/evicted", ".status.jobId");
@@ -69,7 +69,6 @@ export async function testFaults(group: TestContext, installation: Installation,
       body: {
         models: [uploaded, mounted],
         targets: ["cpu", "cpu-int8", "gpu"],
-        recipe: { evaluation: { runs: 300 } },
         parallelism: 3,
       },
     });

@@ -37,7 +37,7 @@ export async function testJobs(group: TestContext, installation: Installation, m
   let single: Job;
 
   await step("a job of kubectl runs on a GPU while its log is read, and leaves files that run", async () => {
-    const evaluation = { runs: 200 };
+    const evaluation = { runs: 50 };
     const gates = { maxSizeRatio: 0.5 };
     await apply("CompressionJob", "first", { model: uploaded, target: "gpu", recipe: { evaluation }, gates });
     const id = await jobIdOf("cpj/first");

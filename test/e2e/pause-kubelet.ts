@@ -1,13 +1,21 @@
+import { basename } from "node:path";
 import type { NodeCluster } from "../cluster/start-cluster.ts";
 import { findProcesses } from "./processes.ts";
 
 /** Stops the kubelet, as if its node did not answer, until the result is disposed of. Containers run on. */
 export async function pauseKubelet({ folder }: NodeCluster): Promise<AsyncDisposable> {
-  // The kubelet, and the program that entered the sandbox for it: that one stops along with its child, but does not go on by itself.
-  const pids = await findProcesses("cmdline", `--config=${folder}/kubelet.json`);
-  const signal = (name: NodeJS.Signals) => {
-    for (const pid of pids) process.kill(pid, name);
+  const find = (program: string) =>
+    findProcesses(
+      "cmdline",
+      (words) => basename(words[0] ?? "") === program && words.includes(`--config=${folder}/kubelet.json`),
+    );
+  const kubelet = await find("kubelet");
+  // It stops along with the kubelet, its child, but does not go on along with it.
+  const entered = await find("nsenter");
+  for (const pid of kubelet) process.kill(pid, "SIGSTOP");
+  return {
+    async [Symbol.asyncDispose]() {
+      for (const pid of [...kubelet, ...entered]) process.kill(pid, "SIGCONT");
+    },
   };
-  signal("SIGSTOP");
-  return { [Symbol.asyncDispose]: async () => signal("SIGCONT") };
 }

@@ -1,13 +1,16 @@
 import { readdir, readFile } from "node:fs/promises";
 
 /** Processes of this machine by a list that the kernel keeps of each: its arguments, or its environment. */
-export async function findProcesses(list: "cmdline" | "environ", has: string): Promise<number[]> {
+export async function findProcesses(
+  list: "cmdline" | "environ",
+  isWanted: (words: readonly string[]) => boolean,
+): Promise<number[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   const found = await Promise.all(
     pids.map(async (pid) => {
       // A process that has ended meanwhile, or is about to, has none.
       const words = await readFile(`/proc/${pid}/${list}`, "utf8").catch(() => "");
-      return words.split("\0").includes(has) ? [Number(pid)] : [];
+      return isWanted(words.split("\0")) ? [Number(pid)] : [];
     }),
   );
   return found.flat();
@@ -15,5 +18,5 @@ export async function findProcesses(list: "cmdline" | "environ", has: string): P
 
 /** Processes of a job's workers, in whatever pods they run. */
 export function workerProcesses(jobId: string): Promise<number[]> {
-  return findProcesses("environ", `MOS_JOB_ID=${jobId}`);
+  return findProcesses("environ", (words) => words.includes(`MOS_JOB_ID=${jobId}`));
 }
