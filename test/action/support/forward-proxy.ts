@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, request as send } from "node:http";
+import { connect } from "node:net";
+import type { TestContext } from "node:test";
+
+export interface ForwardProxy {
+  readonly url: string;
+  /** Hosts that were asked for, in that order. */
+  readonly hosts: readonly string[];
+}
+
+/** A proxy as companies have it: the only one that knows where hosts are. `origins` are addresses on this machine, by host. */
+export async function startForwardProxy(
+  t: TestContext,
+  origins: Readonly<Record<string, string>>,
+): Promise<ForwardProxy> {
+  const hosts: string[] = [];
+  const find = (host: string) => {
+    hosts.push(host);
+    const origin = origins[host];
+    return origin === undefined ? undefined : new URL(origin);
+  };
+  const server = createServer((request, response) => {
+    const asked = new URL(request.url ?? "", "http://unknown");
+    const origin = find(asked.hostname);
+    if (origin === undefined) return void response.writeHead(502).end();
+    const { method, headers } = request;
+    const target = new URL(`${asked.pathname}${asked.search}`, origin);
+    const onward = send(target, { method, headers: { ...headers, host: asked.host } }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
+    onward.on("error", () => response.destroy());
+    response.on("close", () => onward.destroy());
+    request.pipe(onward);
+  });
+  server.on("connect", (request, socket, head) => {
+    const origin = find(new URL(`http://${request.url}`).hostname);
+    if (origin === undefined) return void socket.end("HTTP/1.1 502 Bad Gateway\r\n\r\n");
+    const onward = connect(Number(origin.port), origin.hostname, () => {
+      socket.write("HTTP/1.1 200 Connection Established\r\n\r\n");
+      onward.write(head);
+      onward.pipe(socket).pipe(onward);
+    });
+    onward.on("error", () => socket.destroy());
+    socket.on("error", () => onward.destroy());
+    socket.on("close", () => onward.destroy());
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const address = server.address();
+  assert.ok(typeof address === "object" && address !== null);
+  return { url: `http://127.0.0.1:${address.port}`, hosts };
+}
