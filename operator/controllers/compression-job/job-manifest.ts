@@ -83,7 +83,7 @@ export function jobManifest(plan: JobPlan, settings: WorkerSettings): Job {
             onExitCodes: {
               containerName: workerContainer,
               operator: "In",
-              values: [workerExit.failed, workerExit.cancelled, killedExit],
+              values: [workerExit.failed, killedExit],
             },
           },
         ],
