@@ -43,6 +43,7 @@ const violations: readonly (readonly [string, string])[] = [
   ["src/server/planted.ts", 'import { planted } from "../worker/planted.ts";\nexport const p = planted;'],
   ["src/server/planted.ts", 'import { KubeConfig } from "@kubernetes/client-node";\nexport const p = KubeConfig;'],
   ["src/client/planted.ts", 'import { planted } from "../records/planted.ts";\nexport const p = planted;'],
+  ["src/github-app/planted.ts", 'import { planted } from "../server/planted.ts";\nexport const p = planted;'],
   ["src/worker/planted.ts", 'import { InferenceSession } from "onnxruntime-node";\nexport const p = InferenceSession;'],
   ["src/storage/planted.ts", "export const p = process.env;"],
   [

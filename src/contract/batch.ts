@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { gateLimits } from "./gate.ts";
+import { githubReport } from "./github-report.ts";
 import { batchId, jobId } from "./id.ts";
 import { deadlineSeconds, displayName, dryRun, labels } from "./job.ts";
 import { modelReference } from "./model.ts";
@@ -61,7 +62,18 @@ export const batchRules: readonly Rule<z.infer<typeof batchFields>>[] = [
 ];
 
 /** Body of `POST /batches`. */
-export const batchRequest = withRules(batchFields, batchRules).meta({ id: "BatchRequest" });
+export const batchRequest = withRules(
+  z.strictObject({
+    ...batchFields.shape,
+    report: z
+      .strictObject({
+        github: githubReport.describe("Check runs on a commit, which a service with a GitHub App keeps up to date."),
+      })
+      .optional()
+      .describe("Where the service tells how the batch goes, so that nobody has to wait for it."),
+  }),
+  batchRules,
+).meta({ id: "BatchRequest" });
 export type BatchRequest = z.infer<typeof batchRequest>;
 
 /** Several models × targets submitted in one request; owns one job for each pair. */

@@ -11,6 +11,7 @@ import { type Answered, storeAnswer } from "./idempotency.ts";
 import { type HeldResource, resourceText } from "./held-resource.ts";
 import { cancelRecords, unfinishedOfBatch } from "./job-record.ts";
 import { insertJobs, type NewJob } from "./new-job.ts";
+import { insertReport, type NewReport, repeatInReport } from "./report-record.ts";
 import { type Store, write, type Writing } from "./store.ts";
 
 export interface NewBatch {
@@ -27,6 +28,8 @@ export interface NewBatch {
   readonly createdAt?: string;
   /** The custom resource that holds the batch. */
   readonly resource?: HeldResource;
+  /** Asks for a report, or takes the place of jobs in one. */
+  readonly report?: NewReport;
 }
 
 export function batchRecords(store: Store) {
@@ -103,7 +106,7 @@ async function comparedJobs(writing: Writing, project: string, { suite, revision
 }
 
 async function insertBatch(writing: Writing, project: string, newBatch: NewBatch): Promise<Batch> {
-  const { jobs: newJobs, labels, resource, ...named } = newBatch;
+  const { jobs: newJobs, labels, resource, report, ...named } = newBatch;
   const { id = newId("batch", writing.now), createdAt = writing.now.toISOString() } = newBatch;
   const summary = batchSummary.parse({
     ...named,
@@ -128,6 +131,9 @@ async function insertBatch(writing: Writing, project: string, newBatch: NewBatch
     })
     .execute();
   const jobs = await insertJobs(writing, { project, batchId: id }, await comparedJobs(writing, project, newBatch));
+  const jobIds = jobs.map((job) => job.id);
+  if (report && "settings" in report) await insertReport(writing, { ...report, id, project, jobIds });
+  if (report && "repeats" in report) await repeatInReport(writing, { ...report, jobIds });
   return {
     ...summary,
     jobs: jobs.map((job) => ({

@@ -15,5 +15,17 @@ export function logRecords(store: Store) {
         .execute();
       return rows.map((row) => logLine.parse(row));
     },
+
+    /** The last lines of a job, oldest first. */
+    async tail(jobId: string, count: number): Promise<LogLine[]> {
+      const rows = await store.db
+        .selectFrom("log_lines")
+        .select(["seq", "at", "stream", "text"])
+        .where("job_id", "=", jobId)
+        .orderBy("seq", "desc")
+        .limit(count)
+        .execute();
+      return rows.map((row) => logLine.parse(row)).toReversed();
+    },
   };
 }

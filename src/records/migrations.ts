@@ -7,6 +7,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0001-jobs": { up: (db) => run(db, createTables) },
   "0002-pods": { up: (db) => run(db, addPods) },
   "0003-baselines": { up: (db) => run(db, addBaselines) },
+  "0004-reports": { up: (db) => run(db, addReports) },
 };
 
 export async function migrate(db: Kysely<Schema>): Promise<void> {
@@ -88,6 +89,19 @@ const addBaselines = [
   `create table spent_identities (
     issuer text not null, jti text not null, until double precision not null, primary key (issuer, jti))`,
   "create index spent_identities_by_end on spent_identities (until)",
+];
+
+const addReports = [
+  `create table github_reports (
+    id text primary key, project text not null, settings text not null, request text not null, jobs text not null,
+    round integer not null, check_run bigint, told text, is_accepted integer not null, is_open integer not null)`,
+  "create index github_reports_open on github_reports (id) where is_open = 1",
+  "create index github_reports_by_check_run on github_reports (check_run)",
+  `create table github_job_checks (
+    job_id text primary key, report_id text not null references github_reports (id))`,
+  "create index github_job_checks_by_report on github_job_checks (report_id)",
+  "create table github_deliveries (id text primary key)",
+  "alter table tokens add column repository text",
 ];
 
 async function run(db: Kysely<unknown>, statements: readonly string[]): Promise<void> {

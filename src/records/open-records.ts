@@ -9,6 +9,8 @@ import { identityRecords } from "./identities.ts";
 import { jobRecords } from "./jobs.ts";
 import { logRecords } from "./logs.ts";
 import { migrate } from "./migrations.ts";
+import { deliveryRecords } from "./deliveries.ts";
+import { reportRecords } from "./reports.ts";
 import type { Schema } from "./schema.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
 import type { Store } from "./store.ts";
@@ -31,6 +33,8 @@ export async function openRecords(path: string, { now }: { now: () => Date }) {
     tokens: tokenRecords(store),
     identities: identityRecords(store),
     idempotency: idempotencyRecords(store),
+    reports: reportRecords(store),
+    deliveries: deliveryRecords(store),
     workers: workerRecords(store),
     attempts: attemptRecords(store),
     changes: store.changes,

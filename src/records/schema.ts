@@ -10,6 +10,9 @@ export interface Schema {
   spent_identities: SpentIdentitiesTable;
   baselines: BaselinesTable;
   idempotency_keys: IdempotencyKeysTable;
+  github_reports: GithubReportsTable;
+  github_job_checks: GithubJobChecksTable;
+  github_deliveries: GithubDeliveriesTable;
 }
 
 interface JobsTable {
@@ -103,6 +106,8 @@ interface TokensTable {
   revoked_at: string | null;
   /** Trust policy by which the token was given for an identity token; null where it was made. */
   policy: string | null;
+  /** The only one that the token may have check runs written in; null where it may in all. */
+  repository: string | null;
 }
 
 /** Identity tokens that were exchanged, so that none is exchanged twice. */
@@ -135,4 +140,37 @@ interface IdempotencyKeysTable {
   /** The answer once there is one. */
   answer: string | null;
   created_at: string;
+}
+
+/** What GitHub is told of batches that asked for it. */
+interface GithubReportsTable {
+  /** Of the batch that asked for the report. */
+  id: string;
+  project: string;
+  /** Where and what to tell, as the contract has it. */
+  settings: string;
+  /** The batch's request, to submit parts of it anew. */
+  request: string;
+  /** Ids of the jobs that count, a JSON list in the order of models × targets. */
+  jobs: string;
+  /** Rises each time that jobs are submitted anew. */
+  round: number;
+  /** GitHub's number of the check run of this round; null until it is made. */
+  check_run: number | null;
+  /** Hash of what the check run shows. */
+  told: string | null;
+  is_accepted: number;
+  /** Whether there is something left to tell. */
+  is_open: number;
+}
+
+/** Jobs that have check runs of their own. */
+interface GithubJobChecksTable {
+  job_id: string;
+  report_id: string;
+}
+
+/** GitHub's events that were received, so that none counts twice. */
+interface GithubDeliveriesTable {
+  id: string;
 }

@@ -13,6 +13,8 @@ export interface NewToken {
   readonly expiresAt: string | null;
   /** Trust policy by which it is given for an identity token. */
   readonly policy: string | null;
+  /** The only repository, `owner/name`, that the token may have check runs written in; absent where it may in all. */
+  readonly repository?: string | undefined;
 }
 
 const lastUsePrecisionMs = 60_000;
@@ -35,15 +37,16 @@ export function tokenRecords(store: Store) {
         last_used_at: null,
         revoked_at: null,
         policy: newToken.policy,
+        repository: newToken.repository ?? null,
       };
       await store.db.insertInto("tokens").values(row).execute();
       return tokenOf(row);
     },
 
     /** Also finds tokens that have expired or were revoked. */
-    async findByHash(hash: string): Promise<{ project: string; token: Token } | undefined> {
+    async findByHash(hash: string): Promise<{ project: string; token: Token; repository: string | null } | undefined> {
       const row = await store.db.selectFrom("tokens").selectAll().where("hash", "=", hash).executeTakeFirst();
-      return row && { project: row.project, token: tokenOf(row) };
+      return row && { project: row.project, token: tokenOf(row), repository: row.repository };
     },
 
     async list(project: string): Promise<Token[]> {

@@ -9,6 +9,8 @@ export interface Caller {
   readonly project: string;
   readonly tokenId: string;
   readonly scopes: readonly Scope[];
+  /** The only repository, `owner/name`, that the caller may have check runs written in; null where it may in all. */
+  readonly repository: string | null;
   /** The token itself, which the service does not keep. */
   readonly secret: string;
 }
@@ -17,10 +19,10 @@ export async function authenticate({ records, now }: ServerContext, request: Req
   const secret = bearerOf(request);
   const found = isWellFormedToken(secret) ? await records.tokens.findByHash(hashSecret(secret)) : undefined;
   if (found === undefined) throw invalidToken("The access token is not known");
-  const { token, project } = found;
+  const { token, project, repository } = found;
   refuseEnded(token, now());
   await records.tokens.touch(token.id);
-  return { project, tokenId: token.id, scopes: token.scopes, secret };
+  return { project, tokenId: token.id, scopes: token.scopes, repository, secret };
 }
 
 export function requireScope(caller: Caller, scope: Scope): void {

@@ -1,8 +1,10 @@
 import { type Batch, batch as batchSchema, type BatchRequest } from "../contract/batch.ts";
 import { batchChildName, newId } from "../contract/id.ts";
 import type { NewBatch } from "../records/batches.ts";
+import type { Answered } from "../records/idempotency.ts";
 import type { NewJob } from "../records/new-job.ts";
-import { requireScope } from "./authenticate.ts";
+import type { NewReport } from "../records/report-record.ts";
+import { type Caller, requireScope } from "./authenticate.ts";
 import { createOnce } from "./create-once.ts";
 import { validationError } from "./field-errors.ts";
 import { newJobs } from "./new-jobs.ts";
@@ -18,11 +20,13 @@ export function batchHandlers(context: ServerContext): BatchHandlers {
     async submitBatch(input) {
       const { caller, body } = input;
       if (body.revision?.recordBaseline) requireScope(caller, "baselines:write");
+      if (body.report) checkReport(context, caller, body.report);
       const { created, replayed, headers } = await createOnce<Batch>(context, input, {
         schema: batchSchema,
         async create(answered) {
-          const batch = heldBatch(context, await newBatch(context, body), body);
-          return records.batches.create(caller.project, batch, answered);
+          const { report, ...request } = body;
+          const asked = report && { settings: report.github, request };
+          return createBatch(context, caller.project, { request, report: asked, answered });
         },
       });
       if (!replayed) executor.submit(created.jobs.map((job) => job.id));
@@ -47,7 +51,39 @@ export function batchHandlers(context: ServerContext): BatchHandlers {
   };
 }
 
-async function newBatch(context: ServerContext, { models, targets, ...body }: BatchRequest): Promise<NewBatch> {
+interface BatchOrder {
+  readonly request: Omit<BatchRequest, "report">;
+  readonly report: NewReport | undefined;
+  readonly answered?: Answered<Batch> | undefined;
+}
+
+/** Makes a batch and its jobs, which are not given to the executor yet. */
+export async function createBatch(
+  context: ServerContext,
+  project: string,
+  { request, report, answered }: BatchOrder,
+): Promise<Batch> {
+  const batch = heldBatch(context, await newBatch(context, request), request);
+  return context.records.batches.create(project, report ? { ...batch, report } : batch, answered);
+}
+
+/** @throws ServiceError validation_failed */
+function checkReport({ github }: ServerContext, caller: Caller, report: NonNullable<BatchRequest["report"]>): void {
+  const { repository } = report.github;
+  if (!github) {
+    const message = "Cannot be had: this service has no GitHub App in its settings";
+    throw validationError([{ pointer: "/report/github", message }]);
+  }
+  if (caller.repository !== null && caller.repository.toLowerCase() !== repository.toLowerCase()) {
+    const message = `Must be "${caller.repository}", whose workflow the access token was given to`;
+    throw validationError([{ pointer: "/report/github/repository", message }]);
+  }
+}
+
+async function newBatch(
+  context: ServerContext,
+  { models, targets, ...body }: BatchOrder["request"],
+): Promise<NewBatch> {
   const { name, suite, revision, kind, failFast, labels = {}, recipe, gates, dryRun, deadlineSeconds } = body;
   const jobs = await newJobs(context, {
     kind,
@@ -86,7 +122,11 @@ export function batchName({
 }
 
 /** In a cluster the batch will be held by a custom resource that is named after it, and its jobs by resources that it owns. */
-function heldBatch({ executor: { namespace }, now }: ServerContext, batch: NewBatch, spec: BatchRequest): NewBatch {
+function heldBatch(
+  { executor: { namespace }, now }: ServerContext,
+  batch: NewBatch,
+  spec: BatchOrder["request"],
+): NewBatch {
   if (namespace === undefined) return batch;
   const at = now();
   const id = newId("batch", at);

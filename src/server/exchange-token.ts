@@ -23,6 +23,7 @@ export function tokenExchange({ records, now, log }: ServerContext, trust: Trust
       scopes,
       expiresAt,
       policy: name,
+      repository: text(identity["repository"]),
       project: defaultProject,
     });
     log("info", "An identity token was exchanged", { token: minted.id, policy: name, identity });

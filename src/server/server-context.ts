@@ -1,6 +1,7 @@
 import type { Target } from "../contract/target.ts";
 import type { TrustPolicy } from "../contract/trust-policy.ts";
 import type { Assignment } from "../contract/worker.ts";
+import type { GitHubApp } from "../github-app/open-github-app.ts";
 import type { Records } from "../records/open-records.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import type { Executor } from "./executor.ts";
@@ -15,6 +16,8 @@ export interface ServerContext {
   readonly limits: Assignment["limits"];
   /** Whose identity tokens are exchanged for access tokens; undefined where nobody's. */
   readonly trust?: TrustPolicy | undefined;
+  /** Tells GitHub of batches; undefined where the service is no GitHub App. */
+  readonly github?: GitHubApp | undefined;
   readonly now: () => Date;
   readonly log: Log;
 }

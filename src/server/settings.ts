@@ -48,6 +48,21 @@ export const settings = z.object({
     .describe(
       "YAML file that says whose OpenID Connect identity tokens are exchanged for access tokens; without it nobody's.",
     ),
+  MOS_GITHUB_APP_ID: z
+    .string()
+    .regex(/^\d+$/, { error: "must be a number" })
+    .optional()
+    .describe("Number of the GitHub App that the service reports as; without it batches cannot ask for a report."),
+  MOS_GITHUB_APP_KEY_FILE: z.string().min(1).optional().describe("PEM file with the GitHub App's private key."),
+  MOS_GITHUB_WEBHOOK_SECRET_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("File with the secret of the GitHub App's webhook, which leads to `/github/webhook`."),
+  MOS_GITHUB_API_URL: z
+    .url({ protocol: /^https?$/ })
+    .default("https://api.github.com")
+    .describe("GitHub's REST interface; that of GitHub Enterprise Server ends in `/api/v3`."),
   MOS_EXECUTOR: z
     .enum(["local", "cluster"])
     .default("local")

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { getRequestListener } from "@hono/node-server";
 import { ServiceError } from "../contract/errors.ts";
 import { builtinTargets } from "../contract/target.ts";
+import { openGitHubApp } from "../github-app/open-github-app.ts";
 import { openRecords, type Records } from "../records/open-records.ts";
 import { defaultProject } from "../records/project.ts";
 import { createDirectoryBlobStore } from "../storage/directory-blob-store.ts";
@@ -15,6 +16,7 @@ import { listen } from "./listen.ts";
 import { openExecutor } from "./open-executor.ts";
 import { problemResponse } from "./problem-response.ts";
 import { readTargets } from "../targets/read-targets.ts";
+import { readGitHubApp } from "./read-github-app.ts";
 import { readTrustPolicy } from "./read-trust-policy.ts";
 import type { Settings } from "./settings.ts";
 import { createToken } from "./tokens.ts";
@@ -48,6 +50,7 @@ export async function startService(settings: Settings, surroundings: Surrounding
   await mkdir(directory, { recursive: true });
   const targets = targetsFile === undefined ? builtinTargets : await readTargets(targetsFile);
   const trust = trustFile === undefined ? undefined : await readTrustPolicy(trustFile);
+  const credentials = await readGitHubApp(settings);
   stack.use(lockDataDirectory(directory));
   const records = await openRecords(databaseFile(directory), { now });
   stack.defer(() => records.close());
@@ -64,12 +67,14 @@ export async function startService(settings: Settings, surroundings: Surrounding
   stack.defer(() => closeServer(server));
   const executor = await openExecutor(settings, { ...surroundings, records, targets, serviceUrl: url });
   stack.defer(() => executor.close());
+  const github = credentials && openGitHubApp(credentials, { records, log });
+  if (github) stack.defer(async () => github.close());
   const limits = {
     maxModelBytes: settings.MOS_MAX_MODEL_BYTES,
     allowedRoots: settings.MOS_ALLOWED_ROOTS,
     allowPrivateAddresses: settings.MOS_ALLOW_PRIVATE_ADDRESSES,
   };
-  const app = createApp({ records, blobs, executor, targets, limits, trust, now, log });
+  const app = createApp({ records, blobs, executor, targets, limits, trust, github, now, log });
   answer = (request) => app.fetch(request);
   // What a pod prints is kept and read by others: there, whoever may run commands in the pod makes the first token.
   const isPod = settings.KUBERNETES_SERVICE_HOST !== undefined;

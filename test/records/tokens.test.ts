@@ -15,7 +15,11 @@ const newToken = {
 test("tokens.findByHash() finds the token with its project", async () => {
   const records = await openTestRecords();
   const token = await records.tokens.create("team-a", newToken);
-  assert.deepEqual(await records.tokens.findByHash(newToken.hash), { project: "team-a", token });
+  assert.deepEqual(await records.tokens.findByHash(newToken.hash), {
+    project: "team-a",
+    token,
+    repository: null,
+  });
   assert.equal(await records.tokens.findByHash("d".repeat(64)), undefined);
   await records.close();
 });

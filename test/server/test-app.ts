@@ -9,11 +9,14 @@ import { type Job, job, type JobRequest } from "../../src/contract/job.ts";
 import { builtinTargets } from "../../src/contract/target.ts";
 import type { Scope } from "../../src/contract/token.ts";
 import type { TrustPolicy } from "../../src/contract/trust-policy.ts";
+import { openGitHubApp } from "../../src/github-app/open-github-app.ts";
+import type { AppCredentials } from "../../src/github-app/installations.ts";
 import { type UnnumberedEvent, workerEventsAnswer } from "../../src/contract/worker.ts";
 import { type Records, openRecords } from "../../src/records/open-records.ts";
 import { defaultProject } from "../../src/records/project.ts";
 import { hashSecret } from "../../src/server/access-token.ts";
 import { createApp } from "../../src/server/create-app.ts";
+import type { Log } from "../../src/server/json-log.ts";
 import { secretAuthentication } from "../../src/server/worker-authentication.ts";
 import { createToken } from "../../src/server/tokens.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
@@ -35,6 +38,8 @@ export interface TestApp {
   /** What the service's log says. */
   readonly logged: string[];
   readonly directory: string;
+  /** Ends what goes on besides requests, before the test does. */
+  readonly stop: () => Promise<void>;
   /** Moves the service's clock. */
   readonly advance: (ms: number) => void;
   readonly tokenFor: (...scopes: [Scope, ...Scope[]]) => Promise<string>;
@@ -43,19 +48,35 @@ export interface TestApp {
 
 const start = Date.parse("2026-01-01T00:00:00Z");
 
+interface TestAppOptions {
+  readonly trust?: TrustPolicy;
+  readonly github?: AppCredentials;
+  /** Database file of an earlier service, to go on with. */
+  readonly database?: string;
+}
+
 /** The service's HTTP interface on records in memory, with an executor that never takes a job up. */
-export async function makeTestApp(t: TestContext, { trust }: { trust?: TrustPolicy } = {}): Promise<TestApp> {
+export async function makeTestApp(t: TestContext, options: TestAppOptions = {}): Promise<TestApp> {
   let elapsed = 0;
   const now = () => new Date(start + elapsed);
   const directory = await mkdtemp(join(tmpdir(), "app-"));
-  const records = await openRecords(":memory:", { now });
-  t.after(async () => {
+  const records = await openRecords(options.database ?? ":memory:", { now });
+  const logged: string[] = [];
+  const log: Log = (level, message, fields) => logged.push(`${level} ${message} ${JSON.stringify(fields)}`);
+  const github = options.github && openGitHubApp(options.github, { records, log });
+  let isStopped = false;
+  const stop = async () => {
+    if (isStopped) return;
+    isStopped = true;
+    await github?.close();
     await records.close();
+  };
+  t.after(async () => {
+    await stop();
     await rm(directory, { recursive: true });
   });
   const blobs = await createDirectoryBlobStore(join(directory, "storage"));
   const submitted: string[] = [];
-  const logged: string[] = [];
   const app = createApp({
     records,
     blobs,
@@ -67,9 +88,10 @@ export async function makeTestApp(t: TestContext, { trust }: { trust?: TrustPoli
     },
     targets: builtinTargets,
     limits: { maxModelBytes: 1000, allowedRoots: [directory], allowPrivateAddresses: false },
-    trust,
+    trust: options.trust,
+    github,
     now,
-    log: (level, message, fields) => logged.push(`${level} ${message} ${JSON.stringify(fields)}`),
+    log,
   });
   const tokenFor = async (...scopes: [Scope, ...Scope[]]) => {
     const created = await createToken(records, { name: "test", scopes, project: defaultProject, now: now() });
@@ -83,6 +105,7 @@ export async function makeTestApp(t: TestContext, { trust }: { trust?: TrustPoli
     submitted,
     logged,
     directory,
+    stop,
     advance: (ms) => (elapsed += ms),
     tokenFor,
     async ask(call, { body, headers = {}, token = admin } = {}) {

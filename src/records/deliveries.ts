@@ -1,0 +1,21 @@
+import type { Store } from "./store.ts";
+
+/** Events of GitHub that were received, so that none counts twice. They are kept for good: signatures do not expire. */
+export function deliveryRecords(store: Store) {
+  return {
+    /** False where the event was received before. */
+    async begin(id: string): Promise<boolean> {
+      const { numInsertedOrUpdatedRows } = await store.db
+        .insertInto("github_deliveries")
+        .values({ id })
+        .onConflict((conflict) => conflict.doNothing())
+        .executeTakeFirst();
+      return numInsertedOrUpdatedRows === 1n;
+    },
+
+    /** Lets an event that came to nothing be delivered again. */
+    async abandon(id: string): Promise<void> {
+      await store.db.deleteFrom("github_deliveries").where("id", "=", id).execute();
+    },
+  };
+}

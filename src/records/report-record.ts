@@ -1,0 +1,102 @@
+import { z } from "zod";
+import { type BatchRequest, batchRequest } from "../contract/batch.ts";
+import { type GithubReport, githubReport } from "../contract/github-report.ts";
+import type { Schema } from "./schema.ts";
+import type { Writing } from "./store.ts";
+
+/** A report that a new batch asks for, or one in which its jobs take the place of others. */
+export type NewReport =
+  | { readonly settings: GithubReport; readonly request: BatchRequest }
+  | {
+      /** Id of the report. */
+      readonly repeats: string;
+      /** Of the jobs that are replaced, in the order of the new batch's jobs. */
+      readonly positions: readonly number[];
+    };
+
+/** What GitHub is told of a batch. */
+export interface ReportRecord {
+  /** Of the batch that asked for the report. */
+  readonly id: string;
+  readonly project: string;
+  readonly settings: GithubReport;
+  readonly request: BatchRequest;
+  /** In the order of models × targets. */
+  readonly jobIds: readonly string[];
+  /** Rises each time that jobs are submitted anew. */
+  readonly round: number;
+  /** GitHub's number of the check run of this round. */
+  readonly checkRun: number | null;
+  /** Hash of what the check run shows. */
+  readonly told: string | null;
+  /** Whether somebody made the results what later ones are compared with. */
+  readonly isAccepted: boolean;
+}
+
+const ids = z.array(z.string());
+
+interface InsertedReport extends Extract<NewReport, { settings: unknown }> {
+  readonly id: string;
+  readonly project: string;
+  readonly jobIds: readonly string[];
+}
+
+export async function insertReport({ trx, effects }: Writing, report: InsertedReport): Promise<void> {
+  const { id, project, settings, request, jobIds } = report;
+  await trx
+    .insertInto("github_reports")
+    .values({
+      id,
+      project,
+      settings: JSON.stringify(settings),
+      request: JSON.stringify(request),
+      jobs: JSON.stringify(jobIds),
+      round: 1,
+      check_run: null,
+      told: null,
+      is_accepted: 0,
+      is_open: 1,
+    })
+    .execute();
+  effects.changed.add(id);
+}
+
+interface Repetition extends Extract<NewReport, { repeats: unknown }> {
+  readonly jobIds: readonly string[];
+}
+
+/** The report begins a new round, with a check run of its own. */
+export async function repeatInReport(
+  { trx, effects }: Writing,
+  { repeats, positions, jobIds }: Repetition,
+): Promise<void> {
+  const row = await trx.selectFrom("github_reports").select("jobs").where("id", "=", repeats).executeTakeFirstOrThrow();
+  const jobs = ids.parse(JSON.parse(row.jobs)).map((former, i) => jobIds[positions.indexOf(i)] ?? former);
+  await trx
+    .updateTable("github_reports")
+    .set((eb) => ({
+      jobs: JSON.stringify(jobs),
+      round: eb("round", "+", 1),
+      check_run: null,
+      told: null,
+      is_accepted: 0,
+      is_open: 1,
+    }))
+    .where("id", "=", repeats)
+    .execute();
+  effects.changed.add(repeats);
+}
+
+export function reportOf(row: Schema["github_reports"]): ReportRecord {
+  return {
+    id: row.id,
+    project: row.project,
+    settings: githubReport.parse(JSON.parse(row.settings)),
+    request: batchRequest.parse(JSON.parse(row.request)),
+    jobIds: ids.parse(JSON.parse(row.jobs)),
+    round: row.round,
+    checkRun: row.check_run,
+    told: row.told,
+    isAccepted: row.is_accepted === 1,
+  };
+}

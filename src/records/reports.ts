@@ -1,0 +1,81 @@
+import type { Updateable } from "kysely";
+import type { Job } from "../contract/job.ts";
+import { parseJob } from "./job-record.ts";
+import { type ReportRecord, reportOf } from "./report-record.ts";
+import type { Schema } from "./schema.ts";
+import { type Store, write, type Writing } from "./store.ts";
+
+/** A report as long as none of its jobs is submitted anew. */
+type Round = Pick<ReportRecord, "id" | "round">;
+
+/** What GitHub was told last in a round of a report. */
+interface Told {
+  readonly checkRun: number;
+  /** Hash of what the check run shows. */
+  readonly told: string;
+}
+
+export function reportRecords(store: Store) {
+  const { db } = store;
+  return {
+    /** Reports with something left to tell, of all projects. */
+    async open(): Promise<ReportRecord[]> {
+      const rows = await db.selectFrom("github_reports").selectAll().where("is_open", "=", 1).orderBy("id").execute();
+      return rows.map(reportOf);
+    },
+
+    /** The report whose present round has the check run. */
+    async findByCheckRun(checkRun: number): Promise<ReportRecord | undefined> {
+      const found = db.selectFrom("github_reports").selectAll().where("check_run", "=", checkRun);
+      const row = await found.executeTakeFirst();
+      return row && reportOf(row);
+    },
+
+    /** Jobs that count for the report, in the order of models × targets. */
+    async jobs({ jobIds }: Pick<ReportRecord, "jobIds">): Promise<Job[]> {
+      const rows = await db.selectFrom("jobs").select(["id", "document"]).where("id", "in", jobIds).execute();
+      const byId = new Map(rows.map(({ id, document }) => [id, document]));
+      return jobIds.flatMap((id) => {
+        const document = byId.get(id);
+        return document === undefined ? [] : parseJob(document);
+      });
+    },
+
+    async noteTold(report: Round, { checkRun, told }: Told): Promise<void> {
+      await updateRound(db, report, { check_run: checkRun, told });
+    },
+
+    /** Nothing is told any more, until jobs are submitted anew or results accepted. */
+    async close(report: Round): Promise<void> {
+      await updateRound(db, report, { is_open: 0 });
+    },
+
+    /** Notes that the results were made what later ones are compared with, which is told. */
+    accept(report: Round): Promise<void> {
+      return write(store, async ({ trx, effects }) => {
+        await updateRound(trx, report, { is_accepted: 1, is_open: 1 });
+        effects.changed.add(report.id);
+      });
+    },
+
+    /** Ids of jobs that have check runs of their own. */
+    async checkedJobs({ id }: Pick<ReportRecord, "id">): Promise<ReadonlySet<string>> {
+      const rows = await db.selectFrom("github_job_checks").select("job_id").where("report_id", "=", id).execute();
+      return new Set(rows.map((row) => row.job_id));
+    },
+
+    async noteJobCheck({ id }: Pick<ReportRecord, "id">, jobId: string): Promise<void> {
+      const row = { job_id: jobId, report_id: id };
+      const added = db.insertInto("github_job_checks").values(row);
+      await added.onConflict((conflict) => conflict.doNothing()).execute();
+    },
+  };
+}
+
+async function updateRound(
+  db: Store["db"] | Writing["trx"],
+  { id, round }: Round,
+  columns: Updateable<Schema["github_reports"]>,
+): Promise<void> {
+  await db.updateTable("github_reports").set(columns).where("id", "=", id).where("round", "=", round).execute();
+}

@@ -1,0 +1,26 @@
+import type { JobChecks } from "../contract/action.ts";
+import { outcomeOf } from "./outcome.ts";
+import type { ReportRow } from "./report.ts";
+
+/** Jobs of a batch that all get check runs, where nothing else is asked for. */
+const fewJobs = 12;
+/** GitHub takes 500 writes an hour. */
+export const maxJobChecks = 100;
+
+/** Whether a job that has ended gets a check run of its own. */
+export function isJobCheckWanted(
+  row: ReportRow,
+  { jobChecks, jobCount }: { jobChecks: JobChecks; jobCount: number },
+): boolean {
+  const isBad = ["failed", "missed"].includes(outcomeOf(row));
+  switch (jobChecks) {
+    case "auto":
+      return isBad || jobCount <= fewJobs;
+    case "all":
+      return true;
+    case "failed":
+      return isBad;
+    case "none":
+      return false;
+  }
+}
