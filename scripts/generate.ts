@@ -6,6 +6,7 @@ import { parseArgs, promisify } from "node:util";
 import { openApiDocument } from "../src/contract/openapi.ts";
 import { actionMetadata } from "./action-metadata.ts";
 import { chartFiles } from "./chart.ts";
+import { exampleReports } from "./example-reports.ts";
 import { resourceDefinitions } from "./crds.ts";
 import { referencePage } from "./reference-page.ts";
 
@@ -18,6 +19,7 @@ async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
     ["docs/openapi.json", `${JSON.stringify(openApiDocument(), undefined, 2)}\n`],
     ["docs/reference.md", referencePage()],
     ["action.yml", actionMetadata()],
+    ...(await exampleReports(root)),
     ...resourceDefinitions(),
     ...chartFiles(resourceDefinitions()),
     ...(await onnxBindings()),

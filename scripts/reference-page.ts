@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type ActionInput, actionInputs, actionOutputs } from "../src/contract/action.ts";
 import { errorTable } from "../src/contract/errors.ts";
 import { gateTable } from "../src/contract/gate.ts";
 import { jobRequest } from "../src/contract/job.ts";
@@ -63,6 +64,20 @@ export function referencePage(): string {
     "## Settings of the service",
     "Environment variables.",
     fieldTable(settings, settings.parse({})),
+    "## Inputs of the GitHub Action",
+    table(
+      ["input", "default", "meaning"],
+      Object.entries<ActionInput>(actionInputs).map(([name, input]) => [
+        code(name),
+        input.required ? "required" : input.default === undefined ? "" : code(input.default),
+        input.description,
+      ]),
+    ),
+    "## Outputs of the GitHub Action",
+    table(
+      ["output", "holds"],
+      Object.entries(actionOutputs).map(([name, description]) => [code(name), description]),
+    ),
     "## Error codes",
     "Answers carry them as `code` of an RFC 9457 problem, failed jobs as `error.code`.",
     table(

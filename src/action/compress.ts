@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import * as core from "@actions/core";
 import type { Client } from "../client/create-client.ts";
 import { isConnectionError } from "../client/retry.ts";
+import type { GithubReport } from "../contract/github-report.ts";
 import { isTerminal } from "../contract/status.ts";
 import { type Annotation, annotationsOf } from "../report/annotations.ts";
 import type { EndedRow } from "../report/render-job.ts";
@@ -79,10 +80,12 @@ async function submitAndFollow(
   const models = await uploadModels(plan.models, client, { workspace: run.workspace, signal });
   const revision = await revisionOf(run, { inputs, github, scopes });
   signal.throwIfAborted();
-  const request = { plan, models, identity, attempt: run.attempt, revision };
+  const report = inputs.wait ? undefined : { github: githubReportOf(step) };
+  const request = { plan, models, identity, attempt: run.attempt, revision, report };
   const submission = (progress.submission = await submitBatches(client, request));
   const tracker = (progress.tracker = new JobTracker(submission.jobs, baseUrl));
   setOutputs({ "batch-id": submission.batches.map(({ id }) => id).join(" "), "batch-url": urlOf(step, progress) });
+  if (!inputs.wait) return;
   await followJobs(client, submission, {
     tracker,
     output,
@@ -93,6 +96,18 @@ async function submitAndFollow(
       if (row && isEnded(row)) reporter?.jobEnded(row, lastLines, submission.jobs.length);
     },
   });
+}
+
+/** What the service needs to write the check runs that the step would write. */
+function githubReportOf({ inputs, run, identity }: Step): GithubReport {
+  return {
+    repository: run.repository,
+    sha: run.headSha,
+    checkName: identity.checkName,
+    jobChecks: inputs["job-checks"],
+    failOn: inputs["fail-on"],
+    serviceUrl: inputs["service-url"],
+  };
 }
 
 /** @throws InputError for targets that the service does not have */

@@ -24,5 +24,5 @@ try {
   for (const { message } of problems) tell(message);
 }
 // Waits of requests that nobody needs any more would keep a cancelled step alive.
-if (stop.signal.aborted) process.exit();
+if (stop.signal.aborted) process.exit(1);
 await dispatcher.close();

@@ -49,6 +49,7 @@ const inputs = z.object({
   suite: z.string().max(200).optional(),
   baseline: z.string().max(255).optional(),
   "fail-on": choice(failOnTable),
+  wait: flag,
   timeout: seconds,
   "check-name": z.string().max(200).optional(),
   "job-checks": choice(jobChecksTable),

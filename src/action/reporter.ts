@@ -2,7 +2,7 @@ import * as core from "@actions/core";
 import type { FailOn, JobChecks } from "../contract/action.ts";
 import type { Annotation } from "../report/annotations.ts";
 import { conclude, type Verdict } from "../report/conclude.ts";
-import { outcomeOf } from "../report/outcome.ts";
+import { isJobCheckWanted, maxJobChecks } from "../report/is-job-check-wanted.ts";
 import { renderBatchCheck } from "../report/render-batch.ts";
 import { type EndedRow, renderJobCheck } from "../report/render-job.ts";
 import type { Report } from "../report/report.ts";
@@ -10,10 +10,6 @@ import type { CheckRuns } from "./check-runs.ts";
 import { statusOf } from "./connect-github.ts";
 
 const updateMs = 10_000;
-/** Jobs of a batch that all get check runs, where nothing else is asked for. */
-const fewJobs = 12;
-/** GitHub takes 500 writes an hour. */
-const maxJobChecks = 100;
 
 interface ReporterOptions {
   readonly checks: CheckRuns;
@@ -64,8 +60,8 @@ export class Reporter {
 
   /** Gives the job a check run of its own, where it is to have one. */
   jobEnded(row: EndedRow, lastLines: readonly string[], jobCount: number): void {
-    const { checks, checkName, externalId, failOn } = this.#options;
-    if (!this.#isWanted(row, jobCount) || this.#jobChecks === maxJobChecks) return;
+    const { checks, checkName, externalId, failOn, jobChecks } = this.#options;
+    if (!isJobCheckWanted(row, { jobChecks, jobCount }) || this.#jobChecks === maxJobChecks) return;
     this.#jobChecks++;
     void this.#write(async () => {
       if (this.#isBroken) return;
@@ -88,20 +84,6 @@ export class Reporter {
       if (this.#checkRun === undefined) await checks.create({ name, externalId }, content);
       else await checks.update(this.#checkRun, content);
     });
-  }
-
-  #isWanted(row: EndedRow, jobCount: number): boolean {
-    const isBad = ["failed", "missed"].includes(outcomeOf(row));
-    switch (this.#options.jobChecks) {
-      case "auto":
-        return isBad || jobCount <= fewJobs;
-      case "all":
-        return true;
-      case "failed":
-        return isBad;
-      case "none":
-        return false;
-    }
   }
 
   /** One write after the other; GitHub asks for it. */

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import * as core from "@actions/core";
-import { type Conclusion, conclude, type Verdict } from "../report/conclude.ts";
+import { conclude, type Verdict } from "../report/conclude.ts";
 import { renderComment } from "../report/render-batch.ts";
 import type { Report } from "../report/report.ts";
 import { checkRunsOf } from "./check-runs.ts";
@@ -20,23 +20,26 @@ import { annotate, logResults, setOutputs, writeReport } from "./write-results.t
 /** The runner waits 10 s for a step that it cancels. */
 const goodbyeMs = 5_000;
 
-/** The step itself: submits a batch, follows it and reports what came of it. */
-export async function runMain(surroundings: Surroundings): Promise<Conclusion> {
+/** The step itself: submits a batch, follows it and tells what came of it. */
+export async function runMain(surroundings: Surroundings): Promise<void> {
   const { environment, dispatcher, signal } = surroundings;
   const inputs = readInputs(environment);
   const run = await readWorkflowRun(environment);
   const credentials = credentialsOf(inputs, run, environment);
-  if (credentials === undefined) return withoutCredentials(run, environment);
+  if (credentials === undefined) {
+    await tellUntrusted(run, environment);
+    return;
+  }
   const identity = stepIdentity(run, inputs);
   const token = inputs["github-token"];
   const github = token === undefined ? undefined : connectGitHub({ token, apiUrl: run.apiUrl, dispatcher });
   const reporter = github && reporterOf(github, { inputs, run, identity });
   const step = { ...surroundings, inputs, run, identity, github, reporter };
-  const begun = reporter?.begin({ name: identity.checkName, url: run.url, rows: [] });
+  const begun = inputs.wait && reporter?.begin({ name: identity.checkName, url: run.url, rows: [] });
   const compressed = await compress(step, credentials);
   await begun;
   const told = tell(step, compressed);
-  return signal.aborted ? Promise.race([told, delay(goodbyeMs, "cancelled" as const)]) : told;
+  await (signal.aborted ? Promise.race([told, delay(goodbyeMs)]) : told);
 }
 
 function reporterOf(github: GitHub, { inputs, run, identity }: Pick<Step, "inputs" | "run" | "identity">): Reporter {
@@ -49,24 +52,22 @@ function reporterOf(github: GitHub, { inputs, run, identity }: Pick<Step, "input
   });
 }
 
-async function tell(step: Step, { report, client, annotations }: Compressed): Promise<Conclusion> {
+async function tell(step: Step, { report, client, annotations }: Compressed): Promise<void> {
   const { inputs, environment, github, reporter, signal } = step;
   const verdict = conclude(report, inputs["fail-on"]);
   logResults(report);
   const folder = await writeReport(report, verdict, environment);
-  const isTold = await reporter?.complete(report, verdict, annotations);
+  const isLeftToService = !inputs.wait && report.broken === undefined;
+  const isTold = isLeftToService || (await reporter?.complete(report, verdict, annotations));
   if (!isTold) annotate(annotations);
-  if (inputs.comment && github) await comment(github, step, { report, verdict });
+  if (inputs.comment && inputs.wait && github) await comment(github, step, { report, verdict });
   if (inputs.download && client) {
     const artifacts = path.join(folder, "artifacts");
     await downloadArtifacts(client, report.rows, { folder: artifacts, signal });
     setOutputs({ artifacts });
   }
-  const conclusion = verdict.conclusion ?? "neutral";
-  if (conclusion !== "success" && conclusion !== "neutral") {
-    core.setFailed([verdict.title, ...(report.trouble === undefined ? [] : [report.trouble])].join("\n"));
-  }
-  return conclusion;
+  const isGood = [null, "success", "neutral"].includes(verdict.conclusion);
+  if (!isGood) core.setFailed([verdict.title, ...(report.trouble === undefined ? [] : [report.trouble])].join("\n"));
 }
 
 /** A comment is worth no failure. */
@@ -86,11 +87,10 @@ async function comment(
 }
 
 /** Nothing can be done for changes of somebody else, and that is nobody's fault. */
-async function withoutCredentials({ untrusted }: WorkflowRun, environment: NodeJS.ProcessEnv): Promise<Conclusion> {
+async function tellUntrusted({ untrusted }: WorkflowRun, environment: NodeJS.ProcessEnv): Promise<void> {
   const whose = untrusted === "dependabot" ? "of Dependabot" : "from forks";
   const text = `Nothing was compressed: GitHub gives workflows of pull requests ${whose} neither secrets nor OIDC tokens, so that the service cannot know this one. A maintainer can run the workflow on a branch of the repository.`;
   core.notice(text);
   if (environment["GITHUB_STEP_SUMMARY"]) await core.summary.addRaw(text, true).write();
   setOutputs({ conclusion: "neutral", jobs: 0, completed: 0, failed: 0, "gates-failed": 0 });
-  return "neutral";
 }

@@ -32,6 +32,8 @@ interface StepRequest {
   readonly identity: StepIdentity;
   readonly attempt: number;
   readonly revision: Revision | undefined;
+  /** Given where the service reports instead of the step. */
+  readonly report: BatchRequest["report"];
 }
 
 /**
@@ -39,10 +41,12 @@ interface StepRequest {
  * passed, count for this one, and only the others are submitted.
  */
 export async function submitBatches(client: Client, request: StepRequest): Promise<Submission> {
-  const { plan, models, identity, attempt, revision } = request;
+  const { plan, models, identity, attempt, revision, report } = request;
   const { labels, runLabels } = identity;
   const contentLabel = { "github-request": digest(plan.fields) };
-  const former = attempt === 1 ? [] : await completedJobs(client, { ...runLabels, ...contentLabel });
+  // The service reports on one whole batch.
+  const isAlone = attempt === 1 || report !== undefined;
+  const former = isAlone ? [] : await completedJobs(client, { ...runLabels, ...contentLabel });
   const pairs = models.flatMap((model) =>
     plan.targets.map((target) => ({ model, target, former: former.find((job) => isOf(job, model, target)) })),
   );
@@ -55,6 +59,7 @@ export async function submitBatches(client: Client, request: StepRequest): Promi
       ...plan.fields,
       ...group,
       ...(revision && { revision }),
+      ...(report && { report }),
       labels: { ...plan.fields.labels, ...labels, ...contentLabel },
     };
     batches.push(await submit(client, body));

@@ -32,7 +32,7 @@ export async function writeReport(report: Report, verdict: Verdict, environment:
   const { rows } = report;
   setOutputs({
     ...files,
-    conclusion: verdict.conclusion ?? "neutral",
+    conclusion: verdict.conclusion ?? "pending",
     jobs: rows.length,
     completed: rows.filter(({ status }) => status === "Completed").length,
     failed: rows.filter(({ status }) => status === "Failed").length,

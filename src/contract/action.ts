@@ -65,6 +65,11 @@ export const actionInputs = {
     description: `When the step and its check fail. ${sentenceOf(failOnTable)}`,
     default: "gates",
   },
+  wait: {
+    description:
+      "`false` ends the step as soon as the batch is submitted. The service then writes the check runs itself, which needs its GitHub App in the repository.",
+    default: "true",
+  },
   timeout: {
     description: "Time after which the batch is cancelled: minutes, or with a unit, such as `90s` or `2h`.",
     default: "330",
@@ -106,7 +111,7 @@ export type ActionInputName = keyof typeof actionInputs;
 export const actionOutputs = {
   "batch-id": "Identifier of the batch; several, separated by spaces, where a repeated run had only some jobs left.",
   "batch-url": "Address of the batch at the service.",
-  conclusion: "`success`, `failure`, `neutral`, `cancelled` or `timed_out`.",
+  conclusion: "`success`, `failure`, `neutral`, `cancelled` or `timed_out`; `pending` where `wait` is `false`.",
   jobs: "Number of jobs.",
   completed: "Number of jobs that are Completed.",
   failed: "Number of jobs that are Failed.",

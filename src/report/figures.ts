@@ -2,7 +2,6 @@ import { latencyObstacle, sqnrObstacle } from "../contract/comparability.ts";
 import { formatBytes } from "../contract/format-bytes.ts";
 import { type GateName, gateTable } from "../contract/gate.ts";
 import type { Job } from "../contract/job.ts";
-import { code } from "./markdown.ts";
 
 type Measured = Pick<Job, "telemetry" | "baseline">;
 
@@ -93,9 +92,9 @@ export function gateText({ gate, actual, limit, passed, baseline, note }: Job["g
 
 /** Why a job did not pass, on one line; the empty text where it did. */
 export function troubleOf({ error, gates }: Pick<Job, "error" | "gates">): string {
-  if (error) return `${error.code}: ${code(error.message)}`;
+  if (error) return `${error.code}: ${error.message}`;
   return gates
     .filter(({ passed }) => !passed)
-    .map((gate) => code(gateText(gate)))
+    .map(gateText)
     .join(", ");
 }

@@ -52,7 +52,7 @@ function problems({ rows }: Report): Section[] {
     const trouble = row.job && troubleOf(row.job);
     if (!trouble) return [];
     const { mark } = outcomes[outcomeOf(row)];
-    return `- ${mark} ${code(row.model)} for ${code(row.target)}: ${trouble} ([log](${row.logUrl}))`;
+    return `- ${mark} ${code(row.model)} for ${code(row.target)}: ${code(trouble)} ([log](${row.logUrl}))`;
   });
   if (lines.length === 0) return [];
   const left = lines.length - maxProblems;

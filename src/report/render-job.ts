@@ -54,7 +54,7 @@ function summarySections(row: EndedRow): Section[] {
   const { job } = row;
   const { mark, words } = outcomes[outcomeOf(row)];
   const trouble = troubleOf(job);
-  const head = `${mark} ${code(row.model)} for ${code(row.target)} ${words}${trouble === "" ? "" : `: ${trouble}`}`;
+  const head = `${mark} ${code(row.model)} for ${code(row.target)} ${words}${trouble === "" ? "" : `: ${code(trouble)}`}`;
   const gates = job.gates.map((gate) => tableRow([gateMark(gate), code(gateText(gate))]));
   const warnings = job.telemetry.warnings.map(({ code: kind, message }) => `- ⚠️ ${code(`${kind}: ${message}`)}`);
   return [

@@ -76,3 +76,10 @@ test("a batch that takes longer than allowed is cancelled and told as such", asy
   const batch = await service.client.call("getBatch", { params: { id: outputs["batch-id"] ?? "" } });
   assert.equal(batch.status, "Cancelled");
 });
+
+test("a step that leaves the check runs to the service is told where the service cannot write them", async (t) => {
+  const { run } = await prepareStep(t);
+  const { code, commands } = await run({ wait: "false" });
+  assert.equal(code, 1);
+  assert.match(errorsOf(commands), /report.*GitHub App/);
+});

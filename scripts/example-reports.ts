@@ -1,0 +1,41 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { hasFailedGate } from "../src/contract/gate.ts";
+import { job as jobSchema } from "../src/contract/job.ts";
+import { conclude } from "../src/report/conclude.ts";
+import { renderBatchCheck, renderComment, renderJobSummary } from "../src/report/render-batch.ts";
+import { renderJobCheck } from "../src/report/render-job.ts";
+import type { CheckOutput, Report } from "../src/report/report.ts";
+
+const folder = "docs/examples";
+
+const reportFile = z.object({
+  name: z.string(),
+  url: z.string(),
+  jobs: z.array(z.object({ logUrl: z.string(), ...jobSchema.shape })),
+});
+
+/** Reports of a pull request that was run once: what it left as JSON, rendered as GitHub would show it. */
+export async function exampleReports(root: string): Promise<[string, string][]> {
+  const { name, url, jobs } = reportFile.parse(JSON.parse(await readFile(join(root, folder, "report.json"), "utf8")));
+  const output = await readFile(join(root, folder, "output.txt"), "utf8");
+  const rows = jobs.map(({ logUrl, ...job }) => {
+    const { id, model, target, status } = job;
+    return { id, model: model.name, target, status, gatesFailed: hasFailedGate(job.gates), logUrl, job };
+  });
+  const report: Report = { name, url, rows };
+  const verdict = conclude(report, "gates");
+  const jobChecks = rows.slice(0, 1).map((row) => renderJobCheck(row, output.trimEnd().split("\n")));
+  return [
+    [`${folder}/job-summary.md`, `${renderJobSummary(report, verdict)}\n`],
+    [`${folder}/check-run.md`, checkPage(renderBatchCheck(report, verdict))],
+    [`${folder}/comment.md`, `${renderComment(report, verdict, "<!-- model-optimization -->")}\n`],
+    ...jobChecks.map((check): [string, string] => [`${folder}/job-check-run.md`, checkPage(check)]),
+  ];
+}
+
+/** A check run's parts, one below the other as on its page. */
+function checkPage({ title, summary, text }: CheckOutput): string {
+  return `# ${title}\n\n${summary}\n\n${text}\n`;
+}
