@@ -7,10 +7,7 @@ import { inert } from "./inert.ts";
 /** Prints a line that is not ours. */
 export type PrintLine = (text: string) => Promise<void>;
 
-/**
- * A foldable group of lines in the step's log. Until the work ends, the runner takes no line for a command; a model's
- * output could hold any.
- */
+/** A foldable group of lines in the step's log. A model's output could hold any command; the runner takes none of them. */
 export async function printOutput<T>(
   title: string,
   output: Writable,
@@ -18,13 +15,17 @@ export async function printOutput<T>(
 ): Promise<T> {
   const mark = randomUUID();
   core.startGroup(title);
-  core.info(`::stop-commands::${mark}`);
   try {
     return await work(async (text) => {
-      if (!output.write(`${inert(text)}\n`)) await once(output, "drain");
+      if (!output.write(withoutCommand(text, mark))) await once(output, "drain");
     });
   } finally {
-    core.info(`::${mark}::`);
     core.endGroup();
   }
+}
+
+/** In one write, so that commands are not stopped when our own come: warnings, and secrets that are to be masked. */
+function withoutCommand(text: string, mark: string): string {
+  const line = inert(text);
+  return line.includes("::") ? `::stop-commands::${mark}\n${line}\n::${mark}::\n` : `${line}\n`;
 }

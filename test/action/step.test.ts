@@ -101,13 +101,13 @@ for (const [name, event] of [
   });
 }
 
-test("a model's output gives no commands to the runner", async (t) => {
+test("a model's output gives no commands to the runner, and the step's own are taken between its lines", async (t) => {
   const program = path.join(import.meta.dirname, "hostile-output-process.ts");
   const step = await (await prepareRunner(t, { program })).start({});
   const { commands, shown } = await step.ended;
   assert.deepEqual(
-    commands.map(({ command }) => command),
-    ["group", "stop-commands", "endgroup"],
+    commands.filter(({ command }) => command !== "stop-commands").map(({ command }) => command),
+    ["group", "warning", "endgroup"],
   );
   assert.ok(shown.includes("::error file=a.ts::Planted"));
   assert.ok(shown.includes("Progress ::set-env name=PATH::/tmp"));
