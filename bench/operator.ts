@@ -4,7 +4,13 @@ import { newId } from "../src/contract/id.ts";
 import { type CompressionJobObject, compressionJobs } from "../src/kubernetes/custom-resources.ts";
 import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
 import { createReflector } from "../src/kubernetes/reflector.ts";
-import { type KubernetesObject, resources, type ResourceType, type Stored } from "../src/kubernetes/resources.ts";
+import {
+  type Job,
+  type KubernetesObject,
+  resources,
+  type ResourceType,
+  type Stored,
+} from "../src/kubernetes/resources.ts";
 import { startControlPlane } from "../test/cluster/control-plane.ts";
 import { startKwok } from "../test/cluster/kwok.ts";
 import { startMeasuredProcess } from "./operator/measured-process.ts";
@@ -29,10 +35,10 @@ const target = {
 await using controlPlane = await startControlPlane({ loadRun: true });
 await using _nodes = await startKwok(controlPlane, { nodes, gpusPerNode: 8, logLines: workerOutput() });
 
-const bareRate = await rateOfBareJobs();
-await removeNamespace("bare");
 const alone = await measureOurs("alone");
 await removeNamespace("alone");
+const bareRate = await rateOfBareJobs(alone.pod);
+await removeNamespace("bare");
 const recorded = await measureOurs("recorded");
 await reportBench("operator", [
   {
@@ -71,10 +77,10 @@ function row(what: string, unit: string, value: number, limit: number) {
   return { what, unit, ours: value, peer: null, bar: `<= ${limit}`, met: value <= limit };
 }
 
-async function rateOfBareJobs(): Promise<number> {
+/** Jobs that somebody makes by hand for the same pods. */
+async function rateOfBareJobs(pod: PodSpec): Promise<number> {
   const client = await connectNamespace("bare");
-  const container = { name: "worker", image: "worker", resources: { limits: { [gpu.resource]: String(gpu.count) } } };
-  const spec = { backoffLimit: 2, template: { spec: { restartPolicy: "Never", containers: [container] } } };
+  const spec = { backoffLimit: 2, template: { spec: pod } };
   const rate = await rateOf(client, resources.jobs, {
     make: (index) => ({ metadata: { name: `job-${index}` }, spec }),
     isDone: ({ status }) =>
@@ -84,10 +90,17 @@ async function rateOfBareJobs(): Promise<number> {
   return rate;
 }
 
+async function podOfAnyJob(client: KubernetesClient): Promise<PodSpec> {
+  for await (const { items } of client.list(resources.jobs, { limit: 1 })) {
+    const spec = items[0]?.spec?.template.spec;
+    if (spec !== undefined) return spec;
+  }
+  throw new Error("The operator has made no Job");
+}
+
 /** `alone` is the operator without a service; `recorded`, with one that fetches from the pods' logs what no worker told it. */
 async function measureOurs(namespace: "alone" | "recorded") {
   const client = await connectNamespace(namespace);
-  await controlPlane.kubectl(["create", "serviceaccount", "model-optimization-worker", `--namespace=${namespace}`]);
   await using stack = new AsyncDisposableStack();
   const surroundings = { cluster: controlPlane, namespace, targets: [target] };
   const isRecorded = namespace === "recorded";
@@ -104,9 +117,10 @@ async function measureOurs(namespace: "alone" | "recorded") {
     verb: /^(create|update|patch|apply|delete)$/,
     resource: /^(jobs|pods|events)$/,
   });
+  const pod = await podOfAnyJob(client);
   if (!isRecorded) await releaseAll(client);
   await client.close();
-  return { rate, writes: (kindWrites + otherWrites) / jobs, operatorBytes: await operator.peakBytes() };
+  return { rate, pod, writes: (kindWrites + otherWrites) / jobs, operatorBytes: await operator.peakBytes() };
 }
 
 function jobAsServiceMakesIt(): CompressionJobObject {
@@ -142,6 +156,7 @@ async function removeNamespace(namespace: string): Promise<void> {
 
 async function connectNamespace(namespace: string): Promise<KubernetesClient> {
   await controlPlane.kubectl(["create", "namespace", namespace]);
+  await controlPlane.kubectl(["create", "serviceaccount", "model-optimization-worker", `--namespace=${namespace}`]);
   return connectCluster({ kubeconfig: controlPlane.kubeconfig }, { namespace });
 }
 
@@ -154,6 +169,8 @@ async function writesOfOurKinds(): Promise<number> {
     code: /^2/,
   });
 }
+
+type PodSpec = NonNullable<NonNullable<Job["spec"]>["template"]["spec"]>;
 
 interface Load<T extends KubernetesObject> {
   readonly make: (index: number) => T;
