@@ -55941,12 +55941,12 @@ function bodiesOf({ output, conclusion, annotations = [] }) {
         output: { ...output, annotations: chunk.map(annotationBody) },
     }));
 }
-function annotationBody({ place, title, message }) {
+function annotationBody({ place, level, title, message }) {
     return {
         path: place.file,
         start_line: place.line,
         end_line: place.line,
-        annotation_level: "failure",
+        annotation_level: level,
         title,
         message,
     };
@@ -61219,7 +61219,7 @@ function statusOf(error) {
 
 /***/ }),
 
-/***/ 2802:
+/***/ 8484:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -61235,8 +61235,8 @@ var core = __nccwpck_require__(1742);
 var schemas = __nccwpck_require__(3045);
 // EXTERNAL MODULE: ./contract/artifact.js
 var artifact = __nccwpck_require__(1453);
-// EXTERNAL MODULE: ./contract/batch.js
-var batch = __nccwpck_require__(6855);
+// EXTERNAL MODULE: ./contract/batch.js + 1 modules
+var batch = __nccwpck_require__(9902);
 // EXTERNAL MODULE: ./contract/id.js
 var id = __nccwpck_require__(2246);
 // EXTERNAL MODULE: ./contract/job.js + 2 modules
@@ -61778,6 +61778,89 @@ async function* eventsOf(body) {
 
 // EXTERNAL MODULE: external "node:crypto"
 var external_node_crypto_ = __nccwpck_require__(7598);
+;// CONCATENATED MODULE: ./client/read-pieces.js
+var __addDisposableResource = (undefined && undefined.__addDisposableResource) || function (env, value, async) {
+    if (value !== null && value !== void 0) {
+        if (typeof value !== "object" && typeof value !== "function") throw new TypeError("Object expected.");
+        var dispose, inner;
+        if (async) {
+            if (!Symbol.asyncDispose) throw new TypeError("Symbol.asyncDispose is not defined.");
+            dispose = value[Symbol.asyncDispose];
+        }
+        if (dispose === void 0) {
+            if (!Symbol.dispose) throw new TypeError("Symbol.dispose is not defined.");
+            dispose = value[Symbol.dispose];
+            if (async) inner = dispose;
+        }
+        if (typeof dispose !== "function") throw new TypeError("Object not disposable.");
+        if (inner) dispose = function() { try { inner.call(this); } catch (e) { return Promise.reject(e); } };
+        env.stack.push({ value: value, dispose: dispose, async: async });
+    }
+    else if (async) {
+        env.stack.push({ async: true });
+    }
+    return value;
+};
+var __disposeResources = (undefined && undefined.__disposeResources) || (function (SuppressedError) {
+    return function (env) {
+        function fail(e) {
+            env.error = env.hasError ? new SuppressedError(e, env.error, "An error was suppressed during disposal.") : e;
+            env.hasError = true;
+        }
+        var r, s = 0;
+        function next() {
+            while (r = env.stack.pop()) {
+                try {
+                    if (!r.async && s === 1) return s = 0, env.stack.push(r), Promise.resolve().then(next);
+                    if (r.dispose) {
+                        var result = r.dispose.call(r.value);
+                        if (r.async) return s |= 2, Promise.resolve(result).then(next, function(e) { fail(e); return next(); });
+                    }
+                    else s |= 1;
+                }
+                catch (e) {
+                    fail(e);
+                }
+            }
+            if (s === 1) return env.hasError ? Promise.reject(env.error) : Promise.resolve();
+            if (env.hasError) throw env.error;
+        }
+        return next();
+    };
+})(typeof SuppressedError === "function" ? SuppressedError : function (error, suppressed, message) {
+    var e = new Error(message);
+    return e.name = "SuppressedError", e.error = error, e.suppressed = suppressed, e;
+});
+
+const pieceBytes = 1 << 20;
+/**
+ * The bytes of a file in pieces. A piece is overwritten when the next but one is read: fresh memory for each would pile up
+ * faster than it is collected, and take twice the time.
+ */
+async function* readPieces(file, signal) {
+    const env_1 = { stack: [], error: void 0, hasError: false };
+    try {
+        const opened = __addDisposableResource(env_1, await (0,promises_.open)(file), true);
+        const buffers = [new Uint8Array(pieceBytes), new Uint8Array(pieceBytes)];
+        for (let turn = 0;; turn = turn === 0 ? 1 : 0) {
+            signal?.throwIfAborted();
+            const { bytesRead } = await opened.read(buffers[turn], 0, pieceBytes);
+            if (bytesRead === 0)
+                return;
+            yield buffers[turn].subarray(0, bytesRead);
+        }
+    }
+    catch (e_1) {
+        env_1.error = e_1;
+        env_1.hasError = true;
+    }
+    finally {
+        const result_1 = __disposeResources(env_1);
+        if (result_1)
+            await result_1;
+    }
+}
+
 ;// CONCATENATED MODULE: ./client/upload-model.js
 
 
@@ -61796,9 +61879,10 @@ async function uploadModel(file, { signal, onProgress }, options) {
     await (0,retry/* retry */.L5)(async () => {
         const stream = async function* () {
             let sent = 0;
-            for await (const chunk of (0,external_node_fs_namespaceObject.createReadStream)(file, { highWaterMark: 1 << 20, ...(signal && { signal }) })) {
-                yield chunk;
-                sent += chunk.length;
+            // The next piece is asked for when the connection has taken this one.
+            for await (const piece of readPieces(file, signal)) {
+                yield piece;
+                sent += piece.length;
                 onProgress?.(sent, bytes);
             }
         };
@@ -61809,8 +61893,8 @@ async function uploadModel(file, { signal, onProgress }, options) {
 }
 async function hashFile(file, signal) {
     const hash = (0,external_node_crypto_.createHash)("sha256");
-    for await (const chunk of (0,external_node_fs_namespaceObject.createReadStream)(file, { highWaterMark: 1 << 20, ...(signal && { signal }) }))
-        hash.update(chunk);
+    for await (const piece of readPieces(file, signal))
+        hash.update(piece);
     return hash.digest("hex");
 }
 async function hasModel(params, options) {
@@ -61979,7 +62063,7 @@ __nccwpck_require__.a(__webpack_module__, async (__webpack_handle_async_dependen
 /* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1742);
 /* harmony import */ var undici__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1684);
 /* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6572);
-/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(1551);
+/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(1655);
 /* harmony import */ var _run_post_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(6361);
 
 
@@ -62010,7 +62094,7 @@ catch (error) {
 }
 // Waits of requests that nobody needs any more would keep a cancelled step alive.
 if (stop.signal.aborted)
-    process.exit();
+    process.exit(1);
 await dispatcher.close();
 
 __webpack_async_result__();
@@ -62070,170 +62154,70 @@ function fieldOf(path) {
 
 /***/ }),
 
-/***/ 9461:
+/***/ 6461:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  K: () => (/* binding */ readInputs)
-});
-
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
-// EXTERNAL MODULE: ../../node_modules/zod/v4/core/core.js
-var core = __nccwpck_require__(6416);
-;// CONCATENATED MODULE: ./contract/action.js
-/** What can let the step fail. */
-const failOnTable = {
-    gates: "a job failed, or a gate",
-    jobs: "a job failed",
-    nothing: "never for what came of jobs",
-};
-/** Which jobs get check runs of their own. */
-const jobChecksTable = {
-    auto: "all of at most 12 jobs, the failed ones of more",
-    all: "all jobs",
-    failed: "jobs that failed or failed a gate",
-    none: "none",
-};
-/** Every input of the GitHub Action. */
-const actionInputs = {
-    "service-url": {
-        description: "Address of the service, such as `https://mos.example.com`.",
-        required: true,
-    },
-    token: {
-        description: "Access token of the service with the scopes `jobs:read`, `jobs:write` and `models:write`. Without it the workflow's OIDC token is exchanged for one, which needs `permissions: id-token: write` and a trust policy at the service.",
-    },
-    audience: {
-        description: "Audience of the OIDC token, as the service's trust policy demands it; `service-url` by default.",
-    },
-    "batch-file": {
-        description: "YAML or JSON file in the repository with a batch: the fields of `POST /batches`, in which a model may also be a glob of files. Inputs are laid over its fields.",
-    },
-    models: {
-        description: "Models to compress, one a line: a glob of ONNX files in the workspace, which are uploaded, or a source that the service reads itself (`https://…`, `file:///…`, `upload:sha256:…`). `NAME=` before it names the model; a file is named after its path otherwise. A line that starts with `!` takes files out again.",
-    },
-    targets: {
-        description: "Names of the targets to compress each model for, separated by commas or line breaks.",
-    },
-    recipe: {
-        description: "Fields of a recipe as YAML, laid over each target's own; `preset` names one of the target's presets.",
-    },
-    gates: {
-        description: "Limits on what is measured for each job as YAML, such as `maxSizeRatio: 0.5`.",
-    },
-    suite: {
-        description: "Name under which results of the same models are compared over time.",
-    },
-    "fail-on": {
-        description: `When the step and its check fail. ${sentenceOf(failOnTable)}`,
-        default: "gates",
-    },
-    timeout: {
-        description: "Minutes after which the batch is cancelled.",
-        default: "330",
-    },
-    "check-name": {
-        description: "Name of the check run of the whole batch, for branch protection to require. By default `Model compression`, with the values of the job's matrix behind it.",
-    },
-    "job-checks": {
-        description: `Which jobs get check runs of their own, at most 100 of them. ${sentenceOf(jobChecksTable)}`,
-        default: "auto",
-    },
-    comment: {
-        description: "`true` keeps a comment with the results on the pull request, which needs `pull-requests: write`.",
-        default: "false",
-    },
-    "dry-run": {
-        description: "`true` only plans: tells the sizes that the results would have, without compressing anything.",
-        default: "false",
-    },
-    download: {
-        description: "`true` downloads the artifacts of all completed jobs.",
-        default: "false",
-    },
-    "github-token": {
-        description: "Token for check runs (`checks: write`) and comments; without these permissions the job's summary holds the results.",
-        default: "${{ github.token }}",
-    },
-    matrix: {
-        description: "Leave it alone: tells the legs of a job's matrix apart.",
-        default: "${{ toJson(matrix) }}",
-    },
-};
-/** Every output of the GitHub Action, with what it holds. */
-const actionOutputs = {
-    "batch-id": "Identifier of the batch; several, separated by spaces, where a repeated run had only some jobs left.",
-    "batch-url": "Address of the batch at the service.",
-    conclusion: "`success`, `failure`, `neutral`, `cancelled` or `timed_out`.",
-    jobs: "Number of jobs.",
-    completed: "Number of jobs that are Completed.",
-    failed: "Number of jobs that are Failed.",
-    "gates-failed": "Number of jobs with a gate that failed.",
-    "report-json": "Path of the report as JSON.",
-    "report-markdown": "Path of the report as Markdown.",
-    artifacts: "Path of the folder with the downloaded artifacts, `<model>-<target>/` for each job, where `download` is `true`.",
-};
-function sentenceOf(table) {
-    return `${Object.entries(table)
-        .map(([value, meaning]) => `\`${value}\`: ${meaning}`)
-        .join("; ")}.`;
-}
-
-// EXTERNAL MODULE: ./contract/gate.js + 1 modules
-var gate = __nccwpck_require__(2563);
-// EXTERNAL MODULE: ./contract/recipe.js + 1 modules
-var recipe = __nccwpck_require__(1918);
-// EXTERNAL MODULE: ./action/input-error.js
-var input_error = __nccwpck_require__(6572);
-// EXTERNAL MODULE: ./action/parse-yaml.js
-var parse_yaml = __nccwpck_require__(6650);
-;// CONCATENATED MODULE: ./action/read-inputs.js
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   K: () => (/* binding */ readInputs)
+/* harmony export */ });
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(3045);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(6416);
+/* harmony import */ var _contract_action_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8389);
+/* harmony import */ var _contract_gate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8668);
+/* harmony import */ var _contract_recipe_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1918);
+/* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(6572);
+/* harmony import */ var _parse_yaml_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(6650);
 
 
 
 
 
 
-const flag = schemas/* string */.YjP()
+const longestSeconds = 7 * 24 * 3600;
+const flag = zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP()
     .regex(/^(true|false)$/i, { error: "must be true or false" })
     .transform((text) => text.toLowerCase() === "true");
-const minutes = schemas/* string */.YjP()
-    .regex(/^[1-9]\d{0,3}$/, { error: "must be a number of minutes from 1 to 9999" })
-    .transform(Number);
-const baseUrl = schemas/* url */.OZ5({ protocol: /^https?$/, error: "must be an address such as https://mos.example.com" })
+const unitSeconds = { s: 1, m: 60, h: 3600 };
+const seconds = zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP()
+    .regex(/^[1-9]\d{0,5}[smh]?$/, { error: "must be a number of minutes, or a time such as 90s, 45m or 2h" })
+    .transform((text) => {
+    const { number, unit = "m" } = /^(?<number>\d+)(?<unit>[smh])?$/.exec(text)?.groups ?? {};
+    return Number(number) * unitSeconds[unit];
+})
+    .refine((time) => time <= longestSeconds, { error: "must not be more than a week" });
+const baseUrl = zod__WEBPACK_IMPORTED_MODULE_5__/* .url */ .OZ5({ protocol: /^https?$/, error: "must be an address such as https://mos.example.com" })
     .transform((url) => `${url.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1`);
 /** Values of the inputs as the runner gives them, parsed. Those that have no default may be absent. */
-const inputs = schemas/* object */.Ikc({
+const inputs = zod__WEBPACK_IMPORTED_MODULE_5__/* .object */ .Ikc({
     "service-url": baseUrl,
-    token: schemas/* string */.YjP().optional(),
-    audience: schemas/* string */.YjP().optional(),
-    "batch-file": schemas/* string */.YjP().optional(),
-    models: schemas/* string */.YjP().transform(linesOf).optional(),
-    targets: schemas/* string */.YjP()
+    token: zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP().optional(),
+    audience: zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP().optional(),
+    "batch-file": zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP().optional(),
+    models: zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP().transform(linesOf).optional(),
+    targets: zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP()
         .transform((text) => text.split(/[\s,]+/).filter((name) => name !== ""))
         .optional(),
-    recipe: yamlOf(recipe/* requestedRecipe */.vJ).optional(),
-    gates: yamlOf(gate/* gateLimits */.A8).optional(),
-    suite: schemas/* string */.YjP().max(200).optional(),
-    "fail-on": choice(failOnTable),
-    timeout: minutes,
-    "check-name": schemas/* string */.YjP().max(200).optional(),
-    "job-checks": choice(jobChecksTable),
+    recipe: yamlOf(_contract_recipe_js__WEBPACK_IMPORTED_MODULE_2__/* .requestedRecipe */ .vJ).optional(),
+    gates: yamlOf(_contract_gate_js__WEBPACK_IMPORTED_MODULE_1__/* .gateLimits */ .A8).optional(),
+    suite: zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP().max(200).optional(),
+    baseline: zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP().max(255).optional(),
+    "fail-on": choice(_contract_action_js__WEBPACK_IMPORTED_MODULE_0__/* .failOnTable */ ._y),
+    wait: flag,
+    timeout: seconds,
+    "check-name": zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP().max(200).optional(),
+    "job-checks": choice(_contract_action_js__WEBPACK_IMPORTED_MODULE_0__/* .jobChecksTable */ .v8),
     comment: flag,
     "dry-run": flag,
     download: flag,
-    "github-token": schemas/* string */.YjP().optional(),
-    matrix: schemas/* string */.YjP().transform(matrixValues).optional(),
+    "github-token": zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP().optional(),
+    matrix: zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP().transform(matrixValues).optional(),
 });
 /**
  * The inputs of the step.
  * @throws InputError with everything that is wrong
  */
 function readInputs(environment) {
-    const table = actionInputs;
+    const table = _contract_action_js__WEBPACK_IMPORTED_MODULE_0__/* .actionInputs */ .eh;
     const given = Object.fromEntries(Object.entries(table).map(([name, input]) => {
         const text = environment[`INPUT_${name.toUpperCase()}`]?.trim() ?? "";
         return [name, text === "" ? defaultOf(input) : text];
@@ -62249,7 +62233,7 @@ function readInputs(environment) {
     const missing = given["batch-file"] === undefined ? ["models", "targets"].filter((name) => !given[name]) : [];
     const problems = [...wrong, ...missing.map((name) => `Input "${name}" is missing, and there is no "batch-file"`)];
     if (!parsed.success || problems.length > 0)
-        throw new input_error/* InputError */.d(problems.map((message) => ({ message })));
+        throw new _input_error_js__WEBPACK_IMPORTED_MODULE_3__/* .InputError */ .d(problems.map((message) => ({ message })));
     return parsed.data;
 }
 /** Expressions are evaluated by the runner alone. */
@@ -62258,16 +62242,16 @@ function defaultOf(input) {
 }
 function choice(table) {
     const values = Object.keys(table);
-    return schemas/* enum */.k5n(values, { error: `must be ${values.slice(0, -1).join(", ")} or ${values.at(-1)}` });
+    return zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(values, { error: `must be ${values.slice(0, -1).join(", ")} or ${values.at(-1)}` });
 }
 function yamlOf(schema) {
-    return schemas/* string */.YjP().transform((text, context) => {
-        const parsed = (0,parse_yaml/* parseYaml */.h)(text, schema);
+    return zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP().transform((text, context) => {
+        const parsed = (0,_parse_yaml_js__WEBPACK_IMPORTED_MODULE_4__/* .parseYaml */ .h)(text, schema);
         if ("value" in parsed)
             return parsed.value;
         for (const { line, message } of parsed.problems)
             context.addIssue(`line ${line}: ${message}`);
-        return core/* NEVER */.tm;
+        return zod__WEBPACK_IMPORTED_MODULE_6__/* .NEVER */ .tm;
     });
 }
 function linesOf(text) {
@@ -62286,7 +62270,7 @@ function shorten(text) {
 
 /***/ }),
 
-/***/ 1551:
+/***/ 1655:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -62330,17 +62314,25 @@ function annotationsOf(rows, { ofModel, ofGate }) {
         if (!place || !job?.error)
             return [];
         const { code, message } = job.error;
-        return annotation(place, `${model} for ${target} failed`, `${code}: ${message}`);
+        return annotation({
+            place,
+            level: "failure",
+            title: `${model} for ${target} failed`,
+            message: `${code}: ${message}`,
+        });
     });
     const misses = rows.flatMap(({ model, target, job }) => (job?.gates ?? []).flatMap((result) => {
         const place = ofGate(result.gate) ?? ofModel(model);
-        return result.passed || !place ? [] : annotation(place, `${model} for ${target} failed a gate`, (0,report_figures/* gateText */.bp)(result));
+        if (result.passed || !place)
+            return [];
+        const [level, words] = result.level === "warn" ? ["warning", "warns"] : ["failure", "failed"];
+        return annotation({ place, level, title: `${model} for ${target}: a gate ${words}`, message: (0,report_figures/* gateText */.bp)(result) });
     }));
     return [...failures, ...misses].slice(0, maxAnnotations);
 }
-function annotation(place, title, message) {
+function annotation({ title, message, ...rest }) {
     return {
-        place,
+        ...rest,
         title: (0,markdown/* cutToBytes */.zP)(title, limits/* limits */.F.annotationTitleBytes),
         message: (0,markdown/* cutToBytes */.zP)(message, limits/* limits */.F.annotationMessageBytes),
     };
@@ -62348,8 +62340,8 @@ function annotation(place, title, message) {
 
 // EXTERNAL MODULE: ./action/cancel-batches.js
 var cancel_batches = __nccwpck_require__(8068);
-// EXTERNAL MODULE: ./action/connect-service.js + 11 modules
-var connect_service = __nccwpck_require__(2802);
+// EXTERNAL MODULE: ./action/connect-service.js + 12 modules
+var connect_service = __nccwpck_require__(8484);
 // EXTERNAL MODULE: ./client/problem-error.js
 var problem_error = __nccwpck_require__(7590);
 ;// CONCATENATED MODULE: ./action/explain-error.js
@@ -62370,8 +62362,17 @@ function explainError(error, serviceUrl) {
     if (error instanceof problem_error/* UnexpectedAnswerError */.qx && error.status === 404) {
         return `${message}\nThere is no model optimization service at ${serviceUrl}: is the input "service-url" right?`;
     }
-    const help = error instanceof problem_error/* ProblemError */.Mm ? advice[error.problem.code] : undefined;
+    const code = error instanceof problem_error/* ProblemError */.Mm ? error.problem.code : codeOf(error);
+    const help = code && advice[code];
     return help === undefined ? message : `${message}\n${help}`;
+}
+/** Answers to HEAD cannot say more than their status. */
+function codeOf(error) {
+    if (!(error instanceof problem_error/* UnexpectedAnswerError */.qx))
+        return undefined;
+    if (error.status === 401)
+        return "unauthorized";
+    return error.status === 403 ? "missing_scope" : undefined;
 }
 
 ;// CONCATENATED MODULE: ./action/outlast.js
@@ -62422,24 +62423,24 @@ function inert(text) {
 
 
 
-/**
- * A foldable group of lines in the step's log. Until the work ends, the runner takes no line for a command; a model's
- * output could hold any.
- */
+/** A foldable group of lines in the step's log. A model's output could hold any command; the runner takes none of them. */
 async function printOutput(title, output, work) {
     const mark = (0,external_node_crypto_.randomUUID)();
     core/* startGroup */.Oh(title);
-    core/* info */.pq(`::stop-commands::${mark}`);
     try {
         return await work(async (text) => {
-            if (!output.write(`${inert(text)}\n`))
+            if (!output.write(withoutCommand(text, mark)))
                 await (0,external_node_events_.once)(output, "drain");
         });
     }
     finally {
-        core/* info */.pq(`::${mark}::`);
         core/* endGroup */.N4();
     }
+}
+/** In one write, so that commands are not stopped when our own come: warnings, and secrets that are to be masked. */
+function withoutCommand(text, mark) {
+    const line = inert(text);
+    return line.includes("::") ? `::stop-commands::${mark}\n${line}\n::${mark}::\n` : `${line}\n`;
 }
 
 ;// CONCATENATED MODULE: ./action/follow-jobs.js
@@ -62518,8 +62519,8 @@ async function printOutputs(client, { jobs }, { tracker, output, signal, onEnd }
 
 // EXTERNAL MODULE: ./action/input-error.js
 var input_error = __nccwpck_require__(6572);
-// EXTERNAL MODULE: ./contract/gate.js + 1 modules
-var gate = __nccwpck_require__(2563);
+// EXTERNAL MODULE: ./contract/gate.js
+var gate = __nccwpck_require__(8668);
 ;// CONCATENATED MODULE: ./action/job-tracker.js
 
 
@@ -62570,8 +62571,8 @@ class JobTracker {
 
 // EXTERNAL MODULE: ./action/list-jobs.js
 var list_jobs = __nccwpck_require__(9808);
-// EXTERNAL MODULE: ./contract/batch.js
-var batch = __nccwpck_require__(6855);
+// EXTERNAL MODULE: ./contract/batch.js + 1 modules
+var batch = __nccwpck_require__(9902);
 // EXTERNAL MODULE: external "node:fs/promises"
 var external_node_fs_promises_ = __nccwpck_require__(1455);
 // EXTERNAL MODULE: ./contract/model.js
@@ -62745,11 +62746,11 @@ const someSource = `upload:sha256:${"0".repeat(64)}`;
  * The batch that the inputs and the batch file ask for.
  * @throws InputError with everything that is wrong
  */
-async function planBatch(inputs, workspace) {
+async function planBatch(inputs, { workspace, defaultSuite }) {
     const file = inputs["batch-file"] === undefined ? noFile : await readBatchFile(inputs["batch-file"], workspace);
     const entries = inputs.models?.map((line) => modelEntry(line)) ?? file.models;
     const models = await findModels(entries, workspace);
-    const { recipe = file.fields.recipe, gates = file.fields.gates, suite = file.fields.suite } = inputs;
+    const { recipe = file.fields.recipe, gates = file.fields.gates, suite = file.fields.suite ?? defaultSuite } = inputs;
     const request = {
         ...file.fields,
         recipe,
@@ -62781,9 +62782,51 @@ async function planBatch(inputs, workspace) {
     };
 }
 
+// EXTERNAL MODULE: ./contract/revision.js
+var revision = __nccwpck_require__(1622);
+;// CONCATENATED MODULE: ./action/revision-of.js
+
+
+/** Compares with nothing. */
+const noBaseline = "none";
+/** What the models are the state of, and what their results are compared with; undefined outside of a repository. */
+async function revisionOf(run, options) {
+    const { inputs, github, scopes } = options;
+    const base = baseOf(run, inputs.baseline);
+    const mayRecord = scopes === undefined || scopes.includes("baselines:write") || scopes.includes("admin");
+    const parsed = revision/* revision */.Q.safeParse({
+        sha: run.headSha,
+        branch: run.branch,
+        base: base && { ...base, mergeBase: await mergeBaseOf(run, base, github) },
+        recordBaseline: run.isTrusted && mayRecord && !inputs["dry-run"],
+    });
+    return parsed.data;
+}
+function baseOf({ base }, given) {
+    if (given === noBaseline)
+        return undefined;
+    return given === undefined || given === base?.branch ? base : { branch: given };
+}
+/** The last commit that both have, which GitHub knows also where the repository was checked out without its history. */
+async function mergeBaseOf({ repository, headSha, branch }, base, github) {
+    if (!github || base.branch === branch)
+        return undefined;
+    const [owner = "", repo = ""] = repository.split("/");
+    try {
+        const basehead = `${base.sha ?? base.branch}...${headSha}`;
+        const { data } = await github.rest.repos.compareCommitsWithBasehead({ owner, repo, basehead, per_page: 1 });
+        return data.merge_base_commit.sha;
+    }
+    catch (error) {
+        core/* debug */.Yz(`No merge base: ${String(error)}`);
+        return undefined;
+    }
+}
+
 // EXTERNAL MODULE: ./action/step-identity.js
 var step_identity = __nccwpck_require__(8844);
 ;// CONCATENATED MODULE: ./action/submit-batches.js
+
 
 
 
@@ -62793,10 +62836,12 @@ var step_identity = __nccwpck_require__(8844);
  * passed, count for this one, and only the others are submitted.
  */
 async function submitBatches(client, request) {
-    const { plan, models, identity, attempt } = request;
+    const { plan, models, identity, attempt, revision, report } = request;
     const { labels, runLabels } = identity;
     const contentLabel = { "github-request": (0,step_identity/* digest */.b)(plan.fields) };
-    const former = attempt === 1 ? [] : await completedJobs(client, { ...runLabels, ...contentLabel });
+    // The service reports on one whole batch.
+    const isAlone = attempt === 1 || report !== undefined;
+    const former = isAlone ? [] : await completedJobs(client, { ...runLabels, ...contentLabel });
     const pairs = models.flatMap((model) => plan.targets.map((target) => ({ model, target, former: former.find((job) => isOf(job, model, target)) })));
     const open = pairs.filter((pair) => pair.former === undefined);
     core/* saveState */.LZ("submitted", "true");
@@ -62806,6 +62851,8 @@ async function submitBatches(client, request) {
             name: identity.checkName,
             ...plan.fields,
             ...group,
+            ...(revision && { revision }),
+            ...(report && { report }),
             labels: { ...plan.fields.labels, ...labels, ...contentLabel },
         };
         batches.push(await submit_batches_submit(client, body));
@@ -62822,11 +62869,19 @@ async function submitBatches(client, request) {
     return { batches, jobs };
 }
 async function submit_batches_submit(client, body) {
-    // A repeated request must not make a second batch: all that tells this one from others is in its body.
-    const headers = { "idempotency-key": (0,step_identity/* digest */.b)(body) };
-    const batch = await client.call("submitBatch", { headers, body });
+    const batch = await submitOnce(client, body).catch(async (error) => {
+        const isRefused = error instanceof problem_error/* ProblemError */.Mm && error.problem.code === "missing_scope";
+        if (!isRefused || !body.revision?.recordBaseline)
+            throw error;
+        core/* notice */.lm("The results are not recorded as a baseline: the token lacks the scope baselines:write");
+        return submitOnce(client, { ...body, revision: { ...body.revision, recordBaseline: false } });
+    });
     core/* info */.pq(`Batch ${batch.id}: ${batch.jobs.length} jobs`);
     return batch;
+}
+/** A repeated request does not make a second batch: all that tells this one from others is in its body. */
+async function submitOnce(client, body) {
+    return client.call("submitBatch", { headers: { "idempotency-key": (0,step_identity/* digest */.b)(body) }, body });
 }
 async function completedJobs(client, labels) {
     const label = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
@@ -62933,7 +62988,7 @@ async function writeReport(report, verdict, environment) {
     const { rows } = report;
     setOutputs({
         ...files,
-        conclusion: verdict.conclusion ?? "neutral",
+        conclusion: verdict.conclusion ?? "pending",
         jobs: rows.length,
         completed: rows.filter(({ status }) => status === "Completed").length,
         failed: rows.filter(({ status }) => status === "Failed").length,
@@ -62956,8 +63011,9 @@ function logResults({ rows }) {
 }
 /** Annotations by commands of the runner, for workflows that may write no check runs. */
 function annotate(annotations) {
-    for (const { place, title, message } of annotations.slice(0, maxCommandAnnotations)) {
-        core/* error */.z3(message, { title, file: place.file, startLine: place.line });
+    for (const { place, level, title, message } of annotations.slice(0, maxCommandAnnotations)) {
+        const tell = level === "failure" ? core/* error */.z3 : core/* warning */.$e;
+        tell(message, { title, file: place.file, startLine: place.line });
     }
 }
 
@@ -62979,11 +63035,12 @@ function annotate(annotations) {
 
 
 
+
 const settleMs = 20_000;
 const settlePollMs = 500;
 /** Compresses what the inputs ask for. Whatever goes wrong is in the report; jobs that nobody waits for any more are cancelled. */
 async function compress(step, credentials) {
-    const limit = AbortSignal.timeout(step.inputs.timeout * 60_000);
+    const limit = AbortSignal.timeout(step.inputs.timeout * 1000);
     const progress = {};
     try {
         await submitAndFollow(step, credentials, { progress, signal: AbortSignal.any([step.signal, limit]) });
@@ -62995,28 +63052,31 @@ async function compress(step, credentials) {
         await stopJobs(progress, broken === "timed_out");
         const trouble = broken === "cancelled" || broken === "timed_out" ? undefined : explainError(error, step.inputs["service-url"]);
         const { problems } = error instanceof input_error/* InputError */.d ? error : { problems: [] };
-        const misplaced = problems.flatMap(({ place, message }) => place ? { place, message, title: step.identity.checkName } : []);
+        const misplaced = problems.flatMap(({ place, message }) => place ? { place, message, level: "failure", title: step.identity.checkName } : []);
         const result = resultOf(step, progress, { broken, ...(trouble !== undefined && { trouble }) });
         return { ...result, annotations: [...misplaced, ...result.annotations] };
     }
 }
 async function submitAndFollow(step, credentials, { progress, signal }) {
-    const { inputs, run, identity, output, dispatcher, reporter } = step;
-    const plan = (progress.plan = await planBatch(inputs, run.workspace));
+    const { inputs, run, identity, output, dispatcher, github, reporter } = step;
+    const plan = (progress.plan = await planBatch(inputs, {
+        workspace: run.workspace,
+        defaultSuite: `${run.repository}: ${identity.checkName}`.slice(0, 200),
+    }));
     const baseUrl = inputs["service-url"];
-    const { client } = await (0,connect_service/* connectService */.U)(credentials, { baseUrl, dispatcher });
+    const { client, scopes } = await (0,connect_service/* connectService */.U)(credentials, { baseUrl, dispatcher });
     progress.client = client;
     await checkTargets(client, plan.targets, signal);
     const models = await uploadModels(plan.models, client, { workspace: run.workspace, signal });
+    const revision = await revisionOf(run, { inputs, github, scopes });
     signal.throwIfAborted();
-    const submission = (progress.submission = await submitBatches(client, {
-        plan,
-        models,
-        identity,
-        attempt: run.attempt,
-    }));
+    const report = inputs.wait ? undefined : { github: githubReportOf(step) };
+    const request = { plan, models, identity, attempt: run.attempt, revision, report };
+    const submission = (progress.submission = await submitBatches(client, request));
     const tracker = (progress.tracker = new JobTracker(submission.jobs, baseUrl));
     setOutputs({ "batch-id": submission.batches.map(({ id }) => id).join(" "), "batch-url": urlOf(step, progress) });
+    if (!inputs.wait)
+        return;
     await followJobs(client, submission, {
         tracker,
         output,
@@ -63028,6 +63088,17 @@ async function submitAndFollow(step, credentials, { progress, signal }) {
                 reporter?.jobEnded(row, lastLines, submission.jobs.length);
         },
     });
+}
+/** What the service needs to write the check runs that the step would write. */
+function githubReportOf({ inputs, run, identity }) {
+    return {
+        repository: run.repository,
+        sha: run.headSha,
+        checkName: identity.checkName,
+        jobChecks: inputs["job-checks"],
+        failOn: inputs["fail-on"],
+        serviceUrl: inputs["service-url"],
+    };
 }
 /** @throws InputError for targets that the service does not have */
 async function checkTargets(client, names, signal) {
@@ -63105,8 +63176,29 @@ async function downloadArtifacts(client, rows, { folder, signal }) {
     }
 }
 
-// EXTERNAL MODULE: ./action/read-inputs.js + 1 modules
-var read_inputs = __nccwpck_require__(9461);
+// EXTERNAL MODULE: ./action/read-inputs.js
+var read_inputs = __nccwpck_require__(6461);
+;// CONCATENATED MODULE: ./report/is-job-check-wanted.js
+
+/** Jobs of a batch that all get check runs, where nothing else is asked for. */
+const fewJobs = 12;
+/** GitHub takes 500 writes an hour. */
+const maxJobChecks = 100;
+/** Whether a job that has ended gets a check run of its own. */
+function isJobCheckWanted(row, { jobChecks, jobCount }) {
+    const isBad = ["failed", "missed"].includes((0,outcome/* outcomeOf */.s)(row));
+    switch (jobChecks) {
+        case "auto":
+            return isBad || jobCount <= fewJobs;
+        case "all":
+            return true;
+        case "failed":
+            return isBad;
+        case "none":
+            return false;
+    }
+}
+
 // EXTERNAL MODULE: ./report/compose-sections.js
 var compose_sections = __nccwpck_require__(1580);
 ;// CONCATENATED MODULE: ./report/render-job.js
@@ -63149,8 +63241,8 @@ function summarySections(row) {
     const { job } = row;
     const { mark, words } = outcome/* outcomes */.K[(0,outcome/* outcomeOf */.s)(row)];
     const trouble = (0,report_figures/* troubleOf */.LH)(job);
-    const head = `${mark} ${(0,markdown/* code */.aY)(row.model)} for ${(0,markdown/* code */.aY)(row.target)} ${words}${trouble === "" ? "" : `: ${trouble}`}`;
-    const gates = job.gates.map((gate) => (0,markdown/* tableRow */.jD)([gate.passed ? "✅" : "❌", (0,report_figures/* gateText */.bp)(gate)]));
+    const head = `${mark} ${(0,markdown/* code */.aY)(row.model)} for ${(0,markdown/* code */.aY)(row.target)} ${words}${trouble === "" ? "" : `: ${(0,markdown/* code */.aY)(trouble)}`}`;
+    const gates = job.gates.map((gate) => (0,markdown/* tableRow */.jD)([gateMark(gate), (0,markdown/* code */.aY)((0,report_figures/* gateText */.bp)(gate))]));
     const warnings = job.telemetry.warnings.map(({ code: kind, message }) => `- ⚠️ ${(0,markdown/* code */.aY)(`${kind}: ${message}`)}`);
     return [
         { head, rows: [] },
@@ -63158,39 +63250,66 @@ function summarySections(row) {
         ...(warnings.length > 0 ? [{ head: "Warnings:\n", rows: warnings }] : []),
     ];
 }
-function measuredTable({ telemetry }) {
-    const { size, accuracy, latency, memory, weights } = telemetry;
-    const bytes = (count) => (count === undefined ? "" : (0,format_bytes/* formatBytes */.z)(count));
-    const rows = [
-        size && ["size", bytes(size.originalBytes), bytes(size.resultBytes), size.ratio.toFixed(3)],
-        ...["p50Ms", "p95Ms", "p99Ms"].map((figure) => {
-            if (!latency)
-                return undefined;
-            const [original, result] = [latency.original[figure], latency.result[figure]];
-            return [
-                `latency ${figure.replace("Ms", "")}, ms`,
-                original.toFixed(2),
-                result.toFixed(2),
-                (result / original).toFixed(3),
-            ];
-        }),
-        memory && ["peak memory", bytes(memory.originalPeakBytes), bytes(memory.resultPeakBytes), ""],
-        weights && ["weights", String(weights.total), `${weights.quantized} changed`, ""],
-        ...(accuracy?.outputs ?? []).flatMap(({ name, sqnrDb, cosine, top1Agreement }) => [
-            [`SQNR of ${(0,markdown/* code */.aY)(name)}`, "", `${sqnrDb.toFixed(1)} dB`, ""],
-            [`cosine of ${(0,markdown/* code */.aY)(name)}`, "", cosine.toFixed(5), ""],
-            top1Agreement === null
-                ? undefined
-                : [`top-1 agreement of ${(0,markdown/* code */.aY)(name)}`, "", `${(100 * top1Agreement).toFixed(1)} %`, ""],
+function gateMark({ passed, level }) {
+    if (passed)
+        return outcome/* outcomes */.K.passed.mark;
+    return level === "warn" ? outcome/* outcomes */.K.warned.mark : outcome/* outcomes */.K.missed.mark;
+}
+/** What was measured of the original and of the result, beside the baseline where there is one. */
+function measuredTable(job) {
+    const rows = [...sizeRows(job), ...latencyRows(job), ...accuracyRows(job), ...otherRows(job)];
+    return { head: (0,markdown/* tableHead */.PP)(["figure", "original", "result", "ratio", "baseline", "change"]), rows: rows.map(markdown/* tableRow */.jD) };
+}
+function sizeRows({ telemetry: { size }, baseline }) {
+    if (!size)
+        return [];
+    const before = baseline?.size?.resultBytes;
+    const change = before === undefined ? [] : [(0,format_bytes/* formatBytes */.z)(before), (0,report_figures/* changeText */.k0)(size.resultBytes / before - 1, report_figures/* percent */.KN)];
+    return [
+        padded("size", (0,format_bytes/* formatBytes */.z)(size.originalBytes), (0,format_bytes/* formatBytes */.z)(size.resultBytes), size.ratio.toFixed(3), ...change),
+    ];
+}
+function latencyRows(job) {
+    const { latency } = job.telemetry;
+    if (!latency)
+        return [];
+    const before = (0,report_figures/* comparableLatency */.N8)(job);
+    return ["p50Ms", "p95Ms", "p99Ms"].map((figure) => {
+        const [original, result] = [latency.original[figure], latency.result[figure]];
+        const change = before ? [before[figure].toFixed(2), (0,report_figures/* changeText */.k0)(result / before[figure] - 1, report_figures/* percent */.KN)] : [];
+        const name = `latency ${figure.replace("Ms", "")}, ms`;
+        return padded(name, original.toFixed(2), result.toFixed(2), (result / original).toFixed(3), ...change);
+    });
+}
+function accuracyRows(job) {
+    const { accuracy } = job.telemetry;
+    if (!accuracy)
+        return [];
+    const before = (0,report_figures/* comparableAccuracy */.a4)(job);
+    const worst = before ? [(0,report_figures/* decibels */.Kh)(before.sqnrDb), (0,report_figures/* changeText */.k0)(accuracy.sqnrDb - before.sqnrDb, report_figures/* decibels */.Kh)] : [];
+    return [
+        padded("SQNR, worst", "", (0,report_figures/* decibels */.Kh)(accuracy.sqnrDb), "", ...worst),
+        ...accuracy.outputs.flatMap(({ name, sqnrDb, cosine, top1Agreement }) => [
+            padded(`SQNR of ${(0,markdown/* code */.aY)(name)}`, "", (0,report_figures/* decibels */.Kh)(sqnrDb)),
+            padded(`cosine of ${(0,markdown/* code */.aY)(name)}`, "", cosine.toFixed(5)),
+            ...(top1Agreement === null ? [] : [padded(`top-1 agreement of ${(0,markdown/* code */.aY)(name)}`, "", (0,report_figures/* percent */.KN)(top1Agreement))]),
         ]),
     ];
-    return {
-        head: (0,markdown/* tableHead */.PP)(["figure", "original", "result", "ratio"]),
-        rows: rows.flatMap((row) => (row ? (0,markdown/* tableRow */.jD)(row) : [])),
-    };
 }
-function processor({ telemetry: { device, accuracy, stageSeconds } }) {
+function otherRows({ telemetry: { memory, weights } }) {
+    const bytes = (count) => (count === undefined ? "" : (0,format_bytes/* formatBytes */.z)(count));
+    return [
+        ...(memory ? [padded("peak memory", bytes(memory.originalPeakBytes), bytes(memory.resultPeakBytes))] : []),
+        ...(weights ? [padded("weights", String(weights.total), `${weights.quantized} changed`)] : []),
+    ];
+}
+/** A row of the table with empty cells at its end. */
+function padded(...cells) {
+    return Array.from({ length: 6 }, (_, i) => cells[i] ?? "");
+}
+function processor({ telemetry: { device, accuracy, stageSeconds }, baseline }) {
     const lines = [
+        baseline && `Compared with ${(0,markdown/* code */.aY)(`${baseline.branch} at ${baseline.sha.slice(0, 7)}`)}.`,
         device &&
             `Measured on ${(0,markdown/* code */.aY)(device.name)}, ${device.threads} threads, ${(0,markdown/* code */.aY)(`${device.executionProvider}, ${device.runtime}`)}.`,
         accuracy &&
@@ -63223,10 +63342,6 @@ function logTail(lines, { maxBytes, url }) {
 
 
 const updateMs = 10_000;
-/** Jobs of a batch that all get check runs, where nothing else is asked for. */
-const fewJobs = 12;
-/** GitHub takes 500 writes an hour. */
-const maxJobChecks = 100;
 /** Tells GitHub how a batch goes. What GitHub refuses is told once in the log, and the step goes on without it. */
 class Reporter {
     #options;
@@ -63266,8 +63381,8 @@ class Reporter {
     }
     /** Gives the job a check run of its own, where it is to have one. */
     jobEnded(row, lastLines, jobCount) {
-        const { checks, checkName, externalId, failOn } = this.#options;
-        if (!this.#isWanted(row, jobCount) || this.#jobChecks === maxJobChecks)
+        const { checks, checkName, externalId, failOn, jobChecks } = this.#options;
+        if (!isJobCheckWanted(row, { jobChecks, jobCount }) || this.#jobChecks === maxJobChecks)
             return;
         this.#jobChecks++;
         void this.#write(async () => {
@@ -63290,19 +63405,6 @@ class Reporter {
             else
                 await checks.update(this.#checkRun, content);
         });
-    }
-    #isWanted(row, jobCount) {
-        const isBad = ["failed", "missed"].includes((0,outcome/* outcomeOf */.s)(row));
-        switch (this.#options.jobChecks) {
-            case "auto":
-                return isBad || jobCount <= fewJobs;
-            case "all":
-                return true;
-            case "failed":
-                return isBad;
-            case "none":
-                return false;
-        }
     }
     /** One write after the other; GitHub asks for it. */
     #write(work) {
@@ -63346,8 +63448,8 @@ async function writeStickyComment(github, { repository, pullRequest, marker }, b
     await github.rest.issues.createComment({ ...place, body });
 }
 
-// EXTERNAL MODULE: ./action/workflow-run.js
-var workflow_run = __nccwpck_require__(8506);
+// EXTERNAL MODULE: ./action/workflow-run.js + 1 modules
+var workflow_run = __nccwpck_require__(8448);
 ;// CONCATENATED MODULE: ./action/run-main.js
 
 
@@ -63367,24 +63469,26 @@ var workflow_run = __nccwpck_require__(8506);
 
 /** The runner waits 10 s for a step that it cancels. */
 const goodbyeMs = 5_000;
-/** The step itself: submits a batch, follows it and reports what came of it. */
+/** The step itself: submits a batch, follows it and tells what came of it. */
 async function runMain(surroundings) {
     const { environment, dispatcher, signal } = surroundings;
     const inputs = (0,read_inputs/* readInputs */.K)(environment);
     const run = await (0,workflow_run/* readWorkflowRun */.h)(environment);
     const credentials = (0,connect_service/* credentialsOf */.Y)(inputs, run, environment);
-    if (credentials === undefined)
-        return withoutCredentials(run, environment);
+    if (credentials === undefined) {
+        await tellUntrusted(run, environment);
+        return;
+    }
     const identity = (0,step_identity/* stepIdentity */.X)(run, inputs);
     const token = inputs["github-token"];
     const github = token === undefined ? undefined : (0,connect_github/* connectGitHub */.U)({ token, apiUrl: run.apiUrl, dispatcher });
     const reporter = github && reporterOf(github, { inputs, run, identity });
-    const step = { ...surroundings, inputs, run, identity, reporter };
-    const begun = reporter?.begin({ name: identity.checkName, url: run.url, rows: [] });
+    const step = { ...surroundings, inputs, run, identity, github, reporter };
+    const begun = inputs.wait && reporter?.begin({ name: identity.checkName, url: run.url, rows: [] });
     const compressed = await compress(step, credentials);
     await begun;
-    const told = tell(step, compressed, github);
-    return signal.aborted ? Promise.race([told, (0,promises_.setTimeout)(goodbyeMs, "cancelled")]) : told;
+    const told = tell(step, compressed);
+    await (signal.aborted ? Promise.race([told, (0,promises_.setTimeout)(goodbyeMs)]) : told);
 }
 function reporterOf(github, { inputs, run, identity }) {
     return new Reporter({
@@ -63395,26 +63499,25 @@ function reporterOf(github, { inputs, run, identity }) {
         failOn: inputs["fail-on"],
     });
 }
-async function tell(step, { report, client, annotations }, github) {
-    const { inputs, environment, reporter, signal } = step;
+async function tell(step, { report, client, annotations }) {
+    const { inputs, environment, github, reporter, signal } = step;
     const verdict = (0,conclude/* conclude */.E)(report, inputs["fail-on"]);
     logResults(report);
     const folder = await writeReport(report, verdict, environment);
-    const isTold = await reporter?.complete(report, verdict, annotations);
+    const isLeftToService = !inputs.wait && report.broken === undefined;
+    const isTold = isLeftToService || (await reporter?.complete(report, verdict, annotations));
     if (!isTold)
         annotate(annotations);
-    if (inputs.comment && github)
+    if (inputs.comment && inputs.wait && github)
         await comment(github, step, { report, verdict });
     if (inputs.download && client) {
         const artifacts = external_node_path_.join(folder, "artifacts");
         await downloadArtifacts(client, report.rows, { folder: artifacts, signal });
         setOutputs({ artifacts });
     }
-    const conclusion = verdict.conclusion ?? "neutral";
-    if (conclusion !== "success" && conclusion !== "neutral") {
+    const isGood = [null, "success", "neutral"].includes(verdict.conclusion);
+    if (!isGood)
         core/* setFailed */.C1([verdict.title, ...(report.trouble === undefined ? [] : [report.trouble])].join("\n"));
-    }
-    return conclusion;
 }
 /** A comment is worth no failure. */
 async function comment(github, { run, identity }, { report, verdict }) {
@@ -63430,14 +63533,13 @@ async function comment(github, { run, identity }, { report, verdict }) {
     }
 }
 /** Nothing can be done for changes of somebody else, and that is nobody's fault. */
-async function withoutCredentials({ untrusted }, environment) {
+async function tellUntrusted({ untrusted }, environment) {
     const whose = untrusted === "dependabot" ? "of Dependabot" : "from forks";
     const text = `Nothing was compressed: GitHub gives workflows of pull requests ${whose} neither secrets nor OIDC tokens, so that the service cannot know this one. A maintainer can run the workflow on a branch of the repository.`;
     core/* notice */.lm(text);
     if (environment["GITHUB_STEP_SUMMARY"])
         await core/* summary */.z.addRaw(text, true).write();
     setOutputs({ conclusion: "neutral", jobs: 0, completed: 0, failed: 0, "gates-failed": 0 });
-    return "neutral";
 }
 
 
@@ -63455,11 +63557,11 @@ async function withoutCredentials({ untrusted }, environment) {
 /* harmony import */ var _cancel_batches_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(8068);
 /* harmony import */ var _check_runs_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(8158);
 /* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(7164);
-/* harmony import */ var _connect_service_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(2802);
+/* harmony import */ var _connect_service_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(8484);
 /* harmony import */ var _list_jobs_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(9808);
-/* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(9461);
+/* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(6461);
 /* harmony import */ var _step_identity_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(8844);
-/* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_10__ = __nccwpck_require__(8506);
+/* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_10__ = __nccwpck_require__(8448);
 
 
 
@@ -63529,65 +63631,140 @@ function digest(value) {
 
 /***/ }),
 
-/***/ 8506:
+/***/ 8448:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   h: () => (/* binding */ readWorkflowRun)
-/* harmony export */ });
-/* harmony import */ var node_fs_promises__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1455);
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
 
-
-const repository = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({ full_name: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP() });
-const pullRequest = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    number: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr(),
-    head: zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({ sha: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(), repo: repository.nullish() }),
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  h: () => (/* binding */ readWorkflowRun)
 });
+
+// EXTERNAL MODULE: external "node:fs/promises"
+var promises_ = __nccwpck_require__(1455);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var classic_schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/api.js
+var api = __nccwpck_require__(1299);
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/classic/coerce.js
+
+
+function string(params) {
+    return core._coercedString(schemas.ZodString, params);
+}
+function number(params) {
+    return api/* _coercedNumber */.qG(classic_schemas/* ZodNumber */.rSt, params);
+}
+function coerce_boolean(params) {
+    return core._coercedBoolean(schemas.ZodBoolean, params);
+}
+function bigint(params) {
+    return core._coercedBigint(schemas.ZodBigInt, params);
+}
+function date(params) {
+    return core._coercedDate(schemas.ZodDate, params);
+}
+
+;// CONCATENATED MODULE: ./action/workflow-run.js
+
+
+const ref = classic_schemas/* object */.Ikc({ ref: classic_schemas/* string */.YjP(), sha: classic_schemas/* string */.YjP() });
 /** The part of events that matters, for all that start workflows. */
-const event = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    pull_request: pullRequest.optional(),
-    merge_group: zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({ head_sha: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP() }).optional(),
-    workflow_run: zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({ head_sha: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(), pull_requests: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({ number: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr() })).default([]) })
+const workflow_run_event = classic_schemas/* object */.Ikc({
+    repository: classic_schemas/* object */.Ikc({ default_branch: classic_schemas/* string */.YjP().optional() }).optional(),
+    before: classic_schemas/* string */.YjP().optional(),
+    pull_request: classic_schemas/* object */.Ikc({
+        number: classic_schemas/* int */.Whr(),
+        head: ref.extend({ repo: classic_schemas/* object */.Ikc({ full_name: classic_schemas/* string */.YjP() }).nullish() }),
+        base: ref,
+    })
         .optional(),
+    merge_group: classic_schemas/* object */.Ikc({ head_sha: classic_schemas/* string */.YjP(), base_sha: classic_schemas/* string */.YjP(), base_ref: classic_schemas/* string */.YjP() }).optional(),
+    workflow_run: classic_schemas/* object */.Ikc({
+        head_sha: classic_schemas/* string */.YjP(),
+        pull_requests: classic_schemas/* array */.YOg(classic_schemas/* object */.Ikc({ number: classic_schemas/* int */.Whr(), base: ref })).default([]),
+    })
+        .optional(),
+});
+const variables = classic_schemas/* object */.Ikc({
+    GITHUB_REPOSITORY: classic_schemas/* string */.YjP().default(""),
+    GITHUB_RUN_ID: classic_schemas/* string */.YjP().default(""),
+    GITHUB_RUN_ATTEMPT: number().catch(1),
+    GITHUB_WORKFLOW: classic_schemas/* string */.YjP().default(""),
+    GITHUB_JOB: classic_schemas/* string */.YjP().default(""),
+    GITHUB_ACTION: classic_schemas/* string */.YjP().default(""),
+    GITHUB_ACTOR: classic_schemas/* string */.YjP().default(""),
+    GITHUB_EVENT_NAME: classic_schemas/* string */.YjP().default(""),
+    GITHUB_EVENT_PATH: classic_schemas/* string */.YjP().default(""),
+    GITHUB_SHA: classic_schemas/* string */.YjP().default(""),
+    GITHUB_REF: classic_schemas/* string */.YjP().default(""),
+    GITHUB_REF_PROTECTED: classic_schemas/* string */.YjP().default(""),
+    GITHUB_SERVER_URL: classic_schemas/* string */.YjP().default("https://github.com"),
+    GITHUB_API_URL: classic_schemas/* string */.YjP().default("https://api.github.com"),
+    GITHUB_WORKSPACE: classic_schemas/* string */.YjP().optional(),
 });
 /** What the runner and the event say about the run. */
 async function readWorkflowRun(environment) {
-    const variable = (name) => environment[`GITHUB_${name}`] ?? "";
-    const payload = await readEvent(variable("EVENT_PATH"));
-    const [eventName, name] = [variable("EVENT_NAME"), variable("REPOSITORY")];
-    const attempt = Number(variable("RUN_ATTEMPT")) || 1;
-    const server = variable("SERVER_URL") || "https://github.com";
+    const read = variables.parse(environment);
+    const { GITHUB_REPOSITORY: repository, GITHUB_RUN_ID: runId, GITHUB_RUN_ATTEMPT: attempt } = read;
+    const payload = await readEvent(read.GITHUB_EVENT_PATH);
     return {
-        repository: name,
-        eventName,
-        runId: variable("RUN_ID"),
+        repository,
+        runId,
         attempt,
-        step: `${variable("WORKFLOW")} ${variable("JOB")} ${variable("ACTION")}`,
-        headSha: headShaOf(payload) ?? variable("SHA"),
-        pullRequest: payload.pull_request?.number ?? payload.workflow_run?.pull_requests[0]?.number,
-        untrusted: untrustedBy(payload, { eventName, name, actor: variable("ACTOR") }),
-        url: `${server}/${name}/actions/runs/${variable("RUN_ID")}/attempts/${attempt}`,
-        apiUrl: (variable("API_URL") || "https://api.github.com").replace(/\/+$/, ""),
-        workspace: variable("WORKSPACE") || process.cwd(),
+        step: `${read.GITHUB_WORKFLOW} ${read.GITHUB_JOB} ${read.GITHUB_ACTION}`,
+        ...(proposalOf(payload) ?? pushOf(payload, read)),
+        untrusted: untrustedBy(payload, read),
+        url: `${read.GITHUB_SERVER_URL}/${repository}/actions/runs/${runId}/attempts/${attempt}`,
+        apiUrl: read.GITHUB_API_URL.replace(/\/+$/, ""),
+        workspace: read.GITHUB_WORKSPACE ?? process.cwd(),
     };
 }
 async function readEvent(file) {
     if (file === "")
         return {};
-    return event.parse(JSON.parse(await (0,node_fs_promises__WEBPACK_IMPORTED_MODULE_0__.readFile)(file, "utf8")));
+    return workflow_run_event.parse(JSON.parse(await (0,promises_.readFile)(file, "utf8")));
 }
-function headShaOf({ pull_request, merge_group, workflow_run }) {
-    return pull_request?.head.sha ?? merge_group?.head_sha ?? workflow_run?.head_sha;
+/** A commit that is proposed to a branch, or that an earlier workflow ran for. */
+function proposalOf({ repository, ...payload }) {
+    const { pull_request: pullRequest, merge_group: mergeGroup, workflow_run: earlier } = payload;
+    const proposal = { branch: undefined, isTrusted: false };
+    if (pullRequest) {
+        const { number, head, base } = pullRequest;
+        return { ...proposal, headSha: head.sha, base: { branch: base.ref, sha: base.sha }, pullRequest: number };
+    }
+    if (mergeGroup) {
+        const base = { branch: mergeGroup.base_ref.replace(/^refs\/heads\//, ""), sha: mergeGroup.base_sha };
+        return { ...proposal, headSha: mergeGroup.head_sha, base, pullRequest: undefined };
+    }
+    if (earlier) {
+        const [proposed] = earlier.pull_requests;
+        const base = proposed ? { branch: proposed.base.ref, sha: proposed.base.sha } : defaultBase(repository);
+        return { ...proposal, headSha: earlier.head_sha, base, pullRequest: proposed?.number };
+    }
+    return undefined;
 }
-function untrustedBy({ pull_request }, { eventName, name, actor }) {
+/** The commit of a push, or at which a workflow was started. */
+function pushOf({ repository, before }, read) {
+    const [, branch] = /^refs\/heads\/(.+)$/.exec(read.GITHUB_REF) ?? [];
+    const isDefault = branch !== undefined && branch === repository?.default_branch;
+    const isTrusted = isDefault || (branch !== undefined && read.GITHUB_REF_PROTECTED === "true");
+    // A branch that is new has zeros there.
+    const ownBase = { branch: branch ?? "", ...(before !== undefined && !/^0+$/.test(before) && { sha: before }) };
+    const base = isTrusted ? ownBase : defaultBase(repository);
+    return { headSha: read.GITHUB_SHA, branch, base, isTrusted, pullRequest: undefined };
+}
+function defaultBase(repository) {
+    const branch = repository?.default_branch;
+    return branch === undefined ? undefined : { branch };
+}
+function untrustedBy({ pull_request: pullRequest }, read) {
     // `pull_request_target` runs the base branch's workflow, with its secrets.
-    if (eventName === "pull_request_target")
+    if (read.GITHUB_EVENT_NAME === "pull_request_target")
         return undefined;
-    if (actor === "dependabot[bot]")
+    if (read.GITHUB_ACTOR === "dependabot[bot]")
         return "dependabot";
-    const isFork = pull_request && pull_request.head.repo?.full_name !== name;
-    return isFork ? "fork" : undefined;
+    return pullRequest && pullRequest.head.repo?.full_name !== read.GITHUB_REPOSITORY ? "fork" : undefined;
 }
 
 
@@ -63705,6 +63882,124 @@ function isConnectionError(error) {
 
 /***/ }),
 
+/***/ 8389:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   _y: () => (/* binding */ failOnTable),
+/* harmony export */   eh: () => (/* binding */ actionInputs),
+/* harmony export */   v8: () => (/* binding */ jobChecksTable)
+/* harmony export */ });
+/* unused harmony export actionOutputs */
+/** What can let the step fail. */
+const failOnTable = {
+    gates: "a job failed, or a gate",
+    warnings: "as `gates`, or a gate warns, such as one that finds no baseline to compare with",
+    jobs: "a job failed",
+    nothing: "never for what came of jobs",
+};
+/** Which jobs get check runs of their own. */
+const jobChecksTable = {
+    auto: "all of at most 12 jobs, the failed ones of more",
+    all: "all jobs",
+    failed: "jobs that failed or failed a gate",
+    none: "none",
+};
+/** Every input of the GitHub Action. */
+const actionInputs = {
+    "service-url": {
+        description: "Address of the service, such as `https://mos.example.com`.",
+        required: true,
+    },
+    token: {
+        description: "Access token of the service with the scopes `jobs:read`, `jobs:write` and `models:write`. Without it the workflow's OIDC token is exchanged for one, which needs `permissions: id-token: write` and a trust policy at the service.",
+    },
+    audience: {
+        description: "Audience of the OIDC token, as the service's trust policy demands it; `service-url` by default.",
+    },
+    "batch-file": {
+        description: "YAML or JSON file in the repository with a batch: the fields of `POST /batches`, in which a model may also be a glob of files. Inputs are laid over its fields.",
+    },
+    models: {
+        description: "Models to compress, one a line: a glob of ONNX files in the workspace, which are uploaded, or a source that the service reads itself (`https://…`, `file:///…`, `upload:sha256:…`). `NAME=` before it names the model; a file is named after its path otherwise. A line that starts with `!` takes files out again.",
+    },
+    targets: {
+        description: "Names of the targets to compress each model for, separated by commas or line breaks.",
+    },
+    recipe: {
+        description: "Fields of a recipe as YAML, laid over each target's own; `preset` names one of the target's presets.",
+    },
+    gates: {
+        description: "Limits on what is measured for each job as YAML, such as `maxSizeRatio: 0.5`.",
+    },
+    suite: {
+        description: "Name under which results of the same models are compared over time; by default that of the repository and of the check.",
+    },
+    baseline: {
+        description: "Branch whose results are compared with, `none` for no comparison. By default the base branch of a pull request, the branch itself for pushes to the default branch and to protected ones, and the default branch for all others. Results of the default branch and of protected branches are recorded where the token has the scope `baselines:write`.",
+    },
+    "fail-on": {
+        description: `When the step and its check fail. ${sentenceOf(failOnTable)}`,
+        default: "gates",
+    },
+    wait: {
+        description: "`false` ends the step as soon as the batch is submitted. The service then writes the check runs itself, which needs its GitHub App in the repository.",
+        default: "true",
+    },
+    timeout: {
+        description: "Time after which the batch is cancelled: minutes, or with a unit, such as `90s` or `2h`.",
+        default: "330",
+    },
+    "check-name": {
+        description: "Name of the check run of the whole batch, for branch protection to require. By default `Model compression`, with the values of the job's matrix behind it.",
+    },
+    "job-checks": {
+        description: `Which jobs get check runs of their own, at most 100 of them. ${sentenceOf(jobChecksTable)}`,
+        default: "auto",
+    },
+    comment: {
+        description: "`true` keeps a comment with the results on the pull request, which needs `pull-requests: write`.",
+        default: "false",
+    },
+    "dry-run": {
+        description: "`true` only plans: tells the sizes that the results would have, without compressing anything.",
+        default: "false",
+    },
+    download: {
+        description: "`true` downloads the artifacts of all completed jobs.",
+        default: "false",
+    },
+    "github-token": {
+        description: "Token for check runs (`checks: write`) and comments; without these permissions the job's summary holds the results.",
+        default: "${{ github.token }}",
+    },
+    matrix: {
+        description: "Leave it alone: tells the legs of a job's matrix apart.",
+        default: "${{ toJson(matrix) }}",
+    },
+};
+/** Every output of the GitHub Action, with what it holds. */
+const actionOutputs = {
+    "batch-id": "Identifier of the batch; several, separated by spaces, where a repeated run had only some jobs left.",
+    "batch-url": "Address of the batch at the service.",
+    conclusion: "`success`, `failure`, `neutral`, `cancelled` or `timed_out`; `pending` where `wait` is `false`.",
+    jobs: "Number of jobs.",
+    completed: "Number of jobs that are Completed.",
+    failed: "Number of jobs that are Failed.",
+    "gates-failed": "Number of jobs with a gate that failed.",
+    "report-json": "Path of the report as JSON.",
+    "report-markdown": "Path of the report as Markdown.",
+    artifacts: "Path of the folder with the downloaded artifacts, `<model>-<target>/` for each job, where `download` is `true`.",
+};
+function sentenceOf(table) {
+    return `${Object.entries(table)
+        .map(([value, meaning]) => `\`${value}\`: ${meaning}`)
+        .join("; ")}.`;
+}
+
+
+/***/ }),
+
 /***/ 1453:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
@@ -63733,27 +64028,71 @@ const artifact = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
 
 /***/ }),
 
-/***/ 6855:
+/***/ 9902:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   QY: () => (/* binding */ batchFields),
-/* harmony export */   Uv: () => (/* binding */ batchRequest),
-/* harmony export */   vA: () => (/* binding */ batch)
-/* harmony export */ });
-/* unused harmony exports maxBatchJobs, batchRules */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(3045);
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_11__ = __nccwpck_require__(3477);
-/* harmony import */ var _gate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2563);
-/* harmony import */ var _id_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(2246);
-/* harmony import */ var _job_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1324);
-/* harmony import */ var _model_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(2654);
-/* harmony import */ var _recipe_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(1918);
-/* harmony import */ var _revision_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(1622);
-/* harmony import */ var _rule_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(1073);
-/* harmony import */ var _status_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(7949);
-/* harmony import */ var _target_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(802);
-/* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_10__ = __nccwpck_require__(7980);
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  vA: () => (/* binding */ batch),
+  QY: () => (/* binding */ batchFields),
+  Uv: () => (/* binding */ batchRequest)
+});
+
+// UNUSED EXPORTS: batchRules, maxBatchJobs
+
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
+var iso = __nccwpck_require__(3477);
+// EXTERNAL MODULE: ./contract/gate.js
+var gate = __nccwpck_require__(8668);
+// EXTERNAL MODULE: ./contract/action.js
+var action = __nccwpck_require__(8389);
+// EXTERNAL MODULE: ./contract/revision.js
+var revision = __nccwpck_require__(1622);
+// EXTERNAL MODULE: ./contract/text.js
+var contract_text = __nccwpck_require__(7980);
+;// CONCATENATED MODULE: ./contract/github-report.js
+
+
+
+
+/** Check runs that the service keeps up to date on a commit while it works on a batch. */
+const githubReport = schemas/* strictObject */.rej({
+    repository: schemas/* string */.YjP()
+        .max(140)
+        .regex(/^[A-Za-z0-9][A-Za-z0-9_-]*\/[A-Za-z0-9._-]+$/)
+        .describe("As `owner/name`. The service's GitHub App has to be installed in it."),
+    sha: revision/* commit */.c,
+    checkName: (0,contract_text/* text */.Q)({ min: 1, max: 200 }).describe("Name of the check run of the whole batch."),
+    jobChecks: schemas/* enum */.k5n(Object.keys(action/* jobChecksTable */.v8))
+        .default("auto")
+        .describe("Which jobs get check runs of their own."),
+    failOn: schemas/* enum */.k5n(Object.keys(action/* failOnTable */._y))
+        .default("gates")
+        .describe("When the check run fails."),
+    serviceUrl: schemas/* url */.OZ5({ protocol: /^https?$/ })
+        .max(2000)
+        .describe("Address of the service for who follows links of the report, with `/v1`."),
+});
+
+// EXTERNAL MODULE: ./contract/id.js
+var id = __nccwpck_require__(2246);
+// EXTERNAL MODULE: ./contract/job.js + 2 modules
+var job = __nccwpck_require__(1324);
+// EXTERNAL MODULE: ./contract/model.js
+var model = __nccwpck_require__(2654);
+// EXTERNAL MODULE: ./contract/recipe.js + 1 modules
+var recipe = __nccwpck_require__(1918);
+// EXTERNAL MODULE: ./contract/rule.js
+var rule = __nccwpck_require__(1073);
+// EXTERNAL MODULE: ./contract/status.js
+var contract_status = __nccwpck_require__(7949);
+// EXTERNAL MODULE: ./contract/target.js
+var target = __nccwpck_require__(802);
+;// CONCATENATED MODULE: ./contract/batch.js
+
 
 
 
@@ -63768,28 +64107,28 @@ const artifact = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
 /** Jobs that one batch can own. */
 const maxBatchJobs = 2000;
 /** Fields of `POST /batches`, and of the spec of a Batch. */
-const batchFields = zod__WEBPACK_IMPORTED_MODULE_9__/* .strictObject */ .rej({
-    name: _job_js__WEBPACK_IMPORTED_MODULE_2__/* .displayName */ .QC.optional(),
-    suite: (0,_text_js__WEBPACK_IMPORTED_MODULE_10__/* .text */ .Q)({ min: 1, max: 200 })
+const batchFields = schemas/* strictObject */.rej({
+    name: job/* displayName */.QC.optional(),
+    suite: (0,contract_text/* text */.Q)({ min: 1, max: 200 })
         .optional()
         .describe("Name under which batches of the same models are compared over time."),
-    revision: _revision_js__WEBPACK_IMPORTED_MODULE_5__/* .revision */ .Q
+    revision: revision/* revision */.Q
         .optional()
         .describe("What the models are the state of, to compare their jobs with baselines of the suite."),
-    kind: _status_js__WEBPACK_IMPORTED_MODULE_7__/* .jobKind */ .G$.default("compress"),
-    models: zod__WEBPACK_IMPORTED_MODULE_9__/* .array */ .YOg(_model_js__WEBPACK_IMPORTED_MODULE_3__/* .modelReference */ .D).min(1).max(1000).describe("Each is compressed for each target."),
-    targets: zod__WEBPACK_IMPORTED_MODULE_9__/* .array */ .YOg(_target_js__WEBPACK_IMPORTED_MODULE_8__/* .targetName */ .je).min(1).max(64).describe("Names of targets, none twice."),
-    recipe: _recipe_js__WEBPACK_IMPORTED_MODULE_4__/* .requestedRecipe */ .vJ.optional().describe("Laid over each target's default recipe."),
-    gates: _gate_js__WEBPACK_IMPORTED_MODULE_0__/* .gateLimits */ .A8.optional().describe("Limits on what is measured for each job."),
-    dryRun: _job_js__WEBPACK_IMPORTED_MODULE_2__/* .dryRun */ .PA,
-    deadlineSeconds: _job_js__WEBPACK_IMPORTED_MODULE_2__/* .deadlineSeconds */ .Qo.describe("Limit of each job, seconds of work."),
-    parallelism: zod__WEBPACK_IMPORTED_MODULE_9__/* .int */ .Whr()
+    kind: contract_status/* jobKind */.G$.default("compress"),
+    models: schemas/* array */.YOg(model/* modelReference */.D).min(1).max(1000).describe("Each is compressed for each target."),
+    targets: schemas/* array */.YOg(target/* targetName */.je).min(1).max(64).describe("Names of targets, none twice."),
+    recipe: recipe/* requestedRecipe */.vJ.optional().describe("Laid over each target's default recipe."),
+    gates: gate/* gateLimits */.A8.optional().describe("Limits on what is measured for each job."),
+    dryRun: job/* dryRun */.PA,
+    deadlineSeconds: job/* deadlineSeconds */.Qo.describe("Limit of each job, seconds of work."),
+    parallelism: schemas/* int */.Whr()
         .min(1)
         .max(maxBatchJobs)
         .default(100)
         .describe("Jobs of the batch that a cluster works on at once. On one machine the service's own limit holds."),
-    labels: _job_js__WEBPACK_IMPORTED_MODULE_2__/* .labels */ .WD.optional(),
-    failFast: zod__WEBPACK_IMPORTED_MODULE_9__/* .boolean */ .zMY().default(false).describe("Cancel the jobs that are left as soon as one fails."),
+    labels: job/* labels */.WD.optional(),
+    failFast: schemas/* boolean */.zMY().default(false).describe("Cancel the jobs that are left as soon as one fails."),
 });
 const batchRules = [
     {
@@ -63812,26 +64151,78 @@ const batchRules = [
     },
 ];
 /** Body of `POST /batches`. */
-const batchRequest = (0,_rule_js__WEBPACK_IMPORTED_MODULE_6__/* .withRules */ .O)(batchFields, batchRules).meta({ id: "BatchRequest" });
+const batchRequest = (0,rule/* withRules */.O)(schemas/* strictObject */.rej({
+    ...batchFields.shape,
+    report: schemas/* strictObject */.rej({
+        github: githubReport.describe("Check runs on a commit, which a service with a GitHub App keeps up to date."),
+    })
+        .optional()
+        .describe("Where the service tells how the batch goes, so that nobody has to wait for it."),
+}), batchRules).meta({ id: "BatchRequest" });
 /** Several models × targets submitted in one request; owns one job for each pair. */
-const batch = zod__WEBPACK_IMPORTED_MODULE_9__/* .object */ .Ikc({
-    id: _id_js__WEBPACK_IMPORTED_MODULE_1__/* .batchId */ .qZ,
-    name: _job_js__WEBPACK_IMPORTED_MODULE_2__/* .displayName */ .QC,
-    suite: zod__WEBPACK_IMPORTED_MODULE_9__/* .string */ .YjP().nullable(),
-    revision: _revision_js__WEBPACK_IMPORTED_MODULE_5__/* .revision */ .Q.nullable().default(null),
-    kind: _status_js__WEBPACK_IMPORTED_MODULE_7__/* .jobKind */ .G$,
-    status: _status_js__WEBPACK_IMPORTED_MODULE_7__/* .batchStatus */ .FS,
-    failFast: zod__WEBPACK_IMPORTED_MODULE_9__/* .boolean */ .zMY(),
-    labels: zod__WEBPACK_IMPORTED_MODULE_9__/* .record */ .g1P(zod__WEBPACK_IMPORTED_MODULE_9__/* .string */ .YjP(), zod__WEBPACK_IMPORTED_MODULE_9__/* .string */ .YjP()),
-    createdAt: zod__WEBPACK_IMPORTED_MODULE_11__/* .datetime */ .w$(),
-    finishedAt: zod__WEBPACK_IMPORTED_MODULE_11__/* .datetime */ .w$().nullable(),
-    counts: zod__WEBPACK_IMPORTED_MODULE_9__/* .record */ .g1P(_status_js__WEBPACK_IMPORTED_MODULE_7__/* .jobStatus */ .WB, zod__WEBPACK_IMPORTED_MODULE_9__/* .int */ .Whr()).describe("Number of jobs in each status."),
-    gatesFailed: zod__WEBPACK_IMPORTED_MODULE_9__/* .int */ .Whr().describe("Number of jobs with a gate of the level `fail` that did not pass."),
-    jobs: zod__WEBPACK_IMPORTED_MODULE_9__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_9__/* .object */ .Ikc({ id: _id_js__WEBPACK_IMPORTED_MODULE_1__/* .jobId */ .Db, model: zod__WEBPACK_IMPORTED_MODULE_9__/* .string */ .YjP(), target: _target_js__WEBPACK_IMPORTED_MODULE_8__/* .targetName */ .je, status: _status_js__WEBPACK_IMPORTED_MODULE_7__/* .jobStatus */ .WB, gatesFailed: zod__WEBPACK_IMPORTED_MODULE_9__/* .boolean */ .zMY() }))
+const batch = schemas/* object */.Ikc({
+    id: id/* batchId */.qZ,
+    name: job/* displayName */.QC,
+    suite: schemas/* string */.YjP().nullable(),
+    revision: revision/* revision */.Q.nullable().default(null),
+    kind: contract_status/* jobKind */.G$,
+    status: contract_status/* batchStatus */.FS,
+    failFast: schemas/* boolean */.zMY(),
+    labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()),
+    createdAt: iso/* datetime */.w$(),
+    finishedAt: iso/* datetime */.w$().nullable(),
+    counts: schemas/* record */.g1P(contract_status/* jobStatus */.WB, schemas/* int */.Whr()).describe("Number of jobs in each status."),
+    gatesFailed: schemas/* int */.Whr().describe("Number of jobs with a gate of the level `fail` that did not pass."),
+    jobs: schemas/* array */.YOg(schemas/* object */.Ikc({ id: id/* jobId */.Db, model: schemas/* string */.YjP(), target: target/* targetName */.je, status: contract_status/* jobStatus */.WB, gatesFailed: schemas/* boolean */.zMY() }))
         .max(maxBatchJobs)
         .describe("The jobs, in the order of models × targets."),
 })
     .meta({ id: "Batch" });
+
+
+/***/ }),
+
+/***/ 2537:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   c: () => (/* binding */ sqnrObstacle),
+/* harmony export */   i: () => (/* binding */ latencyObstacle)
+/* harmony export */ });
+const hardware = [
+    ["execution provider", ({ device }) => device?.executionProvider],
+    ["processor", ({ device }) => device?.name],
+    ["number of threads", ({ device }) => device?.threads],
+    ["runtime", ({ device }) => device?.runtime],
+];
+const evaluation = [
+    ["evaluation level", ({ accuracy }) => accuracy?.level],
+    ["kind of samples", ({ accuracy }) => accuracy?.data],
+];
+/** A median of fewer runs says nothing about a change. */
+const minLatencyRuns = 3;
+/** Why a change of latency cannot be told; undefined where it can. */
+function latencyObstacle(now, before) {
+    const runs = Math.min(now.latency?.result.runs ?? 0, before.latency?.result.runs ?? 0);
+    if (runs < minLatencyRuns)
+        return `A change of latency needs ${minLatencyRuns} runs on both sides, not ${runs}`;
+    return firstDifference(hardware, now, before);
+}
+/** Why a change of SQNR cannot be told; undefined where it can. */
+function sqnrObstacle(now, before) {
+    return firstDifference(evaluation, now, before);
+}
+function firstDifference(facts, now, before) {
+    const differing = facts.find(([, of]) => of(now) !== of(before));
+    if (differing === undefined)
+        return undefined;
+    const [name, of] = differing;
+    return `Not comparable: the ${name} is "${shorten(of(now))}", the baseline's "${shorten(of(before))}"`;
+}
+function shorten(value) {
+    const text = String(value ?? "unknown");
+    return text.length > 100 ? `${text.slice(0, 99).toWellFormed()}…` : text;
+}
 
 
 /***/ }),
@@ -63971,59 +64362,18 @@ function formatBytes(bytes) {
 
 /***/ }),
 
-/***/ 2563:
+/***/ 8668:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  A8: () => (/* binding */ gateLimits),
-  xp: () => (/* binding */ gateResult),
-  k0: () => (/* binding */ gateTable),
-  x6: () => (/* binding */ hasFailedGate)
-});
-
-// UNUSED EXPORTS: evaluateGates, gateName
-
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
-;// CONCATENATED MODULE: ./contract/comparability.js
-const hardware = [
-    ["execution provider", ({ device }) => device?.executionProvider],
-    ["processor", ({ device }) => device?.name],
-    ["number of threads", ({ device }) => device?.threads],
-    ["runtime", ({ device }) => device?.runtime],
-];
-const evaluation = [
-    ["evaluation level", ({ accuracy }) => accuracy?.level],
-    ["kind of samples", ({ accuracy }) => accuracy?.data],
-];
-/** A median of fewer runs says nothing about a change. */
-const minLatencyRuns = 3;
-/** Why a change of latency cannot be told; undefined where it can. */
-function latencyObstacle(now, before) {
-    const runs = Math.min(now.latency?.result.runs ?? 0, before.latency?.result.runs ?? 0);
-    if (runs < minLatencyRuns)
-        return `A change of latency needs ${minLatencyRuns} runs on both sides, not ${runs}`;
-    return firstDifference(hardware, now, before);
-}
-/** Why a change of SQNR cannot be told; undefined where it can. */
-function sqnrObstacle(now, before) {
-    return firstDifference(evaluation, now, before);
-}
-function firstDifference(facts, now, before) {
-    const differing = facts.find(([, of]) => of(now) !== of(before));
-    if (differing === undefined)
-        return undefined;
-    const [name, of] = differing;
-    return `Not comparable: the ${name} is "${shorten(of(now))}", the baseline's "${shorten(of(before))}"`;
-}
-function shorten(value) {
-    const text = String(value ?? "unknown");
-    return text.length > 100 ? `${text.slice(0, 99).toWellFormed()}…` : text;
-}
-
-;// CONCATENATED MODULE: ./contract/gate.js
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   A8: () => (/* binding */ gateLimits),
+/* harmony export */   k0: () => (/* binding */ gateTable),
+/* harmony export */   x6: () => (/* binding */ hasFailedGate),
+/* harmony export */   xp: () => (/* binding */ gateResult)
+/* harmony export */ });
+/* unused harmony exports gateName, evaluateGates */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2537);
 
 
 const defaultLatencyNoiseMs = 0.1;
@@ -64064,31 +64414,31 @@ const gateTable = {
         bound: "max",
         description: "Largest loss of SQNR against the baseline, dB.",
         figure: ({ accuracy }) => accuracy?.sqnrDb,
-        change: { worsening: (now, before) => before - now, obstacle: sqnrObstacle },
+        change: { worsening: (now, before) => before - now, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c },
     },
     maxLatencyRegression: {
         bound: "max",
         description: "Largest growth of the result's median latency relative to the baseline's on the same hardware; 0.05 allows 5 % more.",
         figure: ({ latency }) => latency?.result.p50Ms,
-        change: { worsening: growth, obstacle: latencyObstacle, excuse: latencyExcuse },
+        change: { worsening: growth, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .latencyObstacle */ .i, excuse: latencyExcuse },
     },
 };
-const gateName = schemas/* enum */.k5n(Object.keys(gateTable));
+const gateName = zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(Object.keys(gateTable));
 const limitOf = {
-    maxSizeRatio: schemas/* number */.aig().positive(),
-    minSqnrDb: schemas/* number */.aig(),
-    minCosine: schemas/* number */.aig().min(-1).max(1),
-    minTop1: schemas/* number */.aig().min(0).max(1),
-    maxLatencyRatio: schemas/* number */.aig().positive(),
-    maxSizeRegression: schemas/* number */.aig().min(0),
-    maxSqnrDropDb: schemas/* number */.aig().min(0),
-    maxLatencyRegression: schemas/* number */.aig().min(0),
+    maxSizeRatio: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().positive(),
+    minSqnrDb: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
+    minCosine: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(-1).max(1),
+    minTop1: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0).max(1),
+    maxLatencyRatio: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().positive(),
+    maxSizeRegression: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
+    maxSqnrDropDb: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
+    maxLatencyRegression: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
 };
 function limit(gate) {
     return limitOf[gate].optional().describe(gateTable[gate].description);
 }
 /** Limits on telemetry figures. */
-const gateLimits = schemas/* strictObject */.rej({
+const gateLimits = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
     maxSizeRatio: limit("maxSizeRatio"),
     minSqnrDb: limit("minSqnrDb"),
     minCosine: limit("minCosine"),
@@ -64097,31 +64447,31 @@ const gateLimits = schemas/* strictObject */.rej({
     maxSizeRegression: limit("maxSizeRegression"),
     maxSqnrDropDb: limit("maxSqnrDropDb"),
     maxLatencyRegression: limit("maxLatencyRegression"),
-    latencyNoiseMs: schemas/* number */.aig()
+    latencyNoiseMs: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
         .min(0)
         .optional()
         .describe(`Milliseconds by which the median latency may grow without being held to be a regression, ${defaultLatencyNoiseMs} by default.`),
-    warnGates: schemas/* array */.YOg(gateName)
+    warnGates: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(gateName)
         .max(gateName.options.length)
         .optional()
         .describe("Gates that warn instead of failing where they do not pass."),
 })
     .meta({ id: "GateLimits" });
-const gateResult = schemas/* object */.Ikc({
+const gateResult = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
     gate: gateName,
-    limit: schemas/* number */.aig(),
-    actual: schemas/* number */.aig()
+    limit: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
+    actual: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
         .nullable()
         .describe("The measured figure, or how much worse than the baseline's it is; null where it was not measured, which fails the gate."),
-    baseline: schemas/* number */.aig()
+    baseline: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
         .nullable()
         .default(null)
         .describe("The baseline's figure: bytes, dB or milliseconds; null for gates that hold no change."),
-    level: schemas/* enum */.k5n(["fail", "warn"])
+    level: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["fail", "warn"])
         .default("fail")
         .describe("What it means if the gate does not pass. A change that cannot be told, such as without a baseline, warns."),
-    passed: schemas/* boolean */.zMY(),
-    note: schemas/* string */.YjP().max(300).optional().describe("Why the figures could not be compared, or were taken as equal."),
+    passed: zod__WEBPACK_IMPORTED_MODULE_1__/* .boolean */ .zMY(),
+    note: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(300).optional().describe("Why the figures could not be compared, or were taken as equal."),
 })
     .meta({ id: "GateResult" });
 /** Whether a gate of the level `fail` did not pass. */
@@ -64249,7 +64599,7 @@ function idTime(now) {
 /** When an id was made. */
 function timeOfId(id) {
     const digits = id.slice(id.indexOf("-") + 1).slice(0, timeLength);
-    return new Date([...digits].reduce((time, digit) => time * 32 + alphabet.indexOf(digit), 0));
+    return new Date(Array.from(digits).reduce((time, digit) => time * 32 + alphabet.indexOf(digit), 0));
 }
 function randomDigits() {
     return Array.from(crypto.getRandomValues(new Uint8Array(randomLength)), (byte) => byte % 32);
@@ -64403,8 +64753,8 @@ function baselineFigures({ size, latency, device, accuracy: measured }) {
 
 // EXTERNAL MODULE: ./contract/errors.js
 var errors = __nccwpck_require__(6828);
-// EXTERNAL MODULE: ./contract/gate.js + 1 modules
-var gate = __nccwpck_require__(2563);
+// EXTERNAL MODULE: ./contract/gate.js
+var gate = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./contract/model.js
 var model = __nccwpck_require__(2654);
 // EXTERNAL MODULE: ./contract/recipe.js + 1 modules
@@ -65023,13 +65373,18 @@ function partThatFits({ head, rows, foot = "" }, { maxBytes, url }) {
 /* harmony import */ var _outcome_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5979);
 
 /** The outcomes of jobs that let the batch fail as a whole. */
-const failing = { gates: ["failed", "missed"], jobs: ["failed"], nothing: [] };
+const failing = {
+    gates: ["failed", "missed"],
+    warnings: ["failed", "missed", "warned"],
+    jobs: ["failed"],
+    nothing: [],
+};
 /** How a batch ends that was broken off. */
 const brokenEnds = {
     cancelled: { conclusion: "cancelled", words: "Cancelled" },
     timed_out: { conclusion: "timed_out", words: "Out of time" },
     unreachable: { conclusion: "failure", words: "Infrastructure: the service cannot be reached" },
-    error: { conclusion: "failure", words: "Error" },
+    error: { conclusion: "failure", words: "The batch could not be run" },
 };
 /** What came of the batch as a whole. */
 function conclude({ rows, broken }, failOn) {
@@ -65070,34 +65425,95 @@ function countOutcomes(rows) {
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   KN: () => (/* binding */ percent),
+/* harmony export */   Kh: () => (/* binding */ decibels),
 /* harmony export */   LH: () => (/* binding */ troubleOf),
+/* harmony export */   N8: () => (/* binding */ comparableLatency),
+/* harmony export */   a4: () => (/* binding */ comparableAccuracy),
 /* harmony export */   bp: () => (/* binding */ gateText),
+/* harmony export */   k0: () => (/* binding */ changeText),
 /* harmony export */   u5: () => (/* binding */ figures)
 /* harmony export */ });
+/* harmony import */ var _contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2537);
 /* harmony import */ var _contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3754);
-/* harmony import */ var _contract_gate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2563);
-/* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8186);
+/* harmony import */ var _contract_gate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8668);
 
 
 
-/** The figures of a job that its row shows, by the head of their column. */
+/** The figures of a job that its row shows, by the head of their column, with their change since the baseline. */
 const figures = {
-    size: ({ size }) => size && `${(0,_contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__/* .formatBytes */ .z)(size.originalBytes)} → ${(0,_contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__/* .formatBytes */ .z)(size.resultBytes)}`,
-    ratio: ({ size }) => size && `${size.ratio.toFixed(2)}${size.predicted ? " (planned)" : ""}`,
-    SQNR: ({ accuracy }) => accuracy && `${accuracy.sqnrDb.toFixed(1)} dB`,
-    cosine: ({ accuracy }) => accuracy && accuracy.cosine.toFixed(4),
-    "latency p50": ({ latency }) => latency && `${latency.original.p50Ms.toFixed(2)} → ${latency.result.p50Ms.toFixed(2)} ms`,
+    size({ telemetry: { size }, baseline }) {
+        if (!size)
+            return undefined;
+        const change = baseline?.size && changeText(size.resultBytes / baseline.size.resultBytes - 1, percent);
+        return withChange(`${(0,_contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__/* .formatBytes */ .z)(size.originalBytes)} → ${(0,_contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__/* .formatBytes */ .z)(size.resultBytes)}`, change);
+    },
+    ratio: ({ telemetry: { size } }) => size && `${size.ratio.toFixed(2)}${size.predicted ? " (planned)" : ""}`,
+    SQNR(job) {
+        const { accuracy } = job.telemetry;
+        const before = comparableAccuracy(job);
+        return (accuracy && withChange(decibels(accuracy.sqnrDb), before && changeText(accuracy.sqnrDb - before.sqnrDb, decibels)));
+    },
+    cosine: ({ telemetry: { accuracy } }) => accuracy && accuracy.cosine.toFixed(4),
+    "latency p50"(job) {
+        const { latency } = job.telemetry;
+        if (!latency)
+            return undefined;
+        const [original, result] = [latency.original.p50Ms, latency.result.p50Ms];
+        const before = comparableLatency(job);
+        return withChange(`${original.toFixed(2)} → ${result.toFixed(2)} ms`, before && changeText(result / before.p50Ms - 1, percent));
+    },
+};
+/** The baseline's accuracy, where it was measured in the same way. */
+function comparableAccuracy({ telemetry, baseline }) {
+    return baseline && (0,_contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c)(telemetry, baseline) === undefined ? baseline.accuracy : undefined;
+}
+/** The latency of the baseline's result, where it was measured on the same hardware. */
+function comparableLatency({ telemetry, baseline }) {
+    return baseline && (0,_contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .latencyObstacle */ .i)(telemetry, baseline) === undefined ? baseline.latency?.result : undefined;
+}
+function withChange(figure, change) {
+    return change === undefined ? figure : `${figure} ${change}`;
+}
+/** A change with its direction; `=` where it rounds to nothing. */
+function changeText(change, format) {
+    if (!Number.isFinite(change))
+        return undefined;
+    const text = format(Math.abs(change));
+    return text === format(0) ? "=" : `${change > 0 ? "▲" : "▼"} ${text}`;
+}
+function percent(share) {
+    return `${(100 * share).toFixed(1)} %`;
+}
+function decibels(value) {
+    return `${value.toFixed(1)} dB`;
+}
+const plain = (value) => String(Number(value.toPrecision(4)));
+/** How figures of gates are written, where they are not plain numbers. */
+const gateFormats = {
+    minSqnrDb: { figure: decibels },
+    minTop1: { figure: percent },
+    maxSizeRegression: { figure: percent, baseline: _contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__/* .formatBytes */ .z },
+    maxSqnrDropDb: { figure: decibels, baseline: decibels },
+    maxLatencyRegression: { figure: percent, baseline: (ms) => `${ms.toFixed(2)} ms` },
 };
 /** A gate with its limit and what was measured, such as `maxSizeRatio 0.27 ≤ 0.5`. */
-function gateText({ gate, actual, limit, passed }) {
-    const measured = actual === null ? "not measured" : String(Number(actual.toPrecision(4)));
-    const relation = _contract_gate_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k0[gate].bound === "max" ? (passed ? "≤" : ">") : passed ? "≥" : "<";
-    return actual === null ? `${gate} ${measured}` : `${gate} ${measured} ${relation} ${limit}`;
+function gateText({ gate, actual, limit, passed, baseline, note }) {
+    const { figure = plain, baseline: before = plain } = gateFormats[gate] ?? {};
+    const isAbove = actual !== null && actual > limit;
+    const relation = _contract_gate_js__WEBPACK_IMPORTED_MODULE_1__/* .gateTable */ .k0[gate].bound === "max" ? (isAbove ? ">" : "≤") : passed ? "≥" : "<";
+    const measured = actual === null
+        ? note === undefined
+            ? "not measured"
+            : "not told"
+        : `${figure(actual)} ${relation} ${figure(limit)}`;
+    const since = baseline === null ? "" : `, baseline ${before(baseline)}`;
+    return `${gate} ${measured}${since}${note === undefined ? "" : ` (${note})`}`;
 }
 /** Why a job did not pass, on one line; the empty text where it did. */
 function troubleOf({ error, gates }) {
     if (error)
-        return `${error.code}: ${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .code */ .aY)(error.message)}`;
+        return `${error.code}: ${error.message}`;
     return gates
         .filter(({ passed }) => !passed)
         .map(gateText)
@@ -65236,6 +65652,8 @@ __nccwpck_require__.d(__webpack_exports__, {
   qE: () => (/* binding */ renderJobSummary)
 });
 
+// EXTERNAL MODULE: ./contract/gate.js
+var gate = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./report/compose-sections.js
 var compose_sections = __nccwpck_require__(1580);
 // EXTERNAL MODULE: ./report/conclude.js
@@ -65289,8 +65707,10 @@ function labelText(text) {
 
 
 
+
 /** Problems that are told above the table; it has all of them. */
 const maxProblems = 50;
+const maxBaselines = 5;
 const maxTroubleBytes = 4_000;
 const none = "–";
 /** The batch for the summary of a workflow's job. */
@@ -65327,7 +65747,7 @@ function problems({ rows }) {
         if (!trouble)
             return [];
         const { mark } = report_outcome/* outcomes */.K[(0,report_outcome/* outcomeOf */.s)(row)];
-        return `- ${mark} ${(0,markdown/* code */.aY)(row.model)} for ${(0,markdown/* code */.aY)(row.target)}: ${trouble} ([log](${row.logUrl}))`;
+        return `- ${mark} ${(0,markdown/* code */.aY)(row.model)} for ${(0,markdown/* code */.aY)(row.target)}: ${(0,markdown/* code */.aY)(trouble)} ([log](${row.logUrl}))`;
     });
     if (lines.length === 0)
         return [];
@@ -65362,7 +65782,7 @@ function table({ rows }) {
 }
 function tableLine(row) {
     const { job } = row;
-    const measured = Object.values(figures/* figures */.u5).map((figure) => (job && figure(job.telemetry)) ?? none);
+    const measured = Object.values(figures/* figures */.u5).map((figure) => (job && figure(job)) ?? none);
     const status = `${report_outcome/* outcomes */.K[(0,report_outcome/* outcomeOf */.s)(row)].mark} ${row.status}${job?.error ? `: ${job.error.code}` : ""}`;
     return (0,markdown/* tableRow */.jD)([(0,markdown/* code */.aY)(row.model), (0,markdown/* code */.aY)(row.target), status, ...measured, gatesCell(job)]);
 }
@@ -65370,17 +65790,29 @@ function gatesCell(job) {
     if (!job || job.gates.length === 0)
         return none;
     const failed = job.gates.filter(({ passed }) => !passed).length;
-    return failed === 0 ? `${job.gates.length} passed` : `${failed} of ${job.gates.length} failed`;
+    const kind = (0,gate/* hasFailedGate */.x6)(job.gates) ? "failed" : "warned";
+    return failed === 0 ? `${job.gates.length} passed` : `${failed} of ${job.gates.length} ${kind}`;
 }
 function notes({ rows }) {
     const jobs = rows.flatMap(({ job }) => job ?? []);
     const warnings = jobs.flatMap(({ telemetry }) => telemetry.warnings);
     const byText = Map.groupBy(warnings, ({ code: kind, message }) => `${kind}: ${message}`);
-    const lines = [...byText].map(([text, all]) => `- ⚠️ ${(0,markdown/* code */.aY)(text)}${all.length > 1 ? ` (${all.length} jobs)` : ""}`);
+    const lines = [...baselineNotes(jobs)];
+    lines.push(...[...byText].map(([text, all]) => `- ⚠️ ${(0,markdown/* code */.aY)(text)}${all.length > 1 ? ` (${all.length} jobs)` : ""}`));
     const isGenerated = jobs.some(({ telemetry }) => telemetry.accuracy?.data === "generated");
     if (isGenerated)
         lines.push("- Accuracy on generated samples shows gross damage only; give samples as `recipe.evaluation.data`.");
     return lines.length === 0 ? [] : [{ head: "### Notes\n", rows: lines }];
+}
+/** What the jobs are compared with. */
+function baselineNotes(jobs) {
+    const baselines = jobs.flatMap(({ baseline }) => baseline ?? []);
+    if (baselines.length === 0)
+        return [];
+    const commits = new Set(baselines.map(({ branch, sha }) => `${branch} at ${sha.slice(0, 7)}`));
+    const left = jobs.length - baselines.length;
+    const without = left === 0 ? "" : `; ${left} of ${jobs.length} jobs have no baseline`;
+    return [`- ▲ and ▼ compare with ${[...commits].slice(0, maxBaselines).map(markdown/* code */.aY).join(", ")}${without}.`];
 }
 
 
@@ -68395,6 +68827,7 @@ function duration(params) {
 // EXPORTS
 __nccwpck_require__.d(__webpack_exports__, {
   You: () => (/* binding */ ZodISODateTime),
+  rSt: () => (/* binding */ ZodNumber),
   YOg: () => (/* binding */ array),
   zMY: () => (/* binding */ schemas_boolean),
   k5n: () => (/* binding */ _enum),
@@ -68411,7 +68844,7 @@ __nccwpck_require__.d(__webpack_exports__, {
   OZ5: () => (/* binding */ url)
 });
 
-// UNUSED EXPORTS: ZodAny, ZodArray, ZodBase64, ZodBase64URL, ZodBigInt, ZodBigIntFormat, ZodBoolean, ZodCIDRv4, ZodCIDRv6, ZodCUID, ZodCUID2, ZodCatch, ZodCodec, ZodCreditCard, ZodCustom, ZodCustomStringFormat, ZodDate, ZodDefault, ZodDiscriminatedUnion, ZodE164, ZodEmail, ZodEmoji, ZodEnum, ZodExactOptional, ZodFile, ZodFunction, ZodGUID, ZodIBAN, ZodIPv4, ZodIPv6, ZodISODate, ZodISODuration, ZodISOTime, ZodInstanceOf, ZodIntersection, ZodJWT, ZodKSUID, ZodLazy, ZodLiteral, ZodMAC, ZodMap, ZodNaN, ZodNanoID, ZodNever, ZodNonOptional, ZodNull, ZodNullable, ZodNumber, ZodNumberFormat, ZodObject, ZodOptional, ZodPipe, ZodPrefault, ZodPreprocess, ZodPromise, ZodReadonly, ZodRecord, ZodSet, ZodString, ZodStringFormat, ZodSuccess, ZodSymbol, ZodTemplateLiteral, ZodTransform, ZodTuple, ZodType, ZodULID, ZodURL, ZodUUID, ZodUndefined, ZodUnion, ZodUnknown, ZodVoid, ZodXID, ZodXor, _ZodString, _default, _function, any, base64, base64url, bigint, catch, check, cidrv4, cidrv6, codec, creditCard, cuid, cuid2, currencyCode, custom, date, describe, discriminatedUnion, e164, email, emoji, exactOptional, file, float32, float64, function, guid, hash, hex, hostname, httpUrl, iban, instanceof, int32, int64, intersection, invertCodec, ipv4, ipv6, json, jwt, keyof, ksuid, lazy, looseObject, looseRecord, mac, map, meta, nan, nanoid, nativeEnum, never, nonoptional, null, nullable, nullish, optional, partialRecord, pipe, prefault, promise, readonly, refine, set, stringFormat, stringbool, success, superRefine, symbol, templateLiteral, transform, tuple, uint32, uint64, ulid, undefined, uuid, uuidv4, uuidv6, uuidv7, void, xid, xor
+// UNUSED EXPORTS: ZodAny, ZodArray, ZodBase64, ZodBase64URL, ZodBigInt, ZodBigIntFormat, ZodBoolean, ZodCIDRv4, ZodCIDRv6, ZodCUID, ZodCUID2, ZodCatch, ZodCodec, ZodCreditCard, ZodCustom, ZodCustomStringFormat, ZodDate, ZodDefault, ZodDiscriminatedUnion, ZodE164, ZodEmail, ZodEmoji, ZodEnum, ZodExactOptional, ZodFile, ZodFunction, ZodGUID, ZodIBAN, ZodIPv4, ZodIPv6, ZodISODate, ZodISODuration, ZodISOTime, ZodInstanceOf, ZodIntersection, ZodJWT, ZodKSUID, ZodLazy, ZodLiteral, ZodMAC, ZodMap, ZodNaN, ZodNanoID, ZodNever, ZodNonOptional, ZodNull, ZodNullable, ZodNumberFormat, ZodObject, ZodOptional, ZodPipe, ZodPrefault, ZodPreprocess, ZodPromise, ZodReadonly, ZodRecord, ZodSet, ZodString, ZodStringFormat, ZodSuccess, ZodSymbol, ZodTemplateLiteral, ZodTransform, ZodTuple, ZodType, ZodULID, ZodURL, ZodUUID, ZodUndefined, ZodUnion, ZodUnknown, ZodVoid, ZodXID, ZodXor, _ZodString, _default, _function, any, base64, base64url, bigint, catch, check, cidrv4, cidrv6, codec, creditCard, cuid, cuid2, currencyCode, custom, date, describe, discriminatedUnion, e164, email, emoji, exactOptional, file, float32, float64, function, guid, hash, hex, hostname, httpUrl, iban, instanceof, int32, int64, intersection, invertCodec, ipv4, ipv6, json, jwt, keyof, ksuid, lazy, looseObject, looseRecord, mac, map, meta, nan, nanoid, nativeEnum, never, nonoptional, null, nullable, nullish, optional, partialRecord, pipe, prefault, promise, readonly, refine, set, stringFormat, stringbool, success, superRefine, symbol, templateLiteral, transform, tuple, uint32, uint64, ulid, undefined, uuid, uuidv4, uuidv6, uuidv7, void, xid, xor
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/core/core.js
 var core_core = __nccwpck_require__(6416);
@@ -75167,6 +75600,7 @@ function preprocess(fn, schema) {
 /* harmony export */   pY: () => (/* binding */ _uuidv6),
 /* harmony export */   q0: () => (/* binding */ describe),
 /* harmony export */   qF: () => (/* binding */ _uppercase),
+/* harmony export */   qG: () => (/* binding */ _coercedNumber),
 /* harmony export */   qm: () => (/* binding */ _gte),
 /* harmony export */   rk: () => (/* binding */ _jwt),
 /* harmony export */   rt: () => (/* binding */ _base64),
@@ -75174,7 +75608,7 @@ function preprocess(fn, schema) {
 /* harmony export */   wA: () => (/* binding */ _uuidv7),
 /* harmony export */   xY: () => (/* binding */ _toUpperCase)
 /* harmony export */ });
-/* unused harmony exports _coercedString, _mac, _creditCard, _iban, TimePrecision, _coercedNumber, _float32, _float64, _int32, _uint32, _coercedBoolean, _bigint, _coercedBigint, _int64, _uint64, _symbol, _undefined, _null, _any, _void, _date, _coercedDate, _nan, _max, _min, _positive, _negative, _nonpositive, _nonnegative, _maxSize, _minSize, _size, _property, _mime, _union, _xor, _discriminatedUnion, _intersection, _tuple, _record, _map, _set, _enum, _nativeEnum, _literal, _file, _transform, _optional, _nullable, _default, _nonoptional, _success, _catch, _pipe, _readonly, _templateLiteral, _lazy, _promise, _custom, _check, _stringbool, _stringFormat */
+/* unused harmony exports _coercedString, _mac, _creditCard, _iban, TimePrecision, _float32, _float64, _int32, _uint32, _coercedBoolean, _bigint, _coercedBigint, _int64, _uint64, _symbol, _undefined, _null, _any, _void, _date, _coercedDate, _nan, _max, _min, _positive, _negative, _nonpositive, _nonnegative, _maxSize, _minSize, _size, _property, _mime, _union, _xor, _discriminatedUnion, _intersection, _tuple, _record, _map, _set, _enum, _nativeEnum, _literal, _file, _transform, _optional, _nullable, _default, _nonoptional, _success, _catch, _pipe, _readonly, _templateLiteral, _lazy, _promise, _custom, _check, _stringbool, _stringFormat */
 /* harmony import */ var _checks_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1694);
 /* harmony import */ var _registries_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(4288);
 /* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2055);
@@ -75506,7 +75940,7 @@ function _number(Class, params) {
 }
 // @__NO_SIDE_EFFECTS__
 function _coercedNumber(Class, params) {
-    return new Class(snapshotChecks({ type: "number", coerce: true, checks: [], ...util.normalizeParams(params) }));
+    return new Class(snapshotChecks({ type: "number", coerce: true, checks: [], ..._util_js__WEBPACK_IMPORTED_MODULE_0__/* .normalizeParams */ .A2(params) }));
 }
 // @__NO_SIDE_EFFECTS__
 function _int(Class, params) {
