@@ -20,11 +20,12 @@ async function textOf(client: Client, jobId: string): Promise<string[]> {
   return lines.map(({ text }) => text);
 }
 
-/** What a step showed of a job, without what it told itself meanwhile. */
-function outputOf(shown: readonly string[], title: string): string[] {
-  const start = shown.indexOf(title) + 1;
-  const end = shown.findIndex((line, index) => index > start && line.startsWith("[batch] "));
-  return shown.slice(start, end).filter((line) => !line.startsWith("[service] "));
+/** What a step printed of a job, without what it told itself meanwhile. */
+function outputOf(log: string, title: string): string[] {
+  const lines = log.split("\n");
+  const start = lines.indexOf(`::group::${title}`) + 1;
+  const end = lines.indexOf("::endgroup::", start);
+  return lines.slice(start, end).filter((line) => !/^(\[batch\] |\[service\] |::debug::)/.test(line));
 }
 
 test("a step goes on when the service is restarted, and loses and repeats no line", async (t) => {
@@ -56,7 +57,7 @@ test("a step goes on when the service is restarted, and loses and repeats no lin
   const batch = await client.call("getBatch", { params: { id: end.outputs["batch-id"] ?? "" } });
   assert.equal(batch.counts.Completed, 4);
   for (const { id, model, target } of batch.jobs) {
-    assert.deepEqual(outputOf(end.shown, `${model} for ${target}`), await textOf(client, id));
+    assert.deepEqual(outputOf(end.log, `${model} for ${target}`), await textOf(client, id));
   }
   const checks = gitHub.checkRuns();
   assert.equal(checks.length, 5);
