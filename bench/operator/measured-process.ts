@@ -11,7 +11,7 @@ import { freePort } from "../../test/cluster/free-port.ts";
 /** Filled by the first run, as the image's is by its build. */
 const compileCache = join(tmpdir(), "model-optimization-bench-compile-cache");
 /** As the chart has them: memory follows what is live, not what is free. */
-const flags = ["--max-semi-space-size=1"];
+const flags = ["--max-semi-space-size=1", "--optimize-for-size"];
 const mains = { service: "../../src/server/main.ts", operator: "../../operator/main.ts" };
 
 export interface MeasuredProcess extends AsyncDisposable {
