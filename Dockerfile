@@ -21,6 +21,8 @@ COPY --from=install /app/node_modules /node_modules
 # Everything but ONNX Runtime, which is three quarters of the bytes.
 FROM ${BASE_IMAGE} AS service-modules
 WORKDIR /app
+# Which modules there are: without it, builders take the next step from their cache although others are mounted.
+COPY package-lock.json ./
 RUN --mount=type=bind,from=dependencies,target=/dependencies \
     cp -r /dependencies/node_modules . \
     && rm -r node_modules/onnxruntime-node \
@@ -29,6 +31,7 @@ RUN --mount=type=bind,from=dependencies,target=/dependencies \
 # Everything but the Kubernetes client and ONNX Runtime for other platforms.
 FROM ${BASE_IMAGE} AS worker-modules
 WORKDIR /app
+COPY package-lock.json ./
 RUN --mount=type=bind,from=dependencies,target=/dependencies \
     cp -r /dependencies/node_modules . \
     && rm -r node_modules/@kubernetes \
