@@ -62351,7 +62351,6 @@ const advice = {
     unauthorized: 'The service does not know the token, or it has expired: is the input "token" right?',
     missing_scope: "Make a token with the scopes that the action needs: jobs:read, jobs:write and models:write.",
     identity_token_refused: "Ask the service's administrator for a trust policy that fits this workflow.",
-    model_too_large: "The service's administrator sets the limit with MOS_MAX_MODEL_BYTES.",
 };
 /** What went wrong, and what can be done about it. */
 function explainError(error, serviceUrl) {
@@ -62628,7 +62627,7 @@ async function filesOf(entry, { root, excluded }) {
         if (external_node_path_.relative(root, await (0,external_node_fs_promises_.realpath)(file)).startsWith("..")) {
             throw problemOf(entry, `${match} lies outside of the workspace`);
         }
-        files.push(external_node_path_.relative(root, file));
+        files.push(external_node_path_.relative(root, file).replaceAll(external_node_path_.sep, "/"));
     }
     if (files.length === 0) {
         throw problemOf(entry, `no file of the workspace ${root} matches; is the repository checked out, with large files?`);
@@ -62915,33 +62914,45 @@ var format_bytes = __nccwpck_require__(3754);
 
 
 
+
+
+
 const progressMs = 5_000;
-/** Makes sure that the service has all models, and gives them as a batch names them. Only what it lacks is sent. */
-async function uploadModels(models, client, { workspace, signal }) {
+/**
+ * Makes sure that the service has all models, and gives them as a batch names them. Only what it lacks is sent.
+ * @throws InputError for a model that is larger than the service allows
+ */
+async function uploadModels(models, client, options) {
     const references = [];
     for (const model of models) {
-        const { name, sha256 } = model;
-        const source = "source" in model ? model.source : await upload(model.file);
+        const { name, sha256, place } = model;
+        const source = "source" in model ? model.source : await upload(client, { file: model.file, place }, options);
         references.push({ name, source, ...(sha256 && { sha256 }) });
     }
     return references;
-    async function upload(file) {
-        const startedAt = performance.now();
-        let toldAt = startedAt;
-        const uploaded = await client.uploadModel(external_node_path_.resolve(workspace, file), {
-            signal,
-            onProgress(sent, total) {
-                const now = performance.now();
-                if (now - toldAt < progressMs || sent === total)
-                    return;
-                toldAt = now;
-                core/* info */.pq(`${file}: ${(0,format_bytes/* formatBytes */.z)(sent)} of ${(0,format_bytes/* formatBytes */.z)(total)} sent, ${rate(sent, now - startedAt)}`);
-            },
-        });
-        const size = (0,format_bytes/* formatBytes */.z)(uploaded.bytes);
-        const took = rate(uploaded.bytes, performance.now() - startedAt);
-        core/* info */.pq(uploaded.sent ? `${file}: uploaded, ${size}, ${took}` : `${file}: unchanged, ${size}`);
-        return uploaded.source;
+}
+async function upload(client, { file, place = { file, line: 1 } }, { workspace, signal }) {
+    const tell = (text) => core/* info */.pq(inert(`[upload] ${file}: ${text}`));
+    const startedAt = performance.now();
+    let toldAt = startedAt;
+    const onProgress = (sent, total) => {
+        const now = performance.now();
+        if (now - toldAt < progressMs || sent === total)
+            return;
+        toldAt = now;
+        tell(`${(0,format_bytes/* formatBytes */.z)(sent)} of ${(0,format_bytes/* formatBytes */.z)(total)} sent, ${rate(sent, now - startedAt)}`);
+    };
+    try {
+        const { source, sent, bytes } = await client.uploadModel(external_node_path_.resolve(workspace, file), { signal, onProgress });
+        const size = (0,format_bytes/* formatBytes */.z)(bytes);
+        tell(sent ? `uploaded, ${size}, ${rate(bytes, performance.now() - startedAt)}` : `unchanged, ${size}`);
+        return source;
+    }
+    catch (error) {
+        if (!(error instanceof problem_error/* ProblemError */.Mm) || error.problem.code !== "payload_too_large")
+            throw error;
+        const message = `${file}: ${error.problem.detail}; the service's administrator sets the limit with MOS_MAX_MODEL_BYTES`;
+        throw new input_error/* InputError */.d([{ message, place }], { cause: error });
     }
 }
 function rate(bytes, ms) {
@@ -63475,15 +63486,15 @@ async function runMain(surroundings) {
     const inputs = (0,read_inputs/* readInputs */.K)(environment);
     const run = await (0,workflow_run/* readWorkflowRun */.h)(environment);
     const credentials = (0,connect_service/* credentialsOf */.Y)(inputs, run, environment);
-    if (credentials === undefined) {
-        await tellUntrusted(run, environment);
-        return;
-    }
     const identity = (0,step_identity/* stepIdentity */.X)(run, inputs);
     const token = inputs["github-token"];
     const github = token === undefined ? undefined : (0,connect_github/* connectGitHub */.U)({ token, apiUrl: run.apiUrl, dispatcher });
     const reporter = github && reporterOf(github, { inputs, run, identity });
     const step = { ...surroundings, inputs, run, identity, github, reporter };
+    if (credentials === undefined) {
+        await tellUntrusted(step);
+        return;
+    }
     const begun = inputs.wait && reporter?.begin({ name: identity.checkName, url: run.url, rows: [] });
     const compressed = await compress(step, credentials);
     await begun;
@@ -63533,13 +63544,16 @@ async function comment(github, { run, identity }, { report, verdict }) {
     }
 }
 /** Nothing can be done for changes of somebody else, and that is nobody's fault. */
-async function tellUntrusted({ untrusted }, environment) {
-    const whose = untrusted === "dependabot" ? "of Dependabot" : "from forks";
-    const text = `Nothing was compressed: GitHub gives workflows of pull requests ${whose} neither secrets nor OIDC tokens, so that the service cannot know this one. A maintainer can run the workflow on a branch of the repository.`;
-    core/* notice */.lm(text);
-    if (environment["GITHUB_STEP_SUMMARY"])
-        await core/* summary */.z.addRaw(text, true).write();
-    setOutputs({ conclusion: "neutral", jobs: 0, completed: 0, failed: 0, "gates-failed": 0 });
+async function tellUntrusted({ run, identity, reporter, environment }) {
+    const whose = run.untrusted === "dependabot" ? "of Dependabot" : "from forks";
+    const trouble = `GitHub gives workflows of pull requests ${whose} neither secrets nor OIDC tokens, so that the service cannot know this one. A maintainer can run the workflow on a branch of the repository.`;
+    const verdict = { conclusion: "neutral", title: "Nothing was compressed" };
+    const report = { name: identity.checkName, url: run.url, rows: [], trouble };
+    core/* notice */.lm(`${verdict.title}: ${trouble}`);
+    await writeReport(report, verdict, environment);
+    // The token of a fork's workflow may write nothing.
+    if (run.untrusted !== "fork")
+        await reporter?.complete(report, verdict, []);
 }
 
 
@@ -65738,7 +65752,7 @@ function headline({ url, rows, trouble }, { title }, before) {
     const shown = Object.keys(report_outcome/* outcomes */.K).filter((outcome) => counts[outcome] > 0);
     const marks = shown.map((outcome) => `${report_outcome/* outcomes */.K[outcome].mark} ${counts[outcome]} ${report_outcome/* outcomes */.K[outcome].words}`);
     const reason = trouble === undefined ? [] : [(0,markdown/* codeBlock */.DV)((0,markdown/* cutToBytes */.zP)(trouble, maxTroubleBytes).split("\n"))];
-    const parts = [`${before}**${title}** · [batch](${url})`, marks.join(" · "), ...reason];
+    const parts = [`${before}**${title}** · [details](${url})`, marks.join(" · "), ...reason];
     return { head: parts.filter((part) => part !== "").join("\n\n"), rows: [] };
 }
 function problems({ rows }) {

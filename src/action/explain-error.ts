@@ -6,7 +6,6 @@ const advice: Partial<Record<ErrorCode, string>> = {
   unauthorized: 'The service does not know the token, or it has expired: is the input "token" right?',
   missing_scope: "Make a token with the scopes that the action needs: jobs:read, jobs:write and models:write.",
   identity_token_refused: "Ask the service's administrator for a trust policy that fits this workflow.",
-  model_too_large: "The service's administrator sets the limit with MOS_MAX_MODEL_BYTES.",
 };
 
 /** What went wrong, and what can be done about it. */

@@ -8,7 +8,7 @@ import type { ModelEntry } from "./model-entry.ts";
 /** A model of the batch: a file of the workspace that is still to be uploaded, or a source that the service reads itself. */
 export type NamedModel = { readonly name: string; readonly sha256?: string; readonly place?: Place } & (
   | {
-      /** Relative to the workspace. */
+      /** Relative to the workspace, with slashes on every system. */
       readonly file: string;
     }
   | { readonly source: string }
@@ -61,7 +61,7 @@ async function filesOf(
     if (path.relative(root, await realpath(file)).startsWith("..")) {
       throw problemOf(entry, `${match} lies outside of the workspace`);
     }
-    files.push(path.relative(root, file));
+    files.push(path.relative(root, file).replaceAll(path.sep, "/"));
   }
   if (files.length === 0) {
     throw problemOf(

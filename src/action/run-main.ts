@@ -14,7 +14,7 @@ import { Reporter } from "./reporter.ts";
 import type { Step, Surroundings } from "./step.ts";
 import { digest, stepIdentity } from "./step-identity.ts";
 import { writeStickyComment } from "./sticky-comment.ts";
-import { readWorkflowRun, type WorkflowRun } from "./workflow-run.ts";
+import { readWorkflowRun } from "./workflow-run.ts";
 import { annotate, logResults, setOutputs, writeReport } from "./write-results.ts";
 
 /** The runner waits 10 s for a step that it cancels. */
@@ -26,15 +26,15 @@ export async function runMain(surroundings: Surroundings): Promise<void> {
   const inputs = readInputs(environment);
   const run = await readWorkflowRun(environment);
   const credentials = credentialsOf(inputs, run, environment);
-  if (credentials === undefined) {
-    await tellUntrusted(run, environment);
-    return;
-  }
   const identity = stepIdentity(run, inputs);
   const token = inputs["github-token"];
   const github = token === undefined ? undefined : connectGitHub({ token, apiUrl: run.apiUrl, dispatcher });
   const reporter = github && reporterOf(github, { inputs, run, identity });
   const step = { ...surroundings, inputs, run, identity, github, reporter };
+  if (credentials === undefined) {
+    await tellUntrusted(step);
+    return;
+  }
   const begun = inputs.wait && reporter?.begin({ name: identity.checkName, url: run.url, rows: [] });
   const compressed = await compress(step, credentials);
   await begun;
@@ -87,10 +87,13 @@ async function comment(
 }
 
 /** Nothing can be done for changes of somebody else, and that is nobody's fault. */
-async function tellUntrusted({ untrusted }: WorkflowRun, environment: NodeJS.ProcessEnv): Promise<void> {
-  const whose = untrusted === "dependabot" ? "of Dependabot" : "from forks";
-  const text = `Nothing was compressed: GitHub gives workflows of pull requests ${whose} neither secrets nor OIDC tokens, so that the service cannot know this one. A maintainer can run the workflow on a branch of the repository.`;
-  core.notice(text);
-  if (environment["GITHUB_STEP_SUMMARY"]) await core.summary.addRaw(text, true).write();
-  setOutputs({ conclusion: "neutral", jobs: 0, completed: 0, failed: 0, "gates-failed": 0 });
+async function tellUntrusted({ run, identity, reporter, environment }: Step): Promise<void> {
+  const whose = run.untrusted === "dependabot" ? "of Dependabot" : "from forks";
+  const trouble = `GitHub gives workflows of pull requests ${whose} neither secrets nor OIDC tokens, so that the service cannot know this one. A maintainer can run the workflow on a branch of the repository.`;
+  const verdict = { conclusion: "neutral" as const, title: "Nothing was compressed" };
+  const report = { name: identity.checkName, url: run.url, rows: [], trouble };
+  core.notice(`${verdict.title}: ${trouble}`);
+  await writeReport(report, verdict, environment);
+  // The token of a fork's workflow may write nothing.
+  if (run.untrusted !== "fork") await reporter?.complete(report, verdict, []);
 }

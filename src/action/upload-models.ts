@@ -1,42 +1,61 @@
 import path from "node:path";
 import * as core from "@actions/core";
 import type { Client } from "../client/create-client.ts";
+import { ProblemError } from "../client/problem-error.ts";
 import { formatBytes } from "../contract/format-bytes.ts";
 import type { ModelReference } from "../contract/model.ts";
 import type { NamedModel } from "./find-models.ts";
+import { inert } from "./inert.ts";
+import { InputError } from "./input-error.ts";
 
 const progressMs = 5_000;
 
-/** Makes sure that the service has all models, and gives them as a batch names them. Only what it lacks is sent. */
+interface UploadOptions {
+  readonly workspace: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Makes sure that the service has all models, and gives them as a batch names them. Only what it lacks is sent.
+ * @throws InputError for a model that is larger than the service allows
+ */
 export async function uploadModels(
   models: readonly NamedModel[],
   client: Client,
-  { workspace, signal }: { readonly workspace: string; readonly signal: AbortSignal },
+  options: UploadOptions,
 ): Promise<ModelReference[]> {
   const references: ModelReference[] = [];
   for (const model of models) {
-    const { name, sha256 } = model;
-    const source = "source" in model ? model.source : await upload(model.file);
+    const { name, sha256, place } = model;
+    const source = "source" in model ? model.source : await upload(client, { file: model.file, place }, options);
     references.push({ name, source, ...(sha256 && { sha256 }) });
   }
   return references;
+}
 
-  async function upload(file: string): Promise<string> {
-    const startedAt = performance.now();
-    let toldAt = startedAt;
-    const uploaded = await client.uploadModel(path.resolve(workspace, file), {
-      signal,
-      onProgress(sent, total) {
-        const now = performance.now();
-        if (now - toldAt < progressMs || sent === total) return;
-        toldAt = now;
-        core.info(`${file}: ${formatBytes(sent)} of ${formatBytes(total)} sent, ${rate(sent, now - startedAt)}`);
-      },
-    });
-    const size = formatBytes(uploaded.bytes);
-    const took = rate(uploaded.bytes, performance.now() - startedAt);
-    core.info(uploaded.sent ? `${file}: uploaded, ${size}, ${took}` : `${file}: unchanged, ${size}`);
-    return uploaded.source;
+async function upload(
+  client: Client,
+  { file, place = { file, line: 1 } }: { file: string; place: NamedModel["place"] },
+  { workspace, signal }: UploadOptions,
+): Promise<string> {
+  const tell = (text: string) => core.info(inert(`[upload] ${file}: ${text}`));
+  const startedAt = performance.now();
+  let toldAt = startedAt;
+  const onProgress = (sent: number, total: number) => {
+    const now = performance.now();
+    if (now - toldAt < progressMs || sent === total) return;
+    toldAt = now;
+    tell(`${formatBytes(sent)} of ${formatBytes(total)} sent, ${rate(sent, now - startedAt)}`);
+  };
+  try {
+    const { source, sent, bytes } = await client.uploadModel(path.resolve(workspace, file), { signal, onProgress });
+    const size = formatBytes(bytes);
+    tell(sent ? `uploaded, ${size}, ${rate(bytes, performance.now() - startedAt)}` : `unchanged, ${size}`);
+    return source;
+  } catch (error) {
+    if (!(error instanceof ProblemError) || error.problem.code !== "payload_too_large") throw error;
+    const message = `${file}: ${error.problem.detail}; the service's administrator sets the limit with MOS_MAX_MODEL_BYTES`;
+    throw new InputError([{ message, place }], { cause: error });
   }
 }
 

@@ -43,7 +43,7 @@ function headline({ url, rows, trouble }: Report, { title }: Verdict, before: st
   const shown = (Object.keys(outcomes) as Outcome[]).filter((outcome) => counts[outcome] > 0);
   const marks = shown.map((outcome) => `${outcomes[outcome].mark} ${counts[outcome]} ${outcomes[outcome].words}`);
   const reason = trouble === undefined ? [] : [codeBlock(cutToBytes(trouble, maxTroubleBytes).split("\n"))];
-  const parts = [`${before}**${title}** · [batch](${url})`, marks.join(" · "), ...reason];
+  const parts = [`${before}**${title}** · [details](${url})`, marks.join(" · "), ...reason];
   return { head: parts.filter((part) => part !== "").join("\n\n"), rows: [] };
 }
 

@@ -32,9 +32,9 @@ test("a step compresses the workspace's models and tells what came of it", async
 test("a second run sends no model again", async (t) => {
   const { run } = await prepareStep(t);
   const first = await run();
-  assert.match(first.log, /^a\.onnx: uploaded, /m);
+  assert.match(first.log, /^\[upload\] a\.onnx: uploaded, /m);
   const second = await run({}, { environment: { GITHUB_RUN_ID: "2" } });
-  assert.match(second.log, /^a\.onnx: unchanged, /m);
+  assert.match(second.log, /^\[upload\] a\.onnx: unchanged, /m);
 });
 
 for (const [failOn, conclusion, code] of [
@@ -84,13 +84,15 @@ test("a dry run tells sizes and compresses nothing", async (t) => {
   assert.match(summary, /0\.\d\d \(planned\)/);
 });
 
-for (const [name, event] of [
-  ["from a fork", workflowEvents.pullRequestOfFork],
-  ["of Dependabot", workflowEvents.pullRequestOfDependabot],
+for (const [name, event, checks] of [
+  ["from a fork", workflowEvents.pullRequestOfFork, []],
+  ["of Dependabot", workflowEvents.pullRequestOfDependabot, ["neutral"]],
 ] as const) {
   test(`without a token for a pull request ${name} nothing is done, and nothing fails`, async (t) => {
-    const { service, run } = await prepareStep(t);
+    const { service, gitHub, run } = await prepareStep(t);
     const { code, outputs, summary, commands } = await run({ token: "" }, { event });
+    const concluded = gitHub.checkRuns().map(({ conclusion }) => conclusion);
+    assert.deepEqual(concluded, checks);
     assert.equal(code, 0);
     assert.equal(outputs["conclusion"], "neutral");
     assert.match(summary, /Nothing was compressed/);

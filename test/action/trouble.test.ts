@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
 import test from "node:test";
 import { prepareStep } from "./prepare-step.ts";
 
@@ -76,6 +78,16 @@ test("a batch that takes longer than allowed is cancelled and told as such", asy
   const batch = await service.client.call("getBatch", { params: { id: outputs["batch-id"] ?? "" } });
   assert.equal(batch.status, "Cancelled");
 });
+
+for (const megabytes of [1, 40]) {
+  test(`a model of ${megabytes} MB that is larger than the service allows is told with the limit`, async (t) => {
+    const { runner, run } = await prepareStep(t, { environment: { MOS_MAX_MODEL_BYTES: "1000" } });
+    await writeFile(path.join(runner.workspace, "large.onnx"), Buffer.alloc(megabytes * 1_000_000, 1));
+    const { code, commands } = await run({ models: "large.onnx" });
+    assert.equal(code, 1);
+    assert.match(errorsOf(commands), /large\.onnx: .* 1000 are allowed.*MOS_MAX_MODEL_BYTES/s);
+  });
+}
 
 test("a step that leaves the check runs to the service is told where the service cannot write them", async (t) => {
   const { run } = await prepareStep(t);
