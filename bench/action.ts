@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
@@ -41,18 +41,30 @@ async function startRow(): Promise<BenchRow> {
   assert.ok(typeof address === "object" && address !== null);
   const runner = await prepareRunner(owner);
   await writeFile(join(runner.workspace, "model.onnx"), "");
-  const inputs = { token: "mos_none", models: "model.onnx", targets: "cpu" };
-  const times: number[] = [];
+  const url = `http://127.0.0.1:${address.port}`;
+  const inputs = { "service-url": url, token: "mos_none", models: "model.onnx", targets: "cpu" };
+  const [ours, bare]: [number[], number[]] = [[], []];
   for (let count = 0; count < starts; count++) {
-    const arrives = once(server, "request");
-    const startedAt = performance.now();
-    const step = await runner.start({ ...inputs, "service-url": `http://127.0.0.1:${address.port}` });
-    await arrives;
-    times.push(performance.now() - startedAt);
-    step.kill("SIGKILL");
-    await step.ended;
+    for (const times of [ours, bare]) {
+      const arrives = once(server, "request");
+      const startedAt = performance.now();
+      const step = times === ours ? await runner.start(inputs) : startBare(url);
+      await arrives;
+      times.push(performance.now() - startedAt);
+      step.kill("SIGKILL");
+    }
   }
-  return limited("start of the step to its first request, median", "ms", medianOf(times), 400);
+  const row = limited(
+    "start of the step to its first request; peer: of a Node program that does nothing else",
+    "ms",
+    medianOf(ours),
+    400,
+  );
+  return { ...row, peer: medianOf(bare) };
+}
+
+function startBare(url: string): ChildProcess {
+  return spawn(process.execPath, ["--eval", `require("node:http").get(${JSON.stringify(url)})`], { stdio: "ignore" });
 }
 
 async function bundleRow(): Promise<BenchRow> {
