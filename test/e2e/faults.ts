@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { untilCancelled } from "./cancellation.ts";
-import { type Installation, release } from "./installation.ts";
+import type { Installation } from "./installation.ts";
 import { printedLog, wholeLog } from "./job-log.ts";
 import type { Models } from "./jobs.ts";
 import { pauseKubelet } from "./pause-kubelet.ts";
@@ -12,7 +12,7 @@ import { stepsOf } from "./steps.ts";
 /** What befalls workers, the node and our own processes, and what becomes of jobs then. */
 export async function testFaults(group: TestContext, installation: Installation, { uploaded, mounted }: Models) {
   const step = stepsOf(group, installation);
-  const { client, kubectl, apply, fieldOf, untilField, cluster } = installation;
+  const { client, kubectl, apply, fieldOf, untilField, untilReady, cluster } = installation;
   const podsOf = async (id: string) => {
     const pods = await kubectl(["get", "pods", "-l", `modeloptimization.dev/job-id=${id}`, "-o", "name"]);
     return pods.split("\n").filter((name) => name !== "");
@@ -24,7 +24,7 @@ export async function testFaults(group: TestContext, installation: Installation,
   };
   const replacePod = async (component: string) => {
     await kubectl(["delete", "pod", "-l", `app.kubernetes.io/component=${component}`]);
-    await kubectl(["rollout", "status", `deployment/${release}-${component}`, "--timeout=240s"]);
+    await untilReady();
   };
 
   await Promise.all([

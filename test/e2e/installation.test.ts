@@ -8,6 +8,7 @@ import { testCancellation } from "./cancellation.ts";
 import { testFaults } from "./faults.ts";
 import { install } from "./installation.ts";
 import { testJobs } from "./jobs.ts";
+import { testRelease } from "./release.ts";
 
 const skip = nodeMissing || helmMissing || pythonMissing;
 const modelFile = realModel("page-orientation");
@@ -24,4 +25,5 @@ test("an installation on a real node", { skip }, async (t) => {
   await t.test("jobs run", { concurrency: true }, (group) => testJobs(group, installation, models));
   await t.test("jobs are cancelled", (group) => testCancellation(group, installation, models));
   await t.test("faults", { concurrency: true }, (group) => testFaults(group, installation, models));
+  await t.test("releases", (group) => testRelease(group, installation, models));
 });

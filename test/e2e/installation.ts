@@ -11,10 +11,14 @@ export const release = "model-optimization";
 export const nodeName = "node-0";
 export const namespace = "models";
 /** Longest wait for anything: a busy machine is no reason to fail. */
-export const patience = "--timeout=240s";
+const patience = "--timeout=240s";
 
 export interface Installation {
   readonly cluster: NodeCluster;
+  /** Arguments of Helm: the values that it was installed with. */
+  readonly valueFlags: readonly string[];
+  /** Waits until operator and service are there. */
+  readonly untilReady: () => Promise<void>;
   /** In the release's namespace. */
   readonly kubectl: (args: readonly string[], input?: string) => Promise<string>;
   /** Makes a resource as `kubectl apply` does. */
@@ -53,13 +57,18 @@ export async function install(cluster: NodeCluster, { mountedModels }: InstallOp
   await make(volume("models", models));
   await make(claim("models"));
 
-  await helm(["install", release, chartFolder, `--namespace=${namespace}`, ...valueFlags(values)], cluster.kubeconfig);
+  const flags = valueFlags(values);
+  await helm(["install", release, chartFolder, `--namespace=${namespace}`, ...flags], cluster.kubeconfig);
   await make(entrance);
-  for (const component of ["operator", "service"]) {
-    await kubectl(["rollout", "status", `deployment/${release}-${component}`, patience]);
-  }
-  const tokenCommand = "node src/server/main.ts token create --name admin --scopes admin".split(" ");
-  const token = (await kubectl(["exec", `deployment/${release}-service`, "--", ...tokenCommand])).trim();
+  const untilReady = async () => {
+    for (const component of ["operator", "service"]) {
+      await kubectl(["rollout", "status", `deployment/${release}-${component}`, patience]);
+    }
+  };
+  await untilReady();
+  const notes = await helm(["get", "notes", release, `--namespace=${namespace}`], cluster.kubeconfig);
+  const [, tokenCommand = ""] = /kubectl (.*token create.*)/.exec(notes) ?? [];
+  const token = (await cluster.kubectl(tokenCommand.split(" "))).trim();
   const port = await fieldOf("service/entrance", ".spec.ports[0].nodePort");
   const baseUrl = `http://${cluster.nodeAddress}:${port}/v1`;
   return {
@@ -68,6 +77,8 @@ export async function install(cluster: NodeCluster, { mountedModels }: InstallOp
     async apply(kind, name, spec) {
       await kubectl(["apply", "-f", "-"], JSON.stringify({ apiVersion, kind, metadata: { name }, spec }));
     },
+    valueFlags: flags,
+    untilReady,
     fieldOf,
     async untilField(resource, path, value) {
       const wanted = value === undefined ? "" : `=${value}`;

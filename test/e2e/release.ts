@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import type { TestContext } from "node:test";
+import { createClient } from "../../src/client/create-client.ts";
+import { builtinTargets } from "../../src/contract/target.ts";
+import { chartFolder, helm, valueFlags } from "../charts/helm.ts";
+import { programPath } from "../cluster/programs.ts";
+import { type Installation, namespace, release } from "./installation.ts";
+import type { Models } from "./jobs.ts";
+import { wholeLog } from "./job-log.ts";
+import { stepsOf } from "./steps.ts";
+
+/** What the release's notes say, and what becomes of jobs when it is upgraded, uninstalled and installed again. */
+export async function testRelease(group: TestContext, installation: Installation, { uploaded }: Models) {
+  const step = stepsOf(group, installation);
+  const { client, kubectl, apply, fieldOf, untilField, untilReady, cluster, token } = installation;
+  const runHelm = (...args: readonly string[]) => helm([...args, `--namespace=${namespace}`], cluster.kubeconfig);
+  const listJobs = async () => (await client.call("listJobs", { query: { limit: "100" } })).jobs;
+
+  await step("the notes lead to the REST interface", async () => {
+    const notes = await runHelm("get", "notes", release);
+    const [, words = ""] = /kubectl (.* port-forward .*)/.exec(notes) ?? [];
+    const args = words.replace(/ \d+:/, " :").split(" ");
+    const forward = spawn(await programPath("kubectl"), [`--kubeconfig=${cluster.kubeconfig}`, ...args]);
+    try {
+      const [line] = (await once(createInterface(forward.stdout), "line")) as [string];
+      const [, address] = /from (\S+) ->/.exec(line) ?? [];
+      const forwarded = createClient({ baseUrl: `http://${address}/v1`, token });
+      assert.deepEqual(await forwarded.call("listTargets", {}), await client.call("listTargets", {}));
+    } finally {
+      forward.kill();
+    }
+  });
+
+  await step("a running job goes on while the release is upgraded", async () => {
+    const recipe = { evaluation: { runs: 100 } };
+    await apply("CompressionJob", "upgraded", { model: uploaded, target: "gpu", recipe });
+    await untilField("cpj/upgraded", ".status.status", "Optimizing");
+    const [cpu] = builtinTargets;
+    const values = valueFlags({ targets: [{ ...cpu, name: "newer" }] });
+    await runHelm("upgrade", release, chartFolder, "--reset-then-reuse-values", ...values);
+    await untilReady();
+    await untilField("cpj/upgraded", ".status.status", "Completed");
+    const pods = await kubectl(["get", "pods", "-l", "modeloptimization.dev/job=upgraded", "-o", "name"]);
+    assert.equal(pods.trim().split("\n").length, 1);
+    await apply("CompressionJob", "newer", { model: uploaded, target: "newer", dryRun: true });
+    await untilField("cpj/newer", ".status.status", "Completed");
+  });
+
+  await step("the resources of all jobs can be deleted, and their history stays", async () => {
+    const jobs = await listJobs();
+    await kubectl(["delete", "cbatch,cpj", "--all", "--timeout=120s"]);
+    assert.deepEqual(await listJobs(), jobs);
+  });
+
+  await step("installed again, it takes up what it left", async () => {
+    await apply("CompressionJob", "kept", { model: uploaded, target: "newer", dryRun: true });
+    await untilField("cpj/kept", ".status.status", "Completed");
+    const id = await fieldOf("cpj/kept", ".status.jobId");
+    const log = await wholeLog(installation, id);
+    await runHelm("uninstall", release, "--wait");
+    await apply("CompressionJob", "between", { model: uploaded, target: "cpu", dryRun: true });
+    await runHelm("install", release, chartFolder, ...installation.valueFlags);
+    await untilReady();
+    await untilField("cpj/between", ".status.status", "Completed");
+    assert.equal(await fieldOf("cpj/kept", ".status.jobId"), id);
+    assert.equal(await wholeLog(installation, id), log);
+  });
+}
