@@ -1,19 +1,34 @@
 import type { Records } from "../records/open-records.ts";
 import { type AppCredentials, Installations } from "./installations.ts";
-import { type Log, startReportLoop } from "./report-loop.ts";
+import type { Log } from "./log.ts";
+import { eventReceiver, type WebhookEvent } from "./receive-event.ts";
+import type { SubmitAgain } from "./repeat-jobs.ts";
+import { startReportLoop } from "./report-loop.ts";
+
+export interface GitHubAppOptions extends AppCredentials {
+  /** What GitHub signs events with; without it check runs have no buttons. */
+  readonly webhookSecret?: string | undefined;
+}
 
 interface Surroundings {
   readonly records: Records;
+  readonly submit: SubmitAgain;
   readonly log: Log;
 }
 
 export interface GitHubApp {
+  /** Takes events that GitHub delivers; undefined where they cannot be told from others'. */
+  readonly receive: ((event: WebhookEvent) => Promise<void>) | undefined;
   /** What is left to tell is told after the next start. */
   close(): Promise<void>;
 }
 
-/** Keeps check runs up to date as a GitHub App. */
-export function openGitHubApp(app: AppCredentials, { records, log }: Surroundings): GitHubApp {
-  const loop = startReportLoop({ records, installations: new Installations(app), log });
-  return { close: async () => loop.stop() };
+/** Keeps check runs up to date as a GitHub App, and does what their buttons ask for. */
+export function openGitHubApp(app: GitHubAppOptions, { records, submit, log }: Surroundings): GitHubApp {
+  const { appId, webhookSecret } = app;
+  const receive =
+    webhookSecret === undefined ? undefined : eventReceiver({ appId, webhookSecret, records, submit, log });
+  const installations = new Installations(app);
+  const loop = startReportLoop({ records, installations, hasButtons: receive !== undefined, log });
+  return { receive, close: async () => loop.stop() };
 }

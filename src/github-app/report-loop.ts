@@ -3,14 +3,14 @@ import type { Records } from "../records/open-records.ts";
 import type { ReportRecord } from "../records/report-record.ts";
 import { statusOf } from "./github-client.ts";
 import type { Installations } from "./installations.ts";
+import type { Log } from "./log.ts";
 import { tellReport } from "./tell-report.ts";
-
-/** Writes an entry of the service's log. */
-export type Log = (level: "info" | "error", message: string, fields?: Readonly<Record<string, unknown>>) => void;
 
 interface LoopContext {
   readonly records: Records;
   readonly installations: Installations;
+  /** Whether check runs get buttons. */
+  readonly hasButtons: boolean;
   readonly log: Log;
 }
 
@@ -88,7 +88,7 @@ export function startReportLoop(context: LoopContext): { stop(): Promise<void> }
 }
 
 async function tell(
-  { records, installations, log }: LoopContext,
+  { records, installations, hasButtons, log }: LoopContext,
   report: ReportRecord,
   { course, signal }: { course: Course; signal: AbortSignal },
 ): Promise<void> {
@@ -97,7 +97,8 @@ async function tell(
   const withProgress = performance.now() - course.progressAt >= progressMs;
   if (withProgress) course.progressAt = performance.now();
   try {
-    await tellReport(report, { records, client: await installations.client(repository), withProgress, signal });
+    const client = await installations.client(repository);
+    await tellReport(report, { records, client, hasButtons, withProgress, signal });
     course.failures = 0;
   } catch (error) {
     if (signal.aborted) return;

@@ -7,7 +7,7 @@ import { renderBatchCheck } from "../report/render-batch.ts";
 import { type EndedRow, renderJobCheck } from "../report/render-job.ts";
 import type { ReportRow } from "../report/report.ts";
 import { actionsOf } from "./check-actions.ts";
-import { type CheckContent, checkRunsOf } from "./check-runs.ts";
+import { type CheckAction, type CheckContent, checkRunsOf } from "./check-runs.ts";
 import type { GitHubClient } from "./github-client.ts";
 import { isEnded, reportRows } from "./report-rows.ts";
 
@@ -16,6 +16,8 @@ type CheckRuns = ReturnType<typeof checkRunsOf>;
 interface Telling {
   readonly records: Records;
   readonly client: GitHubClient;
+  /** Whether check runs get buttons. */
+  readonly hasButtons: boolean;
   /** Whether the progress of jobs is to be told now. */
   readonly withProgress: boolean;
   readonly signal: AbortSignal;
@@ -26,7 +28,7 @@ const tailLines = 100;
 
 /** Writes what GitHub does not show yet of a report; what was written is noted, so that it may be broken off at any time. */
 export async function tellReport(report: ReportRecord, telling: Telling): Promise<void> {
-  const { records, client, withProgress, signal } = telling;
+  const { records, client, hasButtons, withProgress, signal } = telling;
   const checks = checkRunsOf(client, report.settings);
   const rows = await reportRows(records, report);
   const { settings, isAccepted } = report;
@@ -34,17 +36,19 @@ export async function tellReport(report: ReportRecord, telling: Telling): Promis
   const begun = { ...verdict, conclusion: null };
   const isNew = report.checkRun === null;
   if (isNew || (verdict.conclusion === null && withProgress)) {
-    report = await tellBatch(report, { rows, verdict: begun }, { records, checks });
+    report = await tellBatch(report, { rows, verdict: begun, actions: [] }, { records, checks });
   }
   await tellJobs(report, rows.filter(isEnded), { records, checks, signal });
   if (verdict.conclusion === null || signal.aborted) return;
-  await tellBatch(report, { rows, verdict }, { records, checks });
+  const actions = hasButtons ? actionsOf(report, rows) : [];
+  await tellBatch(report, { rows, verdict, actions }, { records, checks });
   await records.reports.close(report);
 }
 
 interface Results {
   readonly rows: readonly ReportRow[];
   readonly verdict: Verdict;
+  readonly actions: readonly CheckAction[];
 }
 
 interface Writer {
@@ -54,14 +58,14 @@ interface Writer {
 
 async function tellBatch(
   report: ReportRecord,
-  { rows, verdict }: Results,
+  { rows, verdict, actions }: Results,
   { records, checks }: Writer,
 ): Promise<ReportRecord> {
   const { id, round, settings } = report;
   const url = `${settings.serviceUrl}/batches/${id}`;
   const output = renderBatchCheck({ name: settings.checkName, url, rows }, verdict);
   const { conclusion } = verdict;
-  const content: CheckContent = conclusion ? { output, conclusion, actions: actionsOf(report, rows) } : { output };
+  const content: CheckContent = conclusion ? { output, conclusion, actions } : { output };
   const told = createHash("sha256").update(JSON.stringify(content)).digest("hex");
   if (told === report.told) return report;
   let { checkRun } = report;

@@ -10,6 +10,8 @@ export type NewReport =
   | {
       /** Id of the report. */
       readonly repeats: string;
+      /** The round that the batch belongs to. */
+      readonly round: number;
       /** Of the jobs that are replaced, in the order of the new batch's jobs. */
       readonly positions: readonly number[];
     };
@@ -65,26 +67,19 @@ interface Repetition extends Extract<NewReport, { repeats: unknown }> {
   readonly jobIds: readonly string[];
 }
 
-/** The report begins a new round, with a check run of its own. */
-export async function repeatInReport(
-  { trx, effects }: Writing,
-  { repeats, positions, jobIds }: Repetition,
-): Promise<void> {
-  const row = await trx.selectFrom("github_reports").select("jobs").where("id", "=", repeats).executeTakeFirstOrThrow();
+/** The first batch of a round begins it, with a check run of its own. */
+export async function repeatInReport({ trx, effects }: Writing, repetition: Repetition): Promise<void> {
+  const { repeats: id, round, positions, jobIds } = repetition;
+  const reports = trx.selectFrom("github_reports").select(["jobs", "round"]).where("id", "=", id);
+  const row = await reports.executeTakeFirstOrThrow();
   const jobs = ids.parse(JSON.parse(row.jobs)).map((former, i) => jobIds[positions.indexOf(i)] ?? former);
+  const begun = { round, check_run: null, told: null, is_accepted: 0, is_open: 1 };
   await trx
     .updateTable("github_reports")
-    .set((eb) => ({
-      jobs: JSON.stringify(jobs),
-      round: eb("round", "+", 1),
-      check_run: null,
-      told: null,
-      is_accepted: 0,
-      is_open: 1,
-    }))
-    .where("id", "=", repeats)
+    .set({ jobs: JSON.stringify(jobs), ...(row.round !== round && begun) })
+    .where("id", "=", id)
     .execute();
-  effects.changed.add(repeats);
+  effects.changed.add(id);
 }
 
 export function reportOf(row: Schema["github_reports"]): ReportRecord {

@@ -5,8 +5,8 @@ import { type ReportRecord, reportOf } from "./report-record.ts";
 import type { Schema } from "./schema.ts";
 import { type Store, write, type Writing } from "./store.ts";
 
-/** A report as long as none of its jobs is submitted anew. */
-type Round = Pick<ReportRecord, "id" | "round">;
+/** A report as long as none of its jobs is submitted anew and its results are not accepted. */
+type Round = Pick<ReportRecord, "id" | "round" | "isAccepted">;
 
 /** What GitHub was told last in a round of a report. */
 interface Told {
@@ -74,8 +74,9 @@ export function reportRecords(store: Store) {
 
 async function updateRound(
   db: Store["db"] | Writing["trx"],
-  { id, round }: Round,
+  { id, round, isAccepted }: Round,
   columns: Updateable<Schema["github_reports"]>,
 ): Promise<void> {
-  await db.updateTable("github_reports").set(columns).where("id", "=", id).where("round", "=", round).execute();
+  const ofRound = db.updateTable("github_reports").set(columns).where("id", "=", id).where("round", "=", round);
+  await ofRound.where("is_accepted", "=", isAccepted ? 1 : 0).execute();
 }

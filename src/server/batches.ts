@@ -57,8 +57,13 @@ interface BatchOrder {
   readonly answered?: Answered<Batch> | undefined;
 }
 
-/** Makes a batch and its jobs, which are not given to the executor yet. */
-export async function createBatch(
+/** Makes a batch and has it worked on. */
+export async function submitBatch(context: ServerContext, project: string, order: BatchOrder): Promise<void> {
+  const { jobs } = await createBatch(context, project, order);
+  context.executor.submit(jobs.map(({ id }) => id));
+}
+
+async function createBatch(
   context: ServerContext,
   project: string,
   { request, report, answered }: BatchOrder,

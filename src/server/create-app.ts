@@ -3,6 +3,7 @@ import { openApiDocument } from "../contract/openapi.ts";
 import { artifactHandlers } from "./artifacts.ts";
 import { batchHandlers } from "./batches.ts";
 import { bindRoutes } from "./bind-routes.ts";
+import { bindGitHubWebhook } from "./github-webhook.ts";
 import { bindHealth } from "./health.ts";
 import { jobHandlers } from "./jobs.ts";
 import { logHandlers } from "./logs.ts";
@@ -37,6 +38,7 @@ export function createApp(context: ServerContext): Hono {
   });
   bindHealth(app, context);
   bindRoutes(app, context, handlers);
+  bindGitHubWebhook(app, context);
   bindWorkerProtocol(app, context);
   bindWorkerBlobs(app, context);
   app.notFound((c) => problemResponse(notFound("resource", c.req.path), c.req.raw, context.log));

@@ -94,7 +94,8 @@ export function refuseDeclaredLength(request: Request, maxBytes: number): void {
   }
 }
 
-async function readBounded(request: Request, maxBytes: number): Promise<Uint8Array> {
+/** @throws ServiceError payload_too_large */
+export async function readBounded(request: Request, maxBytes: number): Promise<Uint8Array> {
   refuseDeclaredLength(request, maxBytes);
   const chunks: Uint8Array[] = [];
   let bytes = 0;

@@ -6,9 +6,11 @@ import { getRequestListener } from "@hono/node-server";
 import { ServiceError } from "../contract/errors.ts";
 import { builtinTargets } from "../contract/target.ts";
 import { openGitHubApp } from "../github-app/open-github-app.ts";
+import type { SubmitAgain } from "../github-app/repeat-jobs.ts";
 import { openRecords, type Records } from "../records/open-records.ts";
 import { defaultProject } from "../records/project.ts";
 import { createDirectoryBlobStore } from "../storage/directory-blob-store.ts";
+import { submitBatch } from "./batches.ts";
 import { createApp } from "./create-app.ts";
 import { lockDataDirectory } from "./data-lock.ts";
 import type { Log } from "./json-log.ts";
@@ -67,14 +69,16 @@ export async function startService(settings: Settings, surroundings: Surrounding
   stack.defer(() => closeServer(server));
   const executor = await openExecutor(settings, { ...surroundings, records, targets, serviceUrl: url });
   stack.defer(() => executor.close());
-  const github = credentials && openGitHubApp(credentials, { records, log });
+  const submit: SubmitAgain = async (project, order) => submitBatch(context, project, order);
+  const github = credentials && openGitHubApp(credentials, { records, submit, log });
   if (github) stack.defer(async () => github.close());
   const limits = {
     maxModelBytes: settings.MOS_MAX_MODEL_BYTES,
     allowedRoots: settings.MOS_ALLOWED_ROOTS,
     allowPrivateAddresses: settings.MOS_ALLOW_PRIVATE_ADDRESSES,
   };
-  const app = createApp({ records, blobs, executor, targets, limits, trust, github, now, log });
+  const context = { records, blobs, executor, targets, limits, trust, github, now, log };
+  const app = createApp(context);
   answer = (request) => app.fetch(request);
   // What a pod prints is kept and read by others: there, whoever may run commands in the pod makes the first token.
   const isPod = settings.KUBERNETES_SERVICE_HOST !== undefined;

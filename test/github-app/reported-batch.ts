@@ -9,12 +9,14 @@ import { type TestApp, workerOf } from "../server/test-app.ts";
 
 export const sha = "009b8a3a9ccbb128af87f9b1c0f4c62e8a304f6d";
 
+export const appId = 4711;
+
 /** A GitHub with an app that is installed in its repository, and the app's credentials. */
 export async function startGitHubWithApp(t: TestContext) {
   const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-  const app = { id: 4711, slug: "model-optimization", installation: 99, publicKey };
+  const app = { id: appId, slug: "model-optimization", installation: 99, publicKey };
   const gitHub = await startGitHub(t, { app });
-  return { gitHub, credentials: { appId: String(app.id), key: privateKey, apiUrl: gitHub.url } };
+  return { gitHub, credentials: { appId: String(appId), key: privateKey, apiUrl: gitHub.url } };
 }
 
 /** A batch that asks for a report on the commit. */

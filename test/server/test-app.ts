@@ -9,14 +9,15 @@ import { type Job, job, type JobRequest } from "../../src/contract/job.ts";
 import { builtinTargets } from "../../src/contract/target.ts";
 import type { Scope } from "../../src/contract/token.ts";
 import type { TrustPolicy } from "../../src/contract/trust-policy.ts";
-import { openGitHubApp } from "../../src/github-app/open-github-app.ts";
-import type { AppCredentials } from "../../src/github-app/installations.ts";
+import { type GitHubAppOptions, openGitHubApp } from "../../src/github-app/open-github-app.ts";
 import { type UnnumberedEvent, workerEventsAnswer } from "../../src/contract/worker.ts";
 import { type Records, openRecords } from "../../src/records/open-records.ts";
 import { defaultProject } from "../../src/records/project.ts";
 import { hashSecret } from "../../src/server/access-token.ts";
+import { submitBatch } from "../../src/server/batches.ts";
 import { createApp } from "../../src/server/create-app.ts";
 import type { Log } from "../../src/server/json-log.ts";
+import type { ServerContext } from "../../src/server/server-context.ts";
 import { secretAuthentication } from "../../src/server/worker-authentication.ts";
 import { createToken } from "../../src/server/tokens.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
@@ -50,7 +51,7 @@ const start = Date.parse("2026-01-01T00:00:00Z");
 
 interface TestAppOptions {
   readonly trust?: TrustPolicy;
-  readonly github?: AppCredentials;
+  readonly github?: GitHubAppOptions;
   /** Database file of an earlier service, to go on with. */
   readonly database?: string;
 }
@@ -63,7 +64,9 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
   const records = await openRecords(options.database ?? ":memory:", { now });
   const logged: string[] = [];
   const log: Log = (level, message, fields) => logged.push(`${level} ${message} ${JSON.stringify(fields)}`);
-  const github = options.github && openGitHubApp(options.github, { records, log });
+  const github =
+    options.github &&
+    openGitHubApp(options.github, { records, log, submit: async (...order) => submitBatch(context, ...order) });
   let isStopped = false;
   const stop = async () => {
     if (isStopped) return;
@@ -77,7 +80,7 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
   });
   const blobs = await createDirectoryBlobStore(join(directory, "storage"));
   const submitted: string[] = [];
-  const app = createApp({
+  const context: ServerContext = {
     records,
     blobs,
     executor: {
@@ -92,7 +95,8 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
     github,
     now,
     log,
-  });
+  };
+  const app = createApp(context);
   const tokenFor = async (...scopes: [Scope, ...Scope[]]) => {
     const created = await createToken(records, { name: "test", scopes, project: defaultProject, now: now() });
     return created.token;

@@ -1,0 +1,151 @@
+import assert from "node:assert/strict";
+import { createHmac, randomUUID } from "node:crypto";
+import test, { type TestContext } from "node:test";
+import type { UnnumberedEvent } from "../../src/contract/worker.ts";
+import { defaultProject } from "../../src/records/project.ts";
+import { makeTestApp, problemIn, type TestApp } from "../server/test-app.ts";
+import {
+  appId,
+  completed,
+  endJob,
+  failed,
+  reportedBatch,
+  sha,
+  startGitHubWithApp,
+  submitBatch,
+  untilCheckRun,
+} from "./reported-batch.ts";
+
+const name = "Model compression";
+const webhookSecret = "s3cret";
+const main = "a".repeat(40);
+
+async function start(t: TestContext) {
+  const { gitHub, credentials } = await startGitHubWithApp(t);
+  const service = await makeTestApp(t, { github: { ...credentials, webhookSecret } });
+  return { gitHub, service };
+}
+
+interface Delivery {
+  readonly id?: string;
+  readonly secret?: string;
+  readonly event?: string;
+}
+
+/** Delivers an event to the service, as GitHub does. */
+async function deliver(service: TestApp, payload: unknown, { id, secret = webhookSecret, event }: Delivery = {}) {
+  const body = JSON.stringify(payload);
+  const headers = {
+    "x-github-event": event ?? "check_run",
+    "x-github-delivery": id ?? randomUUID(),
+    "x-hub-signature-256": `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`,
+  };
+  return service.ask("POST /github/webhook", { token: null, body, headers });
+}
+
+/** Somebody presses a button of a check run. */
+function pressed(checkRun: number, identifier: string, app = appId) {
+  return {
+    action: "requested_action",
+    requested_action: { identifier },
+    check_run: { id: checkRun, app: { id: app } },
+    sender: { login: "octocat" },
+  };
+}
+
+async function jobCount({ records }: TestApp): Promise<number> {
+  return [...(await records.jobs.countByStatus()).values()].reduce((sum, jobs) => sum + jobs, 0);
+}
+
+test("Re-run submits the jobs that failed, once for each delivery, and tells of them in a new check run", async (t) => {
+  const { gitHub, service } = await start(t);
+  const { jobs } = await submitBatch(service, reportedBatch(["one", "two", "three"], { targets: ["cpu", "cpu-int8"] }));
+  // The first model fails for the first target alone, the others for both: no one batch holds these pairs.
+  for (const [i, { id }] of jobs.entries()) await endJob(service, id, i === 1 ? completed : failed);
+  const ended = await untilCheckRun(gitHub, name, "failure");
+  assert.deepEqual(
+    gitHub.requests.flatMap(({ body }) => actionsIn(body)),
+    ["rerun"],
+  );
+  const id = randomUUID();
+  assert.equal((await deliver(service, pressed(ended.id, "rerun"), { id })).status, 204);
+  assert.equal((await deliver(service, pressed(ended.id, "rerun"), { id })).status, 204);
+  assert.equal((await deliver(service, pressed(ended.id, "rerun"))).status, 204);
+  assert.equal(await jobCount(service), 6 + 5);
+  const begun = await untilCheckRun(gitHub, name, null);
+  assert.equal(begun.output.title, "1 of 6 jobs ended");
+  const [report] = await service.records.reports.open();
+  assert.equal(report?.jobIds[1], jobs[1]?.id);
+  for (const jobId of report?.jobIds ?? []) if (jobId !== jobs[1]?.id) await endJob(service, jobId, completed);
+  assert.deepEqual(service.submitted.toSorted(), [...jobs.map((job) => job.id), ...repeated(report, jobs)].toSorted());
+  const passed = await untilCheckRun(gitHub, name, "success");
+  assert.deepEqual([passed.id, passed.output.title], [begun.id, "6 jobs passed"]);
+  assert.equal(gitHub.checkRuns().filter((run) => run.name === name).length, 2);
+});
+
+function repeated(report: { jobIds: readonly string[] } | undefined, jobs: readonly { id: string }[]): string[] {
+  return (report?.jobIds ?? []).filter((id) => jobs.every((job) => job.id !== id));
+}
+
+function actionsIn(body: unknown): string[] {
+  if (typeof body !== "object" || body === null || !("actions" in body) || !Array.isArray(body.actions)) return [];
+  return body.actions.map(({ identifier }: { identifier: string }) => identifier);
+}
+
+const measured: UnnumberedEvent = {
+  type: "telemetry",
+  telemetry: { size: { originalBytes: 100, resultBytes: 60, ratio: 0.6, predicted: false } },
+};
+
+test("Accept as baseline makes the results what later ones are compared with, and the check run pass", async (t) => {
+  const { gitHub, service } = await start(t);
+  const revision = { sha, base: { branch: "main", sha: main } };
+  const body = reportedBatch(["one"], { suite: "models", revision, gates: { maxSizeRatio: 0.5 } });
+  const { jobs } = await submitBatch(service, body);
+  await endJob(service, jobs[0]?.id ?? "", measured, completed);
+  const ended = await untilCheckRun(gitHub, name, "failure");
+  await deliver(service, pressed(ended.id, "accept-baseline"));
+  const accepted = await untilCheckRun(gitHub, name, "neutral");
+  assert.equal(accepted.id, ended.id);
+  const later = await submitBatch(service, body);
+  const compared = await service.records.jobs.find(defaultProject, later.jobs[0]?.id ?? "");
+  assert.deepEqual([compared?.baseline?.jobId, compared?.baseline?.by], [jobs[0]?.id, "baseSha"]);
+  assert.match(service.logged.join("\n"), /made the baseline.*"by":"octocat"/);
+});
+
+test("events that GitHub did not sign are refused, and others do nothing", async (t) => {
+  const { gitHub, service } = await start(t);
+  const { jobs } = await submitBatch(service, reportedBatch(["one"]));
+  await endJob(service, jobs[0]?.id ?? "", failed);
+  const { id } = await untilCheckRun(gitHub, name, "failure");
+  const forged = await problemIn(await deliver(service, pressed(id, "rerun"), { secret: "guessed" }));
+  assert.equal(forged.status, 401);
+  const unsigned = await service.ask("POST /github/webhook", { token: null, body: pressed(id, "rerun") });
+  assert.equal(unsigned.status, 401);
+  assert.equal((await deliver(service, { action: "requested_action" })).status, 400);
+  const ignored = [
+    deliver(service, { zen: "Speak like a human" }, { event: "ping" }),
+    deliver(service, pressed(id, "rerun", appId + 1)),
+    deliver(service, pressed(id + 1, "rerun")),
+    deliver(service, pressed(id, "unknown")),
+    deliver(service, { ...pressed(id, "rerun"), action: "completed" }),
+  ];
+  assert.deepEqual(
+    (await Promise.all(ignored)).map(({ status }) => status),
+    ignored.map(() => 204),
+  );
+  assert.equal(await jobCount(service), 1);
+});
+
+test("a service without the webhook's secret takes no events and shows no buttons", async (t) => {
+  const { gitHub, credentials } = await startGitHubWithApp(t);
+  const service = await makeTestApp(t, { github: credentials });
+  assert.equal((await deliver(service, pressed(1, "rerun"))).status, 404);
+  const { jobs } = await submitBatch(service, reportedBatch(["one"]));
+  await endJob(service, jobs[0]?.id ?? "", failed);
+  await untilCheckRun(gitHub, name, "failure");
+  assert.deepEqual(
+    gitHub.requests.flatMap(({ body }) => actionsIn(body)),
+    [],
+  );
+});
