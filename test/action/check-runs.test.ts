@@ -68,7 +68,7 @@ test("without leave to write check runs the step says so once, and annotates by 
   assert.equal(warnings.filter((text) => text.includes("permissions: pull-requests: write")).length, 1);
   const [annotation] = commands.filter(({ properties }) => properties["file"] !== undefined);
   assert.deepEqual(annotation?.properties, { title: "broken for cpu failed", file: "broken.onnx", line: "1" });
-  assert.match(summary, /❌ `broken` for `cpu`: model_invalid: /);
+  assert.match(summary, /❌ `broken` for `cpu`: `model_invalid: /);
 });
 
 test("a check run whose answer was lost is not made twice", async (t) => {
