@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
+import { listenLocally } from "../test/action/support/listen-locally.ts";
 import { prepareRunner } from "../test/action/support/runner.ts";
 import { startRunningService } from "../test/support/running-service.ts";
 import { type BenchRow, reportBench } from "./result.ts";
@@ -31,17 +32,10 @@ const rows = [await startRow(), await bundleRow(), ...(await uploadRows())];
 await reportBench("action", rows);
 
 async function startRow(): Promise<BenchRow> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  cleanup.defer(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const address = server.address();
-  assert.ok(typeof address === "object" && address !== null);
+  const server = createServer();
+  const url = await listenLocally(owner, server);
   const runner = await prepareRunner(owner);
   await writeFile(join(runner.workspace, "model.onnx"), "");
-  const url = `http://127.0.0.1:${address.port}`;
   const inputs = { "service-url": url, token: "mos_none", models: "model.onnx", targets: "cpu" };
   const [ours, bare]: [number[], number[]] = [[], []];
   for (let count = 0; count < starts; count++) {

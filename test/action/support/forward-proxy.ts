@@ -1,8 +1,7 @@
-import assert from "node:assert/strict";
-import { once } from "node:events";
 import { createServer, request as send } from "node:http";
 import { connect } from "node:net";
 import type { TestContext } from "node:test";
+import { listenLocally } from "./listen-locally.ts";
 
 export interface ForwardProxy {
   readonly url: string;
@@ -47,13 +46,5 @@ export async function startForwardProxy(
     socket.on("error", () => onward.destroy());
     socket.on("close", () => onward.destroy());
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const address = server.address();
-  assert.ok(typeof address === "object" && address !== null);
-  return { url: `http://127.0.0.1:${address.port}`, hosts };
+  return { url: await listenLocally(t, server), hosts };
 }

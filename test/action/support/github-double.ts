@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import type { TestContext } from "node:test";
@@ -19,6 +18,7 @@ import { createComments } from "./github-comments.ts";
 import { type GitHubFault, gitHubFaults } from "./github-faults.ts";
 import { type GitHubRequest, loadGitHubInterface } from "./github-openapi.ts";
 import { isPermitted, neededPermissions, type Permissions } from "./github-permissions.ts";
+import { listenLocally } from "./listen-locally.ts";
 import { type Addresses, type CheckRun, type Comment, comparisonResource } from "./github-resources.ts";
 
 export interface RecordedRequest {
@@ -77,15 +77,8 @@ const requestsAnHour = 1_000;
 /** Starts the stand-in on a free port. It is gone after the test, which fails where one of its own answers was not GitHub's. */
 export async function startGitHub(t: TestContext, options: GitHubOptions = {}): Promise<GitHub> {
   const { root = "" } = options;
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  assert.ok(typeof address === "object" && address !== null);
-  const origin = `http://127.0.0.1:${address.port}`;
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
+  const server = createServer();
+  const origin = await listenLocally(t, server);
   const { gitHub, answer, brokenAnswers } = await createGitHub({ server: origin, api: `${origin}${root}` }, options);
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
     readRequest(request)

@@ -1,16 +1,9 @@
-import assert from "node:assert/strict";
-import { generateKeyPairSync, type KeyObject, randomUUID } from "node:crypto";
-import { once } from "node:events";
+import { generateKeyPairSync, randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import type { TestContext } from "node:test";
 import { exportJWK, type JWTPayload, SignJWT } from "jose";
+import { listenLocally } from "./listen-locally.ts";
 import { commits } from "./workflow-event.ts";
-
-interface SigningKey {
-  readonly kid: string;
-  readonly privateKey: KeyObject;
-  readonly publicKey: KeyObject;
-}
 
 /** A stand-in for GitHub's issuer of identity tokens, and for the runner's address to ask it for one. */
 export interface IdentityProvider {
@@ -21,51 +14,35 @@ export interface IdentityProvider {
   readonly claims: JWTPayload;
   /** Audiences that steps asked for. */
   readonly audiences: readonly string[];
-  /** How often the keys were fetched. */
-  readonly keyRequests: () => number;
-  /** A token that is not asked for by a step. Claims that are undefined are left out. */
-  mint(claims?: JWTPayload): Promise<string>;
-  /** Signs with a new key from now on; the old one is no longer published. */
-  rotateKeys(): void;
 }
 
 const lifeSeconds = 300;
+const keyId = "issuer";
 
 /** Starts the stand-in on a free port; it is gone after the test. */
 export async function startIdentityProvider(t: TestContext): Promise<IdentityProvider> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const address = server.address();
-  assert.ok(typeof address === "object" && address !== null);
-  const issuer = `http://127.0.0.1:${address.port}`;
+  const server = createServer();
+  const issuer = await listenLocally(t, server);
   const requestToken = randomUUID();
   const claims: JWTPayload = { ...workflowClaims };
   const audiences: string[] = [];
-  let key = newKey();
-  let keyRequests = 0;
+  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
 
-  function mint(given: JWTPayload = {}): Promise<string> {
+  function mint(audience: string): Promise<string> {
     const now = Math.floor(Date.now() / 1000);
     const times = { iat: now, nbf: now - 5, exp: now + lifeSeconds };
-    const all = { iss: issuer, aud: "https://github.com/acme", jti: randomUUID(), ...times, ...claims, ...given };
-    const header = { alg: "RS256", kid: key.kid, typ: "JWT" };
-    return new SignJWT(all).setProtectedHeader(header).sign(key.privateKey);
+    return new SignJWT({ iss: issuer, aud: audience, jti: randomUUID(), ...times, ...claims })
+      .setProtectedHeader({ alg: "RS256", kid: keyId, typ: "JWT" })
+      .sign(privateKey);
   }
 
-  async function answer(url: URL, authorization: string | undefined): Promise<unknown> {
-    if (url.pathname === "/.well-known/openid-configuration") return { issuer, jwks_uri: `${issuer}/.well-known/jwks` };
-    if (url.pathname === "/.well-known/jwks") {
-      keyRequests++;
-      return { keys: [{ ...(await exportJWK(key.publicKey)), kid: key.kid, alg: "RS256", use: "sig" }] };
-    }
-    if (url.pathname !== "/token" || authorization !== `Bearer ${requestToken}`) return undefined;
-    const audience = url.searchParams.get("audience") ?? "";
+  async function answer({ pathname, searchParams }: URL, authorization: string | undefined): Promise<unknown> {
+    if (pathname === "/.well-known/jwks")
+      return { keys: [{ ...(await exportJWK(publicKey)), kid: keyId, alg: "RS256", use: "sig" }] };
+    if (pathname !== "/token" || authorization !== `Bearer ${requestToken}`) return undefined;
+    const audience = searchParams.get("audience") ?? "";
     audiences.push(audience);
-    return { value: await mint(audience === "" ? {} : { aud: audience }) };
+    return { value: await mint(audience) };
   }
 
   server.on("request", (request, response) => {
@@ -83,16 +60,7 @@ export async function startIdentityProvider(t: TestContext): Promise<IdentityPro
     },
     claims,
     audiences,
-    keyRequests: () => keyRequests,
-    mint,
-    rotateKeys() {
-      key = newKey();
-    },
   };
-}
-
-function newKey(): SigningKey {
-  return { kid: randomUUID(), ...generateKeyPairSync("rsa", { modulusLength: 2048 }) };
 }
 
 const workflowClaims = {

@@ -1,7 +1,6 @@
-import assert from "node:assert/strict";
-import { once } from "node:events";
 import { createServer, type IncomingMessage, request as send, type ServerResponse } from "node:http";
 import type { TestContext } from "node:test";
+import { listenLocally } from "./listen-locally.ts";
 
 interface RelayOptions {
   /** Which answers of the service get lost on their way. */
@@ -31,13 +30,6 @@ export async function startServiceRelay(t: TestContext, baseUrl: string, options
     onward.on("error", () => response.destroy());
     response.on("close", () => onward.destroy());
     request.pipe(onward);
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
   });
-  const address = server.address();
-  assert.ok(typeof address === "object" && address !== null);
-  return { baseUrl: `http://127.0.0.1:${address.port}/v1`, lost: lost.promise };
+  return { baseUrl: `${await listenLocally(t, server)}/v1`, lost: lost.promise };
 }
