@@ -20,7 +20,7 @@ export function observedEvents(status: CompressionJobStatus, job: Job): Observed
   return [
     ...working.map((reached) => timed(reached, { type: "status", status: reached })),
     ...(job.status === "Pending" ? measuredEvents(status) : []),
-    ...endEvents(status).map((event) => timed(status.status, event)),
+    ...endEvents(status, job).map((event) => timed(status.status, event)),
   ];
 }
 
@@ -39,7 +39,10 @@ function measuredEvents({ telemetry, artifacts = [] }: CompressionJobStatus): Ob
   ];
 }
 
-function endEvents(status: CompressionJobStatus): Untimed[] {
+function endEvents(status: CompressionJobStatus, job: Job): Untimed[] {
+  // Work that ended while somebody cancelled it: what came of it does not count any more.
+  const isLate = status.status === "Completed" || status.status === "Failed";
+  if (job.status === "Cancelling" && isLate) return [{ type: "stopped" }];
   const { statusReason: reason, statusMessage: message } = status;
   const cause = reason === undefined || message === undefined ? {} : { reason, message };
   switch (status.status) {
