@@ -30,7 +30,7 @@ const killedExit = 137;
 
 /** How the step ended; undefined as long as it goes on. */
 export function findEnd(step: EndedStep): StepEnd | undefined {
-  for (const check of [jobEnd, deadlinePassed, startFailed]) {
+  for (const check of [jobEnd, deadlinePassed, limitPassed, startFailed]) {
     const end = check(step);
     if (end !== undefined) return end;
   }
@@ -54,6 +54,12 @@ function deadlinePassed({ pods, now }: EndedStep): StepEnd | undefined {
   return pods.some(passedDeadline) ? { error: deadlineError, told: false, at: now } : undefined;
 }
 
+/** A pod that needs more disk than it may have is evicted as soon as it is tried again. Disruptions are marked as such. */
+function limitPassed({ pods, now }: EndedStep): StepEnd | undefined {
+  const pod = pods.find(({ phase, reason, disrupted }) => phase === "Failed" && reason === "Evicted" && !disrupted);
+  return pod && { error: endedByCluster(pod), told: false, at: now };
+}
+
 function startFailed({ pods, now, trouble, podStartSeconds }: EndedStep): StepEnd | undefined {
   const late = pods.filter((pod) => begunAt(pod) + podStartSeconds * 1000 <= now);
   const { waiting } = late.find(failsToStart) ?? {};
@@ -64,17 +70,19 @@ function startFailed({ pods, now, trouble, podStartSeconds }: EndedStep): StepEn
 
 function podEnd(pod: WorkerPod): Omit<StepEnd, "at"> {
   if (passedDeadline(pod)) return { error: deadlineError, told: false };
-  const { termination, reason, message } = pod;
-  if (termination === undefined) {
-    const why = [reason, message].filter((part) => part !== "").join(": ") || "the cluster does not say why";
-    return { error: { code: "worker_killed", message: `The worker's pod was ended: ${why}` }, told: false };
-  }
-  const words = readTerminationMessage(termination.message);
-  if (termination.exitCode === workerExit.failed && words?.error) return { error: words.error, told: true };
+  const { termination } = pod;
+  const words = readTerminationMessage(termination?.message);
+  if (termination?.exitCode === workerExit.failed && words?.error) return { error: words.error, told: true };
+  if (termination === undefined || pod.reason !== "") return { error: endedByCluster(pod), told: false };
   if (termination.exitCode === killedExit && termination.reason !== "OOMKilled" && pod.deletedBy !== undefined) {
     return { error: { code: "worker_killed", message: "The worker's pod was deleted" }, told: false };
   }
   return exitEnd(termination.exitCode, termination.message);
+}
+
+function endedByCluster({ reason, message }: WorkerPod): JobError {
+  const why = [reason, message.trim()].filter((part) => part !== "").join(": ") || "the cluster does not say why";
+  return { code: "worker_killed", message: `The worker's pod was ended: ${why}` };
 }
 
 function exitEnd(exitCode: number, message: string): Omit<StepEnd, "at"> {

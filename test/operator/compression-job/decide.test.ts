@@ -55,6 +55,12 @@ const ends: readonly (readonly [string, Partial<WorkerPod>, ErrorCode, RegExp])[
     "worker_killed",
     /Evicted: low on/,
   ],
+  [
+    "the pod used more disk than it may",
+    { ...exited(11), reason: "Evicted", message: 'Usage of EmptyDir volume "work" exceeds the limit "1Gi". ' },
+    "worker_killed",
+    /exceeds the limit "1Gi"\.$/,
+  ],
   ["nobody says why", { phase: "Failed" }, "worker_killed", /does not say why/],
 ];
 
@@ -71,6 +77,13 @@ for (const [why, pod, code, message] of ends) {
     assert.equal(patch.finishedAt, new Date(start + 2 * minute).toISOString());
   });
 }
+
+test("decide() does not wait for a pod to use too much disk again", () => {
+  const evicted = { ...exited(11), reason: "Evicted", message: "Pod ephemeral local storage usage exceeds the limit" };
+  const world = (pod: Partial<WorkerPod>) => makeWorld({ resource, jobs: [child], pods: [makePod(child, pod)] });
+  assert.equal(statusOf(decide(world(evicted)).actions)?.error?.code, "worker_killed");
+  assert.equal(statusOf(decide(world({ ...evicted, disrupted: true })).actions), undefined);
+});
 
 test("decide() takes the error of the pod that the Job controller names, and of the last where it names none", () => {
   const job = failed(
