@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { once } from "node:events";
-import { writeFile } from "node:fs/promises";
+import { copyFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
+import { realModel } from "../support/real-models.ts";
 import { prepareStep } from "./prepare-step.ts";
 
 function errorsOf(commands: readonly { readonly command: string; readonly message: string }[]): string {
@@ -67,8 +68,9 @@ test("a token that the service does not know, or that may not enough, is told wi
 });
 
 test("a batch that takes longer than allowed is cancelled and told as such", async (t) => {
-  const { service, gitHub, run } = await prepareStep(t);
-  const { code, outputs } = await run({ timeout: "1s" });
+  const { service, gitHub, runner, run } = await prepareStep(t);
+  await copyFile(realModel("ocr-recognition"), path.join(runner.workspace, "a.onnx"));
+  const { code, outputs } = await run({ timeout: "1s", recipe: "evaluation: { runs: 1000 }" });
   assert.equal(code, 1);
   assert.equal(outputs["conclusion"], "timed_out");
   assert.deepEqual(

@@ -64,7 +64,8 @@ export async function podToken({ cluster, namespace }: Namespace, pod: { name: s
   return (await cluster.kubectl([...args, ...bound])).trim();
 }
 
-const patienceMs = 30_000;
+/** The garbage collector may take a minute to hear of a new kind of resource. */
+const patienceMs = 120_000;
 const pollMs = 50;
 
 /** Waits until the world is so; gives what the check gave. */
