@@ -13,7 +13,7 @@ import { startGitHub } from "../support/github-double.ts";
 import { prepareRunner } from "../support/runner.ts";
 import { startServiceRelay } from "../support/service-relay.ts";
 import { workflowEvents } from "../support/workflow-event.ts";
-import { startWorkflow } from "./run-workflow.ts";
+import { startWorkflow, workflowFile } from "./run-workflow.ts";
 
 const exec = promisify(execFile);
 const isAtWork = /^\[evaluate\]/m;
@@ -114,7 +114,7 @@ test("a batch whose step was killed before it heard of it is cancelled too", asy
 test("a step that a runner kills at once leaves no job behind", { skip: actMissing }, async (t) => {
   const { service, gitHub } = await prepare(t);
   const workflow = await startWorkflow(t, {
-    workflow: "compression.yml",
+    workflow: { copyOf: workflowFile("compression.yml") },
     event: workflowEvents.pullRequest,
     files: {
       "compression.yaml": { text: "models: [models/*.onnx]\ntargets: [cpu, cpu-int8]\n" },

@@ -12,7 +12,7 @@ import { realModel } from "../../support/real-models.ts";
 import { startGitHub } from "../support/github-double.ts";
 import { prepareRunner } from "../support/runner.ts";
 import { workflowEvents } from "../support/workflow-event.ts";
-import { runWorkflow } from "./run-workflow.ts";
+import { runWorkflow, workflowFile } from "./run-workflow.ts";
 
 const batchFile = `
 models: [orientation.onnx]
@@ -36,7 +36,7 @@ test("a pull request's models are compressed in a cluster", { skip: actMissing |
   const { service } = await startInstallation(t, await controlPlane());
   const gitHub = await startGitHub(t);
   const { succeeded, steps, log } = await runWorkflow(t, {
-    workflow: "compression.yml",
+    workflow: { copyOf: workflowFile("compression.yml") },
     event: workflowEvents.pullRequest,
     files: {
       "compression.yaml": { text: batchFile },

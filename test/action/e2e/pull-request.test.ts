@@ -5,7 +5,7 @@ import { type RealModelName, realModel } from "../../support/real-models.ts";
 import { type RunningService, startRunningService } from "../../support/running-service.ts";
 import { type GitHub, startGitHub } from "../support/github-double.ts";
 import { commits, workflowEvents } from "../support/workflow-event.ts";
-import { runWorkflow } from "./run-workflow.ts";
+import { runWorkflow, workflowFile } from "./run-workflow.ts";
 
 const models = `suite: speech
 models:
@@ -33,7 +33,7 @@ interface Change {
 /** Runs a workflow on a state of the repository. */
 function runOn(t: TestContext, { service, gitHub }: { service: RunningService; gitHub: GitHub }, change: Change) {
   return runWorkflow(t, {
-    workflow: "compression.yml",
+    workflow: { copyOf: workflowFile("compression.yml") },
     event: workflowEvents[change.event],
     files: {
       "compression.yaml": { text: change.batchFile },

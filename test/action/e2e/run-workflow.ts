@@ -16,12 +16,13 @@ const root = path.join(import.meta.dirname, "../../..");
 /** Under which name the workflows use the action, instead of which act takes the one in this work tree. */
 const actionName = "modeloptimization/compress@v1";
 
+type FileSource = { readonly copyOf: string } | { readonly text: string };
+
 interface WorkflowOptions {
-  /** File of `workflows`. */
-  readonly workflow: string;
   readonly event: WorkflowEvent;
-  /** Files of the repository, each with what it is a copy of, or its text. */
-  readonly files: Readonly<Record<string, { readonly copyOf: string } | { readonly text: string }>>;
+  /** The only workflow of the repository. */
+  readonly workflow: FileSource;
+  readonly files: Readonly<Record<string, FileSource>>;
   readonly environment?: Readonly<Record<string, string>>;
   readonly secrets?: Readonly<Record<string, string>>;
   readonly variables?: Readonly<Record<string, string>>;
@@ -62,6 +63,11 @@ const record = z.looseObject({
   content: z.string().default(""),
 });
 
+/** Path of a file of `workflows`. */
+export function workflowFile(name: string): string {
+  return path.join(import.meta.dirname, "workflows", name);
+}
+
 /** Runs a workflow on this machine, as a runner of one's own would, in a repository of its own; both are gone after the test. */
 export async function startWorkflow(t: TestContext, options: WorkflowOptions): Promise<WorkflowRun> {
   const folder = await mkdtemp(path.join(tmpdir(), "workflow-"));
@@ -97,10 +103,7 @@ export async function runWorkflow(t: TestContext, options: WorkflowOptions): Pro
 }
 
 async function writeRepository(repository: string, { workflow, files }: WorkflowOptions): Promise<void> {
-  const workflows = path.join(repository, ".github/workflows");
-  await mkdir(workflows, { recursive: true });
-  await copyFile(path.join(import.meta.dirname, "workflows", workflow), path.join(workflows, workflow));
-  for (const [name, source] of Object.entries(files)) {
+  for (const [name, source] of Object.entries({ ...files, ".github/workflows/compression.yml": workflow })) {
     const file = path.join(repository, name);
     await mkdir(path.dirname(file), { recursive: true });
     await ("text" in source ? writeFile(file, source.text) : copyFile(source.copyOf, file));

@@ -10,7 +10,7 @@ import { realModel } from "../../support/real-models.ts";
 import { startRunningService } from "../../support/running-service.ts";
 import { startGitHub } from "../support/github-double.ts";
 import { commits, workflowEvents } from "../support/workflow-event.ts";
-import { runWorkflow } from "./run-workflow.ts";
+import { runWorkflow, workflowFile } from "./run-workflow.ts";
 
 const batchFile = `
 models: [orientation.onnx]
@@ -32,7 +32,7 @@ test("a step that does not wait leaves the check runs to the service", { skip: a
     environment: { MOS_GITHUB_APP_ID: "4711", MOS_GITHUB_APP_KEY_FILE: keyFile, MOS_GITHUB_API_URL: gitHub.url },
   });
   const { succeeded, steps, log } = await runWorkflow(t, {
-    workflow: "unattended.yml",
+    workflow: { copyOf: workflowFile("unattended.yml") },
     event: workflowEvents.pullRequest,
     files: {
       "compression.yaml": { text: batchFile },
