@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { builtinTargets, target } from "../src/contract/target.ts";
+import { trustPolicy } from "../src/contract/trust-policy.ts";
+import { settings } from "../src/server/settings.ts";
 
 /** An object whose shape the API server checks. */
 const kubernetesObject = z.record(z.string(), z.unknown());
@@ -54,6 +56,31 @@ const persistence = z
   .prefault({})
   .describe("Volume of the history, models and artifacts.");
 
+const { issuers, policies } = trustPolicy.shape;
+const trust = z
+  .strictObject({ issuers: z.array(issuers.element).max(100).default([]), policies: policies.default([]) })
+  .prefault({})
+  .describe("Whose identity tokens are exchanged for access tokens (docs/trust-policy.md); nobody's without issuers.");
+
+const githubApp = z
+  .strictObject({
+    appId: z
+      .union([z.int().min(1), z.string().regex(/^\d*$/)])
+      .default("")
+      .describe("The App's number."),
+    apiUrl: settings.shape.MOS_GITHUB_API_URL.describe("That of GitHub Enterprise Server ends in /api/v3."),
+    existingSecret: z
+      .string()
+      .default("")
+      .describe("Name of a Secret with the keys private-key.pem and webhook-secret."),
+    webhook: z
+      .boolean()
+      .default(true)
+      .describe("Whether the Secret has the key webhook-secret; without it check runs have no buttons."),
+  })
+  .prefault({})
+  .describe("The GitHub App that writes check runs for steps that do not wait; none without a number.");
+
 const service = z
   .strictObject({
     type: z.enum(["ClusterIP", "NodePort", "LoadBalancer"]).default("ClusterIP"),
@@ -73,6 +100,8 @@ const service = z
       .max(aYear)
       .default(86_400)
       .describe("Seconds after its end at which the resource of a REST request is deleted; the history stays."),
+    trustPolicy: trust,
+    githubApp,
     persistence,
     resources: resources({ cpu: "100m", memory: "256Mi" }, { memory: "1Gi" }).prefault({}),
     ...placement,

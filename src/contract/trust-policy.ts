@@ -9,8 +9,12 @@ function oneOrMore<Schema extends z.ZodType<string>>(value: Schema) {
 }
 
 const pattern = oneOrMore(claimText);
-const digits = claimText.pipe(z.string().regex(/^\d{1,20}$/, { error: "must be a number" }));
-const digitsOrAny = claimText.pipe(z.string().regex(/^(\d{1,20}|\*)$/, { error: "must be a number, or * for all" }));
+const digits = textOrNumber(/^\d{1,20}$/, "must be a number");
+const digitsOrAny = textOrNumber(/^(\d{1,20}|\*)$/, "must be a number, or * for all");
+
+function textOrNumber(form: RegExp, error: string) {
+  return z.union([z.string().regex(form), z.int().min(0)], { error }).transform(String);
+}
 
 /**
  * Claims by which workflows can be told apart, in the order in which they are compared. Names of repositories and users are
