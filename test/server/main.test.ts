@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -82,6 +83,29 @@ policies:
   const identityToken = await issuer.sign({ claims: { iat: now, nbf: now, exp: now + 300 } });
   const { token } = await createClient({ baseUrl }).call("exchangeToken", { body: { token: identityToken } });
   assert.deepEqual(await createClient({ baseUrl, token }).call("listJobs", {}), { jobs: [], nextCursor: null });
+});
+
+test("a GitHub App whose settings cannot be used is refused", async (t) => {
+  const folder = await temporaryFolder(t);
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const [key, empty] = [join(folder, "key.pem"), join(folder, "empty")];
+  await writeFile(key, privateKey.export({ type: "pkcs1", format: "pem" }));
+  await writeFile(empty, "\n");
+  const refusals: [environment: Record<string, string>, sentence: RegExp][] = [
+    [{}, /^A GitHub App needs both MOS_GITHUB_APP_ID and MOS_GITHUB_APP_KEY_FILE$/m],
+    [{ MOS_GITHUB_APP_KEY_FILE: empty }, /^The GitHub App's key ".*empty" cannot be used: /],
+    [{ MOS_GITHUB_APP_KEY_FILE: join(folder, "none") }, /^The GitHub App's key ".*none" cannot be used: .*ENOENT/],
+    [
+      { MOS_GITHUB_APP_KEY_FILE: key, MOS_GITHUB_WEBHOOK_SECRET_FILE: empty },
+      /^The GitHub App's webhook secret ".*empty" cannot be used: .*empty$/m,
+    ],
+  ];
+  for (const [environment, sentence] of refusals) {
+    const of = { MOS_PORT: "0", MOS_DATA_DIR: folder, MOS_GITHUB_APP_ID: "4711" };
+    const { code, stderr } = await run([], { ...of, ...environment });
+    assert.equal(code, 1);
+    assert.match(stderr, sentence);
+  }
 });
 
 test("targets are read from a file, and a file that is none of targets is refused", async (t) => {
