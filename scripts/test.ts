@@ -7,13 +7,15 @@ import { startSharedCluster } from "../test/cluster/shared-cluster.ts";
 import { preparePython } from "../test/support/prepare-python.ts";
 
 const filesAtOnce = 2;
+/** Of a file: what hangs is told by its name. */
+const timeoutMs = 20 * 60_000;
 
 /** Runs the tests named on the command line, or all of them, and closes with their count. */
 async function runTests(patterns: readonly string[]): Promise<void> {
   const files = (await Array.fromAsync(glob([...patterns]))).toSorted();
   await prepareFor(files);
   const counts = { passed: 0, failed: 0, skipped: 0 };
-  const stream = run({ files, concurrency: filesAtOnce });
+  const stream = run({ files, concurrency: filesAtOnce, timeout: timeoutMs });
   stream.on("test:pass", ({ skip, details }) => {
     if (details.type === "suite") return;
     counts[skip === undefined ? "passed" : "skipped"]++;

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { TestContext } from "node:test";
 import type { ControlPlane } from "../cluster/control-plane.ts";
-import { startOperator } from "../operator/start-operator.ts";
+import { type OperatorProcess, spawnOperator } from "../operator/start-operator.ts";
 import { type ClusterService, startClusterService, workerServiceAccount } from "./cluster-service.ts";
 import { ProcessNode } from "./process-node.ts";
 
@@ -22,12 +22,18 @@ export async function startInstallation(t: TestContext, controlPlane: ControlPla
   return { service, node };
 }
 
-/** Starts an operator, which ends when the API server is away for long, as it would in a pod that is then restarted. */
-export async function operate(t: TestContext, { cluster, namespace, baseUrl }: ClusterService): Promise<void> {
-  const operator = await startOperator({
+/** Starts an operator, and waits until it leads. */
+async function operate(t: TestContext, service: ClusterService): Promise<void> {
+  await spawnStandby(t, service).logged("Leading");
+}
+
+/** Starts an operator that takes over where the other has ended, as it does when the API server is away for long. */
+export function spawnStandby(t: TestContext, { cluster, namespace, baseUrl }: ClusterService): OperatorProcess {
+  const operator = spawnOperator({
     kubeconfig: cluster.kubeconfig,
     namespace,
     environment: { MOS_SERVICE_URL: new URL(baseUrl).origin, MOS_WORKER_SERVICE_ACCOUNT: workerServiceAccount },
   });
   t.after(() => operator[Symbol.asyncDispose]());
+  return operator;
 }

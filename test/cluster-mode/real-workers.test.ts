@@ -12,7 +12,7 @@ import { clusterMissing } from "../cluster/cluster-missing.ts";
 import { type ControlPlane, startControlPlane } from "../cluster/control-plane.ts";
 import { realModel } from "../support/real-models.ts";
 import { type ClusterService, until } from "./cluster-service.ts";
-import { operate, startInstallation } from "./installation.ts";
+import { spawnStandby, startInstallation } from "./installation.ts";
 import type { ProcessNode } from "./process-node.ts";
 
 const options = { skip: clusterMissing };
@@ -260,7 +260,7 @@ test("without the API server the service reads, records and answers", options, a
   const lines = await follow(client, id);
   assert.equal((await client.call("getJob", { params: { id } })).status, "Completed");
   await plane.startApiServer();
-  await operate(t, service);
+  spawnStandby(t, service);
   await untilRecorded(service, id);
   assert.deepEqual(lines, linesOf(node, await podOf(service, id)));
   await follow(client, waiting);
