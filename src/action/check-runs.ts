@@ -1,20 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Annotation } from "../report/annotations.ts";
-import type { Conclusion } from "../report/conclude.ts";
-import { limits } from "../report/limits.ts";
-import type { CheckOutput } from "../report/report.ts";
+import { checkBodies, type CheckContent } from "../report/check-bodies.ts";
 import { type GitHub, statusOf } from "./connect-github.ts";
 
 const tries = 3;
 const pauseMs = 2_000;
-
-/** What a check run shows. */
-export interface CheckContent {
-  readonly output: CheckOutput;
-  /** Without it the check run is in progress. */
-  readonly conclusion?: Conclusion;
-  readonly annotations?: readonly Annotation[];
-}
 
 interface CheckSuite {
   /** `owner/name`. */
@@ -36,14 +25,17 @@ export function checkRunsOf(github: GitHub, { repository, headSha, detailsUrl }:
   const [owner = "", repo = ""] = repository.split("/");
 
   async function create(identity: CheckIdentity, content: CheckContent): Promise<number> {
-    const [first, ...others] = bodiesOf(content);
+    const [first, ...others] = checkBodies(content);
     const id = await createOnce(identity, first);
     for (const body of others) await github.rest.checks.update({ owner, repo, check_run_id: id, ...body });
     return id;
   }
 
   /** An answer that was lost may leave a check run, which must not be made again. */
-  async function createOnce({ name, externalId }: CheckIdentity, body: CheckBody | undefined): Promise<number> {
+  async function createOnce(
+    { name, externalId }: CheckIdentity,
+    body: ReturnType<typeof checkBodies>[number] | undefined,
+  ): Promise<number> {
     const identity = { owner, repo, name, head_sha: headSha, external_id: externalId, details_url: detailsUrl };
     for (let left = tries - 1; ; left--) {
       try {
@@ -70,37 +62,10 @@ export function checkRunsOf(github: GitHub, { repository, headSha, detailsUrl }:
   }
 
   async function update(id: number, content: CheckContent): Promise<void> {
-    for (const body of bodiesOf(content)) {
+    for (const body of checkBodies(content)) {
       await github.rest.checks.update({ owner, repo, check_run_id: id, ...body });
     }
   }
 
   return { create, update };
-}
-
-type CheckBody = ReturnType<typeof bodiesOf>[number];
-
-/** Requests that together tell the content: each takes so many annotations, and the last one completes the check run. */
-function bodiesOf({ output, conclusion, annotations = [] }: CheckContent) {
-  const chunks = [];
-  for (let i = 0; i === 0 || i < annotations.length; i += limits.annotations) {
-    chunks.push(annotations.slice(i, i + limits.annotations));
-  }
-  return chunks.map((chunk, i) => ({
-    ...(conclusion && i === chunks.length - 1
-      ? { status: "completed" as const, conclusion }
-      : { status: "in_progress" as const }),
-    output: { ...output, annotations: chunk.map(annotationBody) },
-  }));
-}
-
-function annotationBody({ place, level, title, message }: Annotation) {
-  return {
-    path: place.file,
-    start_line: place.line,
-    end_line: place.line,
-    annotation_level: level,
-    title,
-    message,
-  };
 }

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import * as core from "@actions/core";
 import type { Client } from "../client/create-client.ts";
 import { isConnectionError } from "../client/retry.ts";
-import type { GithubReport } from "../contract/github-report.ts";
+import type { GithubReport, Places } from "../contract/github-report.ts";
 import { isTerminal } from "../contract/status.ts";
 import { type Annotation, annotationsOf } from "../report/annotations.ts";
 import type { EndedRow } from "../report/render-job.ts";
@@ -80,7 +80,7 @@ async function submitAndFollow(
   const models = await uploadModels(plan.models, client, { workspace: run.workspace, signal });
   const revision = await revisionOf(run, { inputs, github, scopes });
   signal.throwIfAborted();
-  const report = inputs.wait ? undefined : { github: githubReportOf(step) };
+  const report = inputs.wait ? undefined : { github: githubReportOf(step, plan.places) };
   const request = { plan, models, identity, attempt: run.attempt, revision, report };
   const submission = (progress.submission = await submitBatches(client, request));
   const tracker = (progress.tracker = new JobTracker(submission.jobs, baseUrl));
@@ -99,7 +99,7 @@ async function submitAndFollow(
 }
 
 /** What the service needs to write the check runs that the step would write. */
-function githubReportOf({ inputs, run, identity }: Step): GithubReport {
+function githubReportOf({ inputs, run, identity }: Step, places: Places): GithubReport {
   return {
     repository: run.repository,
     sha: run.headSha,
@@ -107,6 +107,7 @@ function githubReportOf({ inputs, run, identity }: Step): GithubReport {
     jobChecks: inputs["job-checks"],
     failOn: inputs["fail-on"],
     serviceUrl: inputs["service-url"],
+    places,
   };
 }
 

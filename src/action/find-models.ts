@@ -1,7 +1,7 @@
 import { glob, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { modelReference } from "../contract/model.ts";
-import type { Place } from "../report/annotations.ts";
+import type { Place } from "../contract/github-report.ts";
 import { InputError, type Problem } from "./input-error.ts";
 import type { ModelEntry } from "./model-entry.ts";
 

@@ -1,4 +1,4 @@
-import type { Place } from "../report/annotations.ts";
+import type { Place } from "../contract/github-report.ts";
 
 /** A model, or several, as a workflow names them. */
 export interface ModelEntry {

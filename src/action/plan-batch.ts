@@ -1,5 +1,5 @@
 import { type BatchRequest, batchRequest } from "../contract/batch.ts";
-import type { Places } from "../report/annotations.ts";
+import type { Places } from "../contract/github-report.ts";
 import { findModels, type NamedModel } from "./find-models.ts";
 import { InputError } from "./input-error.ts";
 import { modelEntry } from "./model-entry.ts";
@@ -15,7 +15,7 @@ export interface BatchPlan {
   readonly places: Places;
 }
 
-const noFile: BatchFile = { fields: {}, models: [], placeOfGate: () => undefined };
+const noFile: BatchFile = { fields: {}, models: [], gatePlaces: [] };
 /** Stands in a check of the request for files that have no source yet. */
 const someSource = `upload:sha256:${"0".repeat(64)}`;
 
@@ -51,12 +51,11 @@ export async function planBatch(
     targets,
     fields,
     places: {
-      ofGate: (gate) => (inputs.gates === undefined ? file.placeOfGate(gate) : undefined),
-      ofModel: (name) => {
-        const model = models.find((one) => one.name === name);
-        if (!model || model.place) return model?.place;
-        return "file" in model ? { file: model.file, line: 1 } : undefined;
-      },
+      models: models.flatMap((model) => {
+        const place = model.place ?? ("file" in model ? { file: model.file, line: 1 } : undefined);
+        return place ? [{ model: model.name, ...place }] : [];
+      }),
+      gates: inputs.gates === undefined ? file.gatePlaces : [],
     },
   };
 }

@@ -2,10 +2,10 @@ import { readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
 import { batchFields } from "../contract/batch.ts";
-import type { GateName } from "../contract/gate.ts";
+import { gateName } from "../contract/gate.ts";
+import type { Place, Places } from "../contract/github-report.ts";
 import { limits } from "../contract/limits.ts";
 import { modelReference } from "../contract/model.ts";
-import type { Place } from "../report/annotations.ts";
 import { InputError } from "./input-error.ts";
 import { type ModelEntry, modelEntry } from "./model-entry.ts";
 import { parseYaml } from "./parse-yaml.ts";
@@ -30,7 +30,7 @@ type BatchFields = Omit<z.output<typeof batchFile>, "models">;
 export interface BatchFile {
   readonly fields: BatchFields;
   readonly models: readonly ModelEntry[];
-  readonly placeOfGate: (gate: GateName) => Place | undefined;
+  readonly gatePlaces: Places["gates"];
 }
 
 /**
@@ -39,11 +39,13 @@ export interface BatchFile {
  */
 export async function readBatchFile(file: string, workspace: string): Promise<BatchFile> {
   const parsed = parseYaml(await readText(file, workspace), batchFile);
+  const fromRoot = path.relative(workspace, path.resolve(workspace, file)).replaceAll(path.sep, "/");
+  const placeAt = (line: number): Place => ({ file: fromRoot, line });
   if ("problems" in parsed) {
     throw new InputError(
       parsed.problems.map(({ line, message }) => ({
         message: `${file}, line ${line}: ${message}`,
-        place: { file, line },
+        place: placeAt(line),
       })),
     );
   }
@@ -51,8 +53,10 @@ export async function readBatchFile(file: string, workspace: string): Promise<Ba
   const { models = [], ...fields } = parsed.value;
   return {
     fields,
-    models: models.map((entry, i) => ({ ...entry, place: { file, line: lineOf(["models", i]) } })),
-    placeOfGate: (gate) => (fields.gates?.[gate] === undefined ? undefined : { file, line: lineOf(["gates", gate]) }),
+    models: models.map((entry, i) => ({ ...entry, place: placeAt(lineOf(["models", i])) })),
+    gatePlaces: gateName.options
+      .filter((gate) => fields.gates?.[gate] !== undefined)
+      .map((gate) => ({ gate, ...placeAt(lineOf(["gates", gate])) })),
   };
 }
 

@@ -1,7 +1,28 @@
 import { z } from "zod";
 import { type FailOn, failOnTable, type JobChecks, jobChecksTable } from "./action.ts";
+import { gateName } from "./gate.ts";
 import { commit } from "./revision.ts";
 import { text } from "./text.ts";
+
+const place = z.strictObject({
+  file: text({ min: 1, max: 4096 }).describe("Relative to the repository's root."),
+  line: z.int().min(1).max(2_147_483_647).describe("Counted from 1."),
+});
+/** A line of a file in the repository. */
+export type Place = z.infer<typeof place>;
+
+const places = z.strictObject({
+  models: z
+    .array(z.strictObject({ model: z.string().max(100), ...place.shape }))
+    .max(1000)
+    .describe("By the models' names."),
+  gates: z
+    .array(z.strictObject({ gate: gateName, ...place.shape }))
+    .max(gateName.options.length)
+    .describe("Others are told beside their models."),
+});
+/** Where the repository names what a batch is made of. */
+export type Places = z.infer<typeof places>;
 
 /** Check runs that the service keeps up to date on a commit while it works on a batch. */
 export const githubReport = z.strictObject({
@@ -24,5 +45,8 @@ export const githubReport = z.strictObject({
     .url({ protocol: /^https?$/ })
     .max(2000)
     .describe("Address of the service for who follows links of the report, with `/v1`."),
+  places: places
+    .optional()
+    .describe("Where the repository names the models and gates, to tell beside these lines what went wrong with them."),
 });
 export type GithubReport = z.infer<typeof githubReport>;

@@ -1,5 +1,5 @@
-import type { Conclusion } from "../report/conclude.ts";
-import type { CheckOutput } from "../report/report.ts";
+import type { Annotation } from "../report/annotations.ts";
+import { checkBodies, type CheckContent as Shown } from "../report/check-bodies.ts";
 import type { GitHubClient } from "./github-client.ts";
 
 /** A button below a check run. */
@@ -11,10 +11,7 @@ export interface CheckAction {
   readonly description: string;
 }
 
-export interface CheckContent {
-  readonly output: CheckOutput;
-  /** Without it the check run is in progress. */
-  readonly conclusion?: Conclusion | undefined;
+export interface CheckContent extends Omit<Shown, "annotations"> {
   readonly actions?: readonly CheckAction[];
 }
 
@@ -48,8 +45,26 @@ export function checkRunsOf(client: GitHubClient, { repository, sha }: Commit) {
     return data.check_runs.find(({ external_id }) => external_id === externalId)?.id;
   }
 
-  async function update(id: number, content: CheckContent): Promise<void> {
-    await client.rest.checks.update({ owner, repo, check_run_id: id, ...bodyOf(content) });
+  /** An update may have been broken off, or its answer lost: the check run has the first annotations then. */
+  async function annotationsLeft(id: number, annotations: readonly Annotation[]): Promise<readonly Annotation[]> {
+    if (annotations.length === 0) return annotations;
+    const { data } = await client.rest.checks.get({ owner, repo, check_run_id: id });
+    return annotations.slice(data.output.annotations_count);
+  }
+
+  async function update(id: number, content: CheckContent, annotations: readonly Annotation[] = []): Promise<void> {
+    const left = await annotationsLeft(id, annotations);
+    for (const body of checkBodies({ ...content, annotations: left })) {
+      await client.rest.checks.update({
+        owner,
+        repo,
+        check_run_id: id,
+        ...body,
+        actions: actionsOf(content),
+        // Repeated by itself, it would add its annotations twice.
+        ...(left.length > 0 && { request: { retries: 0 } }),
+      });
+    }
   }
 
   return {
@@ -67,17 +82,18 @@ export function checkRunsOf(client: GitHubClient, { repository, sha }: Commit) {
         head_sha: sha,
         external_id: identity.externalId,
         details_url: identity.detailsUrl,
-        ...bodyOf(content),
+        ...checkBodies(content)[0],
+        actions: actionsOf(content),
         request: { retries: 0 },
       });
       return data.id;
     },
 
+    /** Writes the check run anew; annotations are added to those that it has, which are the first ones of the same. */
     update,
   };
 }
 
-function bodyOf({ output, conclusion, actions = [] }: CheckContent) {
-  const state = conclusion ? { status: "completed" as const, conclusion } : { status: "in_progress" as const };
-  return { ...state, output: { ...output }, actions: actions.map((action) => ({ ...action })) };
+function actionsOf({ actions = [] }: CheckContent) {
+  return actions.map((action) => ({ ...action }));
 }

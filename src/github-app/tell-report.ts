@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Records } from "../records/open-records.ts";
 import type { ReportRecord } from "../records/report-record.ts";
+import { annotationsOf } from "../report/annotations.ts";
 import { conclude, type Verdict } from "../report/conclude.ts";
 import { isJobCheckWanted, maxJobChecks } from "../report/is-job-check-wanted.ts";
 import { renderBatchCheck } from "../report/render-batch.ts";
@@ -72,7 +73,8 @@ async function tellBatch(
   if (checkRun === null) {
     const identity = { name: settings.checkName, externalId: `${id}/${round}`, detailsUrl: url };
     checkRun = await checks.write(identity, content);
-  } else await checks.update(checkRun, content);
+  } else
+    await checks.update(checkRun, content, conclusion && settings.places ? annotationsOf(rows, settings.places) : []);
   await records.reports.noteTold(report, { checkRun, told });
   return { ...report, checkRun, told };
 }

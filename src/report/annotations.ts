@@ -1,21 +1,9 @@
 import type { GateName } from "../contract/gate.ts";
+import type { Place, Places } from "../contract/github-report.ts";
 import { gateText } from "./figures.ts";
 import { limits } from "./limits.ts";
 import { cutToBytes } from "./markdown.ts";
 import type { ReportRow } from "./report.ts";
-
-/** A line of a file in the repository. */
-export interface Place {
-  readonly file: string;
-  /** Counted from 1. */
-  readonly line: number;
-}
-
-/** Where the repository names what a batch is made of. */
-export interface Places {
-  readonly ofModel: (model: string) => Place | undefined;
-  readonly ofGate: (gate: GateName) => Place | undefined;
-}
 
 export interface Annotation {
   readonly place: Place;
@@ -28,9 +16,11 @@ export interface Annotation {
 const maxAnnotations = 200;
 
 /** What is told beside lines of the repository: models that failed, then gates that failed. */
-export function annotationsOf(rows: readonly ReportRow[], { ofModel, ofGate }: Places): Annotation[] {
+export function annotationsOf(rows: readonly ReportRow[], { models, gates }: Places): Annotation[] {
+  const ofModel = new Map(models.map(({ model, ...place }) => [model, place]));
+  const ofGate = new Map<GateName, Place>(gates.map(({ gate, ...place }) => [gate, place]));
   const failures = rows.flatMap(({ model, target, job }) => {
-    const place = ofModel(model);
+    const place = ofModel.get(model);
     if (!place || !job?.error) return [];
     const { code, message } = job.error;
     return annotation({
@@ -42,7 +32,7 @@ export function annotationsOf(rows: readonly ReportRow[], { ofModel, ofGate }: P
   });
   const misses = rows.flatMap(({ model, target, job }) =>
     (job?.gates ?? []).flatMap((result) => {
-      const place = ofGate(result.gate) ?? ofModel(model);
+      const place = ofGate.get(result.gate) ?? ofModel.get(model);
       if (result.passed || !place) return [];
       const [level, words] =
         result.level === "warn" ? (["warning", "warns"] as const) : (["failure", "failed"] as const);

@@ -77,7 +77,7 @@ targets: [cpu, cpu-int8]
 gates:
   maxSizeRatio: 0.5
 `;
-  const inputs = { "batch-file": "batch.yaml", targets: "cpu-int8" };
+  const inputs = { "batch-file": "./batch.yaml", targets: "cpu-int8" };
   const planned = await plan(t, { files: { ...files, "batch.yaml": batch }, inputs });
   assert.deepEqual(planned.targets, ["cpu-int8"]);
   const { suite, kind, gates } = planned.fields;
@@ -86,9 +86,15 @@ gates:
     planned.models.map(({ name }) => name),
     ["models-ocr-det", "models-ocr-rec", "speech"],
   );
-  assert.deepEqual(planned.places.ofModel("models-ocr-rec"), { file: "batch.yaml", line: 5 });
-  assert.deepEqual(planned.places.ofModel("speech"), { file: "batch.yaml", line: 6 });
-  assert.deepEqual(planned.places.ofGate("maxSizeRatio"), { file: "batch.yaml", line: 10 });
+  const file = "batch.yaml";
+  assert.deepEqual(planned.places, {
+    models: [
+      { model: "models-ocr-det", file, line: 5 },
+      { model: "models-ocr-rec", file, line: 5 },
+      { model: "speech", file, line: 6 },
+    ],
+    gates: [{ gate: "maxSizeRatio", file, line: 10 }],
+  });
 });
 
 test("planBatch() tells what is wrong in a batch file by its lines", async (t) => {

@@ -88,6 +88,25 @@ test("a check run whose answer was lost is not made twice, and jobs do not notic
   assert.match(service.logged.join("\n"), /error GitHub does not take a report/);
 });
 
+test("models that failed are told beside their lines, once each, though an answer is lost", async (t) => {
+  const { gitHub, credentials } = await startGitHubWithApp(t);
+  const service = await makeTestApp(t, { github: credentials });
+  const names = Array.from({ length: 51 }, (_, i) => `m${i}`);
+  const places = { models: names.map((model, i) => ({ model, file: "batch.yaml", line: i + 2 })), gates: [] };
+  const body = reportedBatch(names);
+  const github = { ...body.report.github, jobChecks: "none", places };
+  const { jobs } = await submitBatch(service, { ...body, report: { github } });
+  const begun = await untilCheckRun(gitHub, name, null);
+  gitHub.fail({ operation: "checks/update", fault: gitHubFaults.badGateway, isDone: true });
+  for (const { id } of jobs) await endJob(service, id, failed);
+  await untilCheckRun(gitHub, name, "failure");
+  const annotations = gitHub.annotations(begun.id);
+  assert.deepEqual(
+    annotations.map(({ path, start_line: line, title }) => [path, line, title]),
+    names.map((model, i) => ["batch.yaml", i + 2, `${model} for cpu failed`]),
+  );
+});
+
 test("a report in a repository without the app is given up and logged", async (t) => {
   const { gitHub, credentials } = await startGitHubWithApp(t);
   const service = await makeTestApp(t, { github: credentials });

@@ -100,13 +100,16 @@ const measured: UnnumberedEvent = {
 test("Accept as baseline makes the results what later ones are compared with, and the check run pass", async (t) => {
   const { gitHub, service } = await start(t);
   const revision = { sha, base: { branch: "main", sha: main } };
-  const body = reportedBatch(["one"], { suite: "models", revision, gates: { maxSizeRatio: 0.5 } });
+  const asked = reportedBatch(["one"], { suite: "models", revision, gates: { maxSizeRatio: 0.5 } });
+  const places = { models: [], gates: [{ gate: "maxSizeRatio", file: "batch.yaml", line: 9 }] };
+  const body = { ...asked, report: { github: { ...asked.report.github, places } } };
   const { jobs } = await submitBatch(service, body);
   await endJob(service, jobs[0]?.id ?? "", measured, completed);
   const ended = await untilCheckRun(gitHub, name, "failure");
   await deliver(service, pressed(ended.id, "accept-baseline"));
   const accepted = await untilCheckRun(gitHub, name, "neutral");
   assert.equal(accepted.id, ended.id);
+  assert.equal(gitHub.annotations(ended.id).length, 1);
   const later = await submitBatch(service, body);
   const compared = await service.records.jobs.find(defaultProject, later.jobs[0]?.id ?? "");
   assert.deepEqual([compared?.baseline?.jobId, compared?.baseline?.by], [jobs[0]?.id, "baseSha"]);

@@ -101,7 +101,10 @@ test("a table that is too long ends behind a row and says how many more there ar
 test("annotations are bounded in number, models that failed first", () => {
   const place = { file: "batch.yaml", line: 3 };
   const rows = [...Array.from({ length: 300 }, () => makeRow(gateMissed)), makeRow(jobFailed)];
-  const annotations = annotationsOf(rows, { ofModel: () => place, ofGate: () => ({ ...place, line: 7 }) });
+  const annotations = annotationsOf(rows, {
+    models: [{ model: "recognition", ...place }],
+    gates: [{ gate: "maxSizeRatio", ...place, line: 7 }],
+  });
   assert.equal(annotations.length, 200);
   assert.deepEqual(annotations[0], {
     place,

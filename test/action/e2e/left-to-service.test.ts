@@ -10,6 +10,7 @@ import { appId, startGitHubWithApp, untilCheckRun } from "../../github-app/repor
 import { realModel } from "../../support/real-models.ts";
 import { type RunningService, startRunningService } from "../../support/running-service.ts";
 import { node, value, weight, writeTinyModel } from "../../support/tiny-model.ts";
+import type { GitHub } from "../support/github-double.ts";
 import { prepareRunner } from "../support/runner.ts";
 import { commits, workflowEvents } from "../support/workflow-event.ts";
 
@@ -25,6 +26,21 @@ recipe:
 gates:
   maxSizeRatio: 0.43
 `;
+
+const expectedAnnotations = [
+  ["batch.yaml", 3, "failure", "broken for cpu failed"],
+  ["batch.yaml", 9, "failure", "small for cpu: a gate failed"],
+];
+
+function annotationsOf(gitHub: GitHub, checkRun: number) {
+  const annotations = gitHub.annotations(checkRun);
+  return annotations.map(({ path: file, start_line: line, annotation_level: level, title }) => [
+    file,
+    line,
+    level,
+    title,
+  ]);
+}
 
 /** A service with the settings of a GitHub App, at a GitHub where the workflow's own token may write nothing. */
 async function prepare(t: TestContext) {
@@ -103,7 +119,7 @@ test("what a step leaves to the service is told to its end, through a crash, and
     "service-url": first.baseUrl,
     token: first.token,
     "github-token": gitHub.token,
-    "batch-file": "batch.yaml",
+    "batch-file": "./batch.yaml",
     wait: "false",
   };
   const surroundings = { event: workflowEvents.pullRequest };
@@ -134,6 +150,8 @@ test("what a step leaves to the service is told to its end, through a crash, and
     ],
   );
 
+  assert.deepEqual(annotationsOf(gitHub, ended.id), expectedAnnotations);
+
   assert.equal(await pressRerun(service, ended.id, { secret: "guessed" }), 401);
   assert.equal((await listBatches(service)).length, 1);
   const delivery = randomUUID();
@@ -147,5 +165,6 @@ test("what a step leaves to the service is told to its end, through a crash, and
   const begun = await untilCheckRun(gitHub, name, null);
   const repeated = await untilCheckRun(gitHub, name, "failure");
   assert.deepEqual([repeated.id, repeated.output.title], [begun.id, ended.output.title]);
+  assert.deepEqual(annotationsOf(gitHub, repeated.id), expectedAnnotations);
   assert.equal(gitHub.checkRuns().length, 4 + 3);
 });
