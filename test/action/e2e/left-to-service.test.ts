@@ -168,3 +168,19 @@ test("what a step leaves to the service is told to its end, through a crash, and
   assert.deepEqual(annotationsOf(gitHub, repeated.id), expectedAnnotations);
   assert.equal(gitHub.checkRuns().length, 4 + 3);
 });
+
+test("a step that leaves its check runs to a service without a GitHub App fails and says why", async (t) => {
+  const { gitHub, runner } = await prepare(t);
+  const service = await startRunningService(t);
+  const step = await runner.start({
+    "service-url": service.baseUrl,
+    token: service.token,
+    "github-token": gitHub.token,
+    "batch-file": "batch.yaml",
+    wait: "false",
+  });
+  const { code, log } = await step.ended;
+  assert.equal(code, 1, log);
+  assert.match(log, /::error::.*this service has no GitHub App in its settings/);
+  assert.deepEqual(await listBatches(service), []);
+});
