@@ -1,7 +1,7 @@
 import { createRequire as __WEBPACK_EXTERNAL_createRequire } from "module";
 /******/ var __webpack_modules__ = ({
 
-/***/ 9259:
+/***/ 6503:
 /***/ (function(module) {
 
 /**
@@ -1531,15 +1531,15 @@ import { createRequire as __WEBPACK_EXTERNAL_createRequire } from "module";
 
 /***/ }),
 
-/***/ 2522:
+/***/ 5070:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
-module.exports = __nccwpck_require__(1714);
+module.exports = __nccwpck_require__(5862);
 
 
 /***/ }),
 
-/***/ 1714:
+/***/ 5862:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 var __webpack_unused_export__;
@@ -1811,39 +1811,39 @@ __webpack_unused_export__ = debug; // for test
 
 /***/ }),
 
-/***/ 1976:
+/***/ 1684:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 var __webpack_unused_export__;
 
 
-const Client = __nccwpck_require__(5709)
-const Dispatcher = __nccwpck_require__(7419)
-const Pool = __nccwpck_require__(5276)
-const BalancedPool = __nccwpck_require__(5773)
-const RoundRobinPool = __nccwpck_require__(6008)
-const Agent = __nccwpck_require__(1189)
-const Dispatcher1Wrapper = __nccwpck_require__(2394)
-const ProxyAgent = __nccwpck_require__(8728)
-const Socks5ProxyAgent = __nccwpck_require__(287)
-const EnvHttpProxyAgent = __nccwpck_require__(6169)
-const RetryAgent = __nccwpck_require__(7114)
-const H2CClient = __nccwpck_require__(4855)
-const errors = __nccwpck_require__(6363)
-const util = __nccwpck_require__(9016)
+const Client = __nccwpck_require__(1313)
+const Dispatcher = __nccwpck_require__(3415)
+const Pool = __nccwpck_require__(5928)
+const BalancedPool = __nccwpck_require__(6681)
+const RoundRobinPool = __nccwpck_require__(3108)
+const Agent = __nccwpck_require__(1745)
+const Dispatcher1Wrapper = __nccwpck_require__(6326)
+const ProxyAgent = __nccwpck_require__(7508)
+const Socks5ProxyAgent = __nccwpck_require__(6395)
+const EnvHttpProxyAgent = __nccwpck_require__(9221)
+const RetryAgent = __nccwpck_require__(334)
+const H2CClient = __nccwpck_require__(3667)
+const errors = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
 const { InvalidArgumentError } = errors
-const api = __nccwpck_require__(2879)
-const buildConnector = __nccwpck_require__(8504)
-const MockClient = __nccwpck_require__(3885)
-const { MockCallHistory, MockCallHistoryLog } = __nccwpck_require__(8135)
-const MockAgent = __nccwpck_require__(7493)
-const MockPool = __nccwpck_require__(2716)
-const SnapshotAgent = __nccwpck_require__(4415)
-const mockErrors = __nccwpck_require__(373)
-const RetryHandler = __nccwpck_require__(9411)
-const { getGlobalDispatcher, setGlobalDispatcher } = __nccwpck_require__(8154)
-const DecoratorHandler = __nccwpck_require__(2739)
-const RedirectHandler = __nccwpck_require__(1850)
+const api = __nccwpck_require__(2531)
+const buildConnector = __nccwpck_require__(1332)
+const MockClient = __nccwpck_require__(2361)
+const { MockCallHistory, MockCallHistoryLog } = __nccwpck_require__(8123)
+const MockAgent = __nccwpck_require__(7017)
+const MockPool = __nccwpck_require__(6480)
+const SnapshotAgent = __nccwpck_require__(3339)
+const mockErrors = __nccwpck_require__(2673)
+const RetryHandler = __nccwpck_require__(4004)
+const { getGlobalDispatcher, setGlobalDispatcher } = __nccwpck_require__(1481)
+const DecoratorHandler = __nccwpck_require__(9151)
+const RedirectHandler = __nccwpck_require__(7158)
 
 Object.assign(Dispatcher.prototype, api)
 
@@ -1864,21 +1864,21 @@ __webpack_unused_export__ = RetryHandler
 __webpack_unused_export__ = DecoratorHandler
 __webpack_unused_export__ = RedirectHandler
 __webpack_unused_export__ = {
-  redirect: __nccwpck_require__(2053),
-  responseError: __nccwpck_require__(3438),
-  retry: __nccwpck_require__(6514),
-  dump: __nccwpck_require__(6036),
-  dns: __nccwpck_require__(8771),
-  cache: __nccwpck_require__(2030),
-  decompress: __nccwpck_require__(7317),
-  deduplicate: __nccwpck_require__(3808)
+  redirect: __nccwpck_require__(7734),
+  responseError: __nccwpck_require__(330),
+  retry: __nccwpck_require__(5486),
+  dump: __nccwpck_require__(5376),
+  dns: __nccwpck_require__(4287),
+  cache: __nccwpck_require__(7602),
+  decompress: __nccwpck_require__(1409),
+  deduplicate: __nccwpck_require__(9684)
 }
 
 __webpack_unused_export__ = {
-  MemoryCacheStore: __nccwpck_require__(9329)
+  MemoryCacheStore: __nccwpck_require__(1101)
 }
 
-const SqliteCacheStore = __nccwpck_require__(8090)
+const SqliteCacheStore = __nccwpck_require__(5966)
 __webpack_unused_export__ = SqliteCacheStore
 
 __webpack_unused_export__ = buildConnector
@@ -1940,7 +1940,7 @@ function makeDispatcher (fn) {
 __webpack_unused_export__ = setGlobalDispatcher
 __webpack_unused_export__ = getGlobalDispatcher
 
-const fetchImpl = (__nccwpck_require__(8822).fetch)
+const fetchImpl = (__nccwpck_require__(4202).fetch)
 
 // Capture __filename at module load time for stack trace augmentation.
 // This may be undefined when bundled in environments like Node.js internals.
@@ -1980,22 +1980,22 @@ module.exports.hd = function fetch (init, options = undefined) {
     throw err
   })
 }
-module.exports.Headers = __nccwpck_require__(6316).Headers
-module.exports.Response = __nccwpck_require__(2035).Response
-module.exports.Request = __nccwpck_require__(8695).Request
-module.exports.FormData = __nccwpck_require__(2590).FormData
+module.exports.Headers = __nccwpck_require__(3408).Headers
+module.exports.Response = __nccwpck_require__(7287).Response
+module.exports.Request = __nccwpck_require__(9683).Request
+module.exports.FormData = __nccwpck_require__(3818).FormData
 
-const { setGlobalOrigin, getGlobalOrigin } = __nccwpck_require__(7371)
+const { setGlobalOrigin, getGlobalOrigin } = __nccwpck_require__(5311)
 
 __webpack_unused_export__ = setGlobalOrigin
 __webpack_unused_export__ = getGlobalOrigin
 
-const { CacheStorage } = __nccwpck_require__(5829)
-const { kConstruct } = __nccwpck_require__(1971)
+const { CacheStorage } = __nccwpck_require__(6577)
+const { kConstruct } = __nccwpck_require__(8031)
 
 __webpack_unused_export__ = new CacheStorage(kConstruct)
 
-const { deleteCookie, getCookies, getSetCookies, setCookie, parseCookie } = __nccwpck_require__(1725)
+const { deleteCookie, getCookies, getSetCookies, setCookie, parseCookie } = __nccwpck_require__(7889)
 
 __webpack_unused_export__ = deleteCookie
 __webpack_unused_export__ = getCookies
@@ -2003,21 +2003,21 @@ __webpack_unused_export__ = getSetCookies
 __webpack_unused_export__ = setCookie
 __webpack_unused_export__ = parseCookie
 
-const { parseMIMEType, serializeAMimeType } = __nccwpck_require__(3908)
+const { parseMIMEType, serializeAMimeType } = __nccwpck_require__(192)
 
 __webpack_unused_export__ = parseMIMEType
 __webpack_unused_export__ = serializeAMimeType
 
-const { CloseEvent, ErrorEvent, MessageEvent } = __nccwpck_require__(7180)
-const { WebSocket, ping } = __nccwpck_require__(4310)
+const { CloseEvent, ErrorEvent, MessageEvent } = __nccwpck_require__(4379)
+const { WebSocket, ping } = __nccwpck_require__(2522)
 module.exports.kb = WebSocket
 module.exports.rd = CloseEvent
 module.exports.NN = ErrorEvent
 module.exports.aM = MessageEvent
 __webpack_unused_export__ = ping
 
-/* unused reexport */ __nccwpck_require__(5441).WebSocketStream
-/* unused reexport */ __nccwpck_require__(6063).WebSocketError
+/* unused reexport */ __nccwpck_require__(5493).WebSocketStream
+/* unused reexport */ __nccwpck_require__(8067).WebSocketError
 
 module.exports.Em = makeDispatcher(api.request)
 __webpack_unused_export__ = makeDispatcher(api.stream)
@@ -2033,7 +2033,7 @@ __webpack_unused_export__ = MockAgent
 __webpack_unused_export__ = SnapshotAgent
 __webpack_unused_export__ = mockErrors
 
-const { EventSource } = __nccwpck_require__(4510)
+const { EventSource } = __nccwpck_require__(7042)
 
 module.exports.GD = EventSource
 
@@ -2055,13 +2055,13 @@ __webpack_unused_export__ = install
 
 /***/ }),
 
-/***/ 4246:
+/***/ 2730:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { addAbortListener } = __nccwpck_require__(9016)
-const { RequestAbortedError } = __nccwpck_require__(6363)
+const { addAbortListener } = __nccwpck_require__(9500)
+const { RequestAbortedError } = __nccwpck_require__(3959)
 
 const kListener = Symbol('kListener')
 const kSignal = Symbol('kSignal')
@@ -2121,16 +2121,16 @@ module.exports = {
 
 /***/ }),
 
-/***/ 1244:
+/***/ 3192:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 const { AsyncResource } = __nccwpck_require__(6698)
-const { InvalidArgumentError, SocketError } = __nccwpck_require__(6363)
-const util = __nccwpck_require__(9016)
-const { addSignal, removeSignal } = __nccwpck_require__(4246)
+const { InvalidArgumentError, SocketError } = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
+const { addSignal, removeSignal } = __nccwpck_require__(2730)
 
 class ConnectHandler extends AsyncResource {
   constructor (opts, callback) {
@@ -2240,7 +2240,7 @@ module.exports = connect
 
 /***/ }),
 
-/***/ 1926:
+/***/ 2466:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -2256,10 +2256,10 @@ const {
   InvalidArgumentError,
   InvalidReturnValueError,
   RequestAbortedError
-} = __nccwpck_require__(6363)
-const util = __nccwpck_require__(9016)
-const { kBodyUsed } = __nccwpck_require__(1971)
-const { addSignal, removeSignal } = __nccwpck_require__(4246)
+} = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
+const { kBodyUsed } = __nccwpck_require__(8031)
+const { addSignal, removeSignal } = __nccwpck_require__(2730)
 
 function noop () {}
 
@@ -2512,16 +2512,16 @@ module.exports = pipeline
 
 /***/ }),
 
-/***/ 195:
+/***/ 887:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 const { AsyncResource } = __nccwpck_require__(6698)
-const { Readable } = __nccwpck_require__(9343)
-const { InvalidArgumentError, RequestAbortedError } = __nccwpck_require__(6363)
-const util = __nccwpck_require__(9016)
+const { Readable } = __nccwpck_require__(8947)
+const { InvalidArgumentError, RequestAbortedError } = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
 
 function noop () {}
 
@@ -2763,16 +2763,16 @@ module.exports.RequestHandler = RequestHandler
 
 /***/ }),
 
-/***/ 8160:
+/***/ 4388:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 const { AsyncResource } = __nccwpck_require__(6698)
-const { InvalidArgumentError, InvalidReturnValueError } = __nccwpck_require__(6363)
-const util = __nccwpck_require__(9016)
-const { addSignal, removeSignal } = __nccwpck_require__(4246)
+const { InvalidArgumentError, InvalidReturnValueError } = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
+const { addSignal, removeSignal } = __nccwpck_require__(2730)
 
 function noop () {}
 
@@ -3040,17 +3040,17 @@ module.exports = stream
 
 /***/ }),
 
-/***/ 3794:
+/***/ 6342:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { InvalidArgumentError, SocketError } = __nccwpck_require__(6363)
+const { InvalidArgumentError, SocketError } = __nccwpck_require__(3959)
 const { AsyncResource } = __nccwpck_require__(6698)
 const assert = __nccwpck_require__(4589)
-const util = __nccwpck_require__(9016)
-const { kHTTP2Stream } = __nccwpck_require__(1971)
-const { addSignal, removeSignal } = __nccwpck_require__(4246)
+const util = __nccwpck_require__(9500)
+const { kHTTP2Stream } = __nccwpck_require__(8031)
+const { addSignal, removeSignal } = __nccwpck_require__(2730)
 
 class UpgradeHandler extends AsyncResource {
   constructor (opts, callback) {
@@ -3168,21 +3168,21 @@ module.exports = upgrade
 
 /***/ }),
 
-/***/ 2879:
+/***/ 2531:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-module.exports.request = __nccwpck_require__(195)
-module.exports.stream = __nccwpck_require__(8160)
-module.exports.pipeline = __nccwpck_require__(1926)
-module.exports.upgrade = __nccwpck_require__(3794)
-module.exports.connect = __nccwpck_require__(1244)
+module.exports.request = __nccwpck_require__(887)
+module.exports.stream = __nccwpck_require__(4388)
+module.exports.pipeline = __nccwpck_require__(2466)
+module.exports.upgrade = __nccwpck_require__(6342)
+module.exports.connect = __nccwpck_require__(3192)
 
 
 /***/ }),
 
-/***/ 9343:
+/***/ 8947:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -3190,8 +3190,8 @@ module.exports.connect = __nccwpck_require__(1244)
 const assert = __nccwpck_require__(4589)
 const { addAbortListener } = __nccwpck_require__(8474)
 const { Readable } = __nccwpck_require__(7075)
-const { RequestAbortedError, NotSupportedError, InvalidArgumentError, AbortError } = __nccwpck_require__(6363)
-const util = __nccwpck_require__(9016)
+const { RequestAbortedError, NotSupportedError, InvalidArgumentError, AbortError } = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
 
 const kConsume = Symbol('kConsume')
 const kReading = Symbol('kReading')
@@ -3804,14 +3804,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 9329:
+/***/ 1101:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { Writable } = __nccwpck_require__(7075)
 const { EventEmitter } = __nccwpck_require__(8474)
-const { assertCacheKey, assertCacheValue } = __nccwpck_require__(2083)
+const { assertCacheKey, assertCacheValue } = __nccwpck_require__(7207)
 
 /**
  * @typedef {import('../../types/cache-interceptor.d.ts').default.CacheKey} CacheKey
@@ -4125,13 +4125,13 @@ module.exports = MemoryCacheStore
 
 /***/ }),
 
-/***/ 8090:
+/***/ 5966:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { Writable } = __nccwpck_require__(7075)
-const { assertCacheKey, assertCacheValue } = __nccwpck_require__(2083)
+const { assertCacheKey, assertCacheValue } = __nccwpck_require__(7207)
 const { zstdCompressSync, zstdDecompressSync } = __nccwpck_require__(8522)
 
 let DatabaseSync
@@ -4725,15 +4725,15 @@ function isCompressibleContentType (contentType) {
 
 /***/ }),
 
-/***/ 8504:
+/***/ 1332:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const net = __nccwpck_require__(7030)
 const assert = __nccwpck_require__(4589)
-const util = __nccwpck_require__(9016)
-const { InvalidArgumentError, ConnectTimeoutError } = __nccwpck_require__(6363)
+const util = __nccwpck_require__(9500)
+const { InvalidArgumentError, ConnectTimeoutError } = __nccwpck_require__(3959)
 
 let tls // include tls conditionally since it is not always available
 
@@ -4930,7 +4930,7 @@ module.exports = buildConnector
 
 /***/ }),
 
-/***/ 5239:
+/***/ 2371:
 /***/ ((module) => {
 
 
@@ -5068,7 +5068,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3078:
+/***/ 5458:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -5302,7 +5302,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 6363:
+/***/ 3959:
 /***/ ((module) => {
 
 
@@ -5843,7 +5843,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 5031:
+/***/ 9691:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -5851,7 +5851,7 @@ module.exports = {
 const {
   InvalidArgumentError,
   NotSupportedError
-} = __nccwpck_require__(6363)
+} = __nccwpck_require__(3959)
 const assert = __nccwpck_require__(4589)
 const {
   isValidHTTPToken,
@@ -5869,9 +5869,9 @@ const {
   getServerName,
   normalizedMethodRecords,
   getProtocolFromUrlString
-} = __nccwpck_require__(9016)
-const { channels } = __nccwpck_require__(3078)
-const { headerNameLowerCasedRecord } = __nccwpck_require__(5239)
+} = __nccwpck_require__(9500)
+const { channels } = __nccwpck_require__(5458)
+const { headerNameLowerCasedRecord } = __nccwpck_require__(2371)
 
 // Verifies that a given path is valid does not contain control chars \x00 to \x20
 const invalidPathRegex = /[^\u0021-\u00ff]/
@@ -6421,8 +6421,8 @@ let isFormData
 
 function isUndiciFormData (body) {
   if (isFormData === undefined) {
-    __nccwpck_require__(2590)
-    isFormData = (__nccwpck_require__(2735).webidl).is.FormData
+    __nccwpck_require__(3818)
+    isFormData = (__nccwpck_require__(7571).webidl).is.FormData
   }
   return isFormData(body)
 }
@@ -6432,16 +6432,16 @@ module.exports = Request
 
 /***/ }),
 
-/***/ 5818:
+/***/ 3158:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { EventEmitter } = __nccwpck_require__(8474)
 const { Buffer } = __nccwpck_require__(4573)
-const { InvalidArgumentError, Socks5ProxyError } = __nccwpck_require__(6363)
+const { InvalidArgumentError, Socks5ProxyError } = __nccwpck_require__(3959)
 const { debuglog } = __nccwpck_require__(7975)
-const { parseAddress } = __nccwpck_require__(7276)
+const { parseAddress } = __nccwpck_require__(7528)
 
 const debug = debuglog('undici:socks5')
 const EMPTY_BUFFER = Buffer.alloc(0)
@@ -6861,14 +6861,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 7276:
+/***/ 7528:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { Buffer } = __nccwpck_require__(4573)
 const net = __nccwpck_require__(7030)
-const { InvalidArgumentError } = __nccwpck_require__(6363)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
 
 /**
  * Parse an address and determine its type
@@ -7080,7 +7080,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 1971:
+/***/ 8031:
 /***/ ((module) => {
 
 
@@ -7168,7 +7168,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 1040:
+/***/ 6868:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -7176,7 +7176,7 @@ module.exports = {
 const {
   wellknownHeaderNames,
   headerNameLowerCasedRecord
-} = __nccwpck_require__(5239)
+} = __nccwpck_require__(2371)
 
 class TstNode {
   /** @type {any} */
@@ -7335,22 +7335,22 @@ module.exports = {
 
 /***/ }),
 
-/***/ 9016:
+/***/ 9500:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const { kDestroyed, kBodyUsed, kListeners, kBody } = __nccwpck_require__(1971)
+const { kDestroyed, kBodyUsed, kListeners, kBody } = __nccwpck_require__(8031)
 const { IncomingMessage } = __nccwpck_require__(7067)
 const stream = __nccwpck_require__(7075)
 const net = __nccwpck_require__(7030)
 const { stringify } = __nccwpck_require__(1792)
 const { EventEmitter: EE, addAbortListener: addAbortListenerNative } = __nccwpck_require__(8474)
-const timers = __nccwpck_require__(7187)
-const { InvalidArgumentError, ConnectTimeoutError } = __nccwpck_require__(6363)
-const { headerNameLowerCasedRecord } = __nccwpck_require__(5239)
-const { tree } = __nccwpck_require__(1040)
+const timers = __nccwpck_require__(4591)
+const { InvalidArgumentError, ConnectTimeoutError } = __nccwpck_require__(3959)
+const { headerNameLowerCasedRecord } = __nccwpck_require__(2371)
+const { tree } = __nccwpck_require__(6868)
 
 class BodyAsyncIterable {
   constructor (body) {
@@ -8377,17 +8377,17 @@ module.exports = {
 
 /***/ }),
 
-/***/ 1189:
+/***/ 1745:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { InvalidArgumentError, MaxOriginsReachedError } = __nccwpck_require__(6363)
-const { kBusy, kClients, kConnected, kRunning, kPending, kClose, kDestroy, kDispatch, kUrl } = __nccwpck_require__(1971)
-const DispatcherBase = __nccwpck_require__(6281)
-const Pool = __nccwpck_require__(5276)
-const Client = __nccwpck_require__(5709)
-const util = __nccwpck_require__(9016)
+const { InvalidArgumentError, MaxOriginsReachedError } = __nccwpck_require__(3959)
+const { kBusy, kClients, kConnected, kRunning, kPending, kClose, kDestroy, kDispatch, kUrl } = __nccwpck_require__(8031)
+const DispatcherBase = __nccwpck_require__(1517)
+const Pool = __nccwpck_require__(5928)
+const Client = __nccwpck_require__(1313)
+const util = __nccwpck_require__(9500)
 
 const kOnConnect = Symbol('onConnect')
 const kOnDisconnect = Symbol('onDisconnect')
@@ -8565,7 +8565,7 @@ module.exports = Agent
 
 /***/ }),
 
-/***/ 5773:
+/***/ 6681:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -8573,7 +8573,7 @@ module.exports = Agent
 const {
   BalancedPoolMissingUpstreamError,
   InvalidArgumentError
-} = __nccwpck_require__(6363)
+} = __nccwpck_require__(3959)
 const {
   PoolBase,
   kClients,
@@ -8581,10 +8581,10 @@ const {
   kAddClient,
   kRemoveClient,
   kGetDispatcher
-} = __nccwpck_require__(408)
-const Pool = __nccwpck_require__(5276)
-const { kOriginless, kUrl } = __nccwpck_require__(1971)
-const util = __nccwpck_require__(9016)
+} = __nccwpck_require__(7292)
+const Pool = __nccwpck_require__(5928)
+const { kOriginless, kUrl } = __nccwpck_require__(8031)
+const util = __nccwpck_require__(9500)
 const kFactory = Symbol('factory')
 
 const kOptions = Symbol('options')
@@ -8789,7 +8789,7 @@ module.exports = BalancedPool
 
 /***/ }),
 
-/***/ 8693:
+/***/ 4393:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -8797,9 +8797,9 @@ module.exports = BalancedPool
 /* global WebAssembly */
 
 const assert = __nccwpck_require__(4589)
-const util = __nccwpck_require__(9016)
-const { channels } = __nccwpck_require__(3078)
-const timers = __nccwpck_require__(7187)
+const util = __nccwpck_require__(9500)
+const { channels } = __nccwpck_require__(5458)
+const timers = __nccwpck_require__(4591)
 const {
   RequestContentLengthMismatchError,
   ResponseContentLengthMismatchError,
@@ -8813,7 +8813,7 @@ const {
   HTTPParserError,
   WebAssemblyNotSupportedError,
   ResponseExceededMaxSizeError
-} = __nccwpck_require__(6363)
+} = __nccwpck_require__(3959)
 const {
   kUrl,
   kReset,
@@ -8848,12 +8848,12 @@ const {
   kHTTPContext,
   kClosed,
   kUseMilo
-} = __nccwpck_require__(1971)
+} = __nccwpck_require__(8031)
 
-const constants = __nccwpck_require__(2352)
+const constants = __nccwpck_require__(748)
 // Node.js core bundles only llhttp; experimental Milo remains available in npm builds.
 const { H1Parser, getMiloEnabled } = typeof esbuildDetection === 'undefined'
-  ? __nccwpck_require__(5433)
+  ? __nccwpck_require__(8005)
   : {}
 const EMPTY_BUF = Buffer.alloc(0)
 const FastBuffer = Buffer[Symbol.species]
@@ -8871,7 +8871,7 @@ function lazyllhttp () {
     throw new WebAssemblyNotSupportedError()
   }
 
-  const llhttpWasmData = process.env.JEST_WORKER_ID ? __nccwpck_require__(774) : undefined
+  const llhttpWasmData = process.env.JEST_WORKER_ID ? __nccwpck_require__(3922) : undefined
 
   let mod
 
@@ -8894,7 +8894,7 @@ function lazyllhttp () {
 
   if (useWasmSIMD) {
     try {
-      mod = new WebAssembly.Module(__nccwpck_require__(8418))
+      mod = new WebAssembly.Module(__nccwpck_require__(3742))
     } catch {}
   }
 
@@ -8903,7 +8903,7 @@ function lazyllhttp () {
     // being enabled, but the occurring of this other error
     // * https://github.com/emscripten-core/emscripten/issues/11495
     // got me to remove that check to avoid breaking Node 12.
-    mod = new WebAssembly.Module(llhttpWasmData || __nccwpck_require__(774))
+    mod = new WebAssembly.Module(llhttpWasmData || __nccwpck_require__(3922))
   }
 
   return new WebAssembly.Instance(mod, {
@@ -10018,7 +10018,7 @@ function writeH1 (client, request) {
 
   if (util.isFormDataLike(body)) {
     if (!extractBody) {
-      extractBody = (__nccwpck_require__(6484).extractBody)
+      extractBody = (__nccwpck_require__(1448).extractBody)
     }
 
     const [bodyStream, contentType] = extractBody(body)
@@ -10642,14 +10642,14 @@ module.exports = connectH1
 
 /***/ }),
 
-/***/ 4876:
+/***/ 3504:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 const { pipeline } = __nccwpck_require__(7075)
-const util = __nccwpck_require__(9016)
+const util = __nccwpck_require__(9500)
 const {
   RequestContentLengthMismatchError,
   ResponseContentLengthMismatchError,
@@ -10660,7 +10660,7 @@ const {
   HeadersTimeoutError,
   BodyTimeoutError,
   ResponseExceededMaxSizeError
-} = __nccwpck_require__(6363)
+} = __nccwpck_require__(3959)
 const {
   kUrl,
   kReset,
@@ -10690,8 +10690,8 @@ const {
   kHTTP2SessionState,
   kHTTP2Options,
   kMaxResponseSize
-} = __nccwpck_require__(1971)
-const { channels } = __nccwpck_require__(3078)
+} = __nccwpck_require__(8031)
+const { channels } = __nccwpck_require__(5458)
 
 const kOpenStreams = Symbol('open streams')
 const kRequestStream = Symbol('request stream')
@@ -11936,7 +11936,7 @@ function writeH2 (client, request) {
   let contentLength = util.bodyLength(body)
 
   if (util.isFormDataLike(body)) {
-    extractBody ??= (__nccwpck_require__(6484).extractBody)
+    extractBody ??= (__nccwpck_require__(1448).extractBody)
 
     const [bodyStream, contentType] = extractBody(body)
     headers['content-type'] = contentType
@@ -12638,7 +12638,7 @@ module.exports = connectH2
 
 /***/ }),
 
-/***/ 5709:
+/***/ 1313:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -12646,17 +12646,17 @@ module.exports = connectH2
 const assert = __nccwpck_require__(4589)
 const net = __nccwpck_require__(7030)
 const http = __nccwpck_require__(7067)
-const util = __nccwpck_require__(9016)
-const { ClientStats } = __nccwpck_require__(6382)
-const { channels } = __nccwpck_require__(3078)
-const Request = __nccwpck_require__(5031)
-const DispatcherBase = __nccwpck_require__(6281)
+const util = __nccwpck_require__(9500)
+const { ClientStats } = __nccwpck_require__(6634)
+const { channels } = __nccwpck_require__(5458)
+const Request = __nccwpck_require__(9691)
+const DispatcherBase = __nccwpck_require__(1517)
 const {
   InvalidArgumentError,
   InformationalError,
   ClientDestroyedError
-} = __nccwpck_require__(6363)
-const buildConnector = __nccwpck_require__(8504)
+} = __nccwpck_require__(3959)
+const buildConnector = __nccwpck_require__(1332)
 const {
   kUrl,
   kServerName,
@@ -12699,9 +12699,9 @@ const {
   kResume,
   kHTTP2Options,
   kUseMilo
-} = __nccwpck_require__(1971)
-const connectH1 = __nccwpck_require__(8693)
-const connectH2 = __nccwpck_require__(4876)
+} = __nccwpck_require__(8031)
+const connectH1 = __nccwpck_require__(4393)
+const connectH2 = __nccwpck_require__(3504)
 
 const kClosedResolve = Symbol('kClosedResolve')
 
@@ -13394,20 +13394,20 @@ module.exports = Client
 
 /***/ }),
 
-/***/ 6281:
+/***/ 1517:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const buffer = __nccwpck_require__(4573)
-const Dispatcher = __nccwpck_require__(7419)
+const Dispatcher = __nccwpck_require__(3415)
 const {
   ClientDestroyedError,
   ClientClosedError,
   InvalidArgumentError
-} = __nccwpck_require__(6363)
-const { kDestroy, kClose, kClosed, kDestroyed, kDispatch } = __nccwpck_require__(1971)
-const { defaultWebSocketMaxFragments, defaultWebSocketMaxPayloadSize } = __nccwpck_require__(5239)
+} = __nccwpck_require__(3959)
+const { kDestroy, kClose, kClosed, kDestroyed, kDispatch } = __nccwpck_require__(8031)
+const { defaultWebSocketMaxFragments, defaultWebSocketMaxPayloadSize } = __nccwpck_require__(2371)
 
 const kOnDestroyed = Symbol('onDestroyed')
 const kOnClosed = Symbol('onClosed')
@@ -13599,12 +13599,12 @@ module.exports = DispatcherBase
 
 /***/ }),
 
-/***/ 7419:
+/***/ 3415:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 const EventEmitter = __nccwpck_require__(8474)
-const { kOriginless, kUrl } = __nccwpck_require__(1971)
+const { kOriginless, kUrl } = __nccwpck_require__(8031)
 
 class Dispatcher extends EventEmitter {
   dispatch () {
@@ -13664,15 +13664,15 @@ module.exports = Dispatcher
 
 /***/ }),
 
-/***/ 2394:
+/***/ 6326:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const Dispatcher = __nccwpck_require__(7419)
-const { InvalidArgumentError } = __nccwpck_require__(6363)
-const { toRawHeaders } = __nccwpck_require__(9016)
-const { kOriginless, kUrl } = __nccwpck_require__(1971)
+const Dispatcher = __nccwpck_require__(3415)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
+const { toRawHeaders } = __nccwpck_require__(9500)
+const { kOriginless, kUrl } = __nccwpck_require__(8031)
 
 class LegacyHandlerWrapper {
   #handler
@@ -13798,15 +13798,15 @@ module.exports = Dispatcher1Wrapper
 
 /***/ }),
 
-/***/ 6169:
+/***/ 9221:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const DispatcherBase = __nccwpck_require__(6281)
-const { kClose, kDestroy, kClosed, kDestroyed, kDispatch, kNoProxyAgent, kHttpProxyAgent, kHttpsProxyAgent } = __nccwpck_require__(1971)
-const ProxyAgent = __nccwpck_require__(8728)
-const Agent = __nccwpck_require__(1189)
+const DispatcherBase = __nccwpck_require__(1517)
+const { kClose, kDestroy, kClosed, kDestroyed, kDispatch, kNoProxyAgent, kHttpProxyAgent, kHttpsProxyAgent } = __nccwpck_require__(8031)
+const ProxyAgent = __nccwpck_require__(7508)
+const Agent = __nccwpck_require__(1745)
 
 const DEFAULT_PORTS = {
   'http:': 80,
@@ -13995,7 +13995,7 @@ module.exports = EnvHttpProxyAgent
 
 /***/ }),
 
-/***/ 5404:
+/***/ 5464:
 /***/ ((module) => {
 
 
@@ -14137,13 +14137,13 @@ module.exports = class FixedQueue {
 
 /***/ }),
 
-/***/ 4855:
+/***/ 3667:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { InvalidArgumentError } = __nccwpck_require__(6363)
-const Client = __nccwpck_require__(5709)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
+const Client = __nccwpck_require__(1313)
 
 class H2CClient extends Client {
   constructor (origin, clientOpts) {
@@ -14195,14 +14195,14 @@ module.exports = H2CClient
 
 /***/ }),
 
-/***/ 5433:
+/***/ 8005:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const util = __nccwpck_require__(9016)
-const timers = __nccwpck_require__(7187)
+const util = __nccwpck_require__(9500)
+const timers = __nccwpck_require__(4591)
 const {
   HeadersTimeoutError,
   HeadersOverflowError,
@@ -14212,7 +14212,7 @@ const {
   HTTPParserError,
   ResponseContentLengthMismatchError,
   ResponseExceededMaxSizeError
-} = __nccwpck_require__(6363)
+} = __nccwpck_require__(3959)
 const {
   kUrl,
   kReset,
@@ -14235,7 +14235,7 @@ const {
   kResume,
   kHTTPContext,
   kMaxHeadersSize
-} = __nccwpck_require__(1971)
+} = __nccwpck_require__(8031)
 
 const FastBuffer = Buffer[Symbol.species]
 const removeAllListeners = util.removeAllListeners
@@ -14306,11 +14306,11 @@ function getMilo () {
   // Milo modules compile WASM on load; defer loading until the parser is needed.
   if (useWasmSIMD) {
     try {
-      miloPackage = __nccwpck_require__(9057)
+      miloPackage = __nccwpck_require__(5477)
     } catch {}
   }
 
-  miloPackage = miloPackage || __nccwpck_require__(4309)
+  miloPackage = miloPackage || __nccwpck_require__(2025)
   miloInstance = miloPackage.setup()
   return miloInstance
 }
@@ -15267,16 +15267,16 @@ module.exports = { H1Parser, getMiloEnabled, setMiloEnabled }
 
 /***/ }),
 
-/***/ 408:
+/***/ 7292:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { AsyncResource } = __nccwpck_require__(6698)
-const { PoolStats } = __nccwpck_require__(6382)
-const DispatcherBase = __nccwpck_require__(6281)
-const FixedQueue = __nccwpck_require__(5404)
-const { kConnected, kSize, kRunning, kPending, kQueued, kBusy, kFree, kUrl, kClose, kDestroy, kDispatch } = __nccwpck_require__(1971)
+const { PoolStats } = __nccwpck_require__(6634)
+const DispatcherBase = __nccwpck_require__(1517)
+const FixedQueue = __nccwpck_require__(5464)
+const { kConnected, kSize, kRunning, kPending, kQueued, kBusy, kFree, kUrl, kClose, kDestroy, kDispatch } = __nccwpck_require__(8031)
 
 const kClients = Symbol('clients')
 const kNeedDrain = Symbol('needDrain')
@@ -15621,7 +15621,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 5276:
+/***/ 5928:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -15638,14 +15638,14 @@ const {
   kHasDispatcher,
   kRemoveClient,
   kRetireClient
-} = __nccwpck_require__(408)
-const Client = __nccwpck_require__(5709)
+} = __nccwpck_require__(7292)
+const Client = __nccwpck_require__(1313)
 const {
   InvalidArgumentError
-} = __nccwpck_require__(6363)
-const util = __nccwpck_require__(9016)
-const { kConnecting, kHTTPContext, kUrl, kQueued } = __nccwpck_require__(1971)
-const buildConnector = __nccwpck_require__(8504)
+} = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
+const { kConnecting, kHTTPContext, kUrl, kQueued } = __nccwpck_require__(8031)
+const buildConnector = __nccwpck_require__(1332)
 
 const kOptions = Symbol('options')
 const kConnections = Symbol('connections')
@@ -15857,21 +15857,21 @@ module.exports = Pool
 
 /***/ }),
 
-/***/ 8728:
+/***/ 7508:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { kProxy, kClose, kDestroy, kDispatch } = __nccwpck_require__(1971)
-const Agent = __nccwpck_require__(1189)
-const Pool = __nccwpck_require__(5276)
-const DispatcherBase = __nccwpck_require__(6281)
-const { InvalidArgumentError, RequestAbortedError, SecureProxyConnectionError, ProxyConnectionError } = __nccwpck_require__(6363)
-const buildConnector = __nccwpck_require__(8504)
-const Client = __nccwpck_require__(5709)
-const { channels } = __nccwpck_require__(3078)
-const Socks5ProxyAgent = __nccwpck_require__(287)
-const { hasSafeIterator } = __nccwpck_require__(9016)
+const { kProxy, kClose, kDestroy, kDispatch } = __nccwpck_require__(8031)
+const Agent = __nccwpck_require__(1745)
+const Pool = __nccwpck_require__(5928)
+const DispatcherBase = __nccwpck_require__(1517)
+const { InvalidArgumentError, RequestAbortedError, SecureProxyConnectionError, ProxyConnectionError } = __nccwpck_require__(3959)
+const buildConnector = __nccwpck_require__(1332)
+const Client = __nccwpck_require__(1313)
+const { channels } = __nccwpck_require__(5458)
+const Socks5ProxyAgent = __nccwpck_require__(6395)
+const { hasSafeIterator } = __nccwpck_require__(9500)
 
 const kAgent = Symbol('proxy agent')
 const kClient = Symbol('proxy client')
@@ -16282,14 +16282,14 @@ module.exports = ProxyAgent
 
 /***/ }),
 
-/***/ 7114:
+/***/ 334:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const Dispatcher = __nccwpck_require__(7419)
-const RetryHandler = __nccwpck_require__(9411)
-const { kOriginless, kUrl } = __nccwpck_require__(1971)
+const Dispatcher = __nccwpck_require__(3415)
+const RetryHandler = __nccwpck_require__(4004)
+const { kOriginless, kUrl } = __nccwpck_require__(8031)
 
 class RetryAgent extends Dispatcher {
   #agent = null
@@ -16337,7 +16337,7 @@ module.exports = RetryAgent
 
 /***/ }),
 
-/***/ 6008:
+/***/ 3108:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -16352,14 +16352,14 @@ const {
   kRemoveClient,
   kRetireClient,
   kDrainQueue
-} = __nccwpck_require__(408)
-const Client = __nccwpck_require__(5709)
+} = __nccwpck_require__(7292)
+const Client = __nccwpck_require__(1313)
 const {
   InvalidArgumentError
-} = __nccwpck_require__(6363)
-const util = __nccwpck_require__(9016)
-const { kUrl, kQueued } = __nccwpck_require__(1971)
-const buildConnector = __nccwpck_require__(8504)
+} = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
+const { kUrl, kQueued } = __nccwpck_require__(8031)
+const buildConnector = __nccwpck_require__(1332)
 
 const kOptions = Symbol('options')
 const kConnections = Symbol('connections')
@@ -16513,7 +16513,7 @@ module.exports = RoundRobinPool
 
 /***/ }),
 
-/***/ 287:
+/***/ 6395:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -16521,13 +16521,13 @@ module.exports = RoundRobinPool
 const { URL } = __nccwpck_require__(3136)
 
 let tls // include tls conditionally since it is not always available
-const DispatcherBase = __nccwpck_require__(6281)
-const { ConnectTimeoutError, InvalidArgumentError } = __nccwpck_require__(6363)
-const { Socks5Client, STATES } = __nccwpck_require__(5818)
-const { kBusy, kConnected, kDispatch, kClose, kDestroy } = __nccwpck_require__(1971)
-const Pool = __nccwpck_require__(5276)
-const buildConnector = __nccwpck_require__(8504)
-const { setupConnectTimeout } = __nccwpck_require__(9016)
+const DispatcherBase = __nccwpck_require__(1517)
+const { ConnectTimeoutError, InvalidArgumentError } = __nccwpck_require__(3959)
+const { Socks5Client, STATES } = __nccwpck_require__(3158)
+const { kBusy, kConnected, kDispatch, kClose, kDestroy } = __nccwpck_require__(8031)
+const Pool = __nccwpck_require__(5928)
+const buildConnector = __nccwpck_require__(1332)
+const { setupConnectTimeout } = __nccwpck_require__(9500)
 const { debuglog } = __nccwpck_require__(7975)
 
 const debug = debuglog('undici:socks5-proxy')
@@ -16870,7 +16870,7 @@ module.exports = Socks5ProxyAgent
 
 /***/ }),
 
-/***/ 3788:
+/***/ 8392:
 /***/ ((module) => {
 
 
@@ -16910,7 +16910,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 8154:
+/***/ 1481:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -16919,9 +16919,9 @@ module.exports = {
 // this version number must be increased to avoid conflicts.
 const globalDispatcher = Symbol.for('undici.globalDispatcher.2')
 const legacyGlobalDispatcher = Symbol.for('undici.globalDispatcher.1')
-const { InvalidArgumentError } = __nccwpck_require__(6363)
-const Agent = __nccwpck_require__(1189)
-const Dispatcher1Wrapper = __nccwpck_require__(2394)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
+const Agent = __nccwpck_require__(1745)
+const Dispatcher1Wrapper = __nccwpck_require__(6326)
 
 // Fallback storage for when globalThis is not extensible (e.g. frozen)
 let fallbackDispatcher
@@ -16999,13 +16999,13 @@ module.exports = {
 
 /***/ }),
 
-/***/ 1952:
+/***/ 9372:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const util = __nccwpck_require__(9016)
-const { kRedirectCacheControl } = __nccwpck_require__(1971)
+const util = __nccwpck_require__(9500)
+const { kRedirectCacheControl } = __nccwpck_require__(8031)
 const {
   parseCacheControlHeader,
   hasInvalidCacheControlDirective,
@@ -17013,7 +17013,7 @@ const {
   hasVaryStar,
   isInvalidOrWildcardVaryHeader,
   isEtagUsable
-} = __nccwpck_require__(2083)
+} = __nccwpck_require__(7207)
 
 /**
  * A suppressed redirect hop recorded by the redirect handler. Carried on
@@ -17025,7 +17025,7 @@ const {
  * @property {import('../../types/header.d.ts').IncomingHttpHeaders} headers The hop's response headers.
  * @property {number} receivedAt The time the hop's response headers were received.
  */
-const { parseHttpDate } = __nccwpck_require__(2101)
+const { parseHttpDate } = __nccwpck_require__(7505)
 
 function noop () {}
 
@@ -18228,7 +18228,7 @@ module.exports = CacheHandler
 
 /***/ }),
 
-/***/ 661:
+/***/ 7337:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -18369,7 +18369,7 @@ module.exports = CacheRevalidationHandler
 
 /***/ }),
 
-/***/ 2739:
+/***/ 9151:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -18452,12 +18452,12 @@ module.exports = class DecoratorHandler {
 
 /***/ }),
 
-/***/ 3335:
+/***/ 5387:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { RequestAbortedError } = __nccwpck_require__(6363)
+const { RequestAbortedError } = __nccwpck_require__(3959)
 
 /**
  * @typedef {import('../../types/dispatcher.d.ts').default.DispatchHandler} DispatchHandler
@@ -18999,15 +18999,15 @@ module.exports = DeduplicationHandler
 
 /***/ }),
 
-/***/ 1850:
+/***/ 7158:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const util = __nccwpck_require__(9016)
+const util = __nccwpck_require__(9500)
 const assert = __nccwpck_require__(4589)
-const { InvalidArgumentError, MaxRedirectsError } = __nccwpck_require__(6363)
-const { kRequestOrigin, kRedirectCacheControl } = __nccwpck_require__(1971)
+const { InvalidArgumentError, MaxRedirectsError } = __nccwpck_require__(3959)
+const { kRequestOrigin, kRedirectCacheControl } = __nccwpck_require__(8031)
 
 const redirectableStatusCodes = [300, 301, 302, 303, 307, 308]
 
@@ -19290,20 +19290,20 @@ module.exports = RedirectHandler
 
 /***/ }),
 
-/***/ 9411:
+/***/ 4004:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 const assert = __nccwpck_require__(4589)
 
-const { kRetryHandlerDefaultRetry } = __nccwpck_require__(1971)
-const { RequestRetryError, RequestAbortedError } = __nccwpck_require__(6363)
+const { kRetryHandlerDefaultRetry } = __nccwpck_require__(8031)
+const { RequestRetryError, RequestAbortedError } = __nccwpck_require__(3959)
 const {
   hasSafeIterator,
   isDisturbed,
   parseRangeHeader,
   wrapRequestBody
-} = __nccwpck_require__(9016)
+} = __nccwpck_require__(9500)
 
 function calculateRetryAfterHeader (retryAfter) {
   const retryTime = new Date(retryAfter).getTime()
@@ -19983,17 +19983,17 @@ module.exports = RetryHandler
 
 /***/ }),
 
-/***/ 2030:
+/***/ 7602:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 const { Readable } = __nccwpck_require__(7075)
-const util = __nccwpck_require__(9016)
-const CacheHandler = __nccwpck_require__(1952)
-const MemoryCacheStore = __nccwpck_require__(9329)
-const CacheRevalidationHandler = __nccwpck_require__(661)
+const util = __nccwpck_require__(9500)
+const CacheHandler = __nccwpck_require__(9372)
+const MemoryCacheStore = __nccwpck_require__(1101)
+const CacheRevalidationHandler = __nccwpck_require__(7337)
 const {
   assertCacheStore,
   assertCacheMethods,
@@ -20004,9 +20004,9 @@ const {
   isInvalidOrWildcardVaryHeader,
   parseVaryHeader,
   isEtagUsable
-} = __nccwpck_require__(2083)
-const { AbortError } = __nccwpck_require__(6363)
-const { parseHttpDate } = __nccwpck_require__(2101)
+} = __nccwpck_require__(7207)
+const { AbortError } = __nccwpck_require__(3959)
+const { parseHttpDate } = __nccwpck_require__(7505)
 
 /**
  * @param {(string | RegExp)[] | undefined} origins
@@ -20761,15 +20761,15 @@ module.exports = (opts = {}) => {
 
 /***/ }),
 
-/***/ 7317:
+/***/ 1409:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { createInflate, createGunzip, createBrotliDecompress, createZstdDecompress, constants } = __nccwpck_require__(8522)
 const { pipeline, Transform: TransformStream } = __nccwpck_require__(7075)
-const { InvalidArgumentError, ResponseExceededMaxSizeError } = __nccwpck_require__(6363)
-const DecoratorHandler = __nccwpck_require__(2739)
+const { InvalidArgumentError, ResponseExceededMaxSizeError } = __nccwpck_require__(3959)
+const DecoratorHandler = __nccwpck_require__(9151)
 
 /** @typedef {import('node:stream').Transform} Transform */
 /** @typedef {import('node:stream').Transform} Controller */
@@ -21342,15 +21342,15 @@ module.exports = createDecompressInterceptor
 
 /***/ }),
 
-/***/ 3808:
+/***/ 9684:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const diagnosticsChannel = __nccwpck_require__(3053)
-const util = __nccwpck_require__(9016)
-const DeduplicationHandler = __nccwpck_require__(3335)
-const { getInterceptorOrigin, normalizeHeaders, makeCacheKey, makeDeduplicationKey } = __nccwpck_require__(2083)
+const util = __nccwpck_require__(9500)
+const DeduplicationHandler = __nccwpck_require__(5387)
+const { getInterceptorOrigin, normalizeHeaders, makeCacheKey, makeDeduplicationKey } = __nccwpck_require__(7207)
 
 const pendingRequestsChannel = diagnosticsChannel.channel('undici:request:pending-requests')
 
@@ -21467,15 +21467,15 @@ module.exports = (opts = {}) => {
 
 /***/ }),
 
-/***/ 8771:
+/***/ 4287:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 const { isIP } = __nccwpck_require__(7030)
 const { lookup } = __nccwpck_require__(610)
-const DecoratorHandler = __nccwpck_require__(2739)
-const { InvalidArgumentError, InformationalError } = __nccwpck_require__(6363)
-const { kRequestOrigin } = __nccwpck_require__(1971)
+const DecoratorHandler = __nccwpck_require__(9151)
+const { InvalidArgumentError, InformationalError } = __nccwpck_require__(3959)
+const { kRequestOrigin } = __nccwpck_require__(8031)
 const maxInt = Math.pow(2, 31) - 1
 
 function hasSafeIterator (headers) {
@@ -22067,13 +22067,13 @@ module.exports = interceptorOpts => {
 
 /***/ }),
 
-/***/ 6036:
+/***/ 5376:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { InvalidArgumentError, RequestAbortedError } = __nccwpck_require__(6363)
-const DecoratorHandler = __nccwpck_require__(2739)
+const { InvalidArgumentError, RequestAbortedError } = __nccwpck_require__(3959)
+const DecoratorHandler = __nccwpck_require__(9151)
 
 class DumpHandler extends DecoratorHandler {
   #maxSize = 1024 * 1024
@@ -22173,12 +22173,12 @@ module.exports = createDumpInterceptor
 
 /***/ }),
 
-/***/ 2053:
+/***/ 7734:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const RedirectHandler = __nccwpck_require__(1850)
+const RedirectHandler = __nccwpck_require__(7158)
 
 function createRedirectInterceptor ({ maxRedirections: defaultMaxRedirections, throwOnMaxRedirect: defaultThrowOnMaxRedirect, stripHeadersOnRedirect: defaultStripHeadersOnRedirect, stripHeadersOnCrossOriginRedirect: defaultStripHeadersOnCrossOriginRedirect } = {}) {
   return (dispatch) => {
@@ -22201,14 +22201,14 @@ module.exports = createRedirectInterceptor
 
 /***/ }),
 
-/***/ 3438:
+/***/ 330:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 // const { parseHeaders } = require('../core/util')
-const DecoratorHandler = __nccwpck_require__(2739)
-const { InvalidArgumentError, ResponseError } = __nccwpck_require__(6363)
+const DecoratorHandler = __nccwpck_require__(9151)
+const { InvalidArgumentError, ResponseError } = __nccwpck_require__(3959)
 
 const defaultMaxSize = 1024 * 1024
 
@@ -22347,11 +22347,11 @@ module.exports = (opts = {}) => {
 
 /***/ }),
 
-/***/ 6514:
+/***/ 5486:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
-const RetryHandler = __nccwpck_require__(9411)
+const RetryHandler = __nccwpck_require__(4004)
 
 module.exports = globalOpts => {
   return dispatch => {
@@ -22373,13 +22373,13 @@ module.exports = globalOpts => {
 
 /***/ }),
 
-/***/ 2352:
+/***/ 748:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 Object.defineProperty(exports, "__esModule", ({ value: true }));
 exports.SPECIAL_HEADERS = exports.MINOR = exports.MAJOR = exports.HTAB_SP_VCHAR_OBS_TEXT = exports.QUOTED_STRING = exports.CONNECTION_TOKEN_CHARS = exports.HEADER_CHARS = exports.TOKEN = exports.HEX = exports.URL_CHAR = exports.USERINFO_CHARS = exports.MARK = exports.ALPHANUM = exports.NUM = exports.HEX_MAP = exports.NUM_MAP = exports.ALPHA = exports.STATUSES_HTTP = exports.H_METHOD_MAP = exports.METHOD_MAP = exports.METHODS_RTSP = exports.METHODS_ICE = exports.METHODS_HTTP = exports.HEADER_STATE = exports.FINISH = exports.STATUSES = exports.METHODS = exports.LENIENT_FLAGS = exports.FLAGS = exports.TYPE = exports.ERROR = void 0;
-const utils_1 = __nccwpck_require__(5124);
+const utils_1 = __nccwpck_require__(4608);
 // Emums
 exports.ERROR = {
     OK: 0,
@@ -22911,7 +22911,7 @@ exports["default"] = {
 
 /***/ }),
 
-/***/ 774:
+/***/ 3922:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 /* module decorator */ module = __nccwpck_require__.nmd(module);
@@ -22934,7 +22934,7 @@ Object.defineProperty(module, 'exports', {
 
 /***/ }),
 
-/***/ 8418:
+/***/ 3742:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 /* module decorator */ module = __nccwpck_require__.nmd(module);
@@ -22957,7 +22957,7 @@ Object.defineProperty(module, 'exports', {
 
 /***/ }),
 
-/***/ 5124:
+/***/ 4608:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -22976,7 +22976,7 @@ function enumToMap(obj, filter = [], exceptions = []) {
 
 /***/ }),
 
-/***/ 4309:
+/***/ 2025:
 /***/ ((module) => {
 
 const wasmModule = new WebAssembly.Module(
@@ -23985,7 +23985,7 @@ module.exports = { wasmModule, noop, setup, simple }
 
 /***/ }),
 
-/***/ 9057:
+/***/ 5477:
 /***/ ((module) => {
 
 const wasmModule = new WebAssembly.Module(
@@ -24994,13 +24994,13 @@ module.exports = { wasmModule, noop, setup, simple }
 
 /***/ }),
 
-/***/ 7493:
+/***/ 7017:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { kClients } = __nccwpck_require__(1971)
-const Agent = __nccwpck_require__(1189)
+const { kClients } = __nccwpck_require__(8031)
+const Agent = __nccwpck_require__(1745)
 const {
   kAgent,
   kMockAgentSet,
@@ -25018,14 +25018,14 @@ const {
   kMockAgentAcceptsNonStandardSearchParameters,
   kMockCallHistoryAddLog,
   kIgnoreTrailingSlash
-} = __nccwpck_require__(789)
-const MockClient = __nccwpck_require__(3885)
-const MockPool = __nccwpck_require__(2716)
-const { matchValue, normalizeSearchParams, buildAndValidateMockOptions, normalizeOrigin } = __nccwpck_require__(3245)
-const { InvalidArgumentError, UndiciError } = __nccwpck_require__(6363)
-const Dispatcher = __nccwpck_require__(7419)
-const PendingInterceptorsFormatter = __nccwpck_require__(3238)
-const { MockCallHistory } = __nccwpck_require__(8135)
+} = __nccwpck_require__(2305)
+const MockClient = __nccwpck_require__(2361)
+const MockPool = __nccwpck_require__(6480)
+const { matchValue, normalizeSearchParams, buildAndValidateMockOptions, normalizeOrigin } = __nccwpck_require__(3193)
+const { InvalidArgumentError, UndiciError } = __nccwpck_require__(3959)
+const Dispatcher = __nccwpck_require__(3415)
+const PendingInterceptorsFormatter = __nccwpck_require__(5738)
+const { MockCallHistory } = __nccwpck_require__(8123)
 
 class MockAgent extends Dispatcher {
   constructor (opts = {}) {
@@ -25256,13 +25256,13 @@ module.exports = MockAgent
 
 /***/ }),
 
-/***/ 8135:
+/***/ 8123:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { kMockCallHistoryAddLog } = __nccwpck_require__(789)
-const { InvalidArgumentError } = __nccwpck_require__(6363)
+const { kMockCallHistoryAddLog } = __nccwpck_require__(2305)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
 
 function handleFilterCallsWithOptions (criteria, options, handler, store, allLogs) {
   switch (options.operator) {
@@ -25511,14 +25511,14 @@ module.exports.MockCallHistoryLog = MockCallHistoryLog
 
 /***/ }),
 
-/***/ 3885:
+/***/ 2361:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { promisify } = __nccwpck_require__(7975)
-const Client = __nccwpck_require__(5709)
-const { buildMockDispatch } = __nccwpck_require__(3245)
+const Client = __nccwpck_require__(1313)
+const { buildMockDispatch } = __nccwpck_require__(3193)
 const {
   kDispatches,
   kMockAgent,
@@ -25528,10 +25528,10 @@ const {
   kOriginalDispatch,
   kConnected,
   kIgnoreTrailingSlash
-} = __nccwpck_require__(789)
-const { MockInterceptor } = __nccwpck_require__(6927)
-const Symbols = __nccwpck_require__(1971)
-const { InvalidArgumentError } = __nccwpck_require__(6363)
+} = __nccwpck_require__(2305)
+const { MockInterceptor } = __nccwpck_require__(5843)
+const Symbols = __nccwpck_require__(8031)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
 
 /**
  * MockClient provides an API that extends the Client to influence the mockDispatches.
@@ -25586,12 +25586,12 @@ module.exports = MockClient
 
 /***/ }),
 
-/***/ 373:
+/***/ 2673:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { UndiciError } = __nccwpck_require__(6363)
+const { UndiciError } = __nccwpck_require__(3959)
 
 const kMockNotMatchedError = Symbol.for('undici.error.UND_MOCK_ERR_MOCK_NOT_MATCHED')
 
@@ -25622,12 +25622,12 @@ module.exports = {
 
 /***/ }),
 
-/***/ 6927:
+/***/ 5843:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { getResponseData, buildKey, addMockDispatch } = __nccwpck_require__(3245)
+const { getResponseData, buildKey, addMockDispatch } = __nccwpck_require__(3193)
 const {
   kDispatches,
   kDispatchKey,
@@ -25636,9 +25636,9 @@ const {
   kContentLength,
   kMockDispatch,
   kIgnoreTrailingSlash
-} = __nccwpck_require__(789)
-const { InvalidArgumentError } = __nccwpck_require__(6363)
-const { serializePathWithQuery } = __nccwpck_require__(9016)
+} = __nccwpck_require__(2305)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
+const { serializePathWithQuery } = __nccwpck_require__(9500)
 const {
   types: {
     isPromise
@@ -25856,14 +25856,14 @@ module.exports.MockScope = MockScope
 
 /***/ }),
 
-/***/ 2716:
+/***/ 6480:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { promisify } = __nccwpck_require__(7975)
-const Pool = __nccwpck_require__(5276)
-const { buildMockDispatch } = __nccwpck_require__(3245)
+const Pool = __nccwpck_require__(5928)
+const { buildMockDispatch } = __nccwpck_require__(3193)
 const {
   kDispatches,
   kMockAgent,
@@ -25873,10 +25873,10 @@ const {
   kOriginalDispatch,
   kConnected,
   kIgnoreTrailingSlash
-} = __nccwpck_require__(789)
-const { MockInterceptor } = __nccwpck_require__(6927)
-const Symbols = __nccwpck_require__(1971)
-const { InvalidArgumentError } = __nccwpck_require__(6363)
+} = __nccwpck_require__(2305)
+const { MockInterceptor } = __nccwpck_require__(5843)
+const Symbols = __nccwpck_require__(8031)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
 
 /**
  * MockPool provides an API that extends the Pool to influence the mockDispatches.
@@ -25931,7 +25931,7 @@ module.exports = MockPool
 
 /***/ }),
 
-/***/ 789:
+/***/ 2305:
 /***/ ((module) => {
 
 
@@ -25970,12 +25970,12 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3245:
+/***/ 3193:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { MockNotMatchedError } = __nccwpck_require__(373)
+const { MockNotMatchedError } = __nccwpck_require__(2673)
 const {
   kDispatches,
   kMockAgent,
@@ -25983,15 +25983,15 @@ const {
   kOrigin,
   kGetNetConnect,
   kTotalDispatchCount
-} = __nccwpck_require__(789)
-const { serializePathWithQuery, parseHeaders } = __nccwpck_require__(9016)
+} = __nccwpck_require__(2305)
+const { serializePathWithQuery, parseHeaders } = __nccwpck_require__(9500)
 const { STATUS_CODES } = __nccwpck_require__(7067)
 const {
   types: {
     isPromise
   }
 } = __nccwpck_require__(7975)
-const { InvalidArgumentError } = __nccwpck_require__(6363)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
 const requestAborted = Symbol('request aborted')
 
 function matchValue (match, value) {
@@ -26707,7 +26707,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3238:
+/***/ 5738:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -26757,17 +26757,17 @@ module.exports = class PendingInterceptorsFormatter {
 
 /***/ }),
 
-/***/ 4415:
+/***/ 3339:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const Agent = __nccwpck_require__(1189)
-const MockAgent = __nccwpck_require__(7493)
-const { SnapshotRecorder } = __nccwpck_require__(5454)
-const { InvalidArgumentError, UndiciError } = __nccwpck_require__(6363)
-const util = __nccwpck_require__(9016)
-const { validateSnapshotMode } = __nccwpck_require__(4123)
+const Agent = __nccwpck_require__(1745)
+const MockAgent = __nccwpck_require__(7017)
+const { SnapshotRecorder } = __nccwpck_require__(5602)
+const { InvalidArgumentError, UndiciError } = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
+const { validateSnapshotMode } = __nccwpck_require__(5743)
 
 const kSnapshotRecorder = Symbol('kSnapshotRecorder')
 const kSnapshotMode = Symbol('kSnapshotMode')
@@ -27135,7 +27135,7 @@ module.exports = SnapshotAgent
 
 /***/ }),
 
-/***/ 5454:
+/***/ 5602:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -27143,9 +27143,9 @@ module.exports = SnapshotAgent
 const { writeFile, readFile, mkdir } = __nccwpck_require__(1455)
 const { dirname, resolve } = __nccwpck_require__(6760)
 const { setTimeout, clearTimeout } = __nccwpck_require__(7997)
-const { InvalidArgumentError, UndiciError } = __nccwpck_require__(6363)
-const { setHeader } = __nccwpck_require__(9016)
-const { hashId, isUrlExcludedFactory, normalizeHeaders, createHeaderFilters } = __nccwpck_require__(4123)
+const { InvalidArgumentError, UndiciError } = __nccwpck_require__(3959)
+const { setHeader } = __nccwpck_require__(9500)
+const { hashId, isUrlExcludedFactory, normalizeHeaders, createHeaderFilters } = __nccwpck_require__(5743)
 
 /**
  * @typedef {Object} SnapshotRequestOptions
@@ -27766,14 +27766,14 @@ module.exports = { SnapshotRecorder, formatRequestKey, createRequestHash, filter
 
 /***/ }),
 
-/***/ 4123:
+/***/ 5743:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { InvalidArgumentError } = __nccwpck_require__(6363)
-const { setHeader } = __nccwpck_require__(9016)
-const { runtimeFeatures } = __nccwpck_require__(5089)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
+const { setHeader } = __nccwpck_require__(9500)
+const { runtimeFeatures } = __nccwpck_require__(4605)
 
 /**
  * @typedef {Object} HeaderFilters
@@ -27932,7 +27932,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 2083:
+/***/ 7207:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -27943,10 +27943,10 @@ const {
   hasSafeIterator,
   isValidHTTPToken,
   setHeader
-} = __nccwpck_require__(9016)
+} = __nccwpck_require__(9500)
 
-const { serializePathWithQuery } = __nccwpck_require__(9016)
-const { kRequestOrigin } = __nccwpck_require__(1971)
+const { serializePathWithQuery } = __nccwpck_require__(9500)
+const { kRequestOrigin } = __nccwpck_require__(8031)
 
 const MAX_DELTA_SECONDS = 2147483647
 const RESTRICTIVE_DIRECTIVE_NAMES = ['no-store', 'private', 'no-cache']
@@ -28703,7 +28703,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 2101:
+/***/ 7505:
 /***/ ((module) => {
 
 
@@ -29380,7 +29380,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 5089:
+/***/ 4605:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -29480,7 +29480,7 @@ module.exports["default"] = instance
 
 /***/ }),
 
-/***/ 6382:
+/***/ 6634:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -29492,7 +29492,7 @@ const {
   kSize,
   kFree,
   kQueued
-} = __nccwpck_require__(1971)
+} = __nccwpck_require__(8031)
 
 class ClientStats {
   constructor (client) {
@@ -29519,7 +29519,7 @@ module.exports = { ClientStats, PoolStats }
 
 /***/ }),
 
-/***/ 7187:
+/***/ 4591:
 /***/ ((module) => {
 
 
@@ -29951,21 +29951,21 @@ module.exports = {
 
 /***/ }),
 
-/***/ 5850:
+/***/ 9918:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 
-const { kConstruct } = __nccwpck_require__(1971)
-const { urlEquals, getFieldValues } = __nccwpck_require__(7686)
-const { kEnumerableProperty, isDisturbed } = __nccwpck_require__(9016)
-const { webidl } = __nccwpck_require__(2735)
-const { cloneResponse, fromInnerResponse, getResponseState } = __nccwpck_require__(2035)
-const { Request, fromInnerRequest, getRequestState } = __nccwpck_require__(8695)
-const { fetching } = __nccwpck_require__(8822)
-const { urlIsHttpHttpsScheme, readAllBytes } = __nccwpck_require__(8232)
+const { kConstruct } = __nccwpck_require__(8031)
+const { urlEquals, getFieldValues } = __nccwpck_require__(3762)
+const { kEnumerableProperty, isDisturbed } = __nccwpck_require__(9500)
+const { webidl } = __nccwpck_require__(7571)
+const { cloneResponse, fromInnerResponse, getResponseState } = __nccwpck_require__(7287)
+const { Request, fromInnerRequest, getRequestState } = __nccwpck_require__(9683)
+const { fetching } = __nccwpck_require__(4202)
+const { urlIsHttpHttpsScheme, readAllBytes } = __nccwpck_require__(1204)
 /**
  * @see https://w3c.github.io/ServiceWorker/#dfn-cache-batch-operation
  * @typedef {Object} CacheBatchOperation
@@ -30829,15 +30829,15 @@ module.exports = {
 
 /***/ }),
 
-/***/ 5829:
+/***/ 6577:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { Cache } = __nccwpck_require__(5850)
-const { webidl } = __nccwpck_require__(2735)
-const { kEnumerableProperty } = __nccwpck_require__(9016)
-const { kConstruct } = __nccwpck_require__(1971)
+const { Cache } = __nccwpck_require__(9918)
+const { webidl } = __nccwpck_require__(7571)
+const { kEnumerableProperty } = __nccwpck_require__(9500)
+const { kConstruct } = __nccwpck_require__(8031)
 
 class CacheStorage {
   /**
@@ -30994,14 +30994,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 7686:
+/***/ 3762:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const { URLSerializer } = __nccwpck_require__(3908)
-const { isValidHeaderName } = __nccwpck_require__(8232)
+const { URLSerializer } = __nccwpck_require__(192)
+const { isValidHeaderName } = __nccwpck_require__(1204)
 
 /**
  * @see https://url.spec.whatwg.org/#concept-url-equals
@@ -31046,7 +31046,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 8500:
+/***/ 5848:
 /***/ ((module) => {
 
 
@@ -31065,14 +31065,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 1725:
+/***/ 7889:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { parseSetCookie } = __nccwpck_require__(5442)
-const { stringify } = __nccwpck_require__(541)
-const { webidl } = __nccwpck_require__(2735)
+const { parseSetCookie } = __nccwpck_require__(1814)
+const { stringify } = __nccwpck_require__(185)
+const { webidl } = __nccwpck_require__(7571)
 
 const globalHeadersBrandCheck = (arg) => webidl.brandCheck(arg, webidl.util.MakeTypeAssertion(globalThis.Headers))
 const undiciHeadersBrandCheck = (arg) => webidl.brandCheck(arg, webidl.is.Headers)
@@ -31283,14 +31283,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 5442:
+/***/ 1814:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { collectASequenceOfCodePointsFast } = __nccwpck_require__(4220)
-const { maxNameValuePairSize, maxAttributeValueSize } = __nccwpck_require__(8500)
-const { isCTLExcludingHtab } = __nccwpck_require__(541)
+const { collectASequenceOfCodePointsFast } = __nccwpck_require__(8696)
+const { maxNameValuePairSize, maxAttributeValueSize } = __nccwpck_require__(5848)
+const { isCTLExcludingHtab } = __nccwpck_require__(185)
 const assert = __nccwpck_require__(4589)
 
 /**
@@ -31608,7 +31608,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 541:
+/***/ 185:
 /***/ ((module) => {
 
 
@@ -31986,13 +31986,13 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3527:
+/***/ 8819:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 const buffer = __nccwpck_require__(4573)
 const { Transform } = __nccwpck_require__(7075)
-const { isASCIINumber, isValidLastEventId } = __nccwpck_require__(7411)
+const { isASCIINumber, isValidLastEventId } = __nccwpck_require__(3943)
 
 /**
  * @type {number[]} BOM
@@ -32568,24 +32568,24 @@ module.exports = {
 
 /***/ }),
 
-/***/ 4510:
+/***/ 7042:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { pipeline } = __nccwpck_require__(7075)
-const { fetching } = __nccwpck_require__(8822)
-const { webidl } = __nccwpck_require__(2735)
-const { EventSourceStream } = __nccwpck_require__(3527)
-const { parseMIMEType } = __nccwpck_require__(3908)
-const { createFastMessageEvent } = __nccwpck_require__(7180)
-const { isNetworkError } = __nccwpck_require__(2035)
-const { cloneRequest } = __nccwpck_require__(8695)
-const { isValidHeaderValue, kEnumerableProperty } = __nccwpck_require__(9016)
-const { environmentSettingsObject } = __nccwpck_require__(8232)
-const { createPotentialCORSRequest } = __nccwpck_require__(7411)
-const { getGlobalDispatcher } = __nccwpck_require__(8154)
-const { isomorphicDecode } = __nccwpck_require__(4220)
+const { fetching } = __nccwpck_require__(4202)
+const { webidl } = __nccwpck_require__(7571)
+const { EventSourceStream } = __nccwpck_require__(8819)
+const { parseMIMEType } = __nccwpck_require__(192)
+const { createFastMessageEvent } = __nccwpck_require__(4379)
+const { isNetworkError } = __nccwpck_require__(7287)
+const { cloneRequest } = __nccwpck_require__(9683)
+const { isValidHeaderValue, kEnumerableProperty } = __nccwpck_require__(9500)
+const { environmentSettingsObject } = __nccwpck_require__(1204)
+const { createPotentialCORSRequest } = __nccwpck_require__(3943)
+const { getGlobalDispatcher } = __nccwpck_require__(1481)
+const { isomorphicDecode } = __nccwpck_require__(8696)
 
 const textEncoder = new TextEncoder()
 
@@ -33122,12 +33122,12 @@ module.exports = {
 
 /***/ }),
 
-/***/ 7411:
+/***/ 3943:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { makeRequest } = __nccwpck_require__(8695)
+const { makeRequest } = __nccwpck_require__(9683)
 
 /**
  * Checks if the given value is a valid LastEventId.
@@ -33189,26 +33189,26 @@ module.exports = {
 
 /***/ }),
 
-/***/ 6484:
+/***/ 1448:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const util = __nccwpck_require__(9016)
+const util = __nccwpck_require__(9500)
 const {
   readableStreamClose,
   fullyReadBody,
   extractMimeType
-} = __nccwpck_require__(8232)
-const { FormData, setFormDataState, getFormDataBoundary } = __nccwpck_require__(2590)
-const { webidl } = __nccwpck_require__(2735)
+} = __nccwpck_require__(1204)
+const { FormData, setFormDataState, getFormDataBoundary } = __nccwpck_require__(3818)
+const { webidl } = __nccwpck_require__(7571)
 const assert = __nccwpck_require__(4589)
 const { isErrored, isDisturbed } = __nccwpck_require__(7075)
 const { isUint8Array } = __nccwpck_require__(3429)
-const { serializeAMimeType } = __nccwpck_require__(3908)
-const { multipartFormDataParser } = __nccwpck_require__(5180)
-const { parseJSONFromBytes } = __nccwpck_require__(4220)
-const { utf8DecodeBytes } = __nccwpck_require__(3788)
+const { serializeAMimeType } = __nccwpck_require__(192)
+const { multipartFormDataParser } = __nccwpck_require__(8016)
+const { parseJSONFromBytes } = __nccwpck_require__(8696)
+const { utf8DecodeBytes } = __nccwpck_require__(8392)
 const { ReadableStreamTee } = __nccwpck_require__(7830)
 
 const textEncoder = new TextEncoder()
@@ -33779,7 +33779,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 4711:
+/***/ 4219:
 /***/ ((module) => {
 
 
@@ -33917,13 +33917,13 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3908:
+/***/ 192:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const { asciiLowercase, forgivingBase64, collectASequenceOfCodePoints, collectASequenceOfCodePointsFast, isomorphicDecode, removeASCIIWhitespace, removeChars } = __nccwpck_require__(4220)
+const { asciiLowercase, forgivingBase64, collectASequenceOfCodePoints, collectASequenceOfCodePointsFast, isomorphicDecode, removeASCIIWhitespace, removeChars } = __nccwpck_require__(8696)
 
 const encoder = new TextEncoder()
 
@@ -34520,17 +34520,17 @@ module.exports = {
 
 /***/ }),
 
-/***/ 5180:
+/***/ 8016:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { bufferToLowerCasedHeaderName } = __nccwpck_require__(9016)
-const { HTTP_TOKEN_CODEPOINTS } = __nccwpck_require__(3908)
-const { makeEntry } = __nccwpck_require__(2590)
-const { webidl } = __nccwpck_require__(2735)
+const { bufferToLowerCasedHeaderName } = __nccwpck_require__(9500)
+const { HTTP_TOKEN_CODEPOINTS } = __nccwpck_require__(192)
+const { makeEntry } = __nccwpck_require__(3818)
+const { webidl } = __nccwpck_require__(7571)
 const assert = __nccwpck_require__(4589)
-const { isomorphicDecode } = __nccwpck_require__(4220)
+const { isomorphicDecode } = __nccwpck_require__(8696)
 
 const dd = Buffer.from('--')
 const decoder = new TextDecoder()
@@ -35121,16 +35121,16 @@ module.exports = {
 
 /***/ }),
 
-/***/ 2590:
+/***/ 3818:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { iteratorMixin } = __nccwpck_require__(8232)
-const { kEnumerableProperty } = __nccwpck_require__(9016)
-const { webidl } = __nccwpck_require__(2735)
+const { iteratorMixin } = __nccwpck_require__(1204)
+const { kEnumerableProperty } = __nccwpck_require__(9500)
+const { webidl } = __nccwpck_require__(7571)
 const nodeUtil = __nccwpck_require__(7975)
-const { runtimeFeatures } = __nccwpck_require__(5089)
+const { runtimeFeatures } = __nccwpck_require__(4605)
 
 const random = runtimeFeatures.has('crypto')
   ? (__nccwpck_require__(7598).randomInt)
@@ -35400,7 +35400,7 @@ module.exports = { FormData, makeEntry, setFormDataState, getFormDataBoundary }
 
 /***/ }),
 
-/***/ 7371:
+/***/ 5311:
 /***/ ((module) => {
 
 
@@ -35447,21 +35447,21 @@ module.exports = {
 
 /***/ }),
 
-/***/ 6316:
+/***/ 3408:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 // https://github.com/Ethan-Arrowood/undici-fetch
 
 
 
-const { kConstruct } = __nccwpck_require__(1971)
-const { kEnumerableProperty, setHeader } = __nccwpck_require__(9016)
+const { kConstruct } = __nccwpck_require__(8031)
+const { kEnumerableProperty, setHeader } = __nccwpck_require__(9500)
 const {
   iteratorMixin,
   isValidHeaderName,
   isValidHeaderValue
-} = __nccwpck_require__(8232)
-const { webidl } = __nccwpck_require__(2735)
+} = __nccwpck_require__(1204)
+const { webidl } = __nccwpck_require__(7571)
 const assert = __nccwpck_require__(4589)
 const util = __nccwpck_require__(7975)
 
@@ -36176,7 +36176,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 8822:
+/***/ 4202:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 // https://github.com/Ethan-Arrowood/undici-fetch
@@ -36190,9 +36190,9 @@ const {
   makeResponse,
   fromInnerResponse,
   getResponseState
-} = __nccwpck_require__(2035)
-const { HeadersList } = __nccwpck_require__(6316)
-const { Request, cloneRequest, getRequestDispatcher, getRequestState, removeRequestAbortListener } = __nccwpck_require__(8695)
+} = __nccwpck_require__(7287)
+const { HeadersList } = __nccwpck_require__(3408)
+const { Request, cloneRequest, getRequestDispatcher, getRequestState, removeRequestAbortListener } = __nccwpck_require__(9683)
 const zlib = __nccwpck_require__(8522)
 const {
   makePolicyContainer,
@@ -36227,26 +36227,26 @@ const {
   hasAuthenticationEntry,
   includesCredentials,
   isTraversableNavigable
-} = __nccwpck_require__(8232)
+} = __nccwpck_require__(1204)
 const assert = __nccwpck_require__(4589)
-const { safelyExtractBody, extractBody } = __nccwpck_require__(6484)
+const { safelyExtractBody, extractBody } = __nccwpck_require__(1448)
 const {
   redirectStatusSet,
   nullBodyStatus,
   safeMethodsSet,
   requestBodyHeader,
   subresourceSet
-} = __nccwpck_require__(4711)
+} = __nccwpck_require__(4219)
 const EE = __nccwpck_require__(8474)
 const { Readable, pipeline, finished, isErrored, isReadable } = __nccwpck_require__(7075)
-const { addAbortListener, bufferToLowerCasedHeaderName } = __nccwpck_require__(9016)
-const { SocketError } = __nccwpck_require__(6363)
-const { dataURLProcessor, serializeAMimeType, minimizeSupportedMimeType } = __nccwpck_require__(3908)
-const { getGlobalDispatcher } = __nccwpck_require__(8154)
-const { webidl } = __nccwpck_require__(2735)
+const { addAbortListener, bufferToLowerCasedHeaderName } = __nccwpck_require__(9500)
+const { SocketError } = __nccwpck_require__(3959)
+const { dataURLProcessor, serializeAMimeType, minimizeSupportedMimeType } = __nccwpck_require__(192)
+const { getGlobalDispatcher } = __nccwpck_require__(1481)
+const { webidl } = __nccwpck_require__(7571)
 const { STATUS_CODES } = __nccwpck_require__(7067)
-const { bytesMatch } = __nccwpck_require__(546)
-const { isomorphicEncode } = __nccwpck_require__(4220)
+const { bytesMatch } = __nccwpck_require__(4550)
+const { isomorphicEncode } = __nccwpck_require__(8696)
 
 const GET_OR_HEAD = ['GET', 'HEAD']
 
@@ -38634,22 +38634,22 @@ module.exports = {
 
 /***/ }),
 
-/***/ 8695:
+/***/ 9683:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 /* globals AbortController */
 
 
 
-const { extractBody, mixinBody, cloneBody, bodyUnusable } = __nccwpck_require__(6484)
-const { Headers, fill: fillHeaders, HeadersList, setHeadersGuard, getHeadersGuard, setHeadersList, getHeadersList } = __nccwpck_require__(6316)
-const util = __nccwpck_require__(9016)
+const { extractBody, mixinBody, cloneBody, bodyUnusable } = __nccwpck_require__(1448)
+const { Headers, fill: fillHeaders, HeadersList, setHeadersGuard, getHeadersGuard, setHeadersList, getHeadersList } = __nccwpck_require__(3408)
+const util = __nccwpck_require__(9500)
 const nodeUtil = __nccwpck_require__(7975)
 const {
   isValidHTTPToken,
   sameOrigin,
   environmentSettingsObject
-} = __nccwpck_require__(8232)
+} = __nccwpck_require__(1204)
 const {
   forbiddenMethodsSet,
   corsSafeListedMethodsSet,
@@ -38659,11 +38659,11 @@ const {
   requestCredentials,
   requestCache,
   requestDuplex
-} = __nccwpck_require__(4711)
+} = __nccwpck_require__(4219)
 const { kEnumerableProperty, normalizedMethodRecordsBase, normalizedMethodRecords } = util
-const { webidl } = __nccwpck_require__(2735)
-const { URLSerializer } = __nccwpck_require__(3908)
-const { kConstruct } = __nccwpck_require__(1971)
+const { webidl } = __nccwpck_require__(7571)
+const { URLSerializer } = __nccwpck_require__(192)
+const { kConstruct } = __nccwpck_require__(8031)
 const assert = __nccwpck_require__(4589)
 
 const requestFinalizer = new FinalizationRegistry(({ signal, reference }) => {
@@ -39758,14 +39758,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 2035:
+/***/ 7287:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { Headers, HeadersList, fill, getHeadersGuard, setHeadersGuard, setHeadersList } = __nccwpck_require__(6316)
-const { extractBody, cloneBody, mixinBody, streamRegistry, bodyUnusable } = __nccwpck_require__(6484)
-const util = __nccwpck_require__(9016)
+const { Headers, HeadersList, fill, getHeadersGuard, setHeadersGuard, setHeadersList } = __nccwpck_require__(3408)
+const { extractBody, cloneBody, mixinBody, streamRegistry, bodyUnusable } = __nccwpck_require__(1448)
+const util = __nccwpck_require__(9500)
 const nodeUtil = __nccwpck_require__(7975)
 const { kEnumerableProperty } = util
 const {
@@ -39774,16 +39774,16 @@ const {
   isAborted,
   isErrorLike,
   environmentSettingsObject: relevantRealm
-} = __nccwpck_require__(8232)
+} = __nccwpck_require__(1204)
 const {
   redirectStatusSet,
   nullBodyStatus
-} = __nccwpck_require__(4711)
-const { webidl } = __nccwpck_require__(2735)
-const { URLSerializer } = __nccwpck_require__(3908)
-const { kConstruct } = __nccwpck_require__(1971)
+} = __nccwpck_require__(4219)
+const { webidl } = __nccwpck_require__(7571)
+const { URLSerializer } = __nccwpck_require__(192)
+const { kConstruct } = __nccwpck_require__(8031)
 const assert = __nccwpck_require__(4589)
-const { isomorphicEncode, serializeJavascriptValueToJSONString } = __nccwpck_require__(4220)
+const { isomorphicEncode, serializeJavascriptValueToJSONString } = __nccwpck_require__(8696)
 
 const textEncoder = new TextEncoder('utf-8')
 let getResponseHeaders, setResponseHeaders, getResponseState, setResponseState
@@ -40403,22 +40403,22 @@ module.exports = {
 
 /***/ }),
 
-/***/ 8232:
+/***/ 1204:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { Transform } = __nccwpck_require__(7075)
 const zlib = __nccwpck_require__(8522)
-const { redirectStatusSet, referrerPolicyTokens, badPortsSet } = __nccwpck_require__(4711)
-const { getGlobalOrigin } = __nccwpck_require__(7371)
-const { collectAnHTTPQuotedString, parseMIMEType } = __nccwpck_require__(3908)
+const { redirectStatusSet, referrerPolicyTokens, badPortsSet } = __nccwpck_require__(4219)
+const { getGlobalOrigin } = __nccwpck_require__(5311)
+const { collectAnHTTPQuotedString, parseMIMEType } = __nccwpck_require__(192)
 const { performance } = __nccwpck_require__(643)
-const { isValidHTTPToken, normalizedMethodRecordsBase } = __nccwpck_require__(9016)
+const { isValidHTTPToken, normalizedMethodRecordsBase } = __nccwpck_require__(9500)
 const assert = __nccwpck_require__(4589)
 const { isUint8Array } = __nccwpck_require__(3429)
-const { webidl } = __nccwpck_require__(2735)
-const { isomorphicEncode, collectASequenceOfCodePoints, removeChars } = __nccwpck_require__(4220)
+const { webidl } = __nccwpck_require__(7571)
+const { isomorphicEncode, collectASequenceOfCodePoints, removeChars } = __nccwpck_require__(8696)
 
 function responseURL (response) {
   // https://fetch.spec.whatwg.org/#responses
@@ -41940,13 +41940,13 @@ module.exports = {
 
 /***/ }),
 
-/***/ 4220:
+/***/ 8696:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const { utf8DecodeBytes } = __nccwpck_require__(3788)
+const { utf8DecodeBytes } = __nccwpck_require__(8392)
 
 /**
  * @param {(char: string) => boolean} condition
@@ -42191,14 +42191,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 546:
+/***/ 4550:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const { runtimeFeatures } = __nccwpck_require__(5089)
-const { asciiLowercase } = __nccwpck_require__(4220)
+const { runtimeFeatures } = __nccwpck_require__(4605)
+const { asciiLowercase } = __nccwpck_require__(8696)
 
 /**
  * @typedef {object} Metadata
@@ -42505,7 +42505,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 2735:
+/***/ 7571:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -43504,20 +43504,20 @@ module.exports = {
 
 /***/ }),
 
-/***/ 9369:
+/***/ 773:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { uid, states, sentCloseFrameState, emptyBuffer, opcodes } = __nccwpck_require__(760)
-const { parseExtensions, isClosed, isClosing, isEstablished, isConnecting, validateCloseCodeAndReason } = __nccwpck_require__(8601)
-const { makeRequest } = __nccwpck_require__(8695)
-const { fetching } = __nccwpck_require__(8822)
-const { Headers, getHeadersList } = __nccwpck_require__(6316)
-const { getDecodeSplit } = __nccwpck_require__(8232)
-const { WebsocketFrameSend } = __nccwpck_require__(2776)
+const { uid, states, sentCloseFrameState, emptyBuffer, opcodes } = __nccwpck_require__(7119)
+const { parseExtensions, isClosed, isClosing, isEstablished, isConnecting, validateCloseCodeAndReason } = __nccwpck_require__(965)
+const { makeRequest } = __nccwpck_require__(9683)
+const { fetching } = __nccwpck_require__(4202)
+const { Headers, getHeadersList } = __nccwpck_require__(3408)
+const { getDecodeSplit } = __nccwpck_require__(1204)
+const { WebsocketFrameSend } = __nccwpck_require__(9676)
 const assert = __nccwpck_require__(4589)
-const { runtimeFeatures } = __nccwpck_require__(5089)
+const { runtimeFeatures } = __nccwpck_require__(4605)
 
 const crypto = runtimeFeatures.has('crypto')
   ? __nccwpck_require__(7598)
@@ -43861,7 +43861,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 760:
+/***/ 7119:
 /***/ ((module) => {
 
 
@@ -43994,14 +43994,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 7180:
+/***/ 4379:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { webidl } = __nccwpck_require__(2735)
-const { kEnumerableProperty } = __nccwpck_require__(9016)
-const { kConstruct } = __nccwpck_require__(1971)
+const { webidl } = __nccwpck_require__(7571)
+const { kEnumerableProperty } = __nccwpck_require__(9500)
+const { kConstruct } = __nccwpck_require__(8031)
 
 let createFastMessageEvent
 
@@ -44349,13 +44349,13 @@ module.exports = {
 
 /***/ }),
 
-/***/ 2776:
+/***/ 9676:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { runtimeFeatures } = __nccwpck_require__(5089)
-const { maxUnsigned16Bit, opcodes } = __nccwpck_require__(760)
+const { runtimeFeatures } = __nccwpck_require__(4605)
+const { maxUnsigned16Bit, opcodes } = __nccwpck_require__(7119)
 
 const BUFFER_SIZE = 8 * 1024
 
@@ -44483,14 +44483,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 8021:
+/***/ 4841:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { createInflateRaw, Z_DEFAULT_WINDOWBITS } = __nccwpck_require__(8522)
-const { isValidClientWindowBits } = __nccwpck_require__(8601)
-const { MessageSizeExceededError } = __nccwpck_require__(6363)
+const { isValidClientWindowBits } = __nccwpck_require__(965)
+const { MessageSizeExceededError } = __nccwpck_require__(3959)
 
 const tail = Buffer.from([0x00, 0x00, 0xff, 0xff])
 const kBuffer = Symbol('kBuffer')
@@ -44595,14 +44595,14 @@ module.exports = { PerMessageDeflate }
 
 /***/ }),
 
-/***/ 3468:
+/***/ 1872:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { Writable } = __nccwpck_require__(7075)
 const assert = __nccwpck_require__(4589)
-const { parserStates, opcodes, states, emptyBuffer, sentCloseFrameState } = __nccwpck_require__(760)
+const { parserStates, opcodes, states, emptyBuffer, sentCloseFrameState } = __nccwpck_require__(7119)
 const {
   isValidStatusCode,
   isValidOpcode,
@@ -44611,12 +44611,12 @@ const {
   isControlFrame,
   isTextBinaryFrame,
   isContinuationFrame
-} = __nccwpck_require__(8601)
-const { failWebsocketConnection } = __nccwpck_require__(9369)
-const { WebsocketFrameSend } = __nccwpck_require__(2776)
-const { PerMessageDeflate } = __nccwpck_require__(8021)
-const { MessageSizeExceededError } = __nccwpck_require__(6363)
-const { defaultWebSocketMaxFragments, defaultWebSocketMaxPayloadSize } = __nccwpck_require__(5239)
+} = __nccwpck_require__(965)
+const { failWebsocketConnection } = __nccwpck_require__(773)
+const { WebsocketFrameSend } = __nccwpck_require__(9676)
+const { PerMessageDeflate } = __nccwpck_require__(4841)
+const { MessageSizeExceededError } = __nccwpck_require__(3959)
+const { defaultWebSocketMaxFragments, defaultWebSocketMaxPayloadSize } = __nccwpck_require__(2371)
 
 // This code was influenced by ws released under the MIT license.
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
@@ -45132,14 +45132,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 1012:
+/***/ 504:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { WebsocketFrameSend } = __nccwpck_require__(2776)
-const { opcodes, sendHints } = __nccwpck_require__(760)
-const FixedQueue = __nccwpck_require__(5404)
+const { WebsocketFrameSend } = __nccwpck_require__(9676)
+const { opcodes, sendHints } = __nccwpck_require__(7119)
+const FixedQueue = __nccwpck_require__(5464)
 
 /**
  * @typedef {object} SendQueueNode
@@ -45248,15 +45248,15 @@ module.exports = { SendQueue }
 
 /***/ }),
 
-/***/ 6063:
+/***/ 8067:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { webidl } = __nccwpck_require__(2735)
-const { validateCloseCodeAndReason } = __nccwpck_require__(8601)
-const { kConstruct } = __nccwpck_require__(1971)
-const { kEnumerableProperty } = __nccwpck_require__(9016)
+const { webidl } = __nccwpck_require__(7571)
+const { validateCloseCodeAndReason } = __nccwpck_require__(965)
+const { kConstruct } = __nccwpck_require__(8031)
+const { kEnumerableProperty } = __nccwpck_require__(9500)
 
 function createInheritableDOMException () {
   // https://github.com/nodejs/node/issues/59677
@@ -45362,23 +45362,23 @@ module.exports = { WebSocketError, createUnvalidatedWebSocketError }
 
 /***/ }),
 
-/***/ 5441:
+/***/ 5493:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { addAbortListener } = __nccwpck_require__(8474)
-const { environmentSettingsObject, readableStreamClose } = __nccwpck_require__(8232)
-const { states, opcodes, sentCloseFrameState } = __nccwpck_require__(760)
-const { webidl } = __nccwpck_require__(2735)
-const { getURLRecord, isValidSubprotocol, isEstablished, utf8Decode } = __nccwpck_require__(8601)
-const { establishWebSocketConnection, failWebsocketConnection, closeWebSocketConnection } = __nccwpck_require__(9369)
-const { channels } = __nccwpck_require__(3078)
-const { WebsocketFrameSend } = __nccwpck_require__(2776)
-const { ByteParser } = __nccwpck_require__(3468)
-const { WebSocketError, createUnvalidatedWebSocketError } = __nccwpck_require__(6063)
-const { kEnumerableProperty } = __nccwpck_require__(9016)
-const { utf8DecodeBytes } = __nccwpck_require__(3788)
+const { environmentSettingsObject, readableStreamClose } = __nccwpck_require__(1204)
+const { states, opcodes, sentCloseFrameState } = __nccwpck_require__(7119)
+const { webidl } = __nccwpck_require__(7571)
+const { getURLRecord, isValidSubprotocol, isEstablished, utf8Decode } = __nccwpck_require__(965)
+const { establishWebSocketConnection, failWebsocketConnection, closeWebSocketConnection } = __nccwpck_require__(773)
+const { channels } = __nccwpck_require__(5458)
+const { WebsocketFrameSend } = __nccwpck_require__(9676)
+const { ByteParser } = __nccwpck_require__(1872)
+const { WebSocketError, createUnvalidatedWebSocketError } = __nccwpck_require__(8067)
+const { kEnumerableProperty } = __nccwpck_require__(9500)
+const { utf8DecodeBytes } = __nccwpck_require__(8392)
 
 let emittedExperimentalWarning = false
 
@@ -45880,15 +45880,15 @@ module.exports = { WebSocketStream }
 
 /***/ }),
 
-/***/ 8601:
+/***/ 965:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { states, opcodes } = __nccwpck_require__(760)
+const { states, opcodes } = __nccwpck_require__(7119)
 const { isUtf8 } = __nccwpck_require__(4573)
-const { removeHTTPWhitespace } = __nccwpck_require__(3908)
-const { collectASequenceOfCodePointsFast } = __nccwpck_require__(4220)
+const { removeHTTPWhitespace } = __nccwpck_require__(192)
+const { collectASequenceOfCodePointsFast } = __nccwpck_require__(8696)
 
 /**
  * @param {number} readyState
@@ -46234,16 +46234,16 @@ module.exports = {
 
 /***/ }),
 
-/***/ 4310:
+/***/ 2522:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { isArrayBuffer } = __nccwpck_require__(3429)
-const { webidl } = __nccwpck_require__(2735)
-const { URLSerializer } = __nccwpck_require__(3908)
-const { environmentSettingsObject } = __nccwpck_require__(8232)
-const { staticPropertyDescriptors, states, sentCloseFrameState, sendHints, opcodes } = __nccwpck_require__(760)
+const { webidl } = __nccwpck_require__(7571)
+const { URLSerializer } = __nccwpck_require__(192)
+const { environmentSettingsObject } = __nccwpck_require__(1204)
+const { staticPropertyDescriptors, states, sentCloseFrameState, sendHints, opcodes } = __nccwpck_require__(7119)
 const {
   isConnecting,
   isEstablished,
@@ -46254,15 +46254,15 @@ const {
   utf8Decode,
   toArrayBuffer,
   getURLRecord
-} = __nccwpck_require__(8601)
-const { establishWebSocketConnection, closeWebSocketConnection, failWebsocketConnection } = __nccwpck_require__(9369)
-const { ByteParser } = __nccwpck_require__(3468)
-const { kEnumerableProperty } = __nccwpck_require__(9016)
-const { getGlobalDispatcher } = __nccwpck_require__(8154)
-const { ErrorEvent, CloseEvent, createFastMessageEvent } = __nccwpck_require__(7180)
-const { SendQueue } = __nccwpck_require__(1012)
-const { WebsocketFrameSend } = __nccwpck_require__(2776)
-const { channels } = __nccwpck_require__(3078)
+} = __nccwpck_require__(965)
+const { establishWebSocketConnection, closeWebSocketConnection, failWebsocketConnection } = __nccwpck_require__(773)
+const { ByteParser } = __nccwpck_require__(1872)
+const { kEnumerableProperty } = __nccwpck_require__(9500)
+const { getGlobalDispatcher } = __nccwpck_require__(1481)
+const { ErrorEvent, CloseEvent, createFastMessageEvent } = __nccwpck_require__(4379)
+const { SendQueue } = __nccwpck_require__(504)
+const { WebsocketFrameSend } = __nccwpck_require__(9676)
+const { channels } = __nccwpck_require__(5458)
 
 const kRef = Symbol.for('nodejs.ref')
 const kUnref = Symbol.for('nodejs.unref')
@@ -47199,7 +47199,7 @@ module.exports = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:timers"
 
 /***/ }),
 
-/***/ 6119:
+/***/ 8500:
 /***/ ((module) => {
 
 module.exports = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:timers/promises");
@@ -47269,18 +47269,18 @@ module.exports = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("util");
 
 /***/ }),
 
-/***/ 5069:
+/***/ 6745:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(4767);
-var Scalar = __nccwpck_require__(6461);
-var YAMLMap = __nccwpck_require__(862);
-var YAMLSeq = __nccwpck_require__(7863);
-var resolveBlockMap = __nccwpck_require__(7927);
-var resolveBlockSeq = __nccwpck_require__(8166);
-var resolveFlowCollection = __nccwpck_require__(7230);
+var identity = __nccwpck_require__(1891);
+var Scalar = __nccwpck_require__(4305);
+var YAMLMap = __nccwpck_require__(2938);
+var YAMLSeq = __nccwpck_require__(3571);
+var resolveBlockMap = __nccwpck_require__(619);
+var resolveBlockSeq = __nccwpck_require__(1610);
+var resolveFlowCollection = __nccwpck_require__(562);
 
 function resolveCollection(CN, ctx, token, onError, tagName, tag) {
     const coll = token.type === 'block-map'
@@ -47366,15 +47366,15 @@ exports.composeCollection = composeCollection;
 
 /***/ }),
 
-/***/ 6491:
+/***/ 6183:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Document = __nccwpck_require__(2965);
-var composeNode = __nccwpck_require__(1273);
-var resolveEnd = __nccwpck_require__(3604);
-var resolveProps = __nccwpck_require__(9903);
+var Document = __nccwpck_require__(7977);
+var composeNode = __nccwpck_require__(413);
+var resolveEnd = __nccwpck_require__(2368);
+var resolveProps = __nccwpck_require__(6715);
 
 function composeDoc(options, directives, { offset, start, value, end }, onError) {
     const opts = Object.assign({ _directives: directives }, options);
@@ -47418,17 +47418,17 @@ exports.composeDoc = composeDoc;
 
 /***/ }),
 
-/***/ 1273:
+/***/ 413:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Alias = __nccwpck_require__(4313);
-var identity = __nccwpck_require__(4767);
-var composeCollection = __nccwpck_require__(5069);
-var composeScalar = __nccwpck_require__(6845);
-var resolveEnd = __nccwpck_require__(3604);
-var utilEmptyScalarPosition = __nccwpck_require__(6559);
+var Alias = __nccwpck_require__(5525);
+var identity = __nccwpck_require__(1891);
+var composeCollection = __nccwpck_require__(6745);
+var composeScalar = __nccwpck_require__(1337);
+var resolveEnd = __nccwpck_require__(2368);
+var utilEmptyScalarPosition = __nccwpck_require__(6827);
 
 const CN = { composeNode, composeEmptyNode };
 function composeNode(ctx, token, props, onError) {
@@ -47537,15 +47537,15 @@ exports.composeNode = composeNode;
 
 /***/ }),
 
-/***/ 6845:
+/***/ 1337:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(4767);
-var Scalar = __nccwpck_require__(6461);
-var resolveBlockScalar = __nccwpck_require__(4057);
-var resolveFlowScalar = __nccwpck_require__(834);
+var identity = __nccwpck_require__(1891);
+var Scalar = __nccwpck_require__(4305);
+var resolveBlockScalar = __nccwpck_require__(293);
+var resolveFlowScalar = __nccwpck_require__(7686);
 
 function composeScalar(ctx, token, tagToken, onError) {
     const { value, type, comment, range } = token.type === 'block-scalar'
@@ -47632,18 +47632,18 @@ exports.composeScalar = composeScalar;
 
 /***/ }),
 
-/***/ 4920:
+/***/ 4260:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
 var node_process = __nccwpck_require__(932);
-var directives = __nccwpck_require__(6422);
-var Document = __nccwpck_require__(2965);
-var errors = __nccwpck_require__(8144);
-var identity = __nccwpck_require__(4767);
-var composeDoc = __nccwpck_require__(6491);
-var resolveEnd = __nccwpck_require__(3604);
+var directives = __nccwpck_require__(9082);
+var Document = __nccwpck_require__(7977);
+var errors = __nccwpck_require__(7460);
+var identity = __nccwpck_require__(1891);
+var composeDoc = __nccwpck_require__(6183);
+var resolveEnd = __nccwpck_require__(2368);
 
 function getErrorPos(src) {
     if (typeof src === 'number')
@@ -47863,17 +47863,17 @@ exports.Composer = Composer;
 
 /***/ }),
 
-/***/ 7927:
+/***/ 619:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Pair = __nccwpck_require__(8037);
-var YAMLMap = __nccwpck_require__(862);
-var resolveProps = __nccwpck_require__(9903);
-var utilContainsNewline = __nccwpck_require__(723);
-var utilFlowIndentCheck = __nccwpck_require__(7531);
-var utilMapIncludes = __nccwpck_require__(6203);
+var Pair = __nccwpck_require__(5153);
+var YAMLMap = __nccwpck_require__(2938);
+var resolveProps = __nccwpck_require__(6715);
+var utilContainsNewline = __nccwpck_require__(3151);
+var utilFlowIndentCheck = __nccwpck_require__(7319);
+var utilMapIncludes = __nccwpck_require__(8279);
 
 const startColMsg = 'All mapping items must start at the same column';
 function resolveBlockMap({ composeNode, composeEmptyNode }, ctx, bm, onError, tag) {
@@ -47987,12 +47987,12 @@ exports.resolveBlockMap = resolveBlockMap;
 
 /***/ }),
 
-/***/ 4057:
+/***/ 293:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(6461);
+var Scalar = __nccwpck_require__(4305);
 
 function resolveBlockScalar(ctx, scalar, onError) {
     const start = scalar.offset;
@@ -48194,14 +48194,14 @@ exports.resolveBlockScalar = resolveBlockScalar;
 
 /***/ }),
 
-/***/ 8166:
+/***/ 1610:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var YAMLSeq = __nccwpck_require__(7863);
-var resolveProps = __nccwpck_require__(9903);
-var utilFlowIndentCheck = __nccwpck_require__(7531);
+var YAMLSeq = __nccwpck_require__(3571);
+var resolveProps = __nccwpck_require__(6715);
+var utilFlowIndentCheck = __nccwpck_require__(7319);
 
 function resolveBlockSeq({ composeNode, composeEmptyNode }, ctx, bs, onError, tag) {
     const NodeClass = tag?.nodeClass ?? YAMLSeq.YAMLSeq;
@@ -48252,7 +48252,7 @@ exports.resolveBlockSeq = resolveBlockSeq;
 
 /***/ }),
 
-/***/ 3604:
+/***/ 2368:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -48298,19 +48298,19 @@ exports.resolveEnd = resolveEnd;
 
 /***/ }),
 
-/***/ 7230:
+/***/ 562:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(4767);
-var Pair = __nccwpck_require__(8037);
-var YAMLMap = __nccwpck_require__(862);
-var YAMLSeq = __nccwpck_require__(7863);
-var resolveEnd = __nccwpck_require__(3604);
-var resolveProps = __nccwpck_require__(9903);
-var utilContainsNewline = __nccwpck_require__(723);
-var utilMapIncludes = __nccwpck_require__(6203);
+var identity = __nccwpck_require__(1891);
+var Pair = __nccwpck_require__(5153);
+var YAMLMap = __nccwpck_require__(2938);
+var YAMLSeq = __nccwpck_require__(3571);
+var resolveEnd = __nccwpck_require__(2368);
+var resolveProps = __nccwpck_require__(6715);
+var utilContainsNewline = __nccwpck_require__(3151);
+var utilMapIncludes = __nccwpck_require__(8279);
 
 const blockMsg = 'Block collections are not allowed within flow collections';
 const isBlock = (token) => token && (token.type === 'block-map' || token.type === 'block-seq');
@@ -48514,13 +48514,13 @@ exports.resolveFlowCollection = resolveFlowCollection;
 
 /***/ }),
 
-/***/ 834:
+/***/ 7686:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(6461);
-var resolveEnd = __nccwpck_require__(3604);
+var Scalar = __nccwpck_require__(4305);
+var resolveEnd = __nccwpck_require__(2368);
 
 function resolveFlowScalar(scalar, strict, onError) {
     const { offset, type, source, end } = scalar;
@@ -48749,7 +48749,7 @@ exports.resolveFlowScalar = resolveFlowScalar;
 
 /***/ }),
 
-/***/ 9903:
+/***/ 6715:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -48904,7 +48904,7 @@ exports.resolveProps = resolveProps;
 
 /***/ }),
 
-/***/ 723:
+/***/ 3151:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -48947,7 +48947,7 @@ exports.containsNewline = containsNewline;
 
 /***/ }),
 
-/***/ 6559:
+/***/ 6827:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -48982,12 +48982,12 @@ exports.emptyScalarPosition = emptyScalarPosition;
 
 /***/ }),
 
-/***/ 7531:
+/***/ 7319:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var utilContainsNewline = __nccwpck_require__(723);
+var utilContainsNewline = __nccwpck_require__(3151);
 
 function flowIndentCheck(indent, fc, onError) {
     if (fc?.type === 'flow-collection') {
@@ -49006,12 +49006,12 @@ exports.flowIndentCheck = flowIndentCheck;
 
 /***/ }),
 
-/***/ 6203:
+/***/ 8279:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(4767);
+var identity = __nccwpck_require__(1891);
 
 function mapIncludes(ctx, items, search) {
     const { uniqueKeys } = ctx.options;
@@ -49028,22 +49028,22 @@ exports.mapIncludes = mapIncludes;
 
 /***/ }),
 
-/***/ 2965:
+/***/ 7977:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Alias = __nccwpck_require__(4313);
-var Collection = __nccwpck_require__(5149);
-var identity = __nccwpck_require__(4767);
-var Pair = __nccwpck_require__(8037);
-var toJS = __nccwpck_require__(4355);
-var Schema = __nccwpck_require__(8536);
-var stringifyDocument = __nccwpck_require__(613);
-var anchors = __nccwpck_require__(68);
-var applyReviver = __nccwpck_require__(3381);
-var createNode = __nccwpck_require__(7516);
-var directives = __nccwpck_require__(6422);
+var Alias = __nccwpck_require__(5525);
+var Collection = __nccwpck_require__(1633);
+var identity = __nccwpck_require__(1891);
+var Pair = __nccwpck_require__(5153);
+var toJS = __nccwpck_require__(3119);
+var Schema = __nccwpck_require__(1148);
+var stringifyDocument = __nccwpck_require__(8577);
+var anchors = __nccwpck_require__(7048);
+var applyReviver = __nccwpck_require__(7817);
+var createNode = __nccwpck_require__(7616);
+var directives = __nccwpck_require__(9082);
 
 class Document {
     constructor(value, replacer, options) {
@@ -49372,13 +49372,13 @@ exports.Document = Document;
 
 /***/ }),
 
-/***/ 68:
+/***/ 7048:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(4767);
-var visit = __nccwpck_require__(8948);
+var identity = __nccwpck_require__(1891);
+var visit = __nccwpck_require__(1360);
 
 /**
  * Verify that the input string is a valid anchor.
@@ -49455,7 +49455,7 @@ exports.findNewAnchor = findNewAnchor;
 
 /***/ }),
 
-/***/ 3381:
+/***/ 7817:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -49519,14 +49519,14 @@ exports.applyReviver = applyReviver;
 
 /***/ }),
 
-/***/ 7516:
+/***/ 7616:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Alias = __nccwpck_require__(4313);
-var identity = __nccwpck_require__(4767);
-var Scalar = __nccwpck_require__(6461);
+var Alias = __nccwpck_require__(5525);
+var identity = __nccwpck_require__(1891);
+var Scalar = __nccwpck_require__(4305);
 
 const defaultTagPrefix = 'tag:yaml.org,2002:';
 function findTagObject(value, tagName, tags) {
@@ -49616,13 +49616,13 @@ exports.createNode = createNode;
 
 /***/ }),
 
-/***/ 6422:
+/***/ 9082:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(4767);
-var visit = __nccwpck_require__(8948);
+var identity = __nccwpck_require__(1891);
+var visit = __nccwpck_require__(1360);
 
 const escapeChars = {
     '!': '%21',
@@ -49801,7 +49801,7 @@ exports.Directives = Directives;
 
 /***/ }),
 
-/***/ 8144:
+/***/ 7460:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -49870,28 +49870,28 @@ exports.prettifyError = prettifyError;
 
 /***/ }),
 
-/***/ 5399:
+/***/ 3483:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 var __webpack_unused_export__;
 
 
-var composer = __nccwpck_require__(4920);
-var Document = __nccwpck_require__(2965);
-var Schema = __nccwpck_require__(8536);
-var errors = __nccwpck_require__(8144);
-var Alias = __nccwpck_require__(4313);
-var identity = __nccwpck_require__(4767);
-var Pair = __nccwpck_require__(8037);
-var Scalar = __nccwpck_require__(6461);
-var YAMLMap = __nccwpck_require__(862);
-var YAMLSeq = __nccwpck_require__(7863);
-var cst = __nccwpck_require__(3037);
-var lexer = __nccwpck_require__(4769);
-var lineCounter = __nccwpck_require__(3724);
-var parser = __nccwpck_require__(8152);
-var publicApi = __nccwpck_require__(9463);
-var visit = __nccwpck_require__(8948);
+var composer = __nccwpck_require__(4260);
+var Document = __nccwpck_require__(7977);
+var Schema = __nccwpck_require__(1148);
+var errors = __nccwpck_require__(7460);
+var Alias = __nccwpck_require__(5525);
+var identity = __nccwpck_require__(1891);
+var Pair = __nccwpck_require__(5153);
+var Scalar = __nccwpck_require__(4305);
+var YAMLMap = __nccwpck_require__(2938);
+var YAMLSeq = __nccwpck_require__(3571);
+var cst = __nccwpck_require__(3921);
+var lexer = __nccwpck_require__(1893);
+var lineCounter = __nccwpck_require__(2808);
+var parser = __nccwpck_require__(3124);
+var publicApi = __nccwpck_require__(4563);
+var visit = __nccwpck_require__(1360);
 
 
 
@@ -49928,7 +49928,7 @@ __webpack_unused_export__ = visit.visitAsync;
 
 /***/ }),
 
-/***/ 9337:
+/***/ 6669:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
@@ -49954,16 +49954,16 @@ exports.warn = warn;
 
 /***/ }),
 
-/***/ 4313:
+/***/ 5525:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var anchors = __nccwpck_require__(68);
-var visit = __nccwpck_require__(8948);
-var identity = __nccwpck_require__(4767);
-var Node = __nccwpck_require__(3849);
-var toJS = __nccwpck_require__(4355);
+var anchors = __nccwpck_require__(7048);
+var visit = __nccwpck_require__(1360);
+var identity = __nccwpck_require__(1891);
+var Node = __nccwpck_require__(5605);
+var toJS = __nccwpck_require__(3119);
 
 class Alias extends Node.NodeBase {
     constructor(source) {
@@ -50081,14 +50081,14 @@ exports.Alias = Alias;
 
 /***/ }),
 
-/***/ 5149:
+/***/ 1633:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var createNode = __nccwpck_require__(7516);
-var identity = __nccwpck_require__(4767);
-var Node = __nccwpck_require__(3849);
+var createNode = __nccwpck_require__(7616);
+var identity = __nccwpck_require__(1891);
+var Node = __nccwpck_require__(5605);
 
 function collectionFromPath(schema, path, value) {
     let v = value;
@@ -50239,14 +50239,14 @@ exports.isEmptyPath = isEmptyPath;
 
 /***/ }),
 
-/***/ 3849:
+/***/ 5605:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var applyReviver = __nccwpck_require__(3381);
-var identity = __nccwpck_require__(4767);
-var toJS = __nccwpck_require__(4355);
+var applyReviver = __nccwpck_require__(7817);
+var identity = __nccwpck_require__(1891);
+var toJS = __nccwpck_require__(3119);
 
 class NodeBase {
     constructor(type) {
@@ -50286,15 +50286,15 @@ exports.NodeBase = NodeBase;
 
 /***/ }),
 
-/***/ 8037:
+/***/ 5153:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var createNode = __nccwpck_require__(7516);
-var stringifyPair = __nccwpck_require__(9804);
-var addPairToJSMap = __nccwpck_require__(4824);
-var identity = __nccwpck_require__(4767);
+var createNode = __nccwpck_require__(7616);
+var stringifyPair = __nccwpck_require__(9392);
+var addPairToJSMap = __nccwpck_require__(1308);
+var identity = __nccwpck_require__(1891);
 
 function createPair(key, value, ctx) {
     const k = createNode.createNode(key, undefined, ctx);
@@ -50332,14 +50332,14 @@ exports.createPair = createPair;
 
 /***/ }),
 
-/***/ 6461:
+/***/ 4305:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(4767);
-var Node = __nccwpck_require__(3849);
-var toJS = __nccwpck_require__(4355);
+var identity = __nccwpck_require__(1891);
+var Node = __nccwpck_require__(5605);
+var toJS = __nccwpck_require__(3119);
 
 const isScalarValue = (value) => !value || (typeof value !== 'function' && typeof value !== 'object');
 class Scalar extends Node.NodeBase {
@@ -50366,17 +50366,17 @@ exports.isScalarValue = isScalarValue;
 
 /***/ }),
 
-/***/ 862:
+/***/ 2938:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var stringifyCollection = __nccwpck_require__(8260);
-var addPairToJSMap = __nccwpck_require__(4824);
-var Collection = __nccwpck_require__(5149);
-var identity = __nccwpck_require__(4767);
-var Pair = __nccwpck_require__(8037);
-var Scalar = __nccwpck_require__(6461);
+var stringifyCollection = __nccwpck_require__(3008);
+var addPairToJSMap = __nccwpck_require__(1308);
+var Collection = __nccwpck_require__(1633);
+var identity = __nccwpck_require__(1891);
+var Pair = __nccwpck_require__(5153);
+var Scalar = __nccwpck_require__(4305);
 
 function findPair(items, key) {
     const k = identity.isScalar(key) ? key.value : key;
@@ -50520,17 +50520,17 @@ exports.findPair = findPair;
 
 /***/ }),
 
-/***/ 7863:
+/***/ 3571:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var createNode = __nccwpck_require__(7516);
-var stringifyCollection = __nccwpck_require__(8260);
-var Collection = __nccwpck_require__(5149);
-var identity = __nccwpck_require__(4767);
-var Scalar = __nccwpck_require__(6461);
-var toJS = __nccwpck_require__(4355);
+var createNode = __nccwpck_require__(7616);
+var stringifyCollection = __nccwpck_require__(3008);
+var Collection = __nccwpck_require__(1633);
+var identity = __nccwpck_require__(1891);
+var Scalar = __nccwpck_require__(4305);
+var toJS = __nccwpck_require__(3119);
 
 class YAMLSeq extends Collection.Collection {
     static get tagName() {
@@ -50642,16 +50642,16 @@ exports.YAMLSeq = YAMLSeq;
 
 /***/ }),
 
-/***/ 4824:
+/***/ 1308:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var log = __nccwpck_require__(9337);
-var merge = __nccwpck_require__(300);
-var stringify = __nccwpck_require__(5596);
-var identity = __nccwpck_require__(4767);
-var toJS = __nccwpck_require__(4355);
+var log = __nccwpck_require__(6669);
+var merge = __nccwpck_require__(4376);
+var stringify = __nccwpck_require__(3376);
+var identity = __nccwpck_require__(1891);
+var toJS = __nccwpck_require__(3119);
 
 function addPairToJSMap(ctx, map, { key, value }) {
     if (identity.isNode(key) && key.addToJSMap)
@@ -50714,7 +50714,7 @@ exports.addPairToJSMap = addPairToJSMap;
 
 /***/ }),
 
-/***/ 4767:
+/***/ 1891:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -50774,12 +50774,12 @@ exports.isSeq = isSeq;
 
 /***/ }),
 
-/***/ 4355:
+/***/ 3119:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(4767);
+var identity = __nccwpck_require__(1891);
 
 /**
  * Recursively convert any node or its contents to native JavaScript
@@ -50820,15 +50820,15 @@ exports.toJS = toJS;
 
 /***/ }),
 
-/***/ 870:
+/***/ 6242:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var resolveBlockScalar = __nccwpck_require__(4057);
-var resolveFlowScalar = __nccwpck_require__(834);
-var errors = __nccwpck_require__(8144);
-var stringifyString = __nccwpck_require__(2421);
+var resolveBlockScalar = __nccwpck_require__(293);
+var resolveFlowScalar = __nccwpck_require__(7686);
+var errors = __nccwpck_require__(7460);
+var stringifyString = __nccwpck_require__(3665);
 
 function resolveAsScalar(token, strict = true, onError) {
     if (token) {
@@ -51045,7 +51045,7 @@ exports.setScalarValue = setScalarValue;
 
 /***/ }),
 
-/***/ 1037:
+/***/ 2393:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -51115,7 +51115,7 @@ exports.stringify = stringify;
 
 /***/ }),
 
-/***/ 1323:
+/***/ 5207:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -51221,14 +51221,14 @@ exports.visit = visit;
 
 /***/ }),
 
-/***/ 3037:
+/***/ 3921:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var cstScalar = __nccwpck_require__(870);
-var cstStringify = __nccwpck_require__(1037);
-var cstVisit = __nccwpck_require__(1323);
+var cstScalar = __nccwpck_require__(6242);
+var cstStringify = __nccwpck_require__(2393);
+var cstVisit = __nccwpck_require__(5207);
 
 /** The byte order mark */
 const BOM = '\u{FEFF}';
@@ -51340,12 +51340,12 @@ exports.tokenType = tokenType;
 
 /***/ }),
 
-/***/ 4769:
+/***/ 1893:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var cst = __nccwpck_require__(3037);
+var cst = __nccwpck_require__(3921);
 
 /*
 START -> stream
@@ -52070,7 +52070,7 @@ exports.Lexer = Lexer;
 
 /***/ }),
 
-/***/ 3724:
+/***/ 2808:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -52118,14 +52118,14 @@ exports.LineCounter = LineCounter;
 
 /***/ }),
 
-/***/ 8152:
+/***/ 3124:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
 var node_process = __nccwpck_require__(932);
-var cst = __nccwpck_require__(3037);
-var lexer = __nccwpck_require__(4769);
+var cst = __nccwpck_require__(3921);
+var lexer = __nccwpck_require__(1893);
 
 function includesToken(list, type) {
     for (let i = 0; i < list.length; ++i)
@@ -53105,18 +53105,18 @@ exports.Parser = Parser;
 
 /***/ }),
 
-/***/ 9463:
+/***/ 4563:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var composer = __nccwpck_require__(4920);
-var Document = __nccwpck_require__(2965);
-var errors = __nccwpck_require__(8144);
-var log = __nccwpck_require__(9337);
-var identity = __nccwpck_require__(4767);
-var lineCounter = __nccwpck_require__(3724);
-var parser = __nccwpck_require__(8152);
+var composer = __nccwpck_require__(4260);
+var Document = __nccwpck_require__(7977);
+var errors = __nccwpck_require__(7460);
+var log = __nccwpck_require__(6669);
+var identity = __nccwpck_require__(1891);
+var lineCounter = __nccwpck_require__(2808);
+var parser = __nccwpck_require__(3124);
 
 function parseOptions(options) {
     const prettyErrors = options.prettyErrors !== false;
@@ -53219,16 +53219,16 @@ exports.stringify = stringify;
 
 /***/ }),
 
-/***/ 8536:
+/***/ 1148:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(4767);
-var map = __nccwpck_require__(8291);
-var seq = __nccwpck_require__(4642);
-var string = __nccwpck_require__(9976);
-var tags = __nccwpck_require__(5946);
+var identity = __nccwpck_require__(1891);
+var map = __nccwpck_require__(1231);
+var seq = __nccwpck_require__(814);
+var string = __nccwpck_require__(3724);
+var tags = __nccwpck_require__(8478);
 
 const sortMapEntriesByKey = (a, b) => a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
 class Schema {
@@ -53265,13 +53265,13 @@ exports.Schema = Schema;
 
 /***/ }),
 
-/***/ 8291:
+/***/ 1231:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(4767);
-var YAMLMap = __nccwpck_require__(862);
+var identity = __nccwpck_require__(1891);
+var YAMLMap = __nccwpck_require__(2938);
 
 const map = {
     collection: 'map',
@@ -53291,12 +53291,12 @@ exports.map = map;
 
 /***/ }),
 
-/***/ 2056:
+/***/ 5940:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(6461);
+var Scalar = __nccwpck_require__(4305);
 
 const nullTag = {
     identify: value => value == null,
@@ -53315,13 +53315,13 @@ exports.nullTag = nullTag;
 
 /***/ }),
 
-/***/ 4642:
+/***/ 814:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(4767);
-var YAMLSeq = __nccwpck_require__(7863);
+var identity = __nccwpck_require__(1891);
+var YAMLSeq = __nccwpck_require__(3571);
 
 const seq = {
     collection: 'seq',
@@ -53341,12 +53341,12 @@ exports.seq = seq;
 
 /***/ }),
 
-/***/ 9976:
+/***/ 3724:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var stringifyString = __nccwpck_require__(2421);
+var stringifyString = __nccwpck_require__(3665);
 
 const string = {
     identify: value => typeof value === 'string',
@@ -53364,12 +53364,12 @@ exports.string = string;
 
 /***/ }),
 
-/***/ 3231:
+/***/ 5579:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(6461);
+var Scalar = __nccwpck_require__(4305);
 
 const boolTag = {
     identify: value => typeof value === 'boolean',
@@ -53392,13 +53392,13 @@ exports.boolTag = boolTag;
 
 /***/ }),
 
-/***/ 2621:
+/***/ 1433:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(6461);
-var stringifyNumber = __nccwpck_require__(6473);
+var Scalar = __nccwpck_require__(4305);
+var stringifyNumber = __nccwpck_require__(3677);
 
 const floatNaN = {
     identify: value => typeof value === 'number',
@@ -53446,12 +53446,12 @@ exports.floatNaN = floatNaN;
 
 /***/ }),
 
-/***/ 1722:
+/***/ 2790:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var stringifyNumber = __nccwpck_require__(6473);
+var stringifyNumber = __nccwpck_require__(3677);
 
 const intIdentify = (value) => typeof value === 'bigint' || Number.isInteger(value);
 const intResolve = (str, offset, radix, { intAsBigInt }) => (intAsBigInt ? BigInt(str) : parseInt(str.substring(offset), radix));
@@ -53495,18 +53495,18 @@ exports.intOct = intOct;
 
 /***/ }),
 
-/***/ 4488:
+/***/ 9772:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var map = __nccwpck_require__(8291);
-var _null = __nccwpck_require__(2056);
-var seq = __nccwpck_require__(4642);
-var string = __nccwpck_require__(9976);
-var bool = __nccwpck_require__(3231);
-var float = __nccwpck_require__(2621);
-var int = __nccwpck_require__(1722);
+var map = __nccwpck_require__(1231);
+var _null = __nccwpck_require__(5940);
+var seq = __nccwpck_require__(814);
+var string = __nccwpck_require__(3724);
+var bool = __nccwpck_require__(5579);
+var float = __nccwpck_require__(1433);
+var int = __nccwpck_require__(2790);
 
 const schema = [
     map.map,
@@ -53527,14 +53527,14 @@ exports.schema = schema;
 
 /***/ }),
 
-/***/ 2271:
+/***/ 7331:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(6461);
-var map = __nccwpck_require__(8291);
-var seq = __nccwpck_require__(4642);
+var Scalar = __nccwpck_require__(4305);
+var map = __nccwpck_require__(1231);
+var seq = __nccwpck_require__(814);
 
 function intIdentify(value) {
     return typeof value === 'bigint' || Number.isInteger(value);
@@ -53598,27 +53598,27 @@ exports.schema = schema;
 
 /***/ }),
 
-/***/ 5946:
+/***/ 8478:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var map = __nccwpck_require__(8291);
-var _null = __nccwpck_require__(2056);
-var seq = __nccwpck_require__(4642);
-var string = __nccwpck_require__(9976);
-var bool = __nccwpck_require__(3231);
-var float = __nccwpck_require__(2621);
-var int = __nccwpck_require__(1722);
-var schema = __nccwpck_require__(4488);
-var schema$1 = __nccwpck_require__(2271);
-var binary = __nccwpck_require__(7243);
-var merge = __nccwpck_require__(300);
-var omap = __nccwpck_require__(1015);
-var pairs = __nccwpck_require__(5705);
-var schema$2 = __nccwpck_require__(3825);
-var set = __nccwpck_require__(736);
-var timestamp = __nccwpck_require__(9944);
+var map = __nccwpck_require__(1231);
+var _null = __nccwpck_require__(5940);
+var seq = __nccwpck_require__(814);
+var string = __nccwpck_require__(3724);
+var bool = __nccwpck_require__(5579);
+var float = __nccwpck_require__(1433);
+var int = __nccwpck_require__(2790);
+var schema = __nccwpck_require__(9772);
+var schema$1 = __nccwpck_require__(7331);
+var binary = __nccwpck_require__(743);
+var merge = __nccwpck_require__(4376);
+var omap = __nccwpck_require__(6683);
+var pairs = __nccwpck_require__(7221);
+var schema$2 = __nccwpck_require__(3381);
+var set = __nccwpck_require__(5340);
+var timestamp = __nccwpck_require__(3932);
 
 const schemas = new Map([
     ['core', schema.schema],
@@ -53704,14 +53704,14 @@ exports.getTags = getTags;
 
 /***/ }),
 
-/***/ 7243:
+/***/ 743:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
 var node_buffer = __nccwpck_require__(181);
-var Scalar = __nccwpck_require__(6461);
-var stringifyString = __nccwpck_require__(2421);
+var Scalar = __nccwpck_require__(4305);
+var stringifyString = __nccwpck_require__(3665);
 
 const binary = {
     identify: value => value instanceof Uint8Array, // Buffer inherits from Uint8Array
@@ -53781,12 +53781,12 @@ exports.binary = binary;
 
 /***/ }),
 
-/***/ 8582:
+/***/ 8514:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(6461);
+var Scalar = __nccwpck_require__(4305);
 
 function boolStringify({ value, source }, ctx) {
     const boolObj = value ? trueTag : falseTag;
@@ -53817,13 +53817,13 @@ exports.trueTag = trueTag;
 
 /***/ }),
 
-/***/ 1406:
+/***/ 2026:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(6461);
-var stringifyNumber = __nccwpck_require__(6473);
+var Scalar = __nccwpck_require__(4305);
+var stringifyNumber = __nccwpck_require__(3677);
 
 const floatNaN = {
     identify: value => typeof value === 'number',
@@ -53874,12 +53874,12 @@ exports.floatNaN = floatNaN;
 
 /***/ }),
 
-/***/ 8033:
+/***/ 7149:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var stringifyNumber = __nccwpck_require__(6473);
+var stringifyNumber = __nccwpck_require__(3677);
 
 const intIdentify = (value) => typeof value === 'bigint' || Number.isInteger(value);
 function intResolve(str, offset, radix, { intAsBigInt }) {
@@ -53957,13 +53957,13 @@ exports.intOct = intOct;
 
 /***/ }),
 
-/***/ 300:
+/***/ 4376:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(4767);
-var Scalar = __nccwpck_require__(6461);
+var identity = __nccwpck_require__(1891);
+var Scalar = __nccwpck_require__(4305);
 
 // If the value associated with a merge key is a single mapping node, each of
 // its key/value pairs is inserted into the current mapping, unless the key
@@ -54035,16 +54035,16 @@ exports.merge = merge;
 
 /***/ }),
 
-/***/ 1015:
+/***/ 6683:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(4767);
-var toJS = __nccwpck_require__(4355);
-var YAMLMap = __nccwpck_require__(862);
-var YAMLSeq = __nccwpck_require__(7863);
-var pairs = __nccwpck_require__(5705);
+var identity = __nccwpck_require__(1891);
+var toJS = __nccwpck_require__(3119);
+var YAMLMap = __nccwpck_require__(2938);
+var YAMLSeq = __nccwpck_require__(3571);
+var pairs = __nccwpck_require__(7221);
 
 class YAMLOMap extends YAMLSeq.YAMLSeq {
     constructor() {
@@ -54119,15 +54119,15 @@ exports.omap = omap;
 
 /***/ }),
 
-/***/ 5705:
+/***/ 7221:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(4767);
-var Pair = __nccwpck_require__(8037);
-var Scalar = __nccwpck_require__(6461);
-var YAMLSeq = __nccwpck_require__(7863);
+var identity = __nccwpck_require__(1891);
+var Pair = __nccwpck_require__(5153);
+var Scalar = __nccwpck_require__(4305);
+var YAMLSeq = __nccwpck_require__(3571);
 
 function resolvePairs(seq, onError) {
     if (identity.isSeq(seq)) {
@@ -54208,24 +54208,24 @@ exports.resolvePairs = resolvePairs;
 
 /***/ }),
 
-/***/ 3825:
+/***/ 3381:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var map = __nccwpck_require__(8291);
-var _null = __nccwpck_require__(2056);
-var seq = __nccwpck_require__(4642);
-var string = __nccwpck_require__(9976);
-var binary = __nccwpck_require__(7243);
-var bool = __nccwpck_require__(8582);
-var float = __nccwpck_require__(1406);
-var int = __nccwpck_require__(8033);
-var merge = __nccwpck_require__(300);
-var omap = __nccwpck_require__(1015);
-var pairs = __nccwpck_require__(5705);
-var set = __nccwpck_require__(736);
-var timestamp = __nccwpck_require__(9944);
+var map = __nccwpck_require__(1231);
+var _null = __nccwpck_require__(5940);
+var seq = __nccwpck_require__(814);
+var string = __nccwpck_require__(3724);
+var binary = __nccwpck_require__(743);
+var bool = __nccwpck_require__(8514);
+var float = __nccwpck_require__(2026);
+var int = __nccwpck_require__(7149);
+var merge = __nccwpck_require__(4376);
+var omap = __nccwpck_require__(6683);
+var pairs = __nccwpck_require__(7221);
+var set = __nccwpck_require__(5340);
+var timestamp = __nccwpck_require__(3932);
 
 const schema = [
     map.map,
@@ -54256,14 +54256,14 @@ exports.schema = schema;
 
 /***/ }),
 
-/***/ 736:
+/***/ 5340:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(4767);
-var Pair = __nccwpck_require__(8037);
-var YAMLMap = __nccwpck_require__(862);
+var identity = __nccwpck_require__(1891);
+var Pair = __nccwpck_require__(5153);
+var YAMLMap = __nccwpck_require__(2938);
 
 class YAMLSet extends YAMLMap.YAMLMap {
     constructor(schema) {
@@ -54359,12 +54359,12 @@ exports.set = set;
 
 /***/ }),
 
-/***/ 9944:
+/***/ 3932:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var stringifyNumber = __nccwpck_require__(6473);
+var stringifyNumber = __nccwpck_require__(3677);
 
 /** Internal types handle bigint as number, because TS can't figure it out. */
 function parseSexagesimal(str, asBigInt) {
@@ -54471,7 +54471,7 @@ exports.timestamp = timestamp;
 
 /***/ }),
 
-/***/ 8819:
+/***/ 6767:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -54629,15 +54629,15 @@ exports.foldFlowLines = foldFlowLines;
 
 /***/ }),
 
-/***/ 5596:
+/***/ 3376:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var anchors = __nccwpck_require__(68);
-var identity = __nccwpck_require__(4767);
-var stringifyComment = __nccwpck_require__(7167);
-var stringifyString = __nccwpck_require__(2421);
+var anchors = __nccwpck_require__(7048);
+var identity = __nccwpck_require__(1891);
+var stringifyComment = __nccwpck_require__(2875);
+var stringifyString = __nccwpck_require__(3665);
 
 function createStringifyContext(doc, options) {
     const opt = Object.assign({
@@ -54768,14 +54768,14 @@ exports.stringify = stringify;
 
 /***/ }),
 
-/***/ 8260:
+/***/ 3008:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(4767);
-var stringify = __nccwpck_require__(5596);
-var stringifyComment = __nccwpck_require__(7167);
+var identity = __nccwpck_require__(1891);
+var stringify = __nccwpck_require__(3376);
+var stringifyComment = __nccwpck_require__(2875);
 
 function stringifyCollection(collection, ctx, options) {
     const flow = ctx.inFlow ?? collection.flow;
@@ -54930,7 +54930,7 @@ exports.stringifyCollection = stringifyCollection;
 
 /***/ }),
 
-/***/ 7167:
+/***/ 2875:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -54961,14 +54961,14 @@ exports.stringifyComment = stringifyComment;
 
 /***/ }),
 
-/***/ 613:
+/***/ 8577:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(4767);
-var stringify = __nccwpck_require__(5596);
-var stringifyComment = __nccwpck_require__(7167);
+var identity = __nccwpck_require__(1891);
+var stringify = __nccwpck_require__(3376);
+var stringifyComment = __nccwpck_require__(2875);
 
 function stringifyDocument(doc, options) {
     const lines = [];
@@ -55055,7 +55055,7 @@ exports.stringifyDocument = stringifyDocument;
 
 /***/ }),
 
-/***/ 6473:
+/***/ 3677:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -55089,15 +55089,15 @@ exports.stringifyNumber = stringifyNumber;
 
 /***/ }),
 
-/***/ 9804:
+/***/ 9392:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(4767);
-var Scalar = __nccwpck_require__(6461);
-var stringify = __nccwpck_require__(5596);
-var stringifyComment = __nccwpck_require__(7167);
+var identity = __nccwpck_require__(1891);
+var Scalar = __nccwpck_require__(4305);
+var stringify = __nccwpck_require__(3376);
+var stringifyComment = __nccwpck_require__(2875);
 
 function stringifyPair({ key, value }, ctx, onComment, onChompKeep) {
     const { allNullValues, doc, indent, indentStep, options: { commentString, indentSeq, simpleKeys } } = ctx;
@@ -55248,13 +55248,13 @@ exports.stringifyPair = stringifyPair;
 
 /***/ }),
 
-/***/ 2421:
+/***/ 3665:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(6461);
-var foldFlowLines = __nccwpck_require__(8819);
+var Scalar = __nccwpck_require__(4305);
+var foldFlowLines = __nccwpck_require__(6767);
 
 const getFoldOptions = (ctx, isBlock) => ({
     indentAtStart: isBlock ? ctx.indent.length : ctx.indentAtStart,
@@ -55593,12 +55593,12 @@ exports.stringifyString = stringifyString;
 
 /***/ }),
 
-/***/ 8948:
+/***/ 1360:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(4767);
+var identity = __nccwpck_require__(1891);
 
 const BREAK = Symbol('break visit');
 const SKIP = Symbol('skip children');
@@ -55836,14 +55836,14 @@ exports.visitAsync = visitAsync;
 
 /***/ }),
 
-/***/ 1710:
+/***/ 8068:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   N: () => (/* binding */ cancelBatches)
 /* harmony export */ });
-/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8506);
-/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7628);
+/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1742);
+/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7590);
 
 
 const limitMs = 5_000;
@@ -55869,7 +55869,7 @@ async function cancelBatches(client, ids) {
 
 /***/ }),
 
-/***/ 9179:
+/***/ 631:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -55879,9 +55879,9 @@ __nccwpck_require__.d(__webpack_exports__, {
 });
 
 // EXTERNAL MODULE: external "node:timers/promises"
-var promises_ = __nccwpck_require__(6119);
+var promises_ = __nccwpck_require__(8500);
 // EXTERNAL MODULE: ./report/limits.js
-var limits = __nccwpck_require__(7277);
+var limits = __nccwpck_require__(1711);
 ;// CONCATENATED MODULE: ./report/check-bodies.js
 
 /** Requests that together tell the content: each takes so many annotations, and the last one completes the check run. */
@@ -55909,7 +55909,7 @@ function annotationBody({ place, level, title, message }) {
 }
 
 // EXTERNAL MODULE: ./action/connect-github.js + 25 modules
-var connect_github = __nccwpck_require__(6295);
+var connect_github = __nccwpck_require__(7164);
 ;// CONCATENATED MODULE: ./action/check-runs.js
 
 
@@ -55965,7 +55965,7 @@ function checkRunsOf(github, { repository, headSha, detailsUrl }) {
 
 /***/ }),
 
-/***/ 6295:
+/***/ 7164:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -55975,11 +55975,11 @@ __nccwpck_require__.d(__webpack_exports__, {
   c: () => (/* binding */ statusOf)
 });
 
-// EXTERNAL MODULE: ../../../../work/main/node_modules/@actions/core/lib/core.js + 21 modules
-var core = __nccwpck_require__(8506);
-// EXTERNAL MODULE: ../../../../work/main/node_modules/bottleneck/light.js
-var light = __nccwpck_require__(9259);
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@octokit/request-error/dist-src/index.js
+// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 21 modules
+var core = __nccwpck_require__(1742);
+// EXTERNAL MODULE: ../../node_modules/bottleneck/light.js
+var light = __nccwpck_require__(6503);
+;// CONCATENATED MODULE: ../../node_modules/@octokit/request-error/dist-src/index.js
 class RequestError extends Error {
   name;
   /**
@@ -56020,7 +56020,7 @@ class RequestError extends Error {
 }
 
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@octokit/plugin-retry/dist-bundle/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-retry/dist-bundle/index.js
 // pkg/dist-src/version.js
 var VERSION = "0.0.0-development";
 
@@ -56103,7 +56103,7 @@ function retry(octokit, octokitOptions) {
 retry.VERSION = VERSION;
 
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@octokit/plugin-throttling/dist-bundle/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-throttling/dist-bundle/index.js
 // pkg/dist-src/index.js
 
 
@@ -56345,7 +56345,7 @@ throttling.VERSION = dist_bundle_VERSION;
 throttling.triggersNotification = triggersNotification;
 
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/universal-user-agent/index.js
+;// CONCATENATED MODULE: ../../node_modules/universal-user-agent/index.js
 function getUserAgent() {
   if (typeof navigator === "object" && "userAgent" in navigator) {
     return navigator.userAgent;
@@ -56360,7 +56360,7 @@ function getUserAgent() {
   return "<environment undetectable>";
 }
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/before-after-hook/lib/register.js
+;// CONCATENATED MODULE: ../../node_modules/before-after-hook/lib/register.js
 // @ts-check
 
 function register(state, name, method, options) {
@@ -56389,7 +56389,7 @@ function register(state, name, method, options) {
   });
 }
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/before-after-hook/lib/add.js
+;// CONCATENATED MODULE: ../../node_modules/before-after-hook/lib/add.js
 // @ts-check
 
 function addHook(state, kind, name, hook) {
@@ -56437,7 +56437,7 @@ function addHook(state, kind, name, hook) {
   });
 }
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/before-after-hook/lib/remove.js
+;// CONCATENATED MODULE: ../../node_modules/before-after-hook/lib/remove.js
 // @ts-check
 
 function removeHook(state, name, method) {
@@ -56458,7 +56458,7 @@ function removeHook(state, name, method) {
   state.registry[name].splice(index, 1);
 }
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/before-after-hook/index.js
+;// CONCATENATED MODULE: ../../node_modules/before-after-hook/index.js
 // @ts-check
 
 
@@ -56505,7 +56505,7 @@ function Collection() {
 
 /* harmony default export */ const before_after_hook = ({ Singular, Collection });
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@octokit/endpoint/dist-bundle/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/endpoint/dist-bundle/index.js
 // pkg/dist-src/defaults.js
 
 
@@ -56851,7 +56851,7 @@ function withDefaults(oldDefaults, newDefaults) {
 var endpoint = withDefaults(null, DEFAULTS);
 
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/content-type/dist/index.js
+;// CONCATENATED MODULE: ../../node_modules/content-type/dist/index.js
 /*!
  * content-type
  * Copyright(c) 2015 Douglas Christopher Wilson
@@ -57143,7 +57143,7 @@ function unescapeQuotedPairs(str, start, end) {
     return result + str.slice(start, end);
 }
 //# sourceMappingURL=index.js.map
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/json-with-bigint/json-with-bigint.js
+;// CONCATENATED MODULE: ../../node_modules/json-with-bigint/json-with-bigint.js
 const intRegex = /^-?\d+$/;
 const noiseValue = /^-?\d+n+$/; // Noise - strings that match the custom format before being converted to it
 const originalStringify = JSON.stringify;
@@ -57744,7 +57744,7 @@ const JSONParse = (text, reviver) => {
 
 
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@octokit/request/dist-bundle/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/request/dist-bundle/index.js
 // pkg/dist-src/index.js
 
 
@@ -57951,7 +57951,7 @@ var request = dist_bundle_withDefaults(endpoint, defaults_default);
 /* v8 ignore next -- @preserve */
 /* v8 ignore else -- @preserve */
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@octokit/graphql/dist-bundle/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/graphql/dist-bundle/index.js
 // pkg/dist-src/index.js
 
 
@@ -58082,7 +58082,7 @@ function withCustomRequest(customRequest) {
 
 /* v8 ignore if -- @preserve */
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@octokit/auth-token/dist-bundle/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/auth-token/dist-bundle/index.js
 // pkg/dist-src/is-jwt.js
 var b64url = "(?:[a-zA-Z0-9_-]+)";
 var sep = "\\.";
@@ -58137,11 +58137,11 @@ var createTokenAuth = function createTokenAuth2(token) {
 };
 
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@octokit/core/dist-src/version.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/core/dist-src/version.js
 const version_VERSION = "7.0.8";
 
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@octokit/core/dist-src/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/core/dist-src/index.js
 
 
 
@@ -58282,11 +58282,11 @@ class Octokit {
 }
 
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@octokit/plugin-request-log/dist-src/version.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-request-log/dist-src/version.js
 const dist_src_version_VERSION = "6.0.0";
 
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@octokit/plugin-request-log/dist-src/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-request-log/dist-src/index.js
 
 function requestLog(octokit) {
   octokit.hook.wrap("request", (request, options) => {
@@ -58312,7 +58312,7 @@ function requestLog(octokit) {
 requestLog.VERSION = dist_src_version_VERSION;
 
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@octokit/plugin-paginate-rest/dist-bundle/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-paginate-rest/dist-bundle/index.js
 // pkg/dist-src/version.js
 var plugin_paginate_rest_dist_bundle_VERSION = "0.0.0-development";
 
@@ -58724,12 +58724,12 @@ function paginateRest(octokit) {
 paginateRest.VERSION = plugin_paginate_rest_dist_bundle_VERSION;
 
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/version.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/version.js
 const plugin_rest_endpoint_methods_dist_src_version_VERSION = "17.0.0";
 
 //# sourceMappingURL=version.js.map
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/generated/endpoints.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/generated/endpoints.js
 const Endpoints = {
   actions: {
     addCustomLabelsToSelfHostedRunnerForOrg: [
@@ -61023,7 +61023,7 @@ var endpoints_default = Endpoints;
 
 //# sourceMappingURL=endpoints.js.map
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/endpoints-to-methods.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/endpoints-to-methods.js
 
 const endpointMethodsMap = /* @__PURE__ */ new Map();
 for (const [scope, endpoints] of Object.entries(endpoints_default)) {
@@ -61149,7 +61149,7 @@ function decorate(octokit, scope, methodName, defaults, decorations) {
 
 //# sourceMappingURL=endpoints-to-methods.js.map
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/index.js
 
 
 function restEndpointMethods(octokit) {
@@ -61170,11 +61170,11 @@ legacyRestEndpointMethods.VERSION = plugin_rest_endpoint_methods_dist_src_versio
 
 //# sourceMappingURL=index.js.map
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@octokit/rest/dist-src/version.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/rest/dist-src/version.js
 const rest_dist_src_version_VERSION = "22.0.1";
 
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@octokit/rest/dist-src/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/rest/dist-src/index.js
 
 
 
@@ -61187,8 +61187,8 @@ const dist_src_Octokit = Octokit.plugin(requestLog, legacyRestEndpointMethods, p
 );
 
 
-// EXTERNAL MODULE: ../../../../work/main/node_modules/undici/index.js
-var undici = __nccwpck_require__(1976);
+// EXTERNAL MODULE: ../../node_modules/undici/index.js
+var undici = __nccwpck_require__(1684);
 ;// CONCATENATED MODULE: ./action/connect-github.js
 
 
@@ -61229,7 +61229,7 @@ function statusOf(error) {
 
 /***/ }),
 
-/***/ 2483:
+/***/ 2802:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -61239,28 +61239,28 @@ __nccwpck_require__.d(__webpack_exports__, {
   Y: () => (/* binding */ credentialsOf)
 });
 
-// EXTERNAL MODULE: ../../../../work/main/node_modules/@actions/core/lib/core.js + 21 modules
-var core = __nccwpck_require__(8506);
-// EXTERNAL MODULE: ../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3857);
+// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 21 modules
+var core = __nccwpck_require__(1742);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
 // EXTERNAL MODULE: ./contract/artifact.js
-var artifact = __nccwpck_require__(123);
+var artifact = __nccwpck_require__(1453);
 // EXTERNAL MODULE: ./contract/batch.js + 1 modules
-var batch = __nccwpck_require__(407);
+var batch = __nccwpck_require__(9902);
 // EXTERNAL MODULE: ./contract/id.js
-var id = __nccwpck_require__(800);
+var id = __nccwpck_require__(2246);
 // EXTERNAL MODULE: ./contract/job.js + 2 modules
-var job = __nccwpck_require__(1748);
+var job = __nccwpck_require__(1324);
 // EXTERNAL MODULE: ./contract/limits.js
-var limits = __nccwpck_require__(5125);
+var limits = __nccwpck_require__(1351);
 // EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(4448);
-// EXTERNAL MODULE: ../../../../work/main/node_modules/zod/v4/classic/iso.js
-var iso = __nccwpck_require__(2465);
+var model = __nccwpck_require__(2654);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
+var iso = __nccwpck_require__(3477);
 // EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(519);
+var contract_status = __nccwpck_require__(7949);
 // EXTERNAL MODULE: ./contract/target.js
-var target = __nccwpck_require__(1548);
+var target = __nccwpck_require__(802);
 ;// CONCATENATED MODULE: ./contract/page.js
 
 
@@ -61366,17 +61366,6 @@ const exchangedToken = schemas/* object */.Ikc({
 
 
 
-/** Every header that an answer can carry besides the usual ones, with what it says. */
-const responseHeaders = {
-    location: "URL of what was created.",
-    "idempotency-replayed": "`true` where this is the first answer to the same Idempotency-Key again.",
-    "preference-applied": "The preference that was followed.",
-    etag: "SHA-256 of the file, in quotes.",
-    "accept-ranges": "`bytes`: parts of the file can be asked for.",
-    "content-range": "The part of the file that the answer holds.",
-    "content-disposition": "Name to save the file under.",
-    "content-length": "Size of the file, bytes.",
-};
 const idempotencyKey = schemas/* string */.YjP()
     .min(1)
     .max(255)
@@ -61398,7 +61387,7 @@ const creationErrors = [
 ];
 const created = ["location", "idempotency-replayed"];
 const fileHeaders = ["etag", "accept-ranges", "content-disposition"];
-const uploadedModel = schemas/* object */.Ikc({ source: schemas/* string */.YjP().describe("What to name in `model.source`."), sha256: model/* sha256 */.s, bytes: schemas/* int */.Whr() })
+const uploadedModel = schemas/* object */.Ikc({ source: schemas/* string */.YjP().describe("What to name in `model.source`."), sha256: model/* sha256 */.sc, bytes: schemas/* int */.Whr() })
     .meta({ id: "UploadedModel" });
 /** Every endpoint under `/v1`. Server, client and OpenAPI document are bound to this table. */
 const routes = {
@@ -61541,21 +61530,30 @@ const routes = {
     findModel: {
         method: "HEAD",
         path: "/models/{sha256}",
-        summary: "Whether a model was uploaded",
+        summary: "Whether a model was uploaded, or how much of it",
         scope: "models:write",
-        params: schemas/* object */.Ikc({ sha256: model/* sha256 */.s }),
+        params: schemas/* object */.Ikc({ sha256: model/* sha256 */.sc }),
         replies: { 200: { empty: true, headers: ["content-length"] } },
         errors: ["not_found"],
+        errorHeaders: { not_found: ["upload-offset"] },
     },
     uploadModel: {
         method: "PUT",
         path: "/models/{sha256}",
         summary: "Upload a model",
         scope: "models:write",
-        params: schemas/* object */.Ikc({ sha256: model/* sha256 */.s }),
+        params: schemas/* object */.Ikc({ sha256: model/* sha256 */.sc }),
+        headers: schemas/* object */.Ikc({ "content-range": model/* uploadRange */.Zy.optional() }),
         upload: true,
         replies: { 200: { json: uploadedModel }, 201: { json: uploadedModel } },
-        errors: ["payload_too_large", "unsupported_media_type", "model_checksum_mismatch", "storage_full"],
+        errors: [
+            "upload_offset_mismatch",
+            "payload_too_large",
+            "unsupported_media_type",
+            "model_checksum_mismatch",
+            "storage_full",
+        ],
+        errorHeaders: { upload_offset_mismatch: ["upload-offset"] },
     },
     listTargets: {
         method: "GET",
@@ -61626,10 +61624,10 @@ function errorCodesOf(route) {
 
 // EXTERNAL MODULE: external "node:stream"
 var external_node_stream_ = __nccwpck_require__(7075);
-// EXTERNAL MODULE: ../../../../work/main/node_modules/undici/index.js
-var undici = __nccwpck_require__(1976);
+// EXTERNAL MODULE: ../../node_modules/undici/index.js
+var undici = __nccwpck_require__(1684);
 // EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(7628);
+var problem_error = __nccwpck_require__(7590);
 ;// CONCATENATED MODULE: ./client/call-route.js
 
 
@@ -61660,10 +61658,8 @@ async function send(name, input, options) {
     });
     if (answer.statusCode in route.replies)
         return answer;
-    const text = await answer.body.text();
-    const retryAfter = answer.headers["retry-after"];
-    const header = typeof retryAfter === "string" ? retryAfter : undefined;
-    throw (0,problem_error/* answerError */.n)(`${route.method} ${url.pathname}`, { status: answer.statusCode, text, retryAfter: header });
+    const { statusCode: status, headers, body } = answer;
+    throw (0,problem_error/* answerError */.n)(`${route.method} ${url.pathname}`, { status, headers, text: await body.text() });
 }
 function urlOf(route, { params = {}, query = {} }, baseUrl) {
     const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(params[name] ?? ""));
@@ -61689,7 +61685,7 @@ var promises_ = __nccwpck_require__(1455);
 ;// CONCATENATED MODULE: external "node:stream/promises"
 const external_node_stream_promises_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:stream/promises");
 // EXTERNAL MODULE: ./client/retry.js
-var retry = __nccwpck_require__(9118);
+var retry = __nccwpck_require__(2308);
 ;// CONCATENATED MODULE: ./client/download-artifact.js
 
 
@@ -61722,7 +61718,7 @@ async function downloadArtifact({ jobId, name }, { file, signal }, options) {
 }
 
 // EXTERNAL MODULE: external "node:timers/promises"
-var external_node_timers_promises_ = __nccwpck_require__(6119);
+var external_node_timers_promises_ = __nccwpck_require__(8500);
 ;// CONCATENATED MODULE: ./contract/log.js
 
 /** A line longer than this is cut into several, bytes. */
@@ -61786,91 +61782,10 @@ async function* eventsOf(body) {
     }
 }
 
-// EXTERNAL MODULE: external "node:crypto"
-var external_node_crypto_ = __nccwpck_require__(7598);
-;// CONCATENATED MODULE: ./client/read-pieces.js
-var __addDisposableResource = (undefined && undefined.__addDisposableResource) || function (env, value, async) {
-    if (value !== null && value !== void 0) {
-        if (typeof value !== "object" && typeof value !== "function") throw new TypeError("Object expected.");
-        var dispose, inner;
-        if (async) {
-            if (!Symbol.asyncDispose) throw new TypeError("Symbol.asyncDispose is not defined.");
-            dispose = value[Symbol.asyncDispose];
-        }
-        if (dispose === void 0) {
-            if (!Symbol.dispose) throw new TypeError("Symbol.dispose is not defined.");
-            dispose = value[Symbol.dispose];
-            if (async) inner = dispose;
-        }
-        if (typeof dispose !== "function") throw new TypeError("Object not disposable.");
-        if (inner) dispose = function() { try { inner.call(this); } catch (e) { return Promise.reject(e); } };
-        env.stack.push({ value: value, dispose: dispose, async: async });
-    }
-    else if (async) {
-        env.stack.push({ async: true });
-    }
-    return value;
-};
-var __disposeResources = (undefined && undefined.__disposeResources) || (function (SuppressedError) {
-    return function (env) {
-        function fail(e) {
-            env.error = env.hasError ? new SuppressedError(e, env.error, "An error was suppressed during disposal.") : e;
-            env.hasError = true;
-        }
-        var r, s = 0;
-        function next() {
-            while (r = env.stack.pop()) {
-                try {
-                    if (!r.async && s === 1) return s = 0, env.stack.push(r), Promise.resolve().then(next);
-                    if (r.dispose) {
-                        var result = r.dispose.call(r.value);
-                        if (r.async) return s |= 2, Promise.resolve(result).then(next, function(e) { fail(e); return next(); });
-                    }
-                    else s |= 1;
-                }
-                catch (e) {
-                    fail(e);
-                }
-            }
-            if (s === 1) return env.hasError ? Promise.reject(env.error) : Promise.resolve();
-            if (env.hasError) throw env.error;
-        }
-        return next();
-    };
-})(typeof SuppressedError === "function" ? SuppressedError : function (error, suppressed, message) {
-    var e = new Error(message);
-    return e.name = "SuppressedError", e.error = error, e.suppressed = suppressed, e;
-});
-
-const pieceBytes = 1 << 20;
-/**
- * The bytes of a file in pieces. A piece is overwritten when the next but one is read: fresh memory for each would pile up
- * faster than it is collected, and take twice the time.
- */
-async function* readPieces(file, signal) {
-    const env_1 = { stack: [], error: void 0, hasError: false };
-    try {
-        const opened = __addDisposableResource(env_1, await (0,promises_.open)(file), true);
-        const buffers = [new Uint8Array(pieceBytes), new Uint8Array(pieceBytes)];
-        for (let turn = 0;; turn = turn === 0 ? 1 : 0) {
-            signal?.throwIfAborted();
-            const { bytesRead } = await opened.read(buffers[turn], 0, pieceBytes);
-            if (bytesRead === 0)
-                return;
-            yield buffers[turn].subarray(0, bytesRead);
-        }
-    }
-    catch (e_1) {
-        env_1.error = e_1;
-        env_1.hasError = true;
-    }
-    finally {
-        const result_1 = __disposeResources(env_1);
-        if (result_1)
-            await result_1;
-    }
-}
-
+// EXTERNAL MODULE: ./client/hash-file.js
+var hash_file = __nccwpck_require__(5511);
+// EXTERNAL MODULE: ./client/read-pieces.js
+var read_pieces = __nccwpck_require__(8390);
 ;// CONCATENATED MODULE: ./client/upload-model.js
 
 
@@ -61878,47 +61793,64 @@ async function* readPieces(file, signal) {
 
 
 
-/** Makes sure that the service has a file: hashes it, and sends it only where it is missing. */
-async function uploadModel(file, { signal, onProgress }, options) {
+/** Makes sure that the service has a file: hashes it, and sends only what is missing of it. */
+async function uploadModel(file, { signal, sha256: known, onStart, onProgress }, options) {
     const { size: bytes } = await (0,promises_.stat)(file);
-    const sha256 = await hashFile(file, signal);
+    const sha256 = known ?? (await (0,hash_file/* hashFile */.D)(file, signal));
     const params = { sha256 };
-    const uploaded = { source: `upload:sha256:${sha256}`, sha256, bytes };
-    if (await (0,retry/* retry */.L5)(() => hasModel(params, { ...options, signal }), signal))
-        return { ...uploaded, sent: false };
-    await (0,retry/* retry */.L5)(async () => {
+    let sent = false;
+    const sendFrom = async (offset) => {
+        sent = true;
+        onStart?.(offset, bytes);
         const stream = async function* () {
-            let sent = 0;
+            let position = offset;
             // The next piece is asked for when the connection has taken this one.
-            for await (const piece of readPieces(file, signal)) {
+            for await (const piece of (0,read_pieces/* readPieces */.u)(file, signal, offset)) {
                 yield piece;
-                sent += piece.length;
-                onProgress?.(sent, bytes);
+                position += piece.length;
+                onProgress?.(position, bytes);
             }
         };
-        const answer = await send("uploadModel", { params }, { ...options, signal, upload: { stream, bytes } });
+        const headers = offset > 0 ? { "content-range": `bytes ${offset}-${bytes - 1}/${bytes}` } : {};
+        const upload = { stream, bytes: bytes - offset };
+        const answer = await send("uploadModel", { params, headers }, { ...options, signal, upload });
         await answer.body.dump();
+    };
+    await (0,retry/* retry */.L5)(async () => {
+        const kept = await findKept(params, { ...options, signal });
+        if (kept === "all")
+            return;
+        // The service answers to a last byte, also where it has it already.
+        const offset = Math.max(0, Math.min(kept, bytes - 1));
+        try {
+            await sendFrom(offset);
+        }
+        catch (error) {
+            if (offset === 0 || !isMismatch(error))
+                throw error;
+            // What was kept was not of this file, and is gone now.
+            await sendFrom(0);
+        }
     }, signal);
-    return { ...uploaded, sent: true };
+    return { source: `upload:sha256:${sha256}`, sha256, bytes, sent };
 }
-async function hashFile(file, signal) {
-    const hash = (0,external_node_crypto_.createHash)("sha256");
-    for await (const piece of readPieces(file, signal))
-        hash.update(piece);
-    return hash.digest("hex");
-}
-async function hasModel(params, options) {
+/** How many of a file's bytes the service keeps. */
+async function findKept(params, options) {
     try {
         const answer = await send("findModel", { params }, options);
         await answer.body.dump();
-        return true;
+        return "all";
     }
     catch (error) {
         // The answer to HEAD has no body that could say `not_found`.
-        if (!(error instanceof problem_error/* ProblemError */.Mm) && error instanceof Error && "status" in error && error.status === 404)
-            return false;
-        throw error;
+        if (!(error instanceof problem_error/* UnexpectedAnswerError */.qx) || error.status !== 404)
+            throw error;
+        const offset = String(error.headers["upload-offset"]);
+        return /^\d{1,15}$/.test(offset) ? Number(offset) : 0;
     }
+}
+function isMismatch(error) {
+    return error instanceof problem_error/* ProblemError */.Mm && error.problem.code === "model_checksum_mismatch";
 }
 
 ;// CONCATENATED MODULE: ./client/create-client.js
@@ -61964,7 +61896,7 @@ function outputOf(name, status, document) {
 }
 
 // EXTERNAL MODULE: ./action/input-error.js
-var input_error = __nccwpck_require__(9238);
+var input_error = __nccwpck_require__(6572);
 ;// CONCATENATED MODULE: ./action/connect-service.js
 
 
@@ -62023,7 +61955,7 @@ async function connectService(credentials, { baseUrl, dispatcher }) {
 
 /***/ }),
 
-/***/ 9238:
+/***/ 6572:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -62042,13 +61974,13 @@ class InputError extends Error {
 
 /***/ }),
 
-/***/ 7954:
+/***/ 9808:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   N: () => (/* binding */ listJobs)
 /* harmony export */ });
-/* harmony import */ var _contract_limits_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5125);
+/* harmony import */ var _contract_limits_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1351);
 
 /** All jobs that a filter lets through, newest first. */
 async function listJobs(client, filter, signal) {
@@ -62066,15 +61998,15 @@ async function listJobs(client, filter, signal) {
 
 /***/ }),
 
-/***/ 4664:
+/***/ 9874:
 /***/ ((__webpack_module__, __unused_webpack___webpack_exports__, __nccwpck_require__) => {
 
 __nccwpck_require__.a(__webpack_module__, async (__webpack_handle_async_dependencies__, __webpack_async_result__) => { try {
-/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8506);
-/* harmony import */ var undici__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1976);
-/* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(9238);
-/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(4503);
-/* harmony import */ var _run_post_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(4675);
+/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1742);
+/* harmony import */ var undici__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1684);
+/* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6572);
+/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(1655);
+/* harmony import */ var _run_post_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(6361);
 
 
 
@@ -62112,13 +62044,13 @@ __webpack_async_result__();
 
 /***/ }),
 
-/***/ 604:
+/***/ 6650:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   h: () => (/* binding */ parseYaml)
 /* harmony export */ });
-/* harmony import */ var yaml__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5399);
+/* harmony import */ var yaml__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3483);
 
 /** Reads YAML or JSON by a schema. Everything that is wrong with it is told with its line. */
 function parseYaml(text, schema) {
@@ -62164,19 +62096,19 @@ function fieldOf(path) {
 
 /***/ }),
 
-/***/ 6487:
+/***/ 6461:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   K: () => (/* binding */ readInputs)
 /* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(3857);
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(3772);
-/* harmony import */ var _contract_action_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1859);
-/* harmony import */ var _contract_gate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8114);
-/* harmony import */ var _contract_recipe_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(4990);
-/* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(9238);
-/* harmony import */ var _parse_yaml_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(604);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(3045);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(6416);
+/* harmony import */ var _contract_action_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8389);
+/* harmony import */ var _contract_gate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8668);
+/* harmony import */ var _contract_recipe_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1918);
+/* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(6572);
+/* harmony import */ var _parse_yaml_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(6650);
 
 
 
@@ -62280,7 +62212,7 @@ function shorten(text) {
 
 /***/ }),
 
-/***/ 4503:
+/***/ 1655:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -62292,25 +62224,25 @@ __nccwpck_require__.d(__webpack_exports__, {
 // EXTERNAL MODULE: external "node:path"
 var external_node_path_ = __nccwpck_require__(6760);
 // EXTERNAL MODULE: external "node:timers/promises"
-var promises_ = __nccwpck_require__(6119);
-// EXTERNAL MODULE: ../../../../work/main/node_modules/@actions/core/lib/core.js + 21 modules
-var core = __nccwpck_require__(8506);
+var promises_ = __nccwpck_require__(8500);
+// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 21 modules
+var core = __nccwpck_require__(1742);
 // EXTERNAL MODULE: ./report/conclude.js
-var conclude = __nccwpck_require__(9296);
+var conclude = __nccwpck_require__(4422);
 // EXTERNAL MODULE: ./report/render-batch.js + 1 modules
-var render_batch = __nccwpck_require__(6982);
+var render_batch = __nccwpck_require__(4899);
 // EXTERNAL MODULE: ./action/check-runs.js + 1 modules
-var check_runs = __nccwpck_require__(9179);
+var check_runs = __nccwpck_require__(631);
 // EXTERNAL MODULE: ./client/retry.js
-var retry = __nccwpck_require__(9118);
+var retry = __nccwpck_require__(2308);
 // EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(519);
+var contract_status = __nccwpck_require__(7949);
 // EXTERNAL MODULE: ./report/figures.js
-var report_figures = __nccwpck_require__(1168);
+var report_figures = __nccwpck_require__(9074);
 // EXTERNAL MODULE: ./report/limits.js
-var limits = __nccwpck_require__(7277);
+var limits = __nccwpck_require__(1711);
 // EXTERNAL MODULE: ./report/markdown.js
-var markdown = __nccwpck_require__(704);
+var markdown = __nccwpck_require__(8186);
 ;// CONCATENATED MODULE: ./report/annotations.js
 
 
@@ -62351,11 +62283,11 @@ function annotation({ title, message, ...rest }) {
 }
 
 // EXTERNAL MODULE: ./action/cancel-batches.js
-var cancel_batches = __nccwpck_require__(1710);
-// EXTERNAL MODULE: ./action/connect-service.js + 12 modules
-var connect_service = __nccwpck_require__(2483);
+var cancel_batches = __nccwpck_require__(8068);
+// EXTERNAL MODULE: ./action/connect-service.js + 11 modules
+var connect_service = __nccwpck_require__(2802);
 // EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(7628);
+var problem_error = __nccwpck_require__(7590);
 ;// CONCATENATED MODULE: ./action/explain-error.js
 
 
@@ -62529,9 +62461,9 @@ async function printOutputs(client, { jobs }, { tracker, output, signal, onEnd }
 }
 
 // EXTERNAL MODULE: ./action/input-error.js
-var input_error = __nccwpck_require__(9238);
+var input_error = __nccwpck_require__(6572);
 // EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(8114);
+var gate = __nccwpck_require__(8668);
 ;// CONCATENATED MODULE: ./action/job-tracker.js
 
 
@@ -62581,13 +62513,13 @@ class JobTracker {
 }
 
 // EXTERNAL MODULE: ./action/list-jobs.js
-var list_jobs = __nccwpck_require__(7954);
+var list_jobs = __nccwpck_require__(9808);
 // EXTERNAL MODULE: ./contract/batch.js + 1 modules
-var batch = __nccwpck_require__(407);
+var batch = __nccwpck_require__(9902);
 // EXTERNAL MODULE: external "node:fs/promises"
 var external_node_fs_promises_ = __nccwpck_require__(1455);
 // EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(4448);
+var model = __nccwpck_require__(2654);
 ;// CONCATENATED MODULE: ./action/find-models.js
 
 
@@ -62623,7 +62555,7 @@ function whereOf(model) {
 }
 function sourceOf(entry) {
     const { name, source = "", sha256, place } = entry;
-    const parsed = model/* modelReference */.D.safeParse({ source, name });
+    const parsed = model/* modelReference */.Dy.safeParse({ source, name });
     if (!parsed.success)
         throw problemOf(entry, parsed.error.issues.map(({ message }) => message).join("; "));
     return { name: name ?? nameOf(new URL(source).pathname), source, ...(sha256 && { sha256 }), ...(place && { place }) };
@@ -62682,12 +62614,12 @@ function modelEntry(line, place) {
     return { name, ...(sourcePattern.test(where) ? { source: where } : { file: where }), ...(place && { place }) };
 }
 
-// EXTERNAL MODULE: ../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3857);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
 // EXTERNAL MODULE: ./contract/limits.js
-var contract_limits = __nccwpck_require__(5125);
+var contract_limits = __nccwpck_require__(1351);
 // EXTERNAL MODULE: ./action/parse-yaml.js
-var parse_yaml = __nccwpck_require__(604);
+var parse_yaml = __nccwpck_require__(6650);
 ;// CONCATENATED MODULE: ./action/read-batch-file.js
 
 
@@ -62699,7 +62631,7 @@ var parse_yaml = __nccwpck_require__(604);
 
 
 
-const read_batch_file_model = model/* modelReference */.D
+const read_batch_file_model = model/* modelReference */.Dy
     .partial()
     .extend({ file: schemas/* string */.YjP().min(1).max(1000).optional() })
     .refine(({ file, source }) => (file === undefined) !== (source === undefined), {
@@ -62797,7 +62729,7 @@ async function planBatch(inputs, { workspace, defaultSuite }) {
 }
 
 // EXTERNAL MODULE: ./contract/revision.js
-var revision = __nccwpck_require__(4068);
+var revision = __nccwpck_require__(1622);
 ;// CONCATENATED MODULE: ./action/revision-of.js
 
 
@@ -62838,7 +62770,7 @@ async function mergeBaseOf({ repository, headSha, branch }, base, github) {
 }
 
 // EXTERNAL MODULE: ./action/step-identity.js
-var step_identity = __nccwpck_require__(3394);
+var step_identity = __nccwpck_require__(8844);
 ;// CONCATENATED MODULE: ./action/submit-batches.js
 
 
@@ -62923,9 +62855,13 @@ function groupsOf(open, models) {
     }));
 }
 
+// EXTERNAL MODULE: ./client/hash-file.js
+var hash_file = __nccwpck_require__(5511);
 // EXTERNAL MODULE: ./contract/format-bytes.js
-var format_bytes = __nccwpck_require__(3208);
+var format_bytes = __nccwpck_require__(3754);
 ;// CONCATENATED MODULE: ./action/upload-models.js
+
+
 
 
 
@@ -62947,20 +62883,29 @@ async function uploadModels(models, client, options) {
     return references;
 }
 async function upload(client, { file, place = { file, line: 1 } }, { workspace, signal }) {
+    const absolute = external_node_path_.resolve(workspace, file);
     const tell = (text) => core/* info */.pq(inert(`[upload] ${file}: ${text}`));
-    const startedAt = performance.now();
+    let [startedAt, startedFrom] = [performance.now(), 0];
     let toldAt = startedAt;
+    const rateAt = (sent, now) => rate(sent - startedFrom, now - startedAt);
+    const onStart = (offset, total) => {
+        if (offset > 0)
+            tell(`goes on at ${(0,format_bytes/* formatBytes */.z)(offset)} of ${(0,format_bytes/* formatBytes */.z)(total)}`);
+        [startedAt, startedFrom] = [performance.now(), offset];
+    };
     const onProgress = (sent, total) => {
         const now = performance.now();
         if (now - toldAt < progressMs || sent === total)
             return;
         toldAt = now;
-        tell(`${(0,format_bytes/* formatBytes */.z)(sent)} of ${(0,format_bytes/* formatBytes */.z)(total)} sent, ${rate(sent, now - startedAt)}`);
+        tell(`${(0,format_bytes/* formatBytes */.z)(sent)} of ${(0,format_bytes/* formatBytes */.z)(total)} sent, ${rateAt(sent, now)}`);
     };
     try {
-        const { source, sent, bytes } = await client.uploadModel(external_node_path_.resolve(workspace, file), { signal, onProgress });
+        const sha256 = await (0,hash_file/* hashFile */.D)(absolute, signal);
+        const options = { signal, sha256, onStart, onProgress };
+        const { source, sent, bytes } = await outlast(() => client.uploadModel(absolute, options), signal);
         const size = (0,format_bytes/* formatBytes */.z)(bytes);
-        tell(sent ? `uploaded, ${size}, ${rate(bytes, performance.now() - startedAt)}` : `unchanged, ${size}`);
+        tell(sent ? `uploaded, ${size}, ${rateAt(bytes, performance.now())}` : `unchanged, ${size}`);
         return source;
     }
     catch (error) {
@@ -62977,7 +62922,7 @@ function rate(bytes, ms) {
 ;// CONCATENATED MODULE: external "node:os"
 const external_node_os_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:os");
 // EXTERNAL MODULE: ./report/outcome.js
-var outcome = __nccwpck_require__(8253);
+var outcome = __nccwpck_require__(5979);
 ;// CONCATENATED MODULE: ./report/report-document.js
 /** The report for programs. */
 function reportDocument({ name, url, rows }, { conclusion, title }) {
@@ -63186,7 +63131,7 @@ function isEnded(row) {
 }
 
 // EXTERNAL MODULE: ./action/connect-github.js + 25 modules
-var connect_github = __nccwpck_require__(6295);
+var connect_github = __nccwpck_require__(7164);
 ;// CONCATENATED MODULE: ./action/download-artifacts.js
 
 
@@ -63204,7 +63149,7 @@ async function downloadArtifacts(client, rows, { folder, signal }) {
 }
 
 // EXTERNAL MODULE: ./action/read-inputs.js
-var read_inputs = __nccwpck_require__(6487);
+var read_inputs = __nccwpck_require__(6461);
 ;// CONCATENATED MODULE: ./report/is-job-check-wanted.js
 
 /** Jobs of a batch that all get check runs, where nothing else is asked for. */
@@ -63227,7 +63172,7 @@ function isJobCheckWanted(row, { jobChecks, jobCount }) {
 }
 
 // EXTERNAL MODULE: ./report/compose-sections.js
-var compose_sections = __nccwpck_require__(5114);
+var compose_sections = __nccwpck_require__(1580);
 ;// CONCATENATED MODULE: ./report/render-job.js
 
 
@@ -63476,7 +63421,7 @@ async function writeStickyComment(github, { repository, pullRequest, marker }, b
 }
 
 // EXTERNAL MODULE: ./action/workflow-run.js + 1 modules
-var workflow_run = __nccwpck_require__(463);
+var workflow_run = __nccwpck_require__(8448);
 ;// CONCATENATED MODULE: ./action/run-main.js
 
 
@@ -63575,23 +63520,23 @@ async function tellUntrusted({ run, identity, reporter, environment }) {
 
 /***/ }),
 
-/***/ 4675:
+/***/ 6361:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   a: () => (/* binding */ runPost)
 /* harmony export */ });
-/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8506);
-/* harmony import */ var _report_conclude_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9296);
-/* harmony import */ var _report_render_batch_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6982);
-/* harmony import */ var _cancel_batches_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(1710);
-/* harmony import */ var _check_runs_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(9179);
-/* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(6295);
-/* harmony import */ var _connect_service_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(2483);
-/* harmony import */ var _list_jobs_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(7954);
-/* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(6487);
-/* harmony import */ var _step_identity_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(3394);
-/* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_10__ = __nccwpck_require__(463);
+/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1742);
+/* harmony import */ var _report_conclude_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(4422);
+/* harmony import */ var _report_render_batch_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(4899);
+/* harmony import */ var _cancel_batches_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(8068);
+/* harmony import */ var _check_runs_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(631);
+/* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(7164);
+/* harmony import */ var _connect_service_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(2802);
+/* harmony import */ var _list_jobs_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(9808);
+/* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(6461);
+/* harmony import */ var _step_identity_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(8844);
+/* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_10__ = __nccwpck_require__(8448);
 
 
 
@@ -63633,7 +63578,7 @@ async function runPost({ environment, dispatcher }) {
 
 /***/ }),
 
-/***/ 3394:
+/***/ 8844:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -63661,7 +63606,7 @@ function digest(value) {
 
 /***/ }),
 
-/***/ 463:
+/***/ 8448:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -63672,11 +63617,11 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // EXTERNAL MODULE: external "node:fs/promises"
 var promises_ = __nccwpck_require__(1455);
-// EXTERNAL MODULE: ../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
-var classic_schemas = __nccwpck_require__(3857);
-// EXTERNAL MODULE: ../../../../work/main/node_modules/zod/v4/core/api.js
-var api = __nccwpck_require__(8439);
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/zod/v4/classic/coerce.js
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var classic_schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/api.js
+var api = __nccwpck_require__(1299);
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/classic/coerce.js
 
 
 function string(params) {
@@ -63800,7 +63745,28 @@ function untrustedBy({ pull_request: pullRequest }, read) {
 
 /***/ }),
 
-/***/ 7628:
+/***/ 5511:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   D: () => (/* binding */ hashFile)
+/* harmony export */ });
+/* harmony import */ var node_crypto__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7598);
+/* harmony import */ var _read_pieces_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8390);
+
+
+/** SHA-256 of a file's content, in hexadecimal. */
+async function hashFile(file, signal) {
+    const hash = (0,node_crypto__WEBPACK_IMPORTED_MODULE_0__.createHash)("sha256");
+    for await (const piece of (0,_read_pieces_js__WEBPACK_IMPORTED_MODULE_1__/* .readPieces */ .u)(file, signal))
+        hash.update(piece);
+    return hash.digest("hex");
+}
+
+
+/***/ }),
+
+/***/ 7590:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -63808,7 +63774,7 @@ function untrustedBy({ pull_request: pullRequest }, read) {
 /* harmony export */   n: () => (/* binding */ answerError),
 /* harmony export */   qx: () => (/* binding */ UnexpectedAnswerError)
 /* harmony export */ });
-/* harmony import */ var _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7994);
+/* harmony import */ var _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6828);
 
 /** The service refused a call or failed at it. */
 class ProblemError extends Error {
@@ -63830,15 +63796,18 @@ class ProblemError extends Error {
 class UnexpectedAnswerError extends Error {
     name = "UnexpectedAnswerError";
     status;
+    headers;
     retryAfter;
-    constructor(call, { status, text }, retryAfter) {
+    constructor(call, { status, headers, text }, retryAfter) {
         super(`${call}: unexpected answer with status ${status}: ${text.slice(0, 500)}`);
         this.status = status;
+        this.headers = headers;
         this.retryAfter = retryAfter;
     }
 }
 function answerError(call, answer) {
-    const seconds = /^\d{1,6}$/.test(answer.retryAfter ?? "") ? Number(answer.retryAfter) : undefined;
+    const retryAfter = String(answer.headers["retry-after"]);
+    const seconds = /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined;
     const parsed = _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__/* .problem */ .CC.safeParse(parseJson(answer.text));
     return parsed.success
         ? new ProblemError(call, parsed.data, seconds)
@@ -63856,7 +63825,101 @@ function parseJson(text) {
 
 /***/ }),
 
-/***/ 9118:
+/***/ 8390:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   u: () => (/* binding */ readPieces)
+/* harmony export */ });
+/* harmony import */ var node_fs_promises__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1455);
+var __addDisposableResource = (undefined && undefined.__addDisposableResource) || function (env, value, async) {
+    if (value !== null && value !== void 0) {
+        if (typeof value !== "object" && typeof value !== "function") throw new TypeError("Object expected.");
+        var dispose, inner;
+        if (async) {
+            if (!Symbol.asyncDispose) throw new TypeError("Symbol.asyncDispose is not defined.");
+            dispose = value[Symbol.asyncDispose];
+        }
+        if (dispose === void 0) {
+            if (!Symbol.dispose) throw new TypeError("Symbol.dispose is not defined.");
+            dispose = value[Symbol.dispose];
+            if (async) inner = dispose;
+        }
+        if (typeof dispose !== "function") throw new TypeError("Object not disposable.");
+        if (inner) dispose = function() { try { inner.call(this); } catch (e) { return Promise.reject(e); } };
+        env.stack.push({ value: value, dispose: dispose, async: async });
+    }
+    else if (async) {
+        env.stack.push({ async: true });
+    }
+    return value;
+};
+var __disposeResources = (undefined && undefined.__disposeResources) || (function (SuppressedError) {
+    return function (env) {
+        function fail(e) {
+            env.error = env.hasError ? new SuppressedError(e, env.error, "An error was suppressed during disposal.") : e;
+            env.hasError = true;
+        }
+        var r, s = 0;
+        function next() {
+            while (r = env.stack.pop()) {
+                try {
+                    if (!r.async && s === 1) return s = 0, env.stack.push(r), Promise.resolve().then(next);
+                    if (r.dispose) {
+                        var result = r.dispose.call(r.value);
+                        if (r.async) return s |= 2, Promise.resolve(result).then(next, function(e) { fail(e); return next(); });
+                    }
+                    else s |= 1;
+                }
+                catch (e) {
+                    fail(e);
+                }
+            }
+            if (s === 1) return env.hasError ? Promise.reject(env.error) : Promise.resolve();
+            if (env.hasError) throw env.error;
+        }
+        return next();
+    };
+})(typeof SuppressedError === "function" ? SuppressedError : function (error, suppressed, message) {
+    var e = new Error(message);
+    return e.name = "SuppressedError", e.error = error, e.suppressed = suppressed, e;
+});
+
+const pieceBytes = 1 << 20;
+/**
+ * The bytes of a file from `start` on, in pieces. A piece is overwritten when the next but one is read: fresh memory for each would pile up
+ * faster than it is collected, and take twice the time.
+ */
+async function* readPieces(file, signal, start = 0) {
+    const env_1 = { stack: [], error: void 0, hasError: false };
+    try {
+        const opened = __addDisposableResource(env_1, await (0,node_fs_promises__WEBPACK_IMPORTED_MODULE_0__.open)(file), true);
+        const buffers = [new Uint8Array(pieceBytes), new Uint8Array(pieceBytes)];
+        let position = start;
+        for (let turn = 0;; turn = turn === 0 ? 1 : 0) {
+            signal?.throwIfAborted();
+            const { bytesRead } = await opened.read(buffers[turn], 0, pieceBytes, position);
+            if (bytesRead === 0)
+                return;
+            position += bytesRead;
+            yield buffers[turn].subarray(0, bytesRead);
+        }
+    }
+    catch (e_1) {
+        env_1.error = e_1;
+        env_1.hasError = true;
+    }
+    finally {
+        const result_1 = __disposeResources(env_1);
+        if (result_1)
+            await result_1;
+    }
+}
+
+
+/***/ }),
+
+/***/ 2308:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -63864,8 +63927,8 @@ function parseJson(text) {
 /* harmony export */   Rk: () => (/* binding */ isConnectionError),
 /* harmony export */   WG: () => (/* binding */ isPassing)
 /* harmony export */ });
-/* harmony import */ var node_timers_promises__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6119);
-/* harmony import */ var _problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7628);
+/* harmony import */ var node_timers_promises__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8500);
+/* harmony import */ var _problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7590);
 
 
 const tries = 5;
@@ -63873,6 +63936,8 @@ const firstDelayMs = 200;
 /** A caller that is asked to wait longer is told so instead. */
 const longestAskedMs = 120_000;
 const passingStatuses = new Set([429, 502, 503, 504]);
+/** Pass only after somebody did something about them. */
+const lastingCodes = new Set(["internal_error", "storage_full"]);
 /** Repeats work that may be done twice: after lost connections and passing failures of the service. */
 async function retry(work, signal) {
     for (let left = tries - 1;; left--) {
@@ -63898,7 +63963,7 @@ function askedMs(error) {
 /** Whether the same call may succeed later: the service is not there, or has too much to do. */
 function isPassing(error) {
     if (error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .ProblemError */ .Mm)
-        return error.retryable && error.problem.code !== "internal_error";
+        return error.retryable && !lastingCodes.has(error.problem.code);
     if (error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .UnexpectedAnswerError */ .qx)
         return passingStatuses.has(error.status);
     return isConnectionError(error);
@@ -63912,7 +63977,7 @@ function isConnectionError(error) {
 
 /***/ }),
 
-/***/ 1859:
+/***/ 8389:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -64030,15 +64095,15 @@ function sentenceOf(table) {
 
 /***/ }),
 
-/***/ 123:
+/***/ 1453:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   C: () => (/* binding */ artifactName),
 /* harmony export */   d: () => (/* binding */ artifact)
 /* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3857);
-/* harmony import */ var _model_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4448);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _model_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2654);
 
 
 const artifactName = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
@@ -64051,14 +64116,14 @@ const artifact = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
     kind: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["model", "weights", "stage", "manifest", "report"])
         .describe("`model`: the ONNX file; `weights`: its external data; `stage`: a stage of the pipeline, an ONNX file or its external data; `manifest`: which file holds which weight, or how the stages are linked; `report`: what was done to each weight."),
     bytes: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(0),
-    sha256: _model_js__WEBPACK_IMPORTED_MODULE_0__/* .sha256 */ .s,
+    sha256: _model_js__WEBPACK_IMPORTED_MODULE_0__/* .sha256 */ .sc,
 })
     .meta({ id: "Artifact" });
 
 
 /***/ }),
 
-/***/ 407:
+/***/ 9902:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -64071,18 +64136,18 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // UNUSED EXPORTS: batchRules, maxBatchJobs
 
-// EXTERNAL MODULE: ../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3857);
-// EXTERNAL MODULE: ../../../../work/main/node_modules/zod/v4/classic/iso.js
-var iso = __nccwpck_require__(2465);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
+var iso = __nccwpck_require__(3477);
 // EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(8114);
+var gate = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./contract/action.js
-var action = __nccwpck_require__(1859);
+var action = __nccwpck_require__(8389);
 // EXTERNAL MODULE: ./contract/revision.js
-var revision = __nccwpck_require__(4068);
+var revision = __nccwpck_require__(1622);
 // EXTERNAL MODULE: ./contract/text.js
-var contract_text = __nccwpck_require__(6870);
+var contract_text = __nccwpck_require__(7980);
 ;// CONCATENATED MODULE: ./contract/github-report.js
 
 
@@ -64124,19 +64189,19 @@ const githubReport = schemas/* strictObject */.rej({
 });
 
 // EXTERNAL MODULE: ./contract/id.js
-var id = __nccwpck_require__(800);
+var id = __nccwpck_require__(2246);
 // EXTERNAL MODULE: ./contract/job.js + 2 modules
-var job = __nccwpck_require__(1748);
+var job = __nccwpck_require__(1324);
 // EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(4448);
+var model = __nccwpck_require__(2654);
 // EXTERNAL MODULE: ./contract/recipe.js + 1 modules
-var recipe = __nccwpck_require__(4990);
+var recipe = __nccwpck_require__(1918);
 // EXTERNAL MODULE: ./contract/rule.js
-var rule = __nccwpck_require__(5583);
+var rule = __nccwpck_require__(1073);
 // EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(519);
+var contract_status = __nccwpck_require__(7949);
 // EXTERNAL MODULE: ./contract/target.js
-var target = __nccwpck_require__(1548);
+var target = __nccwpck_require__(802);
 ;// CONCATENATED MODULE: ./contract/batch.js
 
 
@@ -64162,7 +64227,7 @@ const batchFields = schemas/* strictObject */.rej({
         .optional()
         .describe("What the models are the state of, to compare their jobs with baselines of the suite."),
     kind: contract_status/* jobKind */.G$.default("compress"),
-    models: schemas/* array */.YOg(model/* modelReference */.D).min(1).max(1000).describe("Each is compressed for each target."),
+    models: schemas/* array */.YOg(model/* modelReference */.Dy).min(1).max(1000).describe("Each is compressed for each target."),
     targets: schemas/* array */.YOg(target/* targetName */.je).min(1).max(64).describe("Names of targets, none twice."),
     recipe: recipe/* requestedRecipe */.vJ.optional().describe("Laid over each target's default recipe."),
     gates: gate/* gateLimits */.A8.optional().describe("Limits on what is measured for each job."),
@@ -64228,7 +64293,7 @@ const batch = schemas/* object */.Ikc({
 
 /***/ }),
 
-/***/ 4383:
+/***/ 2537:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -64273,7 +64338,7 @@ function shorten(value) {
 
 /***/ }),
 
-/***/ 7994:
+/***/ 6828:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -64282,7 +64347,7 @@ function shorten(value) {
 /* harmony export */   NN: () => (/* binding */ errorTable)
 /* harmony export */ });
 /* unused harmony exports errorCode, fieldError, ServiceError, problemOf */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3857);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
 
 function refused(status, title) {
     return { status, title, retryable: false };
@@ -64304,6 +64369,7 @@ const errorTable = {
     job_finished: refused(409, "The job has already ended"),
     batch_finished: refused(409, "The batch has already ended"),
     idempotency_in_progress: passing(409, "The first request with this Idempotency-Key is still being answered"),
+    upload_offset_mismatch: passing(409, "The upload cannot go on at this byte"),
     payload_too_large: refused(413, "The body is larger than allowed"),
     unsupported_media_type: refused(415, "The content type is not supported"),
     range_not_satisfiable: refused(416, "The range lies outside the file"),
@@ -64387,7 +64453,7 @@ function problemOf(error) {
 
 /***/ }),
 
-/***/ 3208:
+/***/ 3754:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -64408,7 +64474,7 @@ function formatBytes(bytes) {
 
 /***/ }),
 
-/***/ 8114:
+/***/ 8668:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -64419,8 +64485,8 @@ function formatBytes(bytes) {
 /* harmony export */   xp: () => (/* binding */ gateResult)
 /* harmony export */ });
 /* unused harmony export evaluateGates */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3857);
-/* harmony import */ var _comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4383);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2537);
 
 
 const defaultLatencyNoiseMs = 0.1;
@@ -64577,7 +64643,7 @@ function leastTop1({ accuracy }) {
 
 /***/ }),
 
-/***/ 800:
+/***/ 2246:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -64586,7 +64652,7 @@ function leastTop1({ accuracy }) {
 /* harmony export */   qZ: () => (/* binding */ batchId)
 /* harmony export */ });
 /* unused harmony exports newId, composeId, batchJobId, batchChildName, idTime, timeOfId */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3857);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
 
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
 const timeLength = 10;
@@ -64662,7 +64728,7 @@ function following(digits) {
 
 /***/ }),
 
-/***/ 1748:
+/***/ 1324:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -64676,16 +64742,16 @@ __nccwpck_require__.d(__webpack_exports__, {
   WD: () => (/* binding */ labels)
 });
 
-// EXTERNAL MODULE: ../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3857);
-// EXTERNAL MODULE: ../../../../work/main/node_modules/zod/v4/classic/iso.js
-var iso = __nccwpck_require__(2465);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
+var iso = __nccwpck_require__(3477);
 // EXTERNAL MODULE: ./contract/artifact.js
-var artifact = __nccwpck_require__(123);
+var artifact = __nccwpck_require__(1453);
 // EXTERNAL MODULE: ./contract/id.js
-var id = __nccwpck_require__(800);
+var id = __nccwpck_require__(2246);
 // EXTERNAL MODULE: ./contract/revision.js
-var revision = __nccwpck_require__(4068);
+var revision = __nccwpck_require__(1622);
 ;// CONCATENATED MODULE: ./contract/telemetry.js
 
 /** SQNR that stands for identical outputs, dB; float32 cannot express a smaller error. Its negative stands for outputs that are not finite. */
@@ -64799,19 +64865,19 @@ function baselineFigures({ size, latency, device, accuracy: measured }) {
 }
 
 // EXTERNAL MODULE: ./contract/errors.js
-var errors = __nccwpck_require__(7994);
+var errors = __nccwpck_require__(6828);
 // EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(8114);
+var gate = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(4448);
+var model = __nccwpck_require__(2654);
 // EXTERNAL MODULE: ./contract/recipe.js + 1 modules
-var recipe = __nccwpck_require__(4990);
+var recipe = __nccwpck_require__(1918);
 // EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(519);
+var contract_status = __nccwpck_require__(7949);
 // EXTERNAL MODULE: ./contract/target.js
-var target = __nccwpck_require__(1548);
+var target = __nccwpck_require__(802);
 // EXTERNAL MODULE: ./contract/text.js
-var contract_text = __nccwpck_require__(6870);
+var contract_text = __nccwpck_require__(7980);
 ;// CONCATENATED MODULE: ./contract/job.js
 
 
@@ -64845,7 +64911,7 @@ const deadlineSeconds = schemas/* int */.Whr()
 /** Body of `POST /compress` and `POST /quantize`, and the spec of a CompressionJob. */
 const jobRequest = schemas/* strictObject */.rej({
     name: displayName.optional(),
-    model: model/* modelReference */.D,
+    model: model/* modelReference */.Dy,
     target: target/* targetName */.je,
     recipe: recipe/* requestedRecipe */.vJ
         .optional()
@@ -64866,10 +64932,10 @@ const job = schemas/* object */.Ikc({
     statusMessage: schemas/* string */.YjP().describe("The same for people."),
     batchId: id/* batchId */.qZ.nullable(),
     model: schemas/* object */.Ikc({
-        ...model/* modelReference */.D.shape,
+        ...model/* modelReference */.Dy.shape,
         name: schemas/* string */.YjP(),
         bytes: schemas/* int */.Whr().nullable().describe("Size of the file and its external data; null until it was fetched."),
-        actualSha256: model/* sha256 */.s.nullable().describe("SHA-256 of the file that was fetched."),
+        actualSha256: model/* sha256 */.sc.nullable().describe("SHA-256 of the file that was fetched."),
     }),
     target: target/* targetName */.je,
     recipe: recipe/* recipe */.D4.describe("The effective recipe: the request's over the preset's over the target's."),
@@ -64896,7 +64962,7 @@ const job = schemas/* object */.Ikc({
 
 /***/ }),
 
-/***/ 5125:
+/***/ 1351:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -64920,21 +64986,27 @@ const limits = {
 
 /***/ }),
 
-/***/ 4448:
+/***/ 2654:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   D: () => (/* binding */ modelReference),
-/* harmony export */   s: () => (/* binding */ sha256)
+/* harmony export */   Dy: () => (/* binding */ modelReference),
+/* harmony export */   Zy: () => (/* binding */ uploadRange),
+/* harmony export */   sc: () => (/* binding */ sha256)
 /* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3857);
-/* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6870);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+/* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7980);
 
 
 const sha256 = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
     .max(64)
     .regex(/^[0-9a-f]{64}$/)
     .describe("SHA-256 as 64 lower-case hexadecimal digits.");
+/** Which part of a model the body of an upload is. */
+const uploadRange = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
+    .max(100)
+    .regex(/^bytes \d{1,15}-\d{1,15}\/\d{1,15}$/)
+    .describe("`bytes FIRST-LAST/SIZE`: the body is the rest of an upload that broke off. FIRST is at most the `Upload-Offset` that the answer to HEAD tells, LAST is SIZE - 1.");
 /** Where a model is and, optionally, what it must hash to. */
 const modelReference = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
     source: (0,_text_js__WEBPACK_IMPORTED_MODULE_1__/* .text */ .Q)({ min: 1, max: 2048 })
@@ -64954,7 +65026,7 @@ const modelReference = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej(
 
 /***/ }),
 
-/***/ 4990:
+/***/ 1918:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -64968,8 +65040,8 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // UNUSED EXPORTS: defaultRecipe, evaluation, granularities, granularitiesOf, maxParallelism, resolveRecipe, schemes, sharding
 
-// EXTERNAL MODULE: ../../../../work/main/node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3857);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
 ;// CONCATENATED MODULE: ./contract/pipeline.js
 
 const balance = schemas/* enum */.k5n(["bytes", "flops", "time"])
@@ -65008,9 +65080,9 @@ const pipelineManifest = schemas/* object */.Ikc({
     .meta({ id: "PipelineManifest" });
 
 // EXTERNAL MODULE: ./contract/rule.js
-var rule = __nccwpck_require__(5583);
+var rule = __nccwpck_require__(1073);
 // EXTERNAL MODULE: ./contract/text.js
-var contract_text = __nccwpck_require__(6870);
+var contract_text = __nccwpck_require__(7980);
 ;// CONCATENATED MODULE: ./contract/recipe.js
 
 
@@ -65137,15 +65209,15 @@ function resolveRecipe(...layers) {
 
 /***/ }),
 
-/***/ 4068:
+/***/ 1622:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   Q: () => (/* binding */ revision),
 /* harmony export */   c: () => (/* binding */ commit)
 /* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3857);
-/* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6870);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+/* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7980);
 
 
 const commit = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
@@ -65172,14 +65244,14 @@ const revision = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
 
 /***/ }),
 
-/***/ 5583:
+/***/ 1073:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   O: () => (/* binding */ withRules)
 /* harmony export */ });
 /* unused harmony export rulesOf */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2188);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4288);
 
 /** The rules of schemas that have some, for those who write a schema in another form. */
 const rulesOf = zod__WEBPACK_IMPORTED_MODULE_0__/* .registry */ .u5();
@@ -65198,7 +65270,7 @@ function withRules(schema, rules) {
 
 /***/ }),
 
-/***/ 519:
+/***/ 7949:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -65209,8 +65281,8 @@ function withRules(schema, rules) {
 /* harmony export */   kY: () => (/* binding */ transition)
 /* harmony export */ });
 /* unused harmony exports workingStatus, jobOutcome, transitionTable, canTransition, leadsTo */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3857);
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(2465);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3477);
 
 /** What a job does: `compress` shards and optimizes, `quantize` is direct hardware quantization without sharding. */
 const jobKind = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["compress", "quantize"]);
@@ -65263,7 +65335,7 @@ const batchStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pendin
 
 /***/ }),
 
-/***/ 1548:
+/***/ 802:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -65271,8 +65343,8 @@ const batchStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pendin
 /* harmony export */   je: () => (/* binding */ targetName)
 /* harmony export */ });
 /* unused harmony export builtinTargets */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3857);
-/* harmony import */ var _recipe_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4990);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _recipe_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1918);
 
 
 const targetName = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
@@ -65340,13 +65412,13 @@ const builtinTargets = [
 
 /***/ }),
 
-/***/ 6870:
+/***/ 7980:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   Q: () => (/* binding */ text)
 /* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3857);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
 
 /**
  * A text of so many characters, counted as JSON Schema and Kubernetes count them. The length that JavaScript gives, and
@@ -65367,13 +65439,13 @@ function text({ min, max }) {
 
 /***/ }),
 
-/***/ 5114:
+/***/ 1580:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   z: () => (/* binding */ composeSections)
 /* harmony export */ });
-/* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(704);
+/* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8186);
 
 /** Sections one below the other, in at most so many bytes. What has no room is left out from the end of each section, and told. */
 function composeSections(sections, { maxBytes, url }) {
@@ -65410,14 +65482,14 @@ function partThatFits({ head, rows, foot = "" }, { maxBytes, url }) {
 
 /***/ }),
 
-/***/ 9296:
+/***/ 4422:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   E: () => (/* binding */ conclude),
 /* harmony export */   X: () => (/* binding */ countOutcomes)
 /* harmony export */ });
-/* harmony import */ var _outcome_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8253);
+/* harmony import */ var _outcome_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5979);
 
 /** The outcomes of jobs that let the batch fail as a whole. */
 const failing = {
@@ -65468,7 +65540,7 @@ function countOutcomes(rows) {
 
 /***/ }),
 
-/***/ 1168:
+/***/ 9074:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -65481,9 +65553,9 @@ function countOutcomes(rows) {
 /* harmony export */   k0: () => (/* binding */ changeText),
 /* harmony export */   u5: () => (/* binding */ figures)
 /* harmony export */ });
-/* harmony import */ var _contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4383);
-/* harmony import */ var _contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3208);
-/* harmony import */ var _contract_gate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8114);
+/* harmony import */ var _contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2537);
+/* harmony import */ var _contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3754);
+/* harmony import */ var _contract_gate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8668);
 
 
 
@@ -65570,7 +65642,7 @@ function troubleOf({ error, gates }) {
 
 /***/ }),
 
-/***/ 7277:
+/***/ 1711:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -65592,7 +65664,7 @@ const limits = {
 
 /***/ }),
 
-/***/ 704:
+/***/ 8186:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -65655,14 +65727,14 @@ function visible(text) {
 
 /***/ }),
 
-/***/ 8253:
+/***/ 5979:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   K: () => (/* binding */ outcomes),
 /* harmony export */   s: () => (/* binding */ outcomeOf)
 /* harmony export */ });
-/* harmony import */ var _contract_status_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(519);
+/* harmony import */ var _contract_status_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7949);
 
 /** What came of a job, with the mark that stands for it. */
 const outcomes = {
@@ -65688,7 +65760,7 @@ function outcomeOf({ status, gatesFailed, job }) {
 
 /***/ }),
 
-/***/ 6982:
+/***/ 4899:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -65700,19 +65772,19 @@ __nccwpck_require__.d(__webpack_exports__, {
 });
 
 // EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(8114);
+var gate = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./report/compose-sections.js
-var compose_sections = __nccwpck_require__(5114);
+var compose_sections = __nccwpck_require__(1580);
 // EXTERNAL MODULE: ./report/conclude.js
-var conclude = __nccwpck_require__(9296);
+var conclude = __nccwpck_require__(4422);
 // EXTERNAL MODULE: ./report/figures.js
-var figures = __nccwpck_require__(1168);
+var figures = __nccwpck_require__(9074);
 // EXTERNAL MODULE: ./report/limits.js
-var limits = __nccwpck_require__(7277);
+var limits = __nccwpck_require__(1711);
 // EXTERNAL MODULE: ./report/markdown.js
-var markdown = __nccwpck_require__(704);
+var markdown = __nccwpck_require__(8186);
 // EXTERNAL MODULE: ./report/outcome.js
-var report_outcome = __nccwpck_require__(8253);
+var report_outcome = __nccwpck_require__(5979);
 ;// CONCATENATED MODULE: ./report/ratio-chart.js
 const maxBars = 16;
 /** Sizes and latencies relative to the original's as bar charts, in the language of Mermaid, which GitHub draws. */
@@ -65865,7 +65937,7 @@ function baselineNotes(jobs) {
 
 /***/ }),
 
-/***/ 8506:
+/***/ 1742:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -65891,7 +65963,7 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 ;// CONCATENATED MODULE: external "os"
 const external_os_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("os");
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@actions/core/lib/utils.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/utils.js
 // We use any as a valid input type
 /* eslint-disable @typescript-eslint/no-explicit-any */
 /**
@@ -65927,7 +65999,7 @@ function toCommandProperties(annotationProperties) {
     };
 }
 //# sourceMappingURL=utils.js.map
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@actions/core/lib/command.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/command.js
 
 
 /**
@@ -66023,7 +66095,7 @@ function escapeProperty(s) {
 const external_crypto_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("crypto");
 ;// CONCATENATED MODULE: external "fs"
 const external_fs_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("fs");
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@actions/core/lib/file-command.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/file-command.js
 // For internal use, subject to change.
 // We use any as a valid input type
 /* eslint-disable @typescript-eslint/no-explicit-any */
@@ -66066,7 +66138,7 @@ var external_http_namespaceObject = /*#__PURE__*/__nccwpck_require__.t(external_
 // EXTERNAL MODULE: external "https"
 var external_https_ = __nccwpck_require__(5692);
 var external_https_namespaceObject = /*#__PURE__*/__nccwpck_require__.t(external_https_, 2);
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@actions/http-client/lib/proxy.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/http-client/lib/proxy.js
 function getProxyUrl(reqUrl) {
     const usingSsl = reqUrl.protocol === 'https:';
     if (checkBypass(reqUrl)) {
@@ -66157,11 +66229,11 @@ class DecodedURL extends URL {
     }
 }
 //# sourceMappingURL=proxy.js.map
-// EXTERNAL MODULE: ../../../../work/main/node_modules/tunnel/index.js
-var tunnel = __nccwpck_require__(2522);
-// EXTERNAL MODULE: ../../../../work/main/node_modules/undici/index.js
-var undici = __nccwpck_require__(1976);
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@actions/http-client/lib/index.js
+// EXTERNAL MODULE: ../../node_modules/tunnel/index.js
+var tunnel = __nccwpck_require__(5070);
+// EXTERNAL MODULE: ../../node_modules/undici/index.js
+var undici = __nccwpck_require__(1684);
+;// CONCATENATED MODULE: ../../node_modules/@actions/http-client/lib/index.js
 /* eslint-disable @typescript-eslint/no-explicit-any */
 var __awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
@@ -66858,7 +66930,7 @@ class HttpClient {
 }
 const lowercaseKeys = (obj) => Object.keys(obj).reduce((c, k) => ((c[k.toLowerCase()] = obj[k]), c), {});
 //# sourceMappingURL=index.js.map
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@actions/http-client/lib/auth.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/http-client/lib/auth.js
 var auth_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -66934,7 +67006,7 @@ class PersonalAccessTokenCredentialHandler {
     }
 }
 //# sourceMappingURL=auth.js.map
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@actions/core/lib/oidc-utils.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/oidc-utils.js
 var oidc_utils_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -67008,7 +67080,7 @@ class OidcClient {
     }
 }
 //# sourceMappingURL=oidc-utils.js.map
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@actions/core/lib/summary.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/summary.js
 var summary_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -67289,7 +67361,7 @@ const _summary = new Summary();
 const markdownSummary = (/* unused pure expression or super */ null && (_summary));
 const summary = _summary;
 //# sourceMappingURL=summary.js.map
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@actions/core/lib/path-utils.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/path-utils.js
 
 /**
  * toPosixPath converts the given path to the posix form. On Windows, \\ will be
@@ -67331,7 +67403,7 @@ var external_events_ = __nccwpck_require__(4434);
 const external_child_process_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("child_process");
 // EXTERNAL MODULE: external "assert"
 var external_assert_ = __nccwpck_require__(2613);
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@actions/io/lib/io-util.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/io/lib/io-util.js
 var io_util_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -67511,7 +67583,7 @@ function getCmdPath() {
     return (_a = process.env['COMSPEC']) !== null && _a !== void 0 ? _a : `cmd.exe`;
 }
 //# sourceMappingURL=io-util.js.map
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@actions/io/lib/io.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/io/lib/io.js
 var io_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -67785,7 +67857,7 @@ function io_copyFile(srcFile, destFile, force) {
 //# sourceMappingURL=io.js.map
 ;// CONCATENATED MODULE: external "timers"
 const external_timers_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("timers");
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@actions/exec/lib/toolrunner.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/exec/lib/toolrunner.js
 var toolrunner_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -68373,7 +68445,7 @@ class ExecState extends external_events_.EventEmitter {
     }
 }
 //# sourceMappingURL=toolrunner.js.map
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@actions/exec/lib/exec.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/exec/lib/exec.js
 var exec_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -68453,7 +68525,7 @@ function getExecOutput(commandLine, args, options) {
     });
 }
 //# sourceMappingURL=exec.js.map
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@actions/core/lib/platform.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/platform.js
 var platform_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -68518,7 +68590,7 @@ function getDetails() {
     });
 }
 //# sourceMappingURL=platform.js.map
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/@actions/core/lib/core.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/core.js
 var core_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -68839,15 +68911,15 @@ function getIDToken(aud) {
 
 /***/ }),
 
-/***/ 2465:
+/***/ 3477:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   w$: () => (/* binding */ datetime)
 /* harmony export */ });
 /* unused harmony exports date, time, duration */
-/* harmony import */ var _core_index_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8439);
-/* harmony import */ var _schemas_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3857);
+/* harmony import */ var _core_index_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1299);
+/* harmony import */ var _schemas_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
 
 
 
@@ -68867,7 +68939,7 @@ function duration(params) {
 
 /***/ }),
 
-/***/ 3857:
+/***/ 3045:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -68893,11 +68965,11 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // UNUSED EXPORTS: ZodAny, ZodArray, ZodBase64, ZodBase64URL, ZodBigInt, ZodBigIntFormat, ZodBoolean, ZodCIDRv4, ZodCIDRv6, ZodCUID, ZodCUID2, ZodCatch, ZodCodec, ZodCreditCard, ZodCustom, ZodCustomStringFormat, ZodDate, ZodDefault, ZodDiscriminatedUnion, ZodE164, ZodEmail, ZodEmoji, ZodEnum, ZodExactOptional, ZodFile, ZodFunction, ZodGUID, ZodIBAN, ZodIPv4, ZodIPv6, ZodISODate, ZodISODuration, ZodISOTime, ZodInstanceOf, ZodIntersection, ZodJWT, ZodKSUID, ZodLazy, ZodLiteral, ZodMAC, ZodMap, ZodNaN, ZodNanoID, ZodNever, ZodNonOptional, ZodNull, ZodNullable, ZodNumberFormat, ZodObject, ZodOptional, ZodPipe, ZodPrefault, ZodPreprocess, ZodPromise, ZodReadonly, ZodRecord, ZodSet, ZodString, ZodStringFormat, ZodSuccess, ZodSymbol, ZodTemplateLiteral, ZodTransform, ZodTuple, ZodType, ZodULID, ZodURL, ZodUUID, ZodUndefined, ZodUnion, ZodUnknown, ZodVoid, ZodXID, ZodXor, _ZodString, _default, _function, any, base64, base64url, bigint, catch, check, cidrv4, cidrv6, codec, creditCard, cuid, cuid2, currencyCode, custom, date, describe, discriminatedUnion, e164, email, emoji, exactOptional, file, float32, float64, function, guid, hash, hex, hostname, httpUrl, iban, instanceof, int32, int64, intersection, invertCodec, ipv4, ipv6, json, jwt, keyof, ksuid, lazy, looseObject, looseRecord, mac, map, meta, nan, nanoid, nativeEnum, never, nonoptional, null, nullable, nullish, optional, partialRecord, pipe, prefault, promise, readonly, refine, set, stringFormat, stringbool, success, superRefine, symbol, templateLiteral, transform, tuple, uint32, uint64, ulid, undefined, uuid, uuidv4, uuidv6, uuidv7, void, xid, xor
 
-// EXTERNAL MODULE: ../../../../work/main/node_modules/zod/v4/core/core.js
-var core_core = __nccwpck_require__(3772);
-// EXTERNAL MODULE: ../../../../work/main/node_modules/zod/v4/core/util.js
-var core_util = __nccwpck_require__(2539);
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/zod/v4/core/memoizer.js
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/core.js
+var core_core = __nccwpck_require__(6416);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/util.js
+var core_util = __nccwpck_require__(2055);
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/memoizer.js
 
 class $ZodCyclicError extends Error {
     constructor() {
@@ -69210,9 +69282,9 @@ function isBackEdge(ctx, value) {
     return backEdges !== undefined && isRef(value) && backEdges.has(value);
 }
 
-// EXTERNAL MODULE: ../../../../work/main/node_modules/zod/v4/core/checks.js
-var core_checks = __nccwpck_require__(3746);
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/zod/v4/core/doc.js
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/checks.js
+var core_checks = __nccwpck_require__(1694);
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/doc.js
 class Doc {
     constructor(args = [], closed = {}) {
         this.content = [];
@@ -69252,16 +69324,16 @@ class Doc {
     }
 }
 
-// EXTERNAL MODULE: ../../../../work/main/node_modules/zod/v4/core/regexes.js
-var core_regexes = __nccwpck_require__(8076);
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/zod/v4/core/versions.js
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/regexes.js
+var core_regexes = __nccwpck_require__(552);
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/versions.js
 const version = {
     major: 4,
     minor: 6,
     patch: 7,
 };
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/zod/v4/core/schemas.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/schemas.js
 
 
 
@@ -71899,11 +71971,11 @@ function handleRefineResult(result, payload, input, inst) {
     }
 }
 
-// EXTERNAL MODULE: ../../../../work/main/node_modules/zod/v4/core/registries.js
-var registries = __nccwpck_require__(2188);
-// EXTERNAL MODULE: ../../../../work/main/node_modules/zod/v4/core/api.js
-var api = __nccwpck_require__(8439);
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/zod/v4/core/to-json-schema.js
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/registries.js
+var registries = __nccwpck_require__(4288);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/api.js
+var api = __nccwpck_require__(1299);
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/to-json-schema.js
 
 
 function assignProps(target, ...sources) {
@@ -72556,7 +72628,7 @@ const createStandardJSONSchemaMethod = (schema, io, processors = {}) => (params)
     return to_json_schema_finalize(ctx, schema);
 };
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/zod/v4/core/json-schema-processors.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/json-schema-processors.js
 
 
 
@@ -73401,7 +73473,7 @@ function toJSONSchema(input, params) {
     return finalize(ctx, input);
 }
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/zod/v4/locales/en.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/locales/en.js
 
 const error = () => {
     const Sizable = {
@@ -73528,7 +73600,7 @@ const error = () => {
     };
 }
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/zod/v4/core/errors.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/errors.js
 
 
 /* Computing the message eagerly is expensive (pretty-printed JSON of all
@@ -73797,7 +73869,7 @@ function prettifyError(error) {
     return lines.join("\n");
 }
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/zod/v4/core/parse.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/parse.js
 
 
 
@@ -73974,7 +74046,7 @@ const _safeDecodeAsync = (_Err) => async (schema, value, _ctx) => {
 };
 const safeDecodeAsync = /* @__PURE__*/ _safeDecodeAsync($ZodRealError);
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/zod/v4/classic/errors.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/classic/errors.js
 
 
 
@@ -74033,7 +74105,7 @@ const ZodRealError = /*@__PURE__*/ core_core/* $constructor */.xI("ZodError", er
 // /** @deprecated Use `z.core.$ZodErrorMapCtx` instead. */
 // export type ErrorMapCtx = core.$ZodErrorMapCtx;
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/zod/v4/classic/parse.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/classic/parse.js
 
 
 const classic_parse_parse = /* @__PURE__ */ _parse(ZodRealError);
@@ -74051,7 +74123,7 @@ const parse_safeDecode = /* @__PURE__ */ _safeDecode(ZodRealError);
 const parse_safeEncodeAsync = /* @__PURE__ */ _safeEncodeAsync(ZodRealError);
 const parse_safeDecodeAsync = /* @__PURE__ */ _safeDecodeAsync(ZodRealError);
 
-;// CONCATENATED MODULE: ../../../../work/main/node_modules/zod/v4/classic/schemas.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/classic/schemas.js
 
 
 
@@ -75591,7 +75663,7 @@ function preprocess(fn, schema) {
 
 /***/ }),
 
-/***/ 8439:
+/***/ 1299:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -75656,9 +75728,9 @@ function preprocess(fn, schema) {
 /* harmony export */   xY: () => (/* binding */ _toUpperCase)
 /* harmony export */ });
 /* unused harmony exports _coercedString, _mac, _creditCard, _iban, TimePrecision, _float32, _float64, _int32, _uint32, _coercedBoolean, _bigint, _coercedBigint, _int64, _uint64, _symbol, _undefined, _null, _any, _void, _date, _coercedDate, _nan, _max, _min, _positive, _negative, _nonpositive, _nonnegative, _maxSize, _minSize, _size, _property, _mime, _union, _xor, _discriminatedUnion, _intersection, _tuple, _record, _map, _set, _enum, _nativeEnum, _literal, _file, _transform, _optional, _nullable, _default, _nonoptional, _success, _catch, _pipe, _readonly, _templateLiteral, _lazy, _promise, _custom, _check, _stringbool, _stringFormat */
-/* harmony import */ var _checks_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3746);
-/* harmony import */ var _registries_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(2188);
-/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2539);
+/* harmony import */ var _checks_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1694);
+/* harmony import */ var _registries_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(4288);
+/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2055);
 
 
 
@@ -76766,7 +76838,7 @@ function _stringFormat(Class, format, fnOrRegex, _params = {}) {
 
 /***/ }),
 
-/***/ 3746:
+/***/ 1694:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -76789,9 +76861,9 @@ function _stringFormat(Class, format, fnOrRegex, _params = {}) {
 /* harmony export */   v$: () => (/* binding */ $ZodCheckOverwrite)
 /* harmony export */ });
 /* unused harmony exports $ZodCheckBigIntFormat, $ZodCheckMaxSize, $ZodCheckMinSize, $ZodCheckSizeEquals, $ZodCheckProperty, $ZodCheckMimeType */
-/* harmony import */ var _core_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3772);
-/* harmony import */ var _regexes_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(8076);
-/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(2539);
+/* harmony import */ var _core_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6416);
+/* harmony import */ var _regexes_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(552);
+/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(2055);
 // import { $ZodType } from "./schemas.js";
 
 
@@ -77312,7 +77384,7 @@ const $ZodCheckOverwrite = /*@__PURE__*/ _core_js__WEBPACK_IMPORTED_MODULE_0__/*
 
 /***/ }),
 
-/***/ 3772:
+/***/ 6416:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -77324,7 +77396,7 @@ const $ZodCheckOverwrite = /*@__PURE__*/ _core_js__WEBPACK_IMPORTED_MODULE_0__/*
 /* harmony export */   xI: () => (/* binding */ $constructor)
 /* harmony export */ });
 /* unused harmony export $brand */
-/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2539);
+/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2055);
 var _a;
 
 /** A special constant with type `never` */
@@ -77470,7 +77542,7 @@ function config(newConfig) {
 
 /***/ }),
 
-/***/ 8076:
+/***/ 552:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -77666,7 +77738,7 @@ const sha512_base64url = /*@__PURE__*/ (/* unused pure expression or super */ nu
 
 /***/ }),
 
-/***/ 2188:
+/***/ 4288:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -77729,7 +77801,7 @@ const globalRegistry = globalThis.__zod_globalRegistry;
 
 /***/ }),
 
-/***/ 2539:
+/***/ 2055:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -77784,7 +77856,7 @@ const globalRegistry = globalThis.__zod_globalRegistry;
 /* harmony export */   zM: () => (/* binding */ mergeDefs)
 /* harmony export */ });
 /* unused harmony exports assertEqual, assertNotEqual, toZod, assertIs, assertNever, assert, defineLazy, objectClone, cloneDef, getElementAtPath, promiseAllObject, randomString, numKeys, getParsedType, primitiveTypes, createTransparentProxy, unwrapMessage, getSizableOrigin, cleanEnum, base64ToUint8Array, uint8ArrayToBase64, base64urlToUint8Array, uint8ArrayToBase64url, hexToUint8Array, uint8ArrayToHex, Class, CONSTANT_CATCH */
-/* harmony import */ var _core_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3772);
+/* harmony import */ var _core_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6416);
 
 // functions
 function assertEqual(val) {
@@ -78842,6 +78914,6 @@ function constantCatch(value) {
 /******/ // startup
 /******/ // Load entry module and return exports
 /******/ // This entry module used 'module' so it can't be inlined
-/******/ var __webpack_exports__ = __nccwpck_require__(4664);
+/******/ var __webpack_exports__ = __nccwpck_require__(9874);
 /******/ __webpack_exports__ = await __webpack_exports__;
 /******/ 

@@ -1,12 +1,14 @@
 import path from "node:path";
 import * as core from "@actions/core";
 import type { Client } from "../client/create-client.ts";
+import { hashFile } from "../client/hash-file.ts";
 import { ProblemError } from "../client/problem-error.ts";
 import { formatBytes } from "../contract/format-bytes.ts";
 import type { ModelReference } from "../contract/model.ts";
 import type { NamedModel } from "./find-models.ts";
 import { inert } from "./inert.ts";
 import { InputError } from "./input-error.ts";
+import { outlast } from "./outlast.ts";
 
 const progressMs = 5_000;
 
@@ -38,19 +40,27 @@ async function upload(
   { file, place = { file, line: 1 } }: { file: string; place: NamedModel["place"] },
   { workspace, signal }: UploadOptions,
 ): Promise<string> {
+  const absolute = path.resolve(workspace, file);
   const tell = (text: string) => core.info(inert(`[upload] ${file}: ${text}`));
-  const startedAt = performance.now();
+  let [startedAt, startedFrom] = [performance.now(), 0];
   let toldAt = startedAt;
+  const rateAt = (sent: number, now: number) => rate(sent - startedFrom, now - startedAt);
+  const onStart = (offset: number, total: number) => {
+    if (offset > 0) tell(`goes on at ${formatBytes(offset)} of ${formatBytes(total)}`);
+    [startedAt, startedFrom] = [performance.now(), offset];
+  };
   const onProgress = (sent: number, total: number) => {
     const now = performance.now();
     if (now - toldAt < progressMs || sent === total) return;
     toldAt = now;
-    tell(`${formatBytes(sent)} of ${formatBytes(total)} sent, ${rate(sent, now - startedAt)}`);
+    tell(`${formatBytes(sent)} of ${formatBytes(total)} sent, ${rateAt(sent, now)}`);
   };
   try {
-    const { source, sent, bytes } = await client.uploadModel(path.resolve(workspace, file), { signal, onProgress });
+    const sha256 = await hashFile(absolute, signal);
+    const options = { signal, sha256, onStart, onProgress };
+    const { source, sent, bytes } = await outlast(() => client.uploadModel(absolute, options), signal);
     const size = formatBytes(bytes);
-    tell(sent ? `uploaded, ${size}, ${rate(bytes, performance.now() - startedAt)}` : `unchanged, ${size}`);
+    tell(sent ? `uploaded, ${size}, ${rateAt(bytes, performance.now())}` : `unchanged, ${size}`);
     return source;
   } catch (error) {
     if (!(error instanceof ProblemError) || error.problem.code !== "payload_too_large") throw error;

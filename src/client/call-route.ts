@@ -71,10 +71,8 @@ export async function send(name: RouteName, input: LooseInput, options: ClientOp
     ...(dispatcher && { dispatcher }),
   });
   if (answer.statusCode in route.replies) return answer;
-  const text = await answer.body.text();
-  const retryAfter = answer.headers["retry-after"];
-  const header = typeof retryAfter === "string" ? retryAfter : undefined;
-  throw answerError(`${route.method} ${url.pathname}`, { status: answer.statusCode, text, retryAfter: header });
+  const { statusCode: status, headers, body } = answer;
+  throw answerError(`${route.method} ${url.pathname}`, { status, headers, text: await body.text() });
 }
 
 function urlOf(route: Route, { params = {}, query = {} }: LooseInput, baseUrl: string): URL {

@@ -23,23 +23,29 @@ export class ProblemError extends Error {
 export class UnexpectedAnswerError extends Error {
   override readonly name = "UnexpectedAnswerError";
   readonly status: number;
+  readonly headers: Headers;
   readonly retryAfter: number | undefined;
 
-  constructor(call: string, { status, text }: FailedAnswer, retryAfter: number | undefined) {
+  constructor(call: string, { status, headers, text }: FailedAnswer, retryAfter: number | undefined) {
     super(`${call}: unexpected answer with status ${status}: ${text.slice(0, 500)}`);
     this.status = status;
+    this.headers = headers;
     this.retryAfter = retryAfter;
   }
 }
 
 interface FailedAnswer {
   readonly status: number;
+  readonly headers: Headers;
   readonly text: string;
-  readonly retryAfter: string | undefined;
 }
 
+/** By their names in lower case. */
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
 export function answerError(call: string, answer: FailedAnswer): Error {
-  const seconds = /^\d{1,6}$/.test(answer.retryAfter ?? "") ? Number(answer.retryAfter) : undefined;
+  const retryAfter = String(answer.headers["retry-after"]);
+  const seconds = /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined;
   const parsed = problem.safeParse(parseJson(answer.text));
   return parsed.success
     ? new ProblemError(call, parsed.data, seconds)

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import type { ErrorCode } from "../contract/errors.ts";
 import { ProblemError, UnexpectedAnswerError } from "./problem-error.ts";
 
 const tries = 5;
@@ -6,6 +7,8 @@ const firstDelayMs = 200;
 /** A caller that is asked to wait longer is told so instead. */
 const longestAskedMs = 120_000;
 const passingStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+/** Pass only after somebody did something about them. */
+const lastingCodes: ReadonlySet<ErrorCode> = new Set(["internal_error", "storage_full"]);
 
 /** Repeats work that may be done twice: after lost connections and passing failures of the service. */
 export async function retry<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
@@ -32,7 +35,7 @@ function askedMs(error: unknown): number {
 
 /** Whether the same call may succeed later: the service is not there, or has too much to do. */
 export function isPassing(error: unknown): boolean {
-  if (error instanceof ProblemError) return error.retryable && error.problem.code !== "internal_error";
+  if (error instanceof ProblemError) return error.retryable && !lastingCodes.has(error.problem.code);
   if (error instanceof UnexpectedAnswerError) return passingStatuses.has(error.status);
   return isConnectionError(error);
 }

@@ -30,6 +30,7 @@ export const errorTable = {
   job_finished: refused(409, "The job has already ended"),
   batch_finished: refused(409, "The batch has already ended"),
   idempotency_in_progress: passing(409, "The first request with this Idempotency-Key is still being answered"),
+  upload_offset_mismatch: passing(409, "The upload cannot go on at this byte"),
   payload_too_large: refused(413, "The body is larger than allowed"),
   unsupported_media_type: refused(415, "The content type is not supported"),
   range_not_satisfiable: refused(416, "The range lies outside the file"),

@@ -7,6 +7,15 @@ export const sha256 = z
   .regex(/^[0-9a-f]{64}$/)
   .describe("SHA-256 as 64 lower-case hexadecimal digits.");
 
+/** Which part of a model the body of an upload is. */
+export const uploadRange = z
+  .string()
+  .max(100)
+  .regex(/^bytes \d{1,15}-\d{1,15}\/\d{1,15}$/)
+  .describe(
+    "`bytes FIRST-LAST/SIZE`: the body is the rest of an upload that broke off. FIRST is at most the `Upload-Offset` that the answer to HEAD tells, LAST is SIZE - 1.",
+  );
+
 /** Where a model is and, optionally, what it must hash to. */
 export const modelReference = z
   .strictObject({

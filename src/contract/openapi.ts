@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { errorCodesOf, type Reply, responseHeaders, type Route, routes } from "./routes.ts";
+import { type ResponseHeader, responseHeaders } from "./response-headers.ts";
+import { errorCodesOf, type Reply, type Route, routes } from "./routes.ts";
 import { type ErrorCode, errorTable, problem } from "./errors.ts";
 import { logEnd, logLine } from "./log.ts";
 import { scopeTable } from "./token.ts";
@@ -169,20 +170,25 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 function success(reply: Reply, { status, schema }: { status: string; schema: Json | undefined }): Json {
-  const headers = Object.fromEntries(
-    (reply.headers ?? []).map((header) => [
-      header,
-      { description: responseHeaders[header], schema: { type: header === "content-length" ? "integer" : "string" } },
-    ]),
-  );
   return {
     description: reasons[status],
-    ...(reply.headers && { headers }),
+    ...(reply.headers && { headers: headersOf(reply.headers) }),
     ...("json" in reply && { content: { "application/json": { schema } } }),
     ...("stream" in reply && {
       content: Object.fromEntries(reply.stream.map((type) => [type, { schema: streamSchemas[type] ?? bytes }])),
     }),
   };
+}
+
+const integerHeaders: ReadonlySet<ResponseHeader> = new Set(["content-length", "upload-offset"]);
+
+function headersOf(names: readonly ResponseHeader[]): Json {
+  return Object.fromEntries(
+    names.map((name) => [
+      name,
+      { description: responseHeaders[name], schema: { type: integerHeaders.has(name) ? "integer" : "string" } },
+    ]),
+  );
 }
 
 const streamSchemas: Readonly<Record<string, Json>> = {
@@ -211,12 +217,16 @@ function problems(route: Route): Json {
     const { status } = errorTable[code];
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
+  const headersWith = (status: number, codes: readonly ErrorCode[]) => ({
+    ...problemHeaders[status],
+    ...headersOf(codes.flatMap((code) => route.errorHeaders?.[code] ?? [])),
+  });
   return Object.fromEntries(
     [...byStatus].map(([status, codes]) => [
       String(status),
       {
         description: codes.map((code) => `\`${code}\`: ${errorTable[code].title}.`).join(" "),
-        ...(problemHeaders[status] && { headers: problemHeaders[status] }),
+        ...(Object.keys(headersWith(status, codes)).length > 0 && { headers: headersWith(status, codes) }),
         ...(route.method !== "HEAD" && {
           content: {
             "application/problem+json": {

@@ -5,23 +5,11 @@ import type { ErrorCode } from "./errors.ts";
 import { batchId, jobId, tokenId } from "./id.ts";
 import { job, jobRequest } from "./job.ts";
 import { limits } from "./limits.ts";
-import { sha256 } from "./model.ts";
+import { sha256, uploadRange } from "./model.ts";
 import { batchPage, batchQuery, integerParameter, jobPage, jobQuery } from "./page.ts";
+import type { ResponseHeader } from "./response-headers.ts";
 import { target } from "./target.ts";
 import { createdToken, exchangedToken, exchangeRequest, type Scope, token, tokenRequest } from "./token.ts";
-
-/** Every header that an answer can carry besides the usual ones, with what it says. */
-export const responseHeaders = {
-  location: "URL of what was created.",
-  "idempotency-replayed": "`true` where this is the first answer to the same Idempotency-Key again.",
-  "preference-applied": "The preference that was followed.",
-  etag: "SHA-256 of the file, in quotes.",
-  "accept-ranges": "`bytes`: parts of the file can be asked for.",
-  "content-range": "The part of the file that the answer holds.",
-  "content-disposition": "Name to save the file under.",
-  "content-length": "Size of the file, bytes.",
-} as const;
-export type ResponseHeader = keyof typeof responseHeaders;
 
 /** What a successful answer holds: a JSON document, nothing, or bytes of the given media types. */
 export type Reply = (
@@ -52,6 +40,8 @@ export interface Route {
   readonly replies: Readonly<Partial<Record<200 | 201 | 202 | 204 | 206 | 304, Reply>>>;
   /** Codes beyond those that every route can answer with. */
   readonly errors: readonly ErrorCode[];
+  /** Headers that answers with some of these codes carry. */
+  readonly errorHeaders?: Readonly<Partial<Record<ErrorCode, readonly ResponseHeader[]>>>;
 }
 
 const idempotencyKey = z
@@ -231,11 +221,12 @@ export const routes = {
   findModel: {
     method: "HEAD",
     path: "/models/{sha256}",
-    summary: "Whether a model was uploaded",
+    summary: "Whether a model was uploaded, or how much of it",
     scope: "models:write",
     params: z.object({ sha256 }),
     replies: { 200: { empty: true, headers: ["content-length"] } },
     errors: ["not_found"],
+    errorHeaders: { not_found: ["upload-offset"] },
   },
   uploadModel: {
     method: "PUT",
@@ -243,9 +234,17 @@ export const routes = {
     summary: "Upload a model",
     scope: "models:write",
     params: z.object({ sha256 }),
+    headers: z.object({ "content-range": uploadRange.optional() }),
     upload: true,
     replies: { 200: { json: uploadedModel }, 201: { json: uploadedModel } },
-    errors: ["payload_too_large", "unsupported_media_type", "model_checksum_mismatch", "storage_full"],
+    errors: [
+      "upload_offset_mismatch",
+      "payload_too_large",
+      "unsupported_media_type",
+      "model_checksum_mismatch",
+      "storage_full",
+    ],
+    errorHeaders: { upload_offset_mismatch: ["upload-offset"] },
   },
   listTargets: {
     method: "GET",

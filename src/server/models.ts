@@ -1,25 +1,36 @@
 import { ServiceError } from "../contract/errors.ts";
-import { notFound } from "./not-found.ts";
+import { parseContentRange } from "./content-range.ts";
 import { mediaTypeOf } from "./read-request.ts";
 import type { Handlers } from "./route-handler.ts";
 import type { ServerContext } from "./server-context.ts";
 import { storeUpload } from "./store-upload.ts";
 
 export function modelHandlers(context: ServerContext): Pick<Handlers, "findModel" | "uploadModel"> {
+  const { blobs, limits } = context;
   return {
-    async findModel({ params }) {
-      const found = await context.blobs.find(params.sha256);
-      if (!found) throw notFound("model", params.sha256);
-      return { status: 200, headers: { "content-length": String(found.bytes) } };
+    async findModel({ params: { sha256 }, caller }) {
+      // Before the search for the whole: it waits for uploads that are about to end.
+      const partial = await blobs.findPartial({ sha256, owner: caller.project });
+      const found = await blobs.find(sha256);
+      if (found) return { status: 200, headers: { "content-length": String(found.bytes) } };
+      throw new ServiceError("not_found", `There is no model "${sha256}"`, {
+        headers: { ...(partial && { "upload-offset": String(partial.bytes) }) },
+      });
     },
 
-    async uploadModel({ params, request }) {
+    async uploadModel({ params: { sha256 }, headers, caller, request }) {
       const type = mediaTypeOf(request);
       if (type !== "" && type !== "application/octet-stream") {
         const message = `Content-Type is "${type}" and must be "application/octet-stream"`;
         throw new ServiceError("unsupported_media_type", message);
       }
-      const { status, blob } = await storeUpload(context, params.sha256, request);
+      const range = headers["content-range"];
+      const offset = range === undefined ? 0 : parseContentRange(range, limits.maxModelBytes);
+      const upload = { sha256, owner: caller.project };
+      const { status, blob } = await storeUpload(context, request, {
+        sha256,
+        take: (body, options) => blobs.receive(upload, body, { ...options, offset }),
+      });
       return { status, json: { source: `upload:sha256:${blob.sha256}`, ...blob } };
     },
   };

@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import type { z } from "zod";
-import type { ResponseHeader, Route, RouteName, Routes } from "../contract/routes.ts";
+import type { ResponseHeader } from "../contract/response-headers.ts";
+import type { Route, RouteName, Routes } from "../contract/routes.ts";
 import type { Caller } from "./authenticate.ts";
 
 /** The parts of a route's request as its schemas give them. */

@@ -41,6 +41,8 @@ export interface RunningService {
 
 /** Time for requests that are being answered when the service stops. */
 const graceMs = 2_000;
+/** After it a connection is asked whether it is still there: one that is gone holds an upload that could go on. */
+const keepAliveInitialDelay = 30_000;
 /** Room for every query parameter at its longest, percent-encoded, bytes. */
 const maxHeaderSize = 65_536;
 const hourMs = 3_600_000;
@@ -57,11 +59,11 @@ export async function startService(settings: Settings, surroundings: Surrounding
   const records = await openRecords(databaseFile(directory), { now });
   stack.defer(() => records.close());
   await records.idempotency.reset();
+  const blobs = await createDirectoryBlobStore(directory);
   const purge = () =>
-    Promise.all([records.idempotency, records.tokens, records.identities].map((each) => each.purge()));
+    Promise.all([records.idempotency, records.tokens, records.identities, blobs].map((each) => each.purge()));
   const purging = setInterval(() => void purge(), hourMs);
   stack.defer(() => clearInterval(purging));
-  const blobs = await createDirectoryBlobStore(directory);
 
   let answer = (request: Request): Response | Promise<Response> => problemResponse(notReady(), request, log);
   const server = serverOf((request) => answer(request));
@@ -105,7 +107,14 @@ function notReady(): ServiceError {
 function serverOf(fetch: (request: Request) => Response | Promise<Response>): Server {
   const listener = getRequestListener(fetch, { overrideGlobalObjects: false });
   // A model takes as long as it takes to upload: only the time for the headers is limited.
-  return createServer({ keepAliveTimeout: 60_000, requestTimeout: 0, maxHeaderSize }, (incoming, outgoing) => {
+  const options = {
+    keepAlive: true,
+    keepAliveInitialDelay,
+    keepAliveTimeout: 60_000,
+    requestTimeout: 0,
+    maxHeaderSize,
+  };
+  return createServer(options, (incoming, outgoing) => {
     void listener(incoming, outgoing);
   });
 }

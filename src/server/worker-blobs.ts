@@ -29,7 +29,11 @@ export function bindWorkerBlobs(app: Hono, context: ServerContext): void {
 
   app.put(path, async (c) => {
     await executor.workers.authenticate(bearerOf(c.req.raw), c.req.param("id"));
-    const { status, blob } = await storeUpload(context, nameIn(c.req.param("sha256")), c.req.raw);
+    const sha256 = nameIn(c.req.param("sha256"));
+    const { status, blob } = await storeUpload(context, c.req.raw, {
+      sha256,
+      take: (body, options) => blobs.write(body, { ...options, expectedSha256: sha256 }),
+    });
     return c.json(blob, status);
   });
 }

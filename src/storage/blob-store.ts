@@ -20,6 +20,18 @@ export interface WriteOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Content that is told before it comes, so that it can come in several parts. */
+export interface Upload {
+  readonly sha256: string;
+  /** Only the owner goes on with what arrived. */
+  readonly owner: string;
+}
+
+export interface ReceiveOptions extends Pick<WriteOptions, "maxBytes" | "signal"> {
+  /** Byte at which the source goes on; by default 0. */
+  readonly offset?: number | undefined;
+}
+
 /** Uploaded models and artifacts, as workers need them: file by file. What is in a store is complete and never changes. */
 export interface BlobFiles {
   find(sha256: string): Promise<{ bytes: number } | undefined>;
@@ -34,4 +46,14 @@ export interface BlobStore extends BlobFiles {
   read(sha256: string, range?: BlobRange): Readable;
   /** Takes in the whole source or leaves nothing behind. */
   write(source: AsyncIterable<Uint8Array>, options?: WriteOptions): Promise<Blob>;
+  /** How much is kept of an upload that broke off. */
+  findPartial(upload: Upload): Promise<{ bytes: number } | undefined>;
+  /**
+   * Takes in an upload. What arrived is kept when the source breaks off, unless another is sending the same.
+   * @throws ServiceError upload_offset_mismatch where less is kept, payload_too_large or model_checksum_mismatch for the
+   * whole content, of which nothing is kept then
+   */
+  receive(upload: Upload, source: AsyncIterable<Uint8Array>, options?: ReceiveOptions): Promise<Blob>;
+  /** Removes what writers left that are gone for good. */
+  purge(): Promise<void>;
 }

@@ -1,30 +1,31 @@
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { constants, copyFile, link, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { chmod, constants, copyFile, link, mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import path from "node:path";
-import { pipeline } from "node:stream/promises";
-import { ServiceError } from "../contract/errors.ts";
-import type { Blob, BlobStore, WriteOptions } from "./blob-store.ts";
-import { errorCodeOf, storageError } from "./file-error.ts";
+import type { BlobStore } from "./blob-store.ts";
+import { errorCodeOf, statOrUndefined, storageError } from "./file-error.ts";
+import { createPartialUploads, isPartialUpload } from "./partial-uploads.ts";
+import { receiveFile } from "./receive-file.ts";
 
 /** A temporary file that nobody has written to for so long has lost its writer, wherever that ran. */
 const abandonedAfterMs = 24 * 60 * 60 * 1000;
 
 /**
- * A store in a folder: `blobs/ab/abcd…` for complete content, `incoming/` for what is being written. Several processes
- * may use the folder at once.
+ * A store in a folder: `blobs/ab/abcd…` for complete content, `incoming/` for what is being written and
+ * for uploads that broke off. Several processes may use the folder at once.
  */
 export async function createDirectoryBlobStore(directory: string): Promise<BlobStore> {
   const incoming = path.join(directory, "incoming");
   await mkdir(incoming, { recursive: true });
   await removeAbandoned(incoming);
   const pathOf = (sha256: string) => path.join(directory, "blobs", sha256.slice(0, 2), sha256);
+  const publish = async (file: string, sha256: string) => moveBlob(file, pathOf(sha256));
   const write: BlobStore["write"] = async (source, options = {}) => {
     const temporary = path.join(incoming, `${hostname()}.${process.pid}.${randomUUID()}`);
     try {
-      const blob = await writeTemporary(temporary, source, options);
-      await publish(temporary, pathOf(blob.sha256));
+      const blob = await receiveFile(temporary, source, options);
+      await publish(temporary, blob.sha256);
       return blob;
     } catch (error) {
       await rm(temporary, { force: true });
@@ -40,6 +41,8 @@ export async function createDirectoryBlobStore(directory: string): Promise<BlobS
       return createReadStream(pathOf(sha256), range);
     },
     write,
+    ...createPartialUploads({ incoming, publish, write }),
+    purge: () => removeAbandoned(incoming),
     writeFile(file, options) {
       return write(createReadStream(file, { highWaterMark: 1 << 20 }), options);
     },
@@ -50,37 +53,12 @@ export async function createDirectoryBlobStore(directory: string): Promise<BlobS
   };
 }
 
-async function writeTemporary(
-  temporary: string,
-  source: AsyncIterable<Uint8Array>,
-  { expectedSha256, maxBytes = Infinity, signal }: WriteOptions,
-): Promise<Blob> {
-  const hash = createHash("sha256");
-  let bytes = 0;
-  const measured = async function* (chunks: AsyncIterable<Uint8Array>) {
-    for await (const chunk of chunks) {
-      bytes += chunk.byteLength;
-      if (bytes > maxBytes) {
-        throw new ServiceError("payload_too_large", `Content is larger than the allowed ${maxBytes} bytes`);
-      }
-      hash.update(chunk);
-      yield chunk;
-    }
-  };
-  const file = await open(temporary, "wx", 0o444);
-  await pipeline(source, measured, file.createWriteStream({ flush: true }), { ...(signal && { signal }) });
-  const sha256 = hash.digest("hex");
-  if (expectedSha256 !== undefined && sha256 !== expectedSha256) {
-    throw new ServiceError("model_checksum_mismatch", `Content has SHA-256 ${sha256}, expected ${expectedSha256}`);
-  }
-  return { sha256, bytes };
-}
-
 /** The folder is flushed too: a blob that was reported stored is there after a power cut. */
-async function publish(temporary: string, target: string): Promise<void> {
+async function moveBlob(file: string, target: string): Promise<void> {
   const folder = path.dirname(target);
   await mkdir(folder, { recursive: true });
-  await rename(temporary, target);
+  await rename(file, target);
+  await chmod(target, 0o444);
   await using handle = await open(folder, "r");
   await handle.sync();
 }
@@ -99,7 +77,7 @@ async function removeAbandoned(incoming: string): Promise<void> {
     const file = path.join(incoming, name);
     const found = await statOrUndefined(file);
     const isOld = found !== undefined && found.mtimeMs < Date.now() - abandonedAfterMs;
-    if (isOld || !mayBeWritten(name)) await rm(file, { force: true });
+    if (isOld || !(isPartialUpload(name) || mayBeWritten(name))) await rm(file, { force: true });
   }
 }
 
@@ -114,14 +92,5 @@ function isProcessAlive(pid: number): boolean {
     return process.kill(pid, 0);
   } catch (error) {
     return errorCodeOf(error) === "EPERM";
-  }
-}
-
-async function statOrUndefined(file: string) {
-  try {
-    return await stat(file);
-  } catch (error) {
-    if (errorCodeOf(error) === "ENOENT") return undefined;
-    throw error;
   }
 }

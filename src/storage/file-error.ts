@@ -1,3 +1,5 @@
+import type { Stats } from "node:fs";
+import { stat } from "node:fs/promises";
 import { ServiceError } from "../contract/errors.ts";
 
 /** The system's name for what went wrong (`ENOENT`, `ECONNRESET`), or the empty string. */
@@ -9,4 +11,13 @@ export function errorCodeOf(error: unknown): string {
 export function storageError(error: unknown): unknown {
   const isFull = ["ENOSPC", "EDQUOT"].includes(errorCodeOf(error));
   return isFull ? new ServiceError("storage_full", "The disk is full", { cause: error }) : error;
+}
+
+export async function statOrUndefined(file: string): Promise<Stats | undefined> {
+  try {
+    return await stat(file);
+  } catch (error) {
+    if (errorCodeOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
 }

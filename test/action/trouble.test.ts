@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { createServer } from "node:http";
 import { once } from "node:events";
-import { copyFile, writeFile } from "node:fs/promises";
+import { copyFile, readdir, stat, watch, writeFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
+import { freePort } from "../cluster/free-port.ts";
 import { realModel } from "../support/real-models.ts";
+import { startRunningService } from "../support/running-service.ts";
 import { prepareStep } from "./prepare-step.ts";
+import { startServiceRelay } from "./support/service-relay.ts";
 
 function errorsOf(commands: readonly { readonly command: string; readonly message: string }[]): string {
   return commands.flatMap(({ command, message }) => (command === "error" ? message : [])).join("\n");
@@ -90,6 +94,37 @@ for (const megabytes of [1, 40]) {
     assert.match(errorsOf(commands), /large\.onnx: .* 1000 are allowed.*MOS_MAX_MODEL_BYTES/s);
   });
 }
+
+test("an upload whose connection breaks goes on where it stopped", async (t) => {
+  const { service, runner, run } = await prepareStep(t);
+  const size = 64_000_000;
+  await writeFile(path.join(runner.workspace, "large.onnx"), randomBytes(size));
+  const relay = await startServiceRelay(t, service.baseUrl, { breaksUploadAfter: size / 2 });
+  const { log } = await run({ models: "large.onnx", "service-url": relay.baseUrl });
+  assert.match(log, /^\[upload\] large\.onnx: goes on at [\d.]+ MB of 64\.0 MB$/m);
+  assert.match(log, /^\[upload\] large\.onnx: uploaded, 64\.0 MB/m);
+  // The rest is what was on its way when the connection broke.
+  assert.ok(relay.uploadedBytes() < 1.25 * size, `${relay.uploadedBytes()} bytes were sent`);
+});
+
+test("an upload goes on after the service was killed and started again", async (t) => {
+  const environment = { MOS_PORT: String(await freePort("127.0.0.1")) };
+  const { service, runner, inputs } = await prepareStep(t, { environment });
+  await writeFile(path.join(runner.workspace, "large.onnx"), randomBytes(128_000_000));
+  const incoming = path.join(service.directory, "incoming");
+  const changes = watch(incoming, { signal: AbortSignal.timeout(30_000) });
+  const step = await runner.start({ ...inputs, models: "large.onnx" });
+  for await (const _ of changes) {
+    const [partial = ""] = await readdir(incoming);
+    if (partial !== "" && (await stat(path.join(incoming, partial))).size > 10_000_000) break;
+  }
+  service.process.kill("SIGKILL");
+  await once(service.process, "exit");
+  await startRunningService(t, { from: service, environment });
+  const { log } = await step.ended;
+  assert.match(log, /^\[upload\] large\.onnx: goes on at [\d.]+ MB of 128 MB$/m);
+  assert.match(log, /^\[upload\] large\.onnx: uploaded, 128 MB/m);
+});
 
 test("a step that leaves the check runs to the service is told where the service cannot write them", async (t) => {
   const { run } = await prepareStep(t);

@@ -168,6 +168,52 @@ test("uploadModel() sends a file only where it is missing", async (t) => {
   assert.deepEqual(await client.uploadModel(file), { ...first, sent: false });
 });
 
+for (const [what, keptBytes, refuses, starts] of [
+  ["goes on behind what the service keeps", 1_000_000, false, [0, 1_000_000]],
+  ["sends the last byte of what arrived as a whole", 3_000_000, false, [0, 2_999_999]],
+  ["starts over where the service keeps something else", 1_000_000, true, [0, 1_000_000, 0]],
+] as const) {
+  test(`uploadModel() ${what} after a broken connection`, async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), "upload-"));
+    t.after(() => rm(folder, { recursive: true }));
+    const file = join(folder, "model.onnx");
+    const content = randomBytes(3_000_000);
+    await writeFile(file, content);
+    let puts = 0;
+    const { client } = await serve(t, (asked, response) => {
+      if (asked.method === "HEAD") {
+        response.writeHead(404, puts > 0 ? { "upload-offset": keptBytes } : {}).end();
+        return;
+      }
+      puts++;
+      const start = Number(/^bytes (\d+)-2999999\/3000000$/.exec(asked.headers["content-range"] ?? "")?.[1] ?? 0);
+      const received: Buffer[] = [];
+      asked.on("data", (chunk: Buffer) => {
+        received.push(chunk);
+        if (puts === 1) asked.socket.destroy();
+      });
+      asked.on("end", () => {
+        assert.ok(content.subarray(start).equals(Buffer.concat(received)));
+        if (refuses && start > 0) fail(response, 422, "model_checksum_mismatch");
+        else json(response, {});
+      });
+    });
+    const seen: number[] = [];
+    const { sent } = await client.uploadModel(file, { onStart: (offset) => seen.push(offset) });
+    assert.equal(sent, true);
+    assert.deepEqual(seen, starts);
+  });
+}
+
+test("uploadModel() does not send again what finds no room", async (t) => {
+  const { client, count } = await serve(t, (asked, response) => {
+    if (asked.method === "HEAD") response.writeHead(404).end();
+    else asked.resume().on("end", () => fail(response, 507, "storage_full"));
+  });
+  await assert.rejects(client.uploadModel(import.meta.filename), ProblemError);
+  assert.equal(count(), 2);
+});
+
 function jobDocument(id: string, status: string) {
   const at = "2026-01-01T00:00:00.000Z";
   return {

@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
+import { readdir, readFile, stat, watch } from "node:fs/promises";
+import { request } from "node:http";
+import { join } from "node:path";
 import test from "node:test";
 import type { Client } from "../../src/client/create-client.ts";
 import type { LogLine } from "../../src/contract/log.ts";
@@ -48,6 +52,31 @@ test("a batch goes on after the service is killed in the middle of it", async (t
     if (job.id === running.id) assert.deepEqual(lines.slice(0, seen.length), seen);
   }
   assert.equal((await client.call("getBatch", { params: { id: batch.id } })).status, "Completed");
+});
+
+test("an upload goes on after the service is killed in the middle of it", async (t) => {
+  const first = await startRunningService(t);
+  const file = realModel("voice-v5");
+  const content = await readFile(file);
+  const half = Math.floor(content.length / 2);
+  const sha256 = createHash("sha256").update(content).digest("hex");
+  const incoming = join(first.directory, "incoming");
+  const changes = watch(incoming, { signal: AbortSignal.timeout(10_000) });
+  const headers = { authorization: `Bearer ${first.token}`, "content-length": content.length };
+  const sender = request(`${first.baseUrl}/models/${sha256}`, { method: "PUT", headers });
+  sender.on("error", () => {});
+  sender.write(content.subarray(0, half));
+  for await (const _ of changes) {
+    const [partial = ""] = await readdir(incoming);
+    if (partial !== "" && (await stat(join(incoming, partial))).size === half) break;
+  }
+  first.process.kill("SIGKILL");
+  await once(first.process, "exit");
+
+  const { client } = await startRunningService(t, { from: first });
+  const starts: number[] = [];
+  await client.uploadModel(file, { onStart: (offset) => starts.push(offset) });
+  assert.deepEqual(starts, [half]);
 });
 
 test("a second service on the same data folder is refused with a sentence", async (t) => {

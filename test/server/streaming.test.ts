@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { readdir, watch } from "node:fs/promises";
+import { readdir, stat, watch } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { createServer, type Server } from "node:http";
@@ -83,21 +84,34 @@ test("an upload that is too large is answered without being read", async (t) => 
   assert.equal(answer.status, 413);
 });
 
-test("an upload that is cut off leaves nothing behind", async (t) => {
+test("an upload that is cut off goes on where it stopped", async (t) => {
   const app = await listeningApp(t);
   const incoming = join(app.directory, "storage", "incoming");
+  const [first, rest] = [Buffer.from("the first bytes"), Buffer.from(", and the others")];
+  const sha256 = createHash("sha256").update(first).update(rest).digest("hex");
+  const size = first.length + rest.length;
   const changes = watch(incoming, { signal: AbortSignal.timeout(10_000) });
   const socket = connect(Number(new URL(app.url).port), "127.0.0.1");
-  const path = `/v1/models/${"0".repeat(64)}`;
-  const head = ["Host: service", `Authorization: Bearer ${app.token}`, "Content-Length: 900"].join("\r\n");
-  socket.write(`PUT ${path} HTTP/1.1\r\n${head}\r\n\r\nthe first bytes`);
+  const path = `/v1/models/${sha256}`;
+  const head = ["Host: service", `Authorization: Bearer ${app.token}`, `Content-Length: ${size}`].join("\r\n");
+  socket.write(`PUT ${path} HTTP/1.1\r\n${head}\r\n\r\n${first.toString()}`);
   for await (const _ of changes) {
-    const files = await readdir(incoming);
-    if (files.length > 0) socket.destroy();
-    else if (socket.destroyed) break;
+    const [file = ""] = await readdir(incoming);
+    if (file !== "" && (await stat(join(incoming, file))).size === first.length) break;
   }
+  socket.destroy();
+  const headers = { authorization: `Bearer ${app.token}` };
+  const asked = await fetch(`${app.url}${path}`, { method: "HEAD", headers });
+  assert.deepEqual([asked.status, asked.headers.get("upload-offset")], [404, String(first.length)]);
+  const range = `bytes ${first.length}-${size - 1}/${size}`;
+  const answer = await fetch(`${app.url}${path}`, {
+    method: "PUT",
+    headers: { ...headers, "content-range": range },
+    body: rest,
+  });
+  assert.equal(answer.status, 201);
+  assert.deepEqual(await app.blobs.find(sha256), { bytes: size });
   assert.deepEqual(await readdir(incoming), []);
-  await new Promise(setImmediate);
   assert.deepEqual(
     app.logged.filter((line) => line.startsWith("error")),
     [],

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import path from "node:path";
 import { buffer } from "node:stream/consumers";
@@ -26,6 +26,11 @@ async function* chunksOf(...chunks: string[]) {
 async function filesIn(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
+}
+
+async function bytesIn(folder: string): Promise<number> {
+  const files = await Promise.all((await filesIn(folder)).map((name) => stat(path.join(folder, name))));
+  return files.reduce((sum, { size }) => sum + size, 0);
 }
 
 test("write() stores content that find() and read() give back", async (t) => {
@@ -115,6 +120,34 @@ test("createDirectoryBlobStore() removes what dead writers left and nothing else
   await utimes(path.join(incoming, "other-machine.1.d"), longAgo, longAgo);
   await createDirectoryBlobStore(folder);
   assert.deepEqual((await filesIn(folder)).sort(), [`${hostname()}.${process.pid}.c`, elsewhere].sort());
+});
+
+test("receive() keeps what arrived for a day, whatever becomes of its process", async (t) => {
+  const folder = await temporaryFolder(t);
+  const store = await createDirectoryBlobStore(folder);
+  const upload = { sha256: sha256Of("one two"), owner: "default" };
+  const failing = async function* () {
+    yield Buffer.from("one ");
+    while ((await bytesIn(path.join(folder, "incoming"))) < 4) await new Promise(setImmediate);
+    throw new Error("Connection lost");
+  };
+  await assert.rejects(store.receive(upload, failing()), { message: "Connection lost" });
+  const restarted = await createDirectoryBlobStore(folder);
+  assert.deepEqual(await restarted.findPartial(upload), { bytes: 4 });
+  const [file = ""] = await filesIn(folder);
+  const longAgo = new Date(Date.now() - 25 * 60 * 60 * 1000);
+  await utimes(path.join(folder, "incoming", file), longAgo, longAgo);
+  await restarted.purge();
+  assert.deepEqual(await filesIn(folder), []);
+});
+
+test("receive() says that the disk is full and keeps nothing", async (t) => {
+  const folder = await smallDisk(t);
+  if (folder === undefined) return t.skip("Needs the right to mount a small file system");
+  const store = await createDirectoryBlobStore(folder);
+  const upload = { sha256: sha256Of("x"), owner: "default" };
+  await assert.rejects(store.receive(upload, chunksOf("x".repeat(200_000))), { code: "storage_full" });
+  assert.deepEqual(await filesIn(folder), []);
 });
 
 test("materialize() puts the content at a path", async (t) => {

@@ -3,8 +3,10 @@ import type { TestContext } from "node:test";
 import { listenLocally } from "./listen-locally.ts";
 
 interface RelayOptions {
-  /** Which answers of the service get lost on their way. */
-  readonly isLost: (method: string, path: string) => boolean;
+  /** Which answers of the service get lost on their way; by default none. */
+  readonly isLost?: (method: string, path: string) => boolean;
+  /** Bytes of the first upload after which its connection breaks. */
+  readonly breaksUploadAfter?: number;
 }
 
 export interface ServiceRelay {
@@ -12,15 +14,20 @@ export interface ServiceRelay {
   readonly baseUrl: string;
   /** Resolves when the service has given an answer that gets lost. */
   readonly lost: Promise<void>;
+  /** How many bytes of uploads were passed on. */
+  uploadedBytes(): number;
 }
 
-/** Passes requests on to the service, and what it answers back, but for answers that get lost. */
+/** Passes requests on to the service, and what it answers back, but for what gets lost. */
 export async function startServiceRelay(t: TestContext, baseUrl: string, options: RelayOptions): Promise<ServiceRelay> {
+  const { isLost = () => false, breaksUploadAfter = Infinity } = options;
+  let uploadedBytes = 0;
+  let isBroken = false;
   const lost = Promise.withResolvers<void>();
   const server = createServer((request: IncomingMessage, response: ServerResponse) => {
     const { method = "GET", url = "/", headers } = request;
     const onward = send(new URL(url, baseUrl), { method, headers }, (answer) => {
-      if (options.isLost(method, url)) {
+      if (isLost(method, url)) {
         answer.resume().on("end", () => lost.resolve());
         return;
       }
@@ -30,6 +37,15 @@ export async function startServiceRelay(t: TestContext, baseUrl: string, options
     onward.on("error", () => response.destroy());
     response.on("close", () => onward.destroy());
     request.pipe(onward);
+    if (method !== "PUT") return;
+    request.on("data", (chunk: Buffer) => {
+      uploadedBytes += chunk.length;
+      if (isBroken || uploadedBytes < breaksUploadAfter) return;
+      isBroken = true;
+      onward.destroy();
+      request.destroy();
+    });
   });
-  return { baseUrl: `${await listenLocally(t, server)}/v1`, lost: lost.promise };
+  const url = `${await listenLocally(t, server)}/v1`;
+  return { baseUrl: url, lost: lost.promise, uploadedBytes: () => uploadedBytes };
 }

@@ -1,0 +1,13 @@
+/** Every header that an answer can carry besides the usual ones, with what it says. */
+export const responseHeaders = {
+  location: "URL of what was created.",
+  "idempotency-replayed": "`true` where this is the first answer to the same Idempotency-Key again.",
+  "preference-applied": "The preference that was followed.",
+  etag: "SHA-256 of the file, in quotes.",
+  "accept-ranges": "`bytes`: parts of the file can be asked for.",
+  "content-range": "The part of the file that the answer holds.",
+  "content-disposition": "Name to save the file under.",
+  "content-length": "Size of the file, bytes.",
+  "upload-offset": "Bytes that are kept of an upload that broke off.",
+} as const;
+export type ResponseHeader = keyof typeof responseHeaders;
