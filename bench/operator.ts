@@ -20,6 +20,8 @@ import { reportBench } from "./result.ts";
 /** Jobs submitted at once; every pod asks for a GPU, finds one free on a simulated node, and ends as soon as it runs. */
 const [, count = "2000"] = process.argv.slice(2);
 const jobs = Number(count);
+/** Before anything is measured: a control plane is slow at first. */
+const warmUpJobs = 100;
 const nodes = 250;
 const submissionsAtOnce = 20;
 const gpu = { resource: "nvidia.com/gpu", count: 1 };
@@ -35,11 +37,10 @@ const target = {
 await using controlPlane = await startControlPlane({ loadRun: true });
 await using _nodes = await startKwok(controlPlane, { nodes, gpusPerNode: 8, logLines: workerOutput() });
 
-const alone = await measureOurs("alone");
-await removeNamespace("alone");
-const bareRate = await rateOfBareJobs(alone.pod);
-await removeNamespace("bare");
-const recorded = await measureOurs("recorded");
+const { pod } = await measureOurs({ namespace: "warm-up", jobs: warmUpJobs });
+const bareRate = await rateOfBareJobs(pod);
+const alone = await measureOurs({ namespace: "alone", jobs });
+const recorded = await measureOurs({ namespace: "recorded", jobs, isRecorded: true });
 await reportBench("operator", [
   {
     what: `${jobs} jobs at once, from the first submission to the last end`,
@@ -82,11 +83,13 @@ async function rateOfBareJobs(pod: PodSpec): Promise<number> {
   const client = await connectNamespace("bare");
   const spec = { backoffLimit: 2, template: { spec: pod } };
   const rate = await rateOf(client, resources.jobs, {
+    jobs,
     make: (index) => ({ metadata: { name: `job-${index}` }, spec }),
     isDone: ({ status }) =>
       status?.conditions?.some((each) => each.type === "Complete" && each.status === "True") ?? false,
   });
   await client.close();
+  await removeNamespace("bare");
   return rate;
 }
 
@@ -98,16 +101,22 @@ async function podOfAnyJob(client: KubernetesClient): Promise<PodSpec> {
   throw new Error("The operator has made no Job");
 }
 
-/** `alone` is the operator without a service; `recorded`, with one that fetches from the pods' logs what no worker told it. */
-async function measureOurs(namespace: "alone" | "recorded") {
+interface OurLoad {
+  readonly namespace: string;
+  readonly jobs: number;
+  /** With a service, which fetches from the pods' logs what no worker told it; without it the operator is alone. */
+  readonly isRecorded?: boolean;
+}
+
+async function measureOurs({ namespace, jobs, isRecorded = false }: OurLoad) {
   const client = await connectNamespace(namespace);
   await using stack = new AsyncDisposableStack();
   const surroundings = { cluster: controlPlane, namespace, targets: [target] };
-  const isRecorded = namespace === "recorded";
   if (isRecorded) stack.use(await startMeasuredProcess("service", surroundings));
   const operator = stack.use(await startMeasuredProcess("operator", surroundings));
   const written = await writesOfOurKinds();
   const rate = await rateOf(client, compressionJobs, {
+    jobs,
     make: jobAsServiceMakesIt,
     isDone: ({ status, metadata }) =>
       status?.status === "Completed" && !(isRecorded && metadata.finalizers?.includes(recordFinalizer)),
@@ -120,7 +129,10 @@ async function measureOurs(namespace: "alone" | "recorded") {
   const pod = await podOfAnyJob(client);
   if (!isRecorded) await releaseAll(client);
   await client.close();
-  return { rate, pod, writes: (kindWrites + otherWrites) / jobs, operatorBytes: await operator.peakBytes() };
+  const operatorBytes = await operator.peakBytes();
+  await stack.disposeAsync();
+  await removeNamespace(namespace);
+  return { rate, pod, writes: (kindWrites + otherWrites) / jobs, operatorBytes };
 }
 
 function jobAsServiceMakesIt(): CompressionJobObject {
@@ -173,6 +185,7 @@ async function writesOfOurKinds(): Promise<number> {
 type PodSpec = NonNullable<NonNullable<Job["spec"]>["template"]["spec"]>;
 
 interface Load<T extends KubernetesObject> {
+  readonly jobs: number;
   readonly make: (index: number) => T;
   readonly isDone: (object: Stored<T>) => boolean;
 }
@@ -181,7 +194,7 @@ interface Load<T extends KubernetesObject> {
 async function rateOf<T extends KubernetesObject>(
   client: KubernetesClient,
   type: ResourceType<T>,
-  { make, isDone }: Load<T>,
+  { jobs, make, isDone }: Load<T>,
 ): Promise<number> {
   const done = new Set<string>();
   const allDone = Promise.withResolvers<void>();

@@ -3,12 +3,13 @@ import type { Target } from "../src/contract/target.ts";
 import { batches, type CompressionJobObject, compressionJobs } from "../src/kubernetes/custom-resources.ts";
 import { jobIdOf } from "../src/kubernetes/job-identity.ts";
 import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
-import { type KubernetesObject, resources, type Stored } from "../src/kubernetes/resources.ts";
+import { type KubernetesEvent, type KubernetesObject, resources, type Stored } from "../src/kubernetes/resources.ts";
 import { createBatchController } from "./controllers/batch/batch-controller.ts";
 import { trimJob } from "./controllers/compression-job/child-job.ts";
 import { createCompressionJobController } from "./controllers/compression-job/compression-job-controller.ts";
 import { jobIdIndex } from "./controllers/compression-job/read-world.ts";
 import { trimCompressionJob } from "./controllers/compression-job/trim-compression-job.ts";
+import { aboutIndex, clusterWarnings, trimWarning } from "./controllers/compression-job/warning.ts";
 import { trimPod } from "./controllers/compression-job/worker-pod.ts";
 import type { JobSettings } from "./controllers/compression-job/world.ts";
 import { systemClock } from "./runtime/clock.ts";
@@ -45,6 +46,13 @@ export function watchOurs(watch: { readonly client: KubernetesClient; readonly l
     batches: watchResource({ ...watch, type: batches }),
     jobs: watchResource({ ...watch, ...ourJobs, type: resources.jobs, transform: trimJob }),
     pods: watchResource({ ...watch, ...ourJobs, type: resources.pods, transform: trimPod }),
+    warnings: watchResource({
+      ...watch,
+      type: resources.events,
+      fieldSelector: clusterWarnings,
+      transform: trimWarning,
+      indexers: { [aboutIndex]: ({ involvedObject }: KubernetesEvent) => [involvedObject.uid ?? ""] },
+    }),
   };
 }
 

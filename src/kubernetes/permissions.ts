@@ -52,7 +52,7 @@ export const operatorPermissions: readonly Permission[] = [
   {
     apiGroups: [""],
     resources: ["events"],
-    verbs: ["get", "list", "create", "patch"],
+    verbs: [...watched, "create", "patch"],
     why: "Milestones for kubectl describe, and why a Job has no pods",
   },
   {

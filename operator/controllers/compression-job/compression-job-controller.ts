@@ -1,6 +1,6 @@
 import { resourceLabels } from "../../../src/contract/custom-resources.ts";
 import type { Target } from "../../../src/contract/target.ts";
-import type { KubernetesObject, Pod, Stored } from "../../../src/kubernetes/resources.ts";
+import type { KubernetesEvent, KubernetesObject, Pod, Stored } from "../../../src/kubernetes/resources.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { type Controller, sourceOf } from "../../runtime/controller.ts";
 import type { WatchedResource } from "../../runtime/watch-resource.ts";
@@ -10,6 +10,8 @@ import type { JobSettings } from "./world.ts";
 
 export interface CompressionJobControllerOptions extends PassTools {
   readonly pods: WatchedResource<Pod>;
+  /** What the cluster warns of. */
+  readonly warnings: WatchedResource<KubernetesEvent>;
   readonly targets: readonly Target[];
   readonly settings: JobSettings;
   readonly clock: Clock;
@@ -20,11 +22,12 @@ const workers = 64;
 
 /** Does the work of CompressionJobs by Jobs, and says what becomes of it. */
 export function createCompressionJobController(options: CompressionJobControllerOptions): Controller {
-  const { client, compressionJobs, jobs, pods, targets, settings, clock } = options;
+  const { compressionJobs, jobs, pods, warnings, targets, settings, clock } = options;
   const keysOf = ({ metadata }: Stored<KubernetesObject>) => {
     const id = metadata.labels?.[resourceLabels.jobId] ?? "";
     return compressionJobs.cache.byIndex(jobIdIndex, id).map((job) => job.metadata.name);
   };
+  const childrenNamed = (name: string) => [jobs.cache.get(name) ?? pods.cache.get(name) ?? []].flat();
   return {
     name: "compression-job",
     workers,
@@ -35,12 +38,14 @@ export function createCompressionJobController(options: CompressionJobController
       }),
       sourceOf(jobs, { keysOf }),
       sourceOf(pods, { keysOf }),
+      sourceOf(warnings, { keysOf: ({ involvedObject: { name = "" } }) => childrenNamed(name).flatMap(keysOf) }),
     ],
     async reconcile(name, run) {
       const object = compressionJobs.cache.get(name);
       if (object === undefined) return undefined;
-      const sources = { client, jobs: jobs.cache, pods: pods.cache, targets, settings, now: clock.date() };
-      return new JobPass(options, run, object).carryOut(await readWorld(object, sources));
+      const caches = { jobs: jobs.cache, pods: pods.cache, warnings: warnings.cache };
+      const world = readWorld(object, { ...caches, targets, settings, now: clock.date() });
+      return new JobPass(options, run, object).carryOut(world);
     },
   };
 }

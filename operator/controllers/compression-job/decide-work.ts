@@ -5,15 +5,17 @@ import { followStep } from "./follow-step.ts";
 import { planWork } from "./plan-work.ts";
 import { startStep } from "./start-step.ts";
 import { firstStep, latestChild, podsOf, stepAfter } from "./steps.ts";
+import { currentTrouble } from "./trouble.ts";
 import { findEnd } from "./work-end.ts";
 import type { World } from "./world.ts";
 
 /** What to do about a job that has neither ended nor been cancelled. */
 export function decideWork(world: World): Decision {
-  const { resource, targets, now, trouble, settings } = world;
+  const { resource, targets, now, settings } = world;
   const job = latestChild(world);
   if (job === undefined) return beginStep(world);
   const pods = podsOf(world, job);
+  const trouble = currentTrouble(world);
   const end = findEnd({ job, pods, now, trouble, podStartSeconds: settings.podStartSeconds });
   const target = targets.find(({ name }) => name === resource.spec.target);
   if (end === undefined) return followStep(world, { job, pods, target });

@@ -4,15 +4,13 @@ import type { ChildJob } from "./child-job.ts";
 import { queueOf } from "./job-manifest.ts";
 import { stopAll } from "./stop-all.ts";
 import { tell } from "./tell.ts";
-import { findTrouble } from "./trouble.ts";
+import { currentTrouble } from "./trouble.ts";
 import { findWait, type Wait } from "./waiting.ts";
 import { begunAt, failsToStart, mayRun, type WorkerPod } from "./worker-pod.ts";
 import type { World } from "./world.ts";
 
 /** Waiting that is over sooner is not worth a write. */
 const settledMs = 3_000;
-/** How often the cluster's events are read again. */
-const troubleMs = 30_000;
 
 export const suspended: Wait = { reason: "suspended", message: "The job is suspended" };
 
@@ -29,13 +27,12 @@ export function followStep(world: World, { job, pods, target }: StepInProgress):
   const { resource, now, settings, trouble } = world;
   if (resource.spec.suspend) return combine(tell(world, suspended), stopAll(world) ?? nothing);
   if (job.deleting || target === undefined) return nothing;
-  const found = findWait({ job, pods, target, queue: queueOf(resource), trouble });
+  const found = findWait({ job, pods, target, queue: queueOf(resource), trouble: currentTrouble(world) });
   const settlesAt = (found?.since ?? -Infinity) + settledMs;
-  const troubled = findTrouble(job, pods);
   return combine(
     settlesAt > now ? lookAgainAt(settlesAt) : found || haveNodes(pods) ? tell(world, found?.wait) : nothing,
     ...pods.filter(failsToStart).map((pod) => lookAgainAt(begunAt(pod) + settings.podStartSeconds * 1000)),
-    troubled ? lookAgainAt(troubled.from > now ? troubled.from : now + troubleMs) : nothing,
+    ...[trouble?.from, trouble?.until].map((at = 0) => (at > now ? lookAgainAt(at) : nothing)),
   );
 }
 

@@ -3,6 +3,7 @@ import type { Target } from "../../../src/contract/target.ts";
 import { jobIdOf } from "../../../src/kubernetes/job-identity.ts";
 import type { ChildJob } from "./child-job.ts";
 import type { WorkerSettings } from "./job-manifest.ts";
+import type { Trouble } from "./trouble.ts";
 import type { WorkerPod } from "./worker-pod.ts";
 
 export interface JobSettings extends WorkerSettings {
@@ -31,8 +32,8 @@ export interface World {
   readonly targets: readonly Target[];
   readonly settings: JobSettings;
   readonly jobRefusal?: JobRefusal;
-  /** What the cluster's events say about pods that are not made or not started; empty where they say nothing. */
-  readonly trouble: string;
+  /** What the cluster warns of about pods that are not made or not started. */
+  readonly trouble: Trouble | undefined;
 }
 
 export function childrenOf({ resource, jobs }: Pick<World, "resource" | "jobs">): readonly ChildJob[] {

@@ -6,7 +6,7 @@ import { mayRun } from "../../../operator/controllers/compression-job/worker-pod
 import { recordFinalizer } from "../../../src/contract/custom-resources.ts";
 import { isTerminal, jobStatus } from "../../../src/contract/status.ts";
 import { jobStep } from "../../../src/kubernetes/job-identity.ts";
-import { makeChild, makeJob, makePod, makeWorld, start } from "./make-job.ts";
+import { makeChild, makeJob, makePod, makeTrouble, makeWorld, start } from "./make-job.ts";
 import { type Happening, isHeld, SimulatedJob } from "./simulate-job.ts";
 
 const number = fc.nat({ max: 5 });
@@ -93,7 +93,7 @@ const anyWorld = fc
     jobs: fc.uniqueArray(anyJob, { maxLength: 3, selector: ({ step }) => step }),
     pods: fc.array(anyPod, { maxLength: 4 }),
     seconds: fc.nat({ max: 10_000 }),
-    trouble: fc.constantFrom("", "exceeded quota"),
+    trouble: fc.constantFrom(undefined, makeTrouble("exceeded quota")),
   })
   .map(({ spec: fields, status, held, cancel, suspend, deleting, target, jobs, pods, seconds, trouble }) => {
     const resource = makeJob({

@@ -7,7 +7,7 @@ import type { WorkerPod } from "../../../operator/controllers/compression-job/wo
 import type { World } from "../../../operator/controllers/compression-job/world.ts";
 import { recordFinalizer } from "../../../src/contract/custom-resources.ts";
 import type { ErrorCode } from "../../../src/contract/errors.ts";
-import { makeChild, makeJob, makePod, makeWorld, start } from "./make-job.ts";
+import { makeChild, makeJob, makePod, makeTrouble, makeWorld, start } from "./make-job.ts";
 
 const held = { finalizers: [recordFinalizer] };
 const resource = makeJob({ metadata: held });
@@ -153,21 +153,25 @@ const waitings: readonly (readonly [string, Partial<World>, string, string])[] =
   [
     "a quota of pods",
     {
-      trouble:
+      trouble: makeTrouble(
         'pods "voices-work-x" is forbidden: exceeded quota: gpus, requested: requests.nvidia.com/gpu=2, used: requests.nvidia.com/gpu=7, limited: requests.nvidia.com/gpu=8',
+      ),
     },
     "quota_exceeded",
     'Waiting for the quota "gpus": it needs requests.nvidia.com/gpu=2, and of requests.nvidia.com/gpu=8 there are requests.nvidia.com/gpu=7 in use',
   ],
   [
     "a service account",
-    { trouble: 'error looking up service account models/worker: serviceaccount "worker" not found' },
+    { trouble: makeTrouble('error looking up service account models/worker: serviceaccount "worker" not found') },
     "pod_refused",
     'The cluster refuses the worker\'s pod: error looking up service account models/worker: serviceaccount "worker" not found',
   ],
   [
     "a volume",
-    { pods: [makePod(child, { phase: "Pending" })], trouble: 'MountVolume.SetUp failed: configmap "x" not found' },
+    {
+      pods: [makePod(child, { phase: "Pending" })],
+      trouble: makeTrouble('MountVolume.SetUp failed: configmap "x" not found'),
+    },
     "pod_not_starting",
     'The worker\'s pod cannot be started: MountVolume.SetUp failed: configmap "x" not found',
   ],

@@ -5,6 +5,7 @@ import {
 } from "../../../src/contract/custom-resources.ts";
 import { builtinTargets, type Target } from "../../../src/contract/target.ts";
 import type { ChildJob } from "../../../operator/controllers/compression-job/child-job.ts";
+import type { Trouble } from "../../../operator/controllers/compression-job/trouble.ts";
 import type { WorkerPod } from "../../../operator/controllers/compression-job/worker-pod.ts";
 import type { JobSettings, World } from "../../../operator/controllers/compression-job/world.ts";
 import { childJobName, jobIdOf } from "../../../src/kubernetes/job-identity.ts";
@@ -100,6 +101,11 @@ export function makePod(job: ChildJob, fields: Partial<WorkerPod> = {}): WorkerP
   };
 }
 
+/** What the cluster warns of at the moment. */
+export function makeTrouble(message: string): Trouble {
+  return { message, from: start, until: start + 86_400_000 };
+}
+
 export function makeWorld(fields: Partial<World> = {}): World {
   return {
     now: start + 60_000,
@@ -108,7 +114,7 @@ export function makeWorld(fields: Partial<World> = {}): World {
     pods: [],
     targets,
     settings: jobSettings,
-    trouble: "",
+    trouble: undefined,
     ...fields,
   };
 }

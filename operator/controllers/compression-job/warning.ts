@@ -1,0 +1,34 @@
+import type { KubernetesEvent, Stored } from "../../../src/kubernetes/resources.ts";
+
+/** Index of warnings by the UID of the object that they are about. */
+export const aboutIndex = "about";
+
+/** Selects warnings of the cluster among events: what the operator itself says about its resources is none. */
+export const clusterWarnings = "type=Warning,involvedObject.kind!=CompressionJob,involvedObject.kind!=Batch";
+
+/** What the cluster says about a Job or a pod of which something is wrong. */
+export interface Warning {
+  readonly message: string;
+  /** When it was last said, milliseconds since 1970. */
+  readonly at: number;
+}
+
+export function readWarning({ metadata, message = "", lastTimestamp, eventTime }: Stored<KubernetesEvent>): Warning {
+  return { message, at: Date.parse(lastTimestamp ?? eventTime ?? metadata.creationTimestamp) };
+}
+
+/** What a cache keeps of a warning. */
+export function trimWarning(event: Stored<KubernetesEvent>): Stored<KubernetesEvent> {
+  const { name, uid, resourceVersion, creationTimestamp } = event.metadata;
+  const { involvedObject, message, lastTimestamp, eventTime } = event;
+  return {
+    metadata: { name, uid, resourceVersion, creationTimestamp },
+    involvedObject: {
+      ...(involvedObject.name !== undefined && { name: involvedObject.name }),
+      ...(involvedObject.uid !== undefined && { uid: involvedObject.uid }),
+    },
+    ...(message !== undefined && { message }),
+    ...(lastTimestamp !== undefined && { lastTimestamp }),
+    ...(eventTime !== undefined && { eventTime }),
+  };
+}
