@@ -36,7 +36,7 @@ export interface Reflector<T extends KubernetesObject> {
 
 const minWatchSeconds = 240;
 const maxWatchSeconds = 300;
-/** A watch that lasted this long was a good one: the next may begin at once. */
+/** A watch that lasted this long, or brought anything, was a good one: the next may begin at once. */
 const goodWatchMs = 5_000;
 const maxRetryMs = 10_000;
 
@@ -52,6 +52,7 @@ class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
   #heardAt = -Infinity;
+  #changes = 0;
   /** Where the next watch goes on; undefined when everything must be listed first. */
   #resourceVersion: string | undefined;
 
@@ -98,9 +99,11 @@ class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
     let failures = 0;
     while (!signal.aborted) {
       const start = performance.now();
+      const changesBefore = this.#changes;
       const error = await this.#follow().catch((cause: unknown) => cause);
       const serverWaitMs = this.#noteFailure(error);
-      failures = performance.now() - start > goodWatchMs ? 0 : failures + 1;
+      const wasGood = this.#changes > changesBefore || performance.now() - start > goodWatchMs;
+      failures = wasGood ? 0 : failures + 1;
       await pause(serverWaitMs + backOffMs(failures, maxRetryMs), signal).catch(() => {});
     }
   }
@@ -148,6 +151,7 @@ class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
 
   #take(event: WatchEvent<T>): void {
     this.#heardAt = performance.now();
+    if (event.type !== "BOOKMARK") this.#changes++;
     switch (event.type) {
       case "ADDED":
       case "MODIFIED":
