@@ -55914,16 +55914,16 @@ var connect_github = __nccwpck_require__(7164);
 
 
 
-const tries = 3;
-const pauseMs = 2_000;
+const tries = 4;
+const firstPauseMs = 1_000;
 /** Writes check runs of one commit. */
 function checkRunsOf(github, { repository, headSha, detailsUrl }) {
     const [owner = "", repo = ""] = repository.split("/");
     async function create(identity, content) {
         const [first, ...others] = checkBodies(content);
         const id = await createOnce(identity, first);
-        for (const body of others)
-            await github.rest.checks.update({ owner, repo, check_run_id: id, ...body });
+        if (others.length > 0)
+            await update(id, content, first?.output.annotations.length);
         return id;
     }
     /** An answer that was lost may leave a check run, which must not be made again. */
@@ -55938,7 +55938,7 @@ function checkRunsOf(github, { repository, headSha, detailsUrl }) {
                 if (((0,connect_github/* statusOf */.c)(error) ?? 0) < 500 || left === 0)
                     throw error;
             }
-            await (0,promises_.setTimeout)(pauseMs);
+            await (0,promises_.setTimeout)(firstPauseMs * (tries - left) ** 2);
             const made = await find({ name, externalId });
             if (made !== undefined)
                 return made;
@@ -55954,9 +55954,27 @@ function checkRunsOf(github, { repository, headSha, detailsUrl }) {
         });
         return data.check_runs.find(({ external_id }) => external_id === externalId)?.id;
     }
-    async function update(id, content) {
+    /** An update whose answer was lost may have added its annotations: only those that the check run lacks are sent again. */
+    async function update(id, content, annotationsTold = 0) {
+        const { annotations = [] } = content;
+        let told = annotationsTold;
+        for (let left = tries - 1;; left--) {
+            try {
+                await updateOnce(id, { ...content, annotations: annotations.slice(told) });
+                return;
+            }
+            catch (error) {
+                if (((0,connect_github/* statusOf */.c)(error) ?? 0) < 500 || left === 0)
+                    throw error;
+            }
+            await (0,promises_.setTimeout)(firstPauseMs * (tries - left) ** 2);
+            const { data } = await github.rest.checks.get({ owner, repo, check_run_id: id });
+            told = data.output.annotations_count;
+        }
+    }
+    async function updateOnce(id, content) {
         for (const body of checkBodies(content)) {
-            await github.rest.checks.update({ owner, repo, check_run_id: id, ...body });
+            await github.rest.checks.update({ owner, repo, check_run_id: id, ...body, request: { retries: 0 } });
         }
     }
     return { create, update };

@@ -2,8 +2,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { checkBodies, type CheckContent } from "../report/check-bodies.ts";
 import { type GitHub, statusOf } from "./connect-github.ts";
 
-const tries = 3;
-const pauseMs = 2_000;
+const tries = 4;
+const firstPauseMs = 1_000;
 
 interface CheckSuite {
   /** `owner/name`. */
@@ -27,7 +27,7 @@ export function checkRunsOf(github: GitHub, { repository, headSha, detailsUrl }:
   async function create(identity: CheckIdentity, content: CheckContent): Promise<number> {
     const [first, ...others] = checkBodies(content);
     const id = await createOnce(identity, first);
-    for (const body of others) await github.rest.checks.update({ owner, repo, check_run_id: id, ...body });
+    if (others.length > 0) await update(id, content, first?.output.annotations.length);
     return id;
   }
 
@@ -44,7 +44,7 @@ export function checkRunsOf(github: GitHub, { repository, headSha, detailsUrl }:
       } catch (error) {
         if ((statusOf(error) ?? 0) < 500 || left === 0) throw error;
       }
-      await delay(pauseMs);
+      await delay(firstPauseMs * (tries - left) ** 2);
       const made = await find({ name, externalId });
       if (made !== undefined) return made;
     }
@@ -61,9 +61,26 @@ export function checkRunsOf(github: GitHub, { repository, headSha, detailsUrl }:
     return data.check_runs.find(({ external_id }) => external_id === externalId)?.id;
   }
 
-  async function update(id: number, content: CheckContent): Promise<void> {
+  /** An update whose answer was lost may have added its annotations: only those that the check run lacks are sent again. */
+  async function update(id: number, content: CheckContent, annotationsTold = 0): Promise<void> {
+    const { annotations = [] } = content;
+    let told = annotationsTold;
+    for (let left = tries - 1; ; left--) {
+      try {
+        await updateOnce(id, { ...content, annotations: annotations.slice(told) });
+        return;
+      } catch (error) {
+        if ((statusOf(error) ?? 0) < 500 || left === 0) throw error;
+      }
+      await delay(firstPauseMs * (tries - left) ** 2);
+      const { data } = await github.rest.checks.get({ owner, repo, check_run_id: id });
+      told = data.output.annotations_count;
+    }
+  }
+
+  async function updateOnce(id: number, content: CheckContent): Promise<void> {
     for (const body of checkBodies(content)) {
-      await github.rest.checks.update({ owner, repo, check_run_id: id, ...body });
+      await github.rest.checks.update({ owner, repo, check_run_id: id, ...body, request: { retries: 0 } });
     }
   }
 

@@ -83,6 +83,21 @@ test("a check run whose answer was lost is not made twice", async (t) => {
   );
 });
 
+test("a gate that fails is told once beside its line, though an answer is lost", async (t) => {
+  const { gitHub, runner, run } = await prepareStep(t);
+  await writeFile(
+    path.join(runner.workspace, "batch.yaml"),
+    "models: [a.onnx]\ntargets: [cpu]\ngates:\n  maxSizeRatio: 0.01\n",
+  );
+  gitHub.fail({ operation: "checks/update", fault: gitHubFaults.badGateway, isDone: true });
+  const inputs = { models: "", targets: "", "batch-file": "batch.yaml", "job-checks": "none" };
+  await run(inputs, pullRequest);
+  const [check] = gitHub.checkRuns();
+  assert.equal(check?.conclusion, "failure");
+  assert.equal(gitHub.annotations(check.id).length, 1);
+  assert.deepEqual(writes(gitHub.requests), ["checks/create", "checks/update", "checks/update"]);
+});
+
 test("the step goes on behind GitHub's rate limits", async (t) => {
   const { gitHub, run } = await prepareStep(t);
   gitHub.fail({ operation: "checks/create", fault: gitHubFaults.secondaryLimit(1) });
