@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { createServer } from "node:http";
 import path from "node:path";
 import test, { type TestContext } from "node:test";
@@ -8,6 +7,7 @@ import type { UnnumberedEvent } from "../../src/contract/worker.ts";
 import { limits } from "../../src/report/limits.ts";
 import { logEvent, makeTestApp, type TestApp, workerOf } from "../server/test-app.ts";
 import { startGitHub } from "./support/github-double.ts";
+import { listenLocally } from "./support/listen-locally.ts";
 import { prepareRunner } from "./support/runner.ts";
 import { workflowEvents } from "./support/workflow-event.ts";
 
@@ -17,16 +17,11 @@ const longLine = "x".repeat(65_000);
 
 /** The service's HTTP interface, whose jobs are played. */
 async function serve(t: TestContext, { app }: TestApp): Promise<string> {
-  const server = createServer((request, response) => void getRequestListener(app.fetch)(request, response));
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const address = server.address();
-  assert.ok(typeof address === "object" && address !== null);
-  return `http://127.0.0.1:${address.port}`;
+  const listener = getRequestListener(app.fetch);
+  return listenLocally(
+    t,
+    createServer((request, response) => void listener(request, response)),
+  );
 }
 
 const size = { originalBytes: 1_000_000, resultBytes: 250_000, ratio: 0.25, predicted: false };

@@ -9,6 +9,7 @@ import { freePort } from "../cluster/free-port.ts";
 import { realModel } from "../support/real-models.ts";
 import { startRunningService } from "../support/running-service.ts";
 import { prepareStep } from "./prepare-step.ts";
+import { listenLocally } from "./support/listen-locally.ts";
 import { startServiceRelay } from "./support/service-relay.ts";
 
 function errorsOf(commands: readonly { readonly command: string; readonly message: string }[]): string {
@@ -52,13 +53,10 @@ test("a service that is not there fails the check as infrastructure", async (t) 
 });
 
 test("an address that is not the service's is told", async (t) => {
-  const other = createServer((_, response) => response.writeHead(404).end("<html>")).listen(0, "127.0.0.1");
-  await once(other, "listening");
-  t.after(() => other.close());
-  const address = other.address();
-  assert.ok(typeof address === "object" && address !== null);
+  const other = createServer((_, response) => response.writeHead(404).end("<html>"));
+  const address = await listenLocally(t, other);
   const { run } = await prepareStep(t);
-  const { commands } = await run({ "service-url": `http://127.0.0.1:${address.port}` });
+  const { commands } = await run({ "service-url": address });
   assert.match(errorsOf(commands), /There is no model optimization service at http:/);
 });
 

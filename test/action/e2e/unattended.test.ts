@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
-import { generateKeyPairSync } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import test from "node:test";
 import { actMissing } from "../../cluster/cluster-missing.ts";
 import { until } from "../../cluster-mode/cluster-service.ts";
+import { startGitHubWithApp } from "../../github-app/reported-batch.ts";
 import { realModel } from "../../support/real-models.ts";
 import { startRunningService } from "../../support/running-service.ts";
-import { startGitHub } from "../support/github-double.ts";
 import { commits, workflowEvents } from "../support/workflow-event.ts";
 import { runWorkflow, workflowFile } from "./run-workflow.ts";
 
@@ -20,16 +19,19 @@ gates: { maxSizeRatio: 0.1 }
 `;
 
 test("a step that does not wait leaves the check runs to the service", { skip: actMissing }, async (t) => {
-  const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const { gitHub, credentials } = await startGitHubWithApp(t);
+  // The workflow's own token may write nothing.
+  gitHub.permissions.checks = "none";
   const folder = await mkdtemp(path.join(tmpdir(), "app-"));
   t.after(() => rm(folder, { recursive: true }));
   const keyFile = path.join(folder, "key.pem");
-  await writeFile(keyFile, privateKey.export({ type: "pkcs1", format: "pem" }));
-  const app = { id: 4711, slug: "model-optimization", installation: 99, publicKey };
-  // The workflow's own token may write nothing.
-  const gitHub = await startGitHub(t, { app, permissions: { checks: "none" } });
+  await writeFile(keyFile, credentials.key.export({ type: "pkcs1", format: "pem" }));
   const service = await startRunningService(t, {
-    environment: { MOS_GITHUB_APP_ID: "4711", MOS_GITHUB_APP_KEY_FILE: keyFile, MOS_GITHUB_API_URL: gitHub.url },
+    environment: {
+      MOS_GITHUB_APP_ID: credentials.appId,
+      MOS_GITHUB_APP_KEY_FILE: keyFile,
+      MOS_GITHUB_API_URL: credentials.apiUrl,
+    },
   });
   const { succeeded, steps, log } = await runWorkflow(t, {
     workflow: { copyOf: workflowFile("unattended.yml") },
@@ -52,7 +54,10 @@ test("a step that does not wait leaves the check runs to the service", { skip: a
   const whole = await until("the service has told what came of it", async () => {
     return gitHub.checkRuns().find(({ name, status }) => name === "Model compression" && status === "completed");
   });
-  assert.deepEqual([whole.conclusion, whole.head_sha, whole.app?.slug], ["failure", commits.head, app.slug]);
+  assert.deepEqual(
+    [whole.conclusion, whole.head_sha, whole.app?.slug],
+    ["failure", commits.head, "model-optimization"],
+  );
   assert.match(whole.details_url ?? "", new RegExp(id));
   assert.deepEqual(
     gitHub.checkRuns().map(({ name }) => name),
