@@ -153,10 +153,33 @@ function resourceSchema(
       metadata: { type: "object", properties: { name: { type: "string", maxLength: maxNameLength } } },
       spec: {
         description: `What is asked for. Apart from ${mutableFields.join(", ")} it cannot be changed.`,
-        ...withValidations(structuralSchema(spec), specValidations(kind, spec)),
+        ...specSchema(structuralSchema(spec), kind),
       },
       status: { description: "What became of it.", ...statusSchema(structuralSchema(status), statusRule) },
     },
+  };
+}
+
+/**
+ * Rules are at the fields that they are about, as far as they can be: one at the spec costs the API server a copy of the spec for
+ * every field that it names, at each write of the resource or its status.
+ */
+function specSchema(schema: Json, kind: string): Json {
+  const message = `cannot be changed: only ${mutableFields.join(", ")} can; make a new ${kind}`;
+  const fields = Object.entries(properties.parse(schema["properties"]));
+  const required = z.array(z.string()).default([]).parse(schema["required"]);
+  const mayAppear = ([name, { default: value }]: (typeof fields)[number]) =>
+    !mutableFields.includes(name) && !required.includes(name) && value === undefined;
+  const ruleOf = (name: string): Validation[] => {
+    if (name === "cancel") return [{ rule: "self || !oldSelf", message: "cannot be taken back" }];
+    return mutableFields.includes(name) ? [] : [{ rule: "self == oldSelf", message }];
+  };
+  const sameFields = fields
+    .filter(mayAppear)
+    .map(([name]) => ({ rule: `has(self.${name}) == has(oldSelf.${name})`, message, fieldPath: `.${name}` }));
+  return {
+    ...withValidations(schema, sameFields),
+    properties: Object.fromEntries(fields.map(([name, field]) => [name, withValidations(field, ruleOf(name))])),
   };
 }
 
@@ -170,22 +193,11 @@ function statusSchema(schema: Json, rule: Validation): Json {
   };
 }
 
-function specValidations(kind: string, spec: z.ZodObject): Validation[] {
-  const immutable = Object.keys(spec.shape).filter((field) => !mutableFields.includes(field));
-  return [
-    ...immutable.map((field) => ({
-      rule: `has(self.${field}) == has(oldSelf.${field}) && (!has(self.${field}) || self.${field} == oldSelf.${field})`,
-      message: `cannot be changed: only ${mutableFields.join(", ")} can; make a new ${kind}`,
-      fieldPath: `.${field}`,
-    })),
-    { rule: "self.cancel || !oldSelf.cancel", message: "cannot be taken back", fieldPath: ".cancel" },
-  ];
-}
-
 const properties = z.record(z.string(), z.record(z.string(), z.unknown()));
 const validations = z.array(z.record(z.string(), z.string())).default([]);
 
 function withValidations(schema: Json, added: readonly Validation[]): Json {
+  if (added.length === 0) return schema;
   return {
     ...schema,
     "x-kubernetes-validations": [...validations.parse(schema["x-kubernetes-validations"]), ...added],

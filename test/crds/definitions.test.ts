@@ -103,11 +103,12 @@ test("what is left out of a spec is filled in", { skip }, async () => {
 
 type SpecChange = MergePatch<CompressionJobObject["spec"]>;
 
-const fixed =
-  "Invalid value: cannot be changed: only cancel, suspend, ttlSecondsAfterFinished can; make a new CompressionJob";
+const unchangeable = "cannot be changed: only cancel, suspend, ttlSecondsAfterFinished can; make a new CompressionJob";
+const fixed = `Invalid value: ${unchangeable}`;
 const changes: readonly [what: string, change: SpecChange, wrong: readonly string[]][] = [
-  ["the target", { target: "cpu-int8" }, [`spec.target: ${fixed}`]],
-  ["the kind", { kind: "quantize" }, [`spec.kind: ${fixed}`]],
+  ["the target", { target: "cpu-int8" }, [`spec.target: Invalid value: "cpu-int8": ${unchangeable}`]],
+  ["the kind", { kind: "quantize" }, [`spec.kind: Invalid value: "quantize": ${unchangeable}`]],
+  ["the name", { name: "B" }, [`spec.name: Invalid value: "B": ${unchangeable}`]],
   ["the model's source", { model: { source: "https://models.test/b.onnx" } }, [`spec.model: ${fixed}`]],
   ["a field of the recipe", { recipe: { scheme: "int8-weight" } }, [`spec.recipe: ${fixed}`]],
   ["a recipe that is taken away", { recipe: null }, [`spec.recipe: ${fixed}`]],
@@ -122,8 +123,8 @@ const changes: readonly [what: string, change: SpecChange, wrong: readonly strin
   ["the time to live", { ttlSecondsAfterFinished: 60 }, []],
   ["the time to live, taken away", { ttlSecondsAfterFinished: null }, []],
   ["cancel", { cancel: true }, []],
-  ["cancel, taken back", { cancel: false }, ["spec.cancel: Invalid value: cannot be taken back"]],
-  ["cancel, taken away", { cancel: null }, ["spec.cancel: Invalid value: cannot be taken back"]],
+  ["cancel, taken back", { cancel: false }, ["spec.cancel: Invalid value: false: cannot be taken back"]],
+  ["cancel, taken away", { cancel: null }, ["spec.cancel: Invalid value: false: cannot be taken back"]],
 ];
 
 test("a spec cannot be changed apart from its controls", { skip }, async (t: TestContext) => {
