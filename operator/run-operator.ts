@@ -3,7 +3,8 @@ import type { Target } from "../src/contract/target.ts";
 import { batches, type CompressionJobObject, compressionJobs } from "../src/kubernetes/custom-resources.ts";
 import { jobIdOf } from "../src/kubernetes/job-identity.ts";
 import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
-import { type KubernetesEvent, type KubernetesObject, resources, type Stored } from "../src/kubernetes/resources.ts";
+import { type ObservedEvent, observedResources } from "../src/kubernetes/observed-resources.ts";
+import type { KubernetesObject, Stored } from "../src/kubernetes/resources.ts";
 import { createBatchController } from "./controllers/batch/batch-controller.ts";
 import { trimJob } from "./controllers/compression-job/child-job.ts";
 import { createCompressionJobController } from "./controllers/compression-job/compression-job-controller.ts";
@@ -44,14 +45,14 @@ export function watchOurs(watch: { readonly client: KubernetesClient; readonly l
       indexers: { [jobIdIndex]: (job: Stored<CompressionJobObject>) => [jobIdOf(job)] },
     }),
     batches: watchResource({ ...watch, type: batches }),
-    jobs: watchResource({ ...watch, ...ourJobs, type: resources.jobs, transform: trimJob }),
-    pods: watchResource({ ...watch, ...ourJobs, type: resources.pods, transform: trimPod }),
+    jobs: watchResource({ ...watch, ...ourJobs, type: observedResources.jobs, transform: trimJob }),
+    pods: watchResource({ ...watch, ...ourJobs, type: observedResources.pods, transform: trimPod }),
     warnings: watchResource({
       ...watch,
-      type: resources.events,
+      type: observedResources.events,
       fieldSelector: clusterWarnings,
       transform: trimWarning,
-      indexers: { [aboutIndex]: ({ involvedObject }: KubernetesEvent) => [involvedObject.uid ?? ""] },
+      indexers: { [aboutIndex]: ({ involvedObject }: ObservedEvent) => [involvedObject.uid ?? ""] },
     }),
   };
 }

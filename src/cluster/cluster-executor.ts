@@ -7,7 +7,7 @@ import type { Log as RuntimeLog } from "../../operator/runtime/json-log.ts";
 import { batches, compressionJobs } from "../kubernetes/custom-resources.ts";
 import { batchIdOf, jobIdOf } from "../kubernetes/job-identity.ts";
 import type { KubernetesClient } from "../kubernetes/kubernetes-client.ts";
-import { resources } from "../kubernetes/resources.ts";
+import { observedResources } from "../kubernetes/observed-resources.ts";
 import type { Records } from "../records/open-records.ts";
 import type { Executor } from "../server/executor.ts";
 import type { Log } from "../server/json-log.ts";
@@ -123,7 +123,7 @@ function openMirror(options: ClusterExecutorOptions, changes: RecordChanges): Mi
     }),
     pods: watchResource({
       client,
-      type: resources.pods,
+      type: observedResources.pods,
       labelSelector: workerSelector,
       transform: trimPod,
       indexers: { [byId]: (pod) => [readPod(pod).jobId] },

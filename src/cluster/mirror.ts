@@ -1,7 +1,7 @@
 import type { WatchedResource } from "../../operator/runtime/watch-resource.ts";
 import type { BatchObject, CompressionJobObject } from "../kubernetes/custom-resources.ts";
 import type { KubernetesClient } from "../kubernetes/kubernetes-client.ts";
-import type { Pod } from "../kubernetes/resources.ts";
+import type { ObservedPod } from "../kubernetes/observed-resources.ts";
 import type { Records } from "../records/open-records.ts";
 import type { Log } from "../server/json-log.ts";
 import type { PodCaptures } from "./pod-captures.ts";
@@ -13,7 +13,7 @@ export interface Mirror {
   readonly client: KubernetesClient;
   readonly jobs: WatchedResource<CompressionJobObject>;
   readonly batches: WatchedResource<BatchObject>;
-  readonly pods: WatchedResource<Pod>;
+  readonly pods: WatchedResource<ObservedPod>;
   readonly captures: PodCaptures;
   readonly installation: Installation;
   /** Seconds after the end at which resources that are made for REST requests go. */

@@ -5,7 +5,8 @@ import { workerTokenAudience } from "../contract/worker.ts";
 import type { KubernetesClient } from "../kubernetes/kubernetes-client.ts";
 import { isNotFound, KubernetesError } from "../kubernetes/kubernetes-error.ts";
 import type { Reflector } from "../kubernetes/reflector.ts";
-import { type Pod, resources } from "../kubernetes/resources.ts";
+import type { ObservedPod } from "../kubernetes/observed-resources.ts";
+import { resources } from "../kubernetes/resources.ts";
 import type { Records } from "../records/open-records.ts";
 import { invalidToken } from "../server/authenticate.ts";
 import { notTheWorker, type WorkerAuthentication } from "../server/worker-authentication.ts";
@@ -15,7 +16,7 @@ import { readPod, type WorkerPod } from "./worker-pod.ts";
 interface PodAuthenticationOptions {
   readonly client: KubernetesClient;
   readonly records: Records;
-  readonly pods: Pick<Reflector<Pod>, "get">;
+  readonly pods: Pick<Reflector<ObservedPod>, "get">;
   readonly captures: PodCaptures;
   /** Of the job's pods that have ended, everything is recorded before another one takes over. */
   readonly settle: (jobId: string) => Promise<void>;

@@ -6,7 +6,7 @@ import { childOf } from "../kubernetes/child-of-batch.ts";
 import { type CompressionJobObject, compressionJobs } from "../kubernetes/custom-resources.ts";
 import type { KubernetesClient } from "../kubernetes/kubernetes-client.ts";
 import { isAlreadyExists, isInvalid, isNotFound, KubernetesError } from "../kubernetes/kubernetes-error.ts";
-import { resources } from "../kubernetes/resources.ts";
+import { observedResources } from "../kubernetes/observed-resources.ts";
 import { pendingCause } from "../records/apply-event.ts";
 import type { HeldJob } from "../records/held.ts";
 import { jobResource } from "./job-resource.ts";
@@ -93,7 +93,9 @@ async function reconcileGone(mirror: Mirror, { job, resource }: HeldJob): Promis
 }
 
 async function hasRunningPod({ client }: Mirror, jobId: string): Promise<boolean> {
-  for await (const { items } of client.list(resources.pods, { labelSelector: `${resourceLabels.jobId}=${jobId}` })) {
+  for await (const { items } of client.list(observedResources.pods, {
+    labelSelector: `${resourceLabels.jobId}=${jobId}`,
+  })) {
     if (items.some((pod) => !readPod(pod).ended)) return true;
   }
   return false;

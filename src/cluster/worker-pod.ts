@@ -1,7 +1,8 @@
 import { managedBy, resourceLabels } from "../contract/custom-resources.ts";
 import { type TerminationMessage, workerStep } from "../contract/worker.ts";
 import { readTerminationMessage } from "../kubernetes/read-termination-message.ts";
-import type { Pod, Stored } from "../kubernetes/resources.ts";
+import type { ObservedPod } from "../kubernetes/observed-resources.ts";
+import type { Stored } from "../kubernetes/resources.ts";
 import type { WorkerPod as PodRecord } from "../records/attempts.ts";
 
 export const workerContainer = "worker";
@@ -27,7 +28,7 @@ export interface WorkerPod {
 const indexLabel = "batch.kubernetes.io/job-completion-index";
 const finalPhases: ReadonlySet<string | undefined> = new Set(["Succeeded", "Failed"]);
 
-export function readPod({ metadata, spec, status }: Stored<Pod>): WorkerPod {
+export function readPod({ metadata, spec, status }: Stored<ObservedPod>): WorkerPod {
   const { labels = {} } = metadata;
   const { running, terminated } = workerStatus(status)?.state ?? {};
   const step = workerStep.safeParse(labels[resourceLabels.step]).data;
@@ -45,14 +46,14 @@ export function readPod({ metadata, spec, status }: Stored<Pod>): WorkerPod {
 }
 
 /** What a cache keeps of a pod: all that `readPod` reads. */
-export function trimPod({ metadata, spec, status, ...pod }: Stored<Pod>): Stored<Pod> {
+export function trimPod({ metadata, spec, status, ...pod }: Stored<ObservedPod>): Stored<ObservedPod> {
   const { annotations: _, ownerReferences: _owners, ...kept } = metadata;
   const worker = workerStatus(status);
   const { serviceAccountName } = spec ?? {};
   return {
     ...pod,
     metadata: kept,
-    spec: { containers: [], ...(serviceAccountName !== undefined && { serviceAccountName }) },
+    spec: { ...(serviceAccountName !== undefined && { serviceAccountName }) },
     status: {
       ...(status?.phase !== undefined && { phase: status.phase }),
       ...(worker && { containerStatuses: [worker] }),
@@ -60,6 +61,6 @@ export function trimPod({ metadata, spec, status, ...pod }: Stored<Pod>): Stored
   };
 }
 
-function workerStatus(status: Pod["status"]) {
+function workerStatus(status: ObservedPod["status"]) {
   return status?.containerStatuses?.find(({ name }) => name === workerContainer);
 }

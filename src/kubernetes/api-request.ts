@@ -1,3 +1,4 @@
+import { protobufType } from "./protobuf-answers.ts";
 import type { KubernetesObject, ResourceType } from "./resources.ts";
 
 export type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "apply" | "delete";
@@ -11,6 +12,8 @@ export interface ApiRequest {
   readonly path: string;
   /** For messages, for instance `create jobs "a"`. */
   readonly action: string;
+  /** In which form the answer is wanted. */
+  readonly accept: string;
   readonly contentType?: string;
   readonly body?: string;
   /** Whether a second call does no harm when the answer to the first was lost. */
@@ -61,6 +64,7 @@ export function apiRequest<T extends KubernetesObject>(
     resource,
     method: methodOf[verb],
     path: `/${segments.map(encodeURIComponent).join("/")}${queryString(query)}`,
+    accept: acceptedType(verb, type),
     action: name === undefined ? `${verb} ${resource}` : `${verb} ${resource} "${name}"`,
     ...(body !== undefined && {
       contentType: contentTypeOf[verb] ?? "application/json",
@@ -68,6 +72,11 @@ export function apiRequest<T extends KubernetesObject>(
     }),
     repeatable,
   };
+}
+
+function acceptedType(verb: Verb, { protobuf }: ResourceType<KubernetesObject>): string {
+  if (protobuf === undefined || !(verb === "list" || verb === "watch")) return "application/json";
+  return verb === "watch" ? `${protobufType};stream=watch` : protobufType;
 }
 
 function queryString(query: Readonly<Record<string, string | number | boolean | undefined>>): string {

@@ -13,6 +13,7 @@ import type {
   WriteOptions,
 } from "./kubernetes-client.ts";
 import { errorOfAnswer } from "./kubernetes-error.ts";
+import { decodeEvents, decodeList } from "./protobuf-answers.ts";
 import { readLines } from "./read-lines.ts";
 import { type KubernetesObject, resources, type ResourceType, type Stored } from "./resources.ts";
 import type { CallOptions, Transport } from "./transport.ts";
@@ -45,7 +46,8 @@ export class ClusterClient implements KubernetesClient {
     do {
       const query = { labelSelector, fieldSelector, limit, continue: next };
       const request = apiRequest("list", type, { namespace: this.namespace, query });
-      const { items, metadata } = await this.#call<List<T>>(request, options);
+      const answer = await this.#transport.send(request, options);
+      const { items, metadata }: List<T> = type.protobuf ? decodeList(type.protobuf, answer) : parse(textOf(answer));
       yield { items, resourceVersion: metadata.resourceVersion };
       next = metadata.continue;
     } while (next);
@@ -116,8 +118,8 @@ export class ClusterClient implements KubernetesClient {
     // The server ends a watch in time; one that it has not ended then has lost its connection.
     const silenceMs = query.timeoutSeconds * 1000 + watchAnswerMs;
     const body = this.#transport.open(request, { signal, headersMs: watchAnswerMs, silenceMs });
-    for await (const line of readLines(body, maxEventBytes)) {
-      const event = parse<WatchEvent<T> | ErrorEvent>(line);
+    const events = type.protobuf ? decodeEvents(type.protobuf, body, maxEventBytes) : parseEvents<T>(body);
+    for await (const event of events) {
       if (event.type === "ERROR") throw errorOfAnswer(request.action, event.object.code, JSON.stringify(event.object));
       yield event;
     }
@@ -139,7 +141,7 @@ export class ClusterClient implements KubernetesClient {
   }
 
   async #call<T>(request: ApiRequest, options: CallOptions = {}): Promise<T> {
-    return parse(await this.#transport.send(request, options));
+    return parse(textOf(await this.#transport.send(request, options)));
   }
 }
 
@@ -154,8 +156,16 @@ interface ErrorEvent {
 }
 
 /** The API server is trusted to answer with objects of the type that it was asked for. */
-function parse<T>(text: string): T {
-  return JSON.parse(text);
+function parse<T>(json: string): T {
+  return JSON.parse(json);
+}
+
+function textOf(utf8: Uint8Array): string {
+  return Buffer.from(utf8.buffer, utf8.byteOffset, utf8.byteLength).toString("utf8");
+}
+
+async function* parseEvents<T extends KubernetesObject>(chunks: AsyncIterable<Uint8Array>) {
+  for await (const line of readLines(chunks, maxEventBytes)) yield parse<WatchEvent<T> | ErrorEvent>(line);
 }
 
 function identified<T extends KubernetesObject>({ apiVersion, kind }: ResourceType<T>, object: T): T {

@@ -9,6 +9,7 @@ import type {
   V1Secret,
   V1TokenReview,
 } from "@kubernetes/client-node";
+import type { Message } from "./protobuf.ts";
 import type { Wire } from "./wire.ts";
 
 export type ObjectMeta = Wire<V1ObjectMeta>;
@@ -40,6 +41,8 @@ export interface ResourceType<T extends KubernetesObject> {
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
+  /** What is read of an object in lists and watches, which then come as protobuf; all of it, as JSON, where there is none. */
+  readonly protobuf?: Message<Stored<T>>;
   readonly [objectOf]?: T;
 }
 

@@ -2,6 +2,7 @@ import { type Dispatcher, Pool } from "undici";
 import type { ApiRequest, Verb } from "./api-request.ts";
 import { backOffMs, pause } from "./back-off.ts";
 import type { ClusterAccess } from "./cluster-access.ts";
+import { decodeStatus, protobufType } from "./protobuf-answers.ts";
 import { errorOfAnswer, KubernetesError } from "./kubernetes-error.ts";
 
 export interface CallOptions {
@@ -29,8 +30,8 @@ export interface StreamOptions {
 }
 
 export interface Transport {
-  /** The answer's text. Repeats the request where that may help and can do no harm. */
-  send(request: ApiRequest, options: CallOptions): Promise<string>;
+  /** The answer's body. Repeats the request where that may help and can do no harm. */
+  send(request: ApiRequest, options: CallOptions): Promise<Uint8Array>;
   /** The answer's body as it comes. Never repeated. */
   open(request: ApiRequest, options: StreamOptions): AsyncGenerator<Uint8Array, void, undefined>;
   close(): Promise<void>;
@@ -74,7 +75,7 @@ export function createTransport(access: ClusterAccess, onCall: (call: ClusterCal
       const limits = { headersTimeout: silenceMs, bodyTimeout: silenceMs, signal: deadline.signal };
       for (let attempt = 1; ; attempt++) {
         try {
-          return await sendOnce(connection, request, limits, (body) => body.text());
+          return await sendOnce(connection, request, limits, (body) => body.bytes());
         } catch (error) {
           const wait = retryMs(request, error, attempt);
           if (wait === undefined || performance.now() + wait > deadline.at) throw error;
@@ -108,13 +109,19 @@ async function sendOnce<T>(
     code = String(answer.statusCode);
     if (answer.statusCode < 400) return await read(answer.body);
     const retryAfter = answer.headers["retry-after"];
-    throw errorOfAnswer(request.action, answer.statusCode, await answer.body.text(), String(retryAfter));
+    throw errorOfAnswer(request.action, answer.statusCode, await refusalOf(answer), String(retryAfter));
   } catch (error) {
     throw error instanceof KubernetesError ? error : errorWithoutAnswer(request.action, error, limits.signal);
   } finally {
     const { verb, resource } = request;
     connection.onCall({ verb, resource, code, seconds: (performance.now() - start) / 1000 });
   }
+}
+
+/** As JSON where it is protobuf. */
+async function refusalOf({ headers, body }: Dispatcher.ResponseData): Promise<string> {
+  const isProtobuf = String(headers["content-type"]).startsWith(protobufType);
+  return isProtobuf ? JSON.stringify(decodeStatus(await body.bytes())) : body.text();
 }
 
 /** Credentials that are refused are read again once: they may just have been replaced. */
@@ -127,7 +134,7 @@ async function answerOf({ pool, access }: Connection, request: ApiRequest, limit
 
 async function messageOf(access: ClusterAccess, request: ApiRequest, refresh: boolean) {
   const headers = {
-    accept: "application/json",
+    accept: request.accept,
     "user-agent": "model-optimization-service",
     ...(request.contentType !== undefined && { "content-type": request.contentType }),
     ...(await access.authorize({ refresh })),

@@ -1,6 +1,7 @@
 import { resourceLabels } from "../../../src/contract/custom-resources.ts";
 import { type JobStep, jobStep } from "../../../src/kubernetes/job-identity.ts";
-import type { Job, Stored } from "../../../src/kubernetes/resources.ts";
+import type { ObservedJob } from "../../../src/kubernetes/observed-resources.ts";
+import type { Stored } from "../../../src/kubernetes/resources.ts";
 import { trimMetadata } from "./trim-metadata.ts";
 
 /** On the Job of step `shard`: how many pods will optimize a share each, whatever becomes of the target until then. */
@@ -33,14 +34,14 @@ export interface ChildJob {
   readonly end: JobEnd | undefined;
 }
 
-export function readJob({ metadata, spec, status }: Stored<Job>): ChildJob {
+export function readJob({ metadata, spec, status }: Stored<ObservedJob>): ChildJob {
   const controller = metadata.ownerReferences?.find((owner) => owner.controller);
   return {
     name: metadata.name,
     uid: metadata.uid,
     controller: controller && { kind: controller.kind, name: controller.name, uid: controller.uid },
     jobId: metadata.labels?.[resourceLabels.jobId],
-    step: jobStep.safeParse(metadata.labels?.[resourceLabels.step]).data,
+    step: jobStep.options.find((step) => step === metadata.labels?.[resourceLabels.step]),
     shares: Number(metadata.annotations?.[sharesAnnotation] ?? spec?.completions ?? 1),
     deleting: metadata.deletionTimestamp !== undefined,
     suspended: spec?.suspend === true,
@@ -52,14 +53,13 @@ export function readJob({ metadata, spec, status }: Stored<Job>): ChildJob {
 }
 
 /** What a cache keeps of a Job: no pod template and no counts. */
-export function trimJob(job: Stored<Job>): Stored<Job> {
+export function trimJob(job: Stored<ObservedJob>): Stored<ObservedJob> {
   const { completions, suspend, ttlSecondsAfterFinished } = job.spec ?? {};
   const { startTime, conditions = [] } = job.status ?? {};
   const shares = job.metadata.annotations?.[sharesAnnotation];
   return {
     metadata: { ...trimMetadata(job), ...(shares !== undefined && { annotations: { [sharesAnnotation]: shares } }) },
     spec: {
-      template: {},
       ...(completions !== undefined && { completions }),
       ...(suspend !== undefined && { suspend }),
       ...(ttlSecondsAfterFinished !== undefined && { ttlSecondsAfterFinished }),
@@ -73,7 +73,7 @@ export function trimJob(job: Stored<Job>): Stored<Job> {
 
 /** A failure that comes of the Job's deletion is none. */
 function endOf(
-  conditions: NonNullable<Job["status"]>["conditions"],
+  conditions: NonNullable<ObservedJob["status"]>["conditions"],
   deletedAt: string | undefined,
 ): JobEnd | undefined {
   const condition = conditions?.find(({ type, status }) => status === "True" && endConditions.has(type));

@@ -4,6 +4,7 @@ import { type CompressionJobObject, compressionJobs } from "../../../src/kuberne
 import { jobIdOf } from "../../../src/kubernetes/job-identity.ts";
 import type { KubernetesClient, MergePatch, PatchOptions } from "../../../src/kubernetes/kubernetes-client.ts";
 import { isAlreadyExists, isInvalid, isNotFound, KubernetesError } from "../../../src/kubernetes/kubernetes-error.ts";
+import { type ObservedJob, observedResources } from "../../../src/kubernetes/observed-resources.ts";
 import {
   type Job,
   type KubernetesObject,
@@ -16,6 +17,7 @@ import type { ReconcileRun, Requeue } from "../../runtime/controller.ts";
 import type { EventRecorder } from "../../runtime/event-recorder.ts";
 import type { WatchedResource } from "../../runtime/watch-resource.ts";
 import type { Action } from "./action.ts";
+import type { BegunJobs } from "./begun-jobs.ts";
 import { readJob } from "./child-job.ts";
 import { decide } from "./decide.ts";
 import { mayRun, readPod } from "./worker-pod.ts";
@@ -24,8 +26,9 @@ import type { World } from "./world.ts";
 export interface PassTools {
   readonly client: KubernetesClient;
   readonly compressionJobs: WatchedResource<CompressionJobObject>;
-  readonly jobs: WatchedResource<Job>;
+  readonly jobs: WatchedResource<ObservedJob>;
   readonly events: EventRecorder;
+  readonly begunJobs: BegunJobs;
 }
 
 /** Looks again soon: what the API server says right now is not what the caches say. */
@@ -100,8 +103,9 @@ export class JobPass {
   }
 
   async #createJob(manifest: Job, world: World): Promise<World | "stale" | undefined> {
-    const { client, jobs } = this.#tools;
+    const { client, jobs, begunJobs } = this.#tools;
     if (!(await this.#mayStart(world))) return "stale";
+    begunJobs.note(this.#object.metadata);
     try {
       this.#run.wrote(jobs, await client.create(resources.jobs, manifest));
       return undefined;
@@ -124,6 +128,7 @@ export class JobPass {
   /** A job whose work was begun before may have ended, and its Job expired, without the caches knowing. */
   async #mayStart(world: World): Promise<boolean> {
     const { metadata } = this.#object;
+    if (!(await this.#tools.begunJobs.mayInclude(metadata))) return true;
     const live = await found(this.#tools.client.get(compressionJobs, metadata.name));
     if (live === undefined || live.metadata.uid !== metadata.uid || live.metadata.deletionTimestamp) return false;
     const { status } = live.status ?? { status: "Pending" };
@@ -134,10 +139,10 @@ export class JobPass {
   async #isStopped({ resource }: World): Promise<boolean> {
     const { client } = this.#tools;
     const labelSelector = `${resourceLabels.managedBy}=${managedBy},${resourceLabels.jobId}=${jobIdOf(resource)}`;
-    for await (const { items } of client.list(resources.jobs, { labelSelector })) {
+    for await (const { items } of client.list(observedResources.jobs, { labelSelector })) {
       if (items.map(readJob).some(({ end }) => end === undefined)) return false;
     }
-    for await (const { items } of client.list(resources.pods, { labelSelector })) {
+    for await (const { items } of client.list(observedResources.pods, { labelSelector })) {
       if (items.map(readPod).some(mayRun)) return false;
     }
     return true;

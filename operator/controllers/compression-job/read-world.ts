@@ -3,7 +3,8 @@ import type { Target } from "../../../src/contract/target.ts";
 import type { CompressionJobObject } from "../../../src/kubernetes/custom-resources.ts";
 import { childJobName, jobIdOf, jobStep } from "../../../src/kubernetes/job-identity.ts";
 import type { Reflector } from "../../../src/kubernetes/reflector.ts";
-import type { Job, KubernetesEvent, Pod, Stored } from "../../../src/kubernetes/resources.ts";
+import type { ObservedEvent, ObservedJob, ObservedPod } from "../../../src/kubernetes/observed-resources.ts";
+import type { Stored } from "../../../src/kubernetes/resources.ts";
 import { readJob } from "./child-job.ts";
 import { latestChild, podsOf } from "./steps.ts";
 import { findTrouble } from "./trouble.ts";
@@ -15,9 +16,9 @@ import type { JobSettings, World } from "./world.ts";
 export const jobIdIndex = "job-id";
 
 export interface WorldSources {
-  readonly jobs: Reflector<Job>;
-  readonly pods: Reflector<Pod>;
-  readonly warnings: Reflector<KubernetesEvent>;
+  readonly jobs: Reflector<ObservedJob>;
+  readonly pods: Reflector<ObservedPod>;
+  readonly warnings: Reflector<ObservedEvent>;
   readonly targets: readonly Target[];
   readonly settings: JobSettings;
   readonly now: Date;

@@ -1,4 +1,5 @@
-import type { KubernetesEvent, Stored } from "../../../src/kubernetes/resources.ts";
+import type { ObservedEvent } from "../../../src/kubernetes/observed-resources.ts";
+import type { Stored } from "../../../src/kubernetes/resources.ts";
 
 /** Index of warnings by the UID of the object that they are about. */
 export const aboutIndex = "about";
@@ -13,12 +14,12 @@ export interface Warning {
   readonly at: number;
 }
 
-export function readWarning({ metadata, message = "", lastTimestamp, eventTime }: Stored<KubernetesEvent>): Warning {
+export function readWarning({ metadata, message = "", lastTimestamp, eventTime }: Stored<ObservedEvent>): Warning {
   return { message, at: Date.parse(lastTimestamp ?? eventTime ?? metadata.creationTimestamp) };
 }
 
 /** What a cache keeps of a warning. */
-export function trimWarning(event: Stored<KubernetesEvent>): Stored<KubernetesEvent> {
+export function trimWarning(event: Stored<ObservedEvent>): Stored<ObservedEvent> {
   const { name, uid, resourceVersion, creationTimestamp } = event.metadata;
   const { involvedObject, message, lastTimestamp, eventTime } = event;
   return {

@@ -1,4 +1,5 @@
-import type { Pod, Stored } from "../../../src/kubernetes/resources.ts";
+import type { ObservedPod } from "../../../src/kubernetes/observed-resources.ts";
+import type { Stored } from "../../../src/kubernetes/resources.ts";
 import { trimMetadata } from "./trim-metadata.ts";
 
 export const workerContainer = "worker";
@@ -38,9 +39,9 @@ export interface WorkerPod {
   readonly termination: Termination | undefined;
 }
 
-type PodStatus = NonNullable<Pod["status"]>;
+type PodStatus = NonNullable<ObservedPod["status"]>;
 
-export function readPod({ metadata, spec, status = {} }: Stored<Pod>): WorkerPod {
+export function readPod({ metadata, spec, status = {} }: Stored<ObservedPod>): WorkerPod {
   const { phase = "Pending", startTime, reason = "", message = "", conditions = [] } = status;
   return {
     name: metadata.name,
@@ -60,11 +61,11 @@ export function readPod({ metadata, spec, status = {} }: Stored<Pod>): WorkerPod
 }
 
 /** What a cache keeps of a pod: no specification but its node, no addresses, no images. */
-export function trimPod(pod: Stored<Pod>): Stored<Pod> {
+export function trimPod(pod: Stored<ObservedPod>): Stored<ObservedPod> {
   const { spec, status } = pod;
   return {
     metadata: trimMetadata(pod),
-    spec: { containers: [], ...(spec?.nodeName !== undefined && { nodeName: spec.nodeName }) },
+    spec: { ...(spec?.nodeName !== undefined && { nodeName: spec.nodeName }) },
     ...(status && { status: trimStatus(status) }),
   };
 }
@@ -77,9 +78,7 @@ function trimStatus({ phase, startTime, reason, message, conditions, containerSt
     ...(reason !== undefined && { reason }),
     ...(message !== undefined && { message }),
     ...(conditions && { conditions: conditions.filter(isNeeded) }),
-    ...(state && {
-      containerStatuses: [{ name: workerContainer, image: "", imageID: "", ready: false, restartCount: 0, state }],
-    }),
+    ...(state && { containerStatuses: [{ name: workerContainer, state }] }),
   };
 }
 

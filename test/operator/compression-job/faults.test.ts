@@ -101,6 +101,22 @@ suite("an operator at work", { concurrency: true, skip }, () => {
     );
   });
 
+  test("a job that is made while the operator leads is begun without being read again", async () => {
+    const namespace = await makeNamespace("fresh");
+    await using cluster = await observeJobs(controlPlane, namespace);
+    await using proxy = await startFaultProxy(controlPlane);
+    await using _ = await startOperator({ kubeconfig: proxy.kubeconfig, namespace });
+    const readsFor = async (name: string) => {
+      const before = proxy.forwarded.length;
+      await cluster.create({ name });
+      await cluster.until(name, ({ status }) => status.status === "Completed");
+      const since = proxy.forwarded.slice(before);
+      return since.filter(({ method, resource, isWatch }) => method === "GET" && resource !== "leases" && !isWatch);
+    };
+    assert.ok((await readsFor("first")).length > 0);
+    assert.deepEqual(await readsFor("second"), []);
+  });
+
   test("an operator that is killed at any time neither loses a job nor does one twice", async () => {
     const namespace = await makeNamespace("kills");
     await using cluster = await observeJobs(controlPlane, namespace);

@@ -1,0 +1,94 @@
+import { BinaryReader } from "@bufbuild/protobuf/wire";
+
+/**
+ * Reads messages of which only some fields matter, into the form that their JSON has. What is not named is passed over
+ * without being looked at.
+ */
+export interface Message<T> {
+  /** Reads up to the position `end`, on top of what was read of the same message `before`. */
+  read(reader: BinaryReader, end: number, before: T | undefined): T;
+}
+
+/** Reads a field's value; `before` is what the field held so far. Undefined where JSON would leave the field out. */
+export type Read<T> = (reader: BinaryReader, before: T | undefined) => T | undefined;
+
+/** Every field of `T`: its number in the published schema and how to read it. */
+type Fields<T> = { readonly [Name in keyof T]-?: readonly [number: number, read: Read<NonNullable<T[Name]>>] };
+
+export function message<T extends object>(fields: Fields<T>): Message<T> {
+  const names = Object.keys(fields) as (keyof T)[];
+  const byNumber: { name: keyof T; read: (typeof fields)[keyof T][1] }[] = [];
+  for (const name of names) byNumber[fields[name][0]] = { name, read: fields[name][1] };
+  return {
+    read(reader, end, before) {
+      const value: Partial<T> = before ?? {};
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        const field = byNumber[tag >>> 3];
+        if (field === undefined) reader.skip(tag & 7);
+        else {
+          const read = field.read(reader, value[field.name] ?? undefined);
+          if (read !== undefined) value[field.name] = read;
+        }
+      }
+      return value as T;
+    },
+  };
+}
+
+export function decode<T>(type: Message<T>, bytes: Uint8Array): T {
+  return type.read(new BinaryReader(bytes, decodeText), bytes.length, undefined);
+}
+
+export const text: Read<string> = (reader) => reader.string() || undefined;
+
+export const integer: Read<number> = (reader) => Number(reader.int64());
+
+export const boolean: Read<boolean> = (reader) => reader.bool();
+
+export const bytes: Read<Uint8Array> = (reader) => reader.bytes();
+
+export function one<T>(type: Message<T>): Read<T> {
+  return (reader, before) => type.read(reader, reader.uint32() + reader.pos, before);
+}
+
+export function many<T>(read: Read<T>): Read<T[]> {
+  return (reader, before = []) => {
+    const value = read(reader, undefined);
+    if (value !== undefined) before.push(value);
+    return before;
+  };
+}
+
+const entry = message<{ key?: string; value?: string }>({ key: [1, text], value: [2, text] });
+
+export const texts: Read<Record<string, string>> = (reader, before = {}) => {
+  const { key = "", value = "" } = one(entry)(reader, undefined) ?? {};
+  before[key] = value;
+  return before;
+};
+
+const timestamp = message<{ seconds?: number; nanos?: number }>({ seconds: [1, integer], nanos: [2, integer] });
+
+/** To the second, as most times of objects are. */
+export const time: Read<string> = (reader) => {
+  const { seconds } = one(timestamp)(reader, undefined) ?? {};
+  return seconds === undefined ? undefined : `${isoSeconds(seconds)}Z`;
+};
+
+export const microTime: Read<string> = (reader) => {
+  const { seconds, nanos = 0 } = one(timestamp)(reader, undefined) ?? {};
+  if (seconds === undefined) return undefined;
+  const micros = Math.floor(nanos / 1000)
+    .toString()
+    .padStart(6, "0");
+  return `${isoSeconds(seconds)}.${micros}Z`;
+};
+
+function isoSeconds(seconds: number): string {
+  return new Date(seconds * 1000).toISOString().slice(0, "2026-01-01T00:00:00".length);
+}
+
+function decodeText(utf8: Uint8Array): string {
+  return Buffer.from(utf8.buffer, utf8.byteOffset, utf8.byteLength).toString("utf8");
+}
