@@ -11,7 +11,12 @@ import { freePort } from "../../test/cluster/free-port.ts";
 /** Filled by the first run, as the image's is by its build. */
 const compileCache = join(tmpdir(), "model-optimization-bench-compile-cache");
 /** As the chart has them; the last is what Node takes by itself in a container of the chart's size, 512 MiB. */
-const flags = ["--max-semi-space-size=2", "--single-threaded-gc", "--max-old-space-size=256"];
+const flags = [
+  "--max-semi-space-size=2",
+  "--heap-growing-percent=50",
+  "--single-threaded-gc",
+  "--max-old-space-size=256",
+];
 const mains = { service: "../../src/server/main.ts", operator: "../../operator/main.ts" };
 
 export interface MeasuredProcess extends AsyncDisposable {

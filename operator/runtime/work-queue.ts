@@ -74,7 +74,7 @@ export class WorkQueue {
     else this.#enqueue(key, lane);
   }
 
-  /** Adds the key after `ms`. Of several delays of one key the one that ends first counts. */
+  /** Adds the key after `ms`, unless it is taken before. Of several delays of one key the one that ends first counts. */
   addAfter(key: string, ms: number, lane: Lane = "normal"): void {
     if (this.#closed) return;
     if (!(ms > 0)) {
@@ -191,6 +191,7 @@ export class WorkQueue {
     const chosen = this.#passedOver < maxInARow ? best : oldest;
     this.#passedOver = chosen === oldest ? 0 : this.#passedOver + 1;
     this.#waiting[chosen.lane].delete(chosen.key);
+    this.#delayed.delete(chosen.key);
     const now = this.#clock.now();
     this.#processing.set(chosen.key, now);
     this.#observer?.taken((now - chosen.since) / 1_000);

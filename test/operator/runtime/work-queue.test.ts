@@ -73,6 +73,15 @@ test("of several delays of one key the shortest counts, and the key runs once", 
   assert.equal(queue.stats().depth, 0);
 });
 
+test("a delay is over when the key is taken before", async () => {
+  const { clock, queue } = makeQueue();
+  queue.addAfter("a", 5_000);
+  queue.add("a");
+  assert.deepEqual(await drain(queue), ["a"]);
+  clock.advance(60_000);
+  assert.equal(queue.stats().depth, 0);
+});
+
 test("retries come at doubling intervals up to a minute, until the key is forgotten", () => {
   const { clock, queue } = makeQueue();
   const intervals = Array.from({ length: 16 }, () => {
@@ -182,6 +191,7 @@ function makeWatchedQueue() {
         if (working.has(taken)) violations.push(`"${taken}" is with two workers`);
         if (!owed.delete(taken)) violations.push(`"${taken}" runs though nobody asked`);
         working.add(taken);
+        dueAt.delete(taken);
       });
     },
     done: (of: string) => {
