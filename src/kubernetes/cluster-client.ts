@@ -16,6 +16,7 @@ import { errorOfAnswer } from "./kubernetes-error.ts";
 import { decodeEvents, decodeList } from "./protobuf-answers.ts";
 import { readLines } from "./read-lines.ts";
 import { type KubernetesObject, resources, type ResourceType, type Stored } from "./resources.ts";
+import { textOf } from "./text-of.ts";
 import type { CallOptions, Transport } from "./transport.ts";
 
 const pageSize = 500;
@@ -158,10 +159,6 @@ interface ErrorEvent {
 /** The API server is trusted to answer with objects of the type that it was asked for. */
 function parse<T>(json: string): T {
   return JSON.parse(json);
-}
-
-function textOf(utf8: Uint8Array): string {
-  return Buffer.from(utf8.buffer, utf8.byteOffset, utf8.byteLength).toString("utf8");
 }
 
 async function* parseEvents<T extends KubernetesObject>(chunks: AsyncIterable<Uint8Array>) {

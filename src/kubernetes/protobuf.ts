@@ -1,4 +1,5 @@
 import { BinaryReader } from "@bufbuild/protobuf/wire";
+import { textOf } from "./text-of.ts";
 
 /**
  * Reads messages of which only some fields matter, into the form that their JSON has. What is not named is passed over
@@ -37,7 +38,7 @@ export function message<T extends object>(fields: Fields<T>): Message<T> {
 }
 
 export function decode<T>(type: Message<T>, bytes: Uint8Array): T {
-  return type.read(new BinaryReader(bytes, decodeText), bytes.length, undefined);
+  return type.read(new BinaryReader(bytes, textOf), bytes.length, undefined);
 }
 
 export const text: Read<string> = (reader) => reader.string() || undefined;
@@ -87,8 +88,4 @@ export const microTime: Read<string> = (reader) => {
 
 function isoSeconds(seconds: number): string {
   return new Date(seconds * 1000).toISOString().slice(0, "2026-01-01T00:00:00".length);
-}
-
-function decodeText(utf8: Uint8Array): string {
-  return Buffer.from(utf8.buffer, utf8.byteOffset, utf8.byteLength).toString("utf8");
 }

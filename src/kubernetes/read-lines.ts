@@ -1,3 +1,5 @@
+import { textOf } from "./text-of.ts";
+
 const lineFeed = 0x0a;
 
 /**
@@ -18,20 +20,16 @@ export async function* readLines(
       const stop = end === -1 ? bytes.length : end + 1;
       while (stop - start > maxBytes) {
         const cut = characterStart(bytes, start + maxBytes);
-        yield decode(bytes, start, cut);
+        yield textOf(bytes.subarray(start, cut));
         start = cut;
       }
       if (end === -1) break;
-      yield decode(bytes, start, stop);
+      yield textOf(bytes.subarray(start, stop));
       start = searched = stop;
     }
     rest = bytes.subarray(start);
   }
-  if (rest.length > 0) yield decode(rest, 0, rest.length);
-}
-
-function decode(bytes: Uint8Array, start: number, end: number): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("utf8");
+  if (rest.length > 0) yield textOf(rest);
 }
 
 /** The last place not after `at` where a UTF-8 character starts. */

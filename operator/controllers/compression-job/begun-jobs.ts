@@ -10,7 +10,7 @@ interface Identity {
 export class BegunJobs {
   readonly #client: KubernetesClient;
   readonly #uids = new Map<string, string>();
-  /** What was there when the leadership had begun: earlier leaders may have begun it. */
+  /** What was there when the leader first asked: earlier leaders may have begun it. */
   #inherited: Promise<ReadonlySet<string>> | undefined;
 
   constructor(client: KubernetesClient) {
