@@ -6,12 +6,10 @@ import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
 import { type ObservedEvent, observedResources } from "../src/kubernetes/observed-resources.ts";
 import type { KubernetesObject, Stored } from "../src/kubernetes/resources.ts";
 import { createBatchController } from "./controllers/batch/batch-controller.ts";
-import { trimJob } from "./controllers/compression-job/child-job.ts";
 import { createCompressionJobController } from "./controllers/compression-job/compression-job-controller.ts";
 import { jobIdIndex } from "./controllers/compression-job/read-world.ts";
 import { trimCompressionJob } from "./controllers/compression-job/trim-compression-job.ts";
-import { aboutIndex, clusterWarnings, trimWarning } from "./controllers/compression-job/warning.ts";
-import { trimPod } from "./controllers/compression-job/worker-pod.ts";
+import { aboutIndex, clusterWarnings } from "./controllers/compression-job/warning.ts";
 import type { JobSettings } from "./controllers/compression-job/world.ts";
 import { systemClock } from "./runtime/clock.ts";
 import type { Log } from "./runtime/json-log.ts";
@@ -45,13 +43,12 @@ export function watchOurs(watch: { readonly client: KubernetesClient; readonly l
       indexers: { [jobIdIndex]: (job: Stored<CompressionJobObject>) => [jobIdOf(job)] },
     }),
     batches: watchResource({ ...watch, type: batches }),
-    jobs: watchResource({ ...watch, ...ourJobs, type: observedResources.jobs, transform: trimJob }),
-    pods: watchResource({ ...watch, ...ourJobs, type: observedResources.pods, transform: trimPod }),
+    jobs: watchResource({ ...watch, ...ourJobs, type: observedResources.jobs }),
+    pods: watchResource({ ...watch, ...ourJobs, type: observedResources.pods }),
     warnings: watchResource({
       ...watch,
       type: observedResources.events,
       fieldSelector: clusterWarnings,
-      transform: trimWarning,
       indexers: { [aboutIndex]: ({ involvedObject }: ObservedEvent) => [involvedObject.uid ?? ""] },
     }),
   };

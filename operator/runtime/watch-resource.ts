@@ -13,7 +13,7 @@ type WatchOptions<T extends KubernetesObject> = Pick<
 export interface WatchedResource<T extends KubernetesObject> extends Watched {
   readonly type: ResourceType<T>;
   readonly cache: Reflector<T>;
-  /** Tells of objects that were added, updated or deleted, until the returned function is called. */
+  /** Tells of objects that were added or deleted, or that changed in what the cache keeps, until the returned function is called. */
   onChange(listener: (object: Stored<T>) => void): () => void;
   /** Whether the cache is at least as new as this object, which a write returned. */
   hasSeen(object: Stored<T>): boolean;

@@ -18,7 +18,7 @@ import { podAuthentication } from "./pod-authentication.ts";
 import { reconcileBatch } from "./reconcile-batch.ts";
 import { reconcileJob } from "./reconcile-job.ts";
 import { type RecordChanges, recordChanges } from "./record-changes.ts";
-import { readPod, trimPod, workerSelector } from "./worker-pod.ts";
+import { readPod, workerSelector } from "./worker-pod.ts";
 
 export interface ClusterExecutorOptions {
   readonly records: Records;
@@ -125,7 +125,6 @@ function openMirror(options: ClusterExecutorOptions, changes: RecordChanges): Mi
       client,
       type: observedResources.pods,
       labelSelector: workerSelector,
-      transform: trimPod,
       indexers: { [byId]: (pod) => [readPod(pod).jobId] },
       log: watchLog,
     }),

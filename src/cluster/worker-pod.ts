@@ -1,11 +1,10 @@
 import { managedBy, resourceLabels } from "../contract/custom-resources.ts";
-import { type TerminationMessage, workerStep } from "../contract/worker.ts";
+import { type TerminationMessage, workerContainer, workerStep } from "../contract/worker.ts";
 import { readTerminationMessage } from "../kubernetes/read-termination-message.ts";
 import type { ObservedPod } from "../kubernetes/observed-resources.ts";
 import type { Stored } from "../kubernetes/resources.ts";
 import type { WorkerPod as PodRecord } from "../records/attempts.ts";
 
-export const workerContainer = "worker";
 /** Selects the pods of workers. */
 export const workerSelector = `${resourceLabels.managedBy}=${managedBy},${resourceLabels.jobId}`;
 
@@ -25,7 +24,6 @@ export interface WorkerPod {
   readonly message: TerminationMessage | undefined;
 }
 
-const indexLabel = "batch.kubernetes.io/job-completion-index";
 const finalPhases: ReadonlySet<string | undefined> = new Set(["Succeeded", "Failed"]);
 
 export function readPod({ metadata, spec, status }: Stored<ObservedPod>): WorkerPod {
@@ -36,28 +34,12 @@ export function readPod({ metadata, spec, status }: Stored<ObservedPod>): Worker
     name: metadata.name,
     uid: metadata.uid,
     jobId: labels[resourceLabels.jobId] ?? "",
-    part: step === undefined ? null : { step, index: Number(labels[indexLabel] ?? 0) },
+    part: step === undefined ? null : { step, index: Number(labels[resourceLabels.completionIndex] ?? 0) },
     serviceAccount: spec?.serviceAccountName,
     ended: terminated !== undefined || finalPhases.has(status?.phase),
     // Of a container that was given up before it ran, the kubelet says that it terminated, but not since when it ran.
     hasRun: running !== undefined || (terminated?.startedAt ?? null) !== null,
     message: readTerminationMessage(terminated?.message),
-  };
-}
-
-/** What a cache keeps of a pod: all that `readPod` reads. */
-export function trimPod({ metadata, spec, status, ...pod }: Stored<ObservedPod>): Stored<ObservedPod> {
-  const { annotations: _, ownerReferences: _owners, ...kept } = metadata;
-  const worker = workerStatus(status);
-  const { serviceAccountName } = spec ?? {};
-  return {
-    ...pod,
-    metadata: kept,
-    spec: { ...(serviceAccountName !== undefined && { serviceAccountName }) },
-    status: {
-      ...(status?.phase !== undefined && { phase: status.phase }),
-      ...(worker && { containerStatuses: [worker] }),
-    },
   };
 }
 

@@ -25,10 +25,15 @@ export const resourceLabels = {
   batch: `${apiGroup}/batch`,
   /** Step of the work: `work`, or one of the steps of a job that several pods work on. */
   step: `${apiGroup}/step`,
+  /** Set by the Job controller on the pods of Jobs that have several. */
+  completionIndex: "batch.kubernetes.io/job-completion-index",
   /** Queue of Kueue: jobs are made suspended and wait to be admitted. */
   queue: "kueue.x-k8s.io/queue-name",
 } as const;
 export const managedBy = "model-optimization";
+
+/** On the Job of step `shard`: how many pods will optimize a share each, whatever becomes of the target until then. */
+export const sharesAnnotation = `${apiGroup}/shares`;
 
 /** Held on a CompressionJob while its logs and result still have to be recorded. */
 export const recordFinalizer = `${apiGroup}/record`;

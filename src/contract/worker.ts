@@ -84,6 +84,9 @@ export const terminationMessage = z.object({
 });
 export type TerminationMessage = z.infer<typeof terminationMessage>;
 
+/** Name of the worker's container in its pod. */
+export const workerContainer = "worker";
+
 /** Audience of the service-account tokens by which workers in pods prove who they are. */
 export const workerTokenAudience = "model-optimization-worker";
 

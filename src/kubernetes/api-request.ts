@@ -75,7 +75,7 @@ export function apiRequest<T extends KubernetesObject>(
 }
 
 function acceptedType(verb: Verb, { protobuf }: ResourceType<KubernetesObject>): string {
-  if (protobuf === undefined || !(verb === "list" || verb === "watch")) return "application/json";
+  if (protobuf === undefined || verb === "delete") return "application/json";
   return verb === "watch" ? `${protobufType};stream=watch` : protobufType;
 }
 

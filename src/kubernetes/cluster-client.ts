@@ -13,7 +13,7 @@ import type {
   WriteOptions,
 } from "./kubernetes-client.ts";
 import { errorOfAnswer } from "./kubernetes-error.ts";
-import { decodeEvents, decodeList } from "./protobuf-answers.ts";
+import { decodeEvents, decodeList, decodeObject, type EventReading, type StatusAnswer } from "./protobuf-answers.ts";
 import { readLines } from "./read-lines.ts";
 import { type KubernetesObject, resources, type ResourceType, type Stored } from "./resources.ts";
 import { textOf } from "./text-of.ts";
@@ -36,7 +36,7 @@ export class ClusterClient implements KubernetesClient {
   }
 
   get<T extends KubernetesObject>(type: ResourceType<T>, name: string, options?: CallOptions): Promise<Stored<T>> {
-    return this.#call(apiRequest("get", type, { namespace: this.namespace, name }), options);
+    return this.#call(type, apiRequest("get", type, { namespace: this.namespace, name }), options);
   }
 
   async *list<T extends KubernetesObject>(
@@ -56,12 +56,8 @@ export class ClusterClient implements KubernetesClient {
 
   create<T extends KubernetesObject>(type: ResourceType<T>, object: T, options?: CallOptions): Promise<Stored<T>> {
     const repeatable = object.metadata?.name !== undefined;
-    const request = apiRequest("create", type, {
-      namespace: this.namespace,
-      body: identified(type, object),
-      repeatable,
-    });
-    return this.#call(request, options);
+    const body = identified(type, object);
+    return this.#call(type, apiRequest("create", type, { namespace: this.namespace, body, repeatable }), options);
   }
 
   replace<T extends KubernetesObject>(
@@ -71,7 +67,8 @@ export class ClusterClient implements KubernetesClient {
   ): Promise<Stored<T>> {
     const { name } = object.metadata;
     const body = identified(type, object);
-    return this.#call(apiRequest("update", type, { namespace: this.namespace, name, subresource, body }), options);
+    const facts = { namespace: this.namespace, name, subresource, body };
+    return this.#call(type, apiRequest("update", type, facts), options);
   }
 
   patch<T extends KubernetesObject>(
@@ -81,7 +78,8 @@ export class ClusterClient implements KubernetesClient {
     { subresource, resourceVersion, ...options }: PatchOptions = {},
   ): Promise<Stored<T>> {
     const body = resourceVersion === undefined ? patch : withResourceVersion(patch, resourceVersion);
-    return this.#call(apiRequest("patch", type, { namespace: this.namespace, name, subresource, body }), options);
+    const facts = { namespace: this.namespace, name, subresource, body };
+    return this.#call(type, apiRequest("patch", type, facts), options);
   }
 
   apply<T extends KubernetesObject>(
@@ -90,8 +88,9 @@ export class ClusterClient implements KubernetesClient {
     { fieldManager, force, subresource, ...options }: ApplyOptions,
   ): Promise<Stored<T>> {
     const { name } = object.metadata;
-    const facts = { namespace: this.namespace, name, subresource, query: { fieldManager, force } };
-    return this.#call(apiRequest("apply", type, { ...facts, body: identified(type, object) }), options);
+    const query = { fieldManager, force };
+    const facts = { namespace: this.namespace, name, subresource, query, body: identified(type, object) };
+    return this.#call(type, apiRequest("apply", type, facts), options);
   }
 
   async delete<T extends KubernetesObject>(
@@ -100,17 +99,15 @@ export class ClusterClient implements KubernetesClient {
     { propagationPolicy, uid, resourceVersion, gracePeriodSeconds, ...options }: DeleteOptions,
   ): Promise<void> {
     const body = { propagationPolicy, gracePeriodSeconds, preconditions: { uid, resourceVersion } };
-    await this.#call(apiRequest("delete", type, { namespace: this.namespace, name, body }), options);
+    await this.#transport.send(apiRequest("delete", type, { namespace: this.namespace, name, body }), options);
   }
 
   review<T extends KubernetesObject>(type: ResourceType<T>, object: T, options?: CallOptions): Promise<T> {
-    return this.#call(
-      apiRequest("create", type, { namespace: this.namespace, body: identified(type, object) }),
-      options,
-    );
+    const body = identified(type, object);
+    return this.#call(type, apiRequest("create", type, { namespace: this.namespace, body }), options);
   }
 
-  async *watch<T extends KubernetesObject>(
+  watch<T extends KubernetesObject>(
     type: ResourceType<T>,
     { signal, ...query }: WatchOptions,
   ): AsyncGenerator<WatchEvent<T>, void, undefined> {
@@ -119,11 +116,9 @@ export class ClusterClient implements KubernetesClient {
     // The server ends a watch in time; one that it has not ended then has lost its connection.
     const silenceMs = query.timeoutSeconds * 1000 + watchAnswerMs;
     const body = this.#transport.open(request, { signal, headersMs: watchAnswerMs, silenceMs });
-    const events = type.protobuf ? decodeEvents(type.protobuf, body, maxEventBytes) : parseEvents<T>(body);
-    for await (const event of events) {
-      if (event.type === "ERROR") throw errorOfAnswer(request.action, event.object.code, JSON.stringify(event.object));
-      yield event;
-    }
+    const errorOf = (status: StatusAnswer) => errorOfAnswer(request.action, status.code, JSON.stringify(status));
+    const reading = { maxBytes: maxEventBytes, errorOf };
+    return type.protobuf ? decodeEvents(type.protobuf, body, reading) : parseEvents<T>(body, reading);
   }
 
   openLog(pod: string, { signal, ...query }: LogOptions): AsyncIterable<Uint8Array> {
@@ -141,8 +136,13 @@ export class ClusterClient implements KubernetesClient {
     return this.#transport.close();
   }
 
-  async #call<T>(request: ApiRequest, options: CallOptions = {}): Promise<T> {
-    return parse(textOf(await this.#transport.send(request, options)));
+  async #call<T extends KubernetesObject>(
+    { protobuf }: ResourceType<T>,
+    request: ApiRequest,
+    options: CallOptions = {},
+  ): Promise<Stored<T>> {
+    const answer = await this.#transport.send(request, options);
+    return protobuf ? decodeObject(protobuf, answer) : parse(textOf(answer));
   }
 }
 
@@ -151,18 +151,20 @@ interface List<T extends KubernetesObject> {
   readonly items: readonly Stored<T>[];
 }
 
-interface ErrorEvent {
-  readonly type: "ERROR";
-  readonly object: { readonly code: number };
-}
-
 /** The API server is trusted to answer with objects of the type that it was asked for. */
 function parse<T>(json: string): T {
   return JSON.parse(json);
 }
 
-async function* parseEvents<T extends KubernetesObject>(chunks: AsyncIterable<Uint8Array>) {
-  for await (const line of readLines(chunks, maxEventBytes)) yield parse<WatchEvent<T> | ErrorEvent>(line);
+async function* parseEvents<T extends KubernetesObject>(
+  chunks: AsyncIterable<Uint8Array>,
+  { maxBytes, errorOf }: EventReading,
+): AsyncGenerator<WatchEvent<T>, void, undefined> {
+  for await (const line of readLines(chunks, maxBytes)) {
+    const event = parse<WatchEvent<T> | { readonly type: "ERROR"; readonly object: StatusAnswer }>(line);
+    if (event.type === "ERROR") throw errorOf(event.object);
+    yield event;
+  }
 }
 
 function identified<T extends KubernetesObject>({ apiVersion, kind }: ResourceType<T>, object: T): T {

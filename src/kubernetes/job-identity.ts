@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { resourceLabels } from "../contract/custom-resources.ts";
-import { batchId, batchJobId, composeId, jobId } from "../contract/id.ts";
+import { batchJobId, composeId, isId } from "../contract/id.ts";
 import { workerStep } from "../contract/worker.ts";
 
 /** What identity is made of: the metadata of a CompressionJob or Batch. */
@@ -29,14 +29,14 @@ const childNumber = /-(\d{4,})$/;
  * service or the operator made; a copy under another name, which carries the label of its original along, is a job of its own.
  */
 export function jobIdOf({ metadata }: Identified): string {
-  const { success, data } = jobId.safeParse(metadata.labels?.[resourceLabels.jobId]);
-  return success && agrees(metadata, data) ? data : derivedId("job", metadata);
+  const id = metadata.labels?.[resourceLabels.jobId];
+  return isId("job", id) && agrees(metadata, id) ? id : derivedId("job", metadata);
 }
 
 /** Id of a Batch in the REST interface. */
 export function batchIdOf({ metadata }: Identified): string {
-  const { success, data } = batchId.safeParse(metadata.labels?.[resourceLabels.batchId]);
-  return success && data === metadata.name ? data : derivedId("batch", metadata);
+  const id = metadata.labels?.[resourceLabels.batchId];
+  return isId("batch", id) && id === metadata.name ? id : derivedId("batch", metadata);
 }
 
 /**
@@ -55,9 +55,9 @@ export function labelValue(name: string): string {
 
 function agrees({ name, labels }: Identified["metadata"], id: string): boolean {
   if (name === id) return true;
-  const { success, data: batch } = batchId.safeParse(labels?.[resourceLabels.batchId]);
+  const batch = labels?.[resourceLabels.batchId];
   const [, index] = childNumber.exec(name) ?? [];
-  return success && index !== undefined && batchJobId(batch, Number(index)) === id;
+  return isId("batch", batch) && index !== undefined && batchJobId(batch, Number(index)) === id;
 }
 
 function derivedId(prefix: "job" | "batch", { uid, creationTimestamp }: Identified["metadata"]): string {

@@ -6,7 +6,7 @@ export type Indexer<T extends KubernetesObject> = (object: Stored<T>) => readonl
 /** Objects of one namespace by name, and by the values that indexers give them. */
 export class ObjectCache<T extends KubernetesObject> {
   readonly #objects = new Map<string, Stored<T>>();
-  readonly #indexes: ReadonlyMap<string, { readonly valuesOf: Indexer<T>; readonly names: Map<string, Set<string>> }>;
+  readonly #indexes: ReadonlyMap<string, { readonly valuesOf: Indexer<T>; readonly names: NamesByValue }>;
 
   constructor(indexers: Readonly<Record<string, Indexer<T>>>) {
     const entries = Object.entries(indexers);
@@ -28,32 +28,47 @@ export class ObjectCache<T extends KubernetesObject> {
   byIndex(index: string, value: string): Stored<T>[] {
     const found = this.#indexes.get(index);
     if (found === undefined) throw new RangeError(`There is no index "${index}"`);
-    return [...(found.names.get(value) ?? [])].flatMap((name) => this.#objects.get(name) ?? []);
+    const objects: Stored<T>[] = [];
+    for (const name of found.names.get(value) ?? []) {
+      const object = this.#objects.get(name);
+      if (object !== undefined) objects.push(object);
+    }
+    return objects;
   }
 
   put(object: Stored<T>): void {
     const { name } = object.metadata;
-    this.delete(name);
+    const before = this.#objects.get(name);
     this.#objects.set(name, object);
-    for (const { valuesOf, names } of this.#indexes.values()) {
-      for (const value of valuesOf(object)) {
-        const sharing = names.get(value);
-        if (sharing === undefined) names.set(value, new Set([name]));
-        else sharing.add(name);
-      }
-    }
+    this.#index(name, before, object);
   }
 
   delete(name: string): void {
-    const object = this.#objects.get(name);
-    if (object === undefined) return;
+    const before = this.#objects.get(name);
     this.#objects.delete(name);
+    this.#index(name, before, undefined);
+  }
+
+  #index(name: string, before: Stored<T> | undefined, after: Stored<T> | undefined): void {
     for (const { valuesOf, names } of this.#indexes.values()) {
-      for (const value of valuesOf(object)) {
-        const sharing = names.get(value);
-        sharing?.delete(name);
-        if (sharing?.size === 0) names.delete(value);
-      }
+      const left = before === undefined ? [] : valuesOf(before);
+      const entered = after === undefined ? [] : valuesOf(after);
+      for (const value of left) if (!entered.includes(value)) remove(names, value, name);
+      for (const value of entered) if (!left.includes(value)) add(names, value, name);
     }
   }
+}
+
+type NamesByValue = Map<string, Set<string>>;
+
+function add(names: NamesByValue, value: string, name: string): void {
+  const sharing = names.get(value);
+  if (sharing === undefined) names.set(value, new Set([name]));
+  else sharing.add(name);
+}
+
+function remove(names: NamesByValue, value: string, name: string): void {
+  const sharing = names.get(value);
+  sharing?.delete(name);
+  if (sharing?.size === 0) names.delete(value);
 }

@@ -1,4 +1,6 @@
-import { boolean, integer, many, message, microTime, one, text, texts, time } from "./protobuf.ts";
+import { resourceLabels, sharesAnnotation } from "../contract/custom-resources.ts";
+import { workerContainer } from "../contract/worker.ts";
+import { boolean, integer, many, message, microTime, named, one, text, texts, time } from "./protobuf.ts";
 import {
   type Job,
   type KubernetesEvent,
@@ -10,7 +12,7 @@ import {
   type Stored,
 } from "./resources.ts";
 
-type Owner = NonNullable<ObjectMeta["ownerReferences"]>[number];
+type Owner = Omit<NonNullable<ObjectMeta["ownerReferences"]>[number], "blockOwnerDeletion">;
 type JobSpec = NonNullable<Job["spec"]>;
 type JobStatus = NonNullable<Job["status"]>;
 type PodSpec = NonNullable<Pod["spec"]>;
@@ -52,7 +54,6 @@ const owner = message<Owner>({
   uid: [4, text],
   apiVersion: [5, text],
   controller: [6, boolean],
-  blockOwnerDeletion: [7, boolean],
 });
 
 const metadata = message<
@@ -73,8 +74,8 @@ const metadata = message<
   resourceVersion: [6, text],
   creationTimestamp: [8, time],
   deletionTimestamp: [9, time],
-  labels: [11, texts],
-  annotations: [12, texts],
+  labels: [11, texts([resourceLabels.jobId, resourceLabels.step, resourceLabels.completionIndex])],
+  annotations: [12, texts([sharesAnnotation])],
   ownerReferences: [13, many(one(owner))],
 });
 
@@ -100,7 +101,12 @@ const job = message<Stored<ObservedJob>>({
   ],
   status: [
     3,
-    one(message<NonNullable<ObservedJob["status"]>>({ conditions: [1, many(one(condition))], startTime: [2, time] })),
+    one(
+      message<NonNullable<ObservedJob["status"]>>({
+        conditions: [1, many(named(["Complete", "Failed"], condition))],
+        startTime: [2, time],
+      }),
+    ),
   ],
 });
 
@@ -138,11 +144,11 @@ const pod = message<Stored<ObservedPod>>({
     one(
       message<NonNullable<ObservedPod["status"]>>({
         phase: [1, text],
-        conditions: [2, many(one(condition))],
+        conditions: [2, many(named(["PodScheduled", "DisruptionTarget"], condition))],
         message: [3, text],
         reason: [4, text],
         startTime: [7, time],
-        containerStatuses: [8, many(one(container))],
+        containerStatuses: [8, many(named([workerContainer], container))],
       }),
     ),
   ],

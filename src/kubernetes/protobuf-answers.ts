@@ -1,5 +1,5 @@
+import { frameSplitter } from "./frame-splitter.ts";
 import { bytes, decode, integer, many, type Message, message, one, type Read, text } from "./protobuf.ts";
-import { readFrames } from "./read-frames.ts";
 
 export const protobufType = "application/vnd.kubernetes.protobuf";
 
@@ -10,10 +10,23 @@ interface ListMetadata {
   readonly continue?: string;
 }
 
-/** In front of every object; then comes a message with the object as bytes. */
+export interface StatusAnswer {
+  readonly message?: string;
+  readonly reason?: string;
+  readonly details?: object;
+  readonly code: number;
+}
+
+export interface EventReading {
+  /** Of an event. */
+  readonly maxBytes: number;
+  /** What to throw where the server says why it ends the watch. */
+  readonly errorOf: (status: StatusAnswer) => Error;
+}
+
+/** In front of every object; then comes a message with the object in it. */
 const magic = Buffer.from("k8s\0");
 
-const envelope = message<{ raw?: Uint8Array }>({ raw: [2, bytes] });
 const extension = message<{ raw: Uint8Array }>({ raw: [1, bytes] });
 const watchEvent = message<{ type: Happening | "ERROR"; object: { raw: Uint8Array } }>({
   type: [1, text as Read<Happening | "ERROR">],
@@ -32,36 +45,55 @@ const statusDetails = message<{ causes?: object[]; retryAfterSeconds?: number }>
   causes: [4, many(one(statusCause))],
   retryAfterSeconds: [5, integer],
 });
-const status = message<{ message?: string; reason?: string; details?: object; code: number }>({
+const status = message<StatusAnswer>({
   message: [3, text],
   reason: [4, text],
   details: [5, one(statusDetails)],
   code: [6, integer],
 });
+const readStatus = objectDecoder(status);
 
 /** Why a request was refused. */
-export function decodeStatus(answer: Uint8Array): { readonly kind: "Status"; readonly code: number } {
-  return { ...decode(status, contentOf(answer)), kind: "Status" };
+export function decodeStatus(answer: Uint8Array): StatusAnswer & { readonly kind: "Status" } {
+  return { ...readStatus(answer), kind: "Status" };
 }
 
-export function decodeList<T>(type: Message<T>, answer: Uint8Array): { metadata: ListMetadata; items: readonly T[] } {
+export function decodeObject<T extends object>(type: Message<T>, answer: Uint8Array): T {
+  return objectDecoder(type)(answer);
+}
+
+export function decodeList<T extends object>(
+  type: Message<T>,
+  answer: Uint8Array,
+): { metadata: ListMetadata; items: readonly T[] } {
   const list = message<{ metadata: ListMetadata; items?: T[] }>({
     metadata: [1, one(listMetadata)],
     items: [2, many(one(type))],
   });
-  return { items: [], ...decode(list, contentOf(answer)) };
+  return { items: [], ...decodeObject(list, answer) };
 }
 
-/** Events of a watch; of an error, the status that says why. */
-export async function* decodeEvents<T>(type: Message<T>, chunks: AsyncIterable<Uint8Array>, maxBytes: number) {
-  for await (const frame of readFrames(chunks, maxBytes)) {
-    const { type: happening, object } = decode(watchEvent, frame);
-    if (happening === "ERROR") yield { type: happening, object: decodeStatus(object.raw) };
-    else yield { type: happening, object: decode(type, contentOf(object.raw)) };
+/** Events of a watch, until one says why the watch ends. */
+export async function* decodeEvents<T extends object>(
+  type: Message<T>,
+  chunks: AsyncIterable<Uint8Array>,
+  { maxBytes, errorOf }: EventReading,
+): AsyncGenerator<{ type: Happening; object: T }, void, undefined> {
+  const framesOf = frameSplitter(maxBytes);
+  const read = objectDecoder(type);
+  for await (const chunk of chunks) {
+    for (const frame of framesOf(chunk)) {
+      const { type: happening, object } = decode(watchEvent, frame);
+      if (happening === "ERROR") throw errorOf(decodeStatus(object.raw));
+      yield { type: happening, object: read(object.raw) };
+    }
   }
 }
 
-function contentOf(answer: Uint8Array): Uint8Array {
-  if (!magic.equals(answer.subarray(0, magic.length))) throw new TypeError("The API server's answer is no protobuf");
-  return decode(envelope, answer.subarray(magic.length)).raw ?? new Uint8Array();
+function objectDecoder<T extends object>(type: Message<T>): (answer: Uint8Array) => T {
+  const envelope = message<{ raw: T }>({ raw: [2, one(type)] });
+  return (answer) => {
+    if (!magic.every((byte, at) => answer[at] === byte)) throw new TypeError("The API server's answer is no protobuf");
+    return decode(envelope, answer, magic.length).raw;
+  };
 }

@@ -1,4 +1,4 @@
-import { BinaryReader } from "@bufbuild/protobuf/wire";
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { textOf } from "./text-of.ts";
 
 /**
@@ -26,19 +26,23 @@ export function message<T extends object>(fields: Fields<T>): Message<T> {
       while (reader.pos < end) {
         const tag = reader.uint32();
         const field = byNumber[tag >>> 3];
-        if (field === undefined) reader.skip(tag & 7);
+        if (field === undefined) passOver(reader, tag & 7);
         else {
           const read = field.read(reader, value[field.name] ?? undefined);
           if (read !== undefined) value[field.name] = read;
         }
       }
+      if (reader.pos !== end) throw new RangeError("A protobuf message is cut off");
       return value as T;
     },
   };
 }
 
-export function decode<T>(type: Message<T>, bytes: Uint8Array): T {
-  return type.read(new BinaryReader(bytes, textOf), bytes.length, undefined);
+/** Reads the message that begins at position `start`. */
+export function decode<T>(type: Message<T>, bytes: Uint8Array, start = 0): T {
+  const reader = new BinaryReader(bytes, textOf);
+  reader.pos = start;
+  return type.read(reader, bytes.length, undefined);
 }
 
 export const text: Read<string> = (reader) => reader.string() || undefined;
@@ -54,20 +58,38 @@ export function one<T>(type: Message<T>): Read<T> {
 }
 
 export function many<T>(read: Read<T>): Read<T[]> {
-  return (reader, before = []) => {
+  return (reader, before) => {
     const value = read(reader, undefined);
-    if (value !== undefined) before.push(value);
-    return before;
+    if (value === undefined) return before;
+    before?.push(value);
+    return before ?? [value];
   };
 }
 
-const entry = message<{ key?: string; value?: string }>({ key: [1, text], value: [2, text] });
+/** Of messages that begin with a text, as Kubernetes writes them: those whose text is among the `names`. */
+export function named<T>(names: readonly string[], type: Message<T>): Read<T> {
+  const wanted = new Set(names);
+  return (reader) => {
+    const end = reader.uint32() + reader.pos;
+    const start = reader.pos;
+    const isWanted = reader.uint32() === firstText && wanted.has(reader.string());
+    reader.pos = isWanted ? start : end;
+    return isWanted ? type.read(reader, end, undefined) : undefined;
+  };
+}
 
-export const texts: Read<Record<string, string>> = (reader, before = {}) => {
-  const { key = "", value = "" } = one(entry)(reader, undefined) ?? {};
-  before[key] = value;
-  return before;
-};
+const firstText = (1 << 3) | WireType.LengthDelimited;
+
+const entry = message<{ key: string; value?: string }>({ key: [1, text], value: [2, text] });
+
+/** Of a map, the values of these keys. */
+export function texts(keys: readonly string[]): Read<Record<string, string>> {
+  const read = named(keys, entry);
+  return (reader, before) => {
+    const found = read(reader, undefined);
+    return found === undefined ? before : { ...before, [found.key]: found.value ?? "" };
+  };
+}
 
 const timestamp = message<{ seconds?: number; nanos?: number }>({ seconds: [1, integer], nanos: [2, integer] });
 
@@ -88,4 +110,11 @@ export const microTime: Read<string> = (reader) => {
 
 function isoSeconds(seconds: number): string {
   return new Date(seconds * 1000).toISOString().slice(0, "2026-01-01T00:00:00".length);
+}
+
+/** `BinaryReader.skip()` makes a view of what it skips. */
+function passOver(reader: BinaryReader, wireType: WireType): void {
+  if (wireType === WireType.Varint) reader.uint32();
+  else if (wireType === WireType.LengthDelimited) reader.pos = reader.uint32() + reader.pos;
+  else reader.skip(wireType);
 }

@@ -15,5 +15,5 @@ const schema = z
 
 /** A worker's last words in the status of its pod; undefined where something else stands there, such as the end of its output. */
 export function readTerminationMessage(text: string | undefined): TerminationMessage | undefined {
-  return schema.safeParse(text).data;
+  return text === undefined ? undefined : schema.safeParse(text).data;
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { backOffMs, pause } from "./back-off.ts";
 import type { KubernetesClient, WatchEvent } from "./kubernetes-client.ts";
 import { isExpired, KubernetesError } from "./kubernetes-error.ts";
@@ -14,6 +15,7 @@ export interface ReflectorOptions<T extends KubernetesObject> {
   readonly indexers?: Readonly<Record<string, Indexer<T>>>;
   /** What handlers throw is told to `onError`. */
   readonly onAdded?: (object: Stored<T>) => void;
+  /** Of what is kept of the object something changed, apart from its version. */
   readonly onUpdated?: (object: Stored<T>, before: Stored<T>) => void;
   /** Gets the object's last state; of one that was deleted during an outage, the last that was known. */
   readonly onDeleted?: (object: Stored<T>) => void;
@@ -172,9 +174,15 @@ class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
     if (before !== undefined && before.metadata.uid !== uid) this.#delete(name);
     this.#guard(() => {
       const object = this.#shrink(received);
-      this.#cache.put(object);
-      if (before?.metadata.uid === uid) this.#options.onUpdated?.(object, before);
-      else this.#options.onAdded?.(object);
+      if (before?.metadata.uid !== uid) {
+        this.#cache.put(object);
+        this.#options.onAdded?.(object);
+        return;
+      }
+      const renewed = { ...before, metadata: { ...before.metadata, resourceVersion } };
+      const isSame = isDeepStrictEqual(renewed, object);
+      this.#cache.put(isSame ? renewed : object);
+      if (!isSame) this.#options.onUpdated?.(object, before);
     });
   }
 

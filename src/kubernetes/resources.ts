@@ -41,7 +41,7 @@ export interface ResourceType<T extends KubernetesObject> {
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
-  /** What is read of an object in lists and watches, which then come as protobuf; all of it, as JSON, where there is none. */
+  /** What is read of an object in answers, which then come as protobuf; all of it, as JSON, where there is none. */
   readonly protobuf?: Message<Stored<T>>;
   readonly [objectOf]?: T;
 }

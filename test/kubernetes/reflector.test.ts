@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { KubernetesError } from "../../src/kubernetes/kubernetes-error.ts";
-import { resources } from "../../src/kubernetes/resources.ts";
+import { resources, type Secret, type Stored } from "../../src/kubernetes/resources.ts";
 import type { ClusterCall } from "../../src/kubernetes/transport.ts";
 import { clusterMissing } from "../cluster/cluster-missing.ts";
 import { connect, connectTestCluster, mountServiceAccount } from "./connect-test-cluster.ts";
@@ -40,9 +40,7 @@ test("a reflector reads every page and finds objects by index", { skip: clusterM
     );
   }
   const { reflector, told } = observeSecrets(client, {
-    transform: ({ metadata: { name, uid, resourceVersion, creationTimestamp, labels = {} } }) => ({
-      metadata: { name, uid, resourceVersion, creationTimestamp, labels },
-    }),
+    transform: onlyLabels,
     indexers: { third: ({ metadata }) => [metadata.labels?.["third"] ?? ""] },
   });
   await reflector.synced;
@@ -54,6 +52,18 @@ test("a reflector reads every page and finds objects by index", { skip: clusterM
   assert.equal(reflector.byIndex("third", "0").length, 166);
   assert.deepEqual(reflector.byIndex("third", "none"), [reflector.get("s0")]);
   assert.equal("data" in (reflector.get("s0") ?? {}), false);
+});
+
+test("a change of what is not kept is told nobody, and its version is taken", { skip: clusterMissing }, async () => {
+  const { client } = await connectTestCluster();
+  await client.create(secrets, secret("a"));
+  const { reflector, events, told } = observeSecrets(client, { transform: onlyLabels });
+  await reflector.synced;
+  const { metadata } = await client.patch(secrets, "a", { metadata: { annotations: { note: "new" } } });
+  await client.create(secrets, secret("b"));
+  await told("added b");
+  assert.deepEqual(events, ["added a", "added b"]);
+  assert.equal(reflector.get("a")?.metadata.resourceVersion, metadata.resourceVersion);
 });
 
 test("an object that leaves the selector is gone for the reflector", { skip: clusterMissing }, async () => {
@@ -153,4 +163,9 @@ test("a reflector that is stopped early says that it never synced", { skip: clus
 
 function openHandles(): string[] {
   return process.getActiveResourcesInfo().filter((kind) => kind === "TCPSocketWrap" || kind === "Timeout");
+}
+
+function onlyLabels({ metadata }: Stored<Secret>): Stored<Secret> {
+  const { name, uid, resourceVersion, creationTimestamp, labels = {} } = metadata;
+  return { metadata: { name, uid, resourceVersion, creationTimestamp, labels } };
 }

@@ -1,11 +1,7 @@
-import { resourceLabels } from "../../../src/contract/custom-resources.ts";
+import { resourceLabels, sharesAnnotation } from "../../../src/contract/custom-resources.ts";
 import { type JobStep, jobStep } from "../../../src/kubernetes/job-identity.ts";
 import type { ObservedJob } from "../../../src/kubernetes/observed-resources.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
-import { trimMetadata } from "./trim-metadata.ts";
-
-/** On the Job of step `shard`: how many pods will optimize a share each, whatever becomes of the target until then. */
-export const sharesAnnotation = "modeloptimization.dev/shares";
 
 const endConditions: ReadonlySet<string> = new Set(["Complete", "Failed"]);
 
@@ -49,25 +45,6 @@ export function readJob({ metadata, spec, status }: Stored<ObservedJob>): ChildJ
     startedAt: status?.startTime === undefined ? undefined : Date.parse(status.startTime),
     ttlSeconds: spec?.ttlSecondsAfterFinished,
     end: endOf(status?.conditions, metadata.deletionTimestamp),
-  };
-}
-
-/** What a cache keeps of a Job: no pod template and no counts. */
-export function trimJob(job: Stored<ObservedJob>): Stored<ObservedJob> {
-  const { completions, suspend, ttlSecondsAfterFinished } = job.spec ?? {};
-  const { startTime, conditions = [] } = job.status ?? {};
-  const shares = job.metadata.annotations?.[sharesAnnotation];
-  return {
-    metadata: { ...trimMetadata(job), ...(shares !== undefined && { annotations: { [sharesAnnotation]: shares } }) },
-    spec: {
-      ...(completions !== undefined && { completions }),
-      ...(suspend !== undefined && { suspend }),
-      ...(ttlSecondsAfterFinished !== undefined && { ttlSecondsAfterFinished }),
-    },
-    status: {
-      ...(startTime !== undefined && { startTime }),
-      conditions: conditions.filter(({ type }) => endConditions.has(type)),
-    },
   };
 }
 

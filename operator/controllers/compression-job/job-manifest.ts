@@ -1,11 +1,15 @@
-import { apiVersion, type CompressionJob, managedBy, resourceLabels } from "../../../src/contract/custom-resources.ts";
+import {
+  apiVersion,
+  type CompressionJob,
+  managedBy,
+  resourceLabels,
+  sharesAnnotation,
+} from "../../../src/contract/custom-resources.ts";
 import type { Target } from "../../../src/contract/target.ts";
-import { workerExit, workerTokenAudience } from "../../../src/contract/worker.ts";
+import { workerContainer, workerExit, workerTokenAudience } from "../../../src/contract/worker.ts";
 import { compressionJobs } from "../../../src/kubernetes/custom-resources.ts";
 import { childJobName, jobIdOf, type JobStep, labelValue } from "../../../src/kubernetes/job-identity.ts";
 import type { Job, Pod } from "../../../src/kubernetes/resources.ts";
-import { sharesAnnotation } from "./child-job.ts";
-import { workerContainer } from "./worker-pod.ts";
 
 type PodSpec = NonNullable<Pod["spec"]>;
 type Container = PodSpec["containers"][number];

@@ -107,7 +107,7 @@ export class JobPass {
     if (!(await this.#mayStart(world))) return "stale";
     begunJobs.note(this.#object.metadata);
     try {
-      this.#run.wrote(jobs, await client.create(resources.jobs, manifest));
+      this.#run.wrote(jobs, await client.create(observedResources.jobs, manifest));
       return undefined;
     } catch (error) {
       if (isAlreadyExists(error)) return this.#withExisting(manifest, world);
@@ -119,7 +119,7 @@ export class JobPass {
   }
 
   async #withExisting(manifest: Job, world: World): Promise<World | "stale"> {
-    const existing = await found(this.#tools.client.get(resources.jobs, manifest.metadata?.name ?? ""));
+    const existing = await found(this.#tools.client.get(observedResources.jobs, manifest.metadata?.name ?? ""));
     if (existing === undefined) return "stale";
     const job = readJob(existing);
     return { ...world, jobs: [...world.jobs.filter(({ name }) => name !== job.name), job] };
@@ -150,7 +150,7 @@ export class JobPass {
 
   async #setJobTtl({ name, seconds }: Action & { type: "setJobTtl" }): Promise<void> {
     const patch = { spec: { ttlSecondsAfterFinished: seconds } };
-    const job = await found(this.#tools.client.patch(resources.jobs, name, patch));
+    const job = await found(this.#tools.client.patch(observedResources.jobs, name, patch));
     if (job !== undefined) this.#run.wrote(this.#tools.jobs, job);
   }
 

@@ -1,7 +1,7 @@
 import { apiVersion, type CompressionJob } from "../../../src/contract/custom-resources.ts";
 import type { Target } from "../../../src/contract/target.ts";
 import type { CompressionJobObject } from "../../../src/kubernetes/custom-resources.ts";
-import { childJobName, jobIdOf, jobStep } from "../../../src/kubernetes/job-identity.ts";
+import { jobIdOf } from "../../../src/kubernetes/job-identity.ts";
 import type { Reflector } from "../../../src/kubernetes/reflector.ts";
 import type { ObservedEvent, ObservedJob, ObservedPod } from "../../../src/kubernetes/observed-resources.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
@@ -35,12 +35,10 @@ export function readWorld(object: Stored<CompressionJobObject>, sources: WorldSo
   const { warnings, targets, settings } = sources;
   const resource = toCompressionJob(object);
   const id = jobIdOf(resource);
-  const named = jobStep.options.map((step) => sources.jobs.get(childJobName(resource.metadata.name, step)));
-  const jobs = new Set([...sources.jobs.byIndex(jobIdIndex, id), ...named.filter((job) => job !== undefined)]);
   const world: World = {
     now: sources.now.getTime(),
     resource,
-    jobs: [...jobs].map(readJob),
+    jobs: sources.jobs.byIndex(jobIdIndex, id).map(readJob),
     pods: sources.pods.byIndex(jobIdIndex, id).map(readPod),
     targets,
     settings,

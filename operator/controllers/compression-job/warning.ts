@@ -17,19 +17,3 @@ export interface Warning {
 export function readWarning({ metadata, message = "", lastTimestamp, eventTime }: Stored<ObservedEvent>): Warning {
   return { message, at: Date.parse(lastTimestamp ?? eventTime ?? metadata.creationTimestamp) };
 }
-
-/** What a cache keeps of a warning. */
-export function trimWarning(event: Stored<ObservedEvent>): Stored<ObservedEvent> {
-  const { name, uid, resourceVersion, creationTimestamp } = event.metadata;
-  const { involvedObject, message, lastTimestamp, eventTime } = event;
-  return {
-    metadata: { name, uid, resourceVersion, creationTimestamp },
-    involvedObject: {
-      ...(involvedObject.name !== undefined && { name: involvedObject.name }),
-      ...(involvedObject.uid !== undefined && { uid: involvedObject.uid }),
-    },
-    ...(message !== undefined && { message }),
-    ...(lastTimestamp !== undefined && { lastTimestamp }),
-    ...(eventTime !== undefined && { eventTime }),
-  };
-}

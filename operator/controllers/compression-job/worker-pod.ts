@@ -1,8 +1,6 @@
+import { workerContainer } from "../../../src/contract/worker.ts";
 import type { ObservedPod } from "../../../src/kubernetes/observed-resources.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
-import { trimMetadata } from "./trim-metadata.ts";
-
-export const workerContainer = "worker";
 
 /** How a worker's process ended. */
 interface Termination {
@@ -58,33 +56,6 @@ export function readPod({ metadata, spec, status = {} }: Stored<ObservedPod>): W
     unscheduled: unscheduledOf(status, metadata.creationTimestamp),
     ...containerOf(status, metadata.creationTimestamp),
   };
-}
-
-/** What a cache keeps of a pod: no specification but its node, no addresses, no images. */
-export function trimPod(pod: Stored<ObservedPod>): Stored<ObservedPod> {
-  const { spec, status } = pod;
-  return {
-    metadata: trimMetadata(pod),
-    spec: { ...(spec?.nodeName !== undefined && { nodeName: spec.nodeName }) },
-    ...(status && { status: trimStatus(status) }),
-  };
-}
-
-function trimStatus({ phase, startTime, reason, message, conditions, containerStatuses }: PodStatus): PodStatus {
-  const state = containerStatuses?.find(({ name }) => name === workerContainer)?.state;
-  return {
-    ...(phase !== undefined && { phase }),
-    ...(startTime !== undefined && { startTime }),
-    ...(reason !== undefined && { reason }),
-    ...(message !== undefined && { message }),
-    ...(conditions && { conditions: conditions.filter(isNeeded) }),
-    ...(state && { containerStatuses: [{ name: workerContainer, state }] }),
-  };
-}
-
-/** Whether a condition says more than that all is as it should be. */
-function isNeeded({ type, status }: NonNullable<PodStatus["conditions"]>[number]): boolean {
-  return (type === "PodScheduled" && status === "False") || type === "DisruptionTarget";
 }
 
 /** Whether a process of the pod runs, or may begin to. */

@@ -25,7 +25,7 @@ export interface World {
   /** Milliseconds since 1970. */
   readonly now: number;
   readonly resource: CompressionJob;
-  /** Jobs with the job's id or the name of one of its children. */
+  /** Jobs with the job's id, and one that was found to have the name of a child. */
   readonly jobs: readonly ChildJob[];
   /** Pods with the job's id. */
   readonly pods: readonly WorkerPod[];
