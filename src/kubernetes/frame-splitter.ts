@@ -1,6 +1,9 @@
 const headerBytes = 4;
 
-/** Takes the chunks of a stream of frames and gives the frames that are whole. Each is its length, 32 bits with the highest first, and so many bytes. */
+/**
+ * Takes the chunks of a stream in turn, and gives the frames that each of them ends. A frame is its length, 32 bits with the highest
+ * first, and so many bytes.
+ */
 export function frameSplitter(maxBytes: number): (chunk: Uint8Array) => Uint8Array[] {
   let rest: Buffer = Buffer.alloc(0);
   return (chunk) => {
