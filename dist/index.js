@@ -64677,19 +64677,19 @@ const timeLength = 10;
 const randomLength = 16;
 /** Last digits of an id, in which the jobs of a batch differ; no two ids made by one process are alike in all others. */
 const jobNumberLength = 4;
+const patterns = { job: patternOf("job"), batch: patternOf("batch"), token: patternOf("token") };
 function patternOf(prefix) {
     return new RegExp(`^${prefix}-[0-9a-hjkmnp-tv-z]{${timeLength + randomLength}}$`);
 }
 function idOf(prefix, what) {
     return zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
         .max(prefix.length + 1 + timeLength + randomLength)
-        .regex(patternOf(prefix))
+        .regex(patterns[prefix])
         .describe(`Identifier of the ${what}: sortable by creation time and a valid Kubernetes name.`);
 }
 const jobId = idOf("job", "job");
 const batchId = idOf("batch", "batch");
 const tokenId = idOf("token", "token");
-const patterns = { job: patternOf("job"), batch: patternOf("batch") };
 /** As `jobId` and `batchId` say, for ids that are checked over and over. */
 function isId(prefix, text) {
     return text !== undefined && patterns[prefix].test(text);

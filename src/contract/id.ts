@@ -6,15 +6,17 @@ const randomLength = 16;
 /** Last digits of an id, in which the jobs of a batch differ; no two ids made by one process are alike in all others. */
 const jobNumberLength = 4;
 
+const patterns = { job: patternOf("job"), batch: patternOf("batch"), token: patternOf("token") };
+
 function patternOf(prefix: string): RegExp {
   return new RegExp(`^${prefix}-[0-9a-hjkmnp-tv-z]{${timeLength + randomLength}}$`);
 }
 
-function idOf(prefix: string, what: string) {
+function idOf(prefix: keyof typeof patterns, what: string) {
   return z
     .string()
     .max(prefix.length + 1 + timeLength + randomLength)
-    .regex(patternOf(prefix))
+    .regex(patterns[prefix])
     .describe(`Identifier of the ${what}: sortable by creation time and a valid Kubernetes name.`);
 }
 
@@ -22,10 +24,8 @@ export const jobId = idOf("job", "job");
 export const batchId = idOf("batch", "batch");
 export const tokenId = idOf("token", "token");
 
-const patterns = { job: patternOf("job"), batch: patternOf("batch") };
-
 /** As `jobId` and `batchId` say, for ids that are checked over and over. */
-export function isId(prefix: keyof typeof patterns, text: string | undefined): text is string {
+export function isId(prefix: "job" | "batch", text: string | undefined): text is string {
   return text !== undefined && patterns[prefix].test(text);
 }
 

@@ -24,9 +24,10 @@ export interface EventReading {
   readonly errorOf: (status: StatusAnswer) => Error;
 }
 
-/** In front of every object; then comes a message with the object in it. */
+/** In front of every object; then comes a message with the object as bytes. */
 const magic = Buffer.from("k8s\0");
 
+const envelope = message<{ raw?: Uint8Array }>({ raw: [2, bytes] });
 const extension = message<{ raw: Uint8Array }>({ raw: [1, bytes] });
 const watchEvent = message<{ type: Happening | "ERROR"; object: { raw: Uint8Array } }>({
   type: [1, text as Read<Happening | "ERROR">],
@@ -51,21 +52,18 @@ const status = message<StatusAnswer>({
   details: [5, one(statusDetails)],
   code: [6, integer],
 });
-const readStatus = objectDecoder(status);
 
 /** Why a request was refused. */
 export function decodeStatus(answer: Uint8Array): StatusAnswer & { readonly kind: "Status" } {
-  return { ...readStatus(answer), kind: "Status" };
+  return { ...decodeObject(status, answer), kind: "Status" };
 }
 
-export function decodeObject<T extends object>(type: Message<T>, answer: Uint8Array): T {
-  return objectDecoder(type)(answer);
+export function decodeObject<T>(type: Message<T>, answer: Uint8Array): T {
+  if (!magic.every((byte, at) => answer[at] === byte)) throw new TypeError("The API server's answer is no protobuf");
+  return decode(type, decode(envelope, answer, magic.length).raw ?? new Uint8Array());
 }
 
-export function decodeList<T extends object>(
-  type: Message<T>,
-  answer: Uint8Array,
-): { metadata: ListMetadata; items: readonly T[] } {
+export function decodeList<T>(type: Message<T>, answer: Uint8Array): { metadata: ListMetadata; items: readonly T[] } {
   const list = message<{ metadata: ListMetadata; items?: T[] }>({
     metadata: [1, one(listMetadata)],
     items: [2, many(one(type))],
@@ -74,26 +72,17 @@ export function decodeList<T extends object>(
 }
 
 /** Events of a watch, until one says why the watch ends. */
-export async function* decodeEvents<T extends object>(
+export async function* decodeEvents<T>(
   type: Message<T>,
   chunks: AsyncIterable<Uint8Array>,
   { maxBytes, errorOf }: EventReading,
 ): AsyncGenerator<{ type: Happening; object: T }, void, undefined> {
   const framesOf = frameSplitter(maxBytes);
-  const read = objectDecoder(type);
   for await (const chunk of chunks) {
     for (const frame of framesOf(chunk)) {
       const { type: happening, object } = decode(watchEvent, frame);
       if (happening === "ERROR") throw errorOf(decodeStatus(object.raw));
-      yield { type: happening, object: read(object.raw) };
+      yield { type: happening, object: decodeObject(type, object.raw) };
     }
   }
-}
-
-function objectDecoder<T extends object>(type: Message<T>): (answer: Uint8Array) => T {
-  const envelope = message<{ raw: T }>({ raw: [2, one(type)] });
-  return (answer) => {
-    if (!magic.every((byte, at) => answer[at] === byte)) throw new TypeError("The API server's answer is no protobuf");
-    return decode(envelope, answer, magic.length).raw;
-  };
 }
