@@ -122,12 +122,12 @@ async function podOfAnyJob(client: KubernetesClient): Promise<PodSpec> {
   throw new Error("The operator has made no Job");
 }
 
-interface Surroundings {
+interface MeasureOptions {
   /** With a service, which fetches from the pods' logs what no worker told it; without it the operator is alone. */
   readonly isRecorded?: boolean;
 }
 
-async function measureOurs(namespace: string, { isRecorded = false }: Surroundings = {}) {
+async function measureOurs(namespace: string, { isRecorded = false }: MeasureOptions = {}) {
   const client = await connectNamespace(namespace);
   await using stack = new AsyncDisposableStack();
   const surroundings = { cluster: controlPlane, namespace, targets: [target] };

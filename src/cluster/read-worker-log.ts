@@ -1,7 +1,6 @@
-import { type WorkerEvent, workerEvent } from "../contract/worker.ts";
+import { workerContainer, type WorkerEvent, workerEvent } from "../contract/worker.ts";
 import type { KubernetesClient } from "../kubernetes/kubernetes-client.ts";
 import { readPodLog } from "../kubernetes/pod-log.ts";
-import { workerContainer } from "../contract/worker.ts";
 
 /** What a line of a worker's output is: an event, or text of a process that did not end as it should. */
 export type OutputLine = { readonly event: WorkerEvent } | { readonly text: string };

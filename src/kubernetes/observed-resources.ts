@@ -87,6 +87,9 @@ const condition = message<Condition>({
   message: [6, text],
 });
 
+/** Types of the conditions that say how a Job ended. */
+export const jobEndConditions: readonly string[] = ["Complete", "Failed"];
+
 const job = message<Stored<ObservedJob>>({
   metadata: [1, one(metadata)],
   spec: [
@@ -103,7 +106,7 @@ const job = message<Stored<ObservedJob>>({
     3,
     one(
       message<NonNullable<ObservedJob["status"]>>({
-        conditions: [1, many(named(["Complete", "Failed"], condition))],
+        conditions: [1, many(named(jobEndConditions, condition))],
         startTime: [2, time],
       }),
     ),

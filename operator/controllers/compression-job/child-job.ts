@@ -1,9 +1,7 @@
 import { resourceLabels, sharesAnnotation } from "../../../src/contract/custom-resources.ts";
 import { type JobStep, jobStep } from "../../../src/kubernetes/job-identity.ts";
-import type { ObservedJob } from "../../../src/kubernetes/observed-resources.ts";
+import { jobEndConditions, type ObservedJob } from "../../../src/kubernetes/observed-resources.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
-
-const endConditions: ReadonlySet<string> = new Set(["Complete", "Failed"]);
 
 /** How a Job ended, in the Job controller's words. */
 interface JobEnd {
@@ -53,7 +51,7 @@ function endOf(
   conditions: NonNullable<ObservedJob["status"]>["conditions"],
   deletedAt: string | undefined,
 ): JobEnd | undefined {
-  const condition = conditions?.find(({ type, status }) => status === "True" && endConditions.has(type));
+  const condition = conditions?.find(({ type, status }) => status === "True" && jobEndConditions.includes(type));
   if (condition === undefined) return undefined;
   const complete = condition.type === "Complete";
   const at = Date.parse(condition.lastTransitionTime ?? "");
