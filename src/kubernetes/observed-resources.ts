@@ -18,6 +18,7 @@ type JobStatus = NonNullable<Job["status"]>;
 type PodSpec = NonNullable<Pod["spec"]>;
 type PodStatus = NonNullable<Pod["status"]>;
 type ContainerState = NonNullable<NonNullable<PodStatus["containerStatuses"]>[number]["state"]>;
+type Terminated = Omit<NonNullable<ContainerState["terminated"]>, "containerID" | "signal">;
 type About = KubernetesEvent["involvedObject"];
 type Condition = Pick<
   NonNullable<PodStatus["conditions"]>[number],
@@ -25,7 +26,7 @@ type Condition = Pick<
 >;
 interface Container {
   name: string;
-  state?: Pick<ContainerState, "waiting" | "running" | "terminated">;
+  state?: Pick<ContainerState, "waiting" | "running"> & { terminated?: Terminated };
 }
 
 export interface ObservedJob {
@@ -115,14 +116,12 @@ const job = message<Stored<ObservedJob>>({
 
 const waiting = message<NonNullable<ContainerState["waiting"]>>({ reason: [1, text], message: [2, text] });
 const running = message<NonNullable<ContainerState["running"]>>({ startedAt: [1, time] });
-const terminated = message<NonNullable<ContainerState["terminated"]>>({
+const terminated = message<Terminated>({
   exitCode: [1, integer],
-  signal: [2, integer],
   reason: [3, text],
   message: [4, text],
   startedAt: [5, time],
   finishedAt: [6, time],
-  containerID: [7, text],
 });
 
 const container = message<Container>({

@@ -38,9 +38,7 @@ const stateFields = [
   "waiting.reason",
   "waiting.message",
   "running.startedAt",
-  ...["exitCode", "signal", "reason", "message", "startedAt", "finishedAt", "containerID"].map(
-    (name) => `terminated.${name}`,
-  ),
+  ...["exitCode", "reason", "message", "startedAt", "finishedAt"].map((name) => `terminated.${name}`),
 ];
 const metadataFields = [
   "name",
