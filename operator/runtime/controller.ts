@@ -36,6 +36,8 @@ export interface ReconcileRun {
 
 /** Where keys come from. */
 export interface Source {
+  /** Whether its keys may wait a moment and come in groups, as may changes of what a resource owns: several come in a row. */
+  readonly isGrouped?: boolean;
   /** Of all objects that are there now. */
   keys(): Iterable<string>;
   /** Keys whose world changed from now on, until the returned function is called. */
@@ -45,11 +47,13 @@ export interface Source {
 export interface Route<T extends KubernetesObject> {
   readonly keysOf: (object: Stored<T>) => readonly string[];
   readonly laneOf?: (object: Stored<T>) => Lane;
+  readonly isGrouped?: boolean;
 }
 
 export function sourceOf<T extends KubernetesObject>(watched: WatchedResource<T>, route: Route<T>): Source {
-  const { keysOf, laneOf = () => "normal" } = route;
+  const { keysOf, laneOf = () => "normal", isGrouped = false } = route;
   return {
+    isGrouped,
     *keys() {
       for (const object of watched.cache.values()) yield* keysOf(object);
     },
@@ -103,7 +107,11 @@ class QueueController implements RunningController {
     this.#queue = new WorkQueue({ clock, ...(observer !== undefined && { observer: observer.queue }) });
     observer?.watchQueue(() => this.#queue.stats());
     this.#expectations = new WriteExpectations(clock);
-    this.#unsubscribe = controller.sources.map((source) => source.subscribe((key, lane) => this.#queue.add(key, lane)));
+    this.#unsubscribe = controller.sources.map((source) =>
+      source.subscribe((key, lane) =>
+        source.isGrouped ? this.#queue.addToGroup(key, lane) : this.#queue.add(key, lane),
+      ),
+    );
     this.#addAll("normal");
     this.#planResync();
     for (let i = 0; i < controller.workers; i++) void this.#work();

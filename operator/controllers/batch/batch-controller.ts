@@ -45,7 +45,10 @@ export function createBatchController(options: BatchControllerOptions): Controll
         laneOf: ({ spec }) => (spec.cancel ? "urgent" : "normal"),
       }),
       // By their names: batches wake, too, when a name that another resource had is free.
-      sourceOf(compressionJobs, { keysOf: ({ metadata }) => /^(.+)-\d{4}$/.exec(metadata.name)?.slice(1) ?? [] }),
+      sourceOf(compressionJobs, {
+        keysOf: ({ metadata }) => /^(.+)-\d{4}$/.exec(metadata.name)?.slice(1) ?? [],
+        isGrouped: true,
+      }),
     ],
     async reconcile(name, run) {
       const batch = batches.cache.get(name);

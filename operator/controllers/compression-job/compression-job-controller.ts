@@ -40,9 +40,12 @@ export function createCompressionJobController(options: CompressionJobController
         keysOf: ({ metadata }) => [metadata.name],
         laneOf: ({ metadata, spec }) => (spec.cancel || metadata.deletionTimestamp ? "urgent" : "normal"),
       }),
-      sourceOf(jobs, { keysOf }),
-      sourceOf(pods, { keysOf }),
-      sourceOf(warnings, { keysOf: ({ involvedObject: { name = "" } }) => childrenNamed(name).flatMap(keysOf) }),
+      sourceOf(jobs, { keysOf, isGrouped: true }),
+      sourceOf(pods, { keysOf, isGrouped: true }),
+      sourceOf(warnings, {
+        keysOf: ({ involvedObject: { name = "" } }) => childrenNamed(name).flatMap(keysOf),
+        isGrouped: true,
+      }),
     ],
     async reconcile(name, run) {
       const object = compressionJobs.cache.get(name);

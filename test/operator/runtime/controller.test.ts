@@ -127,6 +127,19 @@ for (const requeueAfterMs of [0, -1, Number.NaN]) {
   });
 }
 
+test("changes from a grouped source that come in a row are reconciled once", async (t) => {
+  const clock = createManualClock();
+  const runs = createHappenings();
+  const { source, add } = makeSource();
+  const reconcile = async (key: string) => runs.note(key);
+  start(t, { sources: [{ ...source, isGrouped: true }], reconcile }, clock);
+  for (const key of ["a", "b", "a"]) add(key);
+  clock.advance(1_000);
+  await runs.until((all) => all.length === 2);
+  await turn();
+  assert.deepEqual(runs.all, ["a", "b"]);
+});
+
 test("a key is reconciled again when it asked to be", async (t) => {
   const clock = createManualClock();
   const runs = createHappenings();

@@ -73,6 +73,22 @@ test("of several delays of one key the shortest counts, and the key runs once", 
   assert.equal(queue.stats().depth, 0);
 });
 
+test("keys of a group come at once, each of them once", async () => {
+  const { clock, queue } = makeQueue();
+  for (const key of ["a", "b", "a"]) {
+    clock.advance(10);
+    queue.addToGroup(key);
+  }
+  queue.addToGroup("taken before");
+  queue.add("taken before");
+  assert.deepEqual(await drain(queue), ["taken before"]);
+  for (let waitedMs = 0; queue.stats().depth === 0; waitedMs++) {
+    assert.ok(waitedMs < 250, "the group does not come");
+    clock.advance(1);
+  }
+  assert.deepEqual(await drain(queue), ["a", "b"]);
+});
+
 test("a delay is over when the key is taken before", async () => {
   const { clock, queue } = makeQueue();
   queue.addAfter("a", 5_000);
