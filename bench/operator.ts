@@ -1,5 +1,5 @@
 import { connectCluster } from "../src/kubernetes/connect-cluster.ts";
-import { managedBy, recordFinalizer, resourceLabels } from "../src/contract/custom-resources.ts";
+import { recordFinalizer, resourceLabels } from "../src/contract/custom-resources.ts";
 import { newId } from "../src/contract/id.ts";
 import { type CompressionJobObject, compressionJobs } from "../src/kubernetes/custom-resources.ts";
 import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
@@ -156,7 +156,7 @@ function jobAsServiceMakesIt(): Named<CompressionJobObject> {
   return {
     metadata: {
       name: id,
-      labels: { [resourceLabels.managedBy]: managedBy, [resourceLabels.jobId]: id },
+      labels: { [resourceLabels.jobId]: id },
       finalizers: [recordFinalizer],
     },
     spec: {

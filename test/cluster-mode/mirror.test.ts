@@ -6,7 +6,6 @@ import test from "node:test";
 import {
   type CompressionJobStatus,
   conditionTypes,
-  managedBy,
   recordFinalizer,
   resourceLabels,
 } from "../../src/contract/custom-resources.ts";
@@ -70,7 +69,6 @@ test("a job started over REST becomes a resource, and what its worker tells beco
   const { id, recipe } = await service.client.call("startCompression", { body });
   const { metadata, spec } = await isResource(service, id);
   assert.equal(metadata.labels?.[resourceLabels.jobId], id);
-  assert.equal(metadata.labels[resourceLabels.managedBy], managedBy);
   assert.deepEqual(metadata.finalizers, [recordFinalizer]);
   assert.deepEqual(spec.recipe, recipe);
   assert.equal(spec.ttlSecondsAfterFinished, 86_400);

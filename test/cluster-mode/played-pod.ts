@@ -1,4 +1,4 @@
-import { managedBy, resourceLabels } from "../../src/contract/custom-resources.ts";
+import { resourceLabels } from "../../src/contract/custom-resources.ts";
 import { type TerminationMessage, type WorkerEvent, workerEventsAnswer } from "../../src/contract/worker.ts";
 import { resources } from "../../src/kubernetes/resources.ts";
 import { type ClusterService, podToken, until, workerServiceAccount } from "./cluster-service.ts";
@@ -31,7 +31,6 @@ export async function playPod(service: ClusterService, jobId: string, options: P
   const { name = `${jobId}-pod`, step = "work" } = options;
   await cluster.kubectl(["create", "serviceaccount", workerServiceAccount, "-n", namespace]).catch(() => "it is there");
   const labels = {
-    [resourceLabels.managedBy]: managedBy,
     [resourceLabels.jobId]: jobId,
     [resourceLabels.step]: step,
   };

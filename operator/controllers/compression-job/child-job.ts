@@ -35,7 +35,7 @@ export function readJob({ metadata, spec, status }: Stored<ObservedJob>): ChildJ
     uid: metadata.uid,
     controller: controller && { kind: controller.kind, name: controller.name, uid: controller.uid },
     jobId: metadata.labels?.[resourceLabels.jobId],
-    step: jobStep.options.find((step) => step === metadata.labels?.[resourceLabels.step]),
+    step: jobStep.options.find((step) => step === (metadata.labels?.[resourceLabels.step] ?? "work")),
     shares: Number(metadata.annotations?.[sharesAnnotation] ?? spec?.completions ?? 1),
     deleting: metadata.deletionTimestamp !== undefined,
     suspended: spec?.suspend === true,

@@ -1,7 +1,6 @@
 import {
   apiVersion,
   type CompressionJob,
-  managedBy,
   resourceLabels,
   sharesAnnotation,
 } from "../../../src/contract/custom-resources.ts";
@@ -53,10 +52,9 @@ export function jobManifest(plan: JobPlan, settings: WorkerSettings): Job {
   const { name, uid: ownerUid } = resource.metadata;
   const queue = queueOf(resource);
   const ours = {
-    [resourceLabels.managedBy]: managedBy,
     [resourceLabels.jobId]: jobIdOf(resource),
     [resourceLabels.job]: labelValue(name),
-    [resourceLabels.step]: step,
+    ...(step !== "work" && { [resourceLabels.step]: step }),
   };
   return {
     metadata: {

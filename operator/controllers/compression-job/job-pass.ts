@@ -1,4 +1,4 @@
-import { managedBy, recordFinalizer, resourceLabels } from "../../../src/contract/custom-resources.ts";
+import { recordFinalizer, resourceLabels } from "../../../src/contract/custom-resources.ts";
 import { isTerminal } from "../../../src/contract/status.ts";
 import { type CompressionJobObject, compressionJobs } from "../../../src/kubernetes/custom-resources.ts";
 import { jobIdOf } from "../../../src/kubernetes/job-identity.ts";
@@ -138,7 +138,7 @@ export class JobPass {
 
   async #isStopped({ resource }: World): Promise<boolean> {
     const { client } = this.#tools;
-    const labelSelector = `${resourceLabels.managedBy}=${managedBy},${resourceLabels.jobId}=${jobIdOf(resource)}`;
+    const labelSelector = `${resourceLabels.jobId}=${jobIdOf(resource)}`;
     for await (const { items } of client.list(observedResources.jobs, { labelSelector })) {
       if (items.map(readJob).some(({ end }) => end === undefined)) return false;
     }

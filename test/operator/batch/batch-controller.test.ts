@@ -58,7 +58,6 @@ test("a batch makes a job for each model and target, and tells what becomes of t
     suspend: false,
   });
   assert.deepEqual(first.metadata.labels, {
-    "app.kubernetes.io/managed-by": "model-optimization",
     [resourceLabels.batch]: "nightly",
     [resourceLabels.batchId]: batchIdOf(batch),
     [resourceLabels.jobId]: jobIdOf(first),

@@ -210,7 +210,7 @@ export class SimulatedJob {
     if (resource === undefined || cluster.jobs.some(({ name }) => name === manifest.metadata?.name)) return false;
     assert.ok(isHeld(resource), "a child without a finalizer");
     assert.ok(this.#heard.pods !== cluster.pods || !cluster.pods.some(mayRun), "a child beside a pod of another");
-    const step = jobStep.parse(manifest.metadata?.labels?.[resourceLabels.step]);
+    const step = jobStep.parse(manifest.metadata?.labels?.[resourceLabels.step] ?? "work");
     const { suspend = false, ttlSecondsAfterFinished: ttlSeconds } = manifest.spec ?? {};
     const shares = step === "work" || step === "assemble" ? 1 : 3;
     const times = { createdAt: cluster.now, startedAt: cluster.now };
