@@ -40,6 +40,7 @@ const target = {
 await using controlPlane = await startControlPlane({ loadRun: true });
 await using _nodes = await startKwok(controlPlane, { nodes, gpusPerNode: 8, logLines: workerOutput() });
 
+await measureOurs("compiled", { isRecorded: true, count: warmUpJobs });
 const recorded = await measureOurs("recorded", { isRecorded: true });
 const { ours, bare } = await measureRounds(Number(rounds), recorded.pod);
 await reportBench("operator", [
@@ -125,9 +126,10 @@ async function podOfAnyJob(client: KubernetesClient): Promise<PodSpec> {
 interface MeasureOptions {
   /** With a service, which fetches from the pods' logs what no worker told it; without it the operator is alone. */
   readonly isRecorded?: boolean;
+  readonly count?: number;
 }
 
-async function measureOurs(namespace: string, { isRecorded = false }: MeasureOptions = {}) {
+async function measureOurs(namespace: string, { isRecorded = false, count = jobs }: MeasureOptions = {}) {
   const client = await connectNamespace(namespace);
   await using stack = new AsyncDisposableStack();
   const surroundings = { cluster: controlPlane, namespace, targets: [target] };
@@ -140,8 +142,8 @@ async function measureOurs(namespace: string, { isRecorded = false }: MeasureOpt
   };
   await secondsOf(client, compressionJobs, warmUpJobs, load);
   const before = await writesOf(operator);
-  const seconds = await secondsOf(client, compressionJobs, jobs, load);
-  const writes = ((await writesOf(operator)) - before) / jobs;
+  const seconds = await secondsOf(client, compressionJobs, count, load);
+  const writes = ((await writesOf(operator)) - before) / count;
   const pod = await podOfAnyJob(client);
   if (!isRecorded) await releaseAll(client);
   await client.close();

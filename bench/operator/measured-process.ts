@@ -8,8 +8,9 @@ import { fetch } from "undici";
 import type { ControlPlane } from "../../test/cluster/control-plane.ts";
 import { freePort } from "../../test/cluster/free-port.ts";
 
-/** Filled by the first run, as the image's is by its build. */
+/** Filled by the first process of each kind when it ends, as the image's is by its build. A process that is killed fills it in part. */
 const compileCache = join(tmpdir(), "model-optimization-bench-compile-cache");
+await rm(compileCache, { recursive: true, force: true });
 /** As the chart has them; the last is what Node takes by itself in a container of the chart's size, 512 MiB. */
 const flags = [
   "--max-semi-space-size=2",
