@@ -36,7 +36,7 @@ export interface ReconcileRun {
 
 /** Where keys come from. */
 export interface Source {
-  /** Whether its keys may wait a moment and come in groups, as may changes of what a resource owns: several come in a row. */
+  /** Whether its keys, but for urgent ones, wait a moment and come in groups. */
   readonly isGrouped?: boolean;
   /** Of all objects that are there now. */
   keys(): Iterable<string>;
@@ -109,7 +109,7 @@ class QueueController implements RunningController {
     this.#expectations = new WriteExpectations(clock);
     this.#unsubscribe = controller.sources.map((source) =>
       source.subscribe((key, lane) =>
-        source.isGrouped ? this.#queue.addToGroup(key, lane) : this.#queue.add(key, lane),
+        source.isGrouped && lane !== "urgent" ? this.#queue.addToGroup(key, lane) : this.#queue.add(key, lane),
       ),
     );
     this.#addAll("normal");

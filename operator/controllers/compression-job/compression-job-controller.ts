@@ -39,6 +39,7 @@ export function createCompressionJobController(options: CompressionJobController
       sourceOf(compressionJobs, {
         keysOf: ({ metadata }) => [metadata.name],
         laneOf: ({ metadata, spec }) => (spec.cancel || metadata.deletionTimestamp ? "urgent" : "normal"),
+        isGrouped: true,
       }),
       sourceOf(jobs, { keysOf, isGrouped: true }),
       sourceOf(pods, { keysOf, isGrouped: true }),
