@@ -183,16 +183,12 @@ function specSchema(schema: Json, kind: string): Json {
   };
 }
 
-/**
- * A resource that nobody has written a status for reads as Pending. It is written as a whole: who wrote which field of it is not worth
- * what the API server spends on knowing.
- */
+/** A resource that nobody has written a status for reads as Pending. */
 function statusSchema(schema: Json, rule: Validation): Json {
   const { status, ...others } = properties.parse(schema["properties"]);
   return {
     ...schema,
     default: { status: "Pending" },
-    "x-kubernetes-map-type": "atomic",
     properties: { status: withValidations({ ...status, default: "Pending" }, [rule]), ...others },
   };
 }
