@@ -53,7 +53,7 @@ export function jobManifest(plan: JobPlan, settings: WorkerSettings): Job {
   const queue = queueOf(resource);
   const ours = {
     [resourceLabels.jobId]: jobIdOf(resource),
-    [resourceLabels.job]: labelValue(name),
+    ...(name !== jobIdOf(resource) && { [resourceLabels.job]: labelValue(name) }),
     ...(step !== "work" && { [resourceLabels.step]: step }),
   };
   return {
@@ -93,6 +93,9 @@ export function jobManifest(plan: JobPlan, settings: WorkerSettings): Job {
       // Jobs of earlier steps say which are done: they stay until the whole is recorded.
       ...(isLastStep(step) && { ttlSecondsAfterFinished: settings.ttlSeconds }),
       ...(queue !== undefined && { suspend: true }),
+      // Four labels less on every pod than what the Job controller would select by; a job's id is as unique.
+      manualSelector: true,
+      selector: { matchLabels: ours },
       template: { metadata: { labels: ours }, spec: podSpec(plan, settings) },
     },
   };

@@ -73,6 +73,15 @@ test("shares are worked on at once, and the first that fails for good ends the o
   assert.deepEqual([spec.backoffLimitPerIndex, spec.maxFailedIndexes], [2, 0]);
 });
 
+test("every step's pods are selected by their job and step alone", () => {
+  const selectors = (["work", "shard", "optimize", "assemble"] as const).map((step) => {
+    const { spec } = podOf({ step, shares: 3 });
+    assert.deepEqual(spec.selector?.matchLabels, spec.template.metadata?.labels);
+    return JSON.stringify(spec.selector);
+  });
+  assert.equal(new Set(selectors).size, 4);
+});
+
 test("a namespace that restricts its pods takes every step's", { skip }, async () => {
   const { cluster, namespace } = await clusterNamespace();
   await cluster.kubectl(["label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted"]);
