@@ -12,7 +12,7 @@ import type { ObservedEvent } from "../records/held.ts";
 export function observedEvents(status: CompressionJobStatus, job: Job): ObservedEvent[] {
   if (status.status === "Pending") return waitingEvents(status);
   const timed = (reached: JobStatus, event: Untimed): ObservedEvent => {
-    const at = status.transitions?.find((transition) => transition.status === reached)?.at;
+    const at = enteredAt(status, reached) ?? enteredAt(status, status.status);
     return { ...event, ...(at !== undefined && { at }) };
   };
   const passed = new Set([status.status, ...(status.transitions ?? []).map((transition) => transition.status)]);
@@ -22,6 +22,11 @@ export function observedEvents(status: CompressionJobStatus, job: Job): Observed
     ...(job.status === "Pending" ? measuredEvents(status) : []),
     ...endEvents(status, job).map((event) => timed(status.status, event)),
   ];
+}
+
+/** What nobody saw in between is taken to be as late as what came of it. */
+function enteredAt({ transitions = [] }: CompressionJobStatus, reached: JobStatus): string | undefined {
+  return transitions.find(({ status }) => status === reached)?.at;
 }
 
 type Untimed = ObservedEvent extends infer Event ? (Event extends ObservedEvent ? Omit<Event, "at"> : never) : never;

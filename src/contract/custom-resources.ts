@@ -147,7 +147,7 @@ export const compressionJobStatus = z.object({
     .array(transition.extend({ reason: z.string().max(64).optional(), message: statusMessage.optional() }))
     .max(statusLimits.transitions)
     .optional()
-    .describe("Every status the job has had, oldest first."),
+    .describe("Every status that the job was seen in, oldest first."),
   telemetry: statusTelemetry.optional().describe("Measured facts; the REST interface has all of them."),
   artifacts: z.array(artifact).max(statusLimits.artifacts).optional().describe("The first files of the result."),
   gates: z.array(gateResult).max(statusLimits.gates).optional(),

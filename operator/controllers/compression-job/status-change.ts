@@ -5,7 +5,7 @@ import {
   conditionTypes,
 } from "../../../src/contract/custom-resources.ts";
 import type { JobError } from "../../../src/contract/errors.ts";
-import { isTerminal, type JobKind, type JobStatus, transitionTable } from "../../../src/contract/status.ts";
+import { isTerminal, type JobStatus, leadsTo } from "../../../src/contract/status.ts";
 import { jobIdOf } from "../../../src/kubernetes/job-identity.ts";
 import { withCondition } from "../../../src/kubernetes/with-condition.ts";
 import { isWait, kindOfWait, type Wait } from "./waiting.ts";
@@ -35,8 +35,8 @@ export function pascalCase(reason: string): string {
 }
 
 /**
- * Takes a job to another status, through every status that the transition table wants in between: a worker that nobody
- * heard of may have sharded and optimized all the same. Undefined where no way leads there.
+ * Takes a job to another status, also past statuses in between that nobody saw: a worker that was not heard may have sharded and
+ * optimized all the same. Undefined where the transition table has no way there.
  */
 export function moveJob(
   resource: CompressionJob,
@@ -44,14 +44,10 @@ export function moveJob(
   now: number,
 ): StatusPatch | undefined {
   const { spec, status, metadata } = resource;
-  const path = pathBetween(spec.kind, status.status, to);
-  if (path === undefined) return undefined;
+  if (!leadsTo(spec.kind, status.status, to)) return undefined;
   const { reason } = cause;
   const message = cut(cause.message);
   const at = new Date(now).toISOString();
-  const passed = path.map((entered) =>
-    entered === to ? { status: entered, at, reason, message } : { status: entered, at },
-  );
   const began = status.startedAt ?? (startedAt === undefined ? undefined : new Date(startedAt).toISOString());
   return {
     jobId: jobIdOf({ metadata }),
@@ -59,7 +55,7 @@ export function moveJob(
     statusReason: reason,
     statusMessage: message,
     observedGeneration: metadata.generation,
-    transitions: [...(status.transitions ?? []), ...passed],
+    transitions: [...(status.transitions ?? []), { status: to, at, reason, message }],
     ...(began !== undefined && { startedAt: began }),
     ...(error && { error: { ...error, message: cut(error.message) } }),
     ...(isTerminal(to) && {
@@ -108,16 +104,6 @@ function conditionsWith(
   now: number,
 ): Condition[] {
   return withCondition(status.conditions, { ...told, observedGeneration: metadata.generation }, new Date(now));
-}
-
-/** The statuses to enter, in turn; undefined where no way leads there. */
-function pathBetween(kind: JobKind, from: JobStatus, to: JobStatus): JobStatus[] | undefined {
-  const ways = transitionTable[kind][from].map((next) => {
-    if (next === to) return [next];
-    const rest = isTerminal(next) ? undefined : pathBetween(kind, next, to);
-    return rest && [next, ...rest];
-  });
-  return ways.filter((way) => way !== undefined).toSorted((one, other) => one.length - other.length)[0];
 }
 
 function cut(message: string): string {

@@ -10,7 +10,7 @@ import {
   recordFinalizer,
   resourceLabels,
 } from "../../../src/contract/custom-resources.ts";
-import { canTransition, isTerminal, type JobStatus } from "../../../src/contract/status.ts";
+import { leadsTo, isTerminal, type JobStatus } from "../../../src/contract/status.ts";
 import { jobStep } from "../../../src/kubernetes/job-identity.ts";
 import { makeChild, makeWorld, start } from "./make-job.ts";
 import { SimulatedCluster } from "./simulate-cluster.ts";
@@ -271,12 +271,12 @@ export function isHeld({ metadata }: CompressionJob): boolean {
   return metadata.finalizers?.includes(recordFinalizer) ?? false;
 }
 
-/** Every status that was entered may follow the one before. */
+/** Every status that was entered may come after the one before. */
 function checkTransition({ spec, status: before }: CompressionJob, { status: after }: CompressionJob): void {
   if (before.status === after.status) return;
   assert.ok(!isTerminal(before.status), `${before.status} did not stay`);
   const entered = after.transitions?.slice(before.transitions?.length ?? 0).map(({ status }) => status) ?? [];
   const path = [before.status, ...(entered.length > 0 ? entered : [after.status])];
-  const isWay = path.slice(1).every((next, i) => canTransition(spec.kind, path[i] ?? next, next));
+  const isWay = path.slice(1).every((next, i) => leadsTo(spec.kind, path[i] ?? next, next));
   assert.ok(isWay && path.at(-1) === after.status, `${path.join(" → ")} is no way to ${after.status}`);
 }
