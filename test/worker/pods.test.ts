@@ -6,6 +6,7 @@ import { once } from "node:events";
 import path from "node:path";
 import { buffer } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
+import type { Job } from "../../src/contract/job.ts";
 import type { PartialRecipe } from "../../src/contract/recipe.ts";
 import { type WorkerEvent, workerExit, type WorkerStep } from "../../src/contract/worker.ts";
 import { realModel } from "../support/real-models.ts";
@@ -22,6 +23,11 @@ async function uploaded({ blobs }: PodService, file = realModel("ocr-orientation
 
 function textsIn(events: readonly WorkerEvent[]): string[] {
   return events.flatMap((event) => (event.type === "log" ? [event.text] : []));
+}
+
+/** From then on a worker needs the service for nothing but its result. */
+function hasModel(_: Job, lines: readonly string[]): boolean {
+  return lines.some((line) => line.includes("SHA-256"));
 }
 
 async function endOf(pod: Pod) {
@@ -148,7 +154,7 @@ test("a pod goes on while the service is away, and then tells what it missed, ea
   const service = await startPodService(t);
   const id = await service.createJob(await uploaded(service), { evaluation: { runs: 100 } });
   const pod = await service.startPod(id);
-  await service.until(id, (_, lines) => lines.some((line) => line.startsWith("[fetch]")));
+  await service.until(id, hasModel);
   await service.stop();
   const printed = once(pod.process.stdout ?? pod.process, "data");
   await printed;
@@ -173,7 +179,7 @@ test("a pod reads its token anew when it was replaced, and waits while the servi
   const service = await startPodService(t);
   const id = await service.createJob(await uploaded(service), { evaluation: { runs: 50 } });
   const pod = await service.startPod(id);
-  await service.until(id, (_, lines) => lines.some((line) => line.startsWith("[fetch]")));
+  await service.until(id, hasModel);
   const old = `token-of-${pod.uid}`;
   const known = service.tokens.get(old);
   assert(known);
@@ -234,12 +240,12 @@ test("what a killed pod could not tell is in its output, and completes the recor
   const service = await startPodService(t);
   const id = await service.createJob(await uploaded(service), endless);
   const pod = await service.startPod(id);
-  await service.until(id, (_, lines) => lines.some((line) => line.startsWith("[fetch]")));
-  await service.stop();
   const timing = Promise.withResolvers<void>();
   pod.process.stdout?.on("data", (chunk) => {
     if (String(chunk).includes("Timing")) timing.resolve();
   });
+  await service.until(id, hasModel);
+  await service.stop();
   await timing.promise;
   pod.process.kill("SIGKILL");
   const { events } = await endOf(pod);
