@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { clusterWarnings } from "../../../operator/controllers/compression-job/warning.ts";
+import { resources } from "../../../src/kubernetes/resources.ts";
+import { clusterMissing } from "../../cluster/cluster-missing.ts";
+import { connectTestCluster } from "../../kubernetes/connect-test-cluster.ts";
+
+const skip = clusterMissing;
+
+const events = [
+  { name: "volume", kind: "Pod", type: "Warning", reason: "FailedMount" },
+  { name: "quota", kind: "Job", type: "Warning", reason: "FailedCreate" },
+  { name: "no-node", kind: "Pod", type: "Warning", reason: "FailedScheduling" },
+  { name: "pulled", kind: "Pod", type: "Normal", reason: "Pulled" },
+  { name: "own", kind: "CompressionJob", type: "Warning", reason: "OutOfMemory" },
+];
+
+test(
+  "warnings are heard of what holds a job up, but for what its status or the operator itself says",
+  { skip },
+  async () => {
+    const { client } = await connectTestCluster();
+    const { namespace } = client;
+    for (const { name, kind, type, reason } of events) {
+      const involvedObject = { kind, name: "a", namespace };
+      await client.create(resources.events, { metadata: { name }, involvedObject, type, reason, message: "Odd" });
+    }
+    const pages = await Array.fromAsync(client.list(resources.events, { fieldSelector: clusterWarnings }));
+    const heard = pages.flatMap(({ items }) => items.map(({ metadata }) => metadata.name));
+    assert.deepEqual(heard.toSorted(), ["quota", "volume"]);
+  },
+);
