@@ -4,6 +4,7 @@ import type { KubernetesClient, WatchEvent } from "./kubernetes-client.ts";
 import { isExpired, KubernetesError } from "./kubernetes-error.ts";
 import { type Indexer, ObjectCache } from "./object-cache.ts";
 import type { KubernetesObject, ResourceType, Stored } from "./resources.ts";
+import { shareTexts } from "./share-texts.ts";
 
 export interface ReflectorOptions<T extends KubernetesObject> {
   readonly client: KubernetesClient;
@@ -174,15 +175,16 @@ class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
     if (before !== undefined && before.metadata.uid !== uid) this.#delete(name);
     this.#guard(() => {
       const object = this.#shrink(received);
-      if (before?.metadata.uid !== uid) {
-        this.#cache.put(object);
-        this.#options.onAdded?.(object);
+      const known = before?.metadata.uid === uid ? before : undefined;
+      const renewed = known && { ...known, metadata: { ...known.metadata, resourceVersion } };
+      if (renewed !== undefined && isDeepStrictEqual(renewed, object)) {
+        this.#cache.put(renewed);
         return;
       }
-      const renewed = { ...before, metadata: { ...before.metadata, resourceVersion } };
-      const isSame = isDeepStrictEqual(renewed, object);
-      this.#cache.put(isSame ? renewed : object);
-      if (!isSame) this.#options.onUpdated?.(object, before);
+      shareTexts(object);
+      this.#cache.put(object);
+      if (known === undefined) this.#options.onAdded?.(object);
+      else this.#options.onUpdated?.(object, known);
     });
   }
 
