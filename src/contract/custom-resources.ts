@@ -18,7 +18,7 @@ export const resourceLabels = {
   jobId: `${apiGroup}/job-id`,
   /** Id of the batch in the REST interface. */
   batchId: `${apiGroup}/batch-id`,
-  /** Name of the CompressionJob that a Job or pod works for, hashed where it is too long for a label. */
+  /** Name of the CompressionJob that a Job or pod works for, where that is not the job's id; hashed where it is too long for a label. */
   job: `${apiGroup}/job`,
   /** Name of the Batch that a CompressionJob belongs to, hashed where it is too long for a label. */
   batch: `${apiGroup}/batch`,
