@@ -11,22 +11,21 @@ import type { ObservedEvent } from "../records/held.ts";
  */
 export function observedEvents(status: CompressionJobStatus, job: Job): ObservedEvent[] {
   if (status.status === "Pending") return waitingEvents(status);
+  const { transitions = [] } = status;
+  const enteredAt = new Map(transitions.map((transition) => [transition.status, transition.at]));
   const timed = (reached: JobStatus, event: Untimed): ObservedEvent => {
-    const at = enteredAt(status, reached) ?? enteredAt(status, status.status);
+    // What nobody saw in between is taken to be as late as what came of it.
+    const at = enteredAt.get(reached) ?? enteredAt.get(status.status);
     return { ...event, ...(at !== undefined && { at }) };
   };
-  const passed = new Set([status.status, ...(status.transitions ?? []).map((transition) => transition.status)]);
-  const working = workingStatus.options.filter((each) => passed.has(each) || status.status === "Completed");
+  const working = workingStatus.options.filter(
+    (each) => each === status.status || enteredAt.has(each) || status.status === "Completed",
+  );
   return [
     ...working.map((reached) => timed(reached, { type: "status", status: reached })),
     ...(job.status === "Pending" ? measuredEvents(status) : []),
     ...endEvents(status, job).map((event) => timed(status.status, event)),
   ];
-}
-
-/** What nobody saw in between is taken to be as late as what came of it. */
-function enteredAt({ transitions = [] }: CompressionJobStatus, reached: JobStatus): string | undefined {
-  return transitions.find(({ status }) => status === reached)?.at;
 }
 
 type Untimed = ObservedEvent extends infer Event ? (Event extends ObservedEvent ? Omit<Event, "at"> : never) : never;

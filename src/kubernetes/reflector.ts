@@ -172,10 +172,10 @@ class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
     const { name, uid, resourceVersion } = received.metadata;
     const before = this.#cache.get(name);
     if (before?.metadata.resourceVersion === resourceVersion) return;
-    if (before !== undefined && before.metadata.uid !== uid) this.#delete(name);
+    const known = before?.metadata.uid === uid ? before : undefined;
+    if (known === undefined) this.#delete(name);
     this.#guard(() => {
       const object = this.#shrink(received);
-      const known = before?.metadata.uid === uid ? before : undefined;
       const renewed = known && { ...known, metadata: { ...known.metadata, resourceVersion } };
       if (renewed !== undefined && isDeepStrictEqual(renewed, object)) {
         this.#cache.put(renewed);

@@ -20,7 +20,6 @@ export interface PlayedPod {
 
 interface PodOptions {
   readonly name?: string;
-  readonly step?: string;
   /** Number of the first event less one. */
   readonly told?: number;
 }
@@ -28,12 +27,9 @@ interface PodOptions {
 /** A pod that the operator would have made for a job; the test plays its worker, with the pod's real token. */
 export async function playPod(service: ClusterService, jobId: string, options: PodOptions = {}): Promise<PlayedPod> {
   const { api, cluster, namespace } = service;
-  const { name = `${jobId}-pod`, step = "work" } = options;
+  const { name = `${jobId}-pod` } = options;
   await cluster.kubectl(["create", "serviceaccount", workerServiceAccount, "-n", namespace]).catch(() => "it is there");
-  const labels = {
-    [resourceLabels.jobId]: jobId,
-    [resourceLabels.step]: step,
-  };
+  const labels = { [resourceLabels.jobId]: jobId };
   const { metadata } = await until("the pod is admitted", () =>
     api
       .create(resources.pods, {

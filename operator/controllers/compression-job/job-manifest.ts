@@ -50,10 +50,11 @@ const tokenDirectory = "/var/run/secrets/modeloptimization.dev/token";
 export function jobManifest(plan: JobPlan, settings: WorkerSettings): Job {
   const { resource, step, shares } = plan;
   const { name, uid: ownerUid } = resource.metadata;
+  const id = jobIdOf(resource);
   const queue = queueOf(resource);
   const ours = {
-    [resourceLabels.jobId]: jobIdOf(resource),
-    ...(name !== jobIdOf(resource) && { [resourceLabels.job]: labelValue(name) }),
+    [resourceLabels.jobId]: id,
+    ...(name !== id && { [resourceLabels.job]: labelValue(name) }),
     ...(step !== "work" && { [resourceLabels.step]: step }),
   };
   return {

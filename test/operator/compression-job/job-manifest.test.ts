@@ -73,7 +73,7 @@ test("shares are worked on at once, and the first that fails for good ends the o
   assert.deepEqual([spec.backoffLimitPerIndex, spec.maxFailedIndexes], [2, 0]);
 });
 
-test("every step's pods are selected by their job and step alone", () => {
+test("the pods of each step are selected by their own labels", () => {
   const selectors = (["work", "shard", "optimize", "assemble"] as const).map((step) => {
     const { spec } = podOf({ step, shares: 3 });
     assert.deepEqual(spec.selector?.matchLabels, spec.template.metadata?.labels);

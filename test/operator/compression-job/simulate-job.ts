@@ -10,7 +10,7 @@ import {
   recordFinalizer,
   resourceLabels,
 } from "../../../src/contract/custom-resources.ts";
-import { leadsTo, isTerminal, type JobStatus } from "../../../src/contract/status.ts";
+import { isTerminal, type JobStatus, leadsTo } from "../../../src/contract/status.ts";
 import { jobStep } from "../../../src/kubernetes/job-identity.ts";
 import { makeChild, makeWorld, start } from "./make-job.ts";
 import { SimulatedCluster } from "./simulate-cluster.ts";
