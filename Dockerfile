@@ -52,11 +52,11 @@ COPY operator operator
 RUN install --directory --owner=10001 $NODE_COMPILE_CACHE
 USER 10001:10001
 # Takes a third off the time to start, and 30 MB off the memory. Code is kept for the very flags that it was compiled with.
-RUN node --input-type=module --eval "await import('./src/server/start-service.ts')" \
+RUN node --input-type=module --eval "await import('./src/service/start-service.ts')" \
     && node --max-semi-space-size=2 --heap-growing-percent=50 --single-threaded-gc --input-type=module \
        --eval "await import('./operator/run-operator.ts')"
 ENTRYPOINT ["node"]
-CMD ["src/server/main.ts"]
+CMD ["src/service/main.ts"]
 
 FROM ${BASE_IMAGE} AS worker
 LABEL org.opencontainers.image.title="Model Optimization Worker" \

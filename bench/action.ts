@@ -22,16 +22,21 @@ const uploadBytes = 2 ** 30;
 const rounds = 3;
 
 const recordedRequests = z.array(
-  z.object({ phase: z.enum(["begin", "end"]), method: z.string(), path: z.string(), at: z.number() }),
+  z.object({
+    phase: z.enum(["begin", "end"]),
+    method: z.string(),
+    path: z.string(),
+    at: z.number(),
+  }),
 );
 
 await using cleanup = new AsyncDisposableStack();
 const owner = { after: (work: () => unknown) => cleanup.defer(async () => void (await work())) };
 
-const rows = [await startRow(), await bundleRow(), ...(await uploadRows())];
+const rows = [await measureStart(), await measureBundle(), ...(await measureUploads())];
 await reportBench("action", rows);
 
-async function startRow(): Promise<BenchRow> {
+async function measureStart(): Promise<BenchRow> {
   const server = createServer();
   const url = await listenLocally(owner, server);
   const runner = await prepareRunner(owner);
@@ -48,24 +53,26 @@ async function startRow(): Promise<BenchRow> {
       step.kill("SIGKILL");
     }
   }
-  const row = limited(
+  const row = limitRow(
     "start of the step to its first request; peer: of a Node program that does nothing else",
     "ms",
-    medianOf(ours),
+    median(ours),
     400,
   );
-  return { ...row, peer: medianOf(bare) };
+  return { ...row, peer: median(bare) };
 }
 
 function startBare(url: string): ChildProcess {
-  return spawn(process.execPath, ["--eval", `require("node:http").get(${JSON.stringify(url)})`], { stdio: "ignore" });
+  return spawn(process.execPath, ["--eval", `require("node:http").get(${JSON.stringify(url)})`], {
+    stdio: "ignore",
+  });
 }
 
-async function bundleRow(): Promise<BenchRow> {
-  return limited("bundle", "MB", (await stat(bundle)).size / 1e6, 3);
+async function measureBundle(): Promise<BenchRow> {
+  return limitRow("bundle", "MB", (await stat(bundle)).size / 1e6, 3);
 }
 
-async function uploadRows(): Promise<BenchRow[]> {
+async function measureUploads(): Promise<BenchRow[]> {
   const service = await startRunningService(owner);
   // What it uploads is no model, so that it may go no further.
   const { token } = await service.client.call("createToken", {
@@ -83,10 +90,12 @@ async function uploadRows(): Promise<BenchRow[]> {
     const startedAt = performance.timeOrigin + performance.now();
     const step = await runner.start(inputs, { environment });
     await step.untilLog(/model\.onnx: (uploaded|unchanged)/);
-    const peakBytes = await peakBytesOf(step.pid);
+    const peakBytes = await readPeakBytes(step.pid);
     const { log } = await step.ended;
     const lines = (await readFile(timesFile, "utf8")).trim().split("\n");
-    const puts = recordedRequests.parse(lines.map((line) => JSON.parse(line))).filter(({ method }) => method === "PUT");
+    const puts = recordedRequests
+      .parse(lines.map((line) => JSON.parse(line)))
+      .filter(({ method }) => method === "PUT");
     const [begin, end] = puts;
     return {
       log,
@@ -102,38 +111,58 @@ async function uploadRows(): Promise<BenchRow[]> {
     const { stdout } = await exec("sha256sum", [model]);
     const hashedAt = performance.now();
     const url = `${service.baseUrl}/models/${stdout.slice(0, 64)}`;
-    await exec("curl", ["--fail", "--silent", "--upload-file", model, "--oauth2-bearer", token, url]);
+    await exec("curl", [
+      "--fail",
+      "--silent",
+      "--upload-file",
+      model,
+      "--oauth2-bearer",
+      token,
+      url,
+    ]);
     return { upload: performance.now() - hashedAt, all: performance.now() - startedAt };
   }
 
   const ours: Awaited<ReturnType<typeof uploadByStep>>[] = [];
   const curls: Awaited<ReturnType<typeof uploadByCurl>>[] = [];
   for (let round = 0; round < rounds; round++) {
-    await changeFile(model);
+    await changeContent(model);
     ours.push(await uploadByStep());
-    await changeFile(model);
+    await changeContent(model);
     curls.push(await uploadByCurl());
   }
   const again = await uploadByStep();
   assert.match(again.log, /model\.onnx: unchanged/);
-  const speed = (times: readonly number[]) => uploadBytes / 1e6 / (medianOf(times) / 1000);
+  const speed = (times: readonly number[]) => uploadBytes / 1e6 / (median(times) / 1000);
   const compared = (what: string, part: "upload" | "all") => {
     const [own, peer] = [speed(ours.map((one) => one[part])), speed(curls.map((one) => one[part]))];
-    return { what, unit: "MB/s", ours: own, peer, bar: "ours >= 0.9 x curl", met: own >= 0.9 * peer };
+    return {
+      what,
+      unit: "MB/s",
+      ours: own,
+      peer,
+      bar: "ours >= 0.9 x curl",
+      met: own >= 0.9 * peer,
+    };
   };
   return [
     compared("upload of 1 GiB", "upload"),
     compared("upload of 1 GiB from the start, with hashing", "all"),
-    limited("peak memory of the step", "MB", Math.max(...ours.map(({ peakBytes }) => peakBytes)) / 1e6, 150),
-    limited("uploads of a second run", "", again.puts, 0),
+    limitRow(
+      "peak memory of the step",
+      "MB",
+      Math.max(...ours.map(({ peakBytes }) => peakBytes)) / 1e6,
+      150,
+    ),
+    limitRow("uploads of a second run", "", again.puts, 0),
   ];
 }
 
-function limited(what: string, unit: string, value: number, limit: number): BenchRow {
+function limitRow(what: string, unit: string, value: number, limit: number): BenchRow {
   return { what, unit, ours: value, peer: null, bar: `<= ${limit}`, met: value <= limit };
 }
 
-function medianOf(values: readonly number[]): number {
+function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
@@ -152,13 +181,14 @@ async function writeRandomFile(file: string): Promise<void> {
 }
 
 /** So that nobody has it yet. */
-async function changeFile(file: string): Promise<void> {
+async function changeContent(file: string): Promise<void> {
   await using opened = await open(file, "r+");
   await opened.write(randomBytes(32), 0, 32, 0);
 }
 
 /** Largest resident memory so far. */
-async function peakBytesOf(pid: number): Promise<number> {
-  const [, kib = ""] = /^VmHWM:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, "utf8")) ?? [];
+async function readPeakBytes(pid: number): Promise<number> {
+  const [, kib = ""] =
+    /^VmHWM:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, "utf8")) ?? [];
   return Number(kib) * 1024;
 }

@@ -10,13 +10,13 @@ import { createClient } from "../src/client/create-client.ts";
 import { recordFinalizer, resourceLabels } from "../src/contract/custom-resources.ts";
 import { isTerminal } from "../src/contract/status.ts";
 import { connectCluster } from "../src/kubernetes/connect-cluster.ts";
-import { type CompressionJobObject, compressionJobs } from "../src/kubernetes/custom-resources.ts";
+import { type CompressionJobObject, compressionJobs } from "../src/resources/custom-resources.ts";
 import { createReflector } from "../src/kubernetes/reflector.ts";
 import { type Pod, resources, type Stored } from "../src/kubernetes/resources.ts";
-import { startControlPlane } from "../test/cluster/control-plane.ts";
-import { freePort } from "../test/cluster/free-port.ts";
-import { startKwok } from "../test/cluster/kwok.ts";
-import { podEnd } from "../test/cluster/pod-end.ts";
+import { startControlPlane } from "../test/support/cluster/control-plane.ts";
+import { findFreePort } from "../test/support/cluster/find-free-port.ts";
+import { startKwok } from "../test/support/cluster/kwok.ts";
+import { podEndStage } from "../test/support/cluster/pod-end-stage.ts";
 import { reportBench } from "./result.ts";
 
 /**
@@ -30,16 +30,26 @@ const namespace = "chaos";
 const lease = "model-optimization-operator";
 const lines = Array.from({ length: 40 }, (_, index) => `Line ${index + 1} of the worker`);
 const maxLifeMs = 3_000;
-const random = noise(Number(seed));
+const random = pseudoRandomNumbers(Number(seed));
 
 await using controlPlane = await startControlPlane();
-const ends = [podEnd({ delayMs: 500, maxDelayMs: 20_000 })];
-await using _nodes = await startKwok(controlPlane, { nodes: 4, gpusPerNode: 8, ends, logLines: workerOutput() });
+const endStages = [podEndStage({ delayMs: 500, maxDelayMs: 20_000 })];
+await using _nodes = await startKwok(controlPlane, {
+  nodes: 4,
+  gpusPerNode: 8,
+  endStages,
+  logLines: workerOutput(),
+});
 const { kubeconfig } = controlPlane;
 await controlPlane.kubectl(["create", "namespace", namespace]);
-await controlPlane.kubectl(["create", "serviceaccount", "model-optimization-worker", `--namespace=${namespace}`]);
+await controlPlane.kubectl([
+  "create",
+  "serviceaccount",
+  "model-optimization-worker",
+  `--namespace=${namespace}`,
+]);
 const directory = await mkdtemp(join(tmpdir(), "chaos-"));
-const port = String(await freePort("127.0.0.1"));
+const port = String(await findFreePort("127.0.0.1"));
 const environment = {
   PATH: process.env["PATH"] ?? "",
   HOME: directory,
@@ -50,12 +60,16 @@ const environment = {
 const programs = {
   operator: {
     args: [fileURLToPath(new URL("../operator/main.ts", import.meta.url))],
-    env: { MOS_SERVICE_URL: "http://127.0.0.1:9", MOS_WORKER_IMAGE: "worker", MOS_HEALTH_PORT: "0" },
+    env: {
+      MOS_SERVICE_URL: "http://127.0.0.1:9",
+      MOS_WORKER_IMAGE: "worker",
+      MOS_HEALTH_PORT: "0",
+    },
     stream: "stderr",
     greeting: "Leading",
   },
   service: {
-    args: [fileURLToPath(new URL("../src/server/main.ts", import.meta.url))],
+    args: [fileURLToPath(new URL("../src/service/main.ts", import.meta.url))],
     env: { MOS_EXECUTOR: "cluster", MOS_DATA_DIR: directory, MOS_PORT: port },
     stream: "stdout",
     greeting: "Listening",
@@ -63,25 +77,25 @@ const programs = {
 } as const;
 
 const client = await connectCluster({ kubeconfig }, { namespace });
-const podsOf = new Map<string, Set<string>>();
-const notePod = ({ metadata }: Stored<Pod>) => {
+const podUidsByJob = new Map<string, Set<string>>();
+const recordPod = ({ metadata }: Stored<Pod>) => {
   const name = metadata.labels?.[resourceLabels.job] ?? "";
-  podsOf.set(name, (podsOf.get(name) ?? new Set()).add(metadata.uid));
+  podUidsByJob.set(name, (podUidsByJob.get(name) ?? new Set()).add(metadata.uid));
 };
 const onError = () => {};
-const pods = createReflector({ client, type: resources.pods, onAdded: notePod, onError });
+const pods = createReflector({ client, type: resources.pods, onAdded: recordPod, onError });
 await pods.synced;
 
 let submitted = 0;
 let killed = 0;
-await submitDue();
-await Promise.all([haunt("operator", kills / 2), haunt("service", kills / 2)]);
+await submitDueJobs();
+await Promise.all([killRepeatedly("operator", kills / 2), killRepeatedly("service", kills / 2)]);
 const operator = await start("operator");
 const service = await start("service");
-const stuck = await waitForAll();
+const stuck = await waitForAllJobs();
 await pods.stop();
 const lost = await countWrongLogs();
-const doubled = [...podsOf.values()].filter((uids) => uids.size > 1).length;
+const doubled = [...podUidsByJob.values()].filter((uids) => uids.size > 1).length;
 await Promise.all([service.end("SIGTERM"), operator.end("SIGTERM")]);
 await client.close();
 await rm(directory, { recursive: true });
@@ -96,7 +110,7 @@ function row(what: string, ours: number) {
 }
 
 /** Numbers from 0 to 1 that look random and are the same in every run. */
-function* noise(state: number): Generator<number, never> {
+function* pseudoRandomNumbers(state: number): Generator<number, never> {
   for (;;) {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     yield state / 2 ** 32;
@@ -116,15 +130,21 @@ function workerOutput(): string[] {
 
 async function start(name: keyof typeof programs) {
   const { args, env, stream, greeting } = programs[name];
-  const child = spawn(process.execPath, args, { env: { ...environment, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, args, {
+    env: { ...environment, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   child[stream === "stdout" ? "stderr" : "stdout"].resume();
   const exited = once(child, "exit");
   const greeted = Promise.withResolvers<void>();
   createInterface(child[stream]).on("line", (line) => {
     if (line.includes(greeting)) greeted.resolve();
   });
-  const gone = await Promise.race([greeted.promise.then(() => false), exited.then(() => true)]);
-  if (gone) throw new Error(`The ${name} ended before it worked`);
+  const hasExited = await Promise.race([
+    greeted.promise.then(() => false),
+    exited.then(() => true),
+  ]);
+  if (hasExited) throw new Error(`The ${name} ended before it worked`);
   return {
     async end(signal: "SIGKILL" | "SIGTERM") {
       child.kill(signal);
@@ -133,21 +153,25 @@ async function start(name: keyof typeof programs) {
   };
 }
 
-async function haunt(name: keyof typeof programs, times: number): Promise<void> {
+async function killRepeatedly(name: keyof typeof programs, times: number): Promise<void> {
   for (let time = 0; time < times; time++) {
     const program = await start(name);
     await delay(random.next().value * maxLifeMs);
     await program.end("SIGKILL");
     killed++;
-    await submitDue();
-    if (killed % 20 === 0) process.stdout.write(`${killed} kills, ${podsOf.size} of ${submitted} jobs have a pod\n`);
+    await submitDueJobs();
+    if (killed % 20 === 0)
+      process.stdout.write(
+        `${killed} kills, ${podUidsByJob.size} of ${submitted} jobs have a pod\n`,
+      );
     // The next operator need not wait until the Lease of the killed one has run out.
-    if (name === "operator") await controlPlane.kubectl(["delete", "lease", lease, "-n", namespace]);
+    if (name === "operator")
+      await controlPlane.kubectl(["delete", "lease", lease, "-n", namespace]);
   }
 }
 
 /** A job for every few kills, so that there are always some at every stage. */
-async function submitDue(): Promise<void> {
+async function submitDueJobs(): Promise<void> {
   while (submitted < jobs && submitted * kills <= killed * jobs) {
     const job: CompressionJobObject = {
       metadata: { name: `job-${submitted++}` },
@@ -165,7 +189,7 @@ async function submitDue(): Promise<void> {
 }
 
 /** Gives the number of jobs that were not done when a minute had passed without one getting done. */
-async function waitForAll(): Promise<number> {
+async function waitForAllJobs(): Promise<number> {
   const patienceMs = 60_000;
   let done = -1;
   for (let since = performance.now(); performance.now() - since < patienceMs; await delay(500)) {
@@ -183,7 +207,15 @@ function isDone({ status, metadata }: Stored<CompressionJobObject>): boolean {
 }
 
 async function countWrongLogs(): Promise<number> {
-  const args = [...programs.service.args, "token", "create", "--name", "chaos", "--scopes", "admin"];
+  const args = [
+    ...programs.service.args,
+    "token",
+    "create",
+    "--name",
+    "chaos",
+    "--scopes",
+    "admin",
+  ];
   const child = spawn(process.execPath, args, { env: { ...environment, ...programs.service.env } });
   const [token = ""] = await Array.fromAsync(createInterface(child.stdout));
   const rest = createClient({ baseUrl: `http://127.0.0.1:${port}/v1`, token });
@@ -191,10 +223,10 @@ async function countWrongLogs(): Promise<number> {
   let right = 0;
   for (const job of page.jobs) {
     if (!isTerminal(job.status)) continue;
-    const told: string[] = [];
-    for await (const line of rest.followLogs(job.id)) told.push(line.text);
-    if (told.join("\n") === lines.join("\n")) right++;
-    else process.stdout.write(`${job.name}: ${told.length} lines\n`);
+    const received: string[] = [];
+    for await (const line of rest.followLogs(job.id)) received.push(line.text);
+    if (received.join("\n") === lines.join("\n")) right++;
+    else process.stdout.write(`${job.name}: ${received.length} lines\n`);
   }
   return jobs - right;
 }

@@ -2,7 +2,8 @@ import { availableParallelism } from "node:os";
 import { runFuzz } from "../test/engine/fuzz/run-fuzz.ts";
 import { reportBench } from "./result.ts";
 
-const [, , , inputs = "1000000", minutes = "20", seed = String(Date.now() % 1_000_000)] = process.argv;
+const [, , , inputs = "1000000", minutes = "20", seed = String(Date.now() % 1_000_000)] =
+  process.argv;
 console.log(`Seed ${seed}: at most ${inputs} inputs in ${minutes} minutes`);
 const { findings, outcomes, ...tried } = await runFuzz({
   seed: Number(seed),

@@ -1,8 +1,11 @@
 import { emptyErrorSums } from "../src/engine/evaluate/error-sums.ts";
-import { createBlockCodes } from "../src/engine/quantize/kernels/block-format.ts";
-import { createChannelRanges, widenChannelRanges } from "../src/engine/quantize/kernels/channel-ranges.ts";
+import { createMatMulNBitsBlocks } from "../src/engine/quantize/kernels/block-format.ts";
+import {
+  createChannelRanges,
+  widenChannelRanges,
+} from "../src/engine/quantize/kernels/channel-ranges.ts";
 import { float32ToFloat16 } from "../src/engine/quantize/kernels/convert-floats.ts";
-import { linearCodes } from "../src/engine/quantize/kernels/linear-codes.ts";
+import { affineParameters } from "../src/engine/quantize/kernels/affine-parameters.ts";
 import { quantizeBlocks } from "../src/engine/quantize/kernels/quantize-blocks.ts";
 import { quantizeLinear } from "../src/engine/quantize/kernels/quantize-linear.ts";
 import { runPython } from "../test/support/python.ts";
@@ -17,7 +20,7 @@ const n = 8192;
 const matrices = 16;
 const tileRows = 128;
 
-const jobs = {
+const kernels = {
   "int4 blocks of 32, asymmetric": () => blocks(4),
   "int8 blocks of 32, asymmetric": () => blocks(8),
   "int8 a column, symmetric": columns,
@@ -55,16 +58,21 @@ for job, times in [
     print((time.process_time() - started) * matrices / times)
 `;
 
-function* tiles(values: Float32Array): Generator<{ values: Float32Array; firstRow: number; start: number }> {
+function* tiles(
+  values: Float32Array,
+): Generator<{ values: Float32Array; firstRow: number; start: number }> {
   for (let row = 0; row < k; row += tileRows) {
     yield { values: values.subarray(row * n, (row + tileRows) * n), firstRow: row, start: row * n };
   }
 }
 
 function blocks(bits: 4 | 8): (values: Float32Array) => void {
-  const matrix = { shape: { order: "kn", k, n }, format: { bits, blockSize: 32, symmetric: false } } as const;
+  const matrix = {
+    shape: { order: "kn", k, n },
+    format: { bits, blockSize: 32, symmetric: false },
+  } as const;
   return (values) => {
-    const into = createBlockCodes(matrix.shape, matrix.format);
+    const into = createMatMulNBitsBlocks(matrix.shape, matrix.format);
     for (const tile of tiles(values)) quantizeBlocks(tile, matrix, into, emptyErrorSums());
   };
 }
@@ -75,8 +83,13 @@ function columns(): (values: Float32Array) => void {
   return (values) => {
     const ranges = createChannelRanges(layout);
     for (const tile of tiles(values)) widenChannelRanges(tile, layout, ranges);
-    const codes = linearCodes(ranges, { type: "int8", symmetric: true, reduceRange: false });
-    for (const tile of tiles(values)) quantizeLinear(tile, { layout, codes }, into, emptyErrorSums());
+    const parameters = affineParameters(ranges, {
+      type: "int8",
+      symmetric: true,
+      reduceRange: false,
+    });
+    for (const tile of tiles(values))
+      quantizeLinear(tile, { layout, parameters }, into, emptyErrorSums());
   };
 }
 
@@ -89,20 +102,32 @@ function halves(): (values: Float32Array) => void {
 }
 
 /** Seconds of processor time for 1 GiB. */
-function measure(job: (values: Float32Array) => void): number {
-  job(values);
+function measure(kernel: (values: Float32Array) => void): number {
+  kernel(values);
   const before = process.cpuUsage();
-  for (let done = 0; done < matrices; done++) job(values);
+  for (let done = 0; done < matrices; done++) kernel(values);
   const { user, system } = process.cpuUsage(before);
   return (user + system) / 1e6;
 }
 
 const peers = (await runPython(peer)).trim().split("\n").map(Number);
 const values = new Float32Array(k * n);
-for (let index = 0; index < values.length; index++) values[index] = Math.random() + Math.random() - 1;
-const rows = Object.entries(jobs).map(([name, makeJob], index): BenchRow => {
-  const [seconds, theirs, factor] = [measure(makeJob()), Number(peers[index]), Number(factors[index])];
+for (let index = 0; index < values.length; index++)
+  values[index] = Math.random() + Math.random() - 1;
+const rows = Object.entries(kernels).map(([name, makeJob], index): BenchRow => {
+  const [seconds, theirs, factor] = [
+    measure(makeJob()),
+    Number(peers[index]),
+    Number(factors[index]),
+  ];
   const met = seconds <= theirs / factor;
-  return { what: `1 GiB to ${name}`, unit: "CPU s", ours: seconds, peer: theirs, bar: `ours <= peer / ${factor}`, met };
+  return {
+    what: `1 GiB to ${name}`,
+    unit: "CPU s",
+    ours: seconds,
+    peer: theirs,
+    bar: `ours <= peer / ${factor}`,
+    met,
+  };
 });
 await reportBench("kernels", rows);

@@ -1,20 +1,20 @@
 import { connectCluster } from "../src/kubernetes/connect-cluster.ts";
 import { recordFinalizer, resourceLabels } from "../src/contract/custom-resources.ts";
 import { newId } from "../src/contract/id.ts";
-import { type CompressionJobObject, compressionJobs } from "../src/kubernetes/custom-resources.ts";
+import { type CompressionJobObject, compressionJobs } from "../src/resources/custom-resources.ts";
 import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
 import { createReflector } from "../src/kubernetes/reflector.ts";
 import {
-  type Job,
+  type KubernetesJob,
   type KubernetesObject,
   resources,
   type ResourceType,
   type Stored,
 } from "../src/kubernetes/resources.ts";
-import { startControlPlane } from "../test/cluster/control-plane.ts";
-import { startKwok } from "../test/cluster/kwok.ts";
+import { startControlPlane } from "../test/support/cluster/control-plane.ts";
+import { startKwok } from "../test/support/cluster/kwok.ts";
 import { type MeasuredProcess, startMeasuredProcess } from "./operator/measured-process.ts";
-import { sumOf } from "./operator/prometheus-text.ts";
+import { sumMetric } from "./operator/sum-metric.ts";
 import { reportBench } from "./result.ts";
 
 /**
@@ -38,7 +38,11 @@ const target = {
 };
 
 await using controlPlane = await startControlPlane({ loadRun: true });
-await using _nodes = await startKwok(controlPlane, { nodes, gpusPerNode: 8, logLines: workerOutput() });
+await using _nodes = await startKwok(controlPlane, {
+  nodes,
+  gpusPerNode: 8,
+  logLines: workerOutput(),
+});
 
 await measureOurs("compiled", { isRecorded: true, count: warmUpJobs });
 const recorded = await measureOurs("recorded", { isRecorded: true });
@@ -61,22 +65,30 @@ await reportBench("operator", [
     met: true,
   },
   row("API writes a job, operator and service together", "", recorded.writes, 6),
-  row(`peak memory of the operator, ${warmUpJobs + jobs} jobs and pods`, "MB", recorded.operatorBytes / 1e6, 150),
+  row(
+    `peak memory of the operator, ${warmUpJobs + jobs} jobs and pods`,
+    "MB",
+    recorded.operatorBytes / 1e6,
+    150,
+  ),
 ]);
 
 /** Rates over all rounds, since a machine's speed drifts from one minute to the next. Who comes first changes from round to round. */
-async function measureRounds(rounds: number, pod: PodSpec): Promise<{ ours: number; bare: number }> {
+async function measureRounds(
+  rounds: number,
+  pod: PodSpec,
+): Promise<{ ours: number; bare: number }> {
   const seconds = { ours: 0, bare: 0 };
   const measures = {
     ours: async (round: number) => (await measureOurs(`ours-${round}`)).seconds,
-    bare: (round: number) => secondsOfBareJobs(`bare-${round}`, pod),
+    bare: (round: number) => measureBareJobs(`bare-${round}`, pod),
   };
   for (let round = 1; round <= rounds; round++) {
     const order = round % 2 === 1 ? (["bare", "ours"] as const) : (["ours", "bare"] as const);
     for (const who of order) {
-      const taken = await measures[who](round);
-      seconds[who] += taken;
-      console.log(`Round ${round}, ${who}: ${(jobs / taken).toFixed(1)} jobs/s`);
+      const elapsed = await measures[who](round);
+      seconds[who] += elapsed;
+      console.log(`Round ${round}, ${who}: ${(jobs / elapsed).toFixed(1)} jobs/s`);
     }
   }
   return { ours: (jobs * rounds) / seconds.ours, bare: (jobs * rounds) / seconds.bare };
@@ -99,23 +111,24 @@ function row(what: string, unit: string, value: number, limit: number) {
 }
 
 /** Jobs that somebody makes by hand for the same pods. The namespace has a new name: in one made anew the API server checks each write. */
-async function secondsOfBareJobs(namespace: string, pod: PodSpec): Promise<number> {
+async function measureBareJobs(namespace: string, pod: PodSpec): Promise<number> {
   const client = await connectNamespace(namespace);
   const spec = { backoffLimit: 2, template: { spec: pod } };
   let made = 0;
-  const load: Load<Job> = {
+  const load: Load<KubernetesJob> = {
     make: () => ({ metadata: { name: `job-${++made}` }, spec }),
     isDone: ({ status }) =>
-      status?.conditions?.some((each) => each.type === "Complete" && each.status === "True") ?? false,
+      status?.conditions?.some((each) => each.type === "Complete" && each.status === "True") ??
+      false,
   };
-  await secondsOf(client, resources.jobs, warmUpJobs, load);
-  const seconds = await secondsOf(client, resources.jobs, jobs, load);
+  await measureSeconds(client, resources.jobs, warmUpJobs, load);
+  const seconds = await measureSeconds(client, resources.jobs, jobs, load);
   await client.close();
   await removeNamespace(namespace);
   return seconds;
 }
 
-async function podOfAnyJob(client: KubernetesClient): Promise<PodSpec> {
+async function findWorkerPodSpec(client: KubernetesClient): Promise<PodSpec> {
   for await (const { items } of client.list(resources.jobs, { limit: 1 })) {
     const spec = items[0]?.spec?.template.spec;
     if (spec !== undefined) return spec;
@@ -129,23 +142,27 @@ interface MeasureOptions {
   readonly count?: number;
 }
 
-async function measureOurs(namespace: string, { isRecorded = false, count = jobs }: MeasureOptions = {}) {
+async function measureOurs(
+  namespace: string,
+  { isRecorded = false, count = jobs }: MeasureOptions = {},
+) {
   const client = await connectNamespace(namespace);
   await using stack = new AsyncDisposableStack();
-  const surroundings = { cluster: controlPlane, namespace, targets: [target] };
-  if (isRecorded) stack.use(await startMeasuredProcess("service", surroundings));
-  const operator = stack.use(await startMeasuredProcess("operator", surroundings));
+  const processOptions = { cluster: controlPlane, namespace, targets: [target] };
+  if (isRecorded) stack.use(await startMeasuredProcess("service", processOptions));
+  const operator = stack.use(await startMeasuredProcess("operator", processOptions));
   const load: Load<CompressionJobObject> = {
-    make: jobAsServiceMakesIt,
+    make: makeServiceJob,
     isDone: ({ status, metadata }) =>
-      status?.status === "Completed" && !(isRecorded && metadata.finalizers?.includes(recordFinalizer)),
+      status?.status === "Completed" &&
+      !(isRecorded && metadata.finalizers?.includes(recordFinalizer)),
   };
-  await secondsOf(client, compressionJobs, warmUpJobs, load);
-  const before = await writesOf(operator);
-  const seconds = await secondsOf(client, compressionJobs, count, load);
-  const writes = ((await writesOf(operator)) - before) / count;
-  const pod = await podOfAnyJob(client);
-  if (!isRecorded) await releaseAll(client);
+  await measureSeconds(client, compressionJobs, warmUpJobs, load);
+  const before = await countApiWrites(operator);
+  const seconds = await measureSeconds(client, compressionJobs, count, load);
+  const writes = ((await countApiWrites(operator)) - before) / count;
+  const pod = await findWorkerPodSpec(client);
+  if (!isRecorded) await removeFinalizers(client);
   await client.close();
   const operatorBytes = await operator.peakBytes();
   await stack.disposeAsync();
@@ -153,7 +170,7 @@ async function measureOurs(namespace: string, { isRecorded = false, count = jobs
   return { seconds, pod, writes, operatorBytes };
 }
 
-function jobAsServiceMakesIt(): Named<CompressionJobObject> {
+function makeServiceJob(): Named<CompressionJobObject> {
   const id = newId("job", new Date());
   return {
     metadata: {
@@ -173,7 +190,7 @@ function jobAsServiceMakesIt(): Named<CompressionJobObject> {
 }
 
 /** Nobody will record these jobs. */
-async function releaseAll(client: KubernetesClient): Promise<void> {
+async function removeFinalizers(client: KubernetesClient): Promise<void> {
   for await (const { items } of client.list(compressionJobs)) {
     for (const { metadata } of items)
       await client.patch(compressionJobs, metadata.name, { metadata: { finalizers: null } });
@@ -186,26 +203,31 @@ async function removeNamespace(namespace: string): Promise<void> {
 
 async function connectNamespace(namespace: string): Promise<KubernetesClient> {
   await controlPlane.kubectl(["create", "namespace", namespace]);
-  await controlPlane.kubectl(["create", "serviceaccount", "model-optimization-worker", `--namespace=${namespace}`]);
+  await controlPlane.kubectl([
+    "create",
+    "serviceaccount",
+    "model-optimization-worker",
+    `--namespace=${namespace}`,
+  ]);
   return connectCluster({ kubeconfig: controlPlane.kubeconfig }, { namespace });
 }
 
 /** Writes so far: whoever's of CompressionJobs and their statuses, and the operator's of all else. */
-async function writesOf(operator: MeasuredProcess): Promise<number> {
+async function countApiWrites(operator: MeasuredProcess): Promise<number> {
   const apiServerMetrics = await controlPlane.kubectl(["get", "--raw", "/metrics"]);
-  const ofOurKinds = sumOf(apiServerMetrics, "apiserver_request_total", {
+  const ofOurKinds = sumMetric(apiServerMetrics, "apiserver_request_total", {
     group: /^modeloptimization\.dev$/,
     verb: /^(POST|PUT|PATCH|APPLY|DELETE)$/,
     code: /^2/,
   });
-  const others = sumOf(await operator.metrics(), "mos_kubernetes_call_seconds_count", {
+  const others = sumMetric(await operator.metrics(), "mos_kubernetes_call_seconds_count", {
     verb: /^(create|update|patch|apply|delete)$/,
     resource: /^(jobs|pods|events)$/,
   });
   return ofOurKinds + others;
 }
 
-type PodSpec = NonNullable<NonNullable<Job["spec"]>["template"]["spec"]>;
+type PodSpec = NonNullable<NonNullable<KubernetesJob["spec"]>["template"]["spec"]>;
 
 interface Load<T extends KubernetesObject> {
   readonly make: () => Named<T>;
@@ -215,7 +237,7 @@ interface Load<T extends KubernetesObject> {
 type Named<T> = T & { readonly metadata: { readonly name: string } };
 
 /** From the first submission of so many until the last one is done. */
-async function secondsOf<T extends KubernetesObject>(
+async function measureSeconds<T extends KubernetesObject>(
   client: KubernetesClient,
   type: ResourceType<T>,
   count: number,
@@ -224,12 +246,19 @@ async function secondsOf<T extends KubernetesObject>(
   const objects = Array.from({ length: count }, make);
   const open = new Set(objects.map(({ metadata }) => metadata.name));
   const allDone = Promise.withResolvers<void>();
-  const note = (object: Stored<T>) => {
+  const countIfDone = (object: Stored<T>) => {
     if (!isDone(object) || !open.delete(object.metadata.name)) return;
-    if (open.size % 200 === 0) process.stdout.write(`${type.plural}: ${count - open.size} of ${count}\n`);
+    if (open.size % 200 === 0)
+      process.stdout.write(`${type.plural}: ${count - open.size} of ${count}\n`);
     if (open.size === 0) allDone.resolve();
   };
-  const reflector = createReflector({ client, type, onAdded: note, onUpdated: note, onError: allDone.reject });
+  const reflector = createReflector({
+    client,
+    type,
+    onAdded: countIfDone,
+    onUpdated: countIfDone,
+    onError: allDone.reject,
+  });
   await reflector.synced;
   const start = performance.now();
   const waiting = objects.values();

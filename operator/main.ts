@@ -2,18 +2,23 @@ import { hostname } from "node:os";
 import { z } from "zod";
 import { builtinTargets } from "../src/contract/target.ts";
 import { connectCluster } from "../src/kubernetes/connect-cluster.ts";
-import { readTargets, TargetsFileError } from "../src/targets/read-targets.ts";
+import { readTargets, TargetsFileError } from "../src/settings/read-targets.ts";
 import { runOperator } from "./run-operator.ts";
-import { jsonLog } from "./runtime/json-log.ts";
-import { createRuntimeMetrics } from "./runtime/metrics.ts";
+import { jsonLog } from "../src/log/json-log.ts";
+import { createRuntimeMetrics } from "../src/controller-runtime/metrics.ts";
 import { settings } from "./settings.ts";
 
 async function main(): Promise<void> {
   const wanted = settings.parse(process.env);
-  const { MOS_NAMESPACE: namespace, MOS_TARGETS_FILE: targetsFile, KUBERNETES_SERVICE_HOST: host } = wanted;
+  const {
+    MOS_NAMESPACE: namespace,
+    MOS_TARGETS_FILE: targetsFile,
+    KUBERNETES_SERVICE_HOST: host,
+  } = wanted;
   const targets = targetsFile === undefined ? builtinTargets : await readTargets(targetsFile);
   const metrics = createRuntimeMetrics();
-  const source = host === undefined ? { kubeconfig: undefined } : { host, port: wanted.KUBERNETES_SERVICE_PORT };
+  const source =
+    host === undefined ? { kubeconfig: undefined } : { host, port: wanted.KUBERNETES_SERVICE_PORT };
   const client = await connectCluster(source, {
     ...(namespace !== undefined && { namespace }),
     onCall: metrics.onCall,
@@ -35,7 +40,10 @@ async function main(): Promise<void> {
         deadlineSeconds: wanted.MOS_DEADLINE_SECONDS,
         podStartSeconds: wanted.MOS_POD_START_SECONDS,
       },
-      election: { name: wanted.MOS_LEASE, identity: wanted.MOS_POD_NAME ?? `${hostname()}-${process.pid}` },
+      election: {
+        name: wanted.MOS_LEASE,
+        identity: wanted.MOS_POD_NAME ?? `${hostname()}-${process.pid}`,
+      },
       health: { host: wanted.MOS_HEALTH_HOST, port: wanted.MOS_HEALTH_PORT },
       metrics,
       log: jsonLog(process.stderr, () => new Date()),
@@ -45,7 +53,7 @@ async function main(): Promise<void> {
   await client.close();
 }
 
-function fail(error: unknown): never {
+function exitWithError(error: unknown): never {
   process.stderr.write(`${startError(error)}\n`);
   process.exit(1);
 }
@@ -56,4 +64,4 @@ function startError(error: unknown): string {
   return error.stack ?? error.message;
 }
 
-main().then(() => process.exit(0), fail);
+main().then(() => process.exit(0), exitWithError);

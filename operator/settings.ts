@@ -13,20 +13,30 @@ const seconds = number.pipe(z.int().min(1).max(31_536_000));
 const text = z.string().min(1);
 
 const workerVolumes = z.strictObject({
-  volumes: z.array(z.custom<Volume>((value) => z.looseObject({ name: text }).safeParse(value).success)),
+  volumes: z.array(
+    z.custom<Volume>((value) => z.looseObject({ name: text }).safeParse(value).success),
+  ),
   volumeMounts: z.array(
-    z.custom<VolumeMount>((value) => z.looseObject({ name: text, mountPath: text }).safeParse(value).success),
+    z.custom<VolumeMount>(
+      (value) => z.looseObject({ name: text, mountPath: text }).safeParse(value).success,
+    ),
   ),
 });
 
 /** Every environment variable that the operator reads. */
 export const settings = z.object({
-  MOS_NAMESPACE: text.optional().describe("Namespace of everything; without it the pod's, or the kubeconfig's."),
+  MOS_NAMESPACE: text
+    .optional()
+    .describe("Namespace of everything; without it the pod's, or the kubeconfig's."),
   MOS_SERVICE_URL: z.url({ protocol: /^https?$/ }).describe("Where workers reach the service."),
-  MOS_TARGETS_FILE: text.optional().describe("YAML file of the targets, the service's own; without it built-in ones."),
+  MOS_TARGETS_FILE: text
+    .optional()
+    .describe("YAML file of the targets, the service's own; without it built-in ones."),
   MOS_WORKER_IMAGE: text.describe("Image of workers, for targets that name none."),
   MOS_WORKER_IMAGE_PULL_POLICY: z.enum(["Always", "IfNotPresent", "Never"]).default("IfNotPresent"),
-  MOS_WORKER_SERVICE_ACCOUNT: text.default("model-optimization-worker").describe("Service account of workers."),
+  MOS_WORKER_SERVICE_ACCOUNT: text
+    .default("model-optimization-worker")
+    .describe("Service account of workers."),
   MOS_WORKER_VOLUMES: text
     .default('{"volumes": [], "volumeMounts": []}')
     .transform((json, context): unknown => {
@@ -45,14 +55,23 @@ export const settings = z.object({
     .pipe(z.int().min(60).max(31_536_000))
     .default(3600)
     .describe("How long Jobs and pods stay when they have ended."),
-  MOS_DEADLINE_SECONDS: seconds.default(86_400).describe("Seconds of work of jobs that name no deadline."),
+  MOS_DEADLINE_SECONDS: seconds
+    .default(86_400)
+    .describe("Seconds of work of jobs that name no deadline."),
   MOS_POD_START_SECONDS: seconds
     .default(600)
     .describe("A pod whose image or configuration cannot be used for so long fails its job."),
-  MOS_LEASE: text.default("model-optimization-operator").describe("Lease by which operators elect a leader."),
+  MOS_LEASE: text
+    .default("model-optimization-operator")
+    .describe("Lease by which operators elect a leader."),
   MOS_POD_NAME: text.optional().describe("Name of this operator in the election."),
   MOS_HEALTH_HOST: text.default("0.0.0.0").describe("Address of /metrics, /healthz and /readyz."),
-  MOS_HEALTH_PORT: number.pipe(z.int().max(65_535)).default(8081).describe("Its port; 0 takes a free one."),
-  KUBERNETES_SERVICE_HOST: text.optional().describe("Set by Kubernetes in pods; elsewhere a kubeconfig is used."),
+  MOS_HEALTH_PORT: number
+    .pipe(z.int().max(65_535))
+    .default(8081)
+    .describe("Its port; 0 takes a free one."),
+  KUBERNETES_SERVICE_HOST: text
+    .optional()
+    .describe("Set by Kubernetes in pods; elsewhere a kubeconfig is used."),
   KUBERNETES_SERVICE_PORT: text.default("443"),
 });

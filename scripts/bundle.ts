@@ -13,10 +13,17 @@ export async function bundleAction(folder: string): Promise<void> {
   await mkdir(join(root, "build"), { recursive: true });
   const compiled = await mkdtemp(join(root, "build", "action-"));
   try {
-    await exec(join(bin, "tsc"), ["--project", join(root, "tsconfig.action.json"), "--outDir", compiled]);
+    await exec(join(bin, "tsc"), [
+      "--project",
+      join(root, "tsconfig.action.json"),
+      "--outDir",
+      compiled,
+    ]);
     const settings = ["--target", "es2022", "--license", "licenses.txt", "--no-cache", "--quiet"];
     // Named from here, so that the folder's name is not in the bundle.
-    await exec(join(bin, "ncc"), ["build", "action/main.js", "--out", folder, ...settings], { cwd: compiled });
+    await exec(join(bin, "ncc"), ["build", "action/main.js", "--out", folder, ...settings], {
+      cwd: compiled,
+    });
   } finally {
     await rm(compiled, { recursive: true });
   }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { builtinTargets, target } from "../src/contract/target.ts";
 import { trustPolicy } from "../src/contract/trust-policy.ts";
-import { settings } from "../src/server/settings.ts";
+import { settings } from "../src/service/settings.ts";
 
 /** An object whose shape the API server checks. */
 const kubernetesObject = z.record(z.string(), z.unknown());
@@ -32,25 +32,37 @@ const operator = z
     deadlineSeconds: seconds.default(86_400).describe("Longest time of a job that names none."),
     podStartSeconds: seconds
       .default(600)
-      .describe("Time after which a worker pod that cannot start fails its job: a missing image or volume."),
+      .describe(
+        "Time after which a worker pod that cannot start fails its job: a missing image or volume.",
+      ),
     jobTtlSeconds: z
       .int()
       .min(60)
       .max(aYear)
       .default(3600)
-      .describe("Seconds that Jobs and pods of finished work are kept; a CompressionJob is not deleted with them."),
+      .describe(
+        "Seconds that Jobs and pods of finished work are kept; a CompressionJob is not deleted with them.",
+      ),
     resources: resources({ cpu: "50m", memory: "128Mi" }, { memory: "512Mi" }).prefault({}),
     ...placement,
   })
   .prefault({})
-  .describe("The operator runs CompressionJobs and Batches as Jobs and pods of the release's namespace.");
+  .describe(
+    "The operator runs CompressionJobs and Batches as Jobs and pods of the release's namespace.",
+  );
 
 const persistence = z
   .strictObject({
-    enabled: z.boolean().default(true).describe("Without it everything is lost when the service's pod ends."),
+    enabled: z
+      .boolean()
+      .default(true)
+      .describe("Without it everything is lost when the service's pod ends."),
     size: z.string().default("50Gi"),
     storageClass: z.string().default("").describe("Without it the cluster's default."),
-    existingClaim: z.string().default("").describe("Name of a claim to use instead of one of the chart's."),
+    existingClaim: z
+      .string()
+      .default("")
+      .describe("Name of a claim to use instead of one of the chart's."),
     keep: z.boolean().default(true).describe("Keep the claim when the release is uninstalled."),
   })
   .prefault({})
@@ -58,9 +70,14 @@ const persistence = z
 
 const { issuers, policies } = trustPolicy.shape;
 const trust = z
-  .strictObject({ issuers: z.array(issuers.element).max(100).default([]), policies: policies.default([]) })
+  .strictObject({
+    issuers: z.array(issuers.element).max(100).default([]),
+    policies: policies.default([]),
+  })
   .prefault({})
-  .describe("Whose identity tokens are exchanged for access tokens (docs/trust-policy.md); nobody's without issuers.");
+  .describe(
+    "Whose identity tokens are exchanged for access tokens (docs/trust-policy.md); nobody's without issuers.",
+  );
 
 const githubApp = z
   .strictObject({
@@ -68,7 +85,9 @@ const githubApp = z
       .union([z.int().min(1), z.string().regex(/^\d*$/)])
       .default("")
       .describe("The App's number."),
-    apiUrl: settings.shape.MOS_GITHUB_API_URL.describe("That of GitHub Enterprise Server ends in /api/v3."),
+    apiUrl: settings.shape.MOS_GITHUB_API_URL.describe(
+      "That of GitHub Enterprise Server ends in /api/v3.",
+    ),
     existingSecret: z
       .string()
       .default("")
@@ -76,10 +95,14 @@ const githubApp = z
     webhook: z
       .boolean()
       .default(true)
-      .describe("Whether the Secret has the key webhook-secret; without it check runs have no buttons."),
+      .describe(
+        "Whether the Secret has the key webhook-secret; without it check runs have no buttons.",
+      ),
   })
   .prefault({})
-  .describe("The GitHub App that writes check runs for steps that do not wait; none without a number.");
+  .describe(
+    "The GitHub App that writes check runs for steps that do not wait; none without a number.",
+  );
 
 const service = z
   .strictObject({
@@ -93,13 +116,17 @@ const service = z
     allowPrivateAddresses: z
       .boolean()
       .default(false)
-      .describe("Whether models may come from http:// and from addresses that are not on the public internet."),
+      .describe(
+        "Whether models may come from http:// and from addresses that are not on the public internet.",
+      ),
     resourceTtlSeconds: z
       .int()
       .min(0)
       .max(aYear)
       .default(86_400)
-      .describe("Seconds after its end at which the resource of a REST request is deleted; the history stays."),
+      .describe(
+        "Seconds after its end at which the resource of a REST request is deleted; the history stays.",
+      ),
     trustPolicy: trust,
     githubApp,
     persistence,
@@ -107,7 +134,9 @@ const service = z
     ...placement,
   })
   .prefault({})
-  .describe("The service answers the REST interface and keeps history, logs, models and artifacts.");
+  .describe(
+    "The service answers the REST interface and keeps history, logs, models and artifacts.",
+  );
 
 const worker = z
   .strictObject({
@@ -116,7 +145,10 @@ const worker = z
       .array(z.string().regex(/^\/[^:]*$/))
       .default([])
       .describe("Folders of the worker's container under which file:// models may lie."),
-    volumes: z.array(kubernetesObject).default([]).describe("Volumes that hold these folders, as in a pod's spec."),
+    volumes: z
+      .array(kubernetesObject)
+      .default([])
+      .describe("Volumes that hold these folders, as in a pod's spec."),
     volumeMounts: z.array(kubernetesObject).default([]),
   })
   .prefault({})
@@ -129,16 +161,26 @@ export const chartValues = z.strictObject({
     .regex(/^([a-z]([a-z0-9-]{0,38}[a-z0-9])?)?$/)
     .default("")
     .describe("Prefix of all names instead of one from the release's."),
-  global: kubernetesObject.optional().describe("Values of a chart that this one is a part of; not read."),
-  image: image("model-optimization-service").prefault({}).describe("Image of the service and the operator."),
+  global: kubernetesObject
+    .optional()
+    .describe("Values of a chart that this one is a part of; not read."),
+  image: image("model-optimization-service")
+    .prefault({})
+    .describe("Image of the service and the operator."),
   imagePullSecrets: z
     .array(z.strictObject({ name: z.string().min(1) }))
     .default([])
     .describe("Secrets with which all images are pulled."),
   crds: z
     .strictObject({
-      enabled: z.boolean().default(true).describe("Whether the release has the custom resource definitions."),
-      keep: z.boolean().default(true).describe("Keep them, and with them every job, when it is uninstalled."),
+      enabled: z
+        .boolean()
+        .default(true)
+        .describe("Whether the release has the custom resource definitions."),
+      keep: z
+        .boolean()
+        .default(true)
+        .describe("Keep them, and with them every job, when it is uninstalled."),
     })
     .prefault({})
     .describe("A cluster has them once: of several releases one has them."),
@@ -156,15 +198,22 @@ export const chartValues = z.strictObject({
       from: z
         .array(kubernetesObject)
         .default([])
-        .describe("Peers that may reach the service and the metrics, besides the workers, as in a NetworkPolicy."),
+        .describe(
+          "Peers that may reach the service and the metrics, besides the workers, as in a NetworkPolicy.",
+        ),
     })
     .prefault({})
-    .describe("Nothing reaches workers, and only those named here reach the service and the operator."),
+    .describe(
+      "Nothing reaches workers, and only those named here reach the service and the operator.",
+    ),
   podMonitor: z
     .strictObject({
       enabled: z.boolean().default(false),
       interval: z.string().default("30s"),
-      labels: z.record(z.string(), z.string()).default({}).describe("Labels by which Prometheus finds it."),
+      labels: z
+        .record(z.string(), z.string())
+        .default({})
+        .describe("Labels by which Prometheus finds it."),
     })
     .prefault({})
     .describe("Has the Prometheus operator scrape /metrics of the service and the operator."),

@@ -23,12 +23,15 @@ const unread = new Set(["example", "examples", "externalDocs", "tags"]);
 const fullDocument = z.object({
   openapi: z.string(),
   info: z.object({ title: z.string(), version: z.string(), license: z.unknown() }),
-  paths: z.record(z.string(), z.record(z.string(), z.looseObject({ operationId: z.string().optional() }))),
+  paths: z.record(
+    z.string(),
+    z.record(z.string(), z.looseObject({ operationId: z.string().optional() })),
+  ),
   components: z.record(z.string(), z.record(z.string(), z.unknown())),
 });
 
 /** The operations that are used, and the components that they reach. */
-function cut({ openapi, info, paths, components }: z.output<typeof fullDocument>) {
+function selectOperations({ openapi, info, paths, components }: z.output<typeof fullDocument>) {
   const kept: Record<string, Record<string, unknown>> = {};
   const follow = (node: unknown): void => {
     if (typeof node !== "object" || node === null) return;
@@ -43,7 +46,9 @@ function cut({ openapi, info, paths, components }: z.output<typeof fullDocument>
     follow(group[name]);
   };
   const used = Object.entries(paths).flatMap(([path, methods]) => {
-    const entries = Object.entries(methods).filter(([, { operationId }]) => operations.has(operationId ?? ""));
+    const entries = Object.entries(methods).filter(([, { operationId }]) =>
+      operations.has(operationId ?? ""),
+    );
     return entries.length > 0 ? [[path, withoutUnread(Object.fromEntries(entries))] as const] : [];
   });
   follow(used);
@@ -53,9 +58,14 @@ function cut({ openapi, info, paths, components }: z.output<typeof fullDocument>
 function withoutUnread(node: unknown, isProperties = false): unknown {
   if (Array.isArray(node)) return node.map((each) => withoutUnread(each));
   if (typeof node !== "object" || node === null) return node;
-  const entries = Object.entries(node).filter(([key]) => isProperties || !(unread.has(key) || key.startsWith("x-")));
+  const entries = Object.entries(node).filter(
+    ([key]) => isProperties || !(unread.has(key) || key.startsWith("x-")),
+  );
   return Object.fromEntries(
-    entries.map(([key, value]) => [key, withoutUnread(value, !isProperties && key === "properties")]),
+    entries.map(([key, value]) => [
+      key,
+      withoutUnread(value, !isProperties && key === "properties"),
+    ]),
   );
 }
 
@@ -67,4 +77,4 @@ if (source === undefined) {
 }
 const document = fullDocument.parse(JSON.parse(await readFile(source, "utf8")));
 const file = join(import.meta.dirname, "../test/action/support/github-openapi.json");
-await writeFile(file, JSON.stringify(cut(document)));
+await writeFile(file, JSON.stringify(selectOperations(document)));

@@ -18,15 +18,27 @@ const reportFile = z.object({
 
 /** Reports of a pull request that was run once: what it left as JSON, rendered as GitHub would show it. */
 export async function exampleReports(root: string): Promise<[string, string][]> {
-  const { name, url, jobs } = reportFile.parse(JSON.parse(await readFile(join(root, folder, "report.json"), "utf8")));
+  const { name, url, jobs } = reportFile.parse(
+    JSON.parse(await readFile(join(root, folder, "report.json"), "utf8")),
+  );
   const output = await readFile(join(root, folder, "output.txt"), "utf8");
   const rows = jobs.map(({ logUrl, ...job }) => {
     const { id, model, target, status } = job;
-    return { id, model: model.name, target, status, gatesFailed: hasFailedGate(job.gates), logUrl, job };
+    return {
+      id,
+      model: model.name,
+      target,
+      status,
+      gatesFailed: hasFailedGate(job.gates),
+      logUrl,
+      job,
+    };
   });
   const report: Report = { name, url, rows };
   const verdict = conclude(report, "gates");
-  const jobChecks = rows.slice(0, 1).map((row) => renderJobCheck(row, output.trimEnd().split("\n")));
+  const jobChecks = rows
+    .slice(0, 1)
+    .map((row) => renderJobCheck(row, output.trimEnd().split("\n")));
   return [
     [`${folder}/job-summary.md`, `${renderJobSummary(report, verdict)}\n`],
     [`${folder}/check-run.md`, checkPage(renderBatchCheck(report, verdict))],

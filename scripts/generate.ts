@@ -3,11 +3,11 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs, promisify } from "node:util";
-import { openApiDocument } from "../src/contract/openapi.ts";
+import { openApiDocument } from "../src/contract/openapi-document.ts";
 import { actionMetadata } from "./action-metadata.ts";
-import { chartFiles } from "./chart.ts";
+import { chartFiles } from "./chart-files.ts";
 import { exampleReports } from "./example-reports.ts";
-import { resourceDefinitions } from "./crds.ts";
+import { resourceDefinitions } from "./resource-definitions.ts";
 import { referencePage } from "./reference-page.ts";
 
 const exec = promisify(execFile);
@@ -32,9 +32,15 @@ async function onnxBindings(): Promise<[string, string][]> {
   const folder = "src/engine/onnx";
   const out = await mkdtemp(join(tmpdir(), "bindings-"));
   try {
-    const plugin = { local: join(root, "node_modules/.bin/protoc-gen-es"), out, opt: "target=js+dts" };
+    const plugin = {
+      local: join(root, "node_modules/.bin/protoc-gen-es"),
+      out,
+      opt: "target=js+dts",
+    };
     const template = JSON.stringify({ version: "v2", plugins: [plugin] });
-    await exec(join(root, "node_modules/.bin/buf"), ["generate", "--template", template, folder], { cwd: root });
+    await exec(join(root, "node_modules/.bin/buf"), ["generate", "--template", template, folder], {
+      cwd: root,
+    });
     const files = ["onnx_pb.js", "onnx_pb.d.ts"];
     return await Promise.all(
       files.map(async (file): Promise<[string, string]> => [
@@ -53,8 +59,11 @@ async function simdModule(): Promise<string> {
   const out = await mkdtemp(join(tmpdir(), "kernels-"));
   try {
     const file = join(out, "simd.wasm");
-    const settings = "--runtime stub --enable simd -O3 --noAssert --initialMemory 8 --maximumMemory 8".split(" ");
-    await exec(join(root, "node_modules/.bin/asc"), [source, "-o", file, ...settings], { cwd: root });
+    const settings =
+      "--runtime stub --enable simd -O3 --noAssert --initialMemory 8 --maximumMemory 8".split(" ");
+    await exec(join(root, "node_modules/.bin/asc"), [source, "-o", file, ...settings], {
+      cwd: root,
+    });
     const module = await readFile(file, "base64");
     return `/** The kernels of assembly/, compiled by \`npm run generate\`: a WebAssembly module as base64. */
 export const simdModule =

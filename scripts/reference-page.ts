@@ -8,7 +8,7 @@ import { type Route, routes } from "../src/contract/routes.ts";
 import { jobStatus, transitionTable } from "../src/contract/status.ts";
 import { builtinTargets } from "../src/contract/target.ts";
 import { scopeTable } from "../src/contract/token.ts";
-import { settings } from "../src/server/settings.ts";
+import { settings } from "../src/service/settings.ts";
 
 /** The contract's tables as one Markdown page. */
 export function referencePage(): string {
@@ -126,10 +126,15 @@ function fieldTable(schema: z.ZodType, defaults: unknown): string {
     Object.entries(parent.properties ?? {}).flatMap(([name, property]) => {
       const child = resolve(property);
       const fallback = fallbacks[name] ?? child.default;
-      if (child.properties !== undefined) return rows(child, values.parse(fallback), `${prefix}${name}.`);
-      const allowed = child.enum?.map((value) => code(String(value))).join(", ") ?? child.type ?? "";
-      const shown = fallback === undefined ? "" : code(JSON.stringify(fallback));
-      return [[code(prefix + name), allowed, shown, child.description ?? ""]];
+      if (child.properties !== undefined)
+        return rows(child, values.parse(fallback), `${prefix}${name}.`);
+      const allowed =
+        child.enum?.map((value) => code(String(value))).join(", ") ?? child.type ?? "";
+      const defaultText = fallback === undefined ? "" : code(JSON.stringify(fallback));
+      return [[code(prefix + name), allowed, defaultText, child.description ?? ""]];
     });
-  return table(["field", "values", "default", "meaning"], rows(resolve(document), values.parse(defaults), ""));
+  return table(
+    ["field", "values", "default", "meaning"],
+    rows(resolve(document), values.parse(defaults), ""),
+  );
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { rulesOf } from "../src/contract/rule.ts";
+import { schemaRules } from "../src/contract/rule.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -48,14 +48,28 @@ export function structuralSchema(schema: z.ZodType): Json {
     io: "input",
     reused: "inline",
     override({ zodSchema, jsonSchema }) {
-      const validations = [...(rulesOf.get(zodSchema)?.rules ?? []).map(fieldValidation), ...keyValidations(zodSchema)];
+      const validations = [
+        ...(schemaRules.get(zodSchema)?.rules ?? []).map(fieldValidation),
+        ...keyValidations(zodSchema),
+      ];
       if (validations.length > 0) jsonSchema["x-kubernetes-validations"] = validations;
     },
   });
-  return structural(root, { path: "", definitions: z.record(z.string(), z.unknown()).parse(definitions) });
+  return toStructural(root, {
+    path: "",
+    definitions: z.record(z.string(), z.unknown()).parse(definitions),
+  });
 }
 
-function fieldValidation({ field, message, cel }: { field: string; message: string; cel: string }): Validation {
+function fieldValidation({
+  field,
+  message,
+  cel,
+}: {
+  field: string;
+  message: string;
+  cel: string;
+}): Validation {
   return { rule: cel, message, fieldPath: `.${field}` };
 }
 
@@ -64,7 +78,12 @@ function keyValidations(schema: z.core.$ZodType): Validation[] {
   if (!(schema instanceof z.ZodRecord)) return [];
   const { pattern } = z.toJSONSchema(schema.keyType, { target: "openapi-3.0" });
   if (pattern === undefined) return [];
-  return [{ rule: `self.all(key, key.matches(r'${plain(pattern)}'))`, message: `keys must match ${plain(pattern)}` }];
+  return [
+    {
+      rule: `self.all(key, key.matches(r'${unescapeSlashes(pattern)}'))`,
+      message: `keys must match ${unescapeSlashes(pattern)}`,
+    },
+  ];
 }
 
 interface Place {
@@ -72,31 +91,35 @@ interface Place {
   readonly definitions: Readonly<Record<string, unknown>>;
 }
 
-function structural(json: unknown, place: Place): Json {
+function toStructural(json: unknown, place: Place): Json {
   const { success, data, error } = node.safeParse(json);
   if (!success) throw new TypeError(`A CRD cannot say what "${place.path}" is`, { cause: error });
   const { $ref, allOf, ...rest } = data;
-  if (allOf !== undefined) return structural({ ...allOf[0], ...rest }, place);
+  if (allOf !== undefined) return toStructural({ ...allOf[0], ...rest }, place);
   if ($ref !== undefined) {
-    const definition = z.record(z.string(), z.unknown()).parse(place.definitions[$ref.slice("#/definitions/".length)]);
-    return structural({ ...definition, ...rest }, place);
+    const definition = z
+      .record(z.string(), z.unknown())
+      .parse(place.definitions[$ref.slice("#/definitions/".length)]);
+    return toStructural({ ...definition, ...rest }, place);
   }
-  return { ...rest, ...bounded(rest, place) };
+  return { ...rest, ...withBounds(rest, place) };
 }
 
-function bounded(schema: Node, place: Place): Json {
+function withBounds(schema: Node, place: Place): Json {
   switch (schema.type) {
     case "boolean":
       return {};
     case "integer":
       return { format: "int64" };
     case "number":
-      return schema.enum?.every(Number.isInteger) ? { type: "integer", format: "int64" } : { format: "double" };
+      return schema.enum?.every(Number.isInteger)
+        ? { type: "integer", format: "int64" }
+        : { format: "double" };
     case "string":
       return boundedString(schema, place);
     case "array":
       if (schema.maxItems === undefined) throw new TypeError(`"${place.path}" has no maxItems`);
-      return { items: structural(schema.items, { ...place, path: `${place.path}[]` }) };
+      return { items: toStructural(schema.items, { ...place, path: `${place.path}[]` }) };
     case "object":
       return boundedObject(schema, place);
     case undefined:
@@ -109,15 +132,21 @@ const maxTimeLength = 40;
 function boundedString({ format, enum: values, maxLength, pattern }: Node, { path }: Place): Json {
   // The API server checks times itself.
   if (format === "date-time") return { maxLength: maxTimeLength, pattern: undefined };
-  if (maxLength === undefined && values === undefined) throw new TypeError(`"${path}" has no maxLength`);
-  return { pattern: pattern && plain(pattern) };
+  if (maxLength === undefined && values === undefined)
+    throw new TypeError(`"${path}" has no maxLength`);
+  return { pattern: pattern && unescapeSlashes(pattern) };
 }
 
-function boundedObject({ properties, additionalProperties, maxProperties }: Node, place: Place): Json {
+function boundedObject(
+  { properties, additionalProperties, maxProperties }: Node,
+  place: Place,
+): Json {
   const { path } = place;
   if (additionalProperties) {
     if (maxProperties === undefined) throw new TypeError(`"${path}" has no maxProperties`);
-    return { additionalProperties: structural(additionalProperties, { ...place, path: `${path}{}` }) };
+    return {
+      additionalProperties: toStructural(additionalProperties, { ...place, path: `${path}{}` }),
+    };
   }
   if (properties === undefined) throw new TypeError(`"${path}" has no properties`);
   return {
@@ -126,13 +155,13 @@ function boundedObject({ properties, additionalProperties, maxProperties }: Node
     properties: Object.fromEntries(
       Object.entries(properties).map(([name, property]) => [
         name,
-        structural(property, { ...place, path: `${path}.${name}` }),
+        toStructural(property, { ...place, path: `${path}.${name}` }),
       ]),
     ),
   };
 }
 
 /** JavaScript escapes slashes, which need it nowhere else. */
-function plain(pattern: string): string {
+function unescapeSlashes(pattern: string): string {
   return pattern.replaceAll("\\/", "/");
 }

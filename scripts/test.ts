@@ -1,9 +1,9 @@
 import { glob, readFile } from "node:fs/promises";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
-import { prepareRequirement } from "../test/cluster/prepare-requirement.ts";
-import { requirements } from "../test/cluster/requirements.ts";
-import { startSharedCluster } from "../test/cluster/shared-cluster.ts";
+import { prepareRequirement } from "../test/support/cluster/prepare-requirement.ts";
+import { requirements } from "../test/support/cluster/requirements.ts";
+import { startSharedCluster } from "../test/support/cluster/shared-cluster.ts";
 import { preparePython } from "../test/support/prepare-python.ts";
 
 const filesAtOnce = 2;
@@ -13,7 +13,7 @@ const timeoutMs = 20 * 60_000;
 /** Runs the tests named on the command line, or all of them, and closes with their count. */
 async function runTests(patterns: readonly string[]): Promise<void> {
   const files = (await Array.fromAsync(glob([...patterns]))).toSorted();
-  await prepareFor(files);
+  await prepareRequirements(files);
   const counts = { passed: 0, failed: 0, skipped: 0 };
   const stream = run({ files, concurrency: filesAtOnce, timeout: timeoutMs });
   stream.on("test:pass", ({ skip, details }) => {
@@ -28,11 +28,13 @@ async function runTests(patterns: readonly string[]): Promise<void> {
   const nothingRan = counts.passed + counts.failed === 0;
   process.exitCode = counts.failed > 0 || nothingRan ? 1 : 0;
   process.on("exit", () => {
-    process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`);
+    process.stdout.write(
+      `\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`,
+    );
   });
 }
 
-async function prepareFor(files: readonly string[]): Promise<void> {
+async function prepareRequirements(files: readonly string[]): Promise<void> {
   await prepare("Python", preparePython);
   const texts = await Promise.all(files.map((file) => readFile(file, "utf8")));
   const isNamed = (word: string) => texts.some((text) => text.includes(word));

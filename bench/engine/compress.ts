@@ -20,12 +20,14 @@ await compressModel(model, {
   log: () => {},
 });
 const seconds = (performance.now() - start) / 1000;
-process.stdout.write(`${JSON.stringify({ seconds, peakBytes: process.resourceUsage().maxRSS * 1024 })}\n`);
+process.stdout.write(
+  `${JSON.stringify({ seconds, peakBytes: process.resourceUsage().maxRSS * 1024 })}\n`,
+);
 
 /** Weights that the peer's quantizer leaves alone, so that both change the same ones. */
-async function otherWeights(whole: Recipe): Promise<string[]> {
+async function otherWeights(ownRecipe: Recipe): Promise<string[]> {
   if (target === undefined) return [];
-  const { weights } = await planCompression(model, { recipe: whole, kind, target });
+  const { weights } = await planCompression(model, { recipe: ownRecipe, kind, target });
   const isMatrix = (opType: string): boolean => opType === "MatMul" || opType === "Gemm";
   return weights
     .filter(({ weight }) => !weight.uses.some(({ node }) => isMatrix(node.opType)))

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { fetch } from "undici";
-import type { ControlPlane } from "../../test/cluster/control-plane.ts";
-import { freePort } from "../../test/cluster/free-port.ts";
+import type { ControlPlane } from "../../test/support/cluster/control-plane.ts";
+import { findFreePort } from "../../test/support/cluster/find-free-port.ts";
 
 /** Filled by the first process of each kind when it ends, as the image's is by its build. A process that is killed fills it in part. */
 const compileCache = join(tmpdir(), "model-optimization-bench-compile-cache");
@@ -18,7 +18,7 @@ const flags = [
   "--single-threaded-gc",
   "--max-old-space-size=256",
 ];
-const mains = { service: "../../src/server/main.ts", operator: "../../operator/main.ts" };
+const mains = { service: "../../src/service/main.ts", operator: "../../operator/main.ts" };
 
 export interface MeasuredProcess extends AsyncDisposable {
   /** In Prometheus' text format. */
@@ -27,7 +27,7 @@ export interface MeasuredProcess extends AsyncDisposable {
   peakBytes(): Promise<number>;
 }
 
-interface Surroundings {
+interface ProcessOptions {
   readonly cluster: Pick<ControlPlane, "url" | "adminToken" | "folder">;
   readonly namespace: string;
   /** As the targets file has them. */
@@ -44,7 +44,7 @@ const asInPod = `mount -t tmpfs tmpfs /run && mkdir -p /run/secrets/kubernetes.i
  */
 export async function startMeasuredProcess(
   name: keyof typeof mains,
-  { cluster, namespace, targets }: Surroundings,
+  { cluster, namespace, targets }: ProcessOptions,
 ): Promise<MeasuredProcess> {
   const directory = await mkdtemp(join(tmpdir(), `${name}-`));
   const targetsFile = join(directory, "targets.yaml");
@@ -54,27 +54,31 @@ export async function startMeasuredProcess(
   await copyFile(join(cluster.folder, "apiserver.crt"), join(account, "ca.crt"));
   await writeFile(join(account, "token"), cluster.adminToken);
   await writeFile(join(account, "namespace"), namespace);
-  const port = String(await freePort("127.0.0.1"));
+  const port = String(await findFreePort("127.0.0.1"));
   const { PATH = "" } = process.env;
   const { hostname, port: clusterPort } = new URL(cluster.url);
   const main = fileURLToPath(new URL(mains[name], import.meta.url));
-  const child = spawn("unshare", ["--mount", "sh", "-c", asInPod, account, process.execPath, ...flags, main], {
-    env: {
-      PATH,
-      HOME: directory,
-      NODE_COMPILE_CACHE: compileCache,
-      KUBERNETES_SERVICE_HOST: hostname,
-      KUBERNETES_SERVICE_PORT: clusterPort,
-      MOS_TARGETS_FILE: targetsFile,
-      MOS_EXECUTOR: "cluster",
-      MOS_DATA_DIR: directory,
-      MOS_PORT: port,
-      MOS_HEALTH_PORT: port,
-      MOS_WORKER_IMAGE: "worker",
-      MOS_SERVICE_URL: "http://127.0.0.1:9",
+  const child = spawn(
+    "unshare",
+    ["--mount", "sh", "-c", asInPod, account, process.execPath, ...flags, main],
+    {
+      env: {
+        PATH,
+        HOME: directory,
+        NODE_COMPILE_CACHE: compileCache,
+        KUBERNETES_SERVICE_HOST: hostname,
+        KUBERNETES_SERVICE_PORT: clusterPort,
+        MOS_TARGETS_FILE: targetsFile,
+        MOS_EXECUTOR: "cluster",
+        MOS_DATA_DIR: directory,
+        MOS_PORT: port,
+        MOS_HEALTH_PORT: port,
+        MOS_WORKER_IMAGE: "worker",
+        MOS_SERVICE_URL: "http://127.0.0.1:9",
+      },
+      stdio: ["ignore", "ignore", "inherit"],
     },
-    stdio: ["ignore", "ignore", "inherit"],
-  });
+  );
   await untilReady(child, `http://127.0.0.1:${port}/readyz`);
   return {
     metrics: async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text(),

@@ -4,26 +4,26 @@ import type { Client } from "../client/create-client.ts";
 import { isConnectionError } from "../client/retry.ts";
 import type { GithubReport, Places } from "../contract/github-report.ts";
 import { isTerminal } from "../contract/status.ts";
-import { type Annotation, annotationsOf } from "../report/annotations.ts";
+import { type Annotation, buildAnnotations } from "../report/build-annotations.ts";
 import type { EndedRow } from "../report/render-job.ts";
 import type { Report, ReportRow } from "../report/report.ts";
 import { cancelBatches } from "./cancel-batches.ts";
-import { connectService, type Credentials } from "./connect-service.ts";
+import { openServiceSession, type Credentials } from "./open-service-session.ts";
 import { explainError } from "./explain-error.ts";
 import { followJobs } from "./follow-jobs.ts";
 import { InputError } from "./input-error.ts";
 import { JobTracker } from "./job-tracker.ts";
 import { listJobs } from "./list-jobs.ts";
-import { UnreachableError } from "./outlast.ts";
+import { UnreachableError } from "./retry-while-unreachable.ts";
 import { type BatchPlan, planBatch } from "./plan-batch.ts";
 import type { Step } from "./step.ts";
-import { revisionOf } from "./revision-of.ts";
+import { resolveRevision } from "./resolve-revision.ts";
 import { type Submission, submitBatches } from "./submit-batches.ts";
 import { uploadModels } from "./upload-models.ts";
 import { setOutputs } from "./write-results.ts";
 
 /** What came of the step's batch. */
-export interface Compressed {
+export interface CompressionResult {
   readonly report: Report;
   readonly annotations: readonly Annotation[];
   /** Absent where the service was not reached. */
@@ -38,27 +38,35 @@ interface Progress {
   tracker?: JobTracker;
 }
 
-const settleMs = 20_000;
-const settlePollMs = 500;
+const cancelWaitMs = 20_000;
+const cancelPollMs = 500;
 
 /** Compresses what the inputs ask for. Whatever goes wrong is in the report; jobs that nobody waits for any more are cancelled. */
-export async function compress(step: Step, credentials: Credentials): Promise<Compressed> {
+export async function compress(step: Step, credentials: Credentials): Promise<CompressionResult> {
   const limit = AbortSignal.timeout(step.inputs.timeout * 1000);
   const progress: Progress = {};
   try {
-    await submitAndFollow(step, credentials, { progress, signal: AbortSignal.any([step.signal, limit]) });
+    await submitAndFollow(step, credentials, {
+      progress,
+      signal: AbortSignal.any([step.signal, limit]),
+    });
     core.saveState("finished", "true");
-    return resultOf(step, progress, {});
+    return buildResult(step, progress, {});
   } catch (error) {
-    const broken = brokenBy(error, { stopped: step.signal, limit });
-    await stopJobs(progress, broken === "timed_out");
-    const trouble =
-      broken === "cancelled" || broken === "timed_out" ? undefined : explainError(error, step.inputs["service-url"]);
+    const abortReason = classifyFailure(error, { stopped: step.signal, limit });
+    await stopJobs(progress, abortReason === "timed_out");
+    const failureMessage =
+      abortReason === "cancelled" || abortReason === "timed_out"
+        ? undefined
+        : explainError(error, step.inputs["service-url"]);
     const { problems } = error instanceof InputError ? error : { problems: [] };
     const misplaced = problems.flatMap(({ place, message }) =>
       place ? { place, message, level: "failure" as const, title: step.identity.checkName } : [],
     );
-    const result = resultOf(step, progress, { broken, ...(trouble !== undefined && { trouble }) });
+    const result = buildResult(step, progress, {
+      abortReason,
+      ...(failureMessage !== undefined && { failureMessage }),
+    });
     return { ...result, annotations: [...misplaced, ...result.annotations] };
   }
 }
@@ -74,32 +82,35 @@ async function submitAndFollow(
     defaultSuite: `${run.repository}: ${identity.checkName}`.slice(0, 200),
   }));
   const baseUrl = inputs["service-url"];
-  const { client, scopes } = await connectService(credentials, { baseUrl, dispatcher });
+  const { client, scopes } = await openServiceSession(credentials, { baseUrl, dispatcher });
   progress.client = client;
   await checkTargets(client, plan.targets, signal);
   const models = await uploadModels(plan.models, client, { workspace: run.workspace, signal });
-  const revision = await revisionOf(run, { inputs, github, scopes });
+  const revision = await resolveRevision(run, { inputs, github, scopes });
   signal.throwIfAborted();
-  const report = inputs.wait ? undefined : { github: githubReportOf(step, plan.places) };
+  const report = inputs.wait ? undefined : { github: buildGithubReport(step, plan.places) };
   const request = { plan, models, identity, attempt: run.attempt, revision, report };
   const submission = (progress.submission = await submitBatches(client, request));
   const tracker = (progress.tracker = new JobTracker(submission.jobs, baseUrl));
-  setOutputs({ "batch-id": submission.batches.map(({ id }) => id).join(" "), "batch-url": urlOf(step, progress) });
+  setOutputs({
+    "batch-id": submission.batches.map(({ id }) => id).join(" "),
+    "batch-url": batchUrl(step, progress),
+  });
   if (!inputs.wait) return;
   await followJobs(client, submission, {
     tracker,
     output,
     signal,
-    onLook: () => reporter?.progress(reportOf(step, progress)),
-    onEnd(job, lastLines) {
+    onPoll: () => reporter?.reportProgress(buildReport(step, progress)),
+    onJobEnd(job, lastLines) {
       const row = tracker.rows.find(({ id }) => id === job.id);
-      if (row && isEnded(row)) reporter?.jobEnded(row, lastLines, submission.jobs.length);
+      if (row && isEndedRow(row)) reporter?.reportJobEnd(row, lastLines, submission.jobs.length);
     },
   });
 }
 
 /** What the service needs to write the check runs that the step would write. */
-function githubReportOf({ inputs, run, identity }: Step, places: Places): GithubReport {
+function buildGithubReport({ inputs, run, identity }: Step, places: Places): GithubReport {
   return {
     repository: run.repository,
     sha: run.headSha,
@@ -112,7 +123,11 @@ function githubReportOf({ inputs, run, identity }: Step, places: Places): Github
 }
 
 /** @throws InputError for targets that the service does not have */
-async function checkTargets(client: Client, names: readonly string[], signal: AbortSignal): Promise<void> {
+async function checkTargets(
+  client: Client,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
   const { targets } = await client.call("listTargets", {}, { signal });
   const known = targets.map(({ name }) => name);
   const unknown = names.filter((name) => !known.includes(name));
@@ -121,25 +136,33 @@ async function checkTargets(client: Client, names: readonly string[], signal: Ab
   throw new InputError([{ message }]);
 }
 
-function brokenBy(error: unknown, { stopped, limit }: { stopped: AbortSignal; limit: AbortSignal }) {
+function classifyFailure(
+  error: unknown,
+  { stopped, limit }: { stopped: AbortSignal; limit: AbortSignal },
+) {
   if (stopped.aborted) return "cancelled";
   if (limit.aborted) return "timed_out";
   return error instanceof UnreachableError || isConnectionError(error) ? "unreachable" : "error";
 }
 
 /** Cancels what was submitted; where there is time, until no job is at work. */
-async function stopJobs({ client, submission, tracker }: Progress, hasTime: boolean): Promise<void> {
+async function stopJobs(
+  { client, submission, tracker }: Progress,
+  hasTime: boolean,
+): Promise<void> {
   if (!client || !submission || !tracker) return;
   const ids = submission.batches.map(({ id }) => id);
   if (await cancelBatches(client, ids)) core.saveState("finished", "true");
   if (!hasTime) return;
-  const signal = AbortSignal.timeout(settleMs);
+  const signal = AbortSignal.timeout(cancelWaitMs);
   try {
-    for (; ; await delay(settlePollMs, undefined, { signal })) {
-      const batches = await Promise.all(ids.map(async (id) => client.call("getBatch", { params: { id } }, { signal })));
-      tracker.noteBatches(batches);
+    for (; ; await delay(cancelPollMs, undefined, { signal })) {
+      const batches = await Promise.all(
+        ids.map(async (id) => client.call("getBatch", { params: { id } }, { signal })),
+      );
+      tracker.recordBatches(batches);
       if (!batches.every(({ status }) => isTerminal(status))) continue;
-      for (const batch of ids) tracker.noteJobs(await listJobs(client, { batch }, signal));
+      for (const batch of ids) tracker.recordJobs(await listJobs(client, { batch }, signal));
       return;
     }
   } catch (error) {
@@ -147,21 +170,34 @@ async function stopJobs({ client, submission, tracker }: Progress, hasTime: bool
   }
 }
 
-function reportOf(step: Step, progress: Progress, end: Pick<Report, "broken" | "trouble"> = {}): Report {
-  return { name: step.identity.checkName, url: urlOf(step, progress), rows: progress.tracker?.rows ?? [], ...end };
+function buildReport(
+  step: Step,
+  progress: Progress,
+  end: Pick<Report, "abortReason" | "failureMessage"> = {},
+): Report {
+  return {
+    name: step.identity.checkName,
+    url: batchUrl(step, progress),
+    rows: progress.tracker?.rows ?? [],
+    ...end,
+  };
 }
 
-function urlOf({ inputs, run }: Step, { submission }: Progress): string {
+function batchUrl({ inputs, run }: Step, { submission }: Progress): string {
   const [first] = submission?.batches ?? [];
   return first ? `${inputs["service-url"]}/batches/${first.id}` : run.url;
 }
 
-function resultOf(step: Step, progress: Progress, end: Pick<Report, "broken" | "trouble">): Compressed {
-  const report = reportOf(step, progress, end);
-  const annotations = progress.plan ? annotationsOf(report.rows, progress.plan.places) : [];
+function buildResult(
+  step: Step,
+  progress: Progress,
+  end: Pick<Report, "abortReason" | "failureMessage">,
+): CompressionResult {
+  const report = buildReport(step, progress, end);
+  const annotations = progress.plan ? buildAnnotations(report.rows, progress.plan.places) : [];
   return { report, annotations, client: progress.client };
 }
 
-function isEnded(row: ReportRow): row is EndedRow {
+function isEndedRow(row: ReportRow): row is EndedRow {
   return row.job !== undefined;
 }

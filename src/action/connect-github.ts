@@ -18,11 +18,14 @@ interface Connection {
 
 /** GitHub's REST interface. Requests are repeated after passing failures, and writes come at the pace that GitHub asks for. */
 export function connectGitHub({ token, apiUrl, dispatcher }: Connection) {
-  const waitFor = (what: string) => (seconds: number, _: unknown, __: unknown, waits: number) => {
-    const isShort = seconds <= longestWaitSeconds && waits < maxWaits;
-    core.info(`GitHub's ${what} is reached; ${isShort ? `going on in ${seconds} s` : "giving up"}`);
-    return isShort;
-  };
+  const createRateLimitHandler =
+    (what: string) => (seconds: number, _: unknown, __: unknown, waits: number) => {
+      const isShort = seconds <= longestWaitSeconds && waits < maxWaits;
+      core.info(
+        `GitHub's ${what} is reached; ${isShort ? `going on in ${seconds} s` : "giving up"}`,
+      );
+      return isShort;
+    };
   const Client = Octokit.plugin(retry, throttling);
   return new Client({
     auth: token,
@@ -34,13 +37,15 @@ export function connectGitHub({ token, apiUrl, dispatcher }: Connection) {
       fetch: async (url: RequestInfo, init: RequestInit) => fetch(url, { ...init, dispatcher }),
     },
     throttle: {
-      onRateLimit: waitFor("rate limit"),
-      onSecondaryRateLimit: waitFor("secondary rate limit"),
+      onRateLimit: createRateLimitHandler("rate limit"),
+      onSecondaryRateLimit: createRateLimitHandler("secondary rate limit"),
     },
   });
 }
 
 /** The HTTP status that GitHub refused a request with; 500 where it did not answer. */
-export function statusOf(error: unknown): number | undefined {
-  return error instanceof Error && "status" in error && typeof error.status === "number" ? error.status : undefined;
+export function httpErrorStatus(error: unknown): number | undefined {
+  return error instanceof Error && "status" in error && typeof error.status === "number"
+    ? error.status
+    : undefined;
 }

@@ -3,9 +3,12 @@ import { isConnectionError } from "../client/retry.ts";
 import type { ErrorCode } from "../contract/errors.ts";
 
 const advice: Partial<Record<ErrorCode, string>> = {
-  unauthorized: 'The service does not know the token, or it has expired: is the input "token" right?',
-  missing_scope: "Make a token with the scopes that the action needs: jobs:read, jobs:write and models:write.",
-  identity_token_refused: "Ask the service's administrator for a trust policy that fits this workflow.",
+  unauthorized:
+    'The service does not know the token, or it has expired: is the input "token" right?',
+  missing_scope:
+    "Make a token with the scopes that the action needs: jobs:read, jobs:write and models:write.",
+  identity_token_refused:
+    "Ask the service's administrator for a trust policy that fits this workflow.",
 };
 
 /** What went wrong, and what can be done about it. */
@@ -17,13 +20,13 @@ export function explainError(error: unknown, serviceUrl: string): string {
   if (error instanceof UnexpectedAnswerError && error.status === 404) {
     return `${message}\nThere is no model optimization service at ${serviceUrl}: is the input "service-url" right?`;
   }
-  const code = error instanceof ProblemError ? error.problem.code : codeOf(error);
+  const code = error instanceof ProblemError ? error.problem.code : inferErrorCode(error);
   const help = code && advice[code];
   return help === undefined ? message : `${message}\n${help}`;
 }
 
 /** Answers to HEAD cannot say more than their status. */
-function codeOf(error: unknown): ErrorCode | undefined {
+function inferErrorCode(error: unknown): ErrorCode | undefined {
   if (!(error instanceof UnexpectedAnswerError)) return undefined;
   if (error.status === 401) return "unauthorized";
   return error.status === 403 ? "missing_scope" : undefined;

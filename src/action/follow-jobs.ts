@@ -5,7 +5,7 @@ import type { Client } from "../client/create-client.ts";
 import type { Job } from "../contract/job.ts";
 import { isTerminal } from "../contract/status.ts";
 import type { JobTracker } from "./job-tracker.ts";
-import { outlast } from "./outlast.ts";
+import { retryWhileUnreachable } from "./retry-while-unreachable.ts";
 import { printOutput } from "./print-output.ts";
 import type { Submission } from "./submit-batches.ts";
 
@@ -14,22 +14,26 @@ const statusLineMs = 30_000;
 /** Of a job's last lines, for its report. */
 const keptLines = 100;
 
-interface Following {
+interface FollowJobsOptions {
   readonly tracker: JobTracker;
   /** Where the jobs' output goes. */
   readonly output: Writable;
   readonly signal: AbortSignal;
   /** After each look at the batches. */
-  readonly onLook: () => void;
+  readonly onPoll: () => void;
   /** After the job's output was printed, of which it gets the last lines. */
-  readonly onEnd: (job: Job, lastLines: readonly string[]) => void;
+  readonly onJobEnd: (job: Job, lastLines: readonly string[]) => void;
 }
 
 /**
  * Prints the output of all jobs, one after the other in their order, until all have ended.
  * @throws UnreachableError
  */
-export async function followJobs(client: Client, submission: Submission, following: Following): Promise<void> {
+export async function followJobs(
+  client: Client,
+  submission: Submission,
+  following: FollowJobsOptions,
+): Promise<void> {
   const over = new AbortController();
   const signal = AbortSignal.any([following.signal, over.signal]);
   const parts = [
@@ -48,22 +52,25 @@ export async function followJobs(client: Client, submission: Submission, followi
 async function watchBatches(
   client: Client,
   { batches }: Submission,
-  { tracker, signal, onLook }: Following,
+  { tracker, signal, onPoll }: FollowJobsOptions,
 ): Promise<void> {
-  let toldAt = performance.now();
-  let told = "";
+  let loggedAt = performance.now();
+  let loggedLine = "";
   for (;;) {
-    const current = await outlast(
-      async () => Promise.all(batches.map(async ({ id }) => client.call("getBatch", { params: { id } }, { signal }))),
+    const current = await retryWhileUnreachable(
+      async () =>
+        Promise.all(
+          batches.map(async ({ id }) => client.call("getBatch", { params: { id } }, { signal })),
+        ),
       signal,
     );
-    tracker.noteBatches(current);
-    onLook();
+    tracker.recordBatches(current);
+    onPoll();
     if (current.every(({ status }) => isTerminal(status))) return;
     const line = tracker.statusLine();
-    if (line !== told && performance.now() - toldAt >= statusLineMs) {
-      toldAt = performance.now();
-      told = line;
+    if (line !== loggedLine && performance.now() - loggedAt >= statusLineMs) {
+      loggedAt = performance.now();
+      loggedLine = line;
       core.info(`[batch] ${line}`);
     }
     await delay(pollMs, undefined, { signal });
@@ -73,7 +80,7 @@ async function watchBatches(
 async function printOutputs(
   client: Client,
   { jobs }: Submission,
-  { tracker, output, signal, onEnd }: Following,
+  { tracker, output, signal, onJobEnd }: FollowJobsOptions,
 ): Promise<void> {
   for (const { id, model, target, former } of jobs) {
     if (former) {
@@ -83,7 +90,7 @@ async function printOutputs(
     const lastLines: string[] = [];
     await printOutput(`${model} for ${target}`, output, async (print) => {
       let after = 0;
-      await outlast(async () => {
+      await retryWhileUnreachable(async () => {
         for await (const line of client.followLogs(id, { after, signal })) {
           await print(line.text);
           after = line.seq;
@@ -92,9 +99,12 @@ async function printOutputs(
         }
       }, signal);
     });
-    const job = await outlast(async () => client.call("getJob", { params: { id } }, { signal }), signal);
-    tracker.noteJobs([job]);
-    onEnd(job, lastLines);
+    const job = await retryWhileUnreachable(
+      async () => client.call("getJob", { params: { id } }, { signal }),
+      signal,
+    );
+    tracker.recordJobs([job]);
+    onJobEnd(job, lastLines);
     core.info(`[batch] ${tracker.statusLine()}`);
   }
 }

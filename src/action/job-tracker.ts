@@ -13,7 +13,7 @@ export class JobTracker {
     for (const { id, model, target, former } of jobs) {
       const logUrl = `${baseUrl}/jobs/${id}/logs`;
       this.#rows.set(id, { id, model, target, status: "Pending", gatesFailed: false, logUrl });
-      if (former) this.noteJobs([former]);
+      if (former) this.recordJobs([former]);
     }
   }
 
@@ -22,7 +22,7 @@ export class JobTracker {
     return [...this.#rows.values()];
   }
 
-  noteBatches(batches: readonly Batch[]): void {
+  recordBatches(batches: readonly Batch[]): void {
     for (const { id, status, gatesFailed } of batches.flatMap(({ jobs }) => jobs)) {
       const row = this.#rows.get(id);
       if (row && !row.job) this.#rows.set(id, { ...row, status, gatesFailed });
@@ -30,10 +30,16 @@ export class JobTracker {
   }
 
   /** Takes note of jobs that have ended. */
-  noteJobs(jobs: readonly Job[]): void {
+  recordJobs(jobs: readonly Job[]): void {
     for (const job of jobs) {
       const row = this.#rows.get(job.id);
-      if (row) this.#rows.set(job.id, { ...row, status: job.status, gatesFailed: hasFailedGate(job.gates), job });
+      if (row)
+        this.#rows.set(job.id, {
+          ...row,
+          status: job.status,
+          gatesFailed: hasFailedGate(job.gates),
+          job,
+        });
     }
   }
 

@@ -10,10 +10,18 @@ interface Filter {
 }
 
 /** All jobs that a filter lets through, newest first. */
-export async function listJobs(client: Client, filter: Filter, signal?: AbortSignal): Promise<Job[]> {
+export async function listJobs(
+  client: Client,
+  filter: Filter,
+  signal?: AbortSignal,
+): Promise<Job[]> {
   const jobs: Job[] = [];
   for (let cursor: string | undefined; ;) {
-    const query = { ...filter, limit: String(limits.pageMax), ...(cursor !== undefined && { cursor }) };
+    const query = {
+      ...filter,
+      limit: String(limits.pageMax),
+      ...(cursor !== undefined && { cursor }),
+    };
     const page = await client.call("listJobs", { query }, signal && { signal });
     jobs.push(...page.jobs);
     if (page.nextCursor === null) return jobs;

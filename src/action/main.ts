@@ -8,20 +8,25 @@ const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stop.abort());
 
 const dispatcher = new EnvHttpProxyAgent();
-const surroundings = { environment: process.env, output: process.stdout, signal: stop.signal, dispatcher };
+const context = {
+  environment: process.env,
+  output: process.stdout,
+  signal: stop.signal,
+  dispatcher,
+};
 const isPost = core.getState("isPost") !== "";
 try {
   if (isPost) {
-    await runPost(surroundings);
+    await runPost(context);
   } else {
     core.saveState("isPost", "true");
-    await runMain(surroundings);
+    await runMain(context);
   }
 } catch (error) {
   const problems = error instanceof InputError ? error.problems : [{ message: String(error) }];
   // What cannot be cleaned up is no failure of the workflow.
-  const tell = isPost ? core.warning : core.setFailed;
-  for (const { message } of problems) tell(message);
+  const reportProblem = isPost ? core.warning : core.setFailed;
+  for (const { message } of problems) reportProblem(message);
 }
 // Waits of requests that nobody needs any more would keep a cancelled step alive.
 if (stop.signal.aborted) process.exit(1);

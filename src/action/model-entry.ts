@@ -15,7 +15,11 @@ const linePattern = /^(?:(?<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})=)?(?<where>.*)
 const sourcePattern = /^(https?:\/\/|file:\/\/|upload:)/;
 
 /** The entry that a line such as `GLOB`, `NAME=GLOB` or `NAME=SOURCE` stands for. */
-export function modelEntry(line: string, place?: Place): ModelEntry {
+export function parseModelEntry(line: string, place?: Place): ModelEntry {
   const { name, where = "" } = linePattern.exec(line)?.groups ?? {};
-  return { name, ...(sourcePattern.test(where) ? { source: where } : { file: where }), ...(place && { place }) };
+  return {
+    name,
+    ...(sourcePattern.test(where) ? { source: where } : { file: where }),
+    ...(place && { place }),
+  };
 }

@@ -8,45 +8,61 @@ interface YamlProblem {
 }
 
 /** The line of what is at a path, or of the nearest thing around it. */
-export type LineOf = (path: readonly PropertyKey[]) => number;
+export type LineLookup = (path: readonly PropertyKey[]) => number;
 
-type ParsedYaml<T> = { readonly problems: readonly YamlProblem[] } | { readonly value: T; readonly lineOf: LineOf };
+type ParsedYaml<T> =
+  | { readonly problems: readonly YamlProblem[] }
+  | { readonly value: T; readonly lineAtPath: LineLookup };
 
 /** Reads YAML or JSON by a schema. Everything that is wrong with it is told with its line. */
-export function parseYaml<Schema extends z.ZodType>(text: string, schema: Schema): ParsedYaml<z.output<Schema>> {
+export function parseYaml<Schema extends z.ZodType>(
+  text: string,
+  schema: Schema,
+): ParsedYaml<z.output<Schema>> {
   const lineCounter = new LineCounter();
   const document = parseDocument(text, { lineCounter, prettyErrors: false });
-  const lineAt = (offset: number) => Math.max(1, lineCounter.linePos(offset).line);
+  const lineAtOffset = (offset: number) => Math.max(1, lineCounter.linePos(offset).line);
   if (document.errors.length > 0) {
-    return { problems: document.errors.map(({ pos, message }) => ({ line: lineAt(pos[0]), message })) };
+    return {
+      problems: document.errors.map(({ pos, message }) => ({
+        line: lineAtOffset(pos[0]),
+        message,
+      })),
+    };
   }
-  const lineOf: LineOf = (path) => {
+  const lineAtPath: LineLookup = (path) => {
     for (let length = path.length; length > 0; length--) {
       const parent: unknown = document.getIn(path.slice(0, length - 1), true);
       const key = path[length - 1];
-      const pair = isMap(parent) && parent.items.find((item) => isScalar(item.key) && item.key.value === key);
+      const pair =
+        isMap(parent) && parent.items.find((item) => isScalar(item.key) && item.key.value === key);
       const node: unknown = pair ? pair.key : document.getIn(path.slice(0, length), true);
-      if (isNode(node) && node.range) return lineAt(node.range[0]);
+      if (isNode(node) && node.range) return lineAtOffset(node.range[0]);
     }
     return 1;
   };
   const parsed = schema.safeParse(document.toJS());
-  if (parsed.success) return { value: parsed.data, lineOf };
-  return { problems: parsed.error.issues.flatMap((issue) => problemsOf(issue, lineOf)) };
+  if (parsed.success) return { value: parsed.data, lineAtPath };
+  return { problems: parsed.error.issues.flatMap((issue) => yamlProblems(issue, lineAtPath)) };
 }
 
-function problemsOf(issue: z.core.$ZodIssue, lineOf: LineOf): YamlProblem[] {
+function yamlProblems(issue: z.core.$ZodIssue, lineAtPath: LineLookup): YamlProblem[] {
   if (issue.code !== "unrecognized_keys") {
-    const field = fieldOf(issue.path);
-    return [{ line: lineOf(issue.path), message: field === "" ? issue.message : `${field}: ${issue.message}` }];
+    const field = formatFieldPath(issue.path);
+    return [
+      {
+        line: lineAtPath(issue.path),
+        message: field === "" ? issue.message : `${field}: ${issue.message}`,
+      },
+    ];
   }
   return issue.keys.map((key) => {
     const path = [...issue.path, key];
-    return { line: lineOf(path), message: `${fieldOf(path)}: there is no such field` };
+    return { line: lineAtPath(path), message: `${formatFieldPath(path)}: there is no such field` };
   });
 }
 
-function fieldOf(path: readonly PropertyKey[]): string {
+function formatFieldPath(path: readonly PropertyKey[]): string {
   return path
     .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
     .join("")

@@ -2,7 +2,7 @@ import { type BatchRequest, batchRequest } from "../contract/batch.ts";
 import type { Places } from "../contract/github-report.ts";
 import { findModels, type NamedModel } from "./find-models.ts";
 import { InputError } from "./input-error.ts";
-import { modelEntry } from "./model-entry.ts";
+import { parseModelEntry } from "./model-entry.ts";
 import { type BatchFile, readBatchFile } from "./read-batch-file.ts";
 import type { Inputs } from "./read-inputs.ts";
 
@@ -27,10 +27,17 @@ export async function planBatch(
   inputs: Inputs,
   { workspace, defaultSuite }: { workspace: string; defaultSuite: string },
 ): Promise<BatchPlan> {
-  const file = inputs["batch-file"] === undefined ? noFile : await readBatchFile(inputs["batch-file"], workspace);
-  const entries = inputs.models?.map((line) => modelEntry(line)) ?? file.models;
+  const file =
+    inputs["batch-file"] === undefined
+      ? noFile
+      : await readBatchFile(inputs["batch-file"], workspace);
+  const entries = inputs.models?.map((line) => parseModelEntry(line)) ?? file.models;
   const models = await findModels(entries, workspace);
-  const { recipe = file.fields.recipe, gates = file.fields.gates, suite = file.fields.suite ?? defaultSuite } = inputs;
+  const {
+    recipe = file.fields.recipe,
+    gates = file.fields.gates,
+    suite = file.fields.suite ?? defaultSuite,
+  } = inputs;
   const request = {
     ...file.fields,
     recipe,
@@ -42,7 +49,9 @@ export async function planBatch(
   };
   const parsed = batchRequest.safeParse(request);
   if (!parsed.success) {
-    const problems = parsed.error.issues.map((issue) => `The batch's ${issue.path.join("/")}: ${issue.message}`);
+    const problems = parsed.error.issues.map(
+      (issue) => `The batch's ${issue.path.join("/")}: ${issue.message}`,
+    );
     throw new InputError(problems.map((message) => ({ message })));
   }
   const { models: _, targets, ...fields } = parsed.data;

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import type { Writable } from "node:stream";
 import * as core from "@actions/core";
-import { inert } from "./inert.ts";
+import { escapeLogLine } from "./escape-log-line.ts";
 
 /** Prints a line that is not ours. */
 export type PrintLine = (text: string) => Promise<void>;
@@ -17,7 +17,7 @@ export async function printOutput<T>(
   core.startGroup(title);
   try {
     return await work(async (text) => {
-      if (!output.write(withoutCommand(text, mark))) await once(output, "drain");
+      if (!output.write(disableCommands(text, mark))) await once(output, "drain");
     });
   } finally {
     core.endGroup();
@@ -25,7 +25,7 @@ export async function printOutput<T>(
 }
 
 /** In one write, so that commands are not stopped when our own come: warnings, and secrets that are to be masked. */
-function withoutCommand(text: string, mark: string): string {
-  const line = inert(text);
+function disableCommands(text: string, mark: string): string {
+  const line = escapeLogLine(text);
   return line.includes("::") ? `::stop-commands::${mark}\n${line}\n::${mark}::\n` : `${line}\n`;
 }

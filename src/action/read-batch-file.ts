@@ -7,7 +7,7 @@ import type { Place, Places } from "../contract/github-report.ts";
 import { limits } from "../contract/limits.ts";
 import { modelReference } from "../contract/model.ts";
 import { InputError } from "./input-error.ts";
-import { type ModelEntry, modelEntry } from "./model-entry.ts";
+import { type ModelEntry, parseModelEntry } from "./model-entry.ts";
 import { parseYaml } from "./parse-yaml.ts";
 
 const model = modelReference
@@ -22,7 +22,14 @@ const batchFile = z
   .strictObject({
     ...batchFields.shape,
     // A text stands for a whole entry, so that what is wrong in it can be told by its field.
-    models: z.array(z.preprocess((value) => (typeof value === "string" ? modelEntry(value) : value), model)).max(1000),
+    models: z
+      .array(
+        z.preprocess(
+          (value) => (typeof value === "string" ? parseModelEntry(value) : value),
+          model,
+        ),
+      )
+      .max(1000),
   })
   .partial();
 type BatchFields = Omit<z.output<typeof batchFile>, "models">;
@@ -39,7 +46,9 @@ export interface BatchFile {
  */
 export async function readBatchFile(file: string, workspace: string): Promise<BatchFile> {
   const parsed = parseYaml(await readText(file, workspace), batchFile);
-  const fromRoot = path.relative(workspace, path.resolve(workspace, file)).replaceAll(path.sep, "/");
+  const fromRoot = path
+    .relative(workspace, path.resolve(workspace, file))
+    .replaceAll(path.sep, "/");
   const placeAt = (line: number): Place => ({ file: fromRoot, line });
   if ("problems" in parsed) {
     throw new InputError(
@@ -49,26 +58,30 @@ export async function readBatchFile(file: string, workspace: string): Promise<Ba
       })),
     );
   }
-  const { lineOf } = parsed;
+  const { lineAtPath } = parsed;
   const { models = [], ...fields } = parsed.value;
   return {
     fields,
-    models: models.map((entry, i) => ({ ...entry, place: placeAt(lineOf(["models", i])) })),
+    models: models.map((entry, i) => ({ ...entry, place: placeAt(lineAtPath(["models", i])) })),
     gatePlaces: gateName.options
       .filter((gate) => fields.gates?.[gate] !== undefined)
-      .map((gate) => ({ gate, ...placeAt(lineOf(["gates", gate])) })),
+      .map((gate) => ({ gate, ...placeAt(lineAtPath(["gates", gate])) })),
   };
 }
 
 async function readText(file: string, workspace: string): Promise<string> {
-  const refuse = (message: string, cause?: unknown) =>
+  const createFileError = (message: string, cause?: unknown) =>
     new InputError([{ message: `Input "batch-file": ${message}` }], { cause });
   const found = await realpath(path.resolve(workspace, file)).catch((error: unknown) => {
-    throw refuse(`there is no file ${file} in the workspace ${workspace}; is the repository checked out?`, error);
+    throw createFileError(
+      `there is no file ${file} in the workspace ${workspace}; is the repository checked out?`,
+      error,
+    );
   });
   if (path.relative(await realpath(workspace), found).startsWith(".."))
-    throw refuse(`${file} lies outside of the workspace`);
+    throw createFileError(`${file} lies outside of the workspace`);
   const { size } = await stat(found);
-  if (size > limits.jsonBodyBytes) throw refuse(`${file} has ${size} bytes; ${limits.jsonBodyBytes} are allowed`);
+  if (size > limits.jsonBodyBytes)
+    throw createFileError(`${file} has ${size} bytes; ${limits.jsonBodyBytes} are allowed`);
   return readFile(found, "utf8");
 }

@@ -22,7 +22,9 @@ const unitSeconds = { s: 1, m: 60, h: 3600 };
 
 const seconds = z
   .string()
-  .regex(/^[1-9]\d{0,5}[smh]?$/, { error: "must be a number of minutes, or a time such as 90s, 45m or 2h" })
+  .regex(/^[1-9]\d{0,5}[smh]?$/, {
+    error: "must be a number of minutes, or a time such as 90s, 45m or 2h",
+  })
   .transform((text) => {
     const { number, unit = "m" } = /^(?<number>\d+)(?<unit>[smh])?$/.exec(text)?.groups ?? {};
     return Number(number) * unitSeconds[unit as keyof typeof unitSeconds];
@@ -39,20 +41,20 @@ const inputs = z.object({
   token: z.string().optional(),
   audience: z.string().optional(),
   "batch-file": z.string().optional(),
-  models: z.string().transform(linesOf).optional(),
+  models: z.string().transform(splitLines).optional(),
   targets: z
     .string()
     .transform((text) => text.split(/[\s,]+/).filter((name) => name !== ""))
     .optional(),
-  recipe: yamlOf(requestedRecipe).optional(),
-  gates: yamlOf(gateLimits).optional(),
+  recipe: yamlSchema(requestedRecipe).optional(),
+  gates: yamlSchema(gateLimits).optional(),
   suite: z.string().max(200).optional(),
   baseline: z.string().max(255).optional(),
-  "fail-on": choice(failOnTable),
+  "fail-on": choiceSchema(failOnTable),
   wait: flag,
   timeout: seconds,
   "check-name": z.string().max(200).optional(),
-  "job-checks": choice(jobChecksTable),
+  "job-checks": choiceSchema(jobChecksTable),
   comment: flag,
   "dry-run": flag,
   download: flag,
@@ -70,7 +72,7 @@ export function readInputs(environment: NodeJS.ProcessEnv): Inputs {
   const given = Object.fromEntries(
     Object.entries(table).map(([name, input]) => {
       const text = environment[`INPUT_${name.toUpperCase()}`]?.trim() ?? "";
-      return [name, text === "" ? defaultOf(input) : text] as const;
+      return [name, text === "" ? staticDefault(input) : text] as const;
     }),
   );
   const parsed = inputs.safeParse(given);
@@ -79,25 +81,30 @@ export function readInputs(environment: NodeJS.ProcessEnv): Inputs {
     const text = given[name];
     return text === undefined
       ? `Input "${name}" is missing`
-      : `Input "${name}" is ${JSON.stringify(shorten(text))}: ${message}`;
+      : `Input "${name}" is ${JSON.stringify(abbreviateInput(text))}: ${message}`;
   });
-  const missing = given["batch-file"] === undefined ? ["models", "targets"].filter((name) => !given[name]) : [];
-  const problems = [...wrong, ...missing.map((name) => `Input "${name}" is missing, and there is no "batch-file"`)];
-  if (!parsed.success || problems.length > 0) throw new InputError(problems.map((message) => ({ message })));
+  const missing =
+    given["batch-file"] === undefined ? ["models", "targets"].filter((name) => !given[name]) : [];
+  const problems = [
+    ...wrong,
+    ...missing.map((name) => `Input "${name}" is missing, and there is no "batch-file"`),
+  ];
+  if (!parsed.success || problems.length > 0)
+    throw new InputError(problems.map((message) => ({ message })));
   return parsed.data;
 }
 
 /** Expressions are evaluated by the runner alone. */
-function defaultOf(input: ActionInput): string | undefined {
+function staticDefault(input: ActionInput): string | undefined {
   return input.default?.startsWith("${{") ? undefined : input.default;
 }
 
-function choice<T extends string>(table: Readonly<Record<T, string>>) {
+function choiceSchema<T extends string>(table: Readonly<Record<T, string>>) {
   const values = Object.keys(table) as T[];
   return z.enum(values, { error: `must be ${values.slice(0, -1).join(", ")} or ${values.at(-1)}` });
 }
 
-function yamlOf<Schema extends z.ZodType>(schema: Schema) {
+function yamlSchema<Schema extends z.ZodType>(schema: Schema) {
   return z.string().transform((text, context): z.output<Schema> => {
     const parsed = parseYaml(text, schema);
     if ("value" in parsed) return parsed.value;
@@ -106,18 +113,20 @@ function yamlOf<Schema extends z.ZodType>(schema: Schema) {
   });
 }
 
-function linesOf(text: string): string[] {
+function splitLines(text: string): string[] {
   return text.split("\n").flatMap((line) => line.trim() || []);
 }
 
 /** What differs between the legs of a job's matrix, in the order of the workflow. */
 function matrixValues(text: string): string[] {
   const leaves = (value: unknown): string[] =>
-    typeof value === "object" && value !== null ? Object.values(value).flatMap(leaves) : [String(value)];
+    typeof value === "object" && value !== null
+      ? Object.values(value).flatMap(leaves)
+      : [String(value)];
   const matrix: unknown = JSON.parse(text);
   return matrix === null ? [] : leaves(matrix);
 }
 
-function shorten(text: string): string {
+function abbreviateInput(text: string): string {
   return text.length <= 100 ? text : `${text.slice(0, 99)}…`;
 }

@@ -4,47 +4,52 @@ import * as core from "@actions/core";
 import { conclude, type Verdict } from "../report/conclude.ts";
 import { renderComment } from "../report/render-batch.ts";
 import type { Report } from "../report/report.ts";
-import { checkRunsOf } from "./check-runs.ts";
-import { compress, type Compressed } from "./compress.ts";
+import { createCheckRunWriter } from "./check-run-writer.ts";
+import { compress, type CompressionResult } from "./compress.ts";
 import { connectGitHub, type GitHub } from "./connect-github.ts";
-import { credentialsOf } from "./connect-service.ts";
+import { resolveCredentials } from "./open-service-session.ts";
 import { downloadArtifacts } from "./download-artifacts.ts";
 import { readInputs } from "./read-inputs.ts";
-import { Reporter } from "./reporter.ts";
-import type { Step, Surroundings } from "./step.ts";
+import { CheckRunReporter } from "./check-run-reporter.ts";
+import type { Step, RunnerContext } from "./step.ts";
 import { digest, stepIdentity } from "./step-identity.ts";
 import { writeStickyComment } from "./sticky-comment.ts";
 import { readWorkflowRun } from "./workflow-run.ts";
-import { annotate, logResults, setOutputs, writeReport } from "./write-results.ts";
+import { writeAnnotations, logResults, setOutputs, writeReport } from "./write-results.ts";
 
 /** The runner waits 10 s for a step that it cancels. */
-const goodbyeMs = 5_000;
+const cancelGraceMs = 5_000;
 
 /** The step itself: submits a batch, follows it and tells what came of it. */
-export async function runMain(surroundings: Surroundings): Promise<void> {
-  const { environment, dispatcher, signal } = surroundings;
+export async function runMain(context: RunnerContext): Promise<void> {
+  const { environment, dispatcher, signal } = context;
   const inputs = readInputs(environment);
   const run = await readWorkflowRun(environment);
-  const credentials = credentialsOf(inputs, run, environment);
+  const credentials = resolveCredentials(inputs, run, environment);
   const identity = stepIdentity(run, inputs);
   const token = inputs["github-token"];
-  const github = token === undefined ? undefined : connectGitHub({ token, apiUrl: run.apiUrl, dispatcher });
-  const reporter = github && reporterOf(github, { inputs, run, identity });
-  const step = { ...surroundings, inputs, run, identity, github, reporter };
+  const github =
+    token === undefined ? undefined : connectGitHub({ token, apiUrl: run.apiUrl, dispatcher });
+  const reporter = github && createCheckRunReporter(github, { inputs, run, identity });
+  const step = { ...context, inputs, run, identity, github, reporter };
   if (credentials === undefined) {
-    await tellUntrusted(step);
+    await reportUntrusted(step);
     return;
   }
-  const begun = inputs.wait && reporter?.begin({ name: identity.checkName, url: run.url, rows: [] });
+  const started =
+    inputs.wait && reporter?.begin({ name: identity.checkName, url: run.url, rows: [] });
   const compressed = await compress(step, credentials);
-  await begun;
-  const told = tell(step, compressed);
-  await (signal.aborted ? Promise.race([told, delay(goodbyeMs)]) : told);
+  await started;
+  const published = publishResults(step, compressed);
+  await (signal.aborted ? Promise.race([published, delay(cancelGraceMs)]) : published);
 }
 
-function reporterOf(github: GitHub, { inputs, run, identity }: Pick<Step, "inputs" | "run" | "identity">): Reporter {
-  return new Reporter({
-    checks: checkRunsOf(github, { ...run, detailsUrl: run.url }),
+function createCheckRunReporter(
+  github: GitHub,
+  { inputs, run, identity }: Pick<Step, "inputs" | "run" | "identity">,
+): CheckRunReporter {
+  return new CheckRunReporter({
+    checks: createCheckRunWriter(github, { ...run, detailsUrl: run.url }),
     checkName: identity.checkName,
     externalId: digest(identity.labels),
     jobChecks: inputs["job-checks"],
@@ -52,26 +57,35 @@ function reporterOf(github: GitHub, { inputs, run, identity }: Pick<Step, "input
   });
 }
 
-async function tell(step: Step, { report, client, annotations }: Compressed): Promise<void> {
+async function publishResults(
+  step: Step,
+  { report, client, annotations }: CompressionResult,
+): Promise<void> {
   const { inputs, environment, github, reporter, signal } = step;
   const verdict = conclude(report, inputs["fail-on"]);
   logResults(report);
   const folder = await writeReport(report, verdict, environment);
-  const isLeftToService = !inputs.wait && report.broken === undefined;
-  const isTold = isLeftToService || (await reporter?.complete(report, verdict, annotations));
-  if (!isTold) annotate(annotations);
-  if (inputs.comment && inputs.wait && github) await comment(github, step, { report, verdict });
+  const isLeftToService = !inputs.wait && report.abortReason === undefined;
+  const isPublished = isLeftToService || (await reporter?.complete(report, verdict, annotations));
+  if (!isPublished) writeAnnotations(annotations);
+  if (inputs.comment && inputs.wait && github)
+    await writeComment(github, step, { report, verdict });
   if (inputs.download && client) {
     const artifacts = path.join(folder, "artifacts");
     await downloadArtifacts(client, report.rows, { folder: artifacts, signal });
     setOutputs({ artifacts });
   }
   const isGood = [null, "success", "neutral"].includes(verdict.conclusion);
-  if (!isGood) core.setFailed([verdict.title, ...(report.trouble === undefined ? [] : [report.trouble])].join("\n"));
+  if (!isGood)
+    core.setFailed(
+      [verdict.title, ...(report.failureMessage === undefined ? [] : [report.failureMessage])].join(
+        "\n",
+      ),
+    );
 }
 
 /** A comment is worth no failure. */
-async function comment(
+async function writeComment(
   github: GitHub,
   { run, identity }: Step,
   { report, verdict }: { report: Report; verdict: Verdict },
@@ -87,12 +101,12 @@ async function comment(
 }
 
 /** Nothing can be done for changes of somebody else, and that is nobody's fault. */
-async function tellUntrusted({ run, identity, reporter, environment }: Step): Promise<void> {
+async function reportUntrusted({ run, identity, reporter, environment }: Step): Promise<void> {
   const whose = run.untrusted === "dependabot" ? "of Dependabot" : "from forks";
-  const trouble = `GitHub gives workflows of pull requests ${whose} neither secrets nor OIDC tokens, so that the service cannot know this one. A maintainer can run the workflow on a branch of the repository.`;
+  const explanation = `GitHub gives workflows of pull requests ${whose} neither secrets nor OIDC tokens, so that the service cannot know this one. A maintainer can run the workflow on a branch of the repository.`;
   const verdict = { conclusion: "neutral" as const, title: "Nothing was compressed" };
-  const report = { name: identity.checkName, url: run.url, rows: [], trouble };
-  core.notice(`${verdict.title}: ${trouble}`);
+  const report = { name: identity.checkName, url: run.url, rows: [], explanation };
+  core.notice(`${verdict.title}: ${explanation}`);
   await writeReport(report, verdict, environment);
   // The token of a fork's workflow may write nothing.
   if (run.untrusted !== "fork") await reporter?.complete(report, verdict, []);

@@ -14,7 +14,12 @@ const defaultCheckName = "Model compression";
 
 /** The same for every attempt of a run, but for the number of the attempt. */
 export function stepIdentity(
-  { repository, runId, attempt, step }: Pick<WorkflowRun, "repository" | "runId" | "attempt" | "step">,
+  {
+    repository,
+    runId,
+    attempt,
+    step,
+  }: Pick<WorkflowRun, "repository" | "runId" | "attempt" | "step">,
   {
     "check-name": given,
     matrix = [],

@@ -16,9 +16,14 @@ export async function writeStickyComment(
 ): Promise<void> {
   const [owner = "", repo = ""] = repository.split("/");
   const place = { owner, repo, issue_number: pullRequest };
-  for await (const { data } of github.paginate.iterator(github.rest.issues.listComments, { ...place, per_page: 100 })) {
+  for await (const { data } of github.paginate.iterator(github.rest.issues.listComments, {
+    ...place,
+    per_page: 100,
+  })) {
     // People could write the marker as well.
-    const own = data.find((comment) => comment.user?.type === "Bot" && comment.body?.startsWith(marker));
+    const own = data.find(
+      (comment) => comment.user?.type === "Bot" && comment.body?.startsWith(marker),
+    );
     if (own) {
       await github.rest.issues.updateComment({ owner, repo, comment_id: own.id, body });
       return;

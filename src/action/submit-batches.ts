@@ -46,14 +46,18 @@ export async function submitBatches(client: Client, request: StepRequest): Promi
   const contentLabel = { "github-request": digest(plan.fields) };
   // The service reports on one whole batch.
   const isAlone = attempt === 1 || report !== undefined;
-  const former = isAlone ? [] : await completedJobs(client, { ...runLabels, ...contentLabel });
+  const former = isAlone ? [] : await listCompletedJobs(client, { ...runLabels, ...contentLabel });
   const pairs = models.flatMap((model) =>
-    plan.targets.map((target) => ({ model, target, former: former.find((job) => isOf(job, model, target)) })),
+    plan.targets.map((target) => ({
+      model,
+      target,
+      former: former.find((job) => isJobFor(job, model, target)),
+    })),
   );
   const open = pairs.filter((pair) => pair.former === undefined);
   core.saveState("submitted", "true");
   const batches: Batch[] = [];
-  for (const group of groupsOf(open, models)) {
+  for (const group of groupByTargets(open, models)) {
     const body = {
       name: identity.checkName,
       ...plan.fields,
@@ -62,7 +66,7 @@ export async function submitBatches(client: Client, request: StepRequest): Promi
       ...(report && { report }),
       labels: { ...plan.fields.labels, ...labels, ...contentLabel },
     };
-    batches.push(await submit(client, body));
+    batches.push(await submitWithFallback(client, body));
     core.saveState("batches", batches.map(({ id }) => id).join(" "));
   }
   const made = batches.flatMap((batch) => batch.jobs);
@@ -75,29 +79,37 @@ export async function submitBatches(client: Client, request: StepRequest): Promi
   return { batches, jobs };
 }
 
-async function submit(client: Client, body: BatchRequest): Promise<Batch> {
-  const batch = await submitOnce(client, body).catch(async (error: unknown) => {
+async function submitWithFallback(client: Client, body: BatchRequest): Promise<Batch> {
+  const batch = await submitIdempotently(client, body).catch(async (error: unknown) => {
     const isRefused = error instanceof ProblemError && error.problem.code === "missing_scope";
     if (!isRefused || !body.revision?.recordBaseline) throw error;
-    core.notice("The results are not recorded as a baseline: the token lacks the scope baselines:write");
-    return submitOnce(client, { ...body, revision: { ...body.revision, recordBaseline: false } });
+    core.notice(
+      "The results are not recorded as a baseline: the token lacks the scope baselines:write",
+    );
+    return submitIdempotently(client, {
+      ...body,
+      revision: { ...body.revision, recordBaseline: false },
+    });
   });
   core.info(`Batch ${batch.id}: ${batch.jobs.length} jobs`);
   return batch;
 }
 
 /** A repeated request does not make a second batch: all that tells this one from others is in its body. */
-async function submitOnce(client: Client, body: BatchRequest): Promise<Batch> {
+async function submitIdempotently(client: Client, body: BatchRequest): Promise<Batch> {
   return client.call("submitBatch", { headers: { "idempotency-key": digest(body) }, body });
 }
 
-async function completedJobs(client: Client, labels: Readonly<Record<string, string>>): Promise<Job[]> {
+async function listCompletedJobs(
+  client: Client,
+  labels: Readonly<Record<string, string>>,
+): Promise<Job[]> {
   const label = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
   const jobs = await listJobs(client, { label, status: ["Completed"] });
   return jobs.filter(({ gates }) => !hasFailedGate(gates));
 }
 
-function isOf(job: Job, model: ModelReference, target: string): boolean {
+function isJobFor(job: Job, model: ModelReference, target: string): boolean {
   // What lies elsewhere may have changed since.
   if (!model.source.startsWith("upload:") && model.sha256 === undefined) return false;
   const isSame = job.model.source === model.source && job.model.sha256 === model.sha256;
@@ -105,7 +117,7 @@ function isOf(job: Job, model: ModelReference, target: string): boolean {
 }
 
 /** A batch has each of its models for each of its targets, so that models with the same targets left share one. */
-function groupsOf(
+function groupByTargets(
   open: readonly { readonly model: ModelReference; readonly target: string }[],
   models: readonly ModelReference[],
 ): Pick<BatchRequest, "models" | "targets">[] {

@@ -6,9 +6,9 @@ import { ProblemError } from "../client/problem-error.ts";
 import { formatBytes } from "../contract/format-bytes.ts";
 import type { ModelReference } from "../contract/model.ts";
 import type { NamedModel } from "./find-models.ts";
-import { inert } from "./inert.ts";
+import { escapeLogLine } from "./escape-log-line.ts";
 import { InputError } from "./input-error.ts";
-import { outlast } from "./outlast.ts";
+import { retryWhileUnreachable } from "./retry-while-unreachable.ts";
 
 const progressMs = 5_000;
 
@@ -29,7 +29,8 @@ export async function uploadModels(
   const references: ModelReference[] = [];
   for (const model of models) {
     const { name, sha256, place } = model;
-    const source = "source" in model ? model.source : await upload(client, { file: model.file, place }, options);
+    const source =
+      "source" in model ? model.source : await upload(client, { file: model.file, place }, options);
     references.push({ name, source, ...(sha256 && { sha256 }) });
   }
   return references;
@@ -41,26 +42,31 @@ async function upload(
   { workspace, signal }: UploadOptions,
 ): Promise<string> {
   const absolute = path.resolve(workspace, file);
-  const tell = (text: string) => core.info(inert(`[upload] ${file}: ${text}`));
+  const logUpload = (text: string) => core.info(escapeLogLine(`[upload] ${file}: ${text}`));
   let [startedAt, startedFrom] = [performance.now(), 0];
-  let toldAt = startedAt;
-  const rateAt = (sent: number, now: number) => rate(sent - startedFrom, now - startedAt);
+  let loggedAt = startedAt;
+  const rateAt = (sent: number, now: number) => formatRate(sent - startedFrom, now - startedAt);
   const onStart = (offset: number, total: number) => {
-    if (offset > 0) tell(`goes on at ${formatBytes(offset)} of ${formatBytes(total)}`);
+    if (offset > 0) logUpload(`goes on at ${formatBytes(offset)} of ${formatBytes(total)}`);
     [startedAt, startedFrom] = [performance.now(), offset];
   };
   const onProgress = (sent: number, total: number) => {
     const now = performance.now();
-    if (now - toldAt < progressMs || sent === total) return;
-    toldAt = now;
-    tell(`${formatBytes(sent)} of ${formatBytes(total)} sent, ${rateAt(sent, now)}`);
+    if (now - loggedAt < progressMs || sent === total) return;
+    loggedAt = now;
+    logUpload(`${formatBytes(sent)} of ${formatBytes(total)} sent, ${rateAt(sent, now)}`);
   };
   try {
     const sha256 = await hashFile(absolute, signal);
     const options = { signal, sha256, onStart, onProgress };
-    const { source, sent, bytes } = await outlast(() => client.uploadModel(absolute, options), signal);
+    const { source, sent, bytes } = await retryWhileUnreachable(
+      () => client.uploadModel(absolute, options),
+      signal,
+    );
     const size = formatBytes(bytes);
-    tell(sent ? `uploaded, ${size}, ${rateAt(bytes, performance.now())}` : `unchanged, ${size}`);
+    logUpload(
+      sent ? `uploaded, ${size}, ${rateAt(bytes, performance.now())}` : `unchanged, ${size}`,
+    );
     return source;
   } catch (error) {
     if (!(error instanceof ProblemError) || error.problem.code !== "payload_too_large") throw error;
@@ -69,6 +75,6 @@ async function upload(
   }
 }
 
-function rate(bytes: number, ms: number): string {
+function formatRate(bytes: number, ms: number): string {
   return `${formatBytes((bytes / Math.max(ms, 1)) * 1000)}/s`;
 }

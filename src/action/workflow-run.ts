@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { z } from "zod";
 
 /** A state of the repository to compare with. */
-export interface Base {
+export interface BaseRevision {
   readonly branch: string;
   readonly sha?: string;
 }
@@ -21,7 +21,7 @@ export interface WorkflowRun {
   /** The branch that was pushed to or that the workflow was started on; absent for tags and for proposed changes. */
   readonly branch: string | undefined;
   /** What the commit is compared with. */
-  readonly base: Base | undefined;
+  readonly base: BaseRevision | undefined;
   /** Whether others may be compared with what the run measures: its branch is the default one, or protected. */
   readonly isTrusted: boolean;
   readonly pullRequest: number | undefined;
@@ -47,7 +47,9 @@ const event = z.object({
       base: ref,
     })
     .optional(),
-  merge_group: z.object({ head_sha: z.string(), base_sha: z.string(), base_ref: z.string() }).optional(),
+  merge_group: z
+    .object({ head_sha: z.string(), base_sha: z.string(), base_ref: z.string() })
+    .optional(),
   workflow_run: z
     .object({
       head_sha: z.string(),
@@ -80,21 +82,21 @@ type Variables = z.infer<typeof variables>;
 export async function readWorkflowRun(environment: NodeJS.ProcessEnv): Promise<WorkflowRun> {
   const read = variables.parse(environment);
   const { GITHUB_REPOSITORY: repository, GITHUB_RUN_ID: runId, GITHUB_RUN_ATTEMPT: attempt } = read;
-  const payload = await readEvent(read.GITHUB_EVENT_PATH);
+  const payload = await readEventPayload(read.GITHUB_EVENT_PATH);
   return {
     repository,
     runId,
     attempt,
     step: `${read.GITHUB_WORKFLOW} ${read.GITHUB_JOB} ${read.GITHUB_ACTION}`,
-    ...(proposalOf(payload) ?? pushOf(payload, read)),
-    untrusted: untrustedBy(payload, read),
+    ...(proposedCommit(payload) ?? pushedCommit(payload, read)),
+    untrusted: findUntrustedOrigin(payload, read),
     url: `${read.GITHUB_SERVER_URL}/${repository}/actions/runs/${runId}/attempts/${attempt}`,
     apiUrl: read.GITHUB_API_URL.replace(/\/+$/, ""),
     workspace: read.GITHUB_WORKSPACE ?? process.cwd(),
   };
 }
 
-async function readEvent(file: string): Promise<Event> {
+async function readEventPayload(file: string): Promise<Event> {
   if (file === "") return {};
   return event.parse(JSON.parse(await readFile(file, "utf8")));
 }
@@ -102,44 +104,62 @@ async function readEvent(file: string): Promise<Event> {
 type Commit = Pick<WorkflowRun, "headSha" | "branch" | "base" | "isTrusted" | "pullRequest">;
 
 /** A commit that is proposed to a branch, or that an earlier workflow ran for. */
-function proposalOf({ repository, ...payload }: Event): Commit | undefined {
+function proposedCommit({ repository, ...payload }: Event): Commit | undefined {
   const { pull_request: pullRequest, merge_group: mergeGroup, workflow_run: earlier } = payload;
   const proposal = { branch: undefined, isTrusted: false };
   if (pullRequest) {
     const { number, head, base } = pullRequest;
-    return { ...proposal, headSha: head.sha, base: { branch: base.ref, sha: base.sha }, pullRequest: number };
+    return {
+      ...proposal,
+      headSha: head.sha,
+      base: { branch: base.ref, sha: base.sha },
+      pullRequest: number,
+    };
   }
   if (mergeGroup) {
-    const base = { branch: mergeGroup.base_ref.replace(/^refs\/heads\//, ""), sha: mergeGroup.base_sha };
+    const base = {
+      branch: mergeGroup.base_ref.replace(/^refs\/heads\//, ""),
+      sha: mergeGroup.base_sha,
+    };
     return { ...proposal, headSha: mergeGroup.head_sha, base, pullRequest: undefined };
   }
   if (earlier) {
     const [proposed] = earlier.pull_requests;
-    const base = proposed ? { branch: proposed.base.ref, sha: proposed.base.sha } : defaultBase(repository);
+    const base = proposed
+      ? { branch: proposed.base.ref, sha: proposed.base.sha }
+      : defaultBase(repository);
     return { ...proposal, headSha: earlier.head_sha, base, pullRequest: proposed?.number };
   }
   return undefined;
 }
 
 /** The commit of a push, or at which a workflow was started. */
-function pushOf({ repository, before }: Event, read: Variables): Commit {
+function pushedCommit({ repository, before }: Event, read: Variables): Commit {
   const [, branch] = /^refs\/heads\/(.+)$/.exec(read.GITHUB_REF) ?? [];
   const isDefault = branch !== undefined && branch === repository?.default_branch;
   const isTrusted = isDefault || (branch !== undefined && read.GITHUB_REF_PROTECTED === "true");
   // A branch that is new has zeros there.
-  const ownBase = { branch: branch ?? "", ...(before !== undefined && !/^0+$/.test(before) && { sha: before }) };
+  const ownBase = {
+    branch: branch ?? "",
+    ...(before !== undefined && !/^0+$/.test(before) && { sha: before }),
+  };
   const base = isTrusted ? ownBase : defaultBase(repository);
   return { headSha: read.GITHUB_SHA, branch, base, isTrusted, pullRequest: undefined };
 }
 
-function defaultBase(repository: Event["repository"]): Base | undefined {
+function defaultBase(repository: Event["repository"]): BaseRevision | undefined {
   const branch = repository?.default_branch;
   return branch === undefined ? undefined : { branch };
 }
 
-function untrustedBy({ pull_request: pullRequest }: Event, read: Variables): WorkflowRun["untrusted"] {
+function findUntrustedOrigin(
+  { pull_request: pullRequest }: Event,
+  read: Variables,
+): WorkflowRun["untrusted"] {
   // `pull_request_target` runs the base branch's workflow, with its secrets.
   if (read.GITHUB_EVENT_NAME === "pull_request_target") return undefined;
   if (read.GITHUB_ACTOR === "dependabot[bot]") return "dependabot";
-  return pullRequest && pullRequest.head.repo?.full_name !== read.GITHUB_REPOSITORY ? "fork" : undefined;
+  return pullRequest && pullRequest.head.repo?.full_name !== read.GITHUB_REPOSITORY
+    ? "fork"
+    : undefined;
 }

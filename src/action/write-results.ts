@@ -3,29 +3,40 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import * as core from "@actions/core";
 import type { ActionOutputName } from "../contract/action.ts";
-import type { Annotation } from "../report/annotations.ts";
+import type { Annotation } from "../report/build-annotations.ts";
 import type { Verdict } from "../report/conclude.ts";
-import { outcomeOf, outcomes } from "../report/outcome.ts";
+import { classifyOutcome, outcomes } from "../report/outcome.ts";
 import { renderJobSummary } from "../report/render-batch.ts";
 import { reportDocument } from "../report/report-document.ts";
 import type { Report } from "../report/report.ts";
-import { inert } from "./inert.ts";
-import { troubleOf } from "../report/figures.ts";
+import { escapeLogLine } from "./escape-log-line.ts";
+import { describeJobFailure } from "../report/figures.ts";
 import { formatBytes } from "../contract/format-bytes.ts";
 
 /** The runner takes no more annotations of one step. */
 const maxCommandAnnotations = 10;
 
 /** Sets outputs of the step. */
-export function setOutputs(outputs: Readonly<Partial<Record<ActionOutputName, string | number>>>): void {
+export function setOutputs(
+  outputs: Readonly<Partial<Record<ActionOutputName, string | number>>>,
+): void {
   for (const [name, value] of Object.entries(outputs)) core.setOutput(name, value);
 }
 
 /** Writes the report as files of the runner, and into the job's summary. */
-export async function writeReport(report: Report, verdict: Verdict, environment: NodeJS.ProcessEnv): Promise<string> {
-  const folder = await mkdtemp(path.join(environment["RUNNER_TEMP"] ?? tmpdir(), "model-optimization-"));
+export async function writeReport(
+  report: Report,
+  verdict: Verdict,
+  environment: NodeJS.ProcessEnv,
+): Promise<string> {
+  const folder = await mkdtemp(
+    path.join(environment["RUNNER_TEMP"] ?? tmpdir(), "model-optimization-"),
+  );
   const markdown = renderJobSummary(report, verdict);
-  const files = { "report-json": path.join(folder, "report.json"), "report-markdown": path.join(folder, "report.md") };
+  const files = {
+    "report-json": path.join(folder, "report.json"),
+    "report-markdown": path.join(folder, "report.md"),
+  };
   await writeFile(files["report-json"], JSON.stringify(reportDocument(report, verdict)));
   await writeFile(files["report-markdown"], markdown);
   if (environment["GITHUB_STEP_SUMMARY"]) await core.summary.addRaw(markdown, true).write();
@@ -46,19 +57,23 @@ export function logResults({ rows }: Report): void {
   for (const row of rows) {
     const { size, accuracy } = row.job?.telemetry ?? {};
     const figures = [
-      size && `${formatBytes(size.originalBytes)} → ${formatBytes(size.resultBytes)} (${size.ratio.toFixed(2)})`,
+      size &&
+        `${formatBytes(size.originalBytes)} → ${formatBytes(size.resultBytes)} (${size.ratio.toFixed(2)})`,
       accuracy && `${accuracy.sqnrDb.toFixed(1)} dB`,
-      row.job && troubleOf(row.job),
+      row.job && describeJobFailure(row.job),
     ];
-    const words = [`${row.model} for ${row.target} ${outcomes[outcomeOf(row)].words}`, ...figures].filter(Boolean);
-    core.info(inert(words.join(", ")));
+    const words = [
+      `${row.model} for ${row.target} ${outcomes[classifyOutcome(row)].words}`,
+      ...figures,
+    ].filter(Boolean);
+    core.info(escapeLogLine(words.join(", ")));
   }
 }
 
 /** Annotations by commands of the runner, for workflows that may write no check runs. */
-export function annotate(annotations: readonly Annotation[]): void {
+export function writeAnnotations(annotations: readonly Annotation[]): void {
   for (const { place, level, title, message } of annotations.slice(0, maxCommandAnnotations)) {
-    const tell = level === "failure" ? core.error : core.warning;
-    tell(message, { title, file: place.file, startLine: place.line });
+    const issueCommand = level === "failure" ? core.error : core.warning;
+    issueCommand(message, { title, file: place.file, startLine: place.line });
   }
 }

@@ -3,14 +3,14 @@ import { type Reply, type RouteName, routes } from "../contract/routes.ts";
 import type { JobStatus } from "../contract/status.ts";
 import {
   type ClientOptions,
-  type Input,
+  type CallInput,
   isRepeatable,
   type JsonRouteName,
-  type LooseInput,
-  type Output,
-  send,
-} from "./call-route.ts";
-import { downloadArtifact, type DownloadOptions } from "./download-artifact.ts";
+  type UntypedInput,
+  type CallOutput,
+  sendRequest,
+} from "./send-request.ts";
+import { downloadArtifact, type ArtifactDownloadOptions } from "./download-artifact.ts";
 import { followLogs } from "./follow-logs.ts";
 import { retry } from "./retry.ts";
 import { type UploadedFile, uploadModel, type UploadOptions } from "./upload-model.ts";
@@ -21,46 +21,59 @@ interface CallOptions {
 
 export interface Client {
   /** Calls an endpoint by its name in the route table. Repeated after passing failures where that is safe. */
-  call<N extends JsonRouteName>(name: N, input: Input<N>, options?: CallOptions): Promise<Output<N>>;
+  call<N extends JsonRouteName>(
+    name: N,
+    input: CallInput<N>,
+    options?: CallOptions,
+  ): Promise<CallOutput<N>>;
   revokeToken(id: string, options?: CallOptions): Promise<void>;
-  followLogs(jobId: string, options?: CallOptions & { after?: number }): AsyncGenerator<LogLine, JobStatus>;
+  followLogs(
+    jobId: string,
+    options?: CallOptions & { after?: number },
+  ): AsyncGenerator<LogLine, JobStatus>;
   uploadModel(file: string, options?: UploadOptions): Promise<UploadedFile>;
   /** The file appears when it is complete. */
-  downloadArtifact(jobId: string, name: string, options: DownloadOptions): Promise<void>;
+  downloadArtifact(jobId: string, name: string, options: ArtifactDownloadOptions): Promise<void>;
 }
 
 /** A client of the service, typed by the contract's route table. */
 export function createClient(options: ClientOptions): Client {
-  const ask = (name: RouteName, input: LooseInput, signal: AbortSignal | undefined) => {
+  const requestText = (name: RouteName, input: UntypedInput, signal: AbortSignal | undefined) => {
     const once = async () => {
-      const { statusCode, body } = await send(name, input, { ...options, signal });
+      const { statusCode, body } = await sendRequest(name, input, { ...options, signal });
       return { status: statusCode, text: await body.text() };
     };
     return isRepeatable(name, input) ? retry(once, signal) : once();
   };
   return {
     async call(name, input, { signal } = {}) {
-      const { status, text } = await ask(name, looseInput(input), signal);
-      return outputOf(name, status, JSON.parse(text));
+      const { status, text } = await requestText(name, toUntypedInput(input), signal);
+      return parseReply(name, status, JSON.parse(text));
     },
     async revokeToken(id, { signal } = {}) {
-      await ask("revokeToken", { params: { id } }, signal);
+      await requestText("revokeToken", { params: { id } }, signal);
     },
     followLogs: (jobId, following = {}) => followLogs(jobId, following, options),
     uploadModel: (file, uploading = {}) => uploadModel(file, uploading, options),
-    downloadArtifact: (jobId, name, downloading) => downloadArtifact({ jobId, name }, downloading, options),
+    downloadArtifact: (jobId, name, downloading) =>
+      downloadArtifact({ jobId, name }, downloading, options),
   };
 }
 
 /** Every input of a route is made of these parts. */
-function looseInput<N extends RouteName>(input: Input<N>): LooseInput {
-  return input as LooseInput;
+function toUntypedInput<N extends RouteName>(input: CallInput<N>): UntypedInput {
+  return input as UntypedInput;
 }
 
 /** Parsed by the very schema that types it. */
-function outputOf<N extends RouteName>(name: N, status: number, document: unknown): Output<N> {
+function parseReply<N extends RouteName>(
+  name: N,
+  status: number,
+  document: unknown,
+): CallOutput<N> {
   const replies: Readonly<Record<number, Reply>> = routes[name].replies;
   const reply = replies[status];
-  if (reply === undefined || !("json" in reply)) throw new TypeError(`${name} has no JSON answer ${status}`);
-  return reply.json.parse(document) as Output<N>;
+  if (reply === undefined || !("json" in reply))
+    throw new TypeError(`${name} has no JSON answer ${status}`);
+  return reply.json.parse(document) as CallOutput<N>;
 }

@@ -1,10 +1,10 @@
 import { createWriteStream } from "node:fs";
 import { rename, rm, stat } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
-import { type ClientOptions, send } from "./call-route.ts";
+import { type ClientOptions, sendRequest } from "./send-request.ts";
 import { retry } from "./retry.ts";
 
-export interface DownloadOptions {
+export interface ArtifactDownloadOptions {
   /** Where to save the artifact. */
   readonly file: string;
   readonly signal?: AbortSignal;
@@ -13,7 +13,7 @@ export interface DownloadOptions {
 /** Saves an artifact. After a broken connection it goes on behind the last byte that was written. */
 export async function downloadArtifact(
   { jobId, name }: { readonly jobId: string; readonly name: string },
-  { file, signal }: DownloadOptions,
+  { file, signal }: ArtifactDownloadOptions,
   options: ClientOptions,
 ): Promise<void> {
   const partial = `${file}.partial`;
@@ -22,8 +22,10 @@ export async function downloadArtifact(
   try {
     await retry(async () => {
       const written = etag === undefined ? 0 : (await stat(partial)).size;
-      const headers = { ...(etag !== undefined && { range: `bytes=${written}-`, "if-range": etag }) };
-      const answer = await send("getArtifact", { params, headers }, { ...options, signal });
+      const headers = {
+        ...(etag !== undefined && { range: `bytes=${written}-`, "if-range": etag }),
+      };
+      const answer = await sendRequest("getArtifact", { params, headers }, { ...options, signal });
       const start = answer.statusCode === 206 ? written : 0;
       // At a position, not at the end: a write of the broken connection may still be under way.
       const output = createWriteStream(partial, { flags: start === 0 ? "w" : "r+", start });

@@ -8,7 +8,9 @@ export class ProblemError extends Error {
   readonly retryAfter: number | undefined;
 
   constructor(call: string, details: Problem, retryAfter: number | undefined) {
-    const fields = (details.errors ?? []).map(({ pointer, message }) => `\n  ${pointer}: ${message}`).join("");
+    const fields = (details.errors ?? [])
+      .map(({ pointer, message }) => `\n  ${pointer}: ${message}`)
+      .join("");
     super(`${call}: ${details.detail} (${details.code})${fields}`);
     this.problem = details;
     this.retryAfter = retryAfter;
@@ -23,10 +25,14 @@ export class ProblemError extends Error {
 export class UnexpectedAnswerError extends Error {
   override readonly name = "UnexpectedAnswerError";
   readonly status: number;
-  readonly headers: Headers;
+  readonly headers: AnswerHeaders;
   readonly retryAfter: number | undefined;
 
-  constructor(call: string, { status, headers, text }: FailedAnswer, retryAfter: number | undefined) {
+  constructor(
+    call: string,
+    { status, headers, text }: FailedAnswer,
+    retryAfter: number | undefined,
+  ) {
     super(`${call}: unexpected answer with status ${status}: ${text.slice(0, 500)}`);
     this.status = status;
     this.headers = headers;
@@ -36,23 +42,23 @@ export class UnexpectedAnswerError extends Error {
 
 interface FailedAnswer {
   readonly status: number;
-  readonly headers: Headers;
+  readonly headers: AnswerHeaders;
   readonly text: string;
 }
 
 /** By their names in lower case. */
-type Headers = Readonly<Record<string, string | string[] | undefined>>;
+type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-export function answerError(call: string, answer: FailedAnswer): Error {
+export function toAnswerError(call: string, answer: FailedAnswer): Error {
   const retryAfter = String(answer.headers["retry-after"]);
   const seconds = /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined;
-  const parsed = problem.safeParse(parseJson(answer.text));
+  const parsed = problem.safeParse(parseJsonOrUndefined(answer.text));
   return parsed.success
     ? new ProblemError(call, parsed.data, seconds)
     : new UnexpectedAnswerError(call, answer, seconds);
 }
 
-function parseJson(text: string): unknown {
+function parseJsonOrUndefined(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

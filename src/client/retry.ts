@@ -5,38 +5,42 @@ import { ProblemError, UnexpectedAnswerError } from "./problem-error.ts";
 const tries = 5;
 const firstDelayMs = 200;
 /** A caller that is asked to wait longer is told so instead. */
-const longestAskedMs = 120_000;
-const passingStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+const maxRetryAfterMs = 120_000;
+const transientStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 /** Pass only after somebody did something about them. */
-const lastingCodes: ReadonlySet<ErrorCode> = new Set(["internal_error", "storage_full"]);
+const permanentCodes: ReadonlySet<ErrorCode> = new Set(["internal_error", "storage_full"]);
 
 /** Repeats work that may be done twice: after lost connections and passing failures of the service. */
-export async function retry<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+export async function retry<T>(
+  work: () => Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
   for (let left = tries - 1; ; left--) {
     try {
       return await work();
     } catch (error) {
       signal?.throwIfAborted();
-      if (left === 0 || !isPassing(error) || askedMs(error) > longestAskedMs) throw error;
-      await delay(delayMs(error, tries - 1 - left), undefined, signal && { signal });
+      if (left === 0 || !isTransient(error) || retryAfterMs(error) > maxRetryAfterMs) throw error;
+      await delay(computeDelayMs(error, tries - 1 - left), undefined, signal && { signal });
     }
   }
 }
 
 /** Full jitter, so that clients that failed together do not come back together; not sooner than the service asks. */
-function delayMs(error: unknown, attempt: number): number {
-  return askedMs(error) + Math.random() * firstDelayMs * 2 ** attempt;
+function computeDelayMs(error: unknown, attempt: number): number {
+  return retryAfterMs(error) + Math.random() * firstDelayMs * 2 ** attempt;
 }
 
-function askedMs(error: unknown): number {
+function retryAfterMs(error: unknown): number {
   const isAnswer = error instanceof ProblemError || error instanceof UnexpectedAnswerError;
   return isAnswer ? (error.retryAfter ?? 0) * 1000 : 0;
 }
 
 /** Whether the same call may succeed later: the service is not there, or has too much to do. */
-export function isPassing(error: unknown): boolean {
-  if (error instanceof ProblemError) return error.retryable && !lastingCodes.has(error.problem.code);
-  if (error instanceof UnexpectedAnswerError) return passingStatuses.has(error.status);
+export function isTransient(error: unknown): boolean {
+  if (error instanceof ProblemError)
+    return error.retryable && !permanentCodes.has(error.problem.code);
+  if (error instanceof UnexpectedAnswerError) return transientStatuses.has(error.status);
   return isConnectionError(error);
 }
 

@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { type ClientOptions, send } from "./call-route.ts";
+import { type ClientOptions, sendRequest } from "./send-request.ts";
 import { hashFile } from "./hash-file.ts";
 import { ProblemError, UnexpectedAnswerError } from "./problem-error.ts";
 import { readPieces } from "./read-pieces.ts";
@@ -47,18 +47,22 @@ export async function uploadModel(
     };
     const headers = offset > 0 ? { "content-range": `bytes ${offset}-${bytes - 1}/${bytes}` } : {};
     const upload = { stream, bytes: bytes - offset };
-    const answer = await send("uploadModel", { params, headers }, { ...options, signal, upload });
+    const answer = await sendRequest(
+      "uploadModel",
+      { params, headers },
+      { ...options, signal, upload },
+    );
     await answer.body.dump();
   };
   await retry(async () => {
-    const kept = await findKept(params, { ...options, signal });
+    const kept = await findKeptBytes(params, { ...options, signal });
     if (kept === "all") return;
     // The service answers to a last byte, also where it has it already.
     const offset = Math.max(0, Math.min(kept, bytes - 1));
     try {
       await sendFrom(offset);
     } catch (error) {
-      if (offset === 0 || !isMismatch(error)) throw error;
+      if (offset === 0 || !isChecksumMismatch(error)) throw error;
       // What was kept was not of this file, and is gone now.
       await sendFrom(0);
     }
@@ -67,12 +71,12 @@ export async function uploadModel(
 }
 
 /** How many of a file's bytes the service keeps. */
-async function findKept(
+async function findKeptBytes(
   params: { sha256: string },
   options: ClientOptions & { signal: AbortSignal | undefined },
 ): Promise<number | "all"> {
   try {
-    const answer = await send("findModel", { params }, options);
+    const answer = await sendRequest("findModel", { params }, options);
     await answer.body.dump();
     return "all";
   } catch (error) {
@@ -83,6 +87,6 @@ async function findKept(
   }
 }
 
-function isMismatch(error: unknown): boolean {
+function isChecksumMismatch(error: unknown): boolean {
   return error instanceof ProblemError && error.problem.code === "model_checksum_mismatch";
 }

@@ -34,7 +34,8 @@ export const actionInputs = {
       "Access token of the service with the scopes `jobs:read`, `jobs:write` and `models:write`. Without it the workflow's OIDC token is exchanged for one, which needs `permissions: id-token: write` and a trust policy at the service.",
   },
   audience: {
-    description: "Audience of the OIDC token, as the service's trust policy demands it; `service-url` by default.",
+    description:
+      "Audience of the OIDC token, as the service's trust policy demands it; `service-url` by default.",
   },
   "batch-file": {
     description:
@@ -45,10 +46,12 @@ export const actionInputs = {
       "Models to compress, one a line: a glob of ONNX files in the workspace, which are uploaded, or a source that the service reads itself (`https://…`, `file:///…`, `upload:sha256:…`). `NAME=` before it names the model; a file is named after its path otherwise. A line that starts with `!` takes files out again.",
   },
   targets: {
-    description: "Names of the targets to compress each model for, separated by commas or line breaks.",
+    description:
+      "Names of the targets to compress each model for, separated by commas or line breaks.",
   },
   recipe: {
-    description: "Fields of a recipe as YAML, laid over each target's own; `preset` names one of the target's presets.",
+    description:
+      "Fields of a recipe as YAML, laid over each target's own; `preset` names one of the target's presets.",
   },
   gates: {
     description: "Limits on what is measured for each job as YAML, such as `maxSizeRatio: 0.5`.",
@@ -62,7 +65,7 @@ export const actionInputs = {
       "Branch whose results are compared with, `none` for no comparison. By default the base branch of a pull request, the branch itself for pushes to the default branch and to protected ones, and the default branch for all others. Results of the default branch and of protected branches are recorded where the token has the scope `baselines:write`.",
   },
   "fail-on": {
-    description: `When the step and its check fail. ${sentenceOf(failOnTable)}`,
+    description: `When the step and its check fail. ${describeChoices(failOnTable)}`,
     default: "gates",
   },
   wait: {
@@ -71,7 +74,8 @@ export const actionInputs = {
     default: "true",
   },
   timeout: {
-    description: "Time after which the batch is cancelled: minutes, or with a unit, such as `90s` or `2h`.",
+    description:
+      "Time after which the batch is cancelled: minutes, or with a unit, such as `90s` or `2h`.",
     default: "330",
   },
   "check-name": {
@@ -79,15 +83,17 @@ export const actionInputs = {
       "Name of the check run of the whole batch, for branch protection to require. By default `Model compression`, with the values of the job's matrix behind it.",
   },
   "job-checks": {
-    description: `Which jobs get check runs of their own, at most 100 of them. ${sentenceOf(jobChecksTable)}`,
+    description: `Which jobs get check runs of their own, at most 100 of them. ${describeChoices(jobChecksTable)}`,
     default: "auto",
   },
   comment: {
-    description: "`true` keeps a comment with the results on the pull request, which needs `pull-requests: write`.",
+    description:
+      "`true` keeps a comment with the results on the pull request, which needs `pull-requests: write`.",
     default: "false",
   },
   "dry-run": {
-    description: "`true` only plans: tells the sizes that the results would have, without compressing anything.",
+    description:
+      "`true` only plans: tells the sizes that the results would have, without compressing anything.",
     default: "false",
   },
   download: {
@@ -109,9 +115,11 @@ export type ActionInputName = keyof typeof actionInputs;
 
 /** Every output of the GitHub Action, with what it holds. */
 export const actionOutputs = {
-  "batch-id": "Identifier of the batch; several, separated by spaces, where a repeated run had only some jobs left.",
+  "batch-id":
+    "Identifier of the batch; several, separated by spaces, where a repeated run had only some jobs left.",
   "batch-url": "Address of the batch at the service.",
-  conclusion: "`success`, `failure`, `neutral`, `cancelled` or `timed_out`; `pending` where `wait` is `false`.",
+  conclusion:
+    "`success`, `failure`, `neutral`, `cancelled` or `timed_out`; `pending` where `wait` is `false`.",
   jobs: "Number of jobs.",
   completed: "Number of jobs that are Completed.",
   failed: "Number of jobs that are Failed.",
@@ -124,7 +132,7 @@ export const actionOutputs = {
 
 export type ActionOutputName = keyof typeof actionOutputs;
 
-function sentenceOf(table: Readonly<Record<string, string>>): string {
+function describeChoices(table: Readonly<Record<string, string>>): string {
   return `${Object.entries(table)
     .map(([value, meaning]) => `\`${value}\`: ${meaning}`)
     .join("; ")}.`;

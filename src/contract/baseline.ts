@@ -20,13 +20,20 @@ export const baseline = recordedBaseline
   .extend({
     by: z
       .enum(["baseSha", "mergeBase", "branch"])
-      .describe("Which part of the revision's base it was found by; `branch`: it is the branch's newest."),
+      .describe(
+        "Which part of the revision's base it was found by; `branch`: it is the branch's newest.",
+      ),
   })
   .meta({ id: "Baseline" });
 export type Baseline = z.infer<typeof baseline>;
 
 /** The part of a job's telemetry that later jobs are compared with. */
-export function baselineFigures({ size, latency, device, accuracy: measured }: Telemetry): z.infer<typeof figures> {
+export function baselineFigures({
+  size,
+  latency,
+  device,
+  accuracy: measured,
+}: Telemetry): z.infer<typeof figures> {
   return {
     ...(size && { size }),
     ...(latency && { latency }),

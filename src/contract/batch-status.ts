@@ -3,7 +3,7 @@ import { type BatchStatus, isTerminal, type JobStatus, jobStatus } from "./statu
 export type StatusCounts = Readonly<Record<JobStatus, number>>;
 
 /** A batch's status follows from its jobs' alone. */
-export function batchStatusOf(counts: StatusCounts): BatchStatus {
+export function deriveBatchStatus(counts: StatusCounts): BatchStatus {
   const present = jobStatus.options.filter((status) => counts[status] > 0);
   const unfinished = present.filter((status) => !isTerminal(status));
   if (unfinished.length > 0) {
@@ -14,7 +14,7 @@ export function batchStatusOf(counts: StatusCounts): BatchStatus {
   return present.includes("Cancelled") ? "Cancelled" : "Completed";
 }
 
-export const noJobs: StatusCounts = {
+export const zeroCounts: StatusCounts = {
   Pending: 0,
   Sharding: 0,
   Optimizing: 0,

@@ -9,7 +9,7 @@ import { revision } from "./revision.ts";
 import { type Rule, withRules } from "./rule.ts";
 import { batchStatus, jobKind, jobStatus } from "./status.ts";
 import { targetName } from "./target.ts";
-import { text } from "./text.ts";
+import { boundedText } from "./bounded-text.ts";
 
 /** Jobs that one batch can own. */
 export const maxBatchJobs = 2000;
@@ -17,12 +17,14 @@ export const maxBatchJobs = 2000;
 /** Fields of `POST /batches`, and of the spec of a Batch. */
 export const batchFields = z.strictObject({
   name: displayName.optional(),
-  suite: text({ min: 1, max: 200 })
+  suite: boundedText({ min: 1, max: 200 })
     .optional()
     .describe("Name under which batches of the same models are compared over time."),
   revision: revision
     .optional()
-    .describe("What the models are the state of, to compare their jobs with baselines of the suite."),
+    .describe(
+      "What the models are the state of, to compare their jobs with baselines of the suite.",
+    ),
   kind: jobKind.default("compress"),
   models: z.array(modelReference).min(1).max(1000).describe("Each is compressed for each target."),
   targets: z.array(targetName).min(1).max(64).describe("Names of targets, none twice."),
@@ -35,28 +37,34 @@ export const batchFields = z.strictObject({
     .min(1)
     .max(maxBatchJobs)
     .default(100)
-    .describe("Jobs of the batch that a cluster works on at once. On one machine the service's own limit holds."),
+    .describe(
+      "Jobs of the batch that a cluster works on at once. On one machine the service's own limit holds.",
+    ),
   labels: labels.optional(),
-  failFast: z.boolean().default(false).describe("Cancel the jobs that are left as soon as one fails."),
+  failFast: z
+    .boolean()
+    .default(false)
+    .describe("Cancel the jobs that are left as soon as one fails."),
 });
 
 export const batchRules: readonly Rule<z.infer<typeof batchFields>>[] = [
   {
     field: "models",
     message: `models × targets must not be more than ${maxBatchJobs} jobs`,
-    holds: ({ models, targets }) => models.length * targets.length <= maxBatchJobs,
+    isMet: ({ models, targets }) => models.length * targets.length <= maxBatchJobs,
     cel: `size(self.models) * size(self.targets) <= ${maxBatchJobs}`,
   },
   {
     field: "targets",
     message: "must not name a target twice",
-    holds: ({ targets }) => new Set(targets).size === targets.length,
+    isMet: ({ targets }) => new Set(targets).size === targets.length,
     cel: "self.targets.all(target, self.targets.exists_one(other, other == target))",
   },
   {
     field: "revision",
     message: "must have a branch, and the batch a suite, to record baselines",
-    holds: ({ revision: of, suite }) => !of?.recordBaseline || (of.branch !== undefined && suite !== undefined),
+    isMet: ({ revision: of, suite }) =>
+      !of?.recordBaseline || (of.branch !== undefined && suite !== undefined),
     cel: "!has(self.revision) || !self.revision.recordBaseline || (has(self.revision.branch) && has(self.suite))",
   },
 ];
@@ -67,7 +75,9 @@ export const batchRequest = withRules(
     ...batchFields.shape,
     report: z
       .strictObject({
-        github: githubReport.describe("Check runs on a commit, which a service with a GitHub App keeps up to date."),
+        github: githubReport.describe(
+          "Check runs on a commit, which a service with a GitHub App keeps up to date.",
+        ),
       })
       .optional()
       .describe("Where the service tells how the batch goes, so that nobody has to wait for it."),
@@ -90,13 +100,32 @@ export const batch = z
     createdAt: z.iso.datetime(),
     finishedAt: z.iso.datetime().nullable(),
     counts: z.record(jobStatus, z.int()).describe("Number of jobs in each status."),
-    gatesFailed: z.int().describe("Number of jobs with a gate of the level `fail` that did not pass."),
+    gatesFailed: z
+      .int()
+      .describe("Number of jobs with a gate of the level `fail` that did not pass."),
     jobs: z
       .array(
-        z.object({ id: jobId, model: z.string(), target: targetName, status: jobStatus, gatesFailed: z.boolean() }),
+        z.object({
+          id: jobId,
+          model: z.string(),
+          target: targetName,
+          status: jobStatus,
+          gatesFailed: z.boolean(),
+        }),
       )
       .max(maxBatchJobs)
       .describe("The jobs, in the order of models × targets."),
   })
   .meta({ id: "Batch" });
 export type Batch = z.infer<typeof batch>;
+
+/** What a batch is called: as the request says, or by its suite, or by what it holds. */
+export function batchName({
+  name,
+  suite,
+  models,
+  targets,
+}: Pick<BatchRequest, "name" | "suite" | "models" | "targets">): string {
+  const counted = `${models.length} ${models.length === 1 ? "model" : "models"} for ${targets.join(", ")}`;
+  return name ?? (suite ?? counted).slice(0, 200);
+}

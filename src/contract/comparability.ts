@@ -26,7 +26,8 @@ const minLatencyRuns = 3;
 /** Why a change of latency cannot be told; undefined where it can. */
 export function latencyObstacle(now: MeasuredFigures, before: MeasuredFigures): string | undefined {
   const runs = Math.min(now.latency?.result.runs ?? 0, before.latency?.result.runs ?? 0);
-  if (runs < minLatencyRuns) return `A change of latency needs ${minLatencyRuns} runs on both sides, not ${runs}`;
+  if (runs < minLatencyRuns)
+    return `A change of latency needs ${minLatencyRuns} runs on both sides, not ${runs}`;
   return firstDifference(hardware, now, before);
 }
 
@@ -35,14 +36,18 @@ export function sqnrObstacle(now: MeasuredFigures, before: MeasuredFigures): str
   return firstDifference(evaluation, now, before);
 }
 
-function firstDifference(facts: readonly Fact[], now: MeasuredFigures, before: MeasuredFigures): string | undefined {
+function firstDifference(
+  facts: readonly Fact[],
+  now: MeasuredFigures,
+  before: MeasuredFigures,
+): string | undefined {
   const differing = facts.find(([, of]) => of(now) !== of(before));
   if (differing === undefined) return undefined;
   const [name, of] = differing;
-  return `Not comparable: the ${name} is "${shorten(of(now))}", the baseline's "${shorten(of(before))}"`;
+  return `Not comparable: the ${name} is "${abbreviateFact(of(now))}", the baseline's "${abbreviateFact(of(before))}"`;
 }
 
-function shorten(value: number | string | undefined): string {
+function abbreviateFact(value: number | string | undefined): string {
   const text = String(value ?? "unknown");
   return text.length > 100 ? `${text.slice(0, 99).toWellFormed()}…` : text;
 }

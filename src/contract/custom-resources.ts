@@ -48,7 +48,9 @@ const controls = {
     .min(0)
     .max(31_536_000)
     .optional()
-    .describe("Seconds after the end at which the resource is deleted; without it, it is kept. The history stays."),
+    .describe(
+      "Seconds after the end at which the resource is deleted; without it, it is kept. The history stays.",
+    ),
 };
 export const mutableFields: readonly string[] = Object.keys(controls);
 
@@ -61,7 +63,10 @@ export const compressionJobSpec = z.strictObject({
 export type CompressionJobSpec = z.infer<typeof compressionJobSpec>;
 
 /** Spec of a Batch: the body of `POST /batches` and controls. */
-export const batchSpec = withRules(z.strictObject({ ...batchFields.shape, ...controls }), batchRules);
+export const batchSpec = withRules(
+  z.strictObject({ ...batchFields.shape, ...controls }),
+  batchRules,
+);
 export type BatchSpec = z.infer<typeof batchSpec>;
 
 /** A condition as Kubernetes' API conventions have it. */
@@ -91,8 +96,23 @@ export const conditionTypes = {
   suspended: "Suspended",
 } as const;
 
+/** Reasons of events and conditions beside those made of status reasons and error codes, and what they mean. */
+export const eventReasonTable = {
+  Cancelled: "The job was cancelled and none of its processes runs any more.",
+  Completed: "The job, or every job of the batch, is Completed.",
+  Failed: "The job, or a job of the batch, has failed.",
+  FailedCreate: "The batch's next CompressionJob could not be created; it is tried again.",
+  JobFailed: "A job of the batch has failed.",
+  NameConflict: "Another resource has the name that a job of the batch needs.",
+  Recorded: "Logs and result are in the service's records.",
+  Resumed: "The batch's jobs go on.",
+  Scheduled: "Every pod of the step has a node.",
+  Suspended: "The batch's jobs are suspended.",
+} as const;
+export type EventReason = keyof typeof eventReasonTable;
+
 /** What is known of each job of a Batch, a letter each. */
-export const jobMarks = {
+export const jobStateCodes = {
   notMade: ".",
   made: "m",
   completed: "c",
@@ -100,10 +120,10 @@ export const jobMarks = {
   failed: "f",
   cancelled: "x",
 } as const;
-export type JobMark = (typeof jobMarks)[keyof typeof jobMarks];
+export type JobStateCode = (typeof jobStateCodes)[keyof typeof jobStateCodes];
 
 const statusMessage = z.string().max(1024);
-const shownPercent = z.string().max(8);
+const percentText = z.string().max(8);
 
 /** Bounds of lists in a status, so that it stays under 64 KiB. */
 export const statusLimits = {
@@ -124,11 +144,13 @@ const statusTelemetry = telemetry
   .omit({ accuracy: true, warnings: true })
   .extend({
     accuracy: telemetry.shape.accuracy.unwrap().omit({ outputs: true }).optional(),
-    warnings: z.array(z.object({ code: z.string().max(64), message: z.string().max(512) })).max(statusLimits.warnings),
+    warnings: z
+      .array(z.object({ code: z.string().max(64), message: z.string().max(512) }))
+      .max(statusLimits.warnings),
   })
   .partial();
 
-const endTimes = {
+const workTimes = {
   startedAt: z.iso.datetime().optional().describe("When the work began."),
   finishedAt: z.iso.datetime().optional(),
 };
@@ -137,19 +159,38 @@ const endTimes = {
 export const compressionJobStatus = z.object({
   jobId: jobId.optional().describe("Id of the job in the REST interface."),
   status: jobStatus,
-  statusReason: z.string().max(64).optional().describe("Stable code that says why the job is in its status."),
-  statusMessage: statusMessage.optional().describe("The same for people: what a waiting job waits for."),
+  statusReason: z
+    .string()
+    .max(64)
+    .optional()
+    .describe("Stable code that says why the job is in its status."),
+  statusMessage: statusMessage
+    .optional()
+    .describe("The same for people: what a waiting job waits for."),
   observedGeneration: z.int().min(0).optional(),
-  progress: shownPercent.optional().describe("Share of the work that is done, for people: `42%`."),
-  ratio: shownPercent.optional().describe("Size of the result relative to the original, for people: `0.27`."),
-  ...endTimes,
+  progress: percentText.optional().describe("Share of the work that is done, for people: `42%`."),
+  ratio: percentText
+    .optional()
+    .describe("Size of the result relative to the original, for people: `0.27`."),
+  ...workTimes,
   transitions: z
-    .array(transition.extend({ reason: z.string().max(64).optional(), message: statusMessage.optional() }))
+    .array(
+      transition.extend({
+        reason: z.string().max(64).optional(),
+        message: statusMessage.optional(),
+      }),
+    )
     .max(statusLimits.transitions)
     .optional()
     .describe("Every status that the job was seen in, oldest first."),
-  telemetry: statusTelemetry.optional().describe("Measured facts; the REST interface has all of them."),
-  artifacts: z.array(artifact).max(statusLimits.artifacts).optional().describe("The first files of the result."),
+  telemetry: statusTelemetry
+    .optional()
+    .describe("Measured facts; the REST interface has all of them."),
+  artifacts: z
+    .array(artifact)
+    .max(statusLimits.artifacts)
+    .optional()
+    .describe("The first files of the result."),
   gates: z.array(gateResult).max(statusLimits.gates).optional(),
   error: jobError.extend({ message: statusMessage }).optional(),
   conditions: conditions.optional(),
@@ -200,7 +241,7 @@ export const batchResourceStatus = z.object({
     .max(statusLimits.failures)
     .optional()
     .describe("The first jobs that failed."),
-  ...endTimes,
+  ...workTimes,
   conditions: conditions.optional(),
 });
 export type BatchResourceStatus = z.infer<typeof batchResourceStatus>;

@@ -14,7 +14,10 @@ export function findTarget(targets: readonly Target[], name: string): Target {
  * The recipe of a job: the request's fields over the preset's over the target's.
  * @throws ServiceError validation_failed for a preset that the target does not have
  */
-export function effectiveRecipe({ name, presets, recipe }: Target, requested: RequestedRecipe = {}): Recipe {
+export function effectiveRecipe(
+  { name, presets, recipe }: Target,
+  requested: RequestedRecipe = {},
+): Recipe {
   const { preset, ...fields } = requested;
   if (preset === undefined) return resolveRecipe(recipe, fields);
   const layer = Object.hasOwn(presets, preset) ? presets[preset] : undefined;

@@ -8,63 +8,69 @@ interface ErrorKind {
   readonly retryable: boolean;
 }
 
-function refused(status: number, title: string): ErrorKind {
+function permanentError(status: number, title: string): ErrorKind {
   return { status, title, retryable: false };
 }
 
-function passing(status: number, title: string): ErrorKind {
+function retryableError(status: number, title: string): ErrorKind {
   return { status, title, retryable: true };
 }
 
 /** Every error code that a caller can meet, in answers and in `job.error`. */
 export const errorTable = {
-  malformed_request: refused(400, "The request cannot be parsed"),
-  invalid_cursor: refused(400, "The cursor is not one that this list gave"),
-  unauthorized: refused(401, "A valid bearer token is required"),
-  missing_scope: refused(403, "The token lacks a scope"),
-  identity_token_invalid: refused(401, "The identity token is not valid"),
-  identity_token_refused: refused(403, "No trust policy fits the identity token"),
-  not_found: refused(404, "No such resource"),
-  method_not_allowed: refused(405, "The resource does not have this method"),
-  not_acceptable: refused(406, "None of the accepted media types can be produced"),
-  job_finished: refused(409, "The job has already ended"),
-  batch_finished: refused(409, "The batch has already ended"),
-  idempotency_in_progress: passing(409, "The first request with this Idempotency-Key is still being answered"),
-  upload_offset_mismatch: passing(409, "The upload cannot go on at this byte"),
-  payload_too_large: refused(413, "The body is larger than allowed"),
-  unsupported_media_type: refused(415, "The content type is not supported"),
-  range_not_satisfiable: refused(416, "The range lies outside the file"),
-  validation_failed: refused(422, "The request has invalid fields"),
-  unknown_target: refused(422, "No such target"),
-  idempotency_key_reused: refused(422, "The Idempotency-Key was used with another body"),
-  internal_error: passing(500, "The service failed"),
-  unavailable: passing(503, "The service is not ready"),
-  storage_full: passing(507, "The storage is full"),
+  malformed_request: permanentError(400, "The request cannot be parsed"),
+  invalid_cursor: permanentError(400, "The cursor is not one that this list gave"),
+  unauthorized: permanentError(401, "A valid bearer token is required"),
+  missing_scope: permanentError(403, "The token lacks a scope"),
+  identity_token_invalid: permanentError(401, "The identity token is not valid"),
+  identity_token_refused: permanentError(403, "No trust policy fits the identity token"),
+  not_found: permanentError(404, "No such resource"),
+  method_not_allowed: permanentError(405, "The resource does not have this method"),
+  not_acceptable: permanentError(406, "None of the accepted media types can be produced"),
+  job_finished: permanentError(409, "The job has already ended"),
+  batch_finished: permanentError(409, "The batch has already ended"),
+  idempotency_in_progress: retryableError(
+    409,
+    "The first request with this Idempotency-Key is still being answered",
+  ),
+  upload_offset_mismatch: retryableError(409, "The upload cannot go on at this byte"),
+  payload_too_large: permanentError(413, "The body is larger than allowed"),
+  unsupported_media_type: permanentError(415, "The content type is not supported"),
+  range_not_satisfiable: permanentError(416, "The range lies outside the file"),
+  validation_failed: permanentError(422, "The request has invalid fields"),
+  unknown_target: permanentError(422, "No such target"),
+  idempotency_key_reused: permanentError(422, "The Idempotency-Key was used with another body"),
+  internal_error: retryableError(500, "The service failed"),
+  unavailable: retryableError(503, "The service is not ready"),
+  storage_full: retryableError(507, "The storage is full"),
 
-  model_not_found: refused(422, "The model does not exist at its source"),
-  model_source_refused: refused(422, "The model's source is not allowed"),
-  model_fetch_failed: passing(422, "The model could not be fetched"),
-  model_checksum_mismatch: refused(422, "The model's SHA-256 is not the expected one"),
-  model_too_large: refused(413, "The model is larger than allowed"),
-  model_invalid: refused(422, "The file is not a valid ONNX model"),
-  model_truncated: refused(422, "The model file is truncated"),
-  model_opset_unsupported: refused(422, "The model's opset is not supported"),
-  model_unsupported: refused(422, "The model uses something that is not supported"),
-  external_data_refused: refused(422, "External data points outside the model's folder"),
-  external_data_missing: refused(422, "An external data file is missing"),
-  external_data_short: refused(422, "An external data file is shorter than its tensors need"),
-  nothing_to_quantize: refused(422, "The recipe fits no weight of the model"),
-  recipe_unsupported: refused(422, "The recipe cannot be applied"),
-  evaluation_data_invalid: refused(422, "The evaluation data does not fit the model"),
-  evaluation_failed: refused(422, "The model could not be run for the evaluation"),
-  accuracy_below_floor: refused(422, "The result is too far from the original"),
-  out_of_memory: refused(422, "The worker ran out of memory"),
-  worker_killed: passing(500, "The worker was killed"),
-  worker_crashed: passing(500, "The worker crashed"),
-  deadline_exceeded: refused(422, "The job took longer than its deadline"),
-  resource_invalid: refused(422, "The custom resource cannot be a job"),
-  pod_start_failed: refused(422, "The worker's pod cannot be started"),
-  service_restarted: passing(500, "The service restarted too often while the job ran"),
+  model_not_found: permanentError(422, "The model does not exist at its source"),
+  model_source_refused: permanentError(422, "The model's source is not allowed"),
+  model_fetch_failed: retryableError(422, "The model could not be fetched"),
+  model_checksum_mismatch: permanentError(422, "The model's SHA-256 is not the expected one"),
+  model_too_large: permanentError(413, "The model is larger than allowed"),
+  model_invalid: permanentError(422, "The file is not a valid ONNX model"),
+  model_truncated: permanentError(422, "The model file is truncated"),
+  model_opset_unsupported: permanentError(422, "The model's opset is not supported"),
+  model_unsupported: permanentError(422, "The model uses something that is not supported"),
+  external_data_refused: permanentError(422, "External data points outside the model's folder"),
+  external_data_missing: permanentError(422, "An external data file is missing"),
+  external_data_short: permanentError(
+    422,
+    "An external data file is shorter than its tensors need",
+  ),
+  nothing_to_quantize: permanentError(422, "The recipe fits no weight of the model"),
+  recipe_unsupported: permanentError(422, "The recipe cannot be applied"),
+  evaluation_data_invalid: permanentError(422, "The evaluation data does not fit the model"),
+  evaluation_failed: permanentError(422, "The model could not be run for the evaluation"),
+  accuracy_below_floor: permanentError(422, "The result is too far from the original"),
+  out_of_memory: permanentError(422, "The worker ran out of memory"),
+  worker_killed: retryableError(500, "The worker was killed"),
+  worker_crashed: retryableError(500, "The worker crashed"),
+  deadline_exceeded: permanentError(422, "The job took longer than its deadline"),
+  resource_invalid: permanentError(422, "The custom resource cannot be a job"),
+  pod_start_failed: permanentError(422, "The worker's pod cannot be started"),
+  service_restarted: retryableError(500, "The service restarted too often while the job ran"),
 } as const satisfies Record<string, ErrorKind>;
 
 export type ErrorCode = keyof typeof errorTable;
@@ -73,7 +79,9 @@ export const errorCode = z.enum(Object.keys(errorTable) as [ErrorCode, ...ErrorC
 export const fieldError = z.object({
   pointer: z
     .string()
-    .describe("JSON pointer of the field (RFC 6901), within the body, or `query/NAME`, `path/NAME`, `header/NAME`."),
+    .describe(
+      "JSON pointer of the field (RFC 6901), within the body, or `query/NAME`, `path/NAME`, `header/NAME`.",
+    ),
   message: z.string(),
 });
 export type FieldError = z.infer<typeof fieldError>;
@@ -118,7 +126,7 @@ export class ServiceError extends Error {
   }
 }
 
-export function problemOf(error: ServiceError): Problem {
+export function problemDetails(error: ServiceError): Problem {
   const { status, title } = errorTable[error.code];
   return {
     type: `https://modeloptimization.dev/errors/${error.code}`,

@@ -45,7 +45,8 @@ export const gateTable = {
   },
   minTop1: {
     bound: "min",
-    description: "Least share of samples, of any output, whose largest element is the same as the original's.",
+    description:
+      "Least share of samples, of any output, whose largest element is the same as the original's.",
     figure: leastTop1,
   },
   maxLatencyRatio: {
@@ -55,7 +56,8 @@ export const gateTable = {
   },
   maxSizeRegression: {
     bound: "max",
-    description: "Largest growth of the result relative to the baseline's; 0.05 allows 5 % more bytes.",
+    description:
+      "Largest growth of the result relative to the baseline's; 0.05 allows 5 % more bytes.",
     figure: ({ size }) => size?.resultBytes,
     change: { worsening: growth },
   },
@@ -77,7 +79,7 @@ export const gateTable = {
 export type GateName = keyof typeof gateTable;
 export const gateName = z.enum(Object.keys(gateTable) as [GateName, ...GateName[]]);
 
-const limitOf = {
+const limitSchemas = {
   maxSizeRatio: z.number().positive(),
   minSqnrDb: z.number(),
   minCosine: z.number().min(-1).max(1),
@@ -88,21 +90,21 @@ const limitOf = {
   maxLatencyRegression: z.number().min(0),
 } satisfies Record<GateName, z.ZodNumber>;
 
-function limit<Name extends GateName>(gate: Name) {
-  return limitOf[gate].optional().describe(gateTable[gate].description);
+function limitSchema<Name extends GateName>(gate: Name) {
+  return limitSchemas[gate].optional().describe(gateTable[gate].description);
 }
 
 /** Limits on telemetry figures. */
 export const gateLimits = z
   .strictObject({
-    maxSizeRatio: limit("maxSizeRatio"),
-    minSqnrDb: limit("minSqnrDb"),
-    minCosine: limit("minCosine"),
-    minTop1: limit("minTop1"),
-    maxLatencyRatio: limit("maxLatencyRatio"),
-    maxSizeRegression: limit("maxSizeRegression"),
-    maxSqnrDropDb: limit("maxSqnrDropDb"),
-    maxLatencyRegression: limit("maxLatencyRegression"),
+    maxSizeRatio: limitSchema("maxSizeRatio"),
+    minSqnrDb: limitSchema("minSqnrDb"),
+    minCosine: limitSchema("minCosine"),
+    minTop1: limitSchema("minTop1"),
+    maxLatencyRatio: limitSchema("maxLatencyRatio"),
+    maxSizeRegression: limitSchema("maxSizeRegression"),
+    maxSqnrDropDb: limitSchema("maxSqnrDropDb"),
+    maxLatencyRegression: limitSchema("maxLatencyRegression"),
     latencyNoiseMs: z
       .number()
       .min(0)
@@ -133,7 +135,9 @@ export const gateResult = z
       .number()
       .nullable()
       .default(null)
-      .describe("The baseline's figure: bytes, dB or milliseconds; null for gates that hold no change."),
+      .describe(
+        "The baseline's figure: bytes, dB or milliseconds; null for gates that hold no change.",
+      ),
     level: z
       .enum(["fail", "warn"])
       .default("fail")
@@ -141,7 +145,11 @@ export const gateResult = z
         "What it means if the gate does not pass. A change that cannot be told, such as without a baseline, warns.",
       ),
     passed: z.boolean(),
-    note: z.string().max(300).optional().describe("Why the figures could not be compared, or were taken as equal."),
+    note: z
+      .string()
+      .max(300)
+      .optional()
+      .describe("Why the figures could not be compared, or were taken as equal."),
   })
   .meta({ id: "GateResult" });
 export type GateResult = z.infer<typeof gateResult>;
@@ -155,7 +163,11 @@ export function hasFailedGate(gates: readonly Pick<GateResult, "level" | "passed
  * Holds the telemetry of a finished job against its limits. A figure that was not measured fails its gate; a change for
  * which there is nothing to compare with warns.
  */
-export function evaluateGates(limits: GateLimits, telemetry: Telemetry, baseline: Baseline | null): GateResult[] {
+export function evaluateGates(
+  limits: GateLimits,
+  telemetry: Telemetry,
+  baseline: Baseline | null,
+): GateResult[] {
   return gateName.options.flatMap((gate) => {
     const gateLimit = limits[gate];
     if (gateLimit === undefined) return [];
@@ -164,14 +176,26 @@ export function evaluateGates(limits: GateLimits, telemetry: Telemetry, baseline
     const now = figure(telemetry);
     const known = { gate, limit: gateLimit, level, actual: now ?? null, baseline: null } as const;
     if (now === undefined) return [{ ...known, passed: false }];
-    if (change === undefined) return [{ ...known, passed: bound === "max" ? now <= gateLimit : now >= gateLimit }];
+    if (change === undefined)
+      return [{ ...known, passed: bound === "max" ? now <= gateLimit : now >= gateLimit }];
     return [
-      { ...known, actual: null, ...compare(change, { limits, limit: gateLimit, now, figure, telemetry, baseline }) },
+      {
+        ...known,
+        actual: null,
+        ...compareWithBaseline(change, {
+          limits,
+          limit: gateLimit,
+          now,
+          figure,
+          telemetry,
+          baseline,
+        }),
+      },
     ];
   });
 }
 
-interface Comparison {
+interface ComparisonInput {
   readonly limits: GateLimits;
   readonly limit: number;
   readonly now: number;
@@ -180,28 +204,40 @@ interface Comparison {
   readonly baseline: Baseline | null;
 }
 
-function compare(
+function compareWithBaseline(
   { worsening, obstacle, excuse }: Change,
-  { limits, limit: most, now, figure, telemetry, baseline }: Comparison,
+  { limits, limit: most, now, figure, telemetry, baseline }: ComparisonInput,
 ): Partial<GateResult> & Pick<GateResult, "passed"> {
-  const untold = { level: "warn", passed: false } as const;
-  if (baseline === null) return { ...untold, note: "There is no baseline" };
+  const incomparable = { level: "warn", passed: false } as const;
+  if (baseline === null) return { ...incomparable, note: "There is no baseline" };
   const before = figure(baseline);
-  if (before === undefined) return { ...untold, note: "The baseline has no such figure" };
+  if (before === undefined) return { ...incomparable, note: "The baseline has no such figure" };
   const actual = worsening(now, before);
-  const reason = Number.isFinite(actual) ? obstacle?.(telemetry, baseline) : "The baseline's figure is 0";
-  if (reason !== undefined) return { ...untold, baseline: before, note: reason };
+  const reason = Number.isFinite(actual)
+    ? obstacle?.(telemetry, baseline)
+    : "The baseline's figure is 0";
+  if (reason !== undefined) return { ...incomparable, baseline: before, note: reason };
   if (actual <= most) return { actual, baseline: before, passed: true };
   const note = excuse?.(now - before, limits);
-  return { actual, baseline: before, passed: note !== undefined, ...(note !== undefined && { note }) };
+  return {
+    actual,
+    baseline: before,
+    passed: note !== undefined,
+    ...(note !== undefined && { note }),
+  };
 }
 
 function growth(now: number, before: number): number {
   return (now - before) / before;
 }
 
-function latencyExcuse(differenceMs: number, { latencyNoiseMs = defaultLatencyNoiseMs }: NoiseSettings) {
-  return differenceMs <= latencyNoiseMs ? `A difference within ${latencyNoiseMs} ms is taken as noise` : undefined;
+function latencyExcuse(
+  differenceMs: number,
+  { latencyNoiseMs = defaultLatencyNoiseMs }: NoiseSettings,
+) {
+  return differenceMs <= latencyNoiseMs
+    ? `A difference within ${latencyNoiseMs} ms is taken as noise`
+    : undefined;
 }
 
 function leastTop1({ accuracy }: MeasuredFigures): number | undefined {

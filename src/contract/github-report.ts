@@ -2,10 +2,10 @@ import { z } from "zod";
 import { type FailOn, failOnTable, type JobChecks, jobChecksTable } from "./action.ts";
 import { gateName } from "./gate.ts";
 import { commit } from "./revision.ts";
-import { text } from "./text.ts";
+import { boundedText } from "./bounded-text.ts";
 
 const place = z.strictObject({
-  file: text({ min: 1, max: 4096 }).describe("Relative to the repository's root."),
+  file: boundedText({ min: 1, max: 4096 }).describe("Relative to the repository's root."),
   line: z.int().min(1).max(2_147_483_647).describe("Counted from 1."),
 });
 /** A line of a file in the repository. */
@@ -32,7 +32,9 @@ export const githubReport = z.strictObject({
     .regex(/^[A-Za-z0-9][A-Za-z0-9_-]*\/[A-Za-z0-9._-]+$/)
     .describe("As `owner/name`. The service's GitHub App has to be installed in it."),
   sha: commit,
-  checkName: text({ min: 1, max: 200 }).describe("Name of the check run of the whole batch."),
+  checkName: boundedText({ min: 1, max: 200 }).describe(
+    "Name of the check run of the whole batch.",
+  ),
   jobChecks: z
     .enum(Object.keys(jobChecksTable) as [JobChecks, ...JobChecks[]])
     .default("auto")
@@ -47,6 +49,8 @@ export const githubReport = z.strictObject({
     .describe("Address of the service for who follows links of the report, with `/v1`."),
   places: places
     .optional()
-    .describe("Where the repository names the models and gates, to tell beside these lines what went wrong with them."),
+    .describe(
+      "Where the repository names the models and gates, to tell beside these lines what went wrong with them.",
+    ),
 });
 export type GithubReport = z.infer<typeof githubReport>;

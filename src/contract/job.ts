@@ -8,7 +8,7 @@ import { modelReference, sha256 } from "./model.ts";
 import { recipe, requestedRecipe } from "./recipe.ts";
 import { jobKind, jobStatus, transition } from "./status.ts";
 import { targetName } from "./target.ts";
-import { text } from "./text.ts";
+import { boundedText } from "./bounded-text.ts";
 import { telemetry } from "./telemetry.ts";
 
 const maxLabels = 32;
@@ -22,11 +22,15 @@ export const labels = z
       .max(63)
       .regex(/^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/),
   )
-  .refine((all) => Object.keys(all).length <= maxLabels, { error: `must not have more than ${maxLabels} entries` })
+  .refine((all) => Object.keys(all).length <= maxLabels, {
+    error: `must not have more than ${maxLabels} entries`,
+  })
   .meta({ maxProperties: maxLabels })
   .describe(`Caller's own keys and values, to filter by. At most ${maxLabels}.`);
 
-export const displayName = text({ min: 1, max: 200 }).describe("Name for people; need not be unique.");
+export const displayName = boundedText({ min: 1, max: 200 }).describe(
+  "Name for people; need not be unique.",
+);
 
 export const dryRun = z
   .boolean()
@@ -52,8 +56,12 @@ export const jobRequest = z
     target: targetName,
     recipe: requestedRecipe
       .optional()
-      .describe("What to do to the model. Fields that are left out come from the target's default recipe."),
-    gates: gateLimits.optional().describe("Limits on what is measured; the job tells which of them hold."),
+      .describe(
+        "What to do to the model. Fields that are left out come from the target's default recipe.",
+      ),
+    gates: gateLimits
+      .optional()
+      .describe("Limits on what is measured; the job tells which of them hold."),
     dryRun,
     deadlineSeconds,
     labels: labels.optional(),
@@ -74,11 +82,16 @@ export const job = z
     model: z.object({
       ...modelReference.shape,
       name: z.string(),
-      bytes: z.int().nullable().describe("Size of the file and its external data; null until it was fetched."),
+      bytes: z
+        .int()
+        .nullable()
+        .describe("Size of the file and its external data; null until it was fetched."),
       actualSha256: sha256.nullable().describe("SHA-256 of the file that was fetched."),
     }),
     target: targetName,
-    recipe: recipe.describe("The effective recipe: the request's over the preset's over the target's."),
+    recipe: recipe.describe(
+      "The effective recipe: the request's over the preset's over the target's.",
+    ),
     gateLimits,
     dryRun: dryRun.describe("Whether the job only plans; its one artifact is the report then."),
     deadlineSeconds,
@@ -93,8 +106,12 @@ export const job = z
     baseline: baseline
       .nullable()
       .default(null)
-      .describe("What the job is compared with, found when its batch was made; null where there is none."),
-    gates: z.array(gateResult).describe("Results of the gates; empty until the job is Completed, and in a dry run."),
+      .describe(
+        "What the job is compared with, found when its batch was made; null where there is none.",
+      ),
+    gates: z
+      .array(gateResult)
+      .describe("Results of the gates; empty until the job is Completed, and in a dry run."),
     error: jobError.nullable(),
   })
   .meta({ id: "Job" });

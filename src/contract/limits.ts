@@ -12,3 +12,15 @@ export const limits = {
   /** Interval of pings in event streams, seconds. */
   pingSeconds: 15,
 } as const;
+
+/** A worker of a job, or of one step of it, is started at most so often. */
+export const maxAttempts = 3;
+
+/** Longest texts that records, resources and events hold, characters. */
+export const textLimits = {
+  reason: 64,
+  statusMessage: 1024,
+  errorMessage: 4096,
+  telemetryWarning: 512,
+  batchFailure: 512,
+} as const;

@@ -6,7 +6,10 @@ export const maxLogLineBytes = 65_536;
 /** One line of a job's terminal output. */
 export const logLine = z
   .object({
-    seq: z.int().min(1).describe("Number of the line in the job, rising by one: the cursor to resume after."),
+    seq: z
+      .int()
+      .min(1)
+      .describe("Number of the line in the job, rising by one: the cursor to resume after."),
     at: z.iso.datetime(),
     stream: z.enum(["stdout", "stderr"]),
     text: z.string().describe("The line without its line break."),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { text } from "./text.ts";
+import { boundedText } from "./bounded-text.ts";
 
 export const sha256 = z
   .string()
@@ -19,7 +19,7 @@ export const uploadRange = z
 /** Where a model is and, optionally, what it must hash to. */
 export const modelReference = z
   .strictObject({
-    source: text({ min: 1, max: 2048 })
+    source: boundedText({ min: 1, max: 2048 })
       .regex(/^(https?:\/\/|file:\/\/\/|upload:sha256:[0-9a-f]{64}$)/, {
         error: "must be https://…, http://…, file:///… or upload:sha256:<64 hex digits>",
       })

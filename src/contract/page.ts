@@ -16,13 +16,18 @@ export function integerParameter(bounds: z.ZodInt) {
 }
 
 const pageFields = {
-  limit: integerParameter(z.int().min(1).max(limits.pageMax)).default(limits.pageDefault).describe("Entries a page."),
+  limit: integerParameter(z.int().min(1).max(limits.pageMax))
+    .default(limits.pageDefault)
+    .describe("Entries a page."),
   cursor: z.string().max(500).optional().describe("`nextCursor` of the page before."),
 };
 
 export const jobQuery = z.strictObject({
   ...pageFields,
-  status: z.array(jobStatus).optional().describe("Jobs in one of these statuses; repeat the parameter for several."),
+  status: z
+    .array(jobStatus)
+    .optional()
+    .describe("Jobs in one of these statuses; repeat the parameter for several."),
   kind: jobKind.optional(),
   batch: batchId.optional().describe("Jobs of this batch."),
   target: targetName.optional(),
@@ -44,12 +49,17 @@ export const batchQuery = z.strictObject({
 });
 export type BatchQuery = z.infer<typeof batchQuery>;
 
-const nextCursor = z.string().nullable().describe("Ask for the next page with `cursor`; null on the last page.");
+const nextCursor = z
+  .string()
+  .nullable()
+  .describe("Ask for the next page with `cursor`; null on the last page.");
 
 export const jobPage = z.object({ jobs: z.array(job), nextCursor }).meta({ id: "JobPage" });
 export type JobPage = z.infer<typeof jobPage>;
 
 export const batchSummary = batch.omit({ jobs: true }).meta({ id: "BatchSummary" });
 export type BatchSummary = z.infer<typeof batchSummary>;
-export const batchPage = z.object({ batches: z.array(batchSummary), nextCursor }).meta({ id: "BatchPage" });
+export const batchPage = z
+  .object({ batches: z.array(batchSummary), nextCursor })
+  .meta({ id: "BatchPage" });
 export type BatchPage = z.infer<typeof batchPage>;

@@ -25,30 +25,48 @@ export const pipelineManifest = z
     stages: z.array(
       z.object({
         model: z.string().describe("ONNX file of the stage."),
-        files: z.array(z.object({ name: z.string(), bytes: z.int() })).describe("Every file that the stage needs."),
-        parameterBytes: z.int().describe("Bytes of the weights and constants of the stage, original size."),
+        files: z
+          .array(z.object({ name: z.string(), bytes: z.int() }))
+          .describe("Every file that the stage needs."),
+        parameterBytes: z
+          .int()
+          .describe("Bytes of the weights and constants of the stage, original size."),
         load: z.number().describe("What is balanced, in its own unit."),
         inputs: z
           .array(
             z.object({
               name: z.string(),
-              from: z.int().min(0).describe("Number of the stage that gives the tensor, from 1; 0 for the caller."),
+              from: z
+                .int()
+                .min(0)
+                .describe("Number of the stage that gives the tensor, from 1; 0 for the caller."),
             }),
           )
-          .describe("Tensors to feed. A tensor from a stage further back passes the stages between unchanged."),
-        outputs: z.array(z.string()).describe("Tensors that the stage gives, for later stages and for the caller."),
+          .describe(
+            "Tensors to feed. A tensor from a stage further back passes the stages between unchanged.",
+          ),
+        outputs: z
+          .array(z.string())
+          .describe("Tensors that the stage gives, for later stages and for the caller."),
       }),
     ),
     cuts: z
       .array(
         z.object({
           bytes: z.int().describe("Bytes that cross the cut on a generated sample."),
-          tensors: z.array(pipelineTensor).describe("Tensors made before the cut and used behind it."),
+          tensors: z
+            .array(pipelineTensor)
+            .describe("Tensors made before the cut and used behind it."),
         }),
       )
       .describe("What crosses from each stage to the next one."),
     outputs: z
-      .array(z.object({ name: z.string(), from: z.int().min(1).describe("Number of the stage that gives it.") }))
+      .array(
+        z.object({
+          name: z.string(),
+          from: z.int().min(1).describe("Number of the stage that gives it."),
+        }),
+      )
       .describe("The model's outputs, in its order."),
   })
   .meta({ id: "PipelineManifest" });

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { balance, maxPipelineStages } from "./pipeline.ts";
 import { type Rule, withRules } from "./rule.ts";
-import { text } from "./text.ts";
+import { boundedText } from "./bounded-text.ts";
 
 export const schemes = ["int8-dynamic", "int8-weight", "int4-weight", "fp16"] as const;
 export const granularities = ["tensor", "channel", "block"] as const;
@@ -10,7 +10,7 @@ type Scheme = (typeof schemes)[number];
 type Granularity = (typeof granularities)[number];
 
 /** The granularities that each scheme can have. */
-export const granularitiesOf: Readonly<Record<Scheme, readonly Granularity[]>> = {
+export const granularitiesByScheme: Readonly<Record<Scheme, readonly Granularity[]>> = {
   "int8-dynamic": ["tensor", "channel"],
   "int8-weight": granularities,
   "int4-weight": ["block"],
@@ -20,13 +20,15 @@ export const granularitiesOf: Readonly<Record<Scheme, readonly Granularity[]>> =
 /** Pods that can work on one job at once. */
 export const maxParallelism = 64;
 
-const nodePattern = text({ min: 1, max: 253 });
+const nodePattern = boundedText({ min: 1, max: 253 });
 
 export const sharding = z.strictObject({
   maxShardBytes: z
     .int()
     .min(65_536)
-    .describe("Largest weight shard, bytes. A tensor is never split: one that is larger gets a shard of its own."),
+    .describe(
+      "Largest weight shard, bytes. A tensor is never split: one that is larger gets a shard of its own.",
+    ),
   stages: z
     .int()
     .min(1)
@@ -35,7 +37,11 @@ export const sharding = z.strictObject({
     .describe(
       "Cuts the result into a pipeline of so many stages, each an ONNX model of its own. Without it, as many as `maxStageBytes` needs; without both, there is no pipeline.",
     ),
-  maxStageBytes: z.int().min(1024).optional().describe("Most bytes of weights in a stage, such as a device's memory."),
+  maxStageBytes: z
+    .int()
+    .min(1024)
+    .optional()
+    .describe("Most bytes of weights in a stage, such as a device's memory."),
   balance,
 });
 
@@ -45,7 +51,7 @@ export const evaluation = z.strictObject({
     .describe(
       "`outputs` runs original and result and compares; `weights` measures each weight's error only; `none` measures sizes only.",
     ),
-  data: text({ min: 1, max: 2048 })
+  data: boundedText({ min: 1, max: 2048 })
     .regex(/^(https?:\/\/|file:\/\/\/|upload:sha256:[0-9a-f]{64}$)/)
     .optional()
     .describe(
@@ -76,11 +82,15 @@ export const recipe = z
       .describe(
         "One scale for each tensor, each output channel, or each block of `blockSize` weights along the reduced axis.",
       ),
-    blockSize: z.literal([16, 32, 64, 128, 256]).describe("Weights that share a scale where granularity is `block`."),
+    blockSize: z
+      .literal([16, 32, 64, 128, 256])
+      .describe("Weights that share a scale where granularity is `block`."),
     symmetric: z.boolean().describe("Zero maps to the middle code and no zero points are stored."),
     reduceRange: z
       .boolean()
-      .describe("7-bit weights for `int8-dynamic`, exact on x86 CPUs without VNNI, whose int8 products saturate."),
+      .describe(
+        "7-bit weights for `int8-dynamic`, exact on x86 CPUs without VNNI, whose int8 products saturate.",
+      ),
     operators: z
       .enum(["standard", "contrib"])
       .describe(
@@ -114,8 +124,14 @@ const partialShape = recipe.partial().shape;
 export const partialRecipe = z
   .strictObject({
     ...partialShape,
-    sharding: sharding.partial().optional().describe("How the result is divided into files, for `compress`."),
-    evaluation: evaluation.partial().optional().describe("How the result is compared with the original."),
+    sharding: sharding
+      .partial()
+      .optional()
+      .describe("How the result is divided into files, for `compress`."),
+    evaluation: evaluation
+      .partial()
+      .optional()
+      .describe("How the result is compared with the original."),
   })
   .meta({ id: "PartialRecipe" });
 export type PartialRecipe = z.infer<typeof partialRecipe>;
@@ -126,14 +142,16 @@ export const presetName = z
   .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
 
 const recipeRules = schemes
-  .filter((scheme) => granularitiesOf[scheme].length < granularities.length)
+  .filter((scheme) => granularitiesByScheme[scheme].length < granularities.length)
   .map((scheme): Rule<PartialRecipe> => {
-    const allowed = granularitiesOf[scheme];
+    const allowed = granularitiesByScheme[scheme];
     return {
       field: "granularity",
       message: `must be ${allowed.join(" or ")} for the scheme ${scheme}`,
-      holds: (recipe) =>
-        recipe.scheme !== scheme || recipe.granularity === undefined || allowed.includes(recipe.granularity),
+      isMet: (recipe) =>
+        recipe.scheme !== scheme ||
+        recipe.granularity === undefined ||
+        allowed.includes(recipe.granularity),
       cel: `self.?scheme.orValue('') != '${scheme}' || self.?granularity.orValue('${allowed[0]}') in ['${allowed.join("', '")}']`,
     };
   });
@@ -141,7 +159,9 @@ const recipeRules = schemes
 /** A recipe in a request: a preset of the target, and fields that override it. */
 export const requestedRecipe = withRules(
   z.strictObject({
-    preset: presetName.optional().describe("Name of one of the target's presets; the other fields override it."),
+    preset: presetName
+      .optional()
+      .describe("Name of one of the target's presets; the other fields override it."),
     ...partialRecipe.shape,
   }),
   recipeRules,
@@ -169,7 +189,12 @@ export function resolveRecipe(...layers: PartialRecipe[]): Recipe {
   const all = [defaultRecipe, ...layers];
   const scheme = layers.findLast((layer) => layer.scheme !== undefined)?.scheme;
   return recipe.parse({
-    ...Object.assign({}, defaultRecipe, scheme === "int4-weight" && { granularity: "block" }, ...layers),
+    ...Object.assign(
+      {},
+      defaultRecipe,
+      scheme === "int4-weight" && { granularity: "block" },
+      ...layers,
+    ),
     sharding: Object.assign({}, ...all.map((layer) => layer.sharding)),
     evaluation: Object.assign({}, ...all.map((layer) => layer.evaluation)),
   });

@@ -1,7 +1,8 @@
 /** Every header that an answer can carry besides the usual ones, with what it says. */
 export const responseHeaders = {
   location: "URL of what was created.",
-  "idempotency-replayed": "`true` where this is the first answer to the same Idempotency-Key again.",
+  "idempotency-replayed":
+    "`true` where this is the first answer to the same Idempotency-Key again.",
   "preference-applied": "The preference that was followed.",
   etag: "SHA-256 of the file, in quotes.",
   "accept-ranges": "`bytes`: parts of the file can be asked for.",

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { text } from "./text.ts";
+import { boundedText } from "./bounded-text.ts";
 
 export const commit = z
   .string()
@@ -7,7 +7,9 @@ export const commit = z
   .regex(/^[0-9a-f]{40}([0-9a-f]{24})?$/)
   .describe("Commit as 40 or 64 lower-case hexadecimal digits.");
 
-const branch = text({ min: 1, max: 255 }).describe("Name of a branch, without `refs/heads/`.");
+const branch = boundedText({ min: 1, max: 255 }).describe(
+  "Name of a branch, without `refs/heads/`.",
+);
 
 /** What a batch's models are the state of, and what they are compared with. */
 export const revision = z.strictObject({
@@ -17,10 +19,14 @@ export const revision = z.strictObject({
     .strictObject({
       branch,
       sha: commit.optional().describe("The commit to compare with before all others."),
-      mergeBase: commit.optional().describe("The commit to compare with where `sha` has no baseline."),
+      mergeBase: commit
+        .optional()
+        .describe("The commit to compare with where `sha` has no baseline."),
     })
     .optional()
-    .describe("What to compare with: `sha`, else `mergeBase`, else the newest baseline of the branch."),
+    .describe(
+      "What to compare with: `sha`, else `mergeBase`, else the newest baseline of the branch.",
+    ),
   recordBaseline: z
     .boolean()
     .default(false)

@@ -9,7 +9,14 @@ import { sha256, uploadRange } from "./model.ts";
 import { batchPage, batchQuery, integerParameter, jobPage, jobQuery } from "./page.ts";
 import type { ResponseHeader } from "./response-headers.ts";
 import { target } from "./target.ts";
-import { createdToken, exchangedToken, exchangeRequest, type Scope, token, tokenRequest } from "./token.ts";
+import {
+  createdToken,
+  exchangedToken,
+  exchangeRequest,
+  type Scope,
+  token,
+  tokenRequest,
+} from "./token.ts";
 
 /** What a successful answer holds: a JSON document, nothing, or bytes of the given media types. */
 export type Reply = (
@@ -50,11 +57,13 @@ const idempotencyKey = z
   .max(255)
   .regex(/^[\x21-\x7e]+$/)
   .optional()
-  .describe(`The same key and body within ${limits.idempotencyHours} hours give the first answer again.`);
+  .describe(
+    `The same key and body within ${limits.idempotencyHours} hours give the first answer again.`,
+  );
 
-const creating = z.object({ "idempotency-key": idempotencyKey });
+const creationHeaders = z.object({ "idempotency-key": idempotencyKey });
 
-const waiting = creating.extend({
+const waitHeaders = creationHeaders.extend({
   prefer: z
     .string()
     .max(100)
@@ -71,11 +80,15 @@ const creationErrors = [
   "idempotency_in_progress",
 ] as const;
 
-const created = ["location", "idempotency-replayed"] as const;
+const createdHeaders = ["location", "idempotency-replayed"] as const;
 const fileHeaders = ["etag", "accept-ranges", "content-disposition"] as const;
 
 const uploadedModel = z
-  .object({ source: z.string().describe("What to name in `model.source`."), sha256, bytes: z.int() })
+  .object({
+    source: z.string().describe("What to name in `model.source`."),
+    sha256,
+    bytes: z.int(),
+  })
   .meta({ id: "UploadedModel" });
 
 /** Every endpoint under `/v1`. Server, client and OpenAPI document are bound to this table. */
@@ -85,9 +98,9 @@ export const routes = {
     path: "/compress",
     summary: "Start a compression job",
     scope: "jobs:write",
-    headers: creating,
+    headers: creationHeaders,
     body: jobRequest,
-    replies: { 202: { json: job, headers: created } },
+    replies: { 202: { json: job, headers: createdHeaders } },
     errors: [...creationErrors, "unknown_target", "model_source_refused", "model_not_found"],
   },
   startQuantization: {
@@ -95,11 +108,11 @@ export const routes = {
     path: "/quantize",
     summary: "Start a direct hardware quantization",
     scope: "jobs:write",
-    headers: waiting,
+    headers: waitHeaders,
     body: jobRequest,
     replies: {
-      200: { json: job, headers: [...created, "preference-applied"] },
-      202: { json: job, headers: [...created, "preference-applied"] },
+      200: { json: job, headers: [...createdHeaders, "preference-applied"] },
+      202: { json: job, headers: [...createdHeaders, "preference-applied"] },
     },
     errors: [...creationErrors, "unknown_target", "model_source_refused", "model_not_found"],
   },
@@ -137,7 +150,9 @@ export const routes = {
     scope: "jobs:read",
     params: z.object({ id: jobId }),
     query: z.strictObject({
-      after: integerParameter(z.int().min(0)).default(0).describe("Number of the last line already seen."),
+      after: integerParameter(z.int().min(0))
+        .default(0)
+        .describe("Number of the last line already seen."),
       follow: z
         .enum(["true", "false"])
         .default("true")
@@ -160,7 +175,9 @@ export const routes = {
     summary: "Files that a job produced",
     scope: "jobs:read",
     params: z.object({ id: jobId }),
-    replies: { 200: { json: z.object({ artifacts: z.array(artifact) }).meta({ id: "ArtifactList" }) } },
+    replies: {
+      200: { json: z.object({ artifacts: z.array(artifact) }).meta({ id: "ArtifactList" }) },
+    },
     errors: ["not_found"],
   },
   getArtifact: {
@@ -176,7 +193,10 @@ export const routes = {
     }),
     replies: {
       200: { stream: ["application/octet-stream"], headers: [...fileHeaders, "content-length"] },
-      206: { stream: ["application/octet-stream"], headers: [...fileHeaders, "content-length", "content-range"] },
+      206: {
+        stream: ["application/octet-stream"],
+        headers: [...fileHeaders, "content-length", "content-range"],
+      },
       304: { empty: true, headers: ["etag"] },
     },
     errors: ["not_found", "range_not_satisfiable"],
@@ -186,9 +206,9 @@ export const routes = {
     path: "/batches",
     summary: "Submit several models for several targets",
     scope: "jobs:write",
-    headers: creating,
+    headers: creationHeaders,
     body: batchRequest,
-    replies: { 202: { json: batch, headers: created } },
+    replies: { 202: { json: batch, headers: createdHeaders } },
     errors: [...creationErrors, "unknown_target", "model_source_refused", "model_not_found"],
   },
   listBatches: {
@@ -267,9 +287,9 @@ export const routes = {
     path: "/tokens",
     summary: "Make an access token",
     scope: "admin",
-    headers: creating,
+    headers: creationHeaders,
     body: tokenRequest,
-    replies: { 201: { json: createdToken, headers: created } },
+    replies: { 201: { json: createdToken, headers: createdHeaders } },
     errors: [...creationErrors],
   },
   exchangeToken: {
@@ -280,7 +300,12 @@ export const routes = {
     open: true,
     body: exchangeRequest,
     replies: { 200: { json: exchangedToken } },
-    errors: ["unsupported_media_type", "payload_too_large", "identity_token_invalid", "identity_token_refused"],
+    errors: [
+      "unsupported_media_type",
+      "payload_too_large",
+      "identity_token_invalid",
+      "identity_token_refused",
+    ],
   },
   revokeToken: {
     method: "DELETE",
@@ -305,7 +330,7 @@ export type Routes = typeof routes;
 export type RouteName = keyof Routes;
 
 /** Every code that the route can answer with. */
-export function errorCodesOf(route: Route): ErrorCode[] {
+export function routeErrorCodes(route: Route): ErrorCode[] {
   return [
     ...(route.body ? (["malformed_request"] as const) : []),
     ...(route.open ? [] : (["unauthorized"] as const)),

@@ -6,21 +6,26 @@ export interface Rule<T> {
   readonly field: keyof T & string;
   /** What is allowed. */
   readonly message: string;
-  readonly holds: (object: T) => boolean;
+  readonly isMet: (object: T) => boolean;
   /** The same as `holds` in Kubernetes' Common Expression Language; `self` is the object. */
   readonly cel: string;
 }
 
 /** The rules of schemas that have some, for those who write a schema in another form. */
-export const rulesOf = z.registry<{ rules: readonly { field: string; message: string; cel: string }[] }>();
+export const schemaRules = z.registry<{
+  rules: readonly { field: string; message: string; cel: string }[];
+}>();
 
 /** A schema of an object that refuses what breaks a rule. */
-export function withRules<Schema extends z.ZodType>(schema: Schema, rules: readonly Rule<z.output<Schema>>[]): Schema {
+export function withRules<Schema extends z.ZodType>(
+  schema: Schema,
+  rules: readonly Rule<z.output<Schema>>[],
+): Schema {
   const ruled = schema.superRefine((object, context) => {
-    for (const { field, message, holds } of rules) {
-      if (!holds(object)) context.addIssue({ code: "custom", path: [field], message });
+    for (const { field, message, isMet } of rules) {
+      if (!isMet(object)) context.addIssue({ code: "custom", path: [field], message });
     }
   });
-  rulesOf.add(ruled, { rules });
+  schemaRules.add(ruled, { rules });
   return ruled;
 }

@@ -48,8 +48,15 @@ export function leadsTo(kind: JobKind, from: JobStatus, to: JobStatus): boolean 
   return transitionTable[kind][from].some((next) => next === to || leadsTo(kind, next, to));
 }
 
-export function isTerminal(status: JobStatus | BatchStatus): boolean {
-  return status === "Completed" || status === "Failed" || status === "Cancelled";
+/** Statuses that a job or batch never leaves. */
+export const terminalStatuses = ["Completed", "Failed", "Cancelled"] as const;
+export type TerminalStatus = (typeof terminalStatuses)[number];
+
+/** Statuses of a job that has not ended. */
+export const liveStatuses = jobStatus.exclude(terminalStatuses).options;
+
+export function isTerminal(status: JobStatus | BatchStatus): status is TerminalStatus {
+  return terminalStatuses.some((terminal) => terminal === status);
 }
 
 export const transition = z.object({

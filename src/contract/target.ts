@@ -19,9 +19,14 @@ export const target = z
       .describe("ONNX Runtime execution provider that evaluates models on the target."),
     operators: z
       .enum(["standard", "contrib"])
-      .describe("Whether models for the target may use ONNX Runtime's own operators besides the standard ones."),
+      .describe(
+        "Whether models for the target may use ONNX Runtime's own operators besides the standard ones.",
+      ),
     recipe: partialRecipe.describe("Default recipe of jobs for the target."),
-    presets: z.record(presetName, partialRecipe).default({}).describe("Named recipes that a request may ask for."),
+    presets: z
+      .record(presetName, partialRecipe)
+      .default({})
+      .describe("Named recipes that a request may ask for."),
     gpu: z
       .strictObject({
         resource: z.string().max(253).describe("Extended resource, for instance `nvidia.com/gpu`."),
@@ -35,7 +40,9 @@ export const target = z
       .describe("CPU and memory that a worker pod requests; memory is its limit too."),
     scratch: quantity
       .optional()
-      .describe("Largest scratch volume of a worker pod, which holds the model and the result; without it unlimited."),
+      .describe(
+        "Largest scratch volume of a worker pod, which holds the model and the result; without it unlimited.",
+      ),
     nodeSelector: z.record(z.string().max(317), z.string().max(63)).optional(),
     tolerations: z
       .array(
@@ -49,9 +56,17 @@ export const target = z
       .max(16)
       .optional()
       .describe("Taints of nodes that worker pods tolerate."),
-    runtimeClassName: z.string().max(253).optional().describe("Runtime class of worker pods, such as `nvidia`."),
+    runtimeClassName: z
+      .string()
+      .max(253)
+      .optional()
+      .describe("Runtime class of worker pods, such as `nvidia`."),
     priorityClassName: z.string().max(253).optional().describe("Priority class of worker pods."),
-    image: z.string().max(500).optional().describe("Worker image; without it the installation's own."),
+    image: z
+      .string()
+      .max(500)
+      .optional()
+      .describe("Worker image; without it the installation's own."),
   })
   .meta({ id: "Target" });
 export type Target = z.infer<typeof target>;

@@ -73,7 +73,9 @@ export const telemetry = z
         quantized: z
           .int()
           .min(0)
-          .describe("Weights that the recipe changed; the report says what was done to each and why."),
+          .describe(
+            "Weights that the recipe changed; the report says what was done to each and why.",
+          ),
         quantizedBytes: z.int().min(0).describe("Bytes of those weights in the original."),
       })
       .optional(),
@@ -83,9 +85,18 @@ export const telemetry = z
       .optional(),
     memory: z
       .object({
-        originalPeakBytes: z.int().min(0).describe("Peak resident memory of the process that ran the original."),
-        resultPeakBytes: z.int().min(0).describe("Peak resident memory of the process that ran the result."),
-        workerPeakBytes: z.int().min(0).describe("Peak resident memory of the worker that compressed the model."),
+        originalPeakBytes: z
+          .int()
+          .min(0)
+          .describe("Peak resident memory of the process that ran the original."),
+        resultPeakBytes: z
+          .int()
+          .min(0)
+          .describe("Peak resident memory of the process that ran the result."),
+        workerPeakBytes: z
+          .int()
+          .min(0)
+          .describe("Peak resident memory of the worker that compressed the model."),
       })
       .partial()
       .optional(),
@@ -98,7 +109,13 @@ export const telemetry = z
       })
       .optional(),
     stageSeconds: z
-      .object({ fetch: z.number(), shard: z.number(), optimize: z.number(), evaluate: z.number(), publish: z.number() })
+      .object({
+        fetch: z.number(),
+        shard: z.number(),
+        optimize: z.number(),
+        evaluate: z.number(),
+        publish: z.number(),
+      })
       .partial()
       .optional(),
     warnings: z.array(z.object({ code: z.string(), message: z.string().max(1000) })).max(64),

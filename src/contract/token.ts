@@ -15,9 +15,18 @@ export const scope = z.enum(Object.keys(scopeTable) as [Scope, ...Scope[]]);
 
 export const tokenRequest = z
   .strictObject({
-    name: z.string().min(1).max(100).describe("Name for people, for instance where the token is used."),
+    name: z
+      .string()
+      .min(1)
+      .max(100)
+      .describe("Name for people, for instance where the token is used."),
     scopes: z.array(scope).min(1).max(scope.options.length),
-    expiresInDays: z.int().min(1).max(3650).optional().describe("Without it the token does not expire."),
+    expiresInDays: z
+      .int()
+      .min(1)
+      .max(3650)
+      .optional()
+      .describe("Without it the token does not expire."),
   })
   .meta({ id: "TokenRequest" });
 export type TokenRequest = z.infer<typeof tokenRequest>;
@@ -36,7 +45,9 @@ export const token = z
     policy: z
       .string()
       .nullable()
-      .describe("Trust policy by which the token was given for an identity token; null for tokens that were made."),
+      .describe(
+        "Trust policy by which the token was given for an identity token; null for tokens that were made.",
+      ),
   })
   .meta({ id: "Token" });
 export type Token = z.infer<typeof token>;
@@ -52,7 +63,9 @@ export const exchangeRequest = z
       .string()
       .min(1)
       .max(16_384)
-      .describe("OpenID Connect identity token, such as GitHub gives to a workflow. It can be exchanged once."),
+      .describe(
+        "OpenID Connect identity token, such as GitHub gives to a workflow. It can be exchanged once.",
+      ),
   })
   .meta({ id: "ExchangeRequest" });
 

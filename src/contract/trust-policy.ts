@@ -51,21 +51,31 @@ const policy = z
     scopes: z.array(scope.exclude(["admin"])).min(1),
     expiresInSeconds: z.int().min(60).max(3600).default(3600),
   })
-  .refine(({ scopes, claims: { ref, environment } }) => !scopes.includes("baselines:write") || ref || environment, {
-    path: ["claims"],
-    error: "must say which ref or environment may write baselines",
-  })
-  .refine(({ scopes, claims: { event_name } }) => !scopes.includes("baselines:write") || !isForAnybody(event_name), {
-    path: ["claims", "event_name"],
-    error: `must be given, and not match ${eventsOfAnybody.join(" or ")}, for the scope baselines:write`,
-  });
+  .refine(
+    ({ scopes, claims: { ref, environment } }) =>
+      !scopes.includes("baselines:write") || ref || environment,
+    {
+      path: ["claims"],
+      error: "must say which ref or environment may write baselines",
+    },
+  )
+  .refine(
+    ({ scopes, claims: { event_name } }) =>
+      !scopes.includes("baselines:write") || !isOpenToAnybody(event_name),
+    {
+      path: ["claims", "event_name"],
+      error: `must be given, and not match ${eventsOfAnybody.join(" or ")}, for the scope baselines:write`,
+    },
+  );
 export type Policy = z.infer<typeof policy>;
 
 /** Keys that come unprotected over a network could be anybody's. */
 const secureUrl = z
   .string()
   .max(500)
-  .regex(/^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$))/, { error: "must be https://…" });
+  .regex(/^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$))/, {
+    error: "must be https://…",
+  });
 
 const issuer = z.strictObject({
   issuer: secureUrl,
@@ -79,10 +89,15 @@ export const trustPolicy = z
   .strictObject({ issuers: z.array(issuer).min(1).max(100), policies: z.array(policy).max(10_000) })
   .superRefine(({ issuers, policies }, context) => {
     const known = new Set(issuers.map((each) => each.issuer));
-    if (known.size < issuers.length) context.addIssue({ code: "custom", path: ["issuers"], message: "must differ" });
+    if (known.size < issuers.length)
+      context.addIssue({ code: "custom", path: ["issuers"], message: "must differ" });
     for (const [i, { issuer: of }] of policies.entries()) {
       if (known.has(of)) continue;
-      context.addIssue({ code: "custom", path: ["policies", i, "issuer"], message: "must be one of the issuers" });
+      context.addIssue({
+        code: "custom",
+        path: ["policies", i, "issuer"],
+        message: "must be one of the issuers",
+      });
     }
   });
 export type TrustPolicy = z.infer<typeof trustPolicy>;
@@ -90,22 +105,30 @@ export type TrustPolicy = z.infer<typeof trustPolicy>;
 export type PolicyMatch = { readonly policy: Policy } | { readonly mismatch: ClaimName };
 
 /** The first policy that an identity fits, or the claim that keeps it from the policy that it fits best. */
-export function matchPolicy(policies: readonly Policy[], identity: Readonly<Record<string, unknown>>): PolicyMatch {
+export function matchPolicy(
+  policies: readonly Policy[],
+  identity: Readonly<Record<string, unknown>>,
+): PolicyMatch {
   let furthest = 0;
   for (const each of policies) {
-    const mismatch = claimNames.findIndex((claim) => !fits(each.claims[claim], identity[claim]));
+    const mismatch = claimNames.findIndex(
+      (claim) => !isClaimAllowed(each.claims[claim], identity[claim]),
+    );
     if (mismatch < 0) return { policy: each };
     furthest = Math.max(furthest, mismatch);
   }
   return { mismatch: claimNames[furthest] ?? "repository_owner_id" };
 }
 
-function fits(patterns: readonly string[] | undefined, value: unknown): boolean {
-  return patterns === undefined || (typeof value === "string" && patterns.some((each) => matches(each, value)));
+function isClaimAllowed(patterns: readonly string[] | undefined, value: unknown): boolean {
+  return (
+    patterns === undefined ||
+    (typeof value === "string" && patterns.some((each) => isGlobMatch(each, value)))
+  );
 }
 
 /** In a pattern `*` stands for any characters but slashes, and `**` for any at all. */
-function matches(glob: string, value: string): boolean {
+function isGlobMatch(glob: string, value: string): boolean {
   const source = glob.replaceAll(/\*\*|\*|[^*]+/g, (part) => {
     if (part === "**") return ".*";
     return part === "*" ? "[^/]*" : part.replaceAll(/[\\^$.+?()[\]{}|]/g, "\\$&");
@@ -113,6 +136,6 @@ function matches(glob: string, value: string): boolean {
   return new RegExp(`^${source}$`).test(value);
 }
 
-function isForAnybody(patterns: readonly string[] | undefined): boolean {
-  return eventsOfAnybody.some((event) => fits(patterns, event));
+function isOpenToAnybody(patterns: readonly string[] | undefined): boolean {
+  return eventsOfAnybody.some((event) => isClaimAllowed(patterns, event));
 }

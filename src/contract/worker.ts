@@ -29,7 +29,10 @@ export const assignment = z.object({
   target,
   recipe,
   dryRun: z.boolean().describe("Plan alone, write no model."),
-  attempt: z.int().min(1).describe("1 for the first worker of the job, one more for each after it."),
+  attempt: z
+    .int()
+    .min(1)
+    .describe("1 for the first worker of the job, one more for each after it."),
   part: z
     .object({
       step: workerStep,
@@ -54,13 +57,22 @@ const eventBase = { seq: z.int().min(1), at: z.iso.datetime() };
 
 /** What a worker tells the service. Sequence numbers rise by one from 1, so that an event told twice is recorded once. */
 export const workerEvent = z.discriminatedUnion("type", [
-  z.object({ ...eventBase, type: z.literal("log"), ...logLine.pick({ stream: true, text: true }).shape }),
+  z.object({
+    ...eventBase,
+    type: z.literal("log"),
+    ...logLine.pick({ stream: true, text: true }).shape,
+  }),
   z.object({ ...eventBase, type: z.literal("status"), status: workingStatus }),
   z.object({ ...eventBase, type: z.literal("model"), bytes: z.int(), sha256 }),
   z.object({ ...eventBase, type: z.literal("telemetry"), telemetry: telemetryUpdate }),
   z.object({ ...eventBase, type: z.literal("artifact"), artifact }),
   z.object({ ...eventBase, type: z.literal("share"), share: optimizedShare }),
-  z.object({ ...eventBase, type: z.literal("result"), outcome: jobOutcome, error: jobError.optional() }),
+  z.object({
+    ...eventBase,
+    type: z.literal("result"),
+    outcome: jobOutcome,
+    error: jobError.optional(),
+  }),
 ]);
 export type WorkerEvent = z.infer<typeof workerEvent>;
 
@@ -72,7 +84,9 @@ export type UnnumberedEvent = Unnumbered<WorkerEvent>;
 /** Body and answer of `POST /worker/v1/jobs/{id}/events`. */
 export const workerEvents = z.object({ events: z.array(workerEvent).min(1).max(1000) });
 export const workerEventsAnswer = z.object({
-  nextSeq: z.int().describe("The next event that the service waits for; earlier ones are recorded."),
+  nextSeq: z
+    .int()
+    .describe("The next event that the service waits for; earlier ones are recorded."),
   cancelled: z.boolean().describe("The job was cancelled: stop."),
 });
 
@@ -90,5 +104,21 @@ export const workerContainer = "worker";
 /** Audience of the service-account tokens by which workers in pods prove who they are. */
 export const workerTokenAudience = "model-optimization-worker";
 
-/** Exit codes of a worker; a pod's failure policy reads them. */
-export const workerExit = { completed: 0, failed: 10, cancelled: 11, crashed: 70 } as const;
+/** Exit codes of a worker; a pod's failure policy reads them. `killed` is 128 + SIGKILL. */
+export const workerExit = {
+  completed: 0,
+  failed: 10,
+  cancelled: 11,
+  crashed: 70,
+  killed: 137,
+} as const;
+
+/** What each exit code means. */
+export const workerExitMeanings: Readonly<Record<keyof typeof workerExit, string>> = {
+  completed: "The worker has done its work and reported the result.",
+  failed:
+    "The job failed for the reason that the termination message holds; it is not tried again.",
+  cancelled: "The worker was stopped by a signal or by the job's cancellation.",
+  crashed: "The worker met an error of its own; another attempt begins.",
+  killed: "The kernel killed the worker, mostly for want of memory; it is not tried again.",
+};

@@ -11,7 +11,10 @@ export interface Display {
 }
 
 /** Lines with the progress of all jobs below them on a terminal; lines alone elsewhere. */
-export function createDisplay(output: WriteStream | NodeJS.WritableStream, isTerminal: boolean): Display {
+export function createDisplay(
+  output: WriteStream | NodeJS.WritableStream,
+  isTerminal: boolean,
+): Display {
   if (!isTerminal || !("columns" in output)) {
     return {
       columns: Infinity,

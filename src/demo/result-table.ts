@@ -2,12 +2,21 @@ import { formatBytes } from "../contract/format-bytes.ts";
 import { gateTable } from "../contract/gate.ts";
 import type { Job } from "../contract/job.ts";
 
-const heads = ["model", "target", "size", "ratio", "SQNR", "cosine", "latency p50", "gates"] as const;
+const heads = [
+  "model",
+  "target",
+  "size",
+  "ratio",
+  "SQNR",
+  "cosine",
+  "latency p50",
+  "gates",
+] as const;
 type Cells = Record<(typeof heads)[number], string>;
 
 /** Jobs and their figures as a table, or as a paragraph each where the table is wider than `columns`. */
 export function resultTable(jobs: readonly Job[], columns: number): string {
-  const rows = jobs.map(cellsOf);
+  const rows = jobs.map(jobCells);
   const widths = heads.map((head) => Math.max(head.length, ...rows.map((row) => row[head].length)));
   const line = (cells: readonly string[]) =>
     cells
@@ -20,10 +29,10 @@ export function resultTable(jobs: readonly Job[], columns: number): string {
     ...rows.map((row) => line(heads.map((head) => row[head]))),
   ];
   const fits = table.every((text) => text.length <= columns);
-  return fits ? table.join("\n") : rows.map(paragraphOf).join("\n\n");
+  return fits ? table.join("\n") : rows.map(jobParagraph).join("\n\n");
 }
 
-function cellsOf({ model, target, status, error, telemetry, gates }: Job): Cells {
+function jobCells({ model, target, status, error, telemetry, gates }: Job): Cells {
   const { size, accuracy, latency } = telemetry;
   return {
     model: model.name,
@@ -32,7 +41,9 @@ function cellsOf({ model, target, status, error, telemetry, gates }: Job): Cells
     ratio: size ? size.ratio.toFixed(2) : "-",
     SQNR: accuracy ? `${accuracy.sqnrDb.toFixed(1)} dB` : "-",
     cosine: accuracy ? accuracy.cosine.toFixed(4) : "-",
-    "latency p50": latency ? `${latency.original.p50Ms.toFixed(2)} → ${latency.result.p50Ms.toFixed(2)} ms` : "-",
+    "latency p50": latency
+      ? `${latency.original.p50Ms.toFixed(2)} → ${latency.result.p50Ms.toFixed(2)} ms`
+      : "-",
     gates: status === "Completed" ? gatesText(gates) : `${status}${error ? `: ${error.code}` : ""}`,
   };
 }
@@ -47,7 +58,7 @@ function gatesText(gates: Job["gates"]): string {
   return `failed: ${texts.join(", ")}`;
 }
 
-function paragraphOf({ model, target, ...figures }: Cells): string {
+function jobParagraph({ model, target, ...figures }: Cells): string {
   const width = Math.max(...heads.map((head) => head.length));
   const lines = Object.entries(figures).map(([head, text]) => `  ${head.padEnd(width)}  ${text}`);
   return [`${model} for ${target}`, ...lines].join("\n");

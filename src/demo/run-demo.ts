@@ -8,12 +8,12 @@ import { demoModels } from "./demo-models.ts";
 import type { Display } from "./display.ts";
 import { cancelBatch, followBatch } from "./follow-batch.ts";
 import { resultTable } from "./result-table.ts";
-import { startServiceProcess } from "./service-process.ts";
+import { startServiceProcess } from "./start-service-process.ts";
 
 const targets = ["cpu", "cpu-int8"];
 const gates = { maxSizeRatio: 0.7, minCosine: 0.95 };
 
-interface DemoSurroundings {
+interface DemoOptions {
   /** Folder for the service's data and the results. */
   readonly directory: string;
   readonly environment: NodeJS.ProcessEnv;
@@ -22,14 +22,19 @@ interface DemoSurroundings {
 }
 
 /** Compresses real models for every built-in target. True where every job is Completed. */
-export async function runDemo({ directory, environment, display, signal }: DemoSurroundings): Promise<boolean> {
+export async function runDemo({
+  directory,
+  environment,
+  display,
+  signal,
+}: DemoOptions): Promise<boolean> {
   display.print(`Starting the service in ${directory}`);
   const service = await startServiceProcess(directory, environment);
   try {
     display.print(`The service listens on ${service.baseUrl}`);
     const client = createClient(service);
-    const batch = await submit(client, display, signal);
-    const jobs = await follow(client, batch, { display, signal });
+    const batch = await submitDemoBatch(client, display, signal);
+    const jobs = await followOrCancel(client, batch, { display, signal });
     display.close();
     const results = path.join(directory, "results", batch.id);
     for (const job of jobs) await saveArtifacts(client, job, results);
@@ -41,7 +46,11 @@ export async function runDemo({ directory, environment, display, signal }: DemoS
   }
 }
 
-async function submit(client: Client, display: Display, signal: AbortSignal): Promise<Batch> {
+async function submitDemoBatch(
+  client: Client,
+  display: Display,
+  signal: AbortSignal,
+): Promise<Batch> {
   const models: { source: string; name: string }[] = [];
   for (const { name, file } of demoModels) {
     const { source, bytes, sent } = await client.uploadModel(file, { signal });
@@ -50,15 +59,17 @@ async function submit(client: Client, display: Display, signal: AbortSignal): Pr
   }
   signal.throwIfAborted();
   // Not aborted: a batch that was made without the demo knowing of it could not be cancelled.
-  const batch = await client.call("submitBatch", { body: { name: "demo", models, targets, gates } });
+  const batch = await client.call("submitBatch", {
+    body: { name: "demo", models, targets, gates },
+  });
   display.print(`Batch ${batch.id}: ${models.length} models for ${targets.length} targets`);
   return batch;
 }
 
-async function follow(
+async function followOrCancel(
   client: Client,
   batch: Batch,
-  { display, signal }: Pick<DemoSurroundings, "display" | "signal">,
+  { display, signal }: Pick<DemoOptions, "display" | "signal">,
 ): Promise<Job[]> {
   try {
     signal.throwIfAborted();
@@ -87,8 +98,10 @@ function printResults(jobs: readonly Job[], results: string, display: Display): 
     "Accuracy is that of the worst output on generated samples, latency the median of original and result.",
   );
   for (const { telemetry, model, target, error } of jobs) {
-    for (const { message } of telemetry.warnings) display.print(`Warning, ${model.name} for ${target}: ${message}`);
-    if (error) display.print(`Failed, ${model.name} for ${target}: ${error.message} (${error.code})`);
+    for (const { message } of telemetry.warnings)
+      display.print(`Warning, ${model.name} for ${target}: ${message}`);
+    if (error)
+      display.print(`Failed, ${model.name} for ${target}: ${error.message} (${error.code})`);
   }
   const saved = jobs.filter((job) => job.artifacts.length > 0);
   if (saved.length === 0) return;

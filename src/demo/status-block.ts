@@ -52,7 +52,10 @@ export class StatusBlock {
   #redraw(above: string): void {
     const { columns, rows } = this.#screen;
     // A terminal that became narrower has wrapped the lines that were drawn.
-    const height = this.#drawn.reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / columns)), 0);
+    const height = this.#drawn.reduce(
+      (sum, line) => sum + Math.max(1, Math.ceil(line.length / columns)),
+      0,
+    );
     const erase = height === 0 ? "" : `\u001b[${height}A\r\u001b[J`;
     this.#drawn = statusLines(this.#jobs, columns, rows);
     this.#screen.write(erase + above + this.#drawn.map((line) => `${line}\n`).join(""));
@@ -62,9 +65,10 @@ export class StatusBlock {
 /** One line a job, or one for all of them where the terminal is too low. */
 export function statusLines(jobs: readonly JobProgress[], columns: number, rows: number): string[] {
   if (jobs.length === 0) return [];
-  const lines = jobs.length < rows ? jobs.map((job) => jobLine(job, jobs, columns)) : [summaryLine(jobs)];
+  const lines =
+    jobs.length < rows ? jobs.map((job) => jobLine(job, jobs, columns)) : [summaryLine(jobs)];
   // The last column stays free: terminals differ in what they do after writing to it.
-  return lines.map((line) => fit(line, Math.max(1, columns - 1)));
+  return lines.map((line) => truncateLine(line, Math.max(1, columns - 1)));
 }
 
 function jobLine(job: JobProgress, all: readonly JobProgress[], columns: number): string {
@@ -81,6 +85,6 @@ function summaryLine(jobs: readonly JobProgress[]): string {
   return `${Math.floor(mean * 100)}%, ${completed} of ${jobs.length} jobs completed`;
 }
 
-function fit(line: string, width: number): string {
+function truncateLine(line: string, width: number): string {
   return line.length <= width ? line : `${line.slice(0, width - 1)}…`;
 }

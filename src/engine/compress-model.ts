@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { rm } from "node:fs/promises";
-import { errorFigures } from "./evaluate/error-figures.ts";
-import type { ErrorFigures } from "./evaluate/error-figures.ts";
+import { errorMetrics } from "./evaluate/error-metrics.ts";
+import type { ErrorMetrics } from "./evaluate/error-metrics.ts";
 import { elementTypeName } from "./onnx/element-type.ts";
 import type { WrittenFile } from "./onnx/write-model.ts";
 import { writeLayout } from "./onnx/write-model.ts";
@@ -9,8 +9,8 @@ import { planCompression } from "./plan-compression.ts";
 import type { CompressionPlan, PlanOptions } from "./plan-compression.ts";
 import type { WeightPlan } from "./quantize/plan-weights.ts";
 import { runTasks } from "./quantize/run-tasks.ts";
-import { adoptDone, outputsOf, readShares } from "./quantize/share-file.ts";
-import type { DoneTasks } from "./quantize/share-file.ts";
+import { reuseCompletedTask, outputPayloads, readPartitions } from "./quantize/partition-file.ts";
+import type { CompletedTasks } from "./quantize/partition-file.ts";
 import type { TaskResult } from "./quantize/weight-task.ts";
 
 export interface CompressOptions extends PlanOptions {
@@ -35,7 +35,7 @@ export interface WeightReport {
   /** Why the weight was left alone or did not get the recipe's own scheme. */
   readonly reason: string | null;
   /** How far the weight's new form is from the original; null where it was left alone. */
-  readonly error: ErrorFigures | null;
+  readonly error: ErrorMetrics | null;
 }
 
 export interface CompressionReport {
@@ -51,8 +51,11 @@ export interface CompressionReport {
  * Compresses a model by a recipe. Weights are read, transformed and written a tile at a time.
  * @throws ServiceError those of planCompression, storage_full
  */
-export async function compressModel(modelPath: string, options: CompressOptions): Promise<CompressionReport> {
-  return compressWith(new Map(), modelPath, options);
+export async function compressModel(
+  modelPath: string,
+  options: CompressOptions,
+): Promise<CompressionReport> {
+  return compressWithShares(new Map(), modelPath, options);
 }
 
 /**
@@ -64,11 +67,11 @@ export async function assembleShares(
   options: CompressOptions,
   sharePaths: readonly string[],
 ): Promise<CompressionReport> {
-  return compressWith(await readShares(sharePaths), modelPath, options);
+  return compressWithShares(await readPartitions(sharePaths), modelPath, options);
 }
 
-async function compressWith(
-  shares: DoneTasks,
+async function compressWithShares(
+  shares: CompletedTasks,
   modelPath: string,
   options: CompressOptions,
 ): Promise<CompressionReport> {
@@ -80,11 +83,13 @@ async function compressWith(
     options.signal.throwIfAborted();
     const plan = await planCompression(modelPath, options, rejected);
     logPlan(plan, options);
-    const { files, results } = await execute(plan, shares, options);
-    const found = results.filter(({ rejection }) => rejection !== undefined);
-    if (found.length === 0) return report(plan, files, results);
-    for (const { weight, rejection = "" } of found) rejected.set(weight, rejection);
-    await Promise.all(files.map(({ name }) => rm(join(options.outputDirectory, name), { force: true })));
+    const { files, results } = await executePlan(plan, shares, options);
+    const newRejections = results.filter(({ rejection }) => rejection !== undefined);
+    if (newRejections.length === 0) return buildCompressionReport(plan, files, results);
+    for (const { weight, rejection = "" } of newRejections) rejected.set(weight, rejection);
+    await Promise.all(
+      files.map(({ name }) => rm(join(options.outputDirectory, name), { force: true })),
+    );
   }
 }
 
@@ -99,38 +104,46 @@ export async function predictCompression(
 ): Promise<CompressionReport> {
   const plan = await planCompression(modelPath, options);
   logPlan(plan, options);
-  return report(plan, [], []);
+  return buildCompressionReport(plan, [], []);
 }
 
 function logPlan(
   { weights, shards, originalBytes, resultBytes }: CompressionPlan,
   { log }: Pick<CompressOptions, "log">,
 ): void {
-  const changed = weights.filter(({ form }) => form !== undefined);
-  log(`Plan: ${changed.length} of ${weights.length} weights change, ${originalBytes} to ${resultBytes} bytes`);
+  const changed = weights.filter(({ format }) => format !== undefined);
+  log(
+    `Plan: ${changed.length} of ${weights.length} weights change, ${originalBytes} to ${resultBytes} bytes`,
+  );
   if (shards.count > 1) log(`Weights are divided into ${shards.count} shards`);
-  for (const [reason, count] of countedReasons(weights)) log(`Left alone: ${count} weights: each ${reason}`);
+  for (const [reason, count] of countReasons(weights))
+    log(`Left alone: ${count} weights: each ${reason}`);
 }
 
 /** The reasons for which weights are left alone, most frequent first. */
-function countedReasons(weights: readonly WeightPlan[]): [string, number][] {
+function countReasons(weights: readonly WeightPlan[]): [string, number][] {
   const counts = new Map<string, number>();
-  for (const { form, reason } of weights) {
-    if (form === undefined && reason !== undefined) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  for (const { format, reason } of weights) {
+    if (format === undefined && reason !== undefined)
+      counts.set(reason, (counts.get(reason) ?? 0) + 1);
   }
   return [...counts].sort((a, b) => b[1] - a[1]);
 }
 
-async function execute(
+async function executePlan(
   { model, tasks: planned, layout }: CompressionPlan,
-  shares: DoneTasks,
+  shares: CompletedTasks,
   { outputDirectory, signal, onProgress, log }: CompressOptions,
 ): Promise<{ files: WrittenFile[]; results: TaskResult[] }> {
-  const adopted = planned.map((task) => adoptDone(model, task, shares));
+  const adopted = planned.map((task) => reuseCompletedTask(model, task, shares));
   const tasks = planned.filter((_, i) => adopted[i] === undefined);
-  if (shares.size > 0) log(`${planned.length - tasks.length} of ${planned.length} weights come from shares`);
+  if (shares.size > 0)
+    log(`${planned.length - tasks.length} of ${planned.length} weights come from shares`);
   const copied = [...layout.placements.keys()].map((index) => model.payloads[index]);
-  const copiedBytes = copied.reduce((sum, payload) => sum + (payload?.kind === "file" ? payload.length : 0), 0);
+  const copiedBytes = copied.reduce(
+    (sum, payload) => sum + (payload?.kind === "file" ? payload.length : 0),
+    0,
+  );
   const total = tasks.reduce((sum, task) => sum + task.sourceBytes, copiedBytes);
   let done = 0;
   const onBytes = (bytes: number) => {
@@ -143,10 +156,12 @@ async function execute(
     layout,
     signal,
     onBytes,
-    compute: async (destinations) => {
+    writeComputedPayloads: async (destinations) => {
       const placed = tasks.map((task) => ({
         task,
-        destinations: new Map(outputsOf(task).map((payload) => [payload, destinations(payload)])),
+        destinations: new Map(
+          outputPayloads(task).map((payload) => [payload, destinations(payload)]),
+        ),
       }));
       results = await runTasks(placed, { signal, onBytes });
     },
@@ -154,7 +169,7 @@ async function execute(
   return { files, results: [...adopted.filter((result) => result !== undefined), ...results] };
 }
 
-function report(
+function buildCompressionReport(
   plan: CompressionPlan,
   files: readonly WrittenFile[],
   results: readonly TaskResult[],
@@ -165,18 +180,18 @@ function report(
     originalBytes: plan.originalBytes,
     resultBytes: plan.resultBytes,
     shards: plan.shards.count,
-    weights: plan.weights.map(({ weight, bytes, form, reason }) => {
+    weights: plan.weights.map(({ weight, bytes, format, reason }) => {
       const error = sums.get(weight.index);
       return {
         name: weight.name,
         shape: weight.tensor.dims.map(Number),
         dataType: elementTypeName(weight.tensor.dataType),
         originalBytes: bytes,
-        resultBytes: form?.bytes ?? bytes,
+        resultBytes: format?.bytes ?? bytes,
         usedBy: [...new Set(weight.uses.map(({ node }) => node.opType))],
-        form: form?.description ?? null,
+        form: format?.description ?? null,
         reason: reason ?? null,
-        error: error === undefined ? null : errorFigures(error),
+        error: error === undefined ? null : errorMetrics(error),
       };
     }),
   };

@@ -1,7 +1,7 @@
 import { planCompression } from "./plan-compression.ts";
 import type { PlanOptions } from "./plan-compression.ts";
-import { divideTasks } from "./quantize/divide-tasks.ts";
-import { writeShare } from "./quantize/share-file.ts";
+import { partitionTasks } from "./quantize/partition-tasks.ts";
+import { writePartition } from "./quantize/partition-file.ts";
 
 export interface ShareOptions extends PlanOptions {
   /** Which of how many shares, from 0. */
@@ -32,13 +32,16 @@ export async function optimizeShare(
 ): Promise<ShareReport> {
   const { model, tasks } = await planCompression(modelPath, options);
   signal.throwIfAborted();
-  const mine = divideTasks(tasks, share.count)[share.index] ?? [];
-  const sourceBytes = mine.reduce((sum, task) => sum + task.sourceBytes, 0);
+  const shareTasks = partitionTasks(tasks, share.count)[share.index] ?? [];
+  const sourceBytes = shareTasks.reduce((sum, task) => sum + task.sourceBytes, 0);
   let done = 0;
   const onBytes = (bytes: number) => {
     done += bytes;
-    onProgress(sourceBytes === 0 ? 1 : done / sourceBytes, `Compressing share ${share.index + 1} of ${share.count}`);
+    onProgress(
+      sourceBytes === 0 ? 1 : done / sourceBytes,
+      `Compressing share ${share.index + 1} of ${share.count}`,
+    );
   };
-  const bytes = await writeShare(outputPath, { model, tasks: mine }, { signal, onBytes });
-  return { weights: mine.length, sourceBytes, bytes };
+  const bytes = await writePartition(outputPath, { model, tasks: shareTasks }, { signal, onBytes });
+  return { weights: shareTasks.length, sourceBytes, bytes };
 }

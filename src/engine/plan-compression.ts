@@ -1,8 +1,8 @@
 import { ServiceError } from "../contract/errors.ts";
-import { granularitiesOf, type Recipe } from "../contract/recipe.ts";
+import { granularitiesByScheme, type Recipe } from "../contract/recipe.ts";
 import type { JobKind } from "../contract/status.ts";
 import type { Target } from "../contract/target.ts";
-import { quoted } from "./onnx/external-data.ts";
+import { quoteName } from "./onnx/external-data.ts";
 import { layoutModel } from "./onnx/layout-model.ts";
 import type { ModelLayout } from "./onnx/layout-model.ts";
 import { standardOpset } from "./onnx/check-model.ts";
@@ -14,16 +14,16 @@ import type { OnnxModel } from "./onnx/payload.ts";
 import { bypassIdentities } from "./quantize/bypass-identities.ts";
 import { foldConstants } from "./quantize/fold-constants.ts";
 import { findWeights } from "./quantize/find-weights.ts";
-import { planHalf } from "./quantize/half/plan-half.ts";
+import { planHalfPrecision } from "./quantize/half/plan-half-precision.ts";
 import { planShards } from "./quantize/plan-shards.ts";
 import type { ShardPlan } from "./quantize/plan-shards.ts";
 import { planWeights } from "./quantize/plan-weights.ts";
 import type { WeightPlan } from "./quantize/plan-weights.ts";
-import { Rewrite } from "./quantize/rewrite.ts";
+import { GraphRewrite } from "./quantize/graph-rewrite.ts";
 import type { WeightTask } from "./quantize/weight-task.ts";
 
 /** First version whose Clip takes its limits as inputs. */
-const minHalfOpset = 11;
+const minFloat16Opset = 11;
 
 export interface PlanOptions {
   readonly kind: JobKind;
@@ -57,24 +57,38 @@ export async function planCompression(
   checkRecipe(recipe, target);
   const model = await openModel(modelPath, { maxBytes: maxModelBytes });
   prepareGraph(model);
-  const shards = planShards(model, kind === "compress" ? recipe.sharding.maxShardBytes : Number.MAX_SAFE_INTEGER);
-  if (recipe.scheme === "fp16") raiseVersions(model.proto, minHalfOpset);
-  const found = findWeights(model.proto);
+  const shards = planShards(
+    model,
+    kind === "compress" ? recipe.sharding.maxShardBytes : Number.MAX_SAFE_INTEGER,
+  );
+  if (recipe.scheme === "fp16") raiseVersions(model.proto, minFloat16Opset);
+  const candidates = findWeights(model.proto);
   const { weights, apply } =
-    recipe.scheme === "fp16" ? planHalf(model, found, { recipe, rejected }) : planWeights(found, recipe, rejected);
-  if (weights.every(({ form }) => form === undefined)) throw nothingToQuantize(weights, recipe);
-  const opset = weights.reduce((highest, { form }) => Math.max(highest, form?.opset ?? 0), 0);
+    recipe.scheme === "fp16"
+      ? planHalfPrecision(model, candidates, { recipe, rejected })
+      : planWeights(candidates, recipe, rejected);
+  if (weights.every(({ format }) => format === undefined))
+    throw nothingToQuantizeError(weights, recipe);
+  const opset = weights.reduce((highest, { format }) => Math.max(highest, format?.opset ?? 0), 0);
   raiseVersions(model.proto, opset);
-  const rewrite = new Rewrite(model);
+  const rewrite = new GraphRewrite(model);
   apply(rewrite);
   rewrite.apply();
   const layout = layoutModel(model, {
     name: "model",
     shards: shards.count,
-    shardOf: (payload) => shardOf(payload, rewrite, shards),
+    assignShard: (payload) => payloadShard(payload, rewrite, shards),
   });
   const resultBytes = layout.files.reduce((sum, file) => sum + file.bytes, 0);
-  return { model, weights, tasks: rewrite.tasks, shards, layout, originalBytes: model.bytes, resultBytes };
+  return {
+    model,
+    weights,
+    tasks: rewrite.tasks,
+    shards,
+    layout,
+    originalBytes: model.bytes,
+    resultBytes,
+  };
 }
 
 function checkRecipe({ scheme, granularity, operators }: Recipe, target: Target): void {
@@ -84,7 +98,7 @@ function checkRecipe({ scheme, granularity, operators }: Recipe, target: Target)
       `The recipe asks for contrib operators, and target "${target.name}" has the standard ones alone`,
     );
   }
-  const allowed = granularitiesOf[scheme];
+  const allowed = granularitiesByScheme[scheme];
   if (!allowed.includes(granularity)) {
     throw new ServiceError(
       "recipe_unsupported",
@@ -107,15 +121,18 @@ function prepareGraph(model: OnnxModel): void {
   foldConstants(model);
 }
 
-function shardOf(payload: number, rewrite: Rewrite, shards: ShardPlan): number {
-  const origin = rewrite.origins.get(payload);
-  const shard = origin === undefined ? shards.shardOfPayload.get(payload) : shards.shardOfTensor.get(origin.tensor);
+function payloadShard(payload: number, rewrite: GraphRewrite, shards: ShardPlan): number {
+  const origin = rewrite.weightByPayload.get(payload);
+  const shard =
+    origin === undefined
+      ? shards.shardByPayload.get(payload)
+      : shards.shardByTensor.get(origin.tensor);
   return shard ?? 0;
 }
 
-function nothingToQuantize(weights: readonly WeightPlan[], recipe: Recipe): ServiceError {
+function nothingToQuantizeError(weights: readonly WeightPlan[], recipe: Recipe): ServiceError {
   const largest = weights.toSorted((a, b) => b.bytes - a.bytes).slice(0, 3);
-  const reasons = largest.map(({ weight, reason }) => `${quoted(weight.name)} ${reason}`);
+  const reasons = largest.map(({ weight, reason }) => `${quoteName(weight.name)} ${reason}`);
   return new ServiceError(
     "nothing_to_quantize",
     `Scheme "${recipe.scheme}" fits none of the model's ${weights.length} weights: ${reasons.join("; ")}`,

@@ -3,33 +3,35 @@ import { throttling } from "@octokit/plugin-throttling";
 import { Octokit } from "@octokit/rest";
 
 /** A limit that lasts longer is left to a later look. */
-const longestWaitSeconds = 60;
+const maxRateLimitWaitSeconds = 60;
 const ignore = () => {};
 
-interface Connection {
+interface GitHubConnection {
   readonly apiUrl: string;
   readonly auth: string;
   /** Requests under one name come at the pace that GitHub asks for: a write each second. */
-  readonly pacedAs: string;
+  readonly throttleId: string;
 }
 
-export type GitHubClient = ReturnType<typeof githubClient>;
+export type GitHubClient = ReturnType<typeof createGitHubClient>;
 
 /** GitHub's REST interface. */
-export function githubClient({ apiUrl, auth, pacedAs }: Connection) {
-  const waitShortly = (seconds: number, _: unknown, __: unknown, waits: number) =>
-    seconds <= longestWaitSeconds && waits < 1;
+export function createGitHubClient({ apiUrl, auth, throttleId }: GitHubConnection) {
+  const mayWait = (seconds: number, _: unknown, __: unknown, waits: number) =>
+    seconds <= maxRateLimitWaitSeconds && waits < 1;
   const Client = Octokit.plugin(retry, throttling);
   return new Client({
     auth,
     baseUrl: apiUrl.replace(/\/+$/, ""),
     userAgent: "model-optimization-service",
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
-    throttle: { id: pacedAs, onRateLimit: waitShortly, onSecondaryRateLimit: waitShortly },
+    throttle: { id: throttleId, onRateLimit: mayWait, onSecondaryRateLimit: mayWait },
   });
 }
 
 /** The HTTP status that GitHub refused a request with; undefined where it is not GitHub that failed, 500 where it did not answer. */
-export function statusOf(error: unknown): number | undefined {
-  return error instanceof Error && "status" in error && typeof error.status === "number" ? error.status : undefined;
+export function httpErrorStatus(error: unknown): number | undefined {
+  return error instanceof Error && "status" in error && typeof error.status === "number"
+    ? error.status
+    : undefined;
 }

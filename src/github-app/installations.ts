@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import { SignJWT } from "jose";
-import { type GitHubClient, githubClient } from "./github-client.ts";
+import { type GitHubClient, createGitHubClient } from "./github-client.ts";
 
 /** Who the service is at GitHub. */
 export interface AppCredentials {
@@ -9,45 +9,55 @@ export interface AppCredentials {
   readonly key: KeyObject;
 }
 
-interface Access {
+interface InstallationAccess {
   readonly client: GitHubClient;
   /** Milliseconds since 1970. */
-  readonly until: number;
+  readonly expiresAt: number;
 }
 
 /** An installation's token lives an hour; it is renewed before. */
-const renewMs = 5 * 60_000;
+const renewBeforeExpiryMs = 5 * 60_000;
 
 /** Access to the repositories in which the app is installed. GitHub's clock is this machine's. */
 export class Installations {
   readonly #app: AppCredentials;
-  readonly #accesses = new Map<string, Access>();
+  readonly #accessByRepository = new Map<string, InstallationAccess>();
 
   constructor(app: AppCredentials) {
     this.#app = app;
   }
 
   /** A client that may write check runs in the repository. */
-  async client(repository: string): Promise<GitHubClient> {
-    const known = this.#accesses.get(repository);
-    if (known && known.until - renewMs > Date.now()) return known.client;
+  async getClient(repository: string): Promise<GitHubClient> {
+    const known = this.#accessByRepository.get(repository);
+    if (known && known.expiresAt - renewBeforeExpiryMs > Date.now()) return known.client;
     const [owner = "", repo = ""] = repository.split("/");
     const { apiUrl, appId } = this.#app;
-    const app = githubClient({ apiUrl, auth: await this.#sign(), pacedAs: `app ${appId}` });
+    const app = createGitHubClient({
+      apiUrl,
+      auth: await this.#signAppToken(),
+      throttleId: `app ${appId}`,
+    });
     const { data: installation } = await app.rest.apps.getRepoInstallation({ owner, repo });
-    const { data } = await app.rest.apps.createInstallationAccessToken({ installation_id: installation.id });
-    const client = githubClient({ apiUrl, auth: data.token, pacedAs: `installation ${installation.id}` });
-    this.#accesses.set(repository, { client, until: Date.parse(data.expires_at) });
+    const { data } = await app.rest.apps.createInstallationAccessToken({
+      installation_id: installation.id,
+    });
+    const client = createGitHubClient({
+      apiUrl,
+      auth: data.token,
+      throttleId: `installation ${installation.id}`,
+    });
+    this.#accessByRepository.set(repository, { client, expiresAt: Date.parse(data.expires_at) });
     return client;
   }
 
   /** What was known of the repository is asked for anew. */
-  forget(repository: string): void {
-    this.#accesses.delete(repository);
+  invalidate(repository: string): void {
+    this.#accessByRepository.delete(repository);
   }
 
   /** GitHub takes such a token for ten minutes, and its clock may be behind. */
-  async #sign(): Promise<string> {
+  async #signAppToken(): Promise<string> {
     const now = Math.floor(Date.now() / 1000);
     return new SignJWT()
       .setProtectedHeader({ alg: "RS256" })

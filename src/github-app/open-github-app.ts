@@ -1,8 +1,8 @@
 import type { Records } from "../records/open-records.ts";
 import { type AppCredentials, Installations } from "./installations.ts";
-import type { Log } from "./log.ts";
-import { eventReceiver, type WebhookEvent } from "./receive-event.ts";
-import type { SubmitAgain } from "./repeat-jobs.ts";
+import type { Log } from "../log/json-log.ts";
+import { createWebhookReceiver, type WebhookEvent } from "./webhook-receiver.ts";
+import type { SubmitRerun } from "./rerun-jobs.ts";
 import { startReportLoop } from "./report-loop.ts";
 
 export interface GitHubAppOptions extends AppCredentials {
@@ -10,9 +10,9 @@ export interface GitHubAppOptions extends AppCredentials {
   readonly webhookSecret?: string | undefined;
 }
 
-interface Surroundings {
+interface GitHubAppDependencies {
   readonly records: Records;
-  readonly submit: SubmitAgain;
+  readonly submit: SubmitRerun;
   readonly log: Log;
 }
 
@@ -24,11 +24,16 @@ export interface GitHubApp {
 }
 
 /** Keeps check runs up to date as a GitHub App, and does what their buttons ask for. */
-export function openGitHubApp(app: GitHubAppOptions, { records, submit, log }: Surroundings): GitHubApp {
+export function openGitHubApp(
+  app: GitHubAppOptions,
+  { records, submit, log }: GitHubAppDependencies,
+): GitHubApp {
   const { appId, webhookSecret } = app;
   const receive =
-    webhookSecret === undefined ? undefined : eventReceiver({ appId, webhookSecret, records, submit, log });
+    webhookSecret === undefined
+      ? undefined
+      : createWebhookReceiver({ appId, webhookSecret, records, submit, log });
   const installations = new Installations(app);
-  const loop = startReportLoop({ records, installations, hasButtons: receive !== undefined, log });
+  const loop = startReportLoop({ records, installations, hasActions: receive !== undefined, log });
   return { receive, close: async () => loop.stop() };
 }

@@ -1,32 +1,32 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Records } from "../records/open-records.ts";
-import type { ReportRecord } from "../records/report-record.ts";
-import { statusOf } from "./github-client.ts";
+import type { ReportRecord } from "../records/insert-report.ts";
+import { httpErrorStatus } from "./github-client.ts";
 import type { Installations } from "./installations.ts";
-import type { Log } from "./log.ts";
-import { tellReport } from "./tell-report.ts";
+import type { Log } from "../log/json-log.ts";
+import { publishReport } from "./publish-report.ts";
 
-interface LoopContext {
+interface ReportLoopOptions {
   readonly records: Records;
   readonly installations: Installations;
   /** Whether check runs get buttons. */
-  readonly hasButtons: boolean;
+  readonly hasActions: boolean;
   readonly log: Log;
 }
 
 /** Changes within it are looked at together. */
-const lookMs = 1_000;
+const coalesceMs = 1_000;
 /** Reports are looked at again, since what failed may succeed now. */
-const restMs = 3_000;
+const recheckMs = 3_000;
 /** Between two updates of a check run that is in progress. */
-const progressMs = 10_000;
-const longestPauseMs = 300_000;
+const progressIntervalMs = 10_000;
+const maxRetryDelayMs = 300_000;
 /** With the longest pauses, about a day. */
 const maxFailures = 300;
-const closeMs = 2_000;
+const closeTimeoutMs = 2_000;
 
 /** How it goes with telling one report. */
-interface Course {
+interface PublicationState {
   isBusy: boolean;
   failures: number;
   /** Milliseconds of `performance.now()`. */
@@ -38,12 +38,12 @@ interface Course {
  * Tells GitHub of all open reports, after each change and from time to time, until it is stopped. What GitHub refuses is
  * logged and told later or given up; jobs do not notice.
  */
-export function startReportLoop(context: LoopContext): { stop(): Promise<void> } {
+export function startReportLoop(context: ReportLoopOptions): { stop(): Promise<void> } {
   const { records, log } = context;
   const stopped = new AbortController();
   const { signal } = stopped;
-  const courses = new Map<string, Course>();
-  const atWork = new Set<Promise<void>>();
+  const states = new Map<string, PublicationState>();
+  const publications = new Set<Promise<void>>();
   let wake = () => {};
   let changed = Promise.resolve();
   const rearm = () => {
@@ -54,78 +54,94 @@ export function startReportLoop(context: LoopContext): { stop(): Promise<void> }
   rearm();
   const unsubscribe = records.changes.onChanged(() => wake());
 
-  async function look(): Promise<void> {
-    const open = await records.reports.open();
+  async function startDuePublications(): Promise<void> {
+    const open = await records.reports.listOpen();
     const ids = new Set(open.map(({ id }) => id));
-    for (const [id, { isBusy }] of courses) if (!ids.has(id) && !isBusy) courses.delete(id);
+    for (const [id, { isBusy }] of states) if (!ids.has(id) && !isBusy) states.delete(id);
     for (const report of open) {
-      const course = courses.get(report.id) ?? { isBusy: false, failures: 0, notBefore: 0, progressAt: -Infinity };
-      courses.set(report.id, course);
-      if (course.isBusy || course.notBefore > performance.now()) continue;
-      const work = tell(context, report, { course, signal }).finally(() => atWork.delete(work));
-      atWork.add(work);
+      const state = states.get(report.id) ?? {
+        isBusy: false,
+        failures: 0,
+        notBefore: 0,
+        progressAt: -Infinity,
+      };
+      states.set(report.id, state);
+      if (state.isBusy || state.notBefore > performance.now()) continue;
+      const work = publishAndReschedule(context, report, { state, signal }).finally(() =>
+        publications.delete(work),
+      );
+      publications.add(work);
     }
   }
 
-  async function run(): Promise<void> {
+  async function runUntilStopped(): Promise<void> {
     while (!signal.aborted) {
       rearm();
-      await look().catch((error: unknown) => log("error", "Reports cannot be read", { error }));
-      await Promise.race([changed, pause(restMs, signal)]);
-      await pause(lookMs, signal);
+      await startDuePublications().catch((error: unknown) =>
+        log("error", "Reports cannot be read", { error }),
+      );
+      await Promise.race([changed, sleepUnlessStopped(recheckMs, signal)]);
+      await sleepUnlessStopped(coalesceMs, signal);
     }
   }
-  const running = run();
+  const running = runUntilStopped();
 
   return {
     async stop() {
       unsubscribe();
       stopped.abort();
       await running;
-      await Promise.race([Promise.allSettled(atWork), delay(closeMs)]);
+      await Promise.race([Promise.allSettled(publications), delay(closeTimeoutMs)]);
     },
   };
 }
 
-async function tell(
-  { records, installations, hasButtons, log }: LoopContext,
+async function publishAndReschedule(
+  { records, installations, hasActions, log }: ReportLoopOptions,
   report: ReportRecord,
-  { course, signal }: { course: Course; signal: AbortSignal },
+  { state, signal }: { state: PublicationState; signal: AbortSignal },
 ): Promise<void> {
   const { repository } = report.settings;
-  course.isBusy = true;
-  const withProgress = performance.now() - course.progressAt >= progressMs;
-  if (withProgress) course.progressAt = performance.now();
+  state.isBusy = true;
+  const withProgress = performance.now() - state.progressAt >= progressIntervalMs;
+  if (withProgress) state.progressAt = performance.now();
   try {
-    const client = await installations.client(repository);
-    await tellReport(report, { records, client, hasButtons, withProgress, signal });
-    course.failures = 0;
+    const client = await installations.getClient(repository);
+    await publishReport(report, { records, client, hasActions, withProgress, signal });
+    state.failures = 0;
   } catch (error) {
     if (signal.aborted) return;
-    installations.forget(repository);
-    course.failures++;
-    course.notBefore = performance.now() + Math.min(longestPauseMs, lookMs * 2 ** course.failures);
-    const isGivenUp = isRefused(error) || course.failures >= maxFailures;
+    installations.invalidate(repository);
+    state.failures++;
+    state.notBefore =
+      performance.now() + Math.min(maxRetryDelayMs, coalesceMs * 2 ** state.failures);
+    const isGivenUp = isPermanentError(error) || state.failures >= maxFailures;
     log("error", isGivenUp ? "A report is given up" : "GitHub does not take a report", {
       report: report.id,
       repository,
       error,
     });
-    if (isGivenUp) await giveUp(records, report, log);
+    if (isGivenUp) await closeAbandonedReport(records, report, log);
   } finally {
-    course.isBusy = false;
+    state.isBusy = false;
   }
 }
 
 /** What is not there or not understood will not be later either. */
-function isRefused(error: unknown): boolean {
-  return [404, 410, 422].includes(statusOf(error) ?? 0);
+function isPermanentError(error: unknown): boolean {
+  return [404, 410, 422].includes(httpErrorStatus(error) ?? 0);
 }
 
-async function giveUp(records: Records, report: ReportRecord, log: Log): Promise<void> {
-  await records.reports.close(report).catch((error: unknown) => log("error", "A report cannot be closed", { error }));
+async function closeAbandonedReport(
+  records: Records,
+  report: ReportRecord,
+  log: Log,
+): Promise<void> {
+  await records.reports
+    .close(report)
+    .catch((error: unknown) => log("error", "A report cannot be closed", { error }));
 }
 
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
+async function sleepUnlessStopped(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal, ref: false }).catch(() => {});
 }

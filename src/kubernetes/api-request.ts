@@ -1,4 +1,4 @@
-import { protobufType } from "./protobuf-answers.ts";
+import { protobufContentType } from "./protobuf-responses.ts";
 import type { KubernetesObject, ResourceType } from "./resources.ts";
 
 export type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "apply" | "delete";
@@ -29,7 +29,7 @@ interface RequestFacts {
   readonly repeatable?: boolean;
 }
 
-const methodOf = {
+const httpMethods = {
   get: "GET",
   list: "GET",
   watch: "GET",
@@ -40,7 +40,7 @@ const methodOf = {
   delete: "DELETE",
 } as const;
 
-const contentTypeOf: Partial<Record<Verb, string>> = {
+const contentTypes: Partial<Record<Verb, string>> = {
   patch: "application/merge-patch+json",
   apply: "application/apply-patch+yaml",
 };
@@ -62,12 +62,12 @@ export function apiRequest<T extends KubernetesObject>(
   return {
     verb,
     resource,
-    method: methodOf[verb],
+    method: httpMethods[verb],
     path: `/${segments.map(encodeURIComponent).join("/")}${queryString(query)}`,
     accept: acceptedType(verb, type),
     action: name === undefined ? `${verb} ${resource}` : `${verb} ${resource} "${name}"`,
     ...(body !== undefined && {
-      contentType: contentTypeOf[verb] ?? "application/json",
+      contentType: contentTypes[verb] ?? "application/json",
       body: JSON.stringify(body),
     }),
     repeatable,
@@ -76,11 +76,14 @@ export function apiRequest<T extends KubernetesObject>(
 
 function acceptedType(verb: Verb, { protobuf }: ResourceType<KubernetesObject>): string {
   if (protobuf === undefined || verb === "delete") return "application/json";
-  return verb === "watch" ? `${protobufType};stream=watch` : protobufType;
+  return verb === "watch" ? `${protobufContentType};stream=watch` : protobufContentType;
 }
 
-function queryString(query: Readonly<Record<string, string | number | boolean | undefined>>): string {
+function queryString(
+  query: Readonly<Record<string, string | number | boolean | undefined>>,
+): string {
   const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined) parameters.set(name, String(value));
   return parameters.size === 0 ? "" : `?${parameters.toString()}`;
 }

@@ -9,6 +9,6 @@ export function backOffMs(failures: number, maxMs: number): number {
 }
 
 /** Waits, unless the signal is aborted: then it throws the reason. */
-export async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+export async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
   await delay(ms, undefined, { ...(signal && { signal }) }).catch(() => signal?.throwIfAborted());
 }

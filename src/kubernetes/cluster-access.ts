@@ -15,14 +15,16 @@ export interface ClusterAccess {
 }
 
 /** Credentials are read again after so long; tokens of pods are replaced well before they expire. */
-const keptMs = 60_000;
+const cacheMs = 60_000;
 
 /** Remembers what `read` gave for a minute. Callers at the same time share one read. */
-export function rememberedHeaders(read: () => Promise<Record<string, string>>): ClusterAccess["authorize"] {
+export function cacheHeaders(
+  read: () => Promise<Record<string, string>>,
+): ClusterAccess["authorize"] {
   let last: { headers: Promise<Record<string, string>>; at: number } | undefined;
   return ({ refresh } = { refresh: false }) => {
     const now = performance.now();
-    if (last === undefined || refresh || now - last.at > keptMs) {
+    if (last === undefined || refresh || now - last.at > cacheMs) {
       const headers = read();
       last = { headers, at: now };
       headers.catch(() => (last = undefined));

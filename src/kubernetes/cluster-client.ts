@@ -12,11 +12,17 @@ import type {
   WatchOptions,
   WriteOptions,
 } from "./kubernetes-client.ts";
-import { errorOfAnswer } from "./kubernetes-error.ts";
-import { decodeEvents, decodeList, decodeObject, type EventReading, type StatusAnswer } from "./protobuf-answers.ts";
+import { responseError } from "./kubernetes-error.ts";
+import {
+  decodeEvents,
+  decodeList,
+  decodeObject,
+  type DecodeEventsOptions,
+  type KubernetesStatus,
+} from "./protobuf-responses.ts";
 import { readLines } from "./read-lines.ts";
 import { type KubernetesObject, resources, type ResourceType, type Stored } from "./resources.ts";
-import { textOf } from "./text-of.ts";
+import { decodeUtf8 } from "./decode-utf8.ts";
 import type { CallOptions, Transport } from "./transport.ts";
 
 const pageSize = 500;
@@ -35,7 +41,11 @@ export class ClusterClient implements KubernetesClient {
     this.namespace = namespace;
   }
 
-  get<T extends KubernetesObject>(type: ResourceType<T>, name: string, options?: CallOptions): Promise<Stored<T>> {
+  get<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    name: string,
+    options?: CallOptions,
+  ): Promise<Stored<T>> {
     return this.#call(type, apiRequest("get", type, { namespace: this.namespace, name }), options);
   }
 
@@ -48,16 +58,26 @@ export class ClusterClient implements KubernetesClient {
       const query = { labelSelector, fieldSelector, limit, continue: next };
       const request = apiRequest("list", type, { namespace: this.namespace, query });
       const answer = await this.#transport.send(request, options);
-      const { items, metadata }: List<T> = type.protobuf ? decodeList(type.protobuf, answer) : parse(textOf(answer));
+      const { items, metadata }: List<T> = type.protobuf
+        ? decodeList(type.protobuf, answer)
+        : parseResponseJson(decodeUtf8(answer));
       yield { items, resourceVersion: metadata.resourceVersion };
       next = metadata.continue;
     } while (next);
   }
 
-  create<T extends KubernetesObject>(type: ResourceType<T>, object: T, options?: CallOptions): Promise<Stored<T>> {
+  create<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    object: T,
+    options?: CallOptions,
+  ): Promise<Stored<T>> {
     const repeatable = object.metadata?.name !== undefined;
-    const body = identified(type, object);
-    return this.#call(type, apiRequest("create", type, { namespace: this.namespace, body, repeatable }), options);
+    const body = withTypeMeta(type, object);
+    return this.#call(
+      type,
+      apiRequest("create", type, { namespace: this.namespace, body, repeatable }),
+      options,
+    );
   }
 
   replace<T extends KubernetesObject>(
@@ -66,7 +86,7 @@ export class ClusterClient implements KubernetesClient {
     { subresource, ...options }: WriteOptions = {},
   ): Promise<Stored<T>> {
     const { name } = object.metadata;
-    const body = identified(type, object);
+    const body = withTypeMeta(type, object);
     const facts = { namespace: this.namespace, name, subresource, body };
     return this.#call(type, apiRequest("update", type, facts), options);
   }
@@ -77,7 +97,8 @@ export class ClusterClient implements KubernetesClient {
     patch: MergePatch<T>,
     { subresource, resourceVersion, ...options }: PatchOptions = {},
   ): Promise<Stored<T>> {
-    const body = resourceVersion === undefined ? patch : withResourceVersion(patch, resourceVersion);
+    const body =
+      resourceVersion === undefined ? patch : withResourceVersion(patch, resourceVersion);
     const facts = { namespace: this.namespace, name, subresource, body };
     return this.#call(type, apiRequest("patch", type, facts), options);
   }
@@ -89,7 +110,13 @@ export class ClusterClient implements KubernetesClient {
   ): Promise<Stored<T>> {
     const { name } = object.metadata;
     const query = { fieldManager, force };
-    const facts = { namespace: this.namespace, name, subresource, query, body: identified(type, object) };
+    const facts = {
+      namespace: this.namespace,
+      name,
+      subresource,
+      query,
+      body: withTypeMeta(type, object),
+    };
     return this.#call(type, apiRequest("apply", type, facts), options);
   }
 
@@ -99,26 +126,43 @@ export class ClusterClient implements KubernetesClient {
     { propagationPolicy, uid, resourceVersion, gracePeriodSeconds, ...options }: DeleteOptions,
   ): Promise<void> {
     const body = { propagationPolicy, gracePeriodSeconds, preconditions: { uid, resourceVersion } };
-    await this.#transport.send(apiRequest("delete", type, { namespace: this.namespace, name, body }), options);
+    await this.#transport.send(
+      apiRequest("delete", type, { namespace: this.namespace, name, body }),
+      options,
+    );
   }
 
-  review<T extends KubernetesObject>(type: ResourceType<T>, object: T, options?: CallOptions): Promise<T> {
-    const body = identified(type, object);
-    return this.#call(type, apiRequest("create", type, { namespace: this.namespace, body }), options);
+  review<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    object: T,
+    options?: CallOptions,
+  ): Promise<T> {
+    const body = withTypeMeta(type, object);
+    return this.#call(
+      type,
+      apiRequest("create", type, { namespace: this.namespace, body }),
+      options,
+    );
   }
 
   watch<T extends KubernetesObject>(
     type: ResourceType<T>,
     { signal, ...query }: WatchOptions,
   ): AsyncGenerator<WatchEvent<T>, void, undefined> {
-    const facts = { namespace: this.namespace, query: { ...query, watch: true, allowWatchBookmarks: true } };
+    const facts = {
+      namespace: this.namespace,
+      query: { ...query, watch: true, allowWatchBookmarks: true },
+    };
     const request = apiRequest("watch", type, facts);
     // The server ends a watch in time; one that it has not ended then has lost its connection.
     const silenceMs = query.timeoutSeconds * 1000 + watchAnswerMs;
     const body = this.#transport.open(request, { signal, headersMs: watchAnswerMs, silenceMs });
-    const errorOf = (status: StatusAnswer) => errorOfAnswer(request.action, status.code, JSON.stringify(status));
-    const reading = { maxBytes: maxEventBytes, errorOf };
-    return type.protobuf ? decodeEvents(type.protobuf, body, reading) : parseEvents<T>(body, reading);
+    const createError = (status: KubernetesStatus) =>
+      responseError(request.action, status.code, JSON.stringify(status));
+    const decodeOptions = { maxBytes: maxEventBytes, createError };
+    return type.protobuf
+      ? decodeEvents(type.protobuf, body, decodeOptions)
+      : parseEvents<T>(body, decodeOptions);
   }
 
   openLog(pod: string, { signal, ...query }: LogOptions): AsyncIterable<Uint8Array> {
@@ -129,7 +173,11 @@ export class ClusterClient implements KubernetesClient {
       query: { ...query, timestamps: true },
     } as const;
     const request = apiRequest("get", resources.pods, facts);
-    return this.#transport.open(request, { signal, headersMs: logSilenceMs, silenceMs: logSilenceMs });
+    return this.#transport.open(request, {
+      signal,
+      headersMs: logSilenceMs,
+      silenceMs: logSilenceMs,
+    });
   }
 
   close(): Promise<void> {
@@ -142,7 +190,7 @@ export class ClusterClient implements KubernetesClient {
     options: CallOptions = {},
   ): Promise<Stored<T>> {
     const answer = await this.#transport.send(request, options);
-    return protobuf ? decodeObject(protobuf, answer) : parse(textOf(answer));
+    return protobuf ? decodeObject(protobuf, answer) : parseResponseJson(decodeUtf8(answer));
   }
 }
 
@@ -152,25 +200,33 @@ interface List<T extends KubernetesObject> {
 }
 
 /** The API server is trusted to answer with objects of the type that it was asked for. */
-function parse<T>(json: string): T {
+function parseResponseJson<T>(json: string): T {
   return JSON.parse(json);
 }
 
 async function* parseEvents<T extends KubernetesObject>(
   chunks: AsyncIterable<Uint8Array>,
-  { maxBytes, errorOf }: EventReading,
+  { maxBytes, createError }: DecodeEventsOptions,
 ): AsyncGenerator<WatchEvent<T>, void, undefined> {
   for await (const line of readLines(chunks, maxBytes)) {
-    const event = parse<WatchEvent<T> | { readonly type: "ERROR"; readonly object: StatusAnswer }>(line);
-    if (event.type === "ERROR") throw errorOf(event.object);
+    const event = parseResponseJson<
+      WatchEvent<T> | { readonly type: "ERROR"; readonly object: KubernetesStatus }
+    >(line);
+    if (event.type === "ERROR") throw createError(event.object);
     yield event;
   }
 }
 
-function identified<T extends KubernetesObject>({ apiVersion, kind }: ResourceType<T>, object: T): T {
+function withTypeMeta<T extends KubernetesObject>(
+  { apiVersion, kind }: ResourceType<T>,
+  object: T,
+): T {
   return { ...object, apiVersion, kind };
 }
 
-function withResourceVersion(patch: { readonly metadata?: object | null }, resourceVersion: string): object {
+function withResourceVersion(
+  patch: { readonly metadata?: object | null },
+  resourceVersion: string,
+): object {
   return { ...patch, metadata: { ...patch.metadata, resourceVersion } };
 }

@@ -1,7 +1,7 @@
 import { ClusterClient } from "./cluster-client.ts";
-import { kubeconfigAccess, type KubeconfigSource } from "./kubeconfig-access.ts";
+import { readKubeconfigAccess, type KubeconfigSource } from "./read-kubeconfig-access.ts";
 import type { KubernetesClient } from "./kubernetes-client.ts";
-import { podAccess, type PodSource } from "./pod-access.ts";
+import { readPodAccess, type PodSource } from "./read-pod-access.ts";
 import { type ClusterCall, createTransport } from "./transport.ts";
 
 export type ClusterSource = PodSource | KubeconfigSource;
@@ -14,8 +14,11 @@ interface ConnectOptions {
 }
 
 /** Reads the credentials; the first call makes the connection. */
-export async function connectCluster(source: ClusterSource, options: ConnectOptions = {}): Promise<KubernetesClient> {
-  const access = await ("host" in source ? podAccess(source) : kubeconfigAccess(source));
+export async function connectCluster(
+  source: ClusterSource,
+  options: ConnectOptions = {},
+): Promise<KubernetesClient> {
+  const access = await ("host" in source ? readPodAccess(source) : readKubeconfigAccess(source));
   const transport = createTransport(access, options.onCall ?? (() => {}));
   return new ClusterClient(transport, options.namespace ?? access.namespace);
 }

@@ -19,7 +19,10 @@ export interface ListPage<T extends KubernetesObject> {
 
 export type WatchEvent<T extends KubernetesObject> =
   | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: Stored<T> }
-  | { readonly type: "BOOKMARK"; readonly object: { readonly metadata: { readonly resourceVersion: string } } };
+  | {
+      readonly type: "BOOKMARK";
+      readonly object: { readonly metadata: { readonly resourceVersion: string } };
+    };
 
 export interface WatchOptions extends Selection {
   readonly resourceVersion: string;
@@ -77,13 +80,21 @@ export type MergePatch<T> = T extends readonly unknown[]
  */
 export interface KubernetesClient {
   readonly namespace: string;
-  get<T extends KubernetesObject>(type: ResourceType<T>, name: string, options?: CallOptions): Promise<Stored<T>>;
+  get<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    name: string,
+    options?: CallOptions,
+  ): Promise<Stored<T>>;
   /** Pages of one state of the world. Throws `isExpired` when reading took so long that the server has dropped it. */
   list<T extends KubernetesObject>(
     type: ResourceType<T>,
     options?: ListOptions,
   ): AsyncGenerator<ListPage<T>, void, undefined>;
-  create<T extends KubernetesObject>(type: ResourceType<T>, object: T, options?: CallOptions): Promise<Stored<T>>;
+  create<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    object: T,
+    options?: CallOptions,
+  ): Promise<Stored<T>>;
   /** Conflicts when the object has changed since it was read. */
   replace<T extends KubernetesObject>(
     type: ResourceType<T>,
@@ -102,9 +113,17 @@ export interface KubernetesClient {
     object: T & { metadata: { name: string } },
     options: ApplyOptions,
   ): Promise<Stored<T>>;
-  delete<T extends KubernetesObject>(type: ResourceType<T>, name: string, options: DeleteOptions): Promise<void>;
+  delete<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    name: string,
+    options: DeleteOptions,
+  ): Promise<void>;
   /** A question in the form of an object that is answered, not stored. */
-  review<T extends KubernetesObject>(type: ResourceType<T>, object: T, options?: CallOptions): Promise<T>;
+  review<T extends KubernetesObject>(
+    type: ResourceType<T>,
+    object: T,
+    options?: CallOptions,
+  ): Promise<T>;
   /** Ends when the server ends it; an event of an error is thrown. `createReflector()` makes a cache of it. */
   watch<T extends KubernetesObject>(
     type: ResourceType<T>,

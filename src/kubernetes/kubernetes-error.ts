@@ -60,14 +60,19 @@ function hasStatus(error: unknown, status: number): error is KubernetesError {
 }
 
 /** `action` reads like `create jobs "a"`. `body` is the answer's text: a `Status` object, or what a proxy wrote. */
-export function errorOfAnswer(action: string, status: number, body: string, retryAfter?: string): KubernetesError {
-  const told = parseStatus(body);
-  const message = told?.message ?? (body.trim().slice(0, 500) || `HTTP status ${status}`);
-  const seconds = told?.details?.retryAfterSeconds ?? Number(retryAfter ?? Number.NaN);
+export function responseError(
+  action: string,
+  status: number,
+  body: string,
+  retryAfter?: string,
+): KubernetesError {
+  const statusObject = parseStatus(body);
+  const message = statusObject?.message ?? (body.trim().slice(0, 500) || `HTTP status ${status}`);
+  const seconds = statusObject?.details?.retryAfterSeconds ?? Number(retryAfter ?? Number.NaN);
   return new KubernetesError(`Cannot ${action}: ${message}`, {
     status,
-    reason: told?.reason ?? "Unknown",
-    causes: told?.details?.causes ?? [],
+    reason: statusObject?.reason ?? "Unknown",
+    causes: statusObject?.details?.causes ?? [],
     retryAfterSeconds: Number.isFinite(seconds) ? seconds : undefined,
   });
 }

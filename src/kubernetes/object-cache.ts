@@ -6,11 +6,16 @@ export type Indexer<T extends KubernetesObject> = (object: Stored<T>) => readonl
 /** Objects of one namespace by name, and by the values that indexers give them. */
 export class ObjectCache<T extends KubernetesObject> {
   readonly #objects = new Map<string, Stored<T>>();
-  readonly #indexes: ReadonlyMap<string, { readonly valuesOf: Indexer<T>; readonly names: NamesByValue }>;
+  readonly indexer: ReadonlyMap<
+    string,
+    { readonly indexer: Indexer<T>; readonly names: NamesByValue }
+  >;
 
   constructor(indexers: Readonly<Record<string, Indexer<T>>>) {
     const entries = Object.entries(indexers);
-    this.#indexes = new Map(entries.map(([index, valuesOf]) => [index, { valuesOf, names: new Map() }]));
+    this.indexer = new Map(
+      entries.map(([index, indexer]) => [index, { indexer, names: new Map() }]),
+    );
   }
 
   get size(): number {
@@ -26,7 +31,7 @@ export class ObjectCache<T extends KubernetesObject> {
   }
 
   byIndex(index: string, value: string): Stored<T>[] {
-    const found = this.#indexes.get(index);
+    const found = this.indexer.get(index);
     if (found === undefined) throw new RangeError(`There is no index "${index}"`);
     const objects: Stored<T>[] = [];
     for (const name of found.names.get(value) ?? []) {
@@ -50,11 +55,13 @@ export class ObjectCache<T extends KubernetesObject> {
   }
 
   #index(name: string, before: Stored<T> | undefined, after: Stored<T> | undefined): void {
-    for (const { valuesOf, names } of this.#indexes.values()) {
-      const left = before === undefined ? [] : valuesOf(before);
-      const entered = after === undefined ? [] : valuesOf(after);
-      for (const value of left) if (!entered.includes(value)) remove(names, value, name);
-      for (const value of entered) if (!left.includes(value)) add(names, value, name);
+    for (const { indexer, names } of this.indexer.values()) {
+      const removedValues = before === undefined ? [] : indexer(before);
+      const addedValues = after === undefined ? [] : indexer(after);
+      for (const value of removedValues)
+        if (!addedValues.includes(value)) removeFromIndex(names, value, name);
+      for (const value of addedValues)
+        if (!removedValues.includes(value)) addToIndex(names, value, name);
     }
   }
 }
@@ -62,13 +69,13 @@ export class ObjectCache<T extends KubernetesObject> {
 /** Few objects share a value, most often one has it alone: a list takes a quarter of a set's memory. */
 type NamesByValue = Map<string, string[]>;
 
-function add(names: NamesByValue, value: string, name: string): void {
+function addToIndex(names: NamesByValue, value: string, name: string): void {
   const sharing = names.get(value);
   if (sharing === undefined) names.set(value, [name]);
   else sharing.push(name);
 }
 
-function remove(names: NamesByValue, value: string, name: string): void {
+function removeFromIndex(names: NamesByValue, value: string, name: string): void {
   const others = names.get(value)?.filter((each) => each !== name) ?? [];
   if (others.length === 0) names.delete(value);
   else names.set(value, others);

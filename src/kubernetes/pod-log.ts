@@ -1,4 +1,4 @@
-import { backOffMs, pause } from "./back-off.ts";
+import { backOffMs, sleep } from "./back-off.ts";
 import type { KubernetesClient } from "./kubernetes-client.ts";
 import { KubernetesError } from "./kubernetes-error.ts";
 import { readLines } from "./read-lines.ts";
@@ -18,7 +18,7 @@ export interface PodLogLine {
 
 /** A longer line comes in pieces with the same time. */
 const maxLineBytes = 1024 * 1024;
-const maxFruitlessAttempts = 6;
+const maxAttemptsWithoutNewLines = 6;
 const maxRetryMs = 5_000;
 
 /**
@@ -30,7 +30,7 @@ export function readPodLog(
   log: ContainerLog & { readonly previous?: boolean },
   options: { readonly signal?: AbortSignal } = {},
 ): AsyncGenerator<PodLogLine, void, undefined> {
-  return readRest(client, log, new RecentLines(), options);
+  return readRemainingLines(client, log, new RecentLines(), options);
 }
 
 /**
@@ -43,74 +43,81 @@ export async function* followPodLog(
   options: { readonly signal: AbortSignal },
 ): AsyncGenerator<PodLogLine, void, undefined> {
   const recent = new RecentLines();
-  let fruitless = 0;
-  while (!(await hasEnded(client, log, options.signal))) {
-    const before = recent.taken;
+  let attemptsWithoutNewLines = 0;
+  while (!(await hasContainerTerminated(client, log, options.signal))) {
+    const before = recent.newLineCount;
     try {
-      yield* newLines(client, { ...log, follow: true }, recent, options);
+      yield* readNewLines(client, { ...log, follow: true }, recent, options);
     } catch (error) {
       // A container that has not started, a node that cannot be reached: the pod's status decides.
       if (!(error instanceof KubernetesError)) throw error;
     }
-    fruitless = recent.taken > before ? 0 : fruitless + 1;
-    await pause(backOffMs(fruitless, maxRetryMs), options.signal);
+    attemptsWithoutNewLines = recent.newLineCount > before ? 0 : attemptsWithoutNewLines + 1;
+    await sleep(backOffMs(attemptsWithoutNewLines, maxRetryMs), options.signal);
   }
-  yield* readRest(client, log, recent, options);
+  yield* readRemainingLines(client, log, recent, options);
 }
 
 /** Until a pass brings nothing new: when the API server loses the node, its answer ends as if it were complete. */
-async function* readRest(
+async function* readRemainingLines(
   client: KubernetesClient,
   log: ContainerLog & { readonly previous?: boolean },
   recent: RecentLines,
   options: { readonly signal?: AbortSignal },
 ): AsyncGenerator<PodLogLine, void, undefined> {
-  for (let fruitless = 0; ;) {
-    const before = recent.taken;
+  for (let attemptsWithoutNewLines = 0; ;) {
+    const before = recent.newLineCount;
     try {
-      const unfinished = yield* newLines(client, log, recent, options);
-      if (recent.taken > before) continue;
+      const unfinished = yield* readNewLines(client, log, recent, options);
+      if (recent.newLineCount > before) continue;
       if (unfinished !== undefined) yield unfinished;
       return;
     } catch (error) {
-      fruitless = recent.taken > before ? 1 : fruitless + 1;
-      if (!mayPass(error) || fruitless > maxFruitlessAttempts) throw error;
+      attemptsWithoutNewLines = recent.newLineCount > before ? 1 : attemptsWithoutNewLines + 1;
+      if (!isTransientError(error) || attemptsWithoutNewLines > maxAttemptsWithoutNewLines)
+        throw error;
     }
-    await pause(backOffMs(fruitless, maxRetryMs), options.signal);
+    await sleep(backOffMs(attemptsWithoutNewLines, maxRetryMs), options.signal);
   }
 }
 
 /** One pass over the log from where the last one ended. Returns what follows the last line feed. */
-async function* newLines(
+async function* readNewLines(
   client: KubernetesClient,
   { pod, ...log }: ContainerLog & { readonly previous?: boolean; readonly follow?: boolean },
   recent: RecentLines,
   options: { readonly signal?: AbortSignal },
 ): AsyncGenerator<PodLogLine, PodLogLine | undefined, undefined> {
-  recent.expectAgain();
+  recent.expectRepeats();
   const bytes = client.openLog(pod, { ...log, ...options, sinceTime: recent.since });
   let unfinished: PodLogLine | undefined;
   for await (const piece of readLines(bytes, maxLineBytes)) {
-    if (unfinished !== undefined && recent.take(unfinished)) yield unfinished;
+    if (unfinished !== undefined && recent.addIfNew(unfinished)) yield unfinished;
     const timeEnd = unfinished === undefined ? piece.indexOf(" ") : -1;
     const at: string = unfinished?.at ?? piece.slice(0, timeEnd);
     const isFinished = piece.endsWith("\n");
     const line = { at, text: piece.slice(timeEnd + 1, isFinished ? -1 : undefined) };
     unfinished = isFinished ? undefined : line;
-    if (isFinished && recent.take(line)) yield line;
+    if (isFinished && recent.addIfNew(line)) yield line;
   }
   return unfinished;
 }
 
-async function hasEnded(client: KubernetesClient, log: ContainerLog, signal: AbortSignal): Promise<boolean> {
+async function hasContainerTerminated(
+  client: KubernetesClient,
+  log: ContainerLog,
+  signal: AbortSignal,
+): Promise<boolean> {
   const { status } = await client.get(resources.pods, log.pod, { signal });
   if (status?.phase === "Succeeded" || status?.phase === "Failed") return true;
   const states = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-  return states.some(({ name, state }) => name === log.container && state?.terminated !== undefined);
+  return states.some(
+    ({ name, state }) => name === log.container && state?.terminated !== undefined,
+  );
 }
 
 /** Whether the same may succeed later. */
-function mayPass(error: unknown): boolean {
+function isTransientError(error: unknown): boolean {
   if (!(error instanceof KubernetesError)) return false;
   return error.status === undefined || error.status === 429 || error.status >= 500;
 }

@@ -1,22 +1,24 @@
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
-import { textOf } from "./text-of.ts";
+import { decodeUtf8 } from "./decode-utf8.ts";
 
 /**
  * Reads messages of which only some fields matter, into the form that their JSON has. What is not named is passed over
  * without being looked at.
  */
-export interface Message<T> {
+export interface MessageReader<T> {
   /** Reads up to the position `end`, on top of what was read of the same message `before`. */
   read(reader: BinaryReader, end: number, before: T | undefined): T;
 }
 
 /** Reads a field's value; `before` is what the field held so far. Undefined where JSON would leave the field out. */
-export type Read<T> = (reader: BinaryReader, before: T | undefined) => T | undefined;
+export type FieldReader<T> = (reader: BinaryReader, before: T | undefined) => T | undefined;
 
 /** Every field of `T`: its number in the published schema and how to read it. */
-type Fields<T> = { readonly [Name in keyof T]-?: readonly [number: number, read: Read<NonNullable<T[Name]>>] };
+type Fields<T> = {
+  readonly [Name in keyof T]-?: readonly [number: number, read: FieldReader<NonNullable<T[Name]>>];
+};
 
-export function message<T extends object>(fields: Fields<T>): Message<T> {
+export function messageReader<T extends object>(fields: Fields<T>): MessageReader<T> {
   const names = Object.keys(fields) as (keyof T)[];
   const byNumber: { name: keyof T; read: (typeof fields)[keyof T][1] }[] = [];
   for (const name of names) byNumber[fields[name][0]] = { name, read: fields[name][1] };
@@ -26,7 +28,7 @@ export function message<T extends object>(fields: Fields<T>): Message<T> {
       while (reader.pos < end) {
         const tag = reader.uint32();
         const field = byNumber[tag >>> 3];
-        if (field === undefined) passOver(reader, tag & 7);
+        if (field === undefined) skipField(reader, tag & 7);
         else {
           const read = field.read(reader, value[field.name] ?? undefined);
           if (read !== undefined) value[field.name] = read;
@@ -39,25 +41,25 @@ export function message<T extends object>(fields: Fields<T>): Message<T> {
 }
 
 /** Reads the message that begins at position `start`. */
-export function decode<T>(type: Message<T>, bytes: Uint8Array, start = 0): T {
-  const reader = new BinaryReader(bytes, textOf);
+export function decodeMessage<T>(type: MessageReader<T>, bytes: Uint8Array, start = 0): T {
+  const reader = new BinaryReader(bytes, decodeUtf8);
   reader.pos = start;
   return type.read(reader, bytes.length, undefined);
 }
 
-export const text: Read<string> = (reader) => reader.string() || undefined;
+export const stringField: FieldReader<string> = (reader) => reader.string() || undefined;
 
-export const integer: Read<number> = (reader) => Number(reader.int64());
+export const integerField: FieldReader<number> = (reader) => Number(reader.int64());
 
-export const boolean: Read<boolean> = (reader) => reader.bool();
+export const booleanField: FieldReader<boolean> = (reader) => reader.bool();
 
-export const bytes: Read<Uint8Array> = (reader) => reader.bytes();
+export const bytesField: FieldReader<Uint8Array> = (reader) => reader.bytes();
 
-export function one<T>(type: Message<T>): Read<T> {
+export function messageField<T>(type: MessageReader<T>): FieldReader<T> {
   return (reader, before) => type.read(reader, reader.uint32() + reader.pos, before);
 }
 
-export function many<T>(read: Read<T>): Read<T[]> {
+export function repeatedField<T>(read: FieldReader<T>): FieldReader<T[]> {
   return (reader, before) => {
     const value = read(reader, undefined);
     if (value === undefined) return before;
@@ -67,40 +69,51 @@ export function many<T>(read: Read<T>): Read<T[]> {
 }
 
 /** Of messages that begin with a text, as Kubernetes writes them: those whose text is among the `names`. */
-export function named<T>(names: readonly string[], type: Message<T>): Read<T> {
+export function namedMessageField<T>(
+  names: readonly string[],
+  type: MessageReader<T>,
+): FieldReader<T> {
   const wanted = new Set(names);
   return (reader) => {
     const end = reader.uint32() + reader.pos;
     const start = reader.pos;
-    const isWanted = reader.uint32() === firstText && wanted.has(reader.string());
+    const isWanted = reader.uint32() === firstStringTag && wanted.has(reader.string());
     reader.pos = isWanted ? start : end;
     return isWanted ? type.read(reader, end, undefined) : undefined;
   };
 }
 
-const firstText = (1 << 3) | WireType.LengthDelimited;
+const firstStringTag = (1 << 3) | WireType.LengthDelimited;
 
-const entry = message<{ key: string; value?: string }>({ key: [1, text], value: [2, text] });
+const mapEntry = messageReader<{ key: string; value?: string }>({
+  key: [1, stringField],
+  value: [2, stringField],
+});
 
 /** Of a map, the values of these keys. */
-export function texts(keys: readonly string[]): Read<Record<string, string>> {
-  const read = named(keys, entry);
+export function mapField(keys: readonly string[]): FieldReader<Record<string, string>> {
+  const read = namedMessageField(keys, mapEntry);
   return (reader, before) => {
-    const found = read(reader, undefined);
-    return found === undefined ? before : { ...before, [found.key]: found.value ?? "" };
+    const parsedEntry = read(reader, undefined);
+    return parsedEntry === undefined
+      ? before
+      : { ...before, [parsedEntry.key]: parsedEntry.value ?? "" };
   };
 }
 
-const timestamp = message<{ seconds?: number; nanos?: number }>({ seconds: [1, integer], nanos: [2, integer] });
+const timestamp = messageReader<{ seconds?: number; nanos?: number }>({
+  seconds: [1, integerField],
+  nanos: [2, integerField],
+});
 
 /** To the second, as most times of objects are. */
-export const time: Read<string> = (reader) => {
-  const { seconds } = one(timestamp)(reader, undefined) ?? {};
+export const timeField: FieldReader<string> = (reader) => {
+  const { seconds } = messageField(timestamp)(reader, undefined) ?? {};
   return seconds === undefined ? undefined : `${isoSeconds(seconds)}Z`;
 };
 
-export const microTime: Read<string> = (reader) => {
-  const { seconds, nanos = 0 } = one(timestamp)(reader, undefined) ?? {};
+export const microTimeField: FieldReader<string> = (reader) => {
+  const { seconds, nanos = 0 } = messageField(timestamp)(reader, undefined) ?? {};
   if (seconds === undefined) return undefined;
   const micros = Math.floor(nanos / 1000)
     .toString()
@@ -113,7 +126,7 @@ function isoSeconds(seconds: number): string {
 }
 
 /** `BinaryReader.skip()` makes a view of what it skips. */
-function passOver(reader: BinaryReader, wireType: WireType): void {
+function skipField(reader: BinaryReader, wireType: WireType): void {
   if (wireType === WireType.Varint) reader.uint32();
   else if (wireType === WireType.LengthDelimited) reader.pos = reader.uint32() + reader.pos;
   else reader.skip(wireType);

@@ -1,4 +1,4 @@
-import { textOf } from "./text-of.ts";
+import { decodeUtf8 } from "./decode-utf8.ts";
 
 const lineFeed = 0x0a;
 
@@ -19,21 +19,21 @@ export async function* readLines(
       const end = bytes.indexOf(lineFeed, searched);
       const stop = end === -1 ? bytes.length : end + 1;
       while (stop - start > maxBytes) {
-        const cut = characterStart(bytes, start + maxBytes);
-        yield textOf(bytes.subarray(start, cut));
+        const cut = findCharacterStart(bytes, start + maxBytes);
+        yield decodeUtf8(bytes.subarray(start, cut));
         start = cut;
       }
       if (end === -1) break;
-      yield textOf(bytes.subarray(start, stop));
+      yield decodeUtf8(bytes.subarray(start, stop));
       start = searched = stop;
     }
     rest = bytes.subarray(start);
   }
-  if (rest.length > 0) yield textOf(rest);
+  if (rest.length > 0) yield decodeUtf8(rest);
 }
 
 /** The last place not after `at` where a UTF-8 character starts. */
-function characterStart(bytes: Uint8Array, at: number): number {
+function findCharacterStart(bytes: Uint8Array, at: number): number {
   let start = at;
   while (at - start < 3 && ((bytes[start] ?? 0) & 0xc0) === 0x80) start--;
   return start;

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
-import { backOffMs, pause } from "./back-off.ts";
+import { backOffMs, sleep } from "./back-off.ts";
 import type { KubernetesClient, WatchEvent } from "./kubernetes-client.ts";
 import { isExpired, KubernetesError } from "./kubernetes-error.ts";
 import { type Indexer, ObjectCache } from "./object-cache.ts";
 import type { KubernetesObject, ResourceType, Stored } from "./resources.ts";
-import { shareTexts } from "./share-texts.ts";
+import { internStrings } from "./intern-strings.ts";
 
 export interface ReflectorOptions<T extends KubernetesObject> {
   readonly client: KubernetesClient;
@@ -33,7 +33,7 @@ export interface Reflector<T extends KubernetesObject> {
   values(): Iterable<Stored<T>>;
   byIndex(index: string, value: string): readonly Stored<T>[];
   /** Since the server's last word, which comes about once a minute when nothing happens; `Infinity` before the first. */
-  readonly secondsSinceHeard: number;
+  readonly secondsSinceReceived: number;
   stop(): Promise<void>;
 }
 
@@ -44,7 +44,9 @@ const goodWatchMs = 5_000;
 const maxRetryMs = 10_000;
 
 /** Lists and watches from now on. Objects that were deleted during an outage are told as such when it is over. */
-export function createReflector<T extends KubernetesObject>(options: ReflectorOptions<T>): Reflector<T> {
+export function createReflector<T extends KubernetesObject>(
+  options: ReflectorOptions<T>,
+): Reflector<T> {
   return new WatchingReflector(options);
 }
 
@@ -54,7 +56,7 @@ class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
   readonly #synced = Promise.withResolvers<void>();
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
-  #heardAt = -Infinity;
+  #receivedAt = -Infinity;
   #changes = 0;
   /** Where the next watch goes on; undefined when everything must be listed first. */
   #resourceVersion: string | undefined;
@@ -87,13 +89,15 @@ class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
     return this.#cache.byIndex(index, value);
   }
 
-  get secondsSinceHeard(): number {
-    return (performance.now() - this.#heardAt) / 1000;
+  get secondsSinceReceived(): number {
+    return (performance.now() - this.#receivedAt) / 1000;
   }
 
   async stop(): Promise<void> {
     this.#stop.abort();
-    this.#synced.reject(new Error(`The reflector of ${this.#options.type.plural} was stopped before it had synced`));
+    this.#synced.reject(
+      new Error(`The reflector of ${this.#options.type.plural} was stopped before it had synced`),
+    );
     await this.#running;
   }
 
@@ -103,57 +107,69 @@ class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
     while (!signal.aborted) {
       const start = performance.now();
       const changesBefore = this.#changes;
-      const error = await this.#follow().catch((cause: unknown) => cause);
-      const serverWaitMs = this.#noteFailure(error);
+      const error = await this.#listAndWatch().catch((cause: unknown) => cause);
+      const serverWaitMs = this.#handleWatchError(error);
       const wasGood = this.#changes > changesBefore || performance.now() - start > goodWatchMs;
       failures = wasGood ? 0 : failures + 1;
-      await pause(serverWaitMs + backOffMs(failures, maxRetryMs), signal).catch(() => {});
+      await sleep(serverWaitMs + backOffMs(failures, maxRetryMs), signal).catch(() => {});
     }
   }
 
   /** Until the server ends the watch. */
-  async #follow(): Promise<void> {
+  async #listAndWatch(): Promise<void> {
     this.#resourceVersion ??= await this.#list();
     for await (const event of this.#watch(this.#resourceVersion)) {
       this.#resourceVersion = event.object.metadata.resourceVersion;
-      this.#take(event);
+      this.#handleEvent(event);
     }
   }
 
   /** How long the server wants to be left alone, in milliseconds. */
-  #noteFailure(error: unknown): number {
+  #handleWatchError(error: unknown): number {
     if (error === undefined || this.#stop.signal.aborted) return 0;
-    if (!mayResume(error)) this.#resourceVersion = undefined;
+    if (!canResumeWatch(error)) this.#resourceVersion = undefined;
     if (!isExpired(error)) this.#options.onError(error);
     return error instanceof KubernetesError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
   }
 
   async #list(): Promise<string> {
     const { client, type, labelSelector, fieldSelector } = this.#options;
-    const gone = new Set(Array.from(this.#cache.values(), (object) => object.metadata.name));
+    const unlisted = new Set(Array.from(this.#cache.values(), (object) => object.metadata.name));
     let version = "";
-    for await (const page of client.list(type, { labelSelector, fieldSelector, signal: this.#stop.signal })) {
-      this.#heardAt = performance.now();
+    for await (const page of client.list(type, {
+      labelSelector,
+      fieldSelector,
+      signal: this.#stop.signal,
+    })) {
+      this.#receivedAt = performance.now();
       for (const object of page.items) {
-        gone.delete(object.metadata.name);
+        unlisted.delete(object.metadata.name);
         this.#put(object);
       }
       version = page.resourceVersion;
     }
-    for (const name of gone) this.#delete(name);
+    for (const name of unlisted) this.#delete(name);
     this.#synced.resolve();
     return version;
   }
 
   #watch(resourceVersion: string): AsyncIterable<WatchEvent<T>> {
     const { client, type, labelSelector, fieldSelector } = this.#options;
-    const timeoutSeconds = Math.round(minWatchSeconds + Math.random() * (maxWatchSeconds - minWatchSeconds));
+    const timeoutSeconds = Math.round(
+      minWatchSeconds + Math.random() * (maxWatchSeconds - minWatchSeconds),
+    );
     const { signal } = this.#stop;
-    return client.watch(type, { resourceVersion, timeoutSeconds, labelSelector, fieldSelector, signal });
+    return client.watch(type, {
+      resourceVersion,
+      timeoutSeconds,
+      labelSelector,
+      fieldSelector,
+      signal,
+    });
   }
 
-  #take(event: WatchEvent<T>): void {
-    this.#heardAt = performance.now();
+  #handleEvent(event: WatchEvent<T>): void {
+    this.#receivedAt = performance.now();
     if (event.type !== "BOOKMARK") this.#changes++;
     switch (event.type) {
       case "ADDED":
@@ -174,14 +190,14 @@ class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
     if (before?.metadata.resourceVersion === resourceVersion) return;
     const known = before?.metadata.uid === uid ? before : undefined;
     if (known === undefined) this.#delete(name);
-    this.#guard(() => {
-      const object = this.#shrink(received);
+    this.#callHandler(() => {
+      const object = this.#transform(received);
       const renewed = known && { ...known, metadata: { ...known.metadata, resourceVersion } };
       if (renewed !== undefined && isDeepStrictEqual(renewed, object)) {
         this.#cache.put(renewed);
         return;
       }
-      shareTexts(object);
+      internStrings(object);
       this.#cache.put(object);
       if (known === undefined) this.#options.onAdded?.(object);
       else this.#options.onUpdated?.(object, known);
@@ -192,16 +208,18 @@ class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
     const object = this.#cache.get(name);
     if (object === undefined) return;
     this.#cache.delete(name);
-    this.#guard(() => this.#options.onDeleted?.(last === undefined ? object : this.#shrink(last)));
+    this.#callHandler(() =>
+      this.#options.onDeleted?.(last === undefined ? object : this.#transform(last)),
+    );
   }
 
-  #shrink(received: Stored<T>): Stored<T> {
+  #transform(received: Stored<T>): Stored<T> {
     const object = withoutManagedFields(received);
     return this.#options.transform?.(object) ?? object;
   }
 
   /** An error of a handler must not end the watch. */
-  #guard(handle: () => void): void {
+  #callHandler(handle: () => void): void {
     try {
       handle();
     } catch (error) {
@@ -217,6 +235,6 @@ function withoutManagedFields<T extends KubernetesObject>(object: Stored<T>): St
 }
 
 /** Whether a watch may go on where it was. Where the server refuses that, a list is right in any case. */
-function mayResume(error: unknown): boolean {
+function canResumeWatch(error: unknown): boolean {
   return error instanceof KubernetesError && [undefined, 429, 503].includes(error.status);
 }

@@ -1,9 +1,9 @@
 import { type Dispatcher, Pool } from "undici";
 import type { ApiRequest, Verb } from "./api-request.ts";
-import { backOffMs, pause } from "./back-off.ts";
+import { backOffMs, sleep } from "./back-off.ts";
 import type { ClusterAccess } from "./cluster-access.ts";
-import { decodeStatus, protobufType } from "./protobuf-answers.ts";
-import { errorOfAnswer, KubernetesError } from "./kubernetes-error.ts";
+import { decodeStatus, protobufContentType } from "./protobuf-responses.ts";
+import { responseError, KubernetesError } from "./kubernetes-error.ts";
 
 export interface CallOptions {
   readonly signal?: AbortSignal;
@@ -40,7 +40,7 @@ export interface Transport {
 const defaultDeadlineMs = 30_000;
 const maxAttempts = 8;
 const maxRetryMs = 5_000;
-const passingStatuses = new Set([500, 502, 503, 504]);
+const transientStatuses = new Set([500, 502, 503, 504]);
 /** Errors of connections that were never made: the server has not seen the request. */
 const unsentCodes = new Set([
   "ECONNREFUSED",
@@ -64,8 +64,14 @@ interface Limits {
 }
 
 /** One pool of kept connections; over HTTP/2, one connection carries a hundred calls at once. */
-export function createTransport(access: ClusterAccess, onCall: (call: ClusterCall) => void): Transport {
-  const pool = new Pool(access.url, { connect: { timeout: 10_000, ...access.tls }, keepAliveTimeout: 60_000 });
+export function createTransport(
+  access: ClusterAccess,
+  onCall: (call: ClusterCall) => void,
+): Transport {
+  const pool = new Pool(access.url, {
+    connect: { timeout: 10_000, ...access.tls },
+    keepAliveTimeout: 60_000,
+  });
   const connection = { pool, access, onCall };
   return {
     async send(request, { signal, deadlineMs = defaultDeadlineMs }) {
@@ -77,19 +83,23 @@ export function createTransport(access: ClusterAccess, onCall: (call: ClusterCal
         try {
           return await sendOnce(connection, request, limits, (body) => body.bytes());
         } catch (error) {
-          const wait = retryMs(request, error, attempt);
+          const wait = retryDelayMs(request, error, attempt);
           if (wait === undefined || performance.now() + wait > deadline.at) throw error;
-          await pause(wait, deadline.signal);
+          await sleep(wait, deadline.signal);
         }
       }
     },
     async *open(request, { signal, headersMs, silenceMs }) {
-      const limits = { headersTimeout: headersMs, bodyTimeout: silenceMs, ...(signal && { signal }) };
+      const limits = {
+        headersTimeout: headersMs,
+        bodyTimeout: silenceMs,
+        ...(signal && { signal }),
+      };
       const body = await sendOnce(connection, request, limits, async (stream) => stream);
       try {
         yield* body;
       } catch (error) {
-        throw errorWithoutAnswer(request.action, error, signal);
+        throw connectionError(request.action, error, signal);
       }
     },
     close: () => pool.destroy(),
@@ -105,13 +115,20 @@ async function sendOnce<T>(
   const start = performance.now();
   let code = "none";
   try {
-    const answer = await answerOf(connection, request, limits);
+    const answer = await sendAuthorized(connection, request, limits);
     code = String(answer.statusCode);
     if (answer.statusCode < 400) return await read(answer.body);
     const retryAfter = answer.headers["retry-after"];
-    throw errorOfAnswer(request.action, answer.statusCode, await refusalOf(answer), String(retryAfter));
+    throw responseError(
+      request.action,
+      answer.statusCode,
+      await readErrorBody(answer),
+      String(retryAfter),
+    );
   } catch (error) {
-    throw error instanceof KubernetesError ? error : errorWithoutAnswer(request.action, error, limits.signal);
+    throw error instanceof KubernetesError
+      ? error
+      : connectionError(request.action, error, limits.signal);
   } finally {
     const { verb, resource } = request;
     connection.onCall({ verb, resource, code, seconds: (performance.now() - start) / 1000 });
@@ -119,20 +136,23 @@ async function sendOnce<T>(
 }
 
 /** As JSON where it is protobuf. */
-async function refusalOf({ headers, body }: Dispatcher.ResponseData): Promise<string> {
-  const isProtobuf = String(headers["content-type"]).startsWith(protobufType);
+async function readErrorBody({ headers, body }: Dispatcher.ResponseData): Promise<string> {
+  const isProtobuf = String(headers["content-type"]).startsWith(protobufContentType);
   return isProtobuf ? JSON.stringify(decodeStatus(await body.bytes())) : body.text();
 }
 
 /** Credentials that are refused are read again once: they may just have been replaced. */
-async function answerOf({ pool, access }: Connection, request: ApiRequest, limits: Limits) {
-  const answer = await pool.request({ ...(await messageOf(access, request, false)), ...limits });
+async function sendAuthorized({ pool, access }: Connection, request: ApiRequest, limits: Limits) {
+  const answer = await pool.request({
+    ...(await buildHttpRequest(access, request, false)),
+    ...limits,
+  });
   if (answer.statusCode !== 401) return answer;
   await answer.body.dump();
-  return pool.request({ ...(await messageOf(access, request, true)), ...limits });
+  return pool.request({ ...(await buildHttpRequest(access, request, true)), ...limits });
 }
 
-async function messageOf(access: ClusterAccess, request: ApiRequest, refresh: boolean) {
+async function buildHttpRequest(access: ClusterAccess, request: ApiRequest, refresh: boolean) {
   const headers = {
     accept: request.accept,
     "user-agent": "model-optimization-service",
@@ -148,23 +168,23 @@ async function messageOf(access: ClusterAccess, request: ApiRequest, refresh: bo
 }
 
 /** What the caller aborted with, where it did. */
-function errorWithoutAnswer(action: string, error: unknown, signal: AbortSignal | undefined): unknown {
+function connectionError(action: string, error: unknown, signal: AbortSignal | undefined): unknown {
   if (signal?.aborted) return signal.reason;
   const message = `Cannot ${action}: ${error instanceof Error ? error.message : String(error)}`;
   return new KubernetesError(message, { reason: "ConnectionFailed", cause: error });
 }
 
 /** How long to wait before the request is made again; undefined when it must not or need not be. */
-function retryMs(request: ApiRequest, error: unknown, attempt: number): number | undefined {
+function retryDelayMs(request: ApiRequest, error: unknown, attempt: number): number | undefined {
   if (!(error instanceof KubernetesError) || attempt >= maxAttempts) return undefined;
-  const unseen = error.status === 429 || unsentCodes.has(codeOf(error.cause));
-  const lost = error.status === undefined && codeOf(error.cause) !== "UND_ERR_DESTROYED";
-  const passing = lost || (error.status !== undefined && passingStatuses.has(error.status));
-  if (!unseen && !(passing && request.repeatable)) return undefined;
+  const unseen = error.status === 429 || unsentCodes.has(networkErrorCode(error.cause));
+  const lost = error.status === undefined && networkErrorCode(error.cause) !== "UND_ERR_DESTROYED";
+  const isTransient = lost || (error.status !== undefined && transientStatuses.has(error.status));
+  if (!unseen && !(isTransient && request.repeatable)) return undefined;
   return (error.retryAfterSeconds ?? 0) * 1000 + backOffMs(attempt, maxRetryMs);
 }
 
-function codeOf(error: unknown): string {
+function networkErrorCode(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
@@ -172,7 +192,10 @@ function createDeadline(action: string, ms: number, parent: AbortSignal | undefi
   const controller = new AbortController();
   const seconds = ms / 1000;
   const message = `Cannot ${action}: no answer within ${seconds} s`;
-  const timer = setTimeout(() => controller.abort(new KubernetesError(message, { reason: "DeadlineExceeded" })), ms);
+  const timer = setTimeout(
+    () => controller.abort(new KubernetesError(message, { reason: "DeadlineExceeded" })),
+    ms,
+  );
   const onAbort = () => controller.abort(parent?.reason);
   parent?.addEventListener("abort", onAbort);
   if (parent?.aborted) onAbort();

@@ -33,7 +33,7 @@ const workingCauses = {
 const cancelCause: Cause = { reason: "cancel_requested", message: "The job is being stopped" };
 const stoppedCause: Cause = { reason: "cancelled", message: "The job was cancelled" };
 export const pendingCause: Cause = { reason: "queued", message: "Waiting for a worker" };
-export const unmeasured: Telemetry = { progress: { fraction: 0 }, warnings: [] };
+export const emptyTelemetry: Telemetry = { progress: { fraction: 0 }, warnings: [] };
 
 /**
  * The job after an event. Statuses follow the transition table alone: what would break it is ignored, and a job that has
@@ -46,64 +46,82 @@ export function applyEvent(job: Job, event: JobEvent, now: Date): Job {
     case "share":
       return job;
     case "waiting":
-      return waiting(job, event, now);
+      return applyWaiting(job, event, now);
     case "status":
-      return moved(job, event.status, { now, ...workingCauses[event.status] });
+      return transitionJob(job, event.status, { now, ...workingCauses[event.status] });
     case "model":
-      return touched({ ...job, model: { ...job.model, bytes: event.bytes, actualSha256: event.sha256 } }, now);
+      return withUpdatedAt(
+        { ...job, model: { ...job.model, bytes: event.bytes, actualSha256: event.sha256 } },
+        now,
+      );
     case "telemetry":
-      return touched({ ...job, telemetry: merged(job.telemetry, event.telemetry) }, now);
+      return withUpdatedAt(
+        { ...job, telemetry: mergeTelemetry(job.telemetry, event.telemetry) },
+        now,
+      );
     case "artifact":
-      return touched({ ...job, artifacts: withArtifact(job.artifacts, event.artifact) }, now);
+      return withUpdatedAt({ ...job, artifacts: withArtifact(job.artifacts, event.artifact) }, now);
     case "result":
-      return withResult(job, event, now);
+      return applyResult(job, event, now);
     case "restart":
-      return touched({ ...job, telemetry: unmeasured, artifacts: [] }, now);
+      return withUpdatedAt({ ...job, telemetry: emptyTelemetry, artifacts: [] }, now);
     case "failure":
-      return failed(job, event.error, now);
+      return failJob(job, event.error, now);
     case "cancel":
-      return moved(job, "Cancelling", { ...cancelCause, ...event, now });
+      return transitionJob(job, "Cancelling", { ...cancelCause, ...event, now });
     case "stopped":
-      return moved(job, "Cancelled", { ...stoppedCause, ...event, now });
+      return transitionJob(job, "Cancelled", { ...stoppedCause, ...event, now });
   }
 }
 
-function waiting(job: Job, { reason, message }: Cause, now: Date): Job {
-  const isNews = job.statusReason !== reason || job.statusMessage !== message;
-  if (job.status !== "Pending" || !isNews) return job;
-  return touched({ ...job, statusReason: reason, statusMessage: message }, now);
+function applyWaiting(job: Job, { reason, message }: Cause, now: Date): Job {
+  const isChanged = job.statusReason !== reason || job.statusMessage !== message;
+  if (job.status !== "Pending" || !isChanged) return job;
+  return withUpdatedAt({ ...job, statusReason: reason, statusMessage: message }, now);
 }
 
-function withResult(job: Job, event: JobEvent & { type: "result" }, now: Date): Job {
+function applyResult(job: Job, event: JobEvent & { type: "result" }, now: Date): Job {
   switch (event.outcome) {
     case "Completed":
-      return completed(job, now);
+      return completeJob(job, now);
     case "Failed":
-      return failed(job, event.error ?? { code: "worker_crashed", message: "The worker failed without a reason" }, now);
+      return failJob(
+        job,
+        event.error ?? { code: "worker_crashed", message: "The worker failed without a reason" },
+        now,
+      );
     case "Cancelled":
       return job;
   }
 }
 
-function completed(job: Job, now: Date): Job {
+function completeJob(job: Job, now: Date): Job {
   if (!canTransition(job.kind, job.status, "Completed")) return job;
   const telemetry = { ...job.telemetry, progress: { fraction: 1 } };
   if (job.dryRun) {
-    return moved({ ...job, telemetry }, "Completed", { now, reason: "completed", message: "The plan was made" });
+    return transitionJob({ ...job, telemetry }, "Completed", {
+      now,
+      reason: "completed",
+      message: "The plan was made",
+    });
   }
   const gates = evaluateGates(job.gateLimits, telemetry, job.baseline);
   const cause = hasFailedGate(gates)
     ? { reason: "gates_failed", message: "The model was compressed, and a gate failed" }
     : { reason: "completed", message: "The model was compressed" };
-  return moved({ ...job, telemetry, gates }, "Completed", { now, ...cause });
+  return transitionJob({ ...job, telemetry, gates }, "Completed", { now, ...cause });
 }
 
-function failed(job: Job, error: JobError, now: Date): Job {
+function failJob(job: Job, error: JobError, now: Date): Job {
   if (!canTransition(job.kind, job.status, "Failed")) return job;
-  return moved({ ...job, error }, "Failed", { now, reason: error.code, message: error.message });
+  return transitionJob({ ...job, error }, "Failed", {
+    now,
+    reason: error.code,
+    message: error.message,
+  });
 }
 
-function moved(job: Job, status: JobStatus, cause: Cause & { readonly now: Date }): Job {
+function transitionJob(job: Job, status: JobStatus, cause: Cause & { readonly now: Date }): Job {
   if (!canTransition(job.kind, job.status, status)) return job;
   const at = cause.now.toISOString();
   const { reason, message } = cause;
@@ -119,16 +137,18 @@ function moved(job: Job, status: JobStatus, cause: Cause & { readonly now: Date 
   };
 }
 
-function touched(job: Job, now: Date): Job {
+function withUpdatedAt(job: Job, now: Date): Job {
   return { ...job, updatedAt: now.toISOString() };
 }
 
-function merged(telemetry: Telemetry, update: TelemetryUpdate): Telemetry {
+function mergeTelemetry(telemetry: Telemetry, update: TelemetryUpdate): Telemetry {
   const { progress = telemetry.progress, warnings = telemetry.warnings } = update;
   return { ...telemetry, ...update, progress, warnings };
 }
 
 function withArtifact(artifacts: readonly Artifact[], added: Artifact): Artifact[] {
   const known = artifacts.some((artifact) => artifact.name === added.name);
-  return known ? artifacts.map((artifact) => (artifact.name === added.name ? added : artifact)) : [...artifacts, added];
+  return known
+    ? artifacts.map((artifact) => (artifact.name === added.name ? added : artifact))
+    : [...artifacts, added];
 }

@@ -1,41 +1,50 @@
 import { type Expression, expressionBuilder, type SqlBool } from "kysely";
-import { idTime, jobId } from "../contract/id.ts";
+import { encodeIdTime, jobId } from "../contract/id.ts";
 import type { JobQuery } from "../contract/page.ts";
 import type { JobStatus } from "../contract/status.ts";
-import { parseCursor } from "./cursor.ts";
+import { parseCursor } from "./build-page.ts";
 import type { Schema } from "./schema.ts";
 import type { Store } from "./store.ts";
 
 /** One of the indexes' leading columns besides the project; every further condition filters along that index. */
-interface Scan {
+interface IndexScan {
   readonly status?: JobStatus;
   readonly model?: { readonly column: "model_name" | "model_source"; readonly value: string };
 }
 
 /** Ids of at most `count` jobs that match, newest first. */
-export async function findJobIds(store: Store, search: { project: string; query: JobQuery; count: number }) {
+export async function findJobIds(
+  store: Store,
+  search: { project: string; query: JobQuery; count: number },
+) {
   const { query, count } = search;
   // A scan in id order for each alternative, merged here, is bounded by the page; SQL's IN and OR would sort all matches.
-  const found = await Promise.all(scansOf(query).map((scan) => scanIds(store, search, scan)));
+  const found = await Promise.all(planScans(query).map((scan) => readScanIds(store, search, scan)));
   return [...new Set(found.flat())].toSorted().toReversed().slice(0, count);
 }
 
-function scansOf(query: JobQuery): Scan[] {
-  const statuses = [...new Set(query.status ?? [])].map((status): Scan => ({ status }));
+function planScans(query: JobQuery): IndexScan[] {
+  const statuses = [...new Set(query.status ?? [])].map((status): IndexScan => ({ status }));
   const byStatus = statuses.length > 0 ? statuses : [{}];
   const { model } = query;
   if (model === undefined) return byStatus;
   const columns = ["model_name", "model_source"] as const;
-  return byStatus.flatMap((scan) => columns.map((column): Scan => ({ ...scan, model: { column, value: model } })));
+  return byStatus.flatMap((scan) =>
+    columns.map((column): IndexScan => ({ ...scan, model: { column, value: model } })),
+  );
 }
 
-async function scanIds(store: Store, search: { project: string; query: JobQuery; count: number }, scan: Scan) {
+async function readScanIds(
+  store: Store,
+  search: { project: string; query: JobQuery; count: number },
+  scan: IndexScan,
+) {
   const { project, query, count } = search;
   const [label, ...otherLabels] = (query.label ?? []).map(parseLabel);
-  const matches = conditions(project, query, { ...scan, labels: otherLabels });
+  const matches = buildConditions(project, query, { ...scan, labels: otherLabels });
   if (label === undefined) {
     const jobs = store.db.selectFrom("jobs").select("jobs.id").where(matches);
-    return idsOf(await jobs.orderBy("jobs.id", "desc").limit(count).execute());
+    return rowIds(await jobs.orderBy("jobs.id", "desc").limit(count).execute());
   }
   let labelled = store.db
     .selectFrom("job_labels as label")
@@ -47,11 +56,12 @@ async function scanIds(store: Store, search: { project: string; query: JobQuery;
     .where("label.key", "=", label.key)
     .where(matches);
   if (label.value !== undefined) labelled = labelled.where("label.value", "=", label.value);
-  if (query.cursor !== undefined) labelled = labelled.where("label.job_id", "<", parseCursor(query.cursor, jobId));
-  return idsOf(await labelled.orderBy("label.job_id", "desc").limit(count).execute());
+  if (query.cursor !== undefined)
+    labelled = labelled.where("label.job_id", "<", parseCursor(query.cursor, jobId));
+  return rowIds(await labelled.orderBy("label.job_id", "desc").limit(count).execute());
 }
 
-function idsOf(rows: readonly { id: string }[]): string[] {
+function rowIds(rows: readonly { id: string }[]): string[] {
   return rows.map((row) => row.id);
 }
 
@@ -67,12 +77,18 @@ function parseLabel(text: string): Label {
     : { key: text.slice(0, separator), value: text.slice(separator + 1) };
 }
 
-function conditions(project: string, query: JobQuery, scan: Scan & { labels: readonly Label[] }): Expression<SqlBool> {
+function buildConditions(
+  project: string,
+  query: JobQuery,
+  scan: IndexScan & { labels: readonly Label[] },
+): Expression<SqlBool> {
   const eb = expressionBuilder<Schema, "jobs">();
   const all: Expression<SqlBool>[] = [eb("jobs.project", "=", project)];
   if (query.cursor !== undefined) all.push(eb("jobs.id", "<", parseCursor(query.cursor, jobId)));
-  if (query.createdAfter !== undefined) all.push(eb("jobs.id", ">=", firstIdAt(Date.parse(query.createdAfter) + 1)));
-  if (query.createdBefore !== undefined) all.push(eb("jobs.id", "<", firstIdAt(Date.parse(query.createdBefore))));
+  if (query.createdAfter !== undefined)
+    all.push(eb("jobs.id", ">=", computeFirstId(Date.parse(query.createdAfter) + 1)));
+  if (query.createdBefore !== undefined)
+    all.push(eb("jobs.id", "<", computeFirstId(Date.parse(query.createdBefore))));
   if (query.kind !== undefined) all.push(eb("jobs.kind", "=", query.kind));
   if (query.batch !== undefined) all.push(eb("jobs.batch_id", "=", query.batch));
   if (query.target !== undefined) all.push(eb("jobs.target", "=", query.target));
@@ -90,6 +106,6 @@ function conditions(project: string, query: JobQuery, scan: Scan & { labels: rea
 }
 
 /** Ids begin with the time of their creation, so that a range of time is a range of ids. */
-function firstIdAt(time: number): string {
-  return `job-${idTime(new Date(Math.max(0, time)))}`;
+function computeFirstId(time: number): string {
+  return `job-${encodeIdTime(new Date(Math.max(0, time)))}`;
 }

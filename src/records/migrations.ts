@@ -4,16 +4,17 @@ import type { Schema } from "./schema.ts";
 
 /** Applied in the order of their names. One that was released is never changed. */
 export const migrations: Readonly<Record<string, Migration>> = {
-  "0001-jobs": { up: (db) => run(db, createTables) },
-  "0002-pods": { up: (db) => run(db, addPods) },
-  "0003-baselines": { up: (db) => run(db, addBaselines) },
-  "0004-reports": { up: (db) => run(db, addReports) },
+  "0001-jobs": { up: (db) => runStatements(db, createTables) },
+  "0002-pods": { up: (db) => runStatements(db, addPods) },
+  "0003-baselines": { up: (db) => runStatements(db, addBaselines) },
+  "0004-reports": { up: (db) => runStatements(db, addReports) },
 };
 
 export async function migrate(db: Kysely<Schema>): Promise<void> {
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
   const { error } = await migrator.migrateToLatest();
-  if (error !== undefined) throw new Error("The database cannot be brought to the present schema", { cause: error });
+  if (error !== undefined)
+    throw new Error("The database cannot be brought to the present schema", { cause: error });
 }
 
 const createTables = [
@@ -104,6 +105,6 @@ const addReports = [
   "alter table tokens add column repository text",
 ];
 
-async function run(db: Kysely<unknown>, statements: readonly string[]): Promise<void> {
+async function runStatements(db: Kysely<unknown>, statements: readonly string[]): Promise<void> {
   for (const statement of statements) await sql.raw(statement).execute(db);
 }

@@ -1,21 +1,21 @@
 import { Kysely } from "kysely";
-import { attemptRecords } from "./attempts.ts";
-import { baselineRecords } from "./baselines.ts";
-import { batchRecords } from "./batches.ts";
+import { attemptRecords } from "./attempt-records.ts";
+import { baselineRecords } from "./baseline-records.ts";
+import { batchRecords } from "./batch-records.ts";
 import { Changes } from "./changes.ts";
-import { heldRecords } from "./held.ts";
-import { idempotencyRecords } from "./idempotency.ts";
-import { identityRecords } from "./identities.ts";
-import { jobRecords } from "./jobs.ts";
-import { logRecords } from "./logs.ts";
+import { clusterRecords } from "./cluster-records.ts";
+import { idempotencyRecords } from "./idempotency-records.ts";
+import { identityRecords } from "./identity-records.ts";
+import { jobRecords } from "./job-records.ts";
+import { logRecords } from "./log-records.ts";
 import { migrate } from "./migrations.ts";
-import { deliveryRecords } from "./deliveries.ts";
-import { reportRecords } from "./reports.ts";
+import { deliveryRecords } from "./delivery-records.ts";
+import { reportRecords } from "./report-records.ts";
 import type { Schema } from "./schema.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
 import type { Store } from "./store.ts";
-import { tokenRecords } from "./tokens.ts";
-import { workerRecords } from "./workers.ts";
+import { tokenRecords } from "./token-records.ts";
+import { workerRecords } from "./worker-records.ts";
 
 export type Records = Awaited<ReturnType<typeof openRecords>>;
 
@@ -28,7 +28,7 @@ export async function openRecords(path: string, { now }: { now: () => Date }) {
     jobs: jobRecords(store),
     batches: batchRecords(store),
     baselines: baselineRecords(store),
-    held: heldRecords(store),
+    cluster: clusterRecords(store),
     logs: logRecords(store),
     tokens: tokenRecords(store),
     identities: identityRecords(store),

@@ -19,16 +19,18 @@ const sqliteFull = 13;
 export function sqliteDialect(path: string): Dialect {
   return {
     createAdapter: () => new SqliteAdapter(),
-    createDriver: () => createDriver(path),
+    createDriver: () => createSqliteDriver(path),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };
 }
 
-function createDriver(path: string): SqliteDriver {
+function createSqliteDriver(path: string): SqliteDriver {
   const database = new DatabaseSync(path, { timeout: busyTimeoutMs });
-  database.exec("pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on;");
-  const driver = new SqliteDriver({ database: preparedDatabase(database) });
+  database.exec(
+    "pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on;",
+  );
+  const driver = new SqliteDriver({ database: createCachingDatabase(database) });
   // A deferred transaction that reads first cannot wait for another process' write lock; an immediate one can.
   driver.beginTransaction = async (connection) => {
     await connection.executeQuery(CompiledQuery.raw("begin immediate"));
@@ -40,10 +42,10 @@ function createDriver(path: string): SqliteDriver {
   return driver;
 }
 
-function preparedDatabase(database: DatabaseSync): SqliteDatabase {
+function createCachingDatabase(database: DatabaseSync): SqliteDatabase {
   const prepared = new Map<string, StatementSync>();
 
-  const statementOf = (sql: string): StatementSync => {
+  const prepareCached = (sql: string): StatementSync => {
     const known = prepared.get(sql);
     if (known !== undefined) {
       prepared.delete(sql);
@@ -62,28 +64,31 @@ function preparedDatabase(database: DatabaseSync): SqliteDatabase {
   return {
     close: () => database.close(),
     prepare: (sql) => {
-      const statement = translatingFull(() => statementOf(sql));
+      const statement = translateFullDisk(() => prepareCached(sql));
       return {
         reader: statement.columns().length > 0,
-        all: (parameters) => translatingFull(() => statement.all(...parameters.map(inputValue))),
-        run: (parameters) => translatingFull(() => statement.run(...parameters.map(inputValue))),
-        iterate: (parameters) => statement.iterate(...parameters.map(inputValue)),
+        all: (parameters) => translateFullDisk(() => statement.all(...parameters.map(toSqlInput))),
+        run: (parameters) => translateFullDisk(() => statement.run(...parameters.map(toSqlInput))),
+        iterate: (parameters) => statement.iterate(...parameters.map(toSqlInput)),
       };
     },
   };
 }
 
-function inputValue(parameter: unknown): SQLInputValue {
-  if (parameter === null || typeof parameter === "string" || typeof parameter === "number") return parameter;
+function toSqlInput(parameter: unknown): SQLInputValue {
+  if (parameter === null || typeof parameter === "string" || typeof parameter === "number")
+    return parameter;
   throw new TypeError(`Cannot store a value of type "${typeof parameter}"`);
 }
 
-function translatingFull<T>(run: () => T): T {
+function translateFullDisk<T>(run: () => T): T {
   try {
     return run();
   } catch (error) {
     if (error instanceof Error && "errcode" in error && error.errcode === sqliteFull) {
-      throw new ServiceError("storage_full", "The database cannot grow: its disk is full", { cause: error });
+      throw new ServiceError("storage_full", "The database cannot grow: its disk is full", {
+        cause: error,
+      });
     }
     throw error;
   }

@@ -10,16 +10,21 @@ export interface Store {
 }
 
 /** One transaction that is being made. */
-export interface Writing {
+export interface WriteTransaction {
   readonly trx: Transaction<Schema>;
   readonly now: Date;
   readonly effects: Effects;
 }
 
 /** Runs one transaction, and tells of its effects once they are committed. */
-export async function write<T>(store: Store, run: (writing: Writing) => Promise<T>): Promise<T> {
+export async function runWriteTransaction<T>(
+  store: Store,
+  run: (writing: WriteTransaction) => Promise<T>,
+): Promise<T> {
   const effects: Effects = { changed: new Set(), cancelling: new Set() };
-  const result = await store.db.transaction().execute((trx) => run({ trx, now: store.now(), effects }));
+  const result = await store.db
+    .transaction()
+    .execute((trx) => run({ trx, now: store.now(), effects }));
   store.changes.publish(effects);
   return result;
 }

@@ -1,4 +1,4 @@
-import { bytesOf, cutToBytes } from "./markdown.ts";
+import { utf8ByteLength, truncateToBytes } from "./markdown.ts";
 
 export interface Section {
   /** What stands above the rows. */
@@ -9,33 +9,39 @@ export interface Section {
   readonly foot?: string;
 }
 
-interface Bounds {
+interface SectionLimits {
   readonly maxBytes: number;
   /** Where what was left out can be read. */
   readonly url: string;
 }
 
 /** Sections one below the other, in at most so many bytes. What has no room is left out from the end of each section, and told. */
-export function composeSections(sections: readonly Section[], { maxBytes, url }: Bounds): string {
+export function composeSections(
+  sections: readonly Section[],
+  { maxBytes, url }: SectionLimits,
+): string {
   const omission = `\n\nThere is more than fits here: ${url}`;
-  const end = maxBytes - bytesOf(omission);
+  const end = maxBytes - utf8ByteLength(omission);
   let text = "";
   let isCut = false;
   for (const section of sections) {
     const start = text === "" ? section.head : `\n\n${section.head}`;
-    const part = partThatFits({ ...section, head: start }, { maxBytes: end - bytesOf(text), url });
+    const part = fitSection(
+      { ...section, head: start },
+      { maxBytes: end - utf8ByteLength(text), url },
+    );
     text += part;
     isCut ||= part === "";
   }
-  return cutToBytes(isCut ? text + omission : text, maxBytes);
+  return truncateToBytes(isCut ? text + omission : text, maxBytes);
 }
 
-function partThatFits({ head, rows, foot = "" }: Section, { maxBytes, url }: Bounds): string {
-  const whole = head + rows.map((row) => `\n${row}`).join("") + foot;
-  if (bytesOf(whole) <= maxBytes) return whole;
+function fitSection({ head, rows, foot = "" }: Section, { maxBytes, url }: SectionLimits): string {
+  const complete = head + rows.map((row) => `\n${row}`).join("") + foot;
+  if (utf8ByteLength(complete) <= maxBytes) return complete;
   const note = (count: number) => `\n\n${count} more, see ${url}`;
-  let room = maxBytes - bytesOf(head + foot + note(rows.length));
-  const cut = rows.findIndex((row) => (room -= bytesOf(`\n${row}`)) < 0);
+  let remainingBytes = maxBytes - utf8ByteLength(head + foot + note(rows.length));
+  const cut = rows.findIndex((row) => (remainingBytes -= utf8ByteLength(`\n${row}`)) < 0);
   if (cut <= 0) return "";
   return (
     head +

@@ -1,9 +1,9 @@
 import type { FailOn } from "../contract/action.ts";
-import { type Outcome, outcomeOf, outcomes } from "./outcome.ts";
+import { type Outcome, classifyOutcome, outcomes } from "./outcome.ts";
 import type { Report } from "./report.ts";
 
 /** The outcomes of jobs that let the batch fail as a whole. */
-const failing: Record<FailOn, readonly Outcome[]> = {
+const failingOutcomes: Record<FailOn, readonly Outcome[]> = {
   gates: ["failed", "missed"],
   warnings: ["failed", "missed", "warned"],
   jobs: ["failed"],
@@ -21,7 +21,10 @@ export interface Verdict {
 }
 
 /** How a batch ends that was broken off. */
-const brokenEnds: Record<NonNullable<Report["broken"]>, { conclusion: Conclusion; words: string }> = {
+const abortVerdicts: Record<
+  NonNullable<Report["abortReason"]>,
+  { conclusion: Conclusion; words: string }
+> = {
   cancelled: { conclusion: "cancelled", words: "Cancelled" },
   timed_out: { conclusion: "timed_out", words: "Out of time" },
   unreachable: { conclusion: "failure", words: "Infrastructure: the service cannot be reached" },
@@ -29,29 +32,35 @@ const brokenEnds: Record<NonNullable<Report["broken"]>, { conclusion: Conclusion
 };
 
 /** What came of the batch as a whole. */
-export function conclude({ rows, broken }: Pick<Report, "rows" | "broken">, failOn: FailOn): Verdict {
+export function conclude(
+  { rows, abortReason }: Pick<Report, "rows" | "abortReason">,
+  failOn: FailOn,
+): Verdict {
   const counts = countOutcomes(rows);
   const jobs = rows.length === 1 ? "1 job" : `${rows.length} jobs`;
   const ended = `${rows.length - counts.open} of ${jobs} ended`;
-  if (broken) {
-    const { conclusion, words } = brokenEnds[broken];
+  if (abortReason) {
+    const { conclusion, words } = abortVerdicts[abortReason];
     return { conclusion, title: rows.length === 0 ? words : `${words}, ${ended}` };
   }
   if (counts.open > 0) return { conclusion: null, title: ended };
-  const bad = (["failed", "missed", "cancelled", "warned"] as const).filter((outcome) => counts[outcome] > 0);
+  const bad = (["failed", "missed", "cancelled", "warned"] as const).filter(
+    (outcome) => counts[outcome] > 0,
+  );
   const parts = bad.map((outcome, i) => {
     const { words } = outcomes[outcome];
     if (i > 0) return `${counts[outcome]} ${words}`;
     return rows.length === 1 ? `${jobs} ${words}` : `${counts[outcome]} of ${jobs} ${words}`;
   });
   const title = parts.length === 0 ? `${jobs} passed` : parts.join(", ");
-  if (bad.some((outcome) => failing[failOn].includes(outcome))) return { conclusion: "failure", title };
+  if (bad.some((outcome) => failingOutcomes[failOn].includes(outcome)))
+    return { conclusion: "failure", title };
   if (counts.cancelled > 0) return { conclusion: "cancelled", title };
   return { conclusion: bad.length > 0 ? "neutral" : "success", title };
 }
 
 export function countOutcomes(rows: Report["rows"]): Record<Outcome, number> {
   const counts = { passed: 0, warned: 0, missed: 0, failed: 0, cancelled: 0, open: 0 };
-  for (const row of rows) counts[outcomeOf(row)]++;
+  for (const row of rows) counts[classifyOutcome(row)]++;
   return counts;
 }

@@ -3,21 +3,31 @@ import { formatBytes } from "../contract/format-bytes.ts";
 import { type GateName, gateTable } from "../contract/gate.ts";
 import type { Job } from "../contract/job.ts";
 
-type Measured = Pick<Job, "telemetry" | "baseline">;
+type MeasuredJob = Pick<Job, "telemetry" | "baseline">;
 
 /** The figures of a job that its row shows, by the head of their column, with their change since the baseline. */
-export const figures: Readonly<Record<string, (job: Measured) => string | undefined>> = {
+export const figures: Readonly<Record<string, (job: MeasuredJob) => string | undefined>> = {
   size({ telemetry: { size }, baseline }) {
     if (!size) return undefined;
-    const change = baseline?.size && changeText(size.resultBytes / baseline.size.resultBytes - 1, percent);
-    return withChange(`${formatBytes(size.originalBytes)} → ${formatBytes(size.resultBytes)}`, change);
+    const change =
+      baseline?.size &&
+      formatChange(size.resultBytes / baseline.size.resultBytes - 1, formatPercent);
+    return withChange(
+      `${formatBytes(size.originalBytes)} → ${formatBytes(size.resultBytes)}`,
+      change,
+    );
   },
-  ratio: ({ telemetry: { size } }) => size && `${size.ratio.toFixed(2)}${size.predicted ? " (planned)" : ""}`,
+  ratio: ({ telemetry: { size } }) =>
+    size && `${size.ratio.toFixed(2)}${size.predicted ? " (planned)" : ""}`,
   SQNR(job) {
     const { accuracy } = job.telemetry;
     const before = comparableAccuracy(job);
     return (
-      accuracy && withChange(decibels(accuracy.sqnrDb), before && changeText(accuracy.sqnrDb - before.sqnrDb, decibels))
+      accuracy &&
+      withChange(
+        formatDecibels(accuracy.sqnrDb),
+        before && formatChange(accuracy.sqnrDb - before.sqnrDb, formatDecibels),
+      )
     );
   },
   cosine: ({ telemetry: { accuracy } }) => accuracy && accuracy.cosine.toFixed(4),
@@ -28,19 +38,23 @@ export const figures: Readonly<Record<string, (job: Measured) => string | undefi
     const before = comparableLatency(job);
     return withChange(
       `${original.toFixed(2)} → ${result.toFixed(2)} ms`,
-      before && changeText(result / before.p50Ms - 1, percent),
+      before && formatChange(result / before.p50Ms - 1, formatPercent),
     );
   },
 };
 
 /** The baseline's accuracy, where it was measured in the same way. */
-export function comparableAccuracy({ telemetry, baseline }: Measured) {
-  return baseline && sqnrObstacle(telemetry, baseline) === undefined ? baseline.accuracy : undefined;
+export function comparableAccuracy({ telemetry, baseline }: MeasuredJob) {
+  return baseline && sqnrObstacle(telemetry, baseline) === undefined
+    ? baseline.accuracy
+    : undefined;
 }
 
 /** The latency of the baseline's result, where it was measured on the same hardware. */
-export function comparableLatency({ telemetry, baseline }: Measured) {
-  return baseline && latencyObstacle(telemetry, baseline) === undefined ? baseline.latency?.result : undefined;
+export function comparableLatency({ telemetry, baseline }: MeasuredJob) {
+  return baseline && latencyObstacle(telemetry, baseline) === undefined
+    ? baseline.latency?.result
+    : undefined;
 }
 
 function withChange(figure: string, change: string | undefined): string {
@@ -48,36 +62,46 @@ function withChange(figure: string, change: string | undefined): string {
 }
 
 /** A change with its direction; `=` where it rounds to nothing. */
-export function changeText(change: number, format: (value: number) => string): string | undefined {
+export function formatChange(
+  change: number,
+  format: (value: number) => string,
+): string | undefined {
   if (!Number.isFinite(change)) return undefined;
   const text = format(Math.abs(change));
   return text === format(0) ? "=" : `${change > 0 ? "▲" : "▼"} ${text}`;
 }
 
-export function percent(share: number): string {
+export function formatPercent(share: number): string {
   return `${(100 * share).toFixed(1)} %`;
 }
 
-export function decibels(value: number): string {
+export function formatDecibels(value: number): string {
   return `${value.toFixed(1)} dB`;
 }
 
-const plain = (value: number) => String(Number(value.toPrecision(4)));
+const formatPlain = (value: number) => String(Number(value.toPrecision(4)));
 
 /** How figures of gates are written, where they are not plain numbers. */
 const gateFormats: Partial<
   Record<GateName, { figure: (value: number) => string; baseline?: (value: number) => string }>
 > = {
-  minSqnrDb: { figure: decibels },
-  minTop1: { figure: percent },
-  maxSizeRegression: { figure: percent, baseline: formatBytes },
-  maxSqnrDropDb: { figure: decibels, baseline: decibels },
-  maxLatencyRegression: { figure: percent, baseline: (ms) => `${ms.toFixed(2)} ms` },
+  minSqnrDb: { figure: formatDecibels },
+  minTop1: { figure: formatPercent },
+  maxSizeRegression: { figure: formatPercent, baseline: formatBytes },
+  maxSqnrDropDb: { figure: formatDecibels, baseline: formatDecibels },
+  maxLatencyRegression: { figure: formatPercent, baseline: (ms) => `${ms.toFixed(2)} ms` },
 };
 
 /** A gate with its limit and what was measured, such as `maxSizeRatio 0.27 ≤ 0.5`. */
-export function gateText({ gate, actual, limit, passed, baseline, note }: Job["gates"][number]): string {
-  const { figure = plain, baseline: before = plain } = gateFormats[gate] ?? {};
+export function describeGate({
+  gate,
+  actual,
+  limit,
+  passed,
+  baseline,
+  note,
+}: Job["gates"][number]): string {
+  const { figure = formatPlain, baseline: before = formatPlain } = gateFormats[gate] ?? {};
   const isAbove = actual !== null && actual > limit;
   const relation = gateTable[gate].bound === "max" ? (isAbove ? ">" : "≤") : passed ? "≥" : "<";
   const measured =
@@ -91,10 +115,10 @@ export function gateText({ gate, actual, limit, passed, baseline, note }: Job["g
 }
 
 /** Why a job did not pass, on one line; the empty text where it did. */
-export function troubleOf({ error, gates }: Pick<Job, "error" | "gates">): string {
+export function describeJobFailure({ error, gates }: Pick<Job, "error" | "gates">): string {
   if (error) return `${error.code}: ${error.message}`;
   return gates
     .filter(({ passed }) => !passed)
-    .map(gateText)
+    .map(describeGate)
     .join(", ");
 }

@@ -1,5 +1,5 @@
 import type { JobChecks } from "../contract/action.ts";
-import { outcomeOf } from "./outcome.ts";
+import { classifyOutcome } from "./outcome.ts";
 import type { ReportRow } from "./report.ts";
 
 /** Jobs of a batch that all get check runs, where nothing else is asked for. */
@@ -12,7 +12,7 @@ export function isJobCheckWanted(
   row: ReportRow,
   { jobChecks, jobCount }: { jobChecks: JobChecks; jobCount: number },
 ): boolean {
-  const isBad = ["failed", "missed"].includes(outcomeOf(row));
+  const isBad = ["failed", "missed"].includes(classifyOutcome(row));
   switch (jobChecks) {
     case "auto":
       return isBad || jobCount <= fewJobs;

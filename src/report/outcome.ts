@@ -13,7 +13,7 @@ export const outcomes = {
 
 export type Outcome = keyof typeof outcomes;
 
-export function outcomeOf({ status, gatesFailed, job }: ReportRow): Outcome {
+export function classifyOutcome({ status, gatesFailed, job }: ReportRow): Outcome {
   if (!isTerminal(status)) return "open";
   if (status === "Failed") return "failed";
   if (status === "Cancelled") return "cancelled";

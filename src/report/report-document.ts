@@ -3,5 +3,12 @@ import type { Report } from "./report.ts";
 
 /** The report for programs. */
 export function reportDocument({ name, url, rows }: Report, { conclusion, title }: Verdict) {
-  return { version: 1, name, conclusion, title, url, jobs: rows.map(({ job, ...row }) => ({ ...row, ...job })) };
+  return {
+    version: 1,
+    name,
+    conclusion,
+    title,
+    url,
+    jobs: rows.map(({ job, ...row }) => ({ ...row, ...job })),
+  };
 }

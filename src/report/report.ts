@@ -23,9 +23,9 @@ export interface Report {
   /** In the order of models × targets. */
   readonly rows: readonly ReportRow[];
   /** Why it is over, where that is not because all jobs have ended. */
-  readonly broken?: "cancelled" | "timed_out" | "unreachable" | "error";
+  readonly abortReason?: "cancelled" | "timed_out" | "unreachable" | "error";
   /** What went wrong besides the jobs. */
-  readonly trouble?: string;
+  readonly failureMessage?: string;
 }
 
 /** What a check run shows, each part within GitHub's limit. */

@@ -2,19 +2,24 @@ import type { Hono } from "hono";
 import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
 import { type Route, type RouteName, type Routes, routes } from "../contract/routes.ts";
-import { answerResponse } from "./answer-response.ts";
-import { authenticate, type Caller, requireScope } from "./authenticate.ts";
+import { buildResponse } from "./build-response.ts";
+import { authenticate, type Caller, requireScope } from "../auth/authenticate.ts";
 import { readRequest, type RequestParts } from "./read-request.ts";
-import type { Handlers, RouteInput } from "./route-handler.ts";
+import type { RouteHandlers, RouteInput } from "./route-handlers.ts";
 import type { ServerContext } from "./server-context.ts";
 
-type Answer = (request: Request, params: Readonly<Record<string, string>>) => Promise<Response>;
+type RouteResponder = (
+  request: Request,
+  params: Readonly<Record<string, string>>,
+) => Promise<Response>;
 
 /** Makes an endpoint of every route in the table: authenticate, parse, handle, answer. */
-export function bindRoutes(app: Hono, context: ServerContext, handlers: Handlers): void {
+export function bindRoutes(app: Hono, context: ServerContext, handlers: RouteHandlers): void {
   const names = routeName.options;
   for (const [path, group] of Map.groupBy(names, (name) => routes[name].path)) {
-    const answers = new Map(group.map((name) => [routes[name].method as string, bindRoute(context, name, handlers)]));
+    const answers = new Map(
+      group.map((name) => [routes[name].method as string, bindRoute(context, name, handlers)]),
+    );
     const get = answers.get("GET");
     if (get) answers.set("HEAD", withoutBody(get));
     const allow = [...answers.keys()].join(", ");
@@ -32,18 +37,22 @@ export function bindRoutes(app: Hono, context: ServerContext, handlers: Handlers
 
 const routeName = z.enum(Object.keys(routes) as [RouteName, ...RouteName[]]);
 
-function bindRoute<Name extends RouteName>(context: ServerContext, name: Name, handlers: Handlers): Answer {
+function bindRoute<Name extends RouteName>(
+  context: ServerContext,
+  name: Name,
+  handlers: RouteHandlers,
+): RouteResponder {
   const route: Route = routes[name];
   return async (request, params) => {
     const caller = route.open ? undefined : await authenticate(context, request);
     if (caller !== undefined && route.scope !== null) requireScope(caller, route.scope);
     const parts = await readRequest(route, request, params);
-    return answerResponse(await handlers[name](inputOf<Name>(parts, caller, request)));
+    return buildResponse(await handlers[name](routeInput<Name>(parts, caller, request)));
   };
 }
 
 /** `readRequest()` has parsed each part with the schema that gives it its type here. */
-function inputOf<Name extends RouteName>(
+function routeInput<Name extends RouteName>(
   parts: RequestParts,
   caller: Caller | undefined,
   request: Request,
@@ -51,7 +60,7 @@ function inputOf<Name extends RouteName>(
   return { ...parts, caller, request } as RouteInput<Routes[Name]>;
 }
 
-function withoutBody(get: Answer): Answer {
+function withoutBody(get: RouteResponder): RouteResponder {
   return async (request, params) => {
     const { body, status, headers } = await get(request, params);
     await body?.cancel();

@@ -17,9 +17,13 @@ export function parseByteRange(header: string, size: number): ByteRange | undefi
   const start = first === "" ? Math.max(0, size - Number(last)) : Number(first);
   const end = first === "" || last === "" ? size - 1 : Math.min(Number(last), size - 1);
   if (start > end) {
-    throw new ServiceError("range_not_satisfiable", `Range "${header}" lies outside the ${size} bytes of the file`, {
-      headers: { "content-range": `bytes */${size}` },
-    });
+    throw new ServiceError(
+      "range_not_satisfiable",
+      `Range "${header}" lies outside the ${size} bytes of the file`,
+      {
+        headers: { "content-range": `bytes */${size}` },
+      },
+    );
   }
   return { start, end };
 }

@@ -1,14 +1,17 @@
 import { ServiceError } from "../contract/errors.ts";
 import { checkUrl } from "../storage/download.ts";
-import { allowedPath, checkNamedPath } from "../storage/fetch-model.ts";
+import { resolveAllowedPath, checkAllowedPath } from "../storage/fetch-model.ts";
 import type { ServerContext } from "./server-context.ts";
 
 /** Refuses a source that no worker would fetch, before a job is made; the worker checks again what can change until then. */
-export async function checkSource({ blobs, limits, executor }: ServerContext, source: string): Promise<void> {
+export async function checkSource(
+  { blobs, limits, executor }: ServerContext,
+  source: string,
+): Promise<void> {
   if (source.startsWith("file:")) {
     // In a cluster the files are where the workers are.
-    if (executor.namespace === undefined) await allowedPath(source, limits.allowedRoots);
-    else checkNamedPath(source, limits.allowedRoots);
+    if (executor.namespace === undefined) await resolveAllowedPath(source, limits.allowedRoots);
+    else checkAllowedPath(source, limits.allowedRoots);
     return;
   }
   if (source.startsWith("upload:sha256:")) {

@@ -1,26 +1,26 @@
 import { Hono } from "hono";
-import { openApiDocument } from "../contract/openapi.ts";
-import { artifactHandlers } from "./artifacts.ts";
-import { batchHandlers } from "./batches.ts";
+import { openApiDocument } from "../contract/openapi-document.ts";
+import { artifactHandlers } from "./artifact-handlers.ts";
+import { batchHandlers } from "./batch-handlers.ts";
 import { bindRoutes } from "./bind-routes.ts";
-import { bindGitHubWebhook } from "./github-webhook.ts";
-import { bindHealth } from "./health.ts";
-import { jobHandlers } from "./jobs.ts";
-import { logHandlers } from "./logs.ts";
-import { modelHandlers } from "./models.ts";
-import { notFound } from "./not-found.ts";
+import { bindGitHubWebhook } from "./bind-github-webhook.ts";
+import { bindHealth } from "./bind-health.ts";
+import { jobHandlers } from "./job-handlers.ts";
+import { logHandlers } from "./log-handlers.ts";
+import { modelHandlers } from "./model-handlers.ts";
+import { notFoundError } from "./not-found-error.ts";
 import { problemResponse } from "./problem-response.ts";
-import type { Handlers } from "./route-handler.ts";
+import type { RouteHandlers } from "./route-handlers.ts";
 import type { ServerContext } from "./server-context.ts";
-import { targetHandlers } from "./targets.ts";
-import { tokenHandlers } from "./tokens.ts";
-import { bindWorkerBlobs } from "./worker-blobs.ts";
-import { bindWorkerProtocol } from "./worker-protocol.ts";
+import { targetHandlers } from "./target-handlers.ts";
+import { tokenHandlers } from "./token-handlers.ts";
+import { bindWorkerBlobs } from "./bind-worker-blobs.ts";
+import { bindWorkerProtocol } from "./bind-worker-protocol.ts";
 
 /** The service's HTTP interface. */
 export function createApp(context: ServerContext): Hono {
   const document = openApiDocument();
-  const handlers: Handlers = {
+  const handlers: RouteHandlers = {
     ...jobHandlers(context),
     ...logHandlers(context),
     ...artifactHandlers(context),
@@ -41,7 +41,9 @@ export function createApp(context: ServerContext): Hono {
   bindGitHubWebhook(app, context);
   bindWorkerProtocol(app, context);
   bindWorkerBlobs(app, context);
-  app.notFound((c) => problemResponse(notFound("resource", c.req.path), c.req.raw, context.log));
+  app.notFound((c) =>
+    problemResponse(notFoundError("resource", c.req.path), c.req.raw, context.log),
+  );
   app.onError((error, c) => problemResponse(error, c.req.raw, context.log));
   return app;
 }

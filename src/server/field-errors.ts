@@ -6,7 +6,10 @@ export function fieldErrors(prefix: string, error: z.ZodError): FieldError[] {
   return error.issues.flatMap((issue) => {
     const pointer = [prefix, ...issue.path.map(escapePointer)].join("/");
     if (issue.code === "unrecognized_keys") {
-      return issue.keys.map((key) => ({ pointer: `${pointer}/${escapePointer(key)}`, message: "Is not known" }));
+      return issue.keys.map((key) => ({
+        pointer: `${pointer}/${escapePointer(key)}`,
+        message: "Is not known",
+      }));
     }
     return [{ pointer, message: issue.message }];
   });
@@ -15,7 +18,9 @@ export function fieldErrors(prefix: string, error: z.ZodError): FieldError[] {
 export function validationError(fields: readonly FieldError[]): ServiceError {
   const [first] = fields;
   const others = fields.length > 1 ? ` and ${fields.length - 1} more` : "";
-  return new ServiceError("validation_failed", `Field "${first?.pointer}" is invalid${others}`, { fields });
+  return new ServiceError("validation_failed", `Field "${first?.pointer}" is invalid${others}`, {
+    fields,
+  });
 }
 
 function escapePointer(key: PropertyKey): string {

@@ -17,7 +17,7 @@ interface LogRequest {
 }
 
 /** Pages of the job's lines as they come, and then its final status where the log is complete. */
-async function* readLog(
+async function* readLogPages(
   records: Records,
   { project, jobId, after, follow }: LogRequest,
   signal: AbortSignal,
@@ -38,22 +38,28 @@ async function* readLog(
 }
 
 /** A log as bytes. The reader's pace is kept: nothing is read from records before it is asked for. */
-export function logStream(records: Records, request: LogRequest, format: LogFormat): ReadableStream<Uint8Array> {
+export function createLogStream(
+  records: Records,
+  request: LogRequest,
+  format: LogFormat,
+): ReadableStream<Uint8Array> {
   const stop = new AbortController();
-  const pages = readLog(records, request, stop.signal);
+  const pages = readLogPages(records, request, stop.signal);
   const encoder = new TextEncoder();
   let pending: ReturnType<typeof pages.next> | undefined;
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         pending ??= pages.next();
-        const page = format.ping === undefined ? await pending : await withinPingTime(pending);
+        const page = format.ping === undefined ? await pending : await resolveBeforePing(pending);
         if (page === undefined) {
           controller.enqueue(encoder.encode(format.ping));
           return;
         }
         pending = undefined;
-        const text = page.done ? endOf(format, page.value) : page.value.map(format.line).join("");
+        const text = page.done
+          ? formatLogEnd(format, page.value)
+          : page.value.map(format.line).join("");
         if (text !== "") controller.enqueue(encoder.encode(text));
         if (page.done) controller.close();
       },
@@ -65,12 +71,12 @@ export function logStream(records: Records, request: LogRequest, format: LogForm
   );
 }
 
-function endOf(format: LogFormat, status: JobStatus | undefined): string {
+function formatLogEnd(format: LogFormat, status: JobStatus | undefined): string {
   return status === undefined ? "" : format.end(status);
 }
 
 /** Undefined where the promise is not settled when it is time for a ping. */
-async function withinPingTime<T>(promise: Promise<T>): Promise<T | undefined> {
+async function resolveBeforePing<T>(promise: Promise<T>): Promise<T | undefined> {
   const { promise: timeout, resolve } = Promise.withResolvers<undefined>();
   const timer = setTimeout(resolve, limits.pingSeconds * 1000, undefined);
   try {

@@ -1,12 +1,12 @@
-import { problemOf, ServiceError } from "../contract/errors.ts";
-import type { Log } from "./json-log.ts";
+import { problemDetails, ServiceError } from "../contract/errors.ts";
+import type { Log } from "../log/json-log.ts";
 
 /** The answer to a request that failed: what a ServiceError says, and nothing about any other error but that it is logged. */
 export function problemResponse(error: unknown, request: Request, log: Log): Response {
-  const known = error instanceof ServiceError ? error : unexpected(error);
-  const problem = problemOf(known);
-  const isPassing = known.code === "unavailable" && known.cause === undefined;
-  if (problem.status >= 500 && !isPassing) {
+  const known = error instanceof ServiceError ? error : internalError(error);
+  const problem = problemDetails(known);
+  const isTransient = known.code === "unavailable" && known.cause === undefined;
+  if (problem.status >= 500 && !isTransient) {
     const { method, url, signal } = request;
     if (signal.aborted) log("info", "A caller went away", { method, url });
     else log("error", "A request failed", { method, url, error: known });
@@ -17,6 +17,6 @@ export function problemResponse(error: unknown, request: Request, log: Log): Res
   });
 }
 
-function unexpected(cause: unknown): ServiceError {
+function internalError(cause: unknown): ServiceError {
   return new ServiceError("internal_error", "The service failed; its log says why", { cause });
 }

@@ -28,8 +28,12 @@ export async function readRequest(
   };
   const parts = {
     params,
-    query: parse("query", route.query ?? noQuery, queryOf(route.query ?? noQuery, new URL(request.url), errors)),
-    headers: route.headers && parse("header", route.headers, headersOf(route.headers, request)),
+    query: parse(
+      "query",
+      route.query ?? noQuery,
+      readQuery(route.query ?? noQuery, new URL(request.url), errors),
+    ),
+    headers: route.headers && parse("header", route.headers, readHeaders(route.headers, request)),
     body: route.body && parse("", route.body, body),
   };
   if (errors.length > 0) throw validationError(errors);
@@ -39,7 +43,11 @@ export async function readRequest(
 const noQuery = z.strictObject({});
 
 /** What cannot be the name of a resource is the name of none. */
-function parsePath(route: Route, schema: z.ZodObject, params: Readonly<Record<string, string>>): unknown {
+function parsePath(
+  route: Route,
+  schema: z.ZodObject,
+  params: Readonly<Record<string, string>>,
+): unknown {
   const parsed = schema.safeParse(params);
   if (parsed.success) return parsed.data;
   const fields = fieldErrors("path", parsed.error);
@@ -49,32 +57,40 @@ function parsePath(route: Route, schema: z.ZodObject, params: Readonly<Record<st
 }
 
 /** Parameters whose schema is an array may be repeated; others may not. */
-function queryOf(schema: z.ZodObject, url: URL, errors: FieldError[]): Record<string, unknown> {
+function readQuery(schema: z.ZodObject, url: URL, errors: FieldError[]): Record<string, unknown> {
   const query: Record<string, unknown> = Object.create(null);
   for (const name of new Set(url.searchParams.keys())) {
     const values = url.searchParams.getAll(name);
-    const repeatable = isArray(schema.shape[name]);
-    if (!repeatable && values.length > 1) errors.push({ pointer: `query/${name}`, message: "Is given more than once" });
+    const repeatable = isArraySchema(schema.shape[name]);
+    if (!repeatable && values.length > 1)
+      errors.push({ pointer: `query/${name}`, message: "Is given more than once" });
     query[name] = repeatable ? values : values[0];
   }
   return query;
 }
 
-function isArray(schema: z.core.$ZodType | undefined): boolean {
-  return schema instanceof z.ZodOptional ? isArray(schema.unwrap()) : schema instanceof z.ZodArray;
+function isArraySchema(schema: z.core.$ZodType | undefined): boolean {
+  return schema instanceof z.ZodOptional
+    ? isArraySchema(schema.unwrap())
+    : schema instanceof z.ZodArray;
 }
 
-function headersOf(schema: z.ZodObject, request: Request): Record<string, string | undefined> {
-  return Object.fromEntries(Object.keys(schema.shape).map((name) => [name, request.headers.get(name) ?? undefined]));
+function readHeaders(schema: z.ZodObject, request: Request): Record<string, string | undefined> {
+  return Object.fromEntries(
+    Object.keys(schema.shape).map((name) => [name, request.headers.get(name) ?? undefined]),
+  );
 }
 
 /** Reads a JSON body of bounded size. */
 export async function readJson(request: Request): Promise<unknown> {
-  const type = mediaTypeOf(request);
+  const type = readMediaType(request);
   if (type !== "application/json") {
-    throw new ServiceError("unsupported_media_type", `Content-Type is "${type}" and must be "application/json"`);
+    throw new ServiceError(
+      "unsupported_media_type",
+      `Content-Type is "${type}" and must be "application/json"`,
+    );
   }
-  const bytes = await readBounded(request, limits.jsonBodyBytes);
+  const bytes = await readBoundedBody(request, limits.jsonBodyBytes);
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch (cause) {
@@ -82,26 +98,30 @@ export async function readJson(request: Request): Promise<unknown> {
   }
 }
 
-export function mediaTypeOf(request: Request): string {
+export function readMediaType(request: Request): string {
   const [type = ""] = (request.headers.get("content-type") ?? "").split(";");
   return type.trim().toLowerCase();
 }
 
-export function refuseDeclaredLength(request: Request, maxBytes: number): void {
+export function checkDeclaredLength(request: Request, maxBytes: number): void {
   const declared = Number(request.headers.get("content-length") ?? 0);
   if (declared > maxBytes) {
-    throw new ServiceError("payload_too_large", `The body has ${declared} bytes, ${maxBytes} are allowed`);
+    throw new ServiceError(
+      "payload_too_large",
+      `The body has ${declared} bytes, ${maxBytes} are allowed`,
+    );
   }
 }
 
 /** @throws ServiceError payload_too_large */
-export async function readBounded(request: Request, maxBytes: number): Promise<Uint8Array> {
-  refuseDeclaredLength(request, maxBytes);
+export async function readBoundedBody(request: Request, maxBytes: number): Promise<Uint8Array> {
+  checkDeclaredLength(request, maxBytes);
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of request.body ?? []) {
     bytes += chunk.byteLength;
-    if (bytes > maxBytes) throw new ServiceError("payload_too_large", `The body has more than ${maxBytes} bytes`);
+    if (bytes > maxBytes)
+      throw new ServiceError("payload_too_large", `The body has more than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -4,8 +4,8 @@ import type { Assignment } from "../contract/worker.ts";
 import type { GitHubApp } from "../github-app/open-github-app.ts";
 import type { Records } from "../records/open-records.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
-import type { Executor } from "./executor.ts";
-import type { Log } from "./json-log.ts";
+import type { Executor } from "../executors/executor.ts";
+import type { Log } from "../log/json-log.ts";
 
 /** What the endpoints work with. */
 export interface ServerContext {

@@ -1,24 +1,24 @@
 import { type Blob, type ReceiveOptions } from "../storage/blob-store.ts";
-import { refuseDeclaredLength } from "./read-request.ts";
+import { checkDeclaredLength } from "./read-request.ts";
 import type { ServerContext } from "./server-context.ts";
 
 interface StoreUploadOptions {
   readonly sha256: string;
   /** Takes in the request's body. */
-  readonly take: (body: AsyncIterable<Uint8Array>, options: ReceiveOptions) => Promise<Blob>;
+  readonly storeBody: (body: AsyncIterable<Uint8Array>, options: ReceiveOptions) => Promise<Blob>;
 }
 
 /** Stores a request's body as the blob of the given hash; 200 where it was stored already. */
 export async function storeUpload(
   { blobs, limits }: Pick<ServerContext, "blobs" | "limits">,
   request: Request,
-  { sha256, take }: StoreUploadOptions,
+  { sha256, storeBody }: StoreUploadOptions,
 ): Promise<{ status: 200 | 201; blob: Blob }> {
-  refuseDeclaredLength(request, limits.maxModelBytes);
+  checkDeclaredLength(request, limits.maxModelBytes);
   const present = await blobs.find(sha256);
   if (present) return { status: 200, blob: { sha256, bytes: present.bytes } };
   const options = { maxBytes: limits.maxModelBytes, signal: request.signal };
-  return { status: 201, blob: await take(request.body ?? noBytes(), options) };
+  return { status: 201, blob: await storeBody(request.body ?? emptyBody(), options) };
 }
 
-async function* noBytes(): AsyncGenerator<Uint8Array> {}
+async function* emptyBody(): AsyncGenerator<Uint8Array> {}

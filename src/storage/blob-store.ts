@@ -53,7 +53,11 @@ export interface BlobStore extends BlobFiles {
    * @throws ServiceError upload_offset_mismatch where less is kept, payload_too_large or model_checksum_mismatch for the
    * whole content, of which nothing is kept then
    */
-  receive(upload: Upload, source: AsyncIterable<Uint8Array>, options?: ReceiveOptions): Promise<Blob>;
+  receive(
+    upload: Upload,
+    source: AsyncIterable<Uint8Array>,
+    options?: ReceiveOptions,
+  ): Promise<Blob>;
   /** Removes what writers left that are gone for good. */
   purge(): Promise<void>;
 }

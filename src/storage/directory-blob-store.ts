@@ -1,10 +1,20 @@
 import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { chmod, constants, copyFile, link, mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import {
+  chmod,
+  constants,
+  copyFile,
+  link,
+  mkdir,
+  open,
+  readdir,
+  rename,
+  rm,
+} from "node:fs/promises";
 import { hostname } from "node:os";
 import path from "node:path";
 import type { BlobStore } from "./blob-store.ts";
-import { errorCodeOf, statOrUndefined, storageError } from "./file-error.ts";
+import { systemErrorCode, statOrUndefined, storageError } from "./file-error.ts";
 import { createPartialUploads, isPartialUpload } from "./partial-uploads.ts";
 import { receiveFile } from "./receive-file.ts";
 
@@ -19,8 +29,8 @@ export async function createDirectoryBlobStore(directory: string): Promise<BlobS
   const incoming = path.join(directory, "incoming");
   await mkdir(incoming, { recursive: true });
   await removeAbandoned(incoming);
-  const pathOf = (sha256: string) => path.join(directory, "blobs", sha256.slice(0, 2), sha256);
-  const publish = async (file: string, sha256: string) => moveBlob(file, pathOf(sha256));
+  const blobPath = (sha256: string) => path.join(directory, "blobs", sha256.slice(0, 2), sha256);
+  const publish = async (file: string, sha256: string) => publishBlob(file, blobPath(sha256));
   const write: BlobStore["write"] = async (source, options = {}) => {
     const temporary = path.join(incoming, `${hostname()}.${process.pid}.${randomUUID()}`);
     try {
@@ -34,11 +44,11 @@ export async function createDirectoryBlobStore(directory: string): Promise<BlobS
   };
   return {
     async find(sha256) {
-      const found = await statOrUndefined(pathOf(sha256));
+      const found = await statOrUndefined(blobPath(sha256));
       return found && { bytes: found.size };
     },
     read(sha256, range) {
-      return createReadStream(pathOf(sha256), range);
+      return createReadStream(blobPath(sha256), range);
     },
     write,
     ...createPartialUploads({ incoming, publish, write }),
@@ -47,14 +57,14 @@ export async function createDirectoryBlobStore(directory: string): Promise<BlobS
       return write(createReadStream(file, { highWaterMark: 1 << 20 }), options);
     },
     async materialize(sha256, target, signal) {
-      await linkOrCopy(pathOf(sha256), target);
+      await linkOrCopy(blobPath(sha256), target);
       signal?.throwIfAborted();
     },
   };
 }
 
 /** The folder is flushed too: a blob that was reported stored is there after a power cut. */
-async function moveBlob(file: string, target: string): Promise<void> {
+async function publishBlob(file: string, target: string): Promise<void> {
   const folder = path.dirname(target);
   await mkdir(folder, { recursive: true });
   await rename(file, target);
@@ -67,7 +77,7 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
   try {
     await link(from, to);
   } catch (error) {
-    if (!["EXDEV", "EPERM", "EMLINK", "ENOTSUP"].includes(errorCodeOf(error))) throw error;
+    if (!["EXDEV", "EPERM", "EMLINK", "ENOTSUP"].includes(systemErrorCode(error))) throw error;
     await copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
   }
 }
@@ -77,12 +87,12 @@ async function removeAbandoned(incoming: string): Promise<void> {
     const file = path.join(incoming, name);
     const found = await statOrUndefined(file);
     const isOld = found !== undefined && found.mtimeMs < Date.now() - abandonedAfterMs;
-    if (isOld || !(isPartialUpload(name) || mayBeWritten(name))) await rm(file, { force: true });
+    if (isOld || !(isPartialUpload(name) || mayHaveWriter(name))) await rm(file, { force: true });
   }
 }
 
 /** Whether the writer that a temporary file is named after may still run; of other machines nothing is known. */
-function mayBeWritten(name: string): boolean {
+function mayHaveWriter(name: string): boolean {
   const [, host, pid] = /^(.*)\.(\d+)\.[^.]*$/.exec(name) ?? [];
   return host !== hostname() || isProcessAlive(Number(pid));
 }
@@ -91,6 +101,6 @@ function isProcessAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    return errorCodeOf(error) === "EPERM";
+    return systemErrorCode(error) === "EPERM";
   }
 }

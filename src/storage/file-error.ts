@@ -3,13 +3,15 @@ import { stat } from "node:fs/promises";
 import { ServiceError } from "../contract/errors.ts";
 
 /** The system's name for what went wrong (`ENOENT`, `ECONNRESET`), or the empty string. */
-export function errorCodeOf(error: unknown): string {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
+export function systemErrorCode(error: unknown): string {
+  return error instanceof Error && "code" in error && typeof error.code === "string"
+    ? error.code
+    : "";
 }
 
 /** A full disk or used-up quota becomes `storage_full`; other errors stay what they are. */
 export function storageError(error: unknown): unknown {
-  const isFull = ["ENOSPC", "EDQUOT"].includes(errorCodeOf(error));
+  const isFull = ["ENOSPC", "EDQUOT"].includes(systemErrorCode(error));
   return isFull ? new ServiceError("storage_full", "The disk is full", { cause: error }) : error;
 }
 
@@ -17,7 +19,7 @@ export async function statOrUndefined(file: string): Promise<Stats | undefined> 
   try {
     return await stat(file);
   } catch (error) {
-    if (errorCodeOf(error) === "ENOENT") return undefined;
+    if (systemErrorCode(error) === "ENOENT") return undefined;
     throw error;
   }
 }

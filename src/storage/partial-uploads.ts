@@ -10,7 +10,7 @@ import { receiveFile } from "./receive-file.ts";
 const noticeMs = 2_000;
 const suffix = ".partial";
 
-interface Places {
+interface PartialUploadOptions {
   /** Where uploads are kept until they are whole. */
   readonly incoming: string;
   /** Makes a whole file a blob. */
@@ -23,16 +23,29 @@ interface Places {
  * Uploads that can go on after their sender was lost: one file for each hash and owner, at its final name from the first
  * byte, so that it survives its process. One process at a time may receive uploads into a folder.
  */
-export function createPartialUploads({ incoming, publish, write }: Places): Pick<BlobStore, "findPartial" | "receive"> {
+export function createPartialUploads({
+  incoming,
+  publish,
+  write,
+}: PartialUploadOptions): Pick<BlobStore, "findPartial" | "receive"> {
   /** Files that are being written. */
   const receiving = new Map<string, Promise<unknown>>();
-  const fileOf = ({ sha256, owner }: Upload) => path.join(incoming, `${encodeURIComponent(owner)}.${sha256}${suffix}`);
+  const partialUploadPath = ({ sha256, owner }: Upload) =>
+    path.join(incoming, `${encodeURIComponent(owner)}.${sha256}${suffix}`);
 
-  const receivePartial: BlobStore["receive"] = async (upload, source, { offset = 0, ...options } = {}) => {
-    const file = fileOf(upload);
-    if (offset > 0) refuseOffset(offset, (await statOrUndefined(file))?.size ?? 0);
+  const receivePartial: BlobStore["receive"] = async (
+    upload,
+    source,
+    { offset = 0, ...options } = {},
+  ) => {
+    const file = partialUploadPath(upload);
+    if (offset > 0) checkUploadOffset(offset, (await statOrUndefined(file))?.size ?? 0);
     try {
-      const blob = await receiveFile(file, source, { ...options, offset, expectedSha256: upload.sha256 });
+      const blob = await receiveFile(file, source, {
+        ...options,
+        offset,
+        expectedSha256: upload.sha256,
+      });
       await publish(file, upload.sha256);
       return blob;
     } catch (error) {
@@ -45,7 +58,7 @@ export function createPartialUploads({ incoming, publish, write }: Places): Pick
 
   return {
     async findPartial(upload) {
-      const file = fileOf(upload);
+      const file = partialUploadPath(upload);
       const ended = receiving.get(file);
       if (ended) await Promise.race([ended, delay(noticeMs, undefined, { ref: false })]);
       if (receiving.has(file)) return undefined;
@@ -54,12 +67,14 @@ export function createPartialUploads({ incoming, publish, write }: Places): Pick
     },
 
     async receive(upload, source, options = {}) {
-      const { offset = 0, ...whole } = options;
-      const file = fileOf(upload);
+      const { offset = 0, ...writeOptions } = options;
+      const file = partialUploadPath(upload);
       if (receiving.has(file)) {
-        if (offset === 0) return write(source, { ...whole, expectedSha256: upload.sha256 });
+        if (offset === 0) return write(source, { ...writeOptions, expectedSha256: upload.sha256 });
         const message = `The upload cannot go on at byte ${offset} while another request sends it: only from 0`;
-        throw new ServiceError("upload_offset_mismatch", message, { headers: { "upload-offset": "0" } });
+        throw new ServiceError("upload_offset_mismatch", message, {
+          headers: { "upload-offset": "0" },
+        });
       }
       const { promise: ended, resolve: end } = Promise.withResolvers<void>();
       receiving.set(file, ended);
@@ -78,7 +93,7 @@ export function isPartialUpload(name: string): boolean {
   return name.endsWith(suffix);
 }
 
-function refuseOffset(offset: number, keptBytes: number): void {
+function checkUploadOffset(offset: number, keptBytes: number): void {
   if (offset <= keptBytes) return;
   throw new ServiceError(
     "upload_offset_mismatch",

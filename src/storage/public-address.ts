@@ -38,14 +38,16 @@ globalUnicast.addSubnet("2000::", 3, "ipv6");
 /** Whether an address is on the public internet. IPv4 inside IPv6 (mapped, NAT64) is not. */
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 4) return !special.check(address, "ipv4");
-  return isIP(address) === 6 && globalUnicast.check(address, "ipv6") && !special.check(address, "ipv6");
+  return (
+    isIP(address) === 6 && globalUnicast.check(address, "ipv6") && !special.check(address, "ipv6")
+  );
 }
 
 /**
  * Resolves a host for a connection and gives only public addresses, so that the address that was checked is the one
  * that is connected to.
  */
-export function publicLookup(lookup: typeof systemLookup): LookupFunction {
+export function createPublicLookup(lookup: typeof systemLookup): LookupFunction {
   return (host, options: LookupOptions, callback) => {
     lookup(host, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
       if (error) {
@@ -53,7 +55,7 @@ export function publicLookup(lookup: typeof systemLookup): LookupFunction {
         return;
       }
       const [first, ...rest] = addresses.filter(({ address }) => isPublicAddress(address));
-      if (first === undefined) callback(refusal(host), "");
+      if (first === undefined) callback(privateAddressError(host), "");
       else if (options.all) callback(null, [first, ...rest]);
       else callback(null, first.address, first.family);
     });
@@ -63,10 +65,10 @@ export function publicLookup(lookup: typeof systemLookup): LookupFunction {
 /** A connection to an address literal looks nothing up: it is checked here. */
 export function checkAddressLiteral(host: string): void {
   const address = host.replace(/^\[(.*)\]$/, "$1");
-  if (isIP(address) !== 0 && !isPublicAddress(address)) throw refusal(host);
+  if (isIP(address) !== 0 && !isPublicAddress(address)) throw privateAddressError(host);
 }
 
-function refusal(host: string): ServiceError {
+function privateAddressError(host: string): ServiceError {
   return new ServiceError(
     "model_source_refused",
     `Host "${host}" is not on the public internet, and this service does not fetch from private addresses`,

@@ -20,11 +20,14 @@ export async function receiveFile(
   const measure = (chunk: Uint8Array) => {
     bytes += chunk.byteLength;
     if (bytes > maxBytes) {
-      throw new ServiceError("payload_too_large", `Content is larger than the allowed ${maxBytes} bytes`);
+      throw new ServiceError(
+        "payload_too_large",
+        `Content is larger than the allowed ${maxBytes} bytes`,
+      );
     }
     hash.update(chunk);
   };
-  const measured = async function* (chunks: AsyncIterable<Uint8Array>) {
+  const measureChunks = async function* (chunks: AsyncIterable<Uint8Array>) {
     for await (const chunk of chunks) {
       measure(chunk);
       yield chunk;
@@ -39,7 +42,7 @@ export async function receiveFile(
       const kept = createReadStream(path, { highWaterMark: 1 << 20, ...(signal && { signal }) });
       for await (const chunk of kept) measure(chunk);
     }
-    await pipeline(source, measured, output, { ...(signal && { signal }) });
+    await pipeline(source, measureChunks, output, { ...(signal && { signal }) });
   } finally {
     output.destroy();
     // A write may still be under way after a failure.
@@ -47,7 +50,10 @@ export async function receiveFile(
   }
   const sha256 = hash.digest("hex");
   if (expectedSha256 !== undefined && sha256 !== expectedSha256) {
-    throw new ServiceError("model_checksum_mismatch", `Content has SHA-256 ${sha256}, expected ${expectedSha256}`);
+    throw new ServiceError(
+      "model_checksum_mismatch",
+      `Content has SHA-256 ${sha256}, expected ${expectedSha256}`,
+    );
   }
   await using received = await open(path, "r+");
   await received.sync();

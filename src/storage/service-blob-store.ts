@@ -22,26 +22,28 @@ export interface ServiceRequest<T> {
   readonly statuses: readonly number[];
   readonly signal?: AbortSignal | undefined;
   /** Where it fails, the request is made again. */
-  take(this: void, answer: Dispatcher.ResponseData): Promise<T>;
+  readAnswer(this: void, answer: Dispatcher.ResponseData): Promise<T>;
   /** What has been transferred by all tries; the patience for outages of the service begins anew when it has grown. */
-  readonly transferred?: () => number;
+  readonly countTransferred?: () => number;
 }
 
 /** Makes a request until it is answered, over outages of the service. */
-export type AskService = <T>(request: ServiceRequest<T>) => Promise<T>;
+export type RequestService = <T>(request: ServiceRequest<T>) => Promise<T>;
 
 const storedBlob = z.object({ sha256: sha256Schema, bytes: z.int() });
 
 /** The service's store, for workers that do not share a disk with it. */
-export function createServiceBlobStore(ask: AskService): BlobFiles {
+export function createServiceBlobStore(requestService: RequestService): BlobFiles {
   const find: BlobFiles["find"] = async (sha256) =>
-    ask({
+    requestService({
       method: "HEAD",
       path: `/blobs/${sha256}`,
       statuses: [200, 404],
-      async take({ statusCode, headers, body }) {
+      async readAnswer({ statusCode, headers, body }) {
         await body.dump();
-        return statusCode === 404 ? undefined : { bytes: z.coerce.number().int().parse(headers["content-length"]) };
+        return statusCode === 404
+          ? undefined
+          : { bytes: z.coerce.number().int().parse(headers["content-length"]) };
       },
     });
   return {
@@ -50,7 +52,7 @@ export function createServiceBlobStore(ask: AskService): BlobFiles {
     async materialize(sha256, path, signal) {
       try {
         await using file = await open(path, "wx");
-        await fetchInto(file, sha256, { ask, signal });
+        await downloadBlob(file, sha256, { requestService, signal });
       } catch (error) {
         await rm(path, { force: true });
         throw storageError(error);
@@ -58,28 +60,36 @@ export function createServiceBlobStore(ask: AskService): BlobFiles {
     },
 
     async writeFile(path, { expectedSha256, signal } = {}) {
-      const sha256 = expectedSha256 ?? (await hashFile(path, signal));
+      const sha256 = expectedSha256 ?? (await computeFileSha256(path, signal));
       const { size: bytes } = await stat(path);
-      if ((await find(sha256)) === undefined) await send(path, { sha256, bytes }, { ask, signal });
+      if ((await find(sha256)) === undefined)
+        await uploadBlob(path, { sha256, bytes }, { requestService, signal });
       return { sha256, bytes };
     },
   };
 }
 
-interface Transfer {
-  readonly ask: AskService;
+interface BlobTransferOptions {
+  readonly requestService: RequestService;
   readonly signal: AbortSignal | undefined;
 }
 
-async function send(path: string, blob: z.infer<typeof storedBlob>, { ask, signal }: Transfer): Promise<void> {
-  const stored = await ask({
+async function uploadBlob(
+  path: string,
+  blob: z.infer<typeof storedBlob>,
+  { requestService, signal }: BlobTransferOptions,
+): Promise<void> {
+  const stored = await requestService({
     method: "PUT",
     path: `/blobs/${blob.sha256}`,
-    headers: () => ({ "content-type": "application/octet-stream", "content-length": String(blob.bytes) }),
+    headers: () => ({
+      "content-type": "application/octet-stream",
+      "content-length": String(blob.bytes),
+    }),
     body: () => createReadStream(path, { highWaterMark: readBytes }),
     statuses: [200, 201],
     signal,
-    take: async ({ body }) => storedBlob.parse(await body.json()),
+    readAnswer: async ({ body }) => storedBlob.parse(await body.json()),
   });
   if (stored.sha256 !== blob.sha256 || stored.bytes !== blob.bytes) {
     throw new Error(
@@ -88,46 +98,63 @@ async function send(path: string, blob: z.infer<typeof storedBlob>, { ask, signa
   }
 }
 
-async function hashFile(path: string, signal: AbortSignal | undefined): Promise<string> {
+async function computeFileSha256(path: string, signal: AbortSignal | undefined): Promise<string> {
   const hash = createHash("sha256");
-  for await (const chunk of createReadStream(path, { highWaterMark: readBytes, ...(signal && { signal }) })) {
+  for await (const chunk of createReadStream(path, {
+    highWaterMark: readBytes,
+    ...(signal && { signal }),
+  })) {
     hash.update(chunk);
   }
   return hash.digest("hex");
 }
 
-interface Progress {
+interface BlobDownloadProgress {
   bytes: number;
   hash: Hash;
 }
 
 /** Downloads a blob, after a broken connection behind the last byte that was written: content that is named by its hash does not change. */
-async function fetchInto(file: FileHandle, sha256: string, { ask, signal }: Transfer): Promise<void> {
-  const progress: Progress = { bytes: 0, hash: createHash("sha256") };
-  await ask({
+async function downloadBlob(
+  file: FileHandle,
+  sha256: string,
+  { requestService, signal }: BlobTransferOptions,
+): Promise<void> {
+  const progress: BlobDownloadProgress = { bytes: 0, hash: createHash("sha256") };
+  await requestService({
     method: "GET",
     path: `/blobs/${sha256}`,
     headers: () => (progress.bytes === 0 ? {} : { range: `bytes=${progress.bytes}-` }),
     // Nothing is left to send where the connection broke behind the last byte.
     statuses: [200, 206, 416],
     signal,
-    transferred: () => progress.bytes,
-    async take({ statusCode, body }) {
+    countTransferred: () => progress.bytes,
+    async readAnswer({ statusCode, body }) {
       if (statusCode === 416) return body.dump();
-      if (statusCode === 200) Object.assign(progress, { bytes: 0, hash: createHash("sha256") } satisfies Progress);
+      if (statusCode === 200)
+        Object.assign(progress, {
+          bytes: 0,
+          hash: createHash("sha256"),
+        } satisfies BlobDownloadProgress);
       for await (const chunk of body) {
-        await writeChunk(file, chunk, progress);
+        await writeBlobChunk(file, chunk, progress);
       }
     },
   });
   const found = progress.hash.digest("hex");
-  if (found !== sha256) throw new Error(`The service sent ${progress.bytes} bytes with SHA-256 ${found} as ${sha256}`);
+  if (found !== sha256)
+    throw new Error(`The service sent ${progress.bytes} bytes with SHA-256 ${found} as ${sha256}`);
 }
 
-async function writeChunk(file: FileHandle, chunk: unknown, progress: Progress): Promise<void> {
+async function writeBlobChunk(
+  file: FileHandle,
+  chunk: unknown,
+  progress: BlobDownloadProgress,
+): Promise<void> {
   if (!Buffer.isBuffer(chunk)) throw new TypeError("The answer is not a stream of bytes");
   for (let done = 0; done < chunk.length;) {
-    done += (await file.write(chunk, done, chunk.length - done, progress.bytes + done)).bytesWritten;
+    done += (await file.write(chunk, done, chunk.length - done, progress.bytes + done))
+      .bytesWritten;
   }
   progress.hash.update(chunk);
   progress.bytes += chunk.length;

@@ -9,7 +9,7 @@ import { planPipeline } from "../engine/shard/plan-pipeline.ts";
 import { writePipeline } from "../engine/shard/write-pipeline.ts";
 import type { Reporter } from "./reporter.ts";
 
-interface CutSurroundings {
+interface CutPipelineOptions {
   /** For files that live as long as the call. */
   readonly directory: string;
   /** Where the result is and the stages go. */
@@ -22,20 +22,34 @@ interface CutSurroundings {
 export async function cutPipeline(
   { kind, recipe }: Assignment,
   { files }: CompressionReport,
-  { directory, outputDirectory, reporter, signal }: CutSurroundings,
+  { directory, outputDirectory, reporter, signal }: CutPipelineOptions,
 ): Promise<Pick<Artifact, "name" | "kind" | "bytes">[]> {
   const { stages, maxStageBytes, balance } = recipe.sharding;
   const [onnxFile] = files;
-  if (kind !== "compress" || onnxFile === undefined || (stages === undefined && maxStageBytes === undefined)) return [];
+  if (
+    kind !== "compress" ||
+    onnxFile === undefined ||
+    (stages === undefined && maxStageBytes === undefined)
+  )
+    return [];
   const maxBytes = files.reduce((total, file) => total + file.bytes, 0);
   const model = await openModel(path.join(outputDirectory, onnxFile.name), { maxBytes });
   const threads = availableParallelism();
   const scratchDirectory = directory;
-  const plan = await planPipeline(model, { stages, maxStageBytes, balance, scratchDirectory, threads, signal });
+  const plan = await planPipeline(model, {
+    stages,
+    maxStageBytes,
+    balance,
+    scratchDirectory,
+    threads,
+    signal,
+  });
   const pipeline = await writePipeline(model, plan, { directory: outputDirectory, signal });
   for (const [index, stage] of plan.stages.entries()) {
     const cut = plan.cuts[index];
-    const onward = cut ? `; ${formatBytes(cut.bytes)} in ${cut.values.length} tensors go on to the next` : "";
+    const onward = cut
+      ? `; ${formatBytes(cut.bytes)} in ${cut.values.length} tensors go on to the next`
+      : "";
     reporter.log(
       `[shard] Stage ${index + 1} of ${plan.stages.length}: ${stage.steps.length} nodes, weights of ${formatBytes(stage.parameterBytes)}${onward}`,
     );

@@ -3,7 +3,7 @@ import type { Accuracy, Telemetry } from "../contract/telemetry.ts";
 import type { Assignment } from "../contract/worker.ts";
 import type { CompressionReport, WeightReport } from "../engine/compress-model.ts";
 import { evaluateModels } from "../engine/evaluate/evaluate-models.ts";
-import { peakResidentBytes } from "../engine/evaluate/peak-memory.ts";
+import { readPeakMemoryBytes } from "../engine/evaluate/read-peak-memory-bytes.ts";
 import type { JobInputs } from "./fetch-inputs.ts";
 import type { Stage } from "./stage-clock.ts";
 
@@ -22,7 +22,7 @@ export type Evaluation = Pick<Telemetry, "accuracy" | "latency" | "memory" | "de
 export async function evaluateResult(task: EvaluationTask): Promise<Evaluation> {
   const { assignment, inputs, report, outputDirectory, signal, stage } = task;
   const { evaluation } = assignment.recipe;
-  const workerPeakBytes = await peakResidentBytes();
+  const workerPeakBytes = await readPeakMemoryBytes();
   switch (evaluation.level) {
     case "none":
       return { memory: { workerPeakBytes }, warnings: [] };

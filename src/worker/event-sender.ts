@@ -3,14 +3,14 @@ import type { UnnumberedEvent } from "../contract/worker.ts";
 import type { ServiceConnection } from "./service-connection.ts";
 
 /** Events wait so long for others to share a request with. */
-const gatherMs = 100;
+const batchDelayMs = 100;
 const maxBatchEvents = 1000;
 const maxBatchBytes = 1024 * 1024;
 /** More events than this, waiting for a service that is slow or out of reach, end the job. */
 const maxWaitingBytes = 64 * 1024 * 1024;
 
 export interface EventSenderOptions {
-  readonly connection: Pick<ServiceConnection, "tell">;
+  readonly connection: Pick<ServiceConnection, "sendEvents">;
   readonly now: () => Date;
   /** Takes each event as it will be told, in order. */
   readonly record: (json: string) => void;
@@ -33,7 +33,7 @@ export class EventSender {
   #waitingBytes = 0;
   #nextSeq = 1;
   #sending: Promise<void> | undefined;
-  #hurry = new AbortController();
+  #flushing = new AbortController();
   #failed = false;
 
   constructor(options: EventSenderOptions) {
@@ -54,7 +54,7 @@ export class EventSender {
 
   /** Waits until all events are recorded, but no longer than `withinMs`. */
   async flush(withinMs: number): Promise<boolean> {
-    this.#hurry.abort();
+    this.#flushing.abort();
     const limit = new AbortController();
     const late = delay(withinMs, undefined, { signal: limit.signal }).catch(() => undefined);
     while (this.#sending !== undefined && !this.#failed) {
@@ -73,8 +73,9 @@ export class EventSender {
   async #send(): Promise<void> {
     try {
       while (this.#waiting.length > 0) {
-        const { signal } = this.#hurry;
-        if (this.#waiting.length < maxBatchEvents) await delay(gatherMs, undefined, { signal }).catch(() => undefined);
+        const { signal } = this.#flushing;
+        if (this.#waiting.length < maxBatchEvents)
+          await delay(batchDelayMs, undefined, { signal }).catch(() => undefined);
         await this.#sendBatch();
       }
     } catch (error) {
@@ -85,7 +86,7 @@ export class EventSender {
   }
 
   async #sendBatch(): Promise<void> {
-    const answer = await this.#options.connection.tell(this.#batch(), this.#stop.signal);
+    const answer = await this.#options.connection.sendEvents(this.#nextBatch(), this.#stop.signal);
     const before = this.#waiting.length;
     while (this.#waiting[0] !== undefined && this.#waiting[0].seq < answer.nextSeq) {
       this.#waitingBytes -= this.#waiting[0].json.length;
@@ -93,11 +94,13 @@ export class EventSender {
     }
     if (answer.cancelled) this.#options.onCancelled();
     else if (this.#waiting.length === before) {
-      throw new Error(`The service waits for event ${answer.nextSeq}, which this worker does not have`);
+      throw new Error(
+        `The service waits for event ${answer.nextSeq}, which this worker does not have`,
+      );
     }
   }
 
-  #batch(): string[] {
+  #nextBatch(): string[] {
     const batch: string[] = [];
     let bytes = 0;
     for (const { json } of this.#waiting) {

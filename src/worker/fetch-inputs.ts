@@ -12,7 +12,7 @@ const maxEvaluationDataBytes = 8 * 1024 ** 3;
 /** Share of the fetch stage that the model counts for where there is evaluation data too. */
 const modelShare = 0.8;
 
-interface FetchSurroundings {
+interface FetchDependencies {
   readonly blobs: BlobFiles;
   /** Folder of the attempt's own. */
   readonly directory: string;
@@ -27,25 +27,39 @@ export interface JobInputs {
 
 /** Brings the model and, where the evaluation will use it, the caller's data onto this machine. */
 export async function fetchInputs(
-  { model, recipe, dryRun, part, limits }: Pick<Assignment, "model" | "recipe" | "dryRun" | "part" | "limits">,
-  surroundings: FetchSurroundings,
+  {
+    model,
+    recipe,
+    dryRun,
+    part,
+    limits,
+  }: Pick<Assignment, "model" | "recipe" | "dryRun" | "part" | "limits">,
+  dependencies: FetchDependencies,
   stage: Stage,
 ): Promise<JobInputs> {
   const { level, data } = recipe.evaluation;
   const evaluates = level === "outputs" && !dryRun && (part === null || part.step === "assemble");
   const dataSource = evaluates ? data : undefined;
   const share = dataSource === undefined ? 1 : modelShare;
-  stage.log(`Model "${model.name}" from ${publicSource(model.source)}`);
-  const fetched = await fetchModel(model, await fetchOptions("model.onnx", { limits, ...surroundings, stage, share }));
+  stage.log(`Model "${model.name}" from ${stripSourceQuery(model.source)}`);
+  const fetched = await fetchModel(
+    model,
+    await prepareFetchOptions("model.onnx", { limits, ...dependencies, stage, share }),
+  );
   stage.log(`${formatBytes(fetched.bytes)}, SHA-256 ${fetched.sha256}`);
   if (dataSource === undefined) return { model: fetched, dataPath: undefined };
-  stage.log(`Evaluation data from ${publicSource(dataSource)}`);
+  stage.log(`Evaluation data from ${stripSourceQuery(dataSource)}`);
   const dataLimits = { ...limits, maxModelBytes: maxEvaluationDataBytes };
-  const options = await fetchOptions("data.npz", { limits: dataLimits, ...surroundings, stage, share: 1 });
+  const options = await prepareFetchOptions("data.npz", {
+    limits: dataLimits,
+    ...dependencies,
+    stage,
+    share: 1,
+  });
   return { model: fetched, dataPath: await fetchData(dataSource, options) };
 }
 
-interface FetchSetting extends FetchSurroundings {
+interface FetchFileOptions extends FetchDependencies {
   readonly limits: FetchLimits;
   readonly stage: Stage;
   /** Progress of the stage when this file is there. */
@@ -53,7 +67,10 @@ interface FetchSetting extends FetchSurroundings {
 }
 
 /** Each file gets a folder of its own, so that a model finds nothing but itself beside it. */
-async function fetchOptions(name: string, { blobs, directory, signal, limits, stage, share }: FetchSetting) {
+async function prepareFetchOptions(
+  name: string,
+  { blobs, directory, signal, limits, stage, share }: FetchFileOptions,
+) {
   const folder = path.join(directory, path.parse(name).name);
   await mkdir(folder, { recursive: true });
   const onProgress = (bytes: number, total: number | undefined) =>
@@ -64,7 +81,7 @@ async function fetchOptions(name: string, { blobs, directory, signal, limits, st
   return { blobs, path: path.join(folder, name), limits, signal, onProgress };
 }
 
-const modelCodes: readonly ErrorCode[] = [
+const modelErrorCodes: readonly ErrorCode[] = [
   "model_not_found",
   "model_source_refused",
   "model_fetch_failed",
@@ -72,18 +89,25 @@ const modelCodes: readonly ErrorCode[] = [
 ];
 
 /** A caller must not take a fault of the data for one of the model. */
-async function fetchData(source: string, options: Parameters<typeof fetchModel>[1]): Promise<string> {
+async function fetchData(
+  source: string,
+  options: Parameters<typeof fetchModel>[1],
+): Promise<string> {
   try {
     return (await fetchModel({ source }, options)).path;
   } catch (error) {
-    if (!(error instanceof ServiceError) || !modelCodes.includes(error.code)) throw error;
-    throw new ServiceError("evaluation_data_invalid", `The evaluation data cannot be used: ${error.message}`, {
-      cause: error,
-    });
+    if (!(error instanceof ServiceError) || !modelErrorCodes.includes(error.code)) throw error;
+    throw new ServiceError(
+      "evaluation_data_invalid",
+      `The evaluation data cannot be used: ${error.message}`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
 /** Signed URLs carry their secret in the query. */
-function publicSource(source: string): string {
+function stripSourceQuery(source: string): string {
   return source.replace(/[?#].*$/, "");
 }

@@ -3,16 +3,20 @@ import { cutPipeline } from "./cut-pipeline.ts";
 import { evaluateResult } from "./evaluate-result.ts";
 import type { JobInputs } from "./fetch-inputs.ts";
 import { publishFiles } from "./publish-files.ts";
-import type { JobWork } from "./job-work.ts";
-import { summarize } from "./summarize.ts";
+import type { JobContext } from "./job-context.ts";
+import { summarizeResult } from "./summarize-result.ts";
 
 /** What comes after the compression: cuts the pipeline, evaluates the result, stores its files and tells all of it. */
-export async function finishJob(work: JobWork, inputs: JobInputs, report: CompressionReport): Promise<void> {
-  const { assignment, outputDirectory, reporter, runStage, signal } = work;
+export async function finishJob(
+  context: JobContext,
+  inputs: JobInputs,
+  report: CompressionReport,
+): Promise<void> {
+  const { assignment, outputDirectory, reporter, runStage, signal } = context;
   const { id, recipe, dryRun } = assignment;
   reporter.model(report.originalBytes, inputs.model.sha256);
-  reporter.telemetry(sizesOf(report, dryRun));
-  const stageFiles = await cutPipeline(assignment, report, work);
+  reporter.telemetry(sizeTelemetry(report, dryRun));
+  const stageFiles = await cutPipeline(assignment, report, context);
   const evaluation = dryRun
     ? { warnings: [] }
     : await runStage("evaluate", async (stage) => {
@@ -24,14 +28,17 @@ export async function finishJob(work: JobWork, inputs: JobInputs, report: Compre
     const { warnings } = evaluation;
     return publishFiles(
       { files: [...report.files, ...stageFiles], report: { job: id, recipe, weights, warnings } },
-      { ...work, stage },
+      { ...context, stage },
     );
   });
   for (const artifact of artifacts) reporter.artifact(artifact);
-  for (const line of summarize(report, evaluation)) reporter.log(line);
+  for (const line of summarizeResult(report, evaluation)) reporter.log(line);
 }
 
-function sizesOf({ originalBytes, resultBytes, weights }: CompressionReport, predicted: boolean) {
+function sizeTelemetry(
+  { originalBytes, resultBytes, weights }: CompressionReport,
+  predicted: boolean,
+) {
   const quantized = weights.filter(({ form }) => form !== null);
   return {
     size: { originalBytes, resultBytes, ratio: resultBytes / originalBytes, predicted },

@@ -4,21 +4,33 @@ import { jobId } from "../contract/id.ts";
 import { type TerminationMessage, workerExit } from "../contract/worker.ts";
 import { createDirectoryBlobStore } from "../storage/directory-blob-store.ts";
 import { createServiceBlobStore } from "../storage/service-blob-store.ts";
-import { connectService, type Patience, ServiceRefusal } from "./service-connection.ts";
-import { onStopRequest } from "./stop-request.ts";
-import { terminationText } from "./termination-text.ts";
+import {
+  createServiceConnection,
+  type RequestTimeouts,
+  ServiceRefusal,
+} from "./service-connection.ts";
+import { onStopRequest } from "./on-stop-request.ts";
+import { serializeTerminationMessage } from "./serialize-termination-message.ts";
 import { workOnAssignment } from "./work-on-assignment.ts";
 
 /** A worker that was told to stop ends after this time, whatever it is doing. */
 const stopLimitMs = 800;
 
-const anywhere = { MOS_SERVICE_URL: z.url(), MOS_JOB_ID: jobId, MOS_WORK_DIR: z.string().min(1) };
+const commonVariables = {
+  MOS_SERVICE_URL: z.url(),
+  MOS_JOB_ID: jobId,
+  MOS_WORK_DIR: z.string().min(1),
+};
 const environment = z.union([
   /** A process of a service on this machine. */
-  z.object({ ...anywhere, MOS_JOB_TOKEN: z.string().min(1), MOS_STORAGE_DIR: z.string().min(1) }),
+  z.object({
+    ...commonVariables,
+    MOS_JOB_TOKEN: z.string().min(1),
+    MOS_STORAGE_DIR: z.string().min(1),
+  }),
   /** A pod. Its token is replaced now and then; its output is a second way for its events. */
   z.object({
-    ...anywhere,
+    ...commonVariables,
     MOS_JOB_TOKEN_FILE: z.string().min(1),
     MOS_TERMINATION_LOG: z.string().min(1).default("/dev/termination-log"),
   }),
@@ -26,38 +38,53 @@ const environment = z.union([
 
 const minute = 60_000;
 /** A process ends with its service; without it, it could not tell its result. */
-const processPatience: Patience = { start: 5 * minute, events: 5 * minute, files: 5 * minute, token: 0 };
-const podPatience: Patience = { start: 5 * minute, events: Infinity, files: 15 * minute, token: minute };
+const processTimeouts: RequestTimeouts = {
+  start: 5 * minute,
+  events: 5 * minute,
+  files: 5 * minute,
+  token: 0,
+};
+const podTimeouts: RequestTimeouts = {
+  start: 5 * minute,
+  events: Infinity,
+  files: 15 * minute,
+  token: minute,
+};
 
-const exitCodes = { Completed: workerExit.completed, Failed: workerExit.failed, Cancelled: workerExit.cancelled };
+const exitCodes = {
+  Completed: workerExit.completed,
+  Failed: workerExit.failed,
+  Cancelled: workerExit.cancelled,
+};
 
 const stop = new AbortController();
 let lastSeq = 0;
-let leaveMessage: (text: string) => void = () => {};
+let writeTerminationMessage: (text: string) => void = () => {};
 
 /** Ends the process, with what is left of it for whoever looks at the pod. */
-function exit(code: number, end: Omit<TerminationMessage, "lastSeq">): never {
+function exitWorker(code: number, end: Omit<TerminationMessage, "lastSeq">): never {
   try {
-    leaveMessage(terminationText({ ...end, lastSeq }));
+    writeTerminationMessage(serializeTerminationMessage({ ...end, lastSeq }));
   } catch (error) {
     printError(`The termination message cannot be written: ${String(error)}`);
   }
   process.exit(code);
 }
 
-function stopFor(reason: string): void {
+function requestStop(reason: string): void {
   if (stop.signal.aborted) return;
-  setTimeout(() => exit(workerExit.cancelled, { outcome: "Cancelled" }), stopLimitMs);
+  setTimeout(() => exitWorker(workerExit.cancelled, { outcome: "Cancelled" }), stopLimitMs);
   stop.abort(new Error(reason));
 }
 
 function crash(error: unknown): never {
   if (stop.signal.aborted || (error instanceof ServiceRefusal && error.code === "job_finished")) {
-    exit(workerExit.cancelled, { outcome: "Cancelled" });
+    exitWorker(workerExit.cancelled, { outcome: "Cancelled" });
   }
-  const [message, details] = error instanceof Error ? [error.message, error.stack] : [String(error), String(error)];
+  const [message, details] =
+    error instanceof Error ? [error.message, error.stack] : [String(error), String(error)];
   printError(`The worker cannot go on: ${details}`);
-  exit(workerExit.crashed, { outcome: "Failed", error: { code: "worker_crashed", message } });
+  exitWorker(workerExit.crashed, { outcome: "Failed", error: { code: "worker_crashed", message } });
 }
 
 function print(line: string): void {
@@ -68,27 +95,31 @@ function printError(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-type Settings = z.infer<typeof environment>;
+type WorkerEnvironment = z.infer<typeof environment>;
 
 /** Workers in pods print their events alone, and others their lines. */
-function placeFor(settings: Settings) {
+function createWorkerContext(settings: WorkerEnvironment) {
   if ("MOS_JOB_TOKEN" in settings) {
     const { MOS_JOB_TOKEN: token, MOS_STORAGE_DIR: directory } = settings;
     return {
-      connection: connect(settings, () => token, processPatience),
+      connection: connectWorker(settings, () => token, processTimeouts),
       openBlobs: async () => createDirectoryBlobStore(directory),
-      deliveryLimitMs: processPatience.events,
+      deliveryLimitMs: processTimeouts.events,
       progressIntervalMs: 250,
       printLine: print,
       printEvent: () => {},
     };
   }
   const { MOS_JOB_TOKEN_FILE: tokenFile, MOS_TERMINATION_LOG: messageFile } = settings;
-  leaveMessage = (text) => writeFileSync(messageFile, text);
-  const connection = connect(settings, () => readFileSync(tokenFile, "utf8").trim(), podPatience);
+  writeTerminationMessage = (text) => writeFileSync(messageFile, text);
+  const connection = connectWorker(
+    settings,
+    () => readFileSync(tokenFile, "utf8").trim(),
+    podTimeouts,
+  );
   return {
     connection,
-    openBlobs: async () => createServiceBlobStore(connection.ask),
+    openBlobs: async () => createServiceBlobStore(connection.requestService),
     deliveryLimitMs: minute,
     progressIntervalMs: 1_000,
     printLine: () => {},
@@ -96,16 +127,20 @@ function placeFor(settings: Settings) {
   };
 }
 
-function connect({ MOS_SERVICE_URL: url, MOS_JOB_ID: id }: Settings, token: () => string, patience: Patience) {
-  return connectService({ url, jobId: id, token, patience });
+function connectWorker(
+  { MOS_SERVICE_URL: url, MOS_JOB_ID: id }: WorkerEnvironment,
+  token: () => string,
+  timeouts: RequestTimeouts,
+) {
+  return createServiceConnection({ url, jobId: id, token, timeouts });
 }
 
 async function main(): Promise<never> {
   const settings = environment.parse(process.env);
-  const { printEvent, ...place } = placeFor(settings);
-  onStopRequest(stopFor);
-  const end = await workOnAssignment(await place.connection.findAssignment(stop.signal), {
-    ...place,
+  const { printEvent, ...context } = createWorkerContext(settings);
+  onStopRequest(requestStop);
+  const end = await workOnAssignment(await context.connection.findAssignment(stop.signal), {
+    ...context,
     workDirectory: settings.MOS_WORK_DIR,
     signal: stop.signal,
     printError,
@@ -113,10 +148,10 @@ async function main(): Promise<never> {
       lastSeq++;
       printEvent(json);
     },
-    onCancelled: () => stopFor("the job was cancelled"),
+    onCancelled: () => requestStop("the job was cancelled"),
     onFailure: crash,
   });
-  exit(exitCodes[end.outcome], end);
+  exitWorker(exitCodes[end.outcome], end);
 }
 
 main().catch(crash);

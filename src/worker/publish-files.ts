@@ -11,7 +11,7 @@ interface Publication {
   readonly report: object;
 }
 
-interface PublishSurroundings {
+interface PublishFilesOptions {
   readonly blobs: BlobFiles;
   readonly outputDirectory: string;
   readonly signal: AbortSignal;
@@ -21,7 +21,7 @@ interface PublishSurroundings {
 /** Stores the result's files and the report on it. */
 export async function publishFiles(
   { files, report }: Publication,
-  { blobs, outputDirectory, signal, stage }: PublishSurroundings,
+  { blobs, outputDirectory, signal, stage }: PublishFilesOptions,
 ): Promise<Artifact[]> {
   const artifacts: Artifact[] = [];
   const total = files.reduce((sum, file) => sum + file.bytes, 0);
@@ -35,6 +35,10 @@ export async function publishFiles(
   }
   const reportPath = path.join(outputDirectory, "report.json");
   await writeFile(reportPath, `${JSON.stringify(report, null, 2)}\n`);
-  artifacts.push({ name: "report.json", kind: "report", ...(await blobs.writeFile(reportPath, { signal })) });
+  artifacts.push({
+    name: "report.json",
+    kind: "report",
+    ...(await blobs.writeFile(reportPath, { signal })),
+  });
   return artifacts;
 }

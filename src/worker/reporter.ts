@@ -27,11 +27,16 @@ export interface Reporter {
 }
 
 /** What a worker says about its job: on its own output and to the service. */
-export function createReporter({ sender, now, progressIntervalMs, print }: ReporterOptions): Reporter {
+export function createReporter({
+  sender,
+  now,
+  progressIntervalMs,
+  print,
+}: ReporterOptions): Reporter {
   let lastProgressAt = -Infinity;
   return {
     log(text, stream = "stdout") {
-      for (const line of linesOf(text)) {
+      for (const line of splitLogLines(text)) {
         print(line);
         sender.add({ type: "log", stream, text: line });
       }
@@ -46,7 +51,10 @@ export function createReporter({ sender, now, progressIntervalMs, print }: Repor
       const at = now().getTime();
       if (at - lastProgressAt < progressIntervalMs) return;
       lastProgressAt = at;
-      sender.add({ type: "telemetry", telemetry: { progress: { fraction, message: message.slice(0, 500) } } });
+      sender.add({
+        type: "telemetry",
+        telemetry: { progress: { fraction, message: message.slice(0, 500) } },
+      });
     },
     telemetry(telemetry) {
       sender.add({ type: "telemetry", telemetry });
@@ -64,15 +72,15 @@ export function createReporter({ sender, now, progressIntervalMs, print }: Repor
 }
 
 /** Lines that fit the log, without what a terminal would take for commands: names in models are other people's text. */
-export function linesOf(text: string): string[] {
+export function splitLogLines(text: string): string[] {
   return text
     .toWellFormed()
     .split(/\r\n|\n|\r/)
     .map((line) => line.replace(/(?!\t)\p{Cc}/gu, "\u{fffd}"))
-    .flatMap(cutLine);
+    .flatMap(splitLongLine);
 }
 
-function cutLine(line: string): string[] {
+function splitLongLine(line: string): string[] {
   const pieces: string[] = [];
   let rest = Buffer.from(line);
   while (rest.length > maxLogLineBytes) {

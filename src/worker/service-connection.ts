@@ -4,7 +4,7 @@ import type { z } from "zod";
 import { type ErrorCode, problem, ServiceError } from "../contract/errors.ts";
 import { type Assignment, assignment, workerEventsAnswer } from "../contract/worker.ts";
 import { storageError } from "../storage/file-error.ts";
-import type { AskService, ServiceRequest } from "../storage/service-blob-store.ts";
+import type { RequestService, ServiceRequest } from "../storage/service-blob-store.ts";
 
 const firstRetryMs = 100;
 const lastRetryMs = 5_000;
@@ -15,9 +15,12 @@ const storedLimitMs = 10 * 60_000;
 export interface ServiceConnection {
   findAssignment(signal: AbortSignal): Promise<Assignment>;
   /** Tells events, each as JSON. Telling one twice does no harm: the service knows it by its sequence number. */
-  tell(events: readonly string[], signal: AbortSignal): Promise<z.infer<typeof workerEventsAnswer>>;
+  sendEvents(
+    events: readonly string[],
+    signal: AbortSignal,
+  ): Promise<z.infer<typeof workerEventsAnswer>>;
   /** Requests about files. */
-  readonly ask: AskService;
+  readonly requestService: RequestService;
 }
 
 export interface ServiceAddress {
@@ -25,11 +28,11 @@ export interface ServiceAddress {
   readonly jobId: string;
   /** Asked for at each request: tokens of pods are replaced by new ones. */
   readonly token: () => string;
-  readonly patience: Patience;
+  readonly timeouts: RequestTimeouts;
 }
 
 /** How long a worker goes on asking, milliseconds. */
-export interface Patience {
+export interface RequestTimeouts {
   /** For its assignment, while the service is out of reach. */
   readonly start: number;
   /** To be allowed to tell events. */
@@ -41,24 +44,43 @@ export interface Patience {
 }
 
 /** The service as the worker of one job sees it. Requests are repeated while the service is out of reach. */
-export function connectService({ url, jobId, token, patience }: ServiceAddress): ServiceConnection {
+export function createServiceConnection({
+  url,
+  jobId,
+  token,
+  timeouts,
+}: ServiceAddress): ServiceConnection {
   const base = `${url.replace(/\/$/, "")}/worker/v1/jobs/${jobId}`;
-  const asker = (outageMs: number): AskService => {
-    return async (question) => askPatiently(question, { base, token, outageMs, rejectionMs: patience.token });
+  const createRequester = (outageMs: number): RequestService => {
+    return async (eventsRequest) =>
+      requestWithRetry(eventsRequest, { base, token, outageMs, rejectionMs: timeouts.token });
   };
-  const [askToStart, askToTell] = [asker(patience.start), asker(patience.events)];
+  const [requestAssignment, postEvents] = [
+    createRequester(timeouts.start),
+    createRequester(timeouts.events),
+  ];
   const headers = () => ({ "content-type": "application/json" });
-  const take: ServiceRequest<unknown>["take"] = async ({ body }) => body.json();
+  const readAnswer: ServiceRequest<unknown>["readAnswer"] = async ({ body }) => body.json();
   return {
     async findAssignment(signal) {
-      return assignment.parse(await askToStart({ method: "GET", path: "", statuses: [200], signal, take }));
+      return assignment.parse(
+        await requestAssignment({ method: "GET", path: "", statuses: [200], signal, readAnswer }),
+      );
     },
-    async tell(events, signal) {
+    async sendEvents(events, signal) {
       const body = () => `{"events":[${events.join(",")}]}`;
-      const question = { method: "POST", path: "/events", headers, body, statuses: [200], signal, take } as const;
-      return workerEventsAnswer.parse(await askToTell(question));
+      const eventsRequest = {
+        method: "POST",
+        path: "/events",
+        headers,
+        body,
+        statuses: [200],
+        signal,
+        readAnswer,
+      } as const;
+      return workerEventsAnswer.parse(await postEvents(eventsRequest));
     },
-    ask: asker(patience.files),
+    requestService: createRequester(timeouts.files),
   };
 }
 
@@ -77,51 +99,60 @@ export class ServiceRefusal extends Error {
 /** The service could not be reached for longer than the worker waits. */
 export class ServiceOutage extends Error {}
 
-interface Asking {
+interface RequestOptions {
   readonly base: string;
   readonly token: () => string;
   readonly outageMs: number;
   readonly rejectionMs: number;
 }
 
-async function askPatiently<T>(question: ServiceRequest<T>, { rejectionMs, outageMs, ...address }: Asking): Promise<T> {
-  const { signal, transferred = () => 0 } = question;
+async function requestWithRetry<T>(
+  question: ServiceRequest<T>,
+  { rejectionMs, outageMs, ...address }: RequestOptions,
+): Promise<T> {
+  const { signal, countTransferred = () => 0 } = question;
   let failingSince: number | undefined;
-  let known = transferred();
+  let known = countTransferred();
   for (let retryMs = firstRetryMs; ; retryMs = Math.min(retryMs * 2, lastRetryMs)) {
     try {
-      return await askOnce(question, address);
+      return await requestOnce(question, address);
     } catch (error) {
       signal?.throwIfAborted();
       const failure = storageError(error);
-      if (isFinal(failure)) throw failure;
-      if (transferred() > known) {
+      if (isFinalFailure(failure)) throw failure;
+      if (countTransferred() > known) {
         failingSince = undefined;
-        known = transferred();
+        known = countTransferred();
         retryMs = firstRetryMs;
       }
       failingSince ??= performance.now();
       const waitedMs = performance.now() - failingSince;
       const isRefused = failure instanceof ServiceRefusal;
-      if (waitedMs >= (isRefused ? rejectionMs : outageMs)) throw isRefused ? failure : outage(failure, waitedMs);
+      if (waitedMs >= (isRefused ? rejectionMs : outageMs))
+        throw isRefused ? failure : serviceOutageError(failure, waitedMs);
     }
     await delay(retryMs, undefined, signal && { signal });
   }
 }
 
-function isFinal(error: unknown): boolean {
-  return error instanceof ServiceError || (error instanceof ServiceRefusal && ![401, 403].includes(error.status));
+function isFinalFailure(error: unknown): boolean {
+  return (
+    error instanceof ServiceError ||
+    (error instanceof ServiceRefusal && ![401, 403].includes(error.status))
+  );
 }
 
-function outage(cause: unknown, waitedMs: number): ServiceOutage {
+function serviceOutageError(cause: unknown, waitedMs: number): ServiceOutage {
   const reason = cause instanceof Error ? cause.message : String(cause);
   const seconds = Math.round(waitedMs / 1000);
-  return new ServiceOutage(`The service could not be reached for ${seconds} s: ${reason}`, { cause });
+  return new ServiceOutage(`The service could not be reached for ${seconds} s: ${reason}`, {
+    cause,
+  });
 }
 
-async function askOnce<T>(
-  { method, path, headers, body, statuses, signal, take }: ServiceRequest<T>,
-  { base, token }: Pick<Asking, "base" | "token">,
+async function requestOnce<T>(
+  { method, path, headers, body, statuses, signal, readAnswer }: ServiceRequest<T>,
+  { base, token }: Pick<RequestOptions, "base" | "token">,
 ): Promise<T> {
   const answer = await request(`${base}${path}`, {
     method,
@@ -132,7 +163,7 @@ async function askOnce<T>(
     bodyTimeout: answerLimitMs,
   });
   const { statusCode } = answer;
-  if (statuses.includes(statusCode)) return take(answer);
+  if (statuses.includes(statusCode)) return readAnswer(answer);
   const text = await answer.body.text();
   const message = `The service answered ${statusCode} to ${method} ${new URL(base).pathname}${path}: ${text}`;
   if (statusCode === 507) throw new ServiceError("storage_full", "The service's storage is full");

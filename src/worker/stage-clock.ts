@@ -3,11 +3,17 @@ import type { Assignment, WorkerStep } from "../contract/worker.ts";
 import type { Reporter } from "./reporter.ts";
 
 type StageName = keyof NonNullable<Telemetry["stageSeconds"]>;
-type Spans = Partial<Record<StageName, readonly [number, number]>>;
+type ProgressRanges = Partial<Record<StageName, readonly [number, number]>>;
 
 /** Share of a worker's progress that is done before and after each of its stages. */
-const spans: Record<"all" | WorkerStep, Spans> = {
-  all: { fetch: [0, 0.15], shard: [0.15, 0.2], optimize: [0.2, 0.6], evaluate: [0.6, 0.95], publish: [0.95, 1] },
+const stageProgressRanges: Record<"all" | WorkerStep, ProgressRanges> = {
+  all: {
+    fetch: [0, 0.15],
+    shard: [0.15, 0.2],
+    optimize: [0.2, 0.6],
+    evaluate: [0.6, 0.95],
+    publish: [0.95, 1],
+  },
   shard: { fetch: [0, 0.7], shard: [0.7, 0.8], publish: [0.8, 1] },
   optimize: { fetch: [0, 0.2], optimize: [0.2, 0.9], publish: [0.9, 1] },
   assemble: { fetch: [0, 0.1], optimize: [0.1, 0.3], evaluate: [0.3, 0.9], publish: [0.9, 1] },
@@ -28,12 +34,16 @@ interface ClockOptions {
 }
 
 /** Runs the stages of a worker, telling each one's progress as part of the whole, and its time. */
-export function createStageClock({ assignment: { part, recipe }, reporter, signal }: ClockOptions): RunStage {
+export function createStageClock({
+  assignment: { part, recipe },
+  reporter,
+  signal,
+}: ClockOptions): RunStage {
   const seconds: Partial<Record<StageName, number>> = {};
   const share = part?.step === "optimize" ? ` ${part.index + 1}/${recipe.parallelism}` : "";
   return async (name, work) => {
     signal.throwIfAborted();
-    const [from, to] = spans[part?.step ?? "all"][name] ?? [0, 1];
+    const [from, to] = stageProgressRanges[part?.step ?? "all"][name] ?? [0, 1];
     const startedAt = performance.now();
     const worked = await work({
       onProgress: (fraction, message) => reporter.progress(from + fraction * (to - from), message),

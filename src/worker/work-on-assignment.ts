@@ -3,18 +3,19 @@ import path from "node:path";
 import type { Assignment, TerminationMessage } from "../contract/worker.ts";
 import type { BlobFiles } from "../storage/blob-store.ts";
 import { EventSender } from "./event-sender.ts";
-import { jobFailure } from "./job-failure.ts";
+import { toJobError } from "./to-job-error.ts";
 import { createReporter, type Reporter } from "./reporter.ts";
 import { runJob } from "./run-job.ts";
 import { type ServiceConnection, ServiceOutage } from "./service-connection.ts";
+import { errorMessage } from "../log/error-message.ts";
 
 /** How long a stopped worker tries to tell that it stopped. */
-const farewellMs = 300;
+const stopReportMs = 300;
 
 /** How a job's work ended. */
-export type JobEnd = Pick<TerminationMessage, "outcome" | "error">;
+export type AssignmentResult = Pick<TerminationMessage, "outcome" | "error">;
 
-interface Workplace {
+interface WorkerContext {
   readonly connection: ServiceConnection;
   readonly openBlobs: () => Promise<BlobFiles>;
   readonly workDirectory: string;
@@ -36,32 +37,39 @@ interface Workplace {
  * Runs a job and tells the service how it went.
  * @throws ServiceOutage where the job needs the service, and it cannot be reached
  */
-export async function workOnAssignment(assignment: Assignment, workplace: Workplace): Promise<JobEnd> {
-  const { connection, signal, deliveryLimitMs } = workplace;
+export async function workOnAssignment(
+  assignment: Assignment,
+  context: WorkerContext,
+): Promise<AssignmentResult> {
+  const { connection, signal, deliveryLimitMs } = context;
   const now = () => new Date();
   let hasEnded = false;
   const sender = new EventSender({
     connection,
     now,
-    record: workplace.recordEvent,
+    record: context.recordEvent,
     // The answer to a job's last events may be that it is over.
-    onCancelled: () => (hasEnded ? undefined : workplace.onCancelled()),
-    onFailure: (error) => (hasEnded ? undefined : workplace.onFailure(error)),
+    onCancelled: () => (hasEnded ? undefined : context.onCancelled()),
+    onFailure: (error) => (hasEnded ? undefined : context.onFailure(error)),
   });
   const { part, recipe } = assignment;
   // Workers beside each other tell a job's progress as often, together, as one that works alone.
   const workers = part?.step === "optimize" ? recipe.parallelism : 1;
-  const progressIntervalMs = workplace.progressIntervalMs * workers;
-  const reporter = createReporter({ sender, now, progressIntervalMs, print: workplace.printLine });
-  const end = await endOf(assignment, reporter, workplace);
+  const progressIntervalMs = context.progressIntervalMs * workers;
+  const reporter = createReporter({ sender, now, progressIntervalMs, print: context.printLine });
+  const result = await runAndReportResult(assignment, reporter, context);
   hasEnded = true;
-  await sender.flush(signal.aborted ? farewellMs : deliveryLimitMs);
+  await sender.flush(signal.aborted ? stopReportMs : deliveryLimitMs);
   sender.close();
-  return end;
+  return result;
 }
 
-async function endOf(assignment: Assignment, reporter: Reporter, workplace: Workplace): Promise<JobEnd> {
-  const { openBlobs, workDirectory, signal } = workplace;
+async function runAndReportResult(
+  assignment: Assignment,
+  reporter: Reporter,
+  context: WorkerContext,
+): Promise<AssignmentResult> {
+  const { openBlobs, workDirectory, signal } = context;
   try {
     const directory = path.join(workDirectory, `attempt-${assignment.attempt}`);
     await mkdir(directory, { recursive: true });
@@ -70,7 +78,7 @@ async function endOf(assignment: Assignment, reporter: Reporter, workplace: Work
     return { outcome: "Completed" };
   } catch (error) {
     if (signal.aborted) {
-      reporter.log(`Stopped: ${messageOf(signal.reason)}`, "stderr");
+      reporter.log(`Stopped: ${errorMessage(signal.reason)}`, "stderr");
       reporter.result("Cancelled");
       return { outcome: "Cancelled" };
     }
@@ -79,14 +87,11 @@ async function endOf(assignment: Assignment, reporter: Reporter, workplace: Work
       reporter.log(`The worker gives up: ${error.message}`, "stderr");
       throw error;
     }
-    const failure = jobFailure(error);
+    const failure = toJobError(error);
     reporter.log(`Failed: ${failure.message} (${failure.code})`, "stderr");
-    if (failure.code === "worker_crashed" && error instanceof Error) workplace.printError(error.stack ?? error.message);
+    if (failure.code === "worker_crashed" && error instanceof Error)
+      context.printError(error.stack ?? error.message);
     reporter.result("Failed", failure);
     return { outcome: "Failed", error: failure };
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

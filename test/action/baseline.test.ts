@@ -32,27 +32,45 @@ test("without a baseline the check is neutral, and the step goes on", async (t) 
 test("a pull request records no baseline, and a token that may not says so", async (t) => {
   const { service, run } = await prepareStep(t);
   const { outputs } = await run({}, pullRequest);
-  const ofPullRequest = await service.client.call("getBatch", { params: { id: outputs["batch-id"] ?? "" } });
+  const ofPullRequest = await service.client.call("getBatch", {
+    params: { id: outputs["batch-id"] ?? "" },
+  });
   assert.equal(ofPullRequest.revision?.recordBaseline, false);
   assert.deepEqual(ofPullRequest.revision.base, { branch: "main", sha: commits.base });
   const body = { name: "ci", scopes: ["jobs:read", "jobs:write", "models:write"] as const };
-  const { token } = await service.client.call("createToken", { body: { ...body, scopes: [...body.scopes] } });
+  const { token } = await service.client.call("createToken", {
+    body: { ...body, scopes: [...body.scopes] },
+  });
   const pushed = await run({ token });
   assert.equal(pushed.code, 0, pushed.log);
-  assert.ok(pushed.commands.some(({ command, message }) => command === "notice" && /baselines:write/.test(message)));
+  assert.ok(
+    pushed.commands.some(
+      ({ command, message }) => command === "notice" && /baselines:write/.test(message),
+    ),
+  );
 });
 
 test("the merge base is asked of GitHub, and another branch can be compared with", async (t) => {
   const { service, gitHub, run } = await prepareStep(t);
   gitHub.mergeBases.set(`${commits.base}...${commits.head}`, "f".repeat(40));
   const first = await run({ "dry-run": "true" }, pullRequest);
-  const batch = await service.client.call("getBatch", { params: { id: first.outputs["batch-id"] ?? "" } });
-  assert.deepEqual(batch.revision?.base, { branch: "main", sha: commits.base, mergeBase: "f".repeat(40) });
+  const batch = await service.client.call("getBatch", {
+    params: { id: first.outputs["batch-id"] ?? "" },
+  });
+  assert.deepEqual(batch.revision?.base, {
+    branch: "main",
+    sha: commits.base,
+    mergeBase: "f".repeat(40),
+  });
   assert.equal(batch.suite, "acme/models: Model compression");
   const second = await run({ "dry-run": "true", baseline: "release" }, pullRequest);
-  const other = await service.client.call("getBatch", { params: { id: second.outputs["batch-id"] ?? "" } });
+  const other = await service.client.call("getBatch", {
+    params: { id: second.outputs["batch-id"] ?? "" },
+  });
   assert.deepEqual(other.revision?.base, { branch: "release" });
   const third = await run({ "dry-run": "true", baseline: "none" }, pullRequest);
-  const none = await service.client.call("getBatch", { params: { id: third.outputs["batch-id"] ?? "" } });
+  const none = await service.client.call("getBatch", {
+    params: { id: third.outputs["batch-id"] ?? "" },
+  });
   assert.equal(none.revision?.base, undefined);
 });

@@ -14,14 +14,21 @@ test("dist is what the sources give", async (t) => {
   await bundleAction(fresh);
   assert.deepEqual((await readdir(dist)).toSorted(), (await readdir(fresh)).toSorted());
   for (const name of await readdir(fresh)) {
-    const [present, wanted] = [await readFile(path.join(dist, name)), await readFile(path.join(fresh, name))];
-    assert.ok(present.equals(wanted), `dist/${name} is out of date: run \`node scripts/bundle.ts\``);
+    const [present, wanted] = [
+      await readFile(path.join(dist, name)),
+      await readFile(path.join(fresh, name)),
+    ];
+    assert.ok(
+      present.equals(wanted),
+      `dist/${name} is out of date: run \`node scripts/bundle.ts\``,
+    );
   }
 });
 
 test("the bundle is small and holds one copy of undici", async () => {
   const bundle = path.join(dist, "index.js");
   assert.ok((await stat(bundle)).size <= maxBundleBytes);
-  const copies = (await readFile(bundle, "utf8")).match(/[\w@./-]*node_modules\/undici\/index\.js/g) ?? [];
+  const copies =
+    (await readFile(bundle, "utf8")).match(/[\w@./-]*node_modules\/undici\/index\.js/g) ?? [];
   assert.equal(new Set(copies).size, 1);
 });

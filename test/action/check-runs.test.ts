@@ -9,7 +9,9 @@ import { writeWorkspaceModel } from "./workspace-models.ts";
 
 const pullRequest = { event: workflowEvents.pullRequest };
 
-function writes(requests: readonly { readonly method: string; readonly operation: string }[]): string[] {
+function writes(
+  requests: readonly { readonly method: string; readonly operation: string }[],
+): string[] {
   return requests.filter(({ method }) => method !== "GET").map(({ operation }) => operation);
 }
 
@@ -18,15 +20,31 @@ test("a batch has one check run on the pull request's commit, and each job its o
   const { code, outputs, log } = await run({ targets: "cpu,cpu-int8" }, pullRequest);
   assert.equal(code, 0, log);
   assert.equal(outputs["conclusion"], "success");
-  const shown = gitHub.checkRuns().map((one) => [one.name, one.head_sha, one.status, one.conclusion, one.output.title]);
+  const shown = gitHub
+    .checkRuns()
+    .map((one) => [one.name, one.head_sha, one.status, one.conclusion, one.output.title]);
   const [ofBatch, ...ofJobs] = shown;
-  assert.deepEqual(ofBatch, ["Model compression", commits.head, "completed", "success", "2 jobs passed"]);
+  assert.deepEqual(ofBatch, [
+    "Model compression",
+    commits.head,
+    "completed",
+    "success",
+    "2 jobs passed",
+  ]);
   assert.deepEqual(
     ofJobs.map(([name, sha, status, conclusion]) => [name, sha, status, conclusion]),
-    ["cpu", "cpu-int8"].map((target) => [`Model compression: a for ${target}`, commits.head, "completed", "success"]),
+    ["cpu", "cpu-int8"].map((target) => [
+      `Model compression: a for ${target}`,
+      commits.head,
+      "completed",
+      "success",
+    ]),
   );
   const ofCpu = gitHub.checkRuns().find(({ name }) => name.endsWith("for cpu"));
-  assert.match(ofCpu?.output.text ?? "", /### End of the output\n.*\n\n```text\n.*\[evaluate\].*```$/s);
+  assert.match(
+    ofCpu?.output.text ?? "",
+    /### End of the output\n.*\n\n```text\n.*\[evaluate\].*```$/s,
+  );
   // The batch's check run is made before the jobs' and completed once, after them.
   const made = writes(gitHub.requests);
   assert.equal(made[0], "checks/create");
@@ -35,9 +53,13 @@ test("a batch has one check run on the pull request's commit, and each job its o
 
 test("a gate that fails is told beside its line of the batch file", async (t) => {
   const { gitHub, runner, run } = await prepareStep(t);
-  const batch = "models:\n  - a.onnx\ntargets: [cpu]\ngates:\n  minCosine: 0.5\n  maxSizeRatio: 0.01\n";
+  const batch =
+    "models:\n  - a.onnx\ntargets: [cpu]\ngates:\n  minCosine: 0.5\n  maxSizeRatio: 0.01\n";
   await writeFile(path.join(runner.workspace, "batch.yaml"), batch);
-  const { code, outputs, commands } = await run({ models: "", targets: "", "batch-file": "batch.yaml" }, pullRequest);
+  const { code, outputs, commands } = await run(
+    { models: "", targets: "", "batch-file": "batch.yaml" },
+    pullRequest,
+  );
   assert.equal(code, 1);
   assert.equal(outputs["conclusion"], "failure");
   assert.equal(outputs["gates-failed"], "1");
@@ -63,11 +85,20 @@ test("without leave to write check runs the step says so once, and annotates by 
   const { code, summary, commands } = await run({ models: "*.onnx", comment: "true" }, pullRequest);
   assert.equal(code, 1);
   assert.deepEqual(gitHub.checkRuns(), []);
-  const warnings = commands.filter(({ command }) => command === "warning").map(({ message }) => message);
+  const warnings = commands
+    .filter(({ command }) => command === "warning")
+    .map(({ message }) => message);
   assert.equal(warnings.filter((text) => text.includes("permissions: checks: write")).length, 1);
-  assert.equal(warnings.filter((text) => text.includes("permissions: pull-requests: write")).length, 1);
+  assert.equal(
+    warnings.filter((text) => text.includes("permissions: pull-requests: write")).length,
+    1,
+  );
   const [annotation] = commands.filter(({ properties }) => properties["file"] !== undefined);
-  assert.deepEqual(annotation?.properties, { title: "broken for cpu failed", file: "broken.onnx", line: "1" });
+  assert.deepEqual(annotation?.properties, {
+    title: "broken for cpu failed",
+    file: "broken.onnx",
+    line: "1",
+  });
   assert.match(summary, /❌ `broken` for `cpu`: `model_invalid: /);
 });
 
@@ -128,7 +159,12 @@ test("beyond twelve jobs only those that failed have check runs of their own", a
 test("each leg of a matrix has a check run of its own name", async (t) => {
   const { gitHub, run } = await prepareStep(t);
   await run({ matrix: '{"target": "cpu", "bits": 8}', "dry-run": "true", "job-checks": "none" });
-  await run({ matrix: '{"target": "cpu", "bits": 4}', "dry-run": "true", "job-checks": "none", "check-name": "four" });
+  await run({
+    matrix: '{"target": "cpu", "bits": 4}',
+    "dry-run": "true",
+    "job-checks": "none",
+    "check-name": "four",
+  });
   assert.deepEqual(
     gitHub.checkRuns().map(({ name }) => name),
     ["Model compression (cpu, 8)", "four"],
@@ -140,8 +176,14 @@ test("the comment on a pull request is written anew by later runs, and nobody el
   const inputs = { comment: "true", "job-checks": "none", "dry-run": "true" };
   await run(inputs, pullRequest);
   const [first] = gitHub.comments(7);
-  assert.match(first?.body ?? "", /^<!-- model-optimization \w+ -->\n### `Model compression`\n\n\*\*1 job passed\*\*/);
-  await run({ ...inputs, models: "b=a.onnx" }, { ...pullRequest, environment: { GITHUB_RUN_ID: "2" } });
+  assert.match(
+    first?.body ?? "",
+    /^<!-- model-optimization \w+ -->\n### `Model compression`\n\n\*\*1 job passed\*\*/,
+  );
+  await run(
+    { ...inputs, models: "b=a.onnx" },
+    { ...pullRequest, environment: { GITHUB_RUN_ID: "2" } },
+  );
   const [second, ...others] = gitHub.comments(7);
   assert.deepEqual(others, []);
   assert.match(second?.body ?? "", /\| `b` \|/);

@@ -23,13 +23,17 @@ const workflow = z.object({
   ),
 });
 
-const files = await Array.fromAsync(glob(["docs/workflows/*.yml", ".github/workflows/compress.yml"], { cwd: root }));
+const files = await Array.fromAsync(
+  glob(["docs/workflows/*.yml", ".github/workflows/compress.yml"], { cwd: root }),
+);
 
 for (const file of files) {
   test(`${file} uses inputs and outputs that the action has`, async () => {
     const text = await readFile(path.join(root, file), "utf8");
     const steps = Object.values(workflow.parse(parse(text)).jobs).flatMap((job) => job.steps);
-    const [step, ...others] = steps.filter(({ uses }) => uses?.startsWith("modeloptimization/compress@"));
+    const [step, ...others] = steps.filter(({ uses }) =>
+      uses?.startsWith("modeloptimization/compress@"),
+    );
     assert.ok(step && others.length === 0);
     for (const input of Object.keys(step.with)) assert.ok(input in actionInputs, input);
     const models = ["models", "batch-file"].filter((input) => input in step.with);

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import test, { type TestContext } from "node:test";
 import { Agent } from "undici";
-import { connectService } from "../../src/action/connect-service.ts";
+import { openServiceSession } from "../../src/action/open-service-session.ts";
 import { prepareStep } from "./prepare-step.ts";
 import { type IdentityProvider, startIdentityProvider } from "./support/identity-provider.ts";
 import { workflowEvents } from "./support/workflow-event.ts";
@@ -15,7 +15,10 @@ const audience = "https://mos.example.com";
 const pullRequest = { event: workflowEvents.pullRequest };
 
 /** Environment of a service that trusts workflows of the repository. */
-async function trusting(t: TestContext, { issuer }: IdentityProvider): Promise<Record<string, string>> {
+async function trusting(
+  t: TestContext,
+  { issuer }: IdentityProvider,
+): Promise<Record<string, string>> {
   const folder = await mkdtemp(path.join(tmpdir(), "policy-"));
   t.after(() => rm(folder, { recursive: true }));
   const file = path.join(folder, "trust.yaml");
@@ -29,12 +32,17 @@ async function trusting(t: TestContext, { issuer }: IdentityProvider): Promise<R
 test("a workflow without a secret exchanges its identity for a token, which nobody sees", async (t) => {
   const identity = await startIdentityProvider(t);
   const { run } = await prepareStep(t, { environment: await trusting(t, identity) });
-  const end = await run({ token: "", audience }, { ...pullRequest, environment: identity.environment });
+  const end = await run(
+    { token: "", audience },
+    { ...pullRequest, environment: identity.environment },
+  );
   assert.equal(end.code, 0, end.log);
   assert.deepEqual(identity.audiences, [audience]);
-  const masked = end.commands.filter(({ command }) => command === "add-mask").map(({ message }) => message);
+  const masked = end.commands
+    .filter(({ command }) => command === "add-mask")
+    .map(({ message }) => message);
   assert.ok(masked.some((secret) => secret.startsWith("mos_")));
-  for (const secret of masked) assert.ok(!end.shown.join("\n").includes(secret));
+  for (const secret of masked) assert.ok(!end.visibleLines.join("\n").includes(secret));
 });
 
 test("the audience is the service's address where none is given", async (t) => {
@@ -49,7 +57,10 @@ test("an identity that no policy fits is refused with the claim and what to do",
   const identity = await startIdentityProvider(t);
   identity.claims["repository_id"] = "666";
   const { gitHub, run } = await prepareStep(t, { environment: await trusting(t, identity) });
-  const { code, log } = await run({ token: "", audience }, { ...pullRequest, environment: identity.environment });
+  const { code, log } = await run(
+    { token: "", audience },
+    { ...pullRequest, environment: identity.environment },
+  );
   assert.equal(code, 1);
   assert.match(log, /repository_id.*identity_token_refused.*administrator for a trust policy/s);
   assert.deepEqual(
@@ -65,7 +76,9 @@ test("a token that is about to end is replaced by a new one while the step works
     const isExchange = request.url === "/v1/tokens/exchange";
     if (!isExchange) authorizations.push(request.headers.authorization);
     const expiresAt = new Date(Date.now() + 60 * 60_000).toISOString();
-    const body = isExchange ? { token: `mos_${++exchanges}`, expiresAt, scopes: ["jobs:read"] } : { targets: [] };
+    const body = isExchange
+      ? { token: `mos_${++exchanges}`, expiresAt, scopes: ["jobs:read"] }
+      : { targets: [] };
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(body));
   }).listen(0, "127.0.0.1");
   await once(service, "listening");
@@ -82,7 +95,7 @@ test("a token that is about to end is replaced by a new one while the step works
 
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const baseUrl = `http://127.0.0.1:${address.port}/v1`;
-  const { client } = await connectService({ audience }, { baseUrl, dispatcher });
+  const { client } = await openServiceSession({ audience }, { baseUrl, dispatcher });
   await client.call("listTargets", {});
   t.mock.timers.tick(54 * 60_000);
   await client.call("listTargets", {});

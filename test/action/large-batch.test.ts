@@ -4,8 +4,8 @@ import path from "node:path";
 import test, { type TestContext } from "node:test";
 import { getRequestListener } from "@hono/node-server";
 import type { UnnumberedEvent } from "../../src/contract/worker.ts";
-import { limits } from "../../src/report/limits.ts";
-import { logEvent, makeTestApp, type TestApp, workerOf } from "../server/test-app.ts";
+import { githubLimits } from "../../src/report/github-limits.ts";
+import { logEvent, makeTestApp, type TestApp, beginTestWorker } from "../server/test-app.ts";
 import { startGitHub } from "./support/github-double.ts";
 import { listenLocally } from "./support/listen-locally.ts";
 import { prepareRunner } from "./support/runner.ts";
@@ -30,14 +30,21 @@ const completed: readonly UnnumberedEvent[] = [
   { type: "result", outcome: "Completed" },
 ];
 const failed: readonly UnnumberedEvent[] = [
-  { type: "result", outcome: "Failed", error: { code: "model_invalid", message: `::error::${"🧪|`".repeat(200)}` } },
+  {
+    type: "result",
+    outcome: "Failed",
+    error: { code: "model_invalid", message: `::error::${"🧪|`".repeat(200)}` },
+  },
 ];
 
 /** Every second job fails; the first one prints lines as long as the service takes them. */
 async function play(service: TestApp, jobIds: readonly string[]): Promise<void> {
   for (const [i, id] of jobIds.entries()) {
-    const worker = await workerOf(service, id);
-    const lines = i === 0 ? Array.from({ length: 16 }, () => longLine) : ["::set-output name=conclusion::success"];
+    const worker = await beginTestWorker(service, id);
+    const lines =
+      i === 0
+        ? Array.from({ length: 16 }, () => longLine)
+        : ["::set-output name=conclusion::success"];
     const started: readonly UnnumberedEvent[] = [
       { type: "status", status: "Sharding" },
       ...lines.map(logEvent),
@@ -51,7 +58,10 @@ test("a batch of 2,000 jobs is followed to its end, and told within GitHub's lim
   const service = await makeTestApp(t);
   const gitHub = await startGitHub(t);
   const runner = await prepareRunner(t, { program: main, environment: gitHub.environment });
-  const models = Array.from({ length: jobCount / 2 }, (_, i) => `m${i}=https://models.example/${i}.onnx`);
+  const models = Array.from(
+    { length: jobCount / 2 },
+    (_, i) => `m${i}=https://models.example/${i}.onnx`,
+  );
   const inputs = {
     "service-url": await serve(t, service),
     token: await service.tokenFor("admin"),
@@ -64,14 +74,20 @@ test("a batch of 2,000 jobs is followed to its end, and told within GitHub's lim
   const step = await runner.start(inputs, { event: workflowEvents.pullRequest });
   await step.untilLog(/^Batch batch-\w+: 2000 jobs$/m);
   await play(service, service.submitted);
-  const { code, outputs, summary, commands, shown } = await step.ended;
+  const { code, outputs, summary, commands, visibleLines } = await step.ended;
   assert.equal(code, 1);
-  assert.deepEqual([outputs["jobs"], outputs["completed"], outputs["failed"]], ["2000", "1000", "1000"]);
-  assert.equal(shown.filter((line) => line === longLine).length, 16);
-  assert.equal(shown.filter((line) => line === "::set-output name=conclusion::success").length, jobCount - 1);
+  assert.deepEqual(
+    [outputs["jobs"], outputs["completed"], outputs["failed"]],
+    ["2000", "1000", "1000"],
+  );
+  assert.equal(visibleLines.filter((line) => line === longLine).length, 16);
+  assert.equal(
+    visibleLines.filter((line) => line === "::set-output name=conclusion::success").length,
+    jobCount - 1,
+  );
   assert.ok(!commands.some(({ command }) => command === "set-output"));
 
-  assert.ok(Buffer.byteLength(summary) <= limits.jobSummaryBytes);
+  assert.ok(Buffer.byteLength(summary) <= githubLimits.jobSummaryBytes);
   assert.match(summary, /^\*\*1000 of 2000 jobs failed\*\*/m);
   assert.match(summary, /^\| `m999` \| `cpu-int8` \|/m);
   const [ofBatch] = gitHub.checkRuns();

@@ -21,16 +21,24 @@ async function plan(t: TestContext, { files = {}, inputs = {} }: Repository) {
   }
   await symlink("/etc/hostname", path.join(workspace, "link.onnx"));
   const all = { "service-url": "https://mos.example.com", ...inputs };
-  const variables = Object.entries(all).map(([name, text]) => [`INPUT_${name.toUpperCase()}`, text]);
-  return planBatch(readInputs(Object.fromEntries(variables)), { workspace, defaultSuite: "acme/models" });
+  const variables = Object.entries(all).map(([name, text]) => [
+    `INPUT_${name.toUpperCase()}`,
+    text,
+  ]);
+  return planBatch(readInputs(Object.fromEntries(variables)), {
+    workspace,
+    defaultSuite: "acme/models",
+  });
 }
 
-async function problemsOf(t: TestContext, repository: Repository): Promise<string[]> {
+async function planProblems(t: TestContext, repository: Repository): Promise<string[]> {
   try {
     await plan(t, repository);
   } catch (error) {
     assert.ok(error instanceof InputError, String(error));
-    return error.problems.map(({ message }) => message.replaceAll(/\/\S*workspace-\w+/g, "WORKSPACE"));
+    return error.problems.map(({ message }) =>
+      message.replaceAll(/\/\S*workspace-\w+/g, "WORKSPACE"),
+    );
   }
   return [];
 }
@@ -44,7 +52,8 @@ const files = {
 const targets = "cpu";
 
 test("planBatch() names files after their paths, finds each once and leaves out what is taken out", async (t) => {
-  const models = "models/**/*.onnx\nmodels/ocr/rec.onnx\n!models/asr/**\nspeech=https://models.test/speech.onnx";
+  const models =
+    "models/**/*.onnx\nmodels/ocr/rec.onnx\n!models/asr/**\nspeech=https://models.test/speech.onnx";
   const { models: found } = await plan(t, { files, inputs: { models, targets } });
   assert.deepEqual(found, [
     { name: "models-ocr-det", file: "models/ocr/det.onnx" },
@@ -56,7 +65,7 @@ test("planBatch() names files after their paths, finds each once and leaves out 
 test("planBatch() refuses files and names that it cannot use, all at once", async (t) => {
   const models =
     "model/*.onnx\nlink.onnx\nrec=models/ocr/*.onnx\nftp=file://server/a.onnx\na=models/ocr/rec.onnx\na=models/asr/rec.onnx";
-  assert.deepEqual(await problemsOf(t, { files, inputs: { models, targets } }), [
+  assert.deepEqual(await planProblems(t, { files, inputs: { models, targets } }), [
     'Input "models": model/*.onnx: no file of the workspace WORKSPACE matches; is the repository checked out, with large files?',
     'Input "models": link.onnx: link.onnx lies outside of the workspace',
     'Input "models": models/ocr/*.onnx: 2 files match, which cannot all have one name or SHA-256',
@@ -81,7 +90,10 @@ gates:
   const planned = await plan(t, { files: { ...files, "batch.yaml": batch }, inputs });
   assert.deepEqual(planned.targets, ["cpu-int8"]);
   const { suite, kind, gates } = planned.fields;
-  assert.deepEqual({ suite, kind, gates }, { suite: "nightly", kind: "quantize", gates: { maxSizeRatio: 0.5 } });
+  assert.deepEqual(
+    { suite, kind, gates },
+    { suite: "nightly", kind: "quantize", gates: { maxSizeRatio: 0.5 } },
+  );
   assert.deepEqual(
     planned.models.map(({ name }) => name),
     ["models-ocr-det", "models-ocr-rec", "speech"],
@@ -108,7 +120,10 @@ test("planBatch() tells what is wrong in a batch file by its lines", async (t) =
   "gates": {"maxSize": 0.5}
 }`;
   assert.deepEqual(
-    await problemsOf(t, { files: { ...files, "batch.json": batch }, inputs: { "batch-file": "batch.json" } }),
+    await planProblems(t, {
+      files: { ...files, "batch.json": batch },
+      inputs: { "batch-file": "batch.json" },
+    }),
     [
       "batch.json, line 4: models[1].nmae: there is no such field",
       "batch.json, line 5: models[2]: must have either `file`, a glob of files in the workspace, or `source`",
@@ -119,7 +134,7 @@ test("planBatch() tells what is wrong in a batch file by its lines", async (t) =
 });
 
 test("planBatch() tells the line at which a batch file is no YAML", async (t) => {
-  const problems = await problemsOf(t, {
+  const problems = await planProblems(t, {
     files: { "batch.yaml": "models:\n  - a\n targets: b\n" },
     inputs: { "batch-file": "batch.yaml" },
   });
@@ -132,12 +147,14 @@ for (const [file, sentence] of [
   ["link.onnx", /lies outside of the workspace/],
 ] as const) {
   test(`planBatch() refuses the batch file ${file}`, async (t) => {
-    assert.match((await problemsOf(t, { inputs: { "batch-file": file } })).join(), sentence);
+    assert.match((await planProblems(t, { inputs: { "batch-file": file } })).join(), sentence);
   });
 }
 
 test("planBatch() refuses more jobs than a batch can have, before anything is uploaded", async (t) => {
-  const many = Array.from({ length: 1001 }, (_, i) => `m${i}=https://models.test/${i}.onnx`).join("\n");
-  const problems = await problemsOf(t, { inputs: { models: many, targets: "cpu,cpu" } });
+  const many = Array.from({ length: 1001 }, (_, i) => `m${i}=https://models.test/${i}.onnx`).join(
+    "\n",
+  );
+  const problems = await planProblems(t, { inputs: { models: many, targets: "cpu,cpu" } });
   assert.match(problems.join("\n"), /models.*1000/);
 });

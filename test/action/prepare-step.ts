@@ -20,7 +20,10 @@ export interface PreparedStep {
   readonly runner: Runner;
   /** Inputs that compress `a.onnx` of the workspace for `cpu`. */
   readonly inputs: Readonly<Record<string, string>>;
-  readonly run: (inputs?: Readonly<Record<string, string>>, options?: StartOptions) => Promise<StepEnd>;
+  readonly run: (
+    inputs?: Readonly<Record<string, string>>,
+    options?: StartOptions,
+  ) => Promise<StepEnd>;
 }
 
 /** A step of a workflow with the action from its sources, the real service and the stand-in for GitHub. */

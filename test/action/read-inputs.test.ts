@@ -5,7 +5,9 @@ import { readInputs } from "../../src/action/read-inputs.ts";
 
 function read(inputs: Readonly<Record<string, string>>) {
   return readInputs(
-    Object.fromEntries(Object.entries(inputs).map(([name, text]) => [`INPUT_${name.toUpperCase()}`, text])),
+    Object.fromEntries(
+      Object.entries(inputs).map(([name, text]) => [`INPUT_${name.toUpperCase()}`, text]),
+    ),
   );
 }
 
@@ -43,9 +45,16 @@ test("readInputs() tells everything that is wrong at once, with what is allowed"
   );
 });
 
-for (const url of ["https://mos.example.com", "https://mos.example.com/", "https://mos.example.com/v1"]) {
+for (const url of [
+  "https://mos.example.com",
+  "https://mos.example.com/",
+  "https://mos.example.com/v1",
+]) {
   test(`readInputs() takes ${url} as the address of the service`, () => {
-    assert.equal(read({ ...right, "service-url": url })["service-url"], "https://mos.example.com/v1");
+    assert.equal(
+      read({ ...right, "service-url": url })["service-url"],
+      "https://mos.example.com/v1",
+    );
   });
 }
 
@@ -62,11 +71,10 @@ test("readInputs() takes lists over lines and behind commas, and YAML's spelling
 });
 
 test("readInputs() finds what differs between the legs of a matrix", () => {
-  assert.deepEqual(read({ ...right, matrix: '{"target": "cpu", "model": {"name": "a", "bits": 8}}' }).matrix, [
-    "cpu",
-    "a",
-    "8",
-  ]);
+  assert.deepEqual(
+    read({ ...right, matrix: '{"target": "cpu", "model": {"name": "a", "bits": 8}}' }).matrix,
+    ["cpu", "a", "8"],
+  );
   assert.deepEqual(read({ ...right, matrix: "null" }).matrix, []);
 });
 

@@ -10,22 +10,32 @@ import { writeWorkspaceModel } from "./workspace-models.ts";
 test("a step compresses the workspace's models and tells what came of it", async (t) => {
   const { runner, service, run } = await prepareStep(t);
   await writeWorkspaceModel(runner.workspace, "b.onnx", 2);
-  const inputs = { models: "*.onnx", targets: "cpu\ncpu-int8", gates: "maxSizeRatio: 0.9", download: "true" };
-  const { code, shown, outputs, summary } = await run(inputs);
+  const inputs = {
+    models: "*.onnx",
+    targets: "cpu\ncpu-int8",
+    gates: "maxSizeRatio: 0.9",
+    download: "true",
+  };
+  const { code, visibleLines, outputs, summary } = await run(inputs);
   assert.equal(code, 0);
   const { conclusion, jobs, completed, failed } = outputs;
   assert.deepEqual([conclusion, jobs, completed, failed], ["success", "4", "4", "0"]);
   assert.match(summary, /^\| `b` \| `cpu-int8` \| ✅ Completed \|.*\| 1 passed \|$/m);
   assert.deepEqual(
-    shown.filter((line) => / for cpu(-int8)?$/.test(line)),
+    visibleLines.filter((line) => / for cpu(-int8)?$/.test(line)),
     ["a for cpu", "a for cpu-int8", "b for cpu", "b for cpu-int8"],
   );
-  assert.ok(!shown.some((line) => line.includes(service.token)));
+  assert.ok(!visibleLines.some((line) => line.includes(service.token)));
   const report = JSON.parse(await readFile(outputs["report-json"] ?? "", "utf8"));
   assert.deepEqual([report.conclusion, report.jobs.length], ["success", 4]);
   assert.equal(await readFile(outputs["report-markdown"] ?? "", "utf8"), summary.trimEnd());
   const artifacts = outputs["artifacts"] ?? "";
-  assert.deepEqual((await readdir(artifacts)).toSorted(), ["a-cpu", "a-cpu-int8", "b-cpu", "b-cpu-int8"]);
+  assert.deepEqual((await readdir(artifacts)).toSorted(), [
+    "a-cpu",
+    "a-cpu-int8",
+    "b-cpu",
+    "b-cpu-int8",
+  ]);
   assert.ok((await readdir(path.join(artifacts, "a-cpu"))).includes("model.onnx"));
 });
 
@@ -54,12 +64,16 @@ test("a repeated run submits only the jobs that did not pass", async (t) => {
   const inputs = { models: "*.onnx", targets: "cpu,cpu-int8" };
   const first = await run(inputs);
   assert.equal(first.outputs["failed"], "2");
-  const { code, outputs, summary, log } = await run(inputs, { environment: { GITHUB_RUN_ATTEMPT: "2" } });
+  const { code, outputs, summary, log } = await run(inputs, {
+    environment: { GITHUB_RUN_ATTEMPT: "2" },
+  });
   assert.equal(code, 1);
   assert.deepEqual([outputs["jobs"], outputs["completed"], outputs["failed"]], ["4", "2", "2"]);
   assert.match(log, /^a for cpu-int8: completed by an earlier attempt of this run$/m);
   assert.match(summary, /^\| `a` \| `cpu` \| ✅ Completed /m);
-  const batch = await service.client.call("getBatch", { params: { id: outputs["batch-id"] ?? "" } });
+  const batch = await service.client.call("getBatch", {
+    params: { id: outputs["batch-id"] ?? "" },
+  });
   assert.deepEqual(
     batch.jobs.map(({ model, target }) => [model, target]),
     [
@@ -97,7 +111,10 @@ for (const [name, event, checks] of [
     assert.equal(outputs["conclusion"], "neutral");
     assert.match(summary, /Nothing was compressed/);
     assert.ok(
-      commands.some(({ command, message }) => command === "notice" && message.includes("Nothing was compressed")),
+      commands.some(
+        ({ command, message }) =>
+          command === "notice" && message.includes("Nothing was compressed"),
+      ),
     );
     assert.deepEqual((await service.client.call("listBatches", {})).batches, []);
   });
@@ -106,11 +123,11 @@ for (const [name, event, checks] of [
 test("a model's output gives no commands to the runner, and the step's own are taken between its lines", async (t) => {
   const program = path.join(import.meta.dirname, "hostile-output-process.ts");
   const step = await (await prepareRunner(t, { program })).start({});
-  const { commands, shown } = await step.ended;
+  const { commands, visibleLines } = await step.ended;
   assert.deepEqual(
     commands.filter(({ command }) => command !== "stop-commands").map(({ command }) => command),
     ["group", "warning", "endgroup"],
   );
-  assert.ok(shown.includes("::error file=a.ts::Planted"));
-  assert.ok(shown.includes("Progress ::set-env name=PATH::/tmp"));
+  assert.ok(visibleLines.includes("::error file=a.ts::Planted"));
+  assert.ok(visibleLines.includes("Progress ::set-env name=PATH::/tmp"));
 });

@@ -6,17 +6,37 @@ import test, { type TestContext } from "node:test";
 import { readWorkflowRun, type WorkflowRun } from "../../src/action/workflow-run.ts";
 import { commits, type WorkflowEvent, workflowEvents } from "./support/workflow-event.ts";
 
-async function runOf(t: TestContext, { environment, payload }: WorkflowEvent, extra: Record<string, string> = {}) {
+async function readRun(
+  t: TestContext,
+  { environment, payload }: WorkflowEvent,
+  extra: Record<string, string> = {},
+) {
   const folder = await mkdtemp(path.join(tmpdir(), "event-"));
   t.after(() => rm(folder, { recursive: true }));
   const file = path.join(folder, "event.json");
   await writeFile(file, JSON.stringify(payload));
-  return readWorkflowRun({ GITHUB_REPOSITORY: "acme/models", GITHUB_EVENT_PATH: file, ...environment, ...extra });
+  return readWorkflowRun({
+    GITHUB_REPOSITORY: "acme/models",
+    GITHUB_EVENT_PATH: file,
+    ...environment,
+    ...extra,
+  });
 }
 
 const { base, head } = commits;
-const proposal = { headSha: head, base: { branch: "main", sha: base }, branch: undefined, isTrusted: false };
-const onMain = { headSha: head, branch: "main", isTrusted: true, pullRequest: undefined, untrusted: undefined };
+const proposal = {
+  headSha: head,
+  base: { branch: "main", sha: base },
+  branch: undefined,
+  isTrusted: false,
+};
+const onMain = {
+  headSha: head,
+  branch: "main",
+  isTrusted: true,
+  pullRequest: undefined,
+  untrusted: undefined,
+};
 
 const cases: Record<keyof typeof workflowEvents, Partial<WorkflowRun>> = {
   push: { ...onMain, base: { branch: "main", sha: base } },
@@ -32,7 +52,7 @@ const cases: Record<keyof typeof workflowEvents, Partial<WorkflowRun>> = {
 
 for (const [name, wanted] of Object.entries(cases)) {
   test(`readWorkflowRun() finds the commit, and what it is compared with, of ${name}`, async (t) => {
-    const run = await runOf(t, workflowEvents[name as keyof typeof workflowEvents]);
+    const run = await readRun(t, workflowEvents[name as keyof typeof workflowEvents]);
     assert.deepEqual(
       Object.fromEntries(Object.keys(wanted).map((key) => [key, run[key as keyof WorkflowRun]])),
       wanted,
@@ -42,13 +62,13 @@ for (const [name, wanted] of Object.entries(cases)) {
 
 test("a branch that is neither the default one nor protected is compared with the default one", async (t) => {
   const topic = { GITHUB_REF: "refs/heads/topic" };
-  const { base: comparedWith, isTrusted, branch } = await runOf(t, workflowEvents.push, topic);
+  const { base: comparedWith, isTrusted, branch } = await readRun(t, workflowEvents.push, topic);
   assert.deepEqual(
     { comparedWith, isTrusted, branch },
     { comparedWith: { branch: "main" }, isTrusted: false, branch: "topic" },
   );
   const release = { GITHUB_REF: "refs/heads/release/1.x", GITHUB_REF_PROTECTED: "true" };
-  const ofRelease = await runOf(t, workflowEvents.push, release);
+  const ofRelease = await readRun(t, workflowEvents.push, release);
   assert.deepEqual(ofRelease.base, { branch: "release/1.x", sha: base });
   assert.equal(ofRelease.isTrusted, true);
 });
@@ -56,5 +76,5 @@ test("a branch that is neither the default one nor protected is compared with th
 test("the first push of a branch has no commit before it", async (t) => {
   const { environment } = workflowEvents.push;
   const payload = { repository: { default_branch: "main" }, before: "0".repeat(40) };
-  assert.deepEqual((await runOf(t, { environment, payload })).base, { branch: "main" });
+  assert.deepEqual((await readRun(t, { environment, payload })).base, { branch: "main" });
 });

@@ -9,11 +9,11 @@ import { settings as operatorSettings } from "../../operator/settings.ts";
 import { chartValues } from "../../scripts/chart-values.ts";
 import { builtinTargets } from "../../src/contract/target.ts";
 import { trustPolicy as trustPolicySchema } from "../../src/contract/trust-policy.ts";
-import { settings as serviceSettings } from "../../src/server/settings.ts";
-import { readTargets } from "../../src/targets/read-targets.ts";
-import { readTrustPolicy } from "../../src/server/read-trust-policy.ts";
-import { clusterMissing, helmMissing } from "../cluster/cluster-missing.ts";
-import { clusterNamespace } from "../cluster/shared-cluster.ts";
+import { settings as serviceSettings } from "../../src/service/settings.ts";
+import { readTargets } from "../../src/settings/read-targets.ts";
+import { readTrustPolicy } from "../../src/service/read-trust-policy.ts";
+import { clusterMissing, helmMissing } from "../support/cluster/cluster-missing.ts";
+import { createTestNamespace } from "../support/cluster/shared-cluster.ts";
 import { chartFolder, helm, type Manifest, render } from "./helm.ts";
 
 const issuer = "https://token.actions.githubusercontent.com";
@@ -28,12 +28,23 @@ const pushesToMain = {
   },
   scopes: ["jobs:write", "baselines:write"],
 };
-const trustPolicy = { issuers: [{ issuer, audience: "https://mos.example" }], policies: [pushesToMain] };
-const githubApp = { appId: 4_711_000, existingSecret: "github-app", apiUrl: "https://github.example/api/v3" };
+const trustPolicy = {
+  issuers: [{ issuer, audience: "https://mos.example" }],
+  policies: [pushesToMain],
+};
+const githubApp = {
+  appId: 4_711_000,
+  existingSecret: "github-app",
+  apiUrl: "https://github.example/api/v3",
+};
 
 const everything = {
   imagePullSecrets: [{ name: "registry" }],
-  operator: { replicas: 3, nodeSelector: { pool: "system" }, tolerations: [{ key: "system", operator: "Exists" }] },
+  operator: {
+    replicas: 3,
+    nodeSelector: { pool: "system" },
+    tolerations: [{ key: "system", operator: "Exists" }],
+  },
   service: {
     type: "NodePort",
     trustPolicy,
@@ -66,10 +77,18 @@ test("the chart has the version of the package", { skip: helmMissing }, async ()
 const refused: readonly (readonly [string, unknown, RegExp])[] = [
   ["a misspelt value", { operater: {} }, /additional properties 'operater' not allowed/],
   ["a misspelt field", { operator: { replica: 2 } }, /operator.*'replica' not allowed/],
-  ["a misspelt field of a target", { targets: [{ ...builtinTargets[0], gpus: 1 }] }, /targets\/0.*'gpus' not allowed/],
+  [
+    "a misspelt field of a target",
+    { targets: [{ ...builtinTargets[0], gpus: 1 }] },
+    /targets\/0.*'gpus' not allowed/,
+  ],
   ["a value out of range", { service: { port: 0 } }, /service\/port.*minimum/],
   ["no targets", { targets: [] }, /targets.*minItems/],
-  ["a target that is there twice", { targets: [builtinTargets[0], builtinTargets[0]] }, /targets: cpu is there twice/],
+  [
+    "a target that is there twice",
+    { targets: [builtinTargets[0], builtinTargets[0]] },
+    /targets: cpu is there twice/,
+  ],
   ["a folder that is not one", { worker: { allowedRoots: ["models"] } }, /allowedRoots\/0/],
   [
     "issuers over an unprotected network",
@@ -81,21 +100,68 @@ const refused: readonly (readonly [string, unknown, RegExp])[] = [
     trusting({}, [...trustPolicy.issuers, ...trustPolicy.issuers]),
     /issuers\[1\].*twice/,
   ],
-  ["a policy of an unknown issuer", trusting({ issuer: "https://x.example" }), /policies\[0\]\.issuer: must be one of/],
-  ["a policy without issuers", { service: { trustPolicy: { policies: [pushesToMain] } } }, /policies\[0\]\.issuer/],
-  ["a claim that no policy knows", claiming({ sub: "x" }), /policies\/0\/claims.*'sub' not allowed/],
-  ["an owner's name", claiming({ repository_owner_id: "acme" }), /policies\/0\/claims\/repository_owner_id/],
+  [
+    "a policy of an unknown issuer",
+    trusting({ issuer: "https://x.example" }),
+    /policies\[0\]\.issuer: must be one of/,
+  ],
+  [
+    "a policy without issuers",
+    { service: { trustPolicy: { policies: [pushesToMain] } } },
+    /policies\[0\]\.issuer/,
+  ],
+  [
+    "a claim that no policy knows",
+    claiming({ sub: "x" }),
+    /policies\/0\/claims.*'sub' not allowed/,
+  ],
+  [
+    "an owner's name",
+    claiming({ repository_owner_id: "acme" }),
+    /policies\/0\/claims\/repository_owner_id/,
+  ],
   ["a scope that policies cannot give", trusting({ scopes: ["admin"] }), /policies\/0\/scopes\/0/],
-  ["baselines of any branch", claiming({ ref: undefined }), /policies\[0\]\.claims: must say which ref or environment/],
-  ["baselines of any event", claiming({ event_name: undefined }), /policies\[0\]\.claims\.event_name: must be given/],
-  ["baselines of pull requests", claiming({ event_name: "pull_*" }), /policies\[0\]\.claims\.event_name/],
-  ["an App without a Secret", { service: { githubApp: { appId: 1 } } }, /githubApp\.existingSecret: must name/],
-  ["an App without a number", { service: { githubApp: { existingSecret: "app" } } }, /githubApp\.appId: must be/],
-  ["an App's name", { service: { githubApp: { ...githubApp, appId: "compression" } } }, /githubApp\/appId/],
-  ["an App at no address", { service: { githubApp: { ...githubApp, apiUrl: "github" } } }, /githubApp\/apiUrl/],
+  [
+    "baselines of any branch",
+    claiming({ ref: undefined }),
+    /policies\[0\]\.claims: must say which ref or environment/,
+  ],
+  [
+    "baselines of any event",
+    claiming({ event_name: undefined }),
+    /policies\[0\]\.claims\.event_name: must be given/,
+  ],
+  [
+    "baselines of pull requests",
+    claiming({ event_name: "pull_*" }),
+    /policies\[0\]\.claims\.event_name/,
+  ],
+  [
+    "an App without a Secret",
+    { service: { githubApp: { appId: 1 } } },
+    /githubApp\.existingSecret: must name/,
+  ],
+  [
+    "an App without a number",
+    { service: { githubApp: { existingSecret: "app" } } },
+    /githubApp\.appId: must be/,
+  ],
+  [
+    "an App's name",
+    { service: { githubApp: { ...githubApp, appId: "compression" } } },
+    /githubApp\/appId/,
+  ],
+  [
+    "an App at no address",
+    { service: { githubApp: { ...githubApp, apiUrl: "github" } } },
+    /githubApp\/apiUrl/,
+  ],
 ];
 
-function trusting(policy: Readonly<Record<string, unknown>>, issuers: readonly unknown[] = trustPolicy.issuers) {
+function trusting(
+  policy: Readonly<Record<string, unknown>>,
+  issuers: readonly unknown[] = trustPolicy.issuers,
+) {
   return { service: { trustPolicy: { issuers, policies: [{ ...pushesToMain, ...policy }] } } };
 }
 
@@ -117,28 +183,48 @@ const accepted: readonly (readonly [string, unknown])[] = [
 ];
 
 for (const [name, values] of accepted) {
-  test(`an API server takes what the chart makes of ${name}`, { skip: clusterMissing || helmMissing }, async () => {
-    const { cluster, namespace } = await clusterNamespace();
-    const rendered = await render({ namespace, values });
-    const items = rendered.filter(({ kind }) => kind !== "PodMonitor");
-    const list = JSON.stringify({ apiVersion: "v1", kind: "List", items });
-    await cluster.kubectl(["apply", "--dry-run=server", "--validate=strict", "-n", namespace, "-f", "-"], list);
-  });
+  test(
+    `an API server takes what the chart makes of ${name}`,
+    { skip: clusterMissing || helmMissing },
+    async () => {
+      const { cluster, namespace } = await createTestNamespace();
+      const rendered = await render({ namespace, values });
+      const items = rendered.filter(({ kind }) => kind !== "PodMonitor");
+      const list = JSON.stringify({ apiVersion: "v1", kind: "List", items });
+      await cluster.kubectl(
+        ["apply", "--dry-run=server", "--validate=strict", "-n", namespace, "-f", "-"],
+        list,
+      );
+    },
+  );
 }
 
-test("the schema of the values takes what the chart's defaults are", { skip: helmMissing }, async () => {
-  const defaults: unknown = parse(await readFile(join(chartFolder, "values.yaml"), "utf8"));
-  assert.deepEqual(chartValues.parse(defaults), chartValues.parse({}));
-});
+test(
+  "the schema of the values takes what the chart's defaults are",
+  { skip: helmMissing },
+  async () => {
+    const defaults: unknown = parse(await readFile(join(chartFolder, "values.yaml"), "utf8"));
+    assert.deepEqual(chartValues.parse(defaults), chartValues.parse({}));
+  },
+);
 
 test("the service reads the targets of the values", { skip: helmMissing }, async (t) => {
-  const large = { ...builtinTargets[0], name: "large", recipe: { sharding: { maxShardBytes: 5_368_709_120 } } };
+  const large = {
+    ...builtinTargets[0],
+    name: "large",
+    recipe: { sharding: { maxShardBytes: 5_368_709_120 } },
+  };
   const file = await configurationFile(t, { targets: [large] }, "targets");
   assert.deepEqual(await readTargets(file), [large]);
 });
 
 test("the service reads the trust policy of the values", { skip: helmMissing }, async (t) => {
-  const claims = { repository_owner_id: 9_007_199_254_740_991, repository_id: "0123", ref: "yes", ref_protected: true };
+  const claims = {
+    repository_owner_id: 9_007_199_254_740_991,
+    repository_id: "0123",
+    ref: "yes",
+    ref_protected: true,
+  };
   const policy = { ...pushesToMain, claims: { ...pushesToMain.claims, ...claims } };
   const values = { issuers: trustPolicy.issuers, policies: [policy] };
   const file = await configurationFile(t, { service: { trustPolicy: values } }, "trust-policy");
@@ -174,20 +260,24 @@ const podTemplate = z.object({
   }),
 });
 
-test("pods run without privileges, on a root that is read only", { skip: helmMissing }, async () => {
-  const deployments = (await render()).filter(({ kind }) => kind === "Deployment");
-  assert.equal(deployments.length, 2);
-  for (const deployment of deployments) {
-    const { securityContext, containers } = podTemplate.parse(deployment).spec.template.spec;
-    assert.equal(securityContext["runAsNonRoot"], true);
-    assert.deepEqual(securityContext["seccompProfile"], { type: "RuntimeDefault" });
-    assert.deepEqual(containers[0].securityContext, {
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ["ALL"] },
-    });
-  }
-});
+test(
+  "pods run without privileges, on a root that is read only",
+  { skip: helmMissing },
+  async () => {
+    const deployments = (await render()).filter(({ kind }) => kind === "Deployment");
+    assert.equal(deployments.length, 2);
+    for (const deployment of deployments) {
+      const { securityContext, containers } = podTemplate.parse(deployment).spec.template.spec;
+      assert.equal(securityContext["runAsNonRoot"], true);
+      assert.deepEqual(securityContext["seccompProfile"], { type: "RuntimeDefault" });
+      assert.deepEqual(containers[0].securityContext, {
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ["ALL"] },
+      });
+    }
+  },
+);
 
 const programs = [
   { component: "operator", settings: operatorSettings },
@@ -195,28 +285,38 @@ const programs = [
 ];
 
 for (const { component, settings } of programs) {
-  test(`the chart gives the ${component} settings that it knows`, { skip: helmMissing }, async () => {
-    const rendered = await render({ name: "model-optimization", values: everything });
-    const deployment = find(rendered, "Deployment", `model-optimization-${component}`);
-    const { env } = podTemplate.parse(deployment).spec.template.spec.containers[0];
-    const environment = Object.fromEntries(env.map(({ name, value }) => [name, value]));
-    assert.deepEqual(
-      Object.keys(environment).filter((name) => !Object.hasOwn(settings.shape, name)),
-      [],
-    );
-    settings.parse({ ...environment, MOS_POD_NAME: "operator-0" });
-  });
+  test(
+    `the chart gives the ${component} settings that it knows`,
+    { skip: helmMissing },
+    async () => {
+      const rendered = await render({ name: "model-optimization", values: everything });
+      const deployment = find(rendered, "Deployment", `model-optimization-${component}`);
+      const { env } = podTemplate.parse(deployment).spec.template.spec.containers[0];
+      const environment = Object.fromEntries(env.map(({ name, value }) => [name, value]));
+      assert.deepEqual(
+        Object.keys(environment).filter((name) => !Object.hasOwn(settings.shape, name)),
+        [],
+      );
+      settings.parse({ ...environment, MOS_POD_NAME: "operator-0" });
+    },
+  );
 }
 
-test("a budget for disruptions is there where another operator stands by", { skip: helmMissing }, async () => {
-  const kinds = async (values: unknown) => (await render({ values })).map(({ kind }) => kind);
-  assert.ok(!(await kinds({})).includes("PodDisruptionBudget"));
-  assert.ok((await kinds({ operator: { replicas: 2 } })).includes("PodDisruptionBudget"));
-});
+test(
+  "a budget for disruptions is there where another operator stands by",
+  { skip: helmMissing },
+  async () => {
+    const kinds = async (values: unknown) => (await render({ values })).map(({ kind }) => kind);
+    assert.ok(!(await kinds({})).includes("PodDisruptionBudget"));
+    assert.ok((await kinds({ operator: { replicas: 2 } })).includes("PodDisruptionBudget"));
+  },
+);
 
 test("changed targets restart whoever reads them", { skip: helmMissing }, async () => {
   const deployments = async (values: unknown) =>
-    (await render({ values })).filter(({ kind }) => kind === "Deployment").map((object) => JSON.stringify(object));
+    (await render({ values }))
+      .filter(({ kind }) => kind === "Deployment")
+      .map((object) => JSON.stringify(object));
   const before = await deployments({});
   const after = await deployments({ targets: builtinTargets.slice(0, 1) });
   assert.equal(before.length, 2);
@@ -236,21 +336,26 @@ test("a changed trust policy restarts the service alone", { skip: helmMissing },
   assert.notEqual(otherService, service);
 });
 
-test("the GitHub App's files are where the service looks for them", { skip: helmMissing }, async () => {
-  const service = async (options: unknown) => serviceOf(await render({ values: { service: { githubApp: options } } }));
-  assert.deepEqual(await service(githubApp), {
-    MOS_GITHUB_APP_ID: "4711000",
-    MOS_GITHUB_APP_KEY_FILE: "github-app: private-key.pem",
-    MOS_GITHUB_WEBHOOK_SECRET_FILE: "github-app: webhook-secret",
-    MOS_GITHUB_API_URL: "https://github.example/api/v3",
-  });
-  assert.deepEqual(await service({ appId: "7", existingSecret: "github-app", webhook: false }), {
-    MOS_GITHUB_APP_ID: "7",
-    MOS_GITHUB_APP_KEY_FILE: "github-app: private-key.pem",
-    MOS_GITHUB_API_URL: "https://api.github.com",
-  });
-  assert.deepEqual(await service({}), {});
-});
+test(
+  "the GitHub App's files are where the service looks for them",
+  { skip: helmMissing },
+  async () => {
+    const service = async (options: unknown) =>
+      githubAppEnvironment(await render({ values: { service: { githubApp: options } } }));
+    assert.deepEqual(await service(githubApp), {
+      MOS_GITHUB_APP_ID: "4711000",
+      MOS_GITHUB_APP_KEY_FILE: "github-app: private-key.pem",
+      MOS_GITHUB_WEBHOOK_SECRET_FILE: "github-app: webhook-secret",
+      MOS_GITHUB_API_URL: "https://github.example/api/v3",
+    });
+    assert.deepEqual(await service({ appId: "7", existingSecret: "github-app", webhook: false }), {
+      MOS_GITHUB_APP_ID: "7",
+      MOS_GITHUB_APP_KEY_FILE: "github-app: private-key.pem",
+      MOS_GITHUB_API_URL: "https://api.github.com",
+    });
+    assert.deepEqual(await service({}), {});
+  },
+);
 
 const serviceDeployment = z.object({
   spec: z.object({
@@ -266,7 +371,10 @@ const serviceDeployment = z.object({
           z.object({
             name: z.string(),
             secret: z
-              .object({ secretName: z.string(), items: z.array(z.object({ key: z.string(), path: z.string() })) })
+              .object({
+                secretName: z.string(),
+                items: z.array(z.object({ key: z.string(), path: z.string() })),
+              })
               .optional(),
           }),
         ),
@@ -276,21 +384,25 @@ const serviceDeployment = z.object({
 });
 
 /** What the service is told of the GitHub App, with Secret and key for the path of a file. */
-function serviceOf(rendered: readonly Manifest[]): Record<string, string> {
-  const { spec } = serviceDeployment.parse(find(rendered, "Deployment", "mos-model-optimization-service")).spec
-    .template;
+function githubAppEnvironment(rendered: readonly Manifest[]): Record<string, string> {
+  const { spec } = serviceDeployment.parse(
+    find(rendered, "Deployment", "mos-model-optimization-service"),
+  ).spec.template;
   const [{ env, volumeMounts }] = spec.containers;
   const files = new Map<string, string>();
   for (const { name, secret } of spec.volumes) {
     const { mountPath } = volumeMounts.find((mount) => mount.name === name) ?? {};
-    for (const { key, path } of secret?.items ?? []) files.set(`${mountPath}/${path}`, `${secret?.secretName}: ${key}`);
+    for (const { key, path } of secret?.items ?? [])
+      files.set(`${mountPath}/${path}`, `${secret?.secretName}: ${key}`);
   }
   const ofApp = env.filter(({ name }) => name.startsWith("MOS_GITHUB_"));
   return Object.fromEntries(ofApp.map(({ name, value }) => [name, files.get(value) ?? value]));
 }
 
 function find(manifests: readonly Manifest[], kind: string, name: string): Manifest {
-  const found = manifests.find((manifest) => manifest.kind === kind && manifest.metadata.name === name);
+  const found = manifests.find(
+    (manifest) => manifest.kind === kind && manifest.metadata.name === name,
+  );
   assert.ok(found, `The chart makes no ${kind} "${name}"`);
   return found;
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { parseAllDocuments } from "yaml";
 import { z } from "zod";
-import { programPath } from "../cluster/programs.ts";
+import { programPath } from "../support/cluster/programs.ts";
 
 const exec = promisify(execFile);
 export const chartFolder = join(import.meta.dirname, "../../charts/model-optimization");
@@ -20,14 +20,20 @@ export async function helm(args: readonly string[], kubeconfig = "/nonexistent")
     HELM_CONFIG_HOME: home,
     HELM_DATA_HOME: home,
   };
-  const { stdout } = await exec(await programPath("helm"), [...args], { env, maxBuffer: 64 * 1024 * 1024 });
+  const { stdout } = await exec(await programPath("helm"), [...args], {
+    env,
+    maxBuffer: 64 * 1024 * 1024,
+  });
   return stdout;
 }
 
 /** What the API server is given of a rendered object. */
 const manifest = z.looseObject({
   kind: z.string(),
-  metadata: z.looseObject({ name: z.string(), annotations: z.record(z.string(), z.string()).optional() }),
+  metadata: z.looseObject({
+    name: z.string(),
+    annotations: z.record(z.string(), z.string()).optional(),
+  }),
 });
 export type Manifest = z.infer<typeof manifest>;
 
@@ -39,8 +45,18 @@ export interface Release {
 }
 
 /** The objects of a release, as the chart makes them of the values. */
-export async function render({ name = "mos", namespace = "default", values = {} }: Release = {}): Promise<Manifest[]> {
-  const text = await helm(["template", name, chartFolder, `--namespace=${namespace}`, ...valueFlags(values)]);
+export async function render({
+  name = "mos",
+  namespace = "default",
+  values = {},
+}: Release = {}): Promise<Manifest[]> {
+  const text = await helm([
+    "template",
+    name,
+    chartFolder,
+    `--namespace=${namespace}`,
+    ...valueFlags(values),
+  ]);
   return parseAllDocuments(text).flatMap((document) => {
     const content: unknown = document.toJS();
     return content === null ? [] : [manifest.parse(content)];

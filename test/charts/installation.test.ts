@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createClient } from "../../src/client/create-client.ts";
 import type { Target } from "../../src/contract/target.ts";
-import { operatorPermissions } from "../../src/kubernetes/permissions.ts";
-import { helmMissing, nodeMissing } from "../cluster/cluster-missing.ts";
-import { imageNames } from "../cluster/image-builds.ts";
-import { startCluster } from "../cluster/start-cluster.ts";
+import { operatorPermissions } from "../../src/resources/permissions.ts";
+import { helmMissing, nodeMissing } from "../support/cluster/cluster-missing.ts";
+import { imageNames } from "../support/cluster/image-builds.ts";
+import { startCluster } from "../support/cluster/start-cluster.ts";
 import { realModel } from "../support/real-models.ts";
 import { chartFolder, helm, valueFlags } from "./helm.ts";
 
@@ -33,9 +33,9 @@ const targets: Target[] = [
 const quick = { evaluation: { level: "weights" } } as const;
 const modelFile = realModel("ocr-orientation");
 const values = {
-  image: imageOf(imageNames.service),
+  image: imageValues(imageNames.service),
   worker: {
-    image: imageOf(imageNames.worker),
+    image: imageValues(imageNames.worker),
     allowedRoots: ["/models"],
     volumes: [{ name: "models", configMap: { name: "models" } }],
     volumeMounts: [{ name: "models", mountPath: "/models", readOnly: true }],
@@ -49,19 +49,31 @@ test(
   { skip: nodeMissing || helmMissing },
   async (t) => {
     await using cluster = await startCluster({ images: ["service", "worker"] });
-    const kubectl = (args: readonly string[], input?: string) => cluster.kubectl(["-n", namespace, ...args], input);
+    const kubectl = (args: readonly string[], input?: string) =>
+      cluster.kubectl(["-n", namespace, ...args], input);
     const make = (kind: string, name: string, spec: object) => {
       const resource = { apiVersion: "modeloptimization.dev/v1", kind, metadata: { name }, spec };
       return kubectl(["create", "-f", "-"], JSON.stringify(resource));
     };
-    const fieldOf = (resource: string, path: string) => kubectl(["get", resource, "-o", `jsonpath={${path}}`]);
+    const readResourceField = (resource: string, path: string) =>
+      kubectl(["get", resource, "-o", `jsonpath={${path}}`]);
     const untilStatus = (resource: string, status: string) =>
       kubectl(["wait", resource, `--for=jsonpath={.status.status}=${status}`, patience]);
     const folder = await mkdtemp(join(tmpdir(), "installation-"));
     t.after(() => rm(folder, { recursive: true }));
-    await cluster.kubectl(["delete", "crd", "compressionjobs.modeloptimization.dev", "batches.modeloptimization.dev"]);
+    await cluster.kubectl([
+      "delete",
+      "crd",
+      "compressionjobs.modeloptimization.dev",
+      "batches.modeloptimization.dev",
+    ]);
     await cluster.kubectl(["create", "namespace", namespace]);
-    await cluster.kubectl(["label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted"]);
+    await cluster.kubectl([
+      "label",
+      "namespace",
+      namespace,
+      "pod-security.kubernetes.io/enforce=restricted",
+    ]);
     await kubectl(["create", "configmap", "models", `--from-file=orientation.onnx=${modelFile}`]);
     await helm(
       ["install", release, chartFolder, `--namespace=${namespace}`, ...valueFlags(values)],
@@ -70,27 +82,40 @@ test(
     for (const component of ["operator", "service"]) {
       await kubectl(["rollout", "status", `deployment/${release}-${component}`, patience]);
     }
-    const tokenCommand = "node src/server/main.ts token create --name admin --scopes admin".split(" ");
-    const token = (await kubectl(["exec", `deployment/${release}-service`, "--", ...tokenCommand])).trim();
-    const port = await fieldOf(`service/${release}-service`, ".spec.ports[0].nodePort");
+    const tokenCommand = "node src/service/main.ts token create --name admin --scopes admin".split(
+      " ",
+    );
+    const token = (
+      await kubectl(["exec", `deployment/${release}-service`, "--", ...tokenCommand])
+    ).trim();
+    const port = await readResourceField(`service/${release}-service`, ".spec.ports[0].nodePort");
     const client = createClient({ baseUrl: `http://${cluster.nodeAddress}:${port}/v1`, token });
     const { sha256 } = await client.uploadModel(modelFile);
     const model = { source: `upload:sha256:${sha256}`, name: "orientation" };
 
-    await t.test("a job of kubectl completes, and the REST interface has it with its files", async () => {
-      await make("CompressionJob", "first", { model, target: "gpu", gates: { maxSizeRatio: 0.5 } });
-      await untilStatus("cpj/first", "Completed");
-      const id = await fieldOf("cpj/first", ".status.jobId");
-      const { status, gates } = await client.call("getJob", { params: { id } });
-      assert.equal(status, "Completed");
-      assert.equal(gates[0]?.passed, true);
-      const file = join(folder, "model.onnx");
-      await client.downloadArtifact(id, "model.onnx", { file });
-      assert.ok((await stat(file)).size > 100_000);
-    });
+    await t.test(
+      "a job of kubectl completes, and the REST interface has it with its files",
+      async () => {
+        await make("CompressionJob", "first", {
+          model,
+          target: "gpu",
+          gates: { maxSizeRatio: 0.5 },
+        });
+        await untilStatus("cpj/first", "Completed");
+        const id = await readResourceField("cpj/first", ".status.jobId");
+        const { status, gates } = await client.call("getJob", { params: { id } });
+        assert.equal(status, "Completed");
+        assert.equal(gates[0]?.passed, true);
+        const file = join(folder, "model.onnx");
+        await client.downloadArtifact(id, "model.onnx", { file });
+        assert.ok((await stat(file)).size > 100_000);
+      },
+    );
 
     await t.test("a job of the REST interface completes as a resource, with its log", async () => {
-      const { id } = await client.call("startQuantization", { body: { model, target: "cpu", recipe: quick } });
+      const { id } = await client.call("startQuantization", {
+        body: { model, target: "cpu", recipe: quick },
+      });
       await untilStatus(`cpj/${id}`, "Completed");
       const lines = await Array.fromAsync(client.followLogs(id));
       assert.ok(lines.length > 0);
@@ -99,15 +124,26 @@ test(
 
     await t.test("a model on a volume of the workers is found, and nothing beside it", async () => {
       const plan = { target: "cpu", dryRun: true };
-      await make("CompressionJob", "mounted", { ...plan, model: { source: "file:///models/orientation.onnx" } });
+      await make("CompressionJob", "mounted", {
+        ...plan,
+        model: { source: "file:///models/orientation.onnx" },
+      });
       await make("CompressionJob", "curious", { ...plan, model: { source: "file:///etc/passwd" } });
       await untilStatus("cpj/mounted", "Completed");
       await untilStatus("cpj/curious", "Failed");
-      assert.equal(await fieldOf("cpj/curious", ".status.statusReason"), "model_source_refused");
+      assert.equal(
+        await readResourceField("cpj/curious", ".status.statusReason"),
+        "model_source_refused",
+      );
     });
 
     await t.test("a batch makes its jobs and ends with them", async () => {
-      await make("Batch", "nightly", { models: [model], targets: ["cpu", "gpu"], parallelism: 1, recipe: quick });
+      await make("Batch", "nightly", {
+        models: [model],
+        targets: ["cpu", "gpu"],
+        parallelism: 1,
+        recipe: quick,
+      });
       await untilStatus("cbatch/nightly", "Completed");
       assert.match(
         await kubectl(["get", "cpj", "-l", "modeloptimization.dev/batch=nightly"]),
@@ -118,41 +154,74 @@ test(
     await t.test("a job that no node fits says so, and is cancelled", async () => {
       await make("CompressionJob", "waits", { model, target: "elsewhere" });
       await kubectl(["wait", "cpj/waits", "--for=jsonpath={.status.statusMessage}", patience]);
-      assert.match(await fieldOf("cpj/waits", ".status.statusMessage"), /node/);
+      assert.match(await readResourceField("cpj/waits", ".status.statusMessage"), /node/);
       await kubectl(["patch", "cpj", "waits", "--type=merge", '--patch={"spec":{"cancel":true}}']);
       await untilStatus("cpj/waits", "Cancelled");
-      assert.equal(await kubectl(["get", "pods", "-l", "modeloptimization.dev/job=waits", "-o", "name"]), "");
+      assert.equal(
+        await kubectl(["get", "pods", "-l", "modeloptimization.dev/job=waits", "-o", "name"]),
+        "",
+      );
     });
 
     await t.test("a job that several pods share completes", async () => {
-      await make("CompressionJob", "shared", { model, target: "gpu", recipe: { ...quick, parallelism: 2 } });
+      await make("CompressionJob", "shared", {
+        model,
+        target: "gpu",
+        recipe: { ...quick, parallelism: 2 },
+      });
       await untilStatus("cpj/shared", "Completed");
     });
 
     await t.test("resources that were to be deleted after their end are deleted", async () => {
       const ttlSecondsAfterFinished = 0;
-      await make("CompressionJob", "brief", { model, target: "cpu", dryRun: true, ttlSecondsAfterFinished });
-      await make("Batch", "passing", { models: [model], targets: ["cpu"], dryRun: true, ttlSecondsAfterFinished });
+      await make("CompressionJob", "brief", {
+        model,
+        target: "cpu",
+        dryRun: true,
+        ttlSecondsAfterFinished,
+      });
+      await make("Batch", "passing", {
+        models: [model],
+        targets: ["cpu"],
+        dryRun: true,
+        ttlSecondsAfterFinished,
+      });
       await kubectl(["wait", "cpj/brief", "cbatch/passing", "--for=delete", patience]);
     });
 
-    await t.test("no call is refused, and the operator's Role allows nothing without a use", async () => {
-      const script = "fetch('http://127.0.0.1:8081/metrics').then((answer) => answer.text()).then(console.log)";
-      const metrics = await kubectl(["exec", `deployment/${release}-operator`, "--", "node", "-e", script]);
-      assert.doesNotMatch(metrics, /mos_kubernetes_call_seconds_count\{.*code="403"/);
-      const calls = metrics.matchAll(/mos_kubernetes_call_seconds_count\{verb="(\w+)",resource="([\w/]+)"/g);
-      const made = new Set(Array.from(calls, ([, verb, resource]) => `${verb} ${resource}`));
-      const allowed = operatorPermissions.flatMap(({ resources, verbs }) =>
-        resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}`)),
-      );
-      assert.deepEqual(
-        allowed.filter((call) => !made.has(call) && !rareCalls.includes(call)),
-        [],
-      );
-      for (const component of ["operator", "service"]) {
-        assert.doesNotMatch(await kubectl(["logs", `deployment/${release}-${component}`]), /forbidden/i);
-      }
-    });
+    await t.test(
+      "no call is refused, and the operator's Role allows nothing without a use",
+      async () => {
+        const script =
+          "fetch('http://127.0.0.1:8081/metrics').then((answer) => answer.text()).then(console.log)";
+        const metrics = await kubectl([
+          "exec",
+          `deployment/${release}-operator`,
+          "--",
+          "node",
+          "-e",
+          script,
+        ]);
+        assert.doesNotMatch(metrics, /mos_kubernetes_call_seconds_count\{.*code="403"/);
+        const calls = metrics.matchAll(
+          /mos_kubernetes_call_seconds_count\{verb="(\w+)",resource="([\w/]+)"/g,
+        );
+        const made = new Set(Array.from(calls, ([, verb, resource]) => `${verb} ${resource}`));
+        const allowed = operatorPermissions.flatMap(({ resources, verbs }) =>
+          resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}`)),
+        );
+        assert.deepEqual(
+          allowed.filter((call) => !made.has(call) && !rareCalls.includes(call)),
+          [],
+        );
+        for (const component of ["operator", "service"]) {
+          assert.doesNotMatch(
+            await kubectl(["logs", `deployment/${release}-${component}`]),
+            /forbidden/i,
+          );
+        }
+      },
+    );
   },
 );
 
@@ -176,7 +245,7 @@ const rareCalls = [
   "watch leases",
 ];
 
-function imageOf(name: string): object {
+function imageValues(name: string): object {
   const [repository, tag] = name.split(/:(?=[^:]*$)/);
   return { repository, tag, pullPolicy: "Never" };
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { clusterMissing, helmMissing } from "../cluster/cluster-missing.ts";
-import { startControlPlane } from "../cluster/control-plane.ts";
+import { clusterMissing, helmMissing } from "../support/cluster/cluster-missing.ts";
+import { startControlPlane } from "../support/cluster/control-plane.ts";
 import { chartFolder, helm, valueFlags } from "./helm.ts";
 
 const namespace = "models";
@@ -22,18 +22,28 @@ test(
     const { kubectl, kubeconfig } = cluster;
     const inNamespace = (...args: readonly string[]) => kubectl([...args, "-n", namespace]);
     const put = (command: "install" | "upgrade", values: unknown) =>
-      helm([command, ...release, chartFolder, "--create-namespace", ...valueFlags(values)], kubeconfig);
+      helm(
+        [command, ...release, chartFolder, "--create-namespace", ...valueFlags(values)],
+        kubeconfig,
+      );
     const may = (account: string, ...action: readonly string[]) =>
       inNamespace("auth", "can-i", ...action, `--as=${account}`).then(
         (answer) => answer.trim() === "yes",
         () => false,
       );
-    const account = (component: string) => `system:serviceaccount:${namespace}:mos-model-optimization-${component}`;
+    const account = (component: string) =>
+      `system:serviceaccount:${namespace}:mos-model-optimization-${component}`;
     await kubectl(["delete", "crd", ...definitions]);
 
     await t.test("its kinds can be used", async () => {
       await put("install", {});
-      await kubectl(["wait", "--for=condition=Established", "crd", ...definitions, "--timeout=60s"]);
+      await kubectl([
+        "wait",
+        "--for=condition=Established",
+        "crd",
+        ...definitions,
+        "--timeout=60s",
+      ]);
       await kubectl(["create", "-n", namespace, "-f", "-"], JSON.stringify(job));
     });
 
@@ -42,14 +52,24 @@ test(
       assert.ok(await may(account("service"), "create", "tokenreviews.authentication.k8s.io"));
       assert.ok(!(await may(account("service"), "create", "jobs.batch")));
       assert.ok(!(await may(account("operator"), "get", "secrets")));
-      for (const resource of ["pods", "jobs.batch", "compressionjobs.modeloptimization.dev", "secrets"]) {
+      for (const resource of [
+        "pods",
+        "jobs.batch",
+        "compressionjobs.modeloptimization.dev",
+        "secrets",
+      ]) {
         assert.ok(!(await may(account("worker"), "get", resource)), resource);
       }
     });
 
     await t.test("an upgrade changes what it says, and keeps jobs", async () => {
       await put("upgrade", { operator: { replicas: 2 } });
-      const replicas = ["deployment", "mos-model-optimization-operator", "-o", "jsonpath={.spec.replicas}"];
+      const replicas = [
+        "deployment",
+        "mos-model-optimization-operator",
+        "-o",
+        "jsonpath={.spec.replicas}",
+      ];
       assert.equal(await inNamespace("get", ...replicas), "2");
       assert.match(await inNamespace("get", "cpj"), /kept +Pending/);
     });
@@ -57,9 +77,19 @@ test(
     await t.test("uninstalled, it leaves kinds, jobs and the service's volume", async () => {
       await helm(["uninstall", ...release], kubeconfig);
       assert.match(await inNamespace("get", "cpj"), /kept +Pending/);
-      assert.match(await inNamespace("get", "persistentvolumeclaim"), /mos-model-optimization-service/);
+      assert.match(
+        await inNamespace("get", "persistentvolumeclaim"),
+        /mos-model-optimization-service/,
+      );
       assert.equal(
-        await inNamespace("get", "deployment,service,role,configmap", "-l", "helm.sh/chart", "-o", "name"),
+        await inNamespace(
+          "get",
+          "deployment,service,role,configmap",
+          "-l",
+          "helm.sh/chart",
+          "-o",
+          "name",
+        ),
         "",
       );
     });

@@ -29,9 +29,16 @@ async function serve(t: TestContext, answer: Answer) {
   return { client, count: () => count };
 }
 
-function fail(response: ServerResponse, status: number, code: string, headers: Record<string, string> = {}): void {
+function fail(
+  response: ServerResponse,
+  status: number,
+  code: string,
+  headers: Record<string, string> = {},
+): void {
   response.writeHead(status, { "content-type": "application/problem+json", ...headers });
-  response.end(JSON.stringify({ type: "about:blank", title: "t", status, code, detail: "Details" }));
+  response.end(
+    JSON.stringify({ type: "about:blank", title: "t", status, code, detail: "Details" }),
+  );
 }
 
 function json(response: ServerResponse, value: unknown, status = 200): void {
@@ -75,11 +82,14 @@ test("call() repeats a submission that has an Idempotency-Key", async (t) => {
 
 test("call() gives the service's problem with its fields", async (t) => {
   const { client } = await serve(t, (_, response) => fail(response, 404, "not_found"));
-  await assert.rejects(client.call("getJob", { params: { id: newId("job", new Date()) } }), (error) => {
-    assert.ok(error instanceof ProblemError);
-    assert.equal(error.problem.code, "not_found");
-    return true;
-  });
+  await assert.rejects(
+    client.call("getJob", { params: { id: newId("job", new Date()) } }),
+    (error) => {
+      assert.ok(error instanceof ProblemError);
+      assert.equal(error.problem.code, "not_found");
+      return true;
+    },
+  );
 });
 
 test("call() repeats a read whose answer is cut off", async (t) => {
@@ -186,7 +196,9 @@ for (const [what, keptBytes, refuses, starts] of [
         return;
       }
       puts++;
-      const start = Number(/^bytes (\d+)-2999999\/3000000$/.exec(asked.headers["content-range"] ?? "")?.[1] ?? 0);
+      const start = Number(
+        /^bytes (\d+)-2999999\/3000000$/.exec(asked.headers["content-range"] ?? "")?.[1] ?? 0,
+      );
       const received: Buffer[] = [];
       asked.on("data", (chunk: Buffer) => {
         received.push(chunk);

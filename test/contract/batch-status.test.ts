@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { batchStatusOf, noJobs } from "../../src/contract/batch-status.ts";
+import { deriveBatchStatus, zeroCounts } from "../../src/contract/batch-status.ts";
 import type { JobStatus } from "../../src/contract/status.ts";
 
 test("batchStatusOf() follows from the statuses of the jobs", () => {
@@ -15,6 +15,6 @@ test("batchStatusOf() follows from the statuses of the jobs", () => {
     [{ Completed: 2, Cancelled: 1, Failed: 1 }, "Failed"],
   ];
   for (const [jobs, want] of cases) {
-    assert.equal(batchStatusOf({ ...noJobs, ...jobs }), want, JSON.stringify(jobs));
+    assert.equal(deriveBatchStatus({ ...zeroCounts, ...jobs }), want, JSON.stringify(jobs));
   }
 });

@@ -4,9 +4,14 @@ import { type Baseline, baselineFigures } from "../../src/contract/baseline.ts";
 import { evaluateGates, type GateLimits, hasFailedGate } from "../../src/contract/gate.ts";
 import type { Telemetry } from "../../src/contract/telemetry.ts";
 
-const device = { executionProvider: "cpu", name: "Test CPU", threads: 4, runtime: "onnxruntime 1.30.0" };
+const device = {
+  executionProvider: "cpu",
+  name: "Test CPU",
+  threads: 4,
+  runtime: "onnxruntime 1.30.0",
+};
 
-function latencyOf(p50Ms: number, runs = 20) {
+function makeLatency(p50Ms: number, runs = 20) {
   return { p50Ms, p95Ms: p50Ms, p99Ms: p50Ms, runs };
 }
 
@@ -26,7 +31,7 @@ function makeTelemetry(overrides: Partial<Telemetry> = {}): Telemetry {
         { name: "loss", sqnrDb: 40, cosine: 0.999, maxAbsoluteError: 0.1, top1Agreement: null },
       ],
     },
-    latency: { original: latencyOf(10), result: latencyOf(5), ratio: 0.5 },
+    latency: { original: makeLatency(10), result: makeLatency(5), ratio: 0.5 },
     device,
     warnings: [],
     ...overrides,
@@ -43,7 +48,11 @@ function makeBaseline(overrides: Partial<Telemetry> = {}): Baseline {
   };
 }
 
-function hold(limits: GateLimits, now: Partial<Telemetry> = {}, before: Partial<Telemetry> | null = {}) {
+function evaluateGate(
+  limits: GateLimits,
+  now: Partial<Telemetry> = {},
+  before: Partial<Telemetry> | null = {},
+) {
   const results = evaluateGates(limits, makeTelemetry(now), before && makeBaseline(before));
   assert.equal(results.length, 1);
   return results[0];
@@ -51,27 +60,41 @@ function hold(limits: GateLimits, now: Partial<Telemetry> = {}, before: Partial<
 
 test("evaluateGates() passes a figure that is exactly at its limit", () => {
   const known = { gate: "maxSizeRatio", limit: 0.3, level: "fail" };
-  assert.deepEqual(hold({ maxSizeRatio: 0.3 }), { ...known, actual: 0.3, baseline: null, passed: true });
+  assert.deepEqual(evaluateGate({ maxSizeRatio: 0.3 }), {
+    ...known,
+    actual: 0.3,
+    baseline: null,
+    passed: true,
+  });
 });
 
 test("evaluateGates() fails a figure beyond its limit", () => {
-  assert.equal(hold({ maxSizeRatio: 0.29 })?.passed, false);
-  assert.equal(hold({ minSqnrDb: 30.1 })?.passed, false);
+  assert.equal(evaluateGate({ maxSizeRatio: 0.29 })?.passed, false);
+  assert.equal(evaluateGate({ minSqnrDb: 30.1 })?.passed, false);
 });
 
 test("evaluateGates() fails a gate whose figure was not measured, with a baseline and without", () => {
   const known = { level: "fail", actual: null, baseline: null, passed: false };
-  assert.deepEqual(hold({ minSqnrDb: 20 }, { accuracy: undefined }), { ...known, gate: "minSqnrDb", limit: 20 });
+  assert.deepEqual(evaluateGate({ minSqnrDb: 20 }, { accuracy: undefined }), {
+    ...known,
+    gate: "minSqnrDb",
+    limit: 20,
+  });
   const regression = { ...known, gate: "maxSqnrDropDb", limit: 1 };
-  assert.deepEqual(hold({ maxSqnrDropDb: 1 }, { accuracy: undefined }), regression);
-  assert.deepEqual(hold({ maxSqnrDropDb: 1 }, { accuracy: undefined }, null), regression);
+  assert.deepEqual(evaluateGate({ maxSqnrDropDb: 1 }, { accuracy: undefined }), regression);
+  assert.deepEqual(evaluateGate({ maxSqnrDropDb: 1 }, { accuracy: undefined }, null), regression);
 });
 
 test("evaluateGates() holds the worst output's top-1 agreement, of the outputs that have one", () => {
-  assert.deepEqual([hold({ minTop1: 0.9 })?.actual, hold({ minTop1: 0.9 })?.passed], [0.9, true]);
-  assert.equal(hold({ minTop1: 0.91 })?.passed, false);
-  const outputs = [{ name: "loss", sqnrDb: 40, cosine: 0.999, maxAbsoluteError: 0.1, top1Agreement: null }];
-  assert.equal(hold({ minTop1: 0 }, { accuracy: { ...accuracy, outputs } })?.actual, null);
+  assert.deepEqual(
+    [evaluateGate({ minTop1: 0.9 })?.actual, evaluateGate({ minTop1: 0.9 })?.passed],
+    [0.9, true],
+  );
+  assert.equal(evaluateGate({ minTop1: 0.91 })?.passed, false);
+  const outputs = [
+    { name: "loss", sqnrDb: 40, cosine: 0.999, maxAbsoluteError: 0.1, top1Agreement: null },
+  ];
+  assert.equal(evaluateGate({ minTop1: 0 }, { accuracy: { ...accuracy, outputs } })?.actual, null);
 });
 
 const grown = { size: { originalBytes: 1000, resultBytes: 330, ratio: 0.33, predicted: false } };
@@ -83,9 +106,13 @@ const accuracy: NonNullable<Telemetry["accuracy"]> = {
   cosine: 0.9,
   outputs: [],
 };
-const slower = { latency: { original: latencyOf(10), result: latencyOf(6), ratio: 0.6 } };
+const slower = { latency: { original: makeLatency(10), result: makeLatency(6), ratio: 0.6 } };
 
-const changes: readonly [GateLimits, Partial<Telemetry>, { actual: number; baseline: number; passed: boolean }][] = [
+const changes: readonly [
+  GateLimits,
+  Partial<Telemetry>,
+  { actual: number; baseline: number; passed: boolean },
+][] = [
   [{ maxSizeRegression: 0.2 }, grown, { actual: 0.1, baseline: 300, passed: true }],
   [{ maxSizeRegression: 0.05 }, grown, { actual: 0.1, baseline: 300, passed: false }],
   [{ maxSizeRegression: 0 }, {}, { actual: 0, baseline: 300, passed: true }],
@@ -97,38 +124,64 @@ const changes: readonly [GateLimits, Partial<Telemetry>, { actual: number; basel
 
 for (const [limits, now, want] of changes) {
   test(`evaluateGates() tells a change of ${want.actual} against ${JSON.stringify(limits)}`, () => {
-    const held = hold(limits, now);
+    const held = evaluateGate(limits, now);
     assert.ok(Math.abs((held?.actual ?? NaN) - want.actual) < 1e-9, String(held?.actual));
-    assert.deepEqual([held?.baseline, held?.passed, held?.level], [want.baseline, want.passed, "fail"]);
+    assert.deepEqual(
+      [held?.baseline, held?.passed, held?.level],
+      [want.baseline, want.passed, "fail"],
+    );
   });
 }
 
 test("evaluateGates() takes what got better as no regression", () => {
-  const smaller = { size: { originalBytes: 1000, resultBytes: 150, ratio: 0.15, predicted: false } };
+  const smaller = {
+    size: { originalBytes: 1000, resultBytes: 150, ratio: 0.15, predicted: false },
+  };
   assert.deepEqual(
-    [hold({ maxSizeRegression: 0 }, smaller)?.actual, hold({ maxSizeRegression: 0 }, smaller)?.passed],
+    [
+      evaluateGate({ maxSizeRegression: 0 }, smaller)?.actual,
+      evaluateGate({ maxSizeRegression: 0 }, smaller)?.passed,
+    ],
     [-0.5, true],
   );
 });
 
 test("evaluateGates() takes a slow-down of few milliseconds as noise, and says so", () => {
-  const held = hold({ maxLatencyRegression: 0.05, latencyNoiseMs: 1 }, slower);
+  const held = evaluateGate({ maxLatencyRegression: 0.05, latencyNoiseMs: 1 }, slower);
   assert.equal(held?.passed, true);
   assert.match(held.note ?? "", /within 1 ms/);
-  assert.equal(hold({ maxLatencyRegression: 0.05, latencyNoiseMs: 0.99 }, slower)?.passed, false);
+  assert.equal(
+    evaluateGate({ maxLatencyRegression: 0.05, latencyNoiseMs: 0.99 }, slower)?.passed,
+    false,
+  );
 });
 
-const tiny = { latency: { original: latencyOf(0.3), result: latencyOf(0.1), ratio: 0.3 } };
-const tinyNow = { latency: { original: latencyOf(0.3), result: latencyOf(0.19), ratio: 0.6 } };
+const tiny = { latency: { original: makeLatency(0.3), result: makeLatency(0.1), ratio: 0.3 } };
+const tinyNow = { latency: { original: makeLatency(0.3), result: makeLatency(0.19), ratio: 0.6 } };
 
 test("evaluateGates() takes a slow-down within 0.1 ms as noise where no limit is given", () => {
-  assert.equal(hold({ maxLatencyRegression: 0.05 }, tinyNow, tiny)?.passed, true);
-  assert.equal(hold({ maxLatencyRegression: 0.05, latencyNoiseMs: 0 }, tinyNow, tiny)?.passed, false);
+  assert.equal(evaluateGate({ maxLatencyRegression: 0.05 }, tinyNow, tiny)?.passed, true);
+  assert.equal(
+    evaluateGate({ maxLatencyRegression: 0.05, latencyNoiseMs: 0 }, tinyNow, tiny)?.passed,
+    false,
+  );
 });
 
-const untold: readonly [string, GateLimits, Partial<Telemetry>, Partial<Telemetry> | null, RegExp][] = [
+const incomparableCases: readonly [
+  string,
+  GateLimits,
+  Partial<Telemetry>,
+  Partial<Telemetry> | null,
+  RegExp,
+][] = [
   ["without a baseline", { maxSizeRegression: 1 }, {}, null, /no baseline/],
-  ["against a baseline without the figure", { maxLatencyRegression: 1 }, {}, { latency: undefined }, /no such figure/],
+  [
+    "against a baseline without the figure",
+    { maxLatencyRegression: 1 },
+    {},
+    { latency: undefined },
+    /no such figure/,
+  ],
   [
     "on another processor",
     { maxLatencyRegression: 1 },
@@ -136,8 +189,20 @@ const untold: readonly [string, GateLimits, Partial<Telemetry>, Partial<Telemetr
     {},
     /processor is "Other"/,
   ],
-  ["with more threads", { maxLatencyRegression: 1 }, { device: { ...device, threads: 8 } }, {}, /threads is "8"/],
-  ["with another runtime", { maxLatencyRegression: 1 }, { device: { ...device, runtime: "x" } }, {}, /runtime is "x"/],
+  [
+    "with more threads",
+    { maxLatencyRegression: 1 },
+    { device: { ...device, threads: 8 } },
+    {},
+    /threads is "8"/,
+  ],
+  [
+    "with another runtime",
+    { maxLatencyRegression: 1 },
+    { device: { ...device, runtime: "x" } },
+    {},
+    /runtime is "x"/,
+  ],
   [
     "on another provider",
     { maxLatencyRegression: 1 },
@@ -145,16 +210,34 @@ const untold: readonly [string, GateLimits, Partial<Telemetry>, Partial<Telemetr
     {},
     /cuda/,
   ],
-  ["on a device that is not known", { maxLatencyRegression: 1 }, { device: undefined }, {}, /"unknown"/],
+  [
+    "on a device that is not known",
+    { maxLatencyRegression: 1 },
+    { device: undefined },
+    {},
+    /"unknown"/,
+  ],
   [
     "with two runs",
     { maxLatencyRegression: 1 },
-    { latency: { ...slower.latency, result: latencyOf(6, 2) } },
+    { latency: { ...slower.latency, result: makeLatency(6, 2) } },
     {},
     /3 runs/,
   ],
-  ["at another level", { maxSqnrDropDb: 9 }, { accuracy: { ...accuracy, level: "weights" } }, {}, /"weights"/],
-  ["on other samples", { maxSqnrDropDb: 9 }, { accuracy: { ...accuracy, data: "generated" } }, {}, /"generated"/],
+  [
+    "at another level",
+    { maxSqnrDropDb: 9 },
+    { accuracy: { ...accuracy, level: "weights" } },
+    {},
+    /"weights"/,
+  ],
+  [
+    "on other samples",
+    { maxSqnrDropDb: 9 },
+    { accuracy: { ...accuracy, data: "generated" } },
+    {},
+    /"generated"/,
+  ],
   [
     "against nothing",
     { maxSizeRegression: 1 },
@@ -164,9 +247,9 @@ const untold: readonly [string, GateLimits, Partial<Telemetry>, Partial<Telemetr
   ],
 ];
 
-for (const [how, limits, now, before, note] of untold) {
+for (const [how, limits, now, before, note] of incomparableCases) {
   test(`evaluateGates() warns of ${Object.keys(limits)[0]} ${how}`, () => {
-    const held = hold(limits, now, before);
+    const held = evaluateGate(limits, now, before);
     assert.deepEqual([held?.passed, held?.level, held?.actual], [false, "warn", null]);
     assert.match(held?.note ?? "", note);
   });
@@ -174,8 +257,8 @@ for (const [how, limits, now, before, note] of untold) {
 
 test("evaluateGates() tells a change of size and SQNR across hardware", () => {
   const now = { device: { ...device, name: "Other" } };
-  assert.equal(hold({ maxSizeRegression: 0 }, now)?.passed, true);
-  assert.equal(hold({ maxSqnrDropDb: 0 }, now)?.passed, true);
+  assert.equal(evaluateGate({ maxSizeRegression: 0 }, now)?.passed, true);
+  assert.equal(evaluateGate({ maxSqnrDropDb: 0 }, now)?.passed, true);
 });
 
 test("hasFailedGate() overlooks gates that only warn", () => {
@@ -195,7 +278,9 @@ test("hasFailedGate() overlooks gates that only warn", () => {
   );
   assert.equal(hasFailedGate(warned), false);
   assert.equal(
-    hasFailedGate(evaluateGates({ ...limits, warnGates: ["maxSizeRatio"] }, telemetry, makeBaseline())),
+    hasFailedGate(
+      evaluateGates({ ...limits, warnGates: ["maxSizeRatio"] }, telemetry, makeBaseline()),
+    ),
     true,
   );
 });

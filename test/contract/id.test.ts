@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import { idTime, jobId, newId } from "../../src/contract/id.ts";
+import { encodeIdTime, jobId, newId } from "../../src/contract/id.ts";
 
 const dates = fc.date({ min: new Date(0), max: new Date("9999-12-31"), noInvalidDate: true });
 
@@ -22,6 +22,6 @@ test("newId() keeps the order of identifiers made within a millisecond", () => {
 });
 
 test("idTime() stands between identifiers made before and after", () => {
-  assert.ok(newId("job", new Date(999)) < `job-${idTime(new Date(1_000))}`);
-  assert.ok(newId("job", new Date(1_000)) > `job-${idTime(new Date(1_000))}`);
+  assert.ok(newId("job", new Date(999)) < `job-${encodeIdTime(new Date(1_000))}`);
+  assert.ok(newId("job", new Date(1_000)) > `job-${encodeIdTime(new Date(1_000))}`);
 });

@@ -47,5 +47,6 @@ test("canTransition() lets every unfinished status be cancelled", () => {
 });
 
 test("canTransition() keeps a direct quantization out of Sharding", () => {
-  for (const from of jobStatus.options) assert.equal(canTransition("quantize", from, "Sharding"), false);
+  for (const from of jobStatus.options)
+    assert.equal(canTransition("quantize", from, "Sharding"), false);
 });

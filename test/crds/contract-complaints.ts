@@ -11,13 +11,13 @@ export function contractComplaints({ kind, spec }: SpecCase): Complaints {
   return (error?.issues ?? []).flatMap((issue) => {
     const unknown = issue.code === "unrecognized_keys" ? issue.keys : [undefined];
     return unknown.map((key) => ({
-      field: fieldOf(key === undefined ? issue.path : [...issue.path, key]),
+      field: formatFieldPath(key === undefined ? issue.path : [...issue.path, key]),
       message: issue.message,
     }));
   });
 }
 
-function fieldOf(path: readonly PropertyKey[]): string {
+function formatFieldPath(path: readonly PropertyKey[]): string {
   return path.reduce<string>(
     (text, part) => text + (typeof part === "number" ? `[${part}]` : `.${String(part)}`),
     "spec",
@@ -27,7 +27,11 @@ function fieldOf(path: readonly PropertyKey[]): string {
 /** Asserts that a spec is taken where it is valid, and else refused with the name of the field that is wrong. */
 export function assertFits({ wrong }: SpecCase, complaints: Complaints): void {
   if (wrong === undefined) assert.deepEqual(complaints, []);
-  else assert.ok(namesField(complaints, `spec.${wrong}`), `spec.${wrong} is not named: ${JSON.stringify(complaints)}`);
+  else
+    assert.ok(
+      namesField(complaints, `spec.${wrong}`),
+      `spec.${wrong} is not named: ${JSON.stringify(complaints)}`,
+    );
 }
 
 /** A field, or an entry of the map that it is. */

@@ -1,16 +1,20 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import test, { type TestContext } from "node:test";
-import { batchResourceStatus, compressionJobStatus, conditionTypes } from "../../src/contract/custom-resources.ts";
+import {
+  batchResourceStatus,
+  compressionJobStatus,
+  conditionTypes,
+} from "../../src/contract/custom-resources.ts";
 import { isTerminal, jobStatus, transitionTable } from "../../src/contract/status.ts";
 import {
   batches as batchType,
   type CompressionJobObject,
   compressionJobs as compressionJobType,
-} from "../../src/kubernetes/custom-resources.ts";
+} from "../../src/resources/custom-resources.ts";
 import type { KubernetesClient, MergePatch } from "../../src/kubernetes/kubernetes-client.ts";
 import { KubernetesError } from "../../src/kubernetes/kubernetes-error.ts";
-import { clusterMissing } from "../cluster/cluster-missing.ts";
+import { clusterMissing } from "../support/cluster/cluster-missing.ts";
 import { connectTestCluster } from "../kubernetes/connect-test-cluster.ts";
 import { makeSpec } from "../operator/batch/make-batch.ts";
 import { largestStatus } from "./largest-status.ts";
@@ -25,7 +29,11 @@ const spec = {
   suspend: false,
 } as const;
 
-async function makeJob(client: KubernetesClient, name: string, fields: Partial<CompressionJobObject["spec"]> = {}) {
+async function makeJob(
+  client: KubernetesClient,
+  name: string,
+  fields: Partial<CompressionJobObject["spec"]> = {},
+) {
   return client.create(compressionJobType, { metadata: { name }, spec: { ...spec, ...fields } });
 }
 
@@ -79,7 +87,12 @@ test("a status that comes with a new resource does not count", { skip }, async (
 test("what is left out of a spec is filled in", { skip }, async () => {
   const { cluster, client } = await connectTestCluster();
   const resource = (kind: string, fields: object) =>
-    JSON.stringify({ apiVersion: "modeloptimization.dev/v1", kind, metadata: { name: "a" }, spec: fields });
+    JSON.stringify({
+      apiVersion: "modeloptimization.dev/v1",
+      kind,
+      metadata: { name: "a" },
+      spec: fields,
+    });
   const { model, target } = spec;
   for (const text of [
     resource("CompressionJob", { model, target }),
@@ -103,13 +116,22 @@ test("what is left out of a spec is filled in", { skip }, async () => {
 
 type SpecChange = MergePatch<CompressionJobObject["spec"]>;
 
-const unchangeable = "cannot be changed: only cancel, suspend, ttlSecondsAfterFinished can; make a new CompressionJob";
+const unchangeable =
+  "cannot be changed: only cancel, suspend, ttlSecondsAfterFinished can; make a new CompressionJob";
 const fixed = `Invalid value: ${unchangeable}`;
 const changes: readonly [what: string, change: SpecChange, wrong: readonly string[]][] = [
-  ["the target", { target: "cpu-int8" }, [`spec.target: Invalid value: "cpu-int8": ${unchangeable}`]],
+  [
+    "the target",
+    { target: "cpu-int8" },
+    [`spec.target: Invalid value: "cpu-int8": ${unchangeable}`],
+  ],
   ["the kind", { kind: "quantize" }, [`spec.kind: Invalid value: "quantize": ${unchangeable}`]],
   ["the name", { name: "B" }, [`spec.name: Invalid value: "B": ${unchangeable}`]],
-  ["the model's source", { model: { source: "https://models.test/b.onnx" } }, [`spec.model: ${fixed}`]],
+  [
+    "the model's source",
+    { model: { source: "https://models.test/b.onnx" } },
+    [`spec.model: ${fixed}`],
+  ],
   ["a field of the recipe", { recipe: { scheme: "int8-weight" } }, [`spec.recipe: ${fixed}`]],
   ["a recipe that is taken away", { recipe: null }, [`spec.recipe: ${fixed}`]],
   ["gates that are added", { gates: { minCosine: 0.9 } }, [`spec.gates: ${fixed}`]],
@@ -123,8 +145,16 @@ const changes: readonly [what: string, change: SpecChange, wrong: readonly strin
   ["the time to live", { ttlSecondsAfterFinished: 60 }, []],
   ["the time to live, taken away", { ttlSecondsAfterFinished: null }, []],
   ["cancel", { cancel: true }, []],
-  ["cancel, taken back", { cancel: false }, ["spec.cancel: Invalid value: false: cannot be taken back"]],
-  ["cancel, taken away", { cancel: null }, ["spec.cancel: Invalid value: false: cannot be taken back"]],
+  [
+    "cancel, taken back",
+    { cancel: false },
+    ["spec.cancel: Invalid value: false: cannot be taken back"],
+  ],
+  [
+    "cancel, taken away",
+    { cancel: null },
+    ["spec.cancel: Invalid value: false: cannot be taken back"],
+  ],
 ];
 
 test("a spec cannot be changed apart from its controls", { skip }, async (t: TestContext) => {
@@ -132,29 +162,45 @@ test("a spec cannot be changed apart from its controls", { skip }, async (t: Tes
   await makeJob(client, "a", { name: "A", recipe: { scheme: "fp16" }, labels: { team: "a" } });
   for (const [what, change, wrong] of changes) {
     await t.test(what, async () => {
-      assert.deepEqual(await refusal(client.patch(compressionJobType, "a", { spec: change })), wrong);
+      assert.deepEqual(
+        await refusal(client.patch(compressionJobType, "a", { spec: change })),
+        wrong,
+      );
     });
   }
 });
 
-test("a batch of the largest size can be cancelled, and nothing else of it changed", { skip }, async () => {
-  const { client } = await connectTestCluster();
-  const models = Array.from({ length: 1_000 }, (_, i) => ({
-    source: `https://models.test/${i}.onnx`.padEnd(1_300, "x"),
-  }));
-  await client.create(batchType, { metadata: { name: "a" }, spec: { ...makeSpec(), models } });
-  await client.patch(batchType, "a", { spec: { cancel: true } });
-  const [wrong] = await refusal(client.patch(batchType, "a", { spec: { models: models.toReversed() } }));
-  assert.match(wrong ?? "", /^spec\.models: Invalid value: cannot be changed/);
-});
+test(
+  "a batch of the largest size can be cancelled, and nothing else of it changed",
+  { skip },
+  async () => {
+    const { client } = await connectTestCluster();
+    const models = Array.from({ length: 1_000 }, (_, i) => ({
+      source: `https://models.test/${i}.onnx`.padEnd(1_300, "x"),
+    }));
+    await client.create(batchType, { metadata: { name: "a" }, spec: { ...makeSpec(), models } });
+    await client.patch(batchType, "a", { spec: { cancel: true } });
+    const [wrong] = await refusal(
+      client.patch(batchType, "a", { spec: { models: models.toReversed() } }),
+    );
+    assert.match(wrong ?? "", /^spec\.models: Invalid value: cannot be changed/);
+  },
+);
 
-test("a name that leaves no room for the names of a batch's jobs is refused", { skip }, async () => {
-  const { client } = await connectTestCluster();
-  const create = (length: number) =>
-    client.create(batchType, { metadata: { name: "b".repeat(length) }, spec: makeSpec() });
-  assert.deepEqual(await refusal(create(248)), []);
-  assert.match((await refusal(create(249)))[0] ?? "", /^metadata\.name: Too long: may not be more than 248 bytes/);
-});
+test(
+  "a name that leaves no room for the names of a batch's jobs is refused",
+  { skip },
+  async () => {
+    const { client } = await connectTestCluster();
+    const create = (length: number) =>
+      client.create(batchType, { metadata: { name: "b".repeat(length) }, spec: makeSpec() });
+    assert.deepEqual(await refusal(create(248)), []);
+    assert.match(
+      (await refusal(create(249)))[0] ?? "",
+      /^metadata\.name: Too long: may not be more than 248 bytes/,
+    );
+  },
+);
 
 test("the API server holds jobs to the order of their statuses", { skip }, async (t) => {
   const { client } = await connectTestCluster();
@@ -166,13 +212,23 @@ test("the API server holds jobs to the order of their statuses", { skip }, async
     await t.test(`from ${from}`, async () => {
       const name = from.toLowerCase();
       await makeJob(client, name);
-      await client.patch(compressionJobType, name, { status: { status: from } }, { subresource: "status" });
+      await client.patch(
+        compressionJobType,
+        name,
+        { status: { status: from } },
+        { subresource: "status" },
+      );
       const { metadata } = await client.get(compressionJobType, name);
       for (const to of jobStatus.options.toReversed()) {
         // Only one that is refused leaves the job as it is.
         if (later(from).has(to)) continue;
         const [wrong] = await refusal(
-          client.patch(compressionJobType, name, { status: { status: to } }, { subresource: "status" }),
+          client.patch(
+            compressionJobType,
+            name,
+            { status: { status: to } },
+            { subresource: "status" },
+          ),
         );
         assert.match(
           wrong ?? "",
@@ -213,9 +269,19 @@ test("conditions are merged by their type", { skip }, async () => {
   await makeJob(client, "a");
   for (const type of [conditionTypes.scheduled, conditionTypes.recorded]) {
     const conditions = [
-      { type, status: "True" as const, reason: "Seen", message: "", lastTransitionTime: "2026-03-01T00:00:00Z" },
+      {
+        type,
+        status: "True" as const,
+        reason: "Seen",
+        message: "",
+        lastTransitionTime: "2026-03-01T00:00:00Z",
+      },
     ];
-    const object = { metadata: { name: "a" }, spec, status: { status: "Pending" as const, conditions } };
+    const object = {
+      metadata: { name: "a" },
+      spec,
+      status: { status: "Pending" as const, conditions },
+    };
     await client.apply(compressionJobType, object, { fieldManager: type, subresource: "status" });
   }
   const { status } = await client.get(compressionJobType, "a");
@@ -279,7 +345,10 @@ test("kubectl shows, selects, groups and explains the resources", { skip }, asyn
     );
   }
   // Pending is a default: selectable although it is stored nowhere.
-  assert.match(await kubectl("get", "cpj", "--field-selector", "status.status=Pending", "-o", "name"), /\/a\n$/);
+  assert.match(
+    await kubectl("get", "cpj", "--field-selector", "status.status=Pending", "-o", "name"),
+    /\/a\n$/,
+  );
   await client.create(batchType, { metadata: { name: "c" }, spec: makeSpec() });
   assert.deepEqual((await kubectl("get", "modeloptimization", "-o", "name")).split("\n"), [
     "batch.modeloptimization.dev/c",
@@ -287,15 +356,22 @@ test("kubectl shows, selects, groups and explains the resources", { skip }, asyn
     "compressionjob.modeloptimization.dev/b",
     "",
   ]);
-  assert.match(await kubectl("explain", "cpj.spec.recipe.scheme"), /weights and activations in int8/);
+  assert.match(
+    await kubectl("explain", "cpj.spec.recipe.scheme"),
+    /weights and activations in int8/,
+  );
   assert.match(await kubectl("explain", "cbatch.status.marks"), /A letter for each job/);
 });
 
-test("the definitions fit kubectl apply, which keeps a copy in an annotation", { skip }, async () => {
-  const { cluster } = await connectTestCluster();
-  for (const plural of ["batches", "compressionjobs"]) {
-    const path = `crds/${plural}.yaml`;
-    assert.ok((await readFile(path, "utf8")).length < 60_000);
-    await cluster.kubectl(["apply", "--dry-run=server", "-f", path]);
-  }
-});
+test(
+  "the definitions fit kubectl apply, which keeps a copy in an annotation",
+  { skip },
+  async () => {
+    const { cluster } = await connectTestCluster();
+    for (const plural of ["batches", "compressionjobs"]) {
+      const path = `crds/${plural}.yaml`;
+      assert.ok((await readFile(path, "utf8")).length < 60_000);
+      await cluster.kubectl(["apply", "--dry-run=server", "-f", path]);
+    }
+  },
+);

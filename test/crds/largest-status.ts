@@ -23,7 +23,11 @@ type Schema = z.infer<typeof schema>;
 const definition = z.object({
   spec: z.object({
     versions: z.tuple([
-      z.object({ schema: z.object({ openAPIV3Schema: z.object({ properties: z.object({ status: schema }) }) }) }),
+      z.object({
+        schema: z.object({
+          openAPIV3Schema: z.object({ properties: z.object({ status: schema }) }),
+        }),
+      }),
     ]),
   }),
 });
@@ -47,7 +51,9 @@ function largest(of: Schema): unknown {
     case "array":
       return Array.from({ length: of.maxItems }, (_, i) => distinct(of, i));
     case "object":
-      return Object.fromEntries(Object.entries(of.properties).map(([name, property]) => [name, largest(property)]));
+      return Object.fromEntries(
+        Object.entries(of.properties).map(([name, property]) => [name, largest(property)]),
+      );
   }
 }
 

@@ -16,14 +16,25 @@ test("structuralSchema() gives bounds, defaults, rules and patterns in Kubernete
     tags: z.record(z.string().regex(/^[a-z]+$/), z.string().max(5)).meta({ maxProperties: 3 }),
     at: z.iso.datetime().optional(),
   });
-  const rule = { field: "url", message: "must be short", holds: () => true, cel: "size(self.url) < 5" } as const;
+  const rule = {
+    field: "url",
+    message: "must be short",
+    isMet: () => true,
+    cel: "size(self.url) < 5",
+  } as const;
   assert.deepEqual(JSON.parse(JSON.stringify(structuralSchema(withRules(fields, [rule])))), {
     type: "object",
     required: ["url", "share", "tags"],
     properties: {
       url: { type: "string", maxLength: 9, pattern: "^https://", description: "Where." },
       size: { type: "integer", format: "int64", enum: [16, 32], default: 16 },
-      share: { type: "number", format: "double", minimum: 0, exclusiveMinimum: true, nullable: true },
+      share: {
+        type: "number",
+        format: "double",
+        minimum: 0,
+        exclusiveMinimum: true,
+        nullable: true,
+      },
       tags: {
         type: "object",
         maxProperties: 3,
@@ -41,8 +52,16 @@ test("structuralSchema() gives bounds, defaults, rules and patterns in Kubernete
 const unsayable: readonly [what: string, schema: z.ZodType, message: RegExp][] = [
   ["a string without an end", z.object({ a: z.string() }), /"\.a" has no maxLength/],
   ["a list without an end", z.object({ a: z.array(z.boolean()) }), /"\.a" has no maxItems/],
-  ["a map without an end", z.object({ a: z.record(z.string(), z.boolean()) }), /"\.a" has no maxProperties/],
-  ["a string without an end in a list", z.object({ a: z.array(z.string()).max(1) }), /"\.a\[\]" has no maxLength/],
+  [
+    "a map without an end",
+    z.object({ a: z.record(z.string(), z.boolean()) }),
+    /"\.a" has no maxProperties/,
+  ],
+  [
+    "a string without an end in a list",
+    z.object({ a: z.array(z.string()).max(1) }),
+    /"\.a\[\]" has no maxLength/,
+  ],
   ["alternatives", z.object({ a: z.union([z.boolean(), z.int()]) }), /cannot say what "\.a" is/],
   ["anything", z.object({ a: z.unknown() }), /"\.a" has no type/],
 ];

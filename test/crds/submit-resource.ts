@@ -1,7 +1,7 @@
 import { Agent, request } from "undici";
 import { z } from "zod";
 import { apiVersion } from "../../src/contract/custom-resources.ts";
-import type { Cluster } from "../cluster/cluster.ts";
+import type { Cluster } from "../support/cluster/cluster.ts";
 
 /** What the API server finds wrong with an object: fields with what it says of them. Empty where it takes the object. */
 export type Complaints = readonly { readonly field: string; readonly message: string }[];
@@ -10,7 +10,9 @@ const answer = z.object({
   kind: z.string(),
   message: z.string().default(""),
   details: z
-    .object({ causes: z.array(z.object({ field: z.string().default(""), message: z.string() })).default([]) })
+    .object({
+      causes: z.array(z.object({ field: z.string().default(""), message: z.string() })).default([]),
+    })
     .optional(),
 });
 
@@ -31,7 +33,10 @@ export function dryRuns({ url, adminToken, certificateAuthority }: Cluster) {
       });
       const { kind: answered, message, details } = answer.parse(await body.json());
       if (answered !== "Status") return [];
-      const unknown = Array.from(message.matchAll(unknownField), ([text, field = ""]) => ({ field, message: text }));
+      const unknown = Array.from(message.matchAll(unknownField), ([text, field = ""]) => ({
+        field,
+        message: text,
+      }));
       const complaints = [...(details?.causes ?? []), ...unknown];
       return complaints.length > 0 ? complaints : [{ field: "", message }];
     },

@@ -24,7 +24,7 @@ async function startDemo(t: TestContext, environment: Record<string, string> = {
 }
 
 /** Processes that have a folder in their environment. */
-async function processesOf(folder: string): Promise<string[]> {
+async function listProcesses(folder: string): Promise<string[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   const environments = await Promise.all(
     pids.map(async (pid) => readFile(`/proc/${pid}/environ`, "utf8").catch(() => "")),
@@ -32,27 +32,40 @@ async function processesOf(folder: string): Promise<string[]> {
   return pids.filter((_, i) => environments[i]?.includes(folder));
 }
 
-test("the demo cancels its batch on Ctrl-C, and leaves no process", { timeout: 120_000 }, async (t) => {
-  const { child, exited, folder, lines } = await startDemo(t);
-  const seen: string[] = [];
-  for await (const line of lines) {
-    seen.push(line);
-    if (line.includes("[evaluate]")) child.kill("SIGINT");
-  }
-  assert.deepEqual(await exited, [130, null], seen.join("\n"));
-  assert.equal(seen.at(-1), "The batch was cancelled");
-  if (process.platform === "linux") assert.deepEqual(await processesOf(folder), []);
-});
+test(
+  "the demo cancels its batch on Ctrl-C, and leaves no process",
+  { timeout: 120_000 },
+  async (t) => {
+    const { child, exited, folder, lines } = await startDemo(t);
+    const seen: string[] = [];
+    for await (const line of lines) {
+      seen.push(line);
+      if (line.includes("[evaluate]")) child.kill("SIGINT");
+    }
+    assert.deepEqual(await exited, [130, null], seen.join("\n"));
+    assert.equal(seen.at(-1), "The batch was cancelled");
+    if (process.platform === "linux") assert.deepEqual(await listProcesses(folder), []);
+  },
+);
 
-test("the demo shows which jobs failed, and exits with an error", { timeout: 120_000 }, async (t) => {
-  const folder = await mkdtemp(path.join(tmpdir(), "targets-"));
-  t.after(async () => rm(folder, { recursive: true }));
-  const file = path.join(folder, "targets.yaml");
-  const target = { description: "", executionProvider: "cpu", operators: "standard", recipe: { exclude: ["*"] } };
-  const targets = ["cpu", "cpu-int8"].map((name) => ({ name, ...target }));
-  await writeFile(file, JSON.stringify({ targets }));
-  const { exited, lines } = await startDemo(t, { MOS_TARGETS_FILE: file });
-  const seen = (await Array.fromAsync(lines)).join("\n");
-  assert.deepEqual(await exited, [1, null], seen);
-  assert.match(seen, /^voice-activity +cpu-int8 .* Failed: nothing_to_quantize$/m);
-});
+test(
+  "the demo shows which jobs failed, and exits with an error",
+  { timeout: 120_000 },
+  async (t) => {
+    const folder = await mkdtemp(path.join(tmpdir(), "targets-"));
+    t.after(async () => rm(folder, { recursive: true }));
+    const file = path.join(folder, "targets.yaml");
+    const target = {
+      description: "",
+      executionProvider: "cpu",
+      operators: "standard",
+      recipe: { exclude: ["*"] },
+    };
+    const targets = ["cpu", "cpu-int8"].map((name) => ({ name, ...target }));
+    await writeFile(file, JSON.stringify({ targets }));
+    const { exited, lines } = await startDemo(t, { MOS_TARGETS_FILE: file });
+    const seen = (await Array.fromAsync(lines)).join("\n");
+    assert.deepEqual(await exited, [1, null], seen);
+    assert.match(seen, /^voice-activity +cpu-int8 .* Failed: nothing_to_quantize$/m);
+  },
+);

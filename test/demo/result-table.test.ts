@@ -30,13 +30,33 @@ function makeJob(overrides: Partial<Job>): Job {
     telemetry: {
       progress: { fraction: 1 },
       size: { originalBytes: 10_800_000, resultBytes: 2_890_000, ratio: 0.2676, predicted: false },
-      accuracy: { level: "outputs", data: "generated", samples: 8, sqnrDb: 15.7, cosine: 0.99002, outputs: [] },
-      latency: { original: { p50Ms: 10.234, ...times }, result: { p50Ms: 12.9, ...times }, ratio: 1.26 },
+      accuracy: {
+        level: "outputs",
+        data: "generated",
+        samples: 8,
+        sqnrDb: 15.7,
+        cosine: 0.99002,
+        outputs: [],
+      },
+      latency: {
+        original: { p50Ms: 10.234, ...times },
+        result: { p50Ms: 12.9, ...times },
+        ratio: 1.26,
+      },
       warnings: [],
     },
     artifacts: [],
     baseline: null,
-    gates: [{ gate: "minCosine", limit: 0.95, actual: 0.99002, baseline: null, level: "fail", passed: true }],
+    gates: [
+      {
+        gate: "minCosine",
+        limit: 0.95,
+        actual: 0.99002,
+        baseline: null,
+        level: "fail",
+        passed: true,
+      },
+    ],
     error: null,
     ...overrides,
   };
@@ -46,7 +66,16 @@ const jobs = [
   makeJob({}),
   makeJob({
     target: "cpu-int8",
-    gates: [{ gate: "maxSizeRatio", limit: 0.25, actual: 0.26759, baseline: null, level: "fail", passed: false }],
+    gates: [
+      {
+        gate: "maxSizeRatio",
+        limit: 0.25,
+        actual: 0.26759,
+        baseline: null,
+        level: "fail",
+        passed: false,
+      },
+    ],
   }),
   makeJob({
     status: "Failed",

@@ -16,7 +16,8 @@ test("statusLines() shows a bar where there is room", () => {
 
 test("statusLines() never wraps, however narrow the terminal is", () => {
   for (let columns = 1; columns < 100; columns++) {
-    for (const line of statusLines(jobs, columns, 24)) assert(line.length <= Math.max(1, columns - 1), line);
+    for (const line of statusLines(jobs, columns, 24))
+      assert(line.length <= Math.max(1, columns - 1), line);
   }
 });
 
@@ -48,7 +49,9 @@ class TestScreen {
 
   #wrapped(line: string): string[] {
     const rows = Math.max(1, Math.ceil(line.length / this.columns));
-    return Array.from({ length: rows }, (_, row) => line.slice(row * this.columns, (row + 1) * this.columns));
+    return Array.from({ length: rows }, (_, row) =>
+      line.slice(row * this.columns, (row + 1) * this.columns),
+    );
   }
 
   /** Makes the terminal narrower or wider; long lines wrap. */

@@ -4,30 +4,39 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type Installation, nodeName } from "./installation.ts";
 import type { Models } from "./jobs.ts";
 import { workerProcesses } from "./processes.ts";
-import { stepsOf } from "./steps.ts";
+import { createStepRunner } from "./create-step-runner.ts";
 
 const pollMs = 20;
 /** Work for a minute and more. */
 const evaluation = { samples: 1024, runs: 1000 };
 
 /** Jobs in every state are cancelled in every way, and nothing of them is left. */
-export async function testCancellation(group: TestContext, installation: Installation, { uploaded }: Models) {
-  const step = stepsOf(group, installation);
-  const { client, kubectl, apply, fieldOf, untilField, cluster } = installation;
+export async function testCancellation(
+  group: TestContext,
+  installation: Installation,
+  { uploaded }: Models,
+) {
+  const step = createStepRunner(group, installation);
+  const { client, kubectl, apply, readResourceField, untilField, cluster } = installation;
   const begin = async (name: string, target: string) => {
     await apply("CompressionJob", name, { model: uploaded, target, recipe: { evaluation } });
   };
-  const setCancel = (name: string) => kubectl(["patch", "cpj", name, "--type=merge", "--patch", cancelPatch]);
+  const setCancel = (name: string) =>
+    kubectl(["patch", "cpj", name, "--type=merge", "--patch", cancelPatch]);
   const cancelOverRest = (id: string) => client.call("cancelJob", { params: { id } });
-  const idOf = (name: string) => fieldOf(`cpj/${name}`, ".status.jobId");
+  const readJobId = (name: string) => readResourceField(`cpj/${name}`, ".status.jobId");
   const addGpus = async (count: number) => {
     const resources = { "nvidia.com/gpu": String(count) };
     const patch = JSON.stringify({ status: { capacity: resources, allocatable: resources } });
     await cluster.kubectl(["patch", "node", nodeName, "--subresource=status", "--patch", patch]);
   };
-  const whileRunning = async (t: TestContext, name: string, cancel: (id: string) => Promise<unknown>) => {
+  const whileRunning = async (
+    t: TestContext,
+    name: string,
+    cancel: (id: string) => Promise<unknown>,
+  ) => {
     await untilField(`cpj/${name}`, ".status.status", "Optimizing");
-    const id = await idOf(name);
+    const id = await readJobId(name);
     assert.notDeepEqual(await workerProcesses(id), []);
     t.diagnostic(await untilCancelled(installation, id, () => cancel(id)));
   };
@@ -36,11 +45,13 @@ export async function testCancellation(group: TestContext, installation: Install
   await begin("no-image", "no-image");
   for (const name of ["posted", "patched", "deleted"]) await begin(name, "gpu");
 
-  await step("a running job that is cancelled over REST", (t) => whileRunning(t, "posted", cancelOverRest));
+  await step("a running job that is cancelled over REST", (t) =>
+    whileRunning(t, "posted", cancelOverRest),
+  );
 
   await step("a running job whose spec says cancel", async (t) => {
     await whileRunning(t, "patched", () => setCancel("patched"));
-    assert.equal(await fieldOf("cpj/patched", ".status.status"), "Cancelled");
+    assert.equal(await readResourceField("cpj/patched", ".status.status"), "Cancelled");
   });
 
   await step("a running job whose resource is deleted, and whose history stays", async (t) => {
@@ -51,22 +62,28 @@ export async function testCancellation(group: TestContext, installation: Install
   await step("a job that no node can take, which does not begin when GPUs are added", async (t) => {
     await untilField("cpj/no-node", ".status.statusReason", "unschedulable");
     assert.match(
-      await fieldOf("cpj/no-node", ".status.statusMessage"),
+      await readResourceField("cpj/no-node", ".status.statusMessage"),
       /not enough nvidia\.com\/gpu free \(64 needed\)/,
     );
-    const id = await idOf("no-node");
+    const id = await readJobId("no-node");
     t.diagnostic(await untilCancelled(installation, id, () => setCancel("no-node")));
     await addGpus(64);
-    await apply("CompressionJob", "another", { model: uploaded, target: "many-gpus", dryRun: true });
+    await apply("CompressionJob", "another", {
+      model: uploaded,
+      target: "many-gpus",
+      dryRun: true,
+    });
     await untilField("cpj/another", ".status.status", "Completed");
     await addGpus(4);
-    assert.equal(await fieldOf("cpj/no-node", ".status.status"), "Cancelled");
-    assert.equal(await podsOf(installation, id), "");
+    assert.equal(await readResourceField("cpj/no-node", ".status.status"), "Cancelled");
+    assert.equal(await listPodNames(installation, id), "");
   });
 
   await step("a job whose image cannot be pulled", async (t) => {
     await untilField("cpj/no-image", ".status.statusReason", "image_unavailable");
-    t.diagnostic(await untilCancelled(installation, await idOf("no-image"), () => setCancel("no-image")));
+    t.diagnostic(
+      await untilCancelled(installation, await readJobId("no-image"), () => setCancel("no-image")),
+    );
   });
 
   await step("a job that has only just been submitted", async (t) => {
@@ -95,7 +112,7 @@ export async function untilCancelled(
     if (processes.length > 0) ranMs = performance.now() - begin;
     if (status === "Cancelled") {
       assert.deepEqual(processes, []);
-      assert.equal(await podsOf(installation, id), "");
+      assert.equal(await listPodNames(installation, id), "");
       const times = { asked: askedMs, "last process": ranMs, Cancelled: performance.now() - begin };
       return Object.entries(times)
         .map(([what, ms]) => `${what} after ${(ms / 1000).toFixed(1)} s`)
@@ -108,6 +125,6 @@ export async function untilCancelled(
   }
 }
 
-function podsOf({ kubectl }: Installation, id: string): Promise<string> {
+function listPodNames({ kubectl }: Installation, id: string): Promise<string> {
   return kubectl(["get", "pods", "-l", `modeloptimization.dev/job-id=${id}`, "-o", "name"]);
 }

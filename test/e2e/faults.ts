@@ -4,23 +4,35 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { untilCancelled } from "./cancellation.ts";
 import type { Installation } from "./installation.ts";
-import { printedLog, wholeLog } from "./job-log.ts";
+import { printedLog, readFullLog } from "./job-log.ts";
 import type { Models } from "./jobs.ts";
 import { pauseKubelet } from "./pause-kubelet.ts";
-import { stepsOf } from "./steps.ts";
+import { createStepRunner } from "./create-step-runner.ts";
 
 /** What befalls workers, the node and our own processes, and what becomes of jobs then. */
-export async function testFaults(group: TestContext, installation: Installation, { uploaded, mounted }: Models) {
-  const step = stepsOf(group, installation);
-  const { client, kubectl, apply, fieldOf, untilField, untilReady, cluster } = installation;
-  const podsOf = async (id: string) => {
-    const pods = await kubectl(["get", "pods", "-l", `modeloptimization.dev/job-id=${id}`, "-o", "name"]);
+export async function testFaults(
+  group: TestContext,
+  installation: Installation,
+  { uploaded, mounted }: Models,
+) {
+  const step = createStepRunner(group, installation);
+  const { client, kubectl, apply, readResourceField, untilField, untilReady, cluster } =
+    installation;
+  const listPodNames = async (id: string) => {
+    const pods = await kubectl([
+      "get",
+      "pods",
+      "-l",
+      `modeloptimization.dev/job-id=${id}`,
+      "-o",
+      "name",
+    ]);
     return pods.split("\n").filter((name) => name !== "");
   };
   const untilFailed = async (name: string, reason: string) => {
     await untilField(`cpj/${name}`, ".status.status", "Failed");
-    assert.equal(await fieldOf(`cpj/${name}`, ".status.statusReason"), reason);
-    return fieldOf(`cpj/${name}`, ".status.jobId");
+    assert.equal(await readResourceField(`cpj/${name}`, ".status.statusReason"), reason);
+    return readResourceField(`cpj/${name}`, ".status.jobId");
   };
   const replacePod = async (component: string) => {
     await kubectl(["delete", "pod", "-l", `app.kubernetes.io/component=${component}`]);
@@ -31,8 +43,8 @@ export async function testFaults(group: TestContext, installation: Installation,
     step("a worker that needs more memory than its target has fails its job", async () => {
       await apply("CompressionJob", "hungry", { model: uploaded, target: "little-memory" });
       const id = await untilFailed("hungry", "out_of_memory");
-      assert.equal((await podsOf(id)).length, 1);
-      assert.match(await wholeLog(installation, id), /^Job job-/);
+      assert.equal((await listPodNames(id)).length, 1);
+      assert.match(await readFullLog(installation, id), /^Job job-/);
     }),
 
     step("a file that is no model fails its job at the first try", async () => {
@@ -40,70 +52,84 @@ export async function testFaults(group: TestContext, installation: Installation,
       await writeFile(file, "This is no model.");
       const { source } = await client.uploadModel(file);
       await apply("CompressionJob", "no-model", { model: { source }, target: "cpu" });
-      assert.equal((await podsOf(await untilFailed("no-model", "model_invalid"))).length, 1);
+      assert.equal((await listPodNames(await untilFailed("no-model", "model_invalid"))).length, 1);
     }),
 
     step("an image that is no worker is tried three times", async () => {
       await apply("CompressionJob", "no-worker", { model: uploaded, target: "wrong-image" });
-      assert.equal((await podsOf(await untilFailed("no-worker", "worker_crashed"))).length, 3);
+      assert.equal(
+        (await listPodNames(await untilFailed("no-worker", "worker_crashed"))).length,
+        3,
+      );
     }),
 
     step("a job whose pod is evicted goes on in another one", async () => {
       const recipe = { evaluation: { runs: 100 } };
       await apply("CompressionJob", "evicted", { model: uploaded, target: "gpu", recipe });
       await untilField("cpj/evicted", ".status.status", "Optimizing");
-      const id = await fieldOf("cpj/evicted", ".status.jobId");
-      const [pod = ""] = await podsOf(id);
+      const id = await readResourceField("cpj/evicted", ".status.jobId");
+      const [pod = ""] = await listPodNames(id);
       const name = pod.replace("pod/", "");
-      const namespace = await fieldOf(pod, ".metadata.namespace");
+      const namespace = await readResourceField(pod, ".metadata.namespace");
       const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name } };
       const path = `/api/v1/namespaces/${namespace}/pods/${name}/eviction`;
       await kubectl(["create", "--raw", path, "-f", "-"], JSON.stringify(eviction));
       await untilField("cpj/evicted", ".status.status", "Completed");
-      assert.match(await wholeLog(installation, id), /attempt 1:[^]*\nStopped: SIGTERM\n[^]*attempt 2:/);
+      assert.match(
+        await readFullLog(installation, id),
+        /attempt 1:[^]*\nStopped: SIGTERM\n[^]*attempt 2:/,
+      );
     }),
   ]);
 
-  await step("no log line is lost or doubled when service, operator and API server are replaced", async () => {
-    const { id } = await client.call("submitBatch", {
-      body: {
-        models: [uploaded, mounted],
-        targets: ["cpu", "cpu-int8", "gpu"],
-        parallelism: 3,
-      },
-    });
-    const { jobs } = await client.call("getBatch", { params: { id } });
-    const readers = jobs.map(async (job) => {
-      const lines = await Array.fromAsync(client.followLogs(job.id));
-      return lines.map(({ text }) => `${text}\n`).join("");
-    });
-    const followed = Promise.all(readers);
-    await untilField(`cpj/${id}-0000`, ".status.status", "Optimizing");
-    await replacePod("service");
-    await replacePod("operator");
-    await cluster.restartApiServer();
-    const logs = await followed;
-    for (const [index, job] of jobs.entries()) {
-      assert.equal((await client.call("getJob", { params: { id: job.id } })).status, "Completed");
-      const pods = await podsOf(job.id);
-      assert.equal(pods.length, 1);
-      const printed = await printedLog(installation, pods[0] ?? "");
-      assert.equal(logs[index], printed);
-      assert.equal(await wholeLog(installation, job.id), printed);
-    }
-    await untilField(`cbatch/${id}`, ".status.status", "Completed");
-  });
+  await step(
+    "no log line is lost or doubled when service, operator and API server are replaced",
+    async () => {
+      const { id } = await client.call("submitBatch", {
+        body: {
+          models: [uploaded, mounted],
+          targets: ["cpu", "cpu-int8", "gpu"],
+          parallelism: 3,
+        },
+      });
+      const { jobs } = await client.call("getBatch", { params: { id } });
+      const readers = jobs.map(async (job) => {
+        const lines = await Array.fromAsync(client.followLogs(job.id));
+        return lines.map(({ text }) => `${text}\n`).join("");
+      });
+      const followed = Promise.all(readers);
+      await untilField(`cpj/${id}-0000`, ".status.status", "Optimizing");
+      await replacePod("service");
+      await replacePod("operator");
+      await cluster.restartApiServer();
+      const logs = await followed;
+      for (const [index, job] of jobs.entries()) {
+        assert.equal((await client.call("getJob", { params: { id: job.id } })).status, "Completed");
+        const pods = await listPodNames(job.id);
+        assert.equal(pods.length, 1);
+        const printed = await printedLog(installation, pods[0] ?? "");
+        assert.equal(logs[index], printed);
+        assert.equal(await readFullLog(installation, job.id), printed);
+      }
+      await untilField(`cbatch/${id}`, ".status.status", "Completed");
+    },
+  );
 
   await step("a job on a node that does not answer is cancelled all the same", async (t) => {
     const recipe = { evaluation: { samples: 1024, runs: 1000 } };
     await apply("CompressionJob", "cut-off", { model: uploaded, target: "gpu", recipe });
     await untilField("cpj/cut-off", ".status.status", "Optimizing");
-    const id = await fieldOf("cpj/cut-off", ".status.jobId");
+    const id = await readResourceField("cpj/cut-off", ".status.jobId");
     {
       await using _kubelet = await pauseKubelet(cluster);
-      t.diagnostic(await untilCancelled(installation, id, () => client.call("cancelJob", { params: { id } })));
+      t.diagnostic(
+        await untilCancelled(installation, id, () => client.call("cancelJob", { params: { id } })),
+      );
     }
-    assert.match(await fieldOf("cpj/cut-off", ".status.statusMessage"), /node "node-0" did not confirm/);
+    assert.match(
+      await readResourceField("cpj/cut-off", ".status.statusMessage"),
+      /node "node-0" did not confirm/,
+    );
     await apply("CompressionJob", "after", { model: uploaded, target: "gpu", dryRun: true });
     await untilField("cpj/after", ".status.status", "Completed");
   });

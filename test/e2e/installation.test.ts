@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import { test } from "node:test";
-import { helmMissing, nodeMissing } from "../cluster/cluster-missing.ts";
-import { startCluster } from "../cluster/start-cluster.ts";
+import { helmMissing, nodeMissing } from "../support/cluster/cluster-missing.ts";
+import { startCluster } from "../support/cluster/start-cluster.ts";
 import { pythonMissing } from "../support/python.ts";
 import { realModel } from "../support/real-models.ts";
 import { testCancellation } from "./cancellation.ts";

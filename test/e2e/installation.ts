@@ -3,8 +3,8 @@ import { basename, join } from "node:path";
 import { type Client, createClient } from "../../src/client/create-client.ts";
 import { apiVersion } from "../../src/contract/custom-resources.ts";
 import { chartFolder, helm, valueFlags } from "../charts/helm.ts";
-import { imageNames } from "../cluster/image-builds.ts";
-import type { NodeCluster } from "../cluster/start-cluster.ts";
+import { imageNames } from "../support/cluster/image-builds.ts";
+import type { NodeCluster } from "../support/cluster/start-cluster.ts";
 import { targets } from "./targets.ts";
 
 export const release = "model-optimization";
@@ -24,7 +24,7 @@ export interface Installation {
   /** Makes a resource as `kubectl apply` does. */
   readonly apply: (kind: "CompressionJob" | "Batch", name: string, spec: object) => Promise<void>;
   /** A field of a resource by its JSON path; empty where it has none. */
-  readonly fieldOf: (resource: string, path: string) => Promise<string>;
+  readonly readResourceField: (resource: string, path: string) => Promise<string>;
   /** Waits until a field has the value, or any. */
   readonly untilField: (resource: string, path: string, value?: string) => Promise<void>;
   /** Of the service's API; ends in `/v1`. */
@@ -43,13 +43,28 @@ export interface InstallOptions {
  * Installs the chart as its users do, in a namespace of restricted pods. The values are the default ones but for images and targets;
  * what a node without storage class and ingress lacks is made by hand beside it: volumes, and a port that leads to the service.
  */
-export async function install(cluster: NodeCluster, { mountedModels }: InstallOptions): Promise<Installation> {
-  const kubectl = (args: readonly string[], input?: string) => cluster.kubectl(["-n", namespace, ...args], input);
+export async function install(
+  cluster: NodeCluster,
+  { mountedModels }: InstallOptions,
+): Promise<Installation> {
+  const kubectl = (args: readonly string[], input?: string) =>
+    cluster.kubectl(["-n", namespace, ...args], input);
   const make = (object: object) => kubectl(["create", "-f", "-"], JSON.stringify(object));
-  const fieldOf = (resource: string, path: string) => kubectl(["get", resource, "-o", `jsonpath={${path}}`]);
-  await cluster.kubectl(["delete", "crd", "compressionjobs.modeloptimization.dev", "batches.modeloptimization.dev"]);
+  const readResourceField = (resource: string, path: string) =>
+    kubectl(["get", resource, "-o", `jsonpath={${path}}`]);
+  await cluster.kubectl([
+    "delete",
+    "crd",
+    "compressionjobs.modeloptimization.dev",
+    "batches.modeloptimization.dev",
+  ]);
   await cluster.kubectl(["create", "namespace", namespace]);
-  await cluster.kubectl(["label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted"]);
+  await cluster.kubectl([
+    "label",
+    "namespace",
+    namespace,
+    "pod-security.kubernetes.io/enforce=restricted",
+  ]);
   const [data, models] = [join(cluster.folder, "data"), join(cluster.folder, "models")];
   for (const folder of [data, models]) await mkdir(folder);
   for (const file of mountedModels) await copyFile(file, join(models, basename(file)));
@@ -58,7 +73,10 @@ export async function install(cluster: NodeCluster, { mountedModels }: InstallOp
   await make(claim("models"));
 
   const flags = valueFlags(values);
-  await helm(["install", release, chartFolder, `--namespace=${namespace}`, ...flags], cluster.kubeconfig);
+  await helm(
+    ["install", release, chartFolder, `--namespace=${namespace}`, ...flags],
+    cluster.kubeconfig,
+  );
   await make(entrance);
   const untilReady = async () => {
     for (const component of ["operator", "service"]) {
@@ -66,20 +84,26 @@ export async function install(cluster: NodeCluster, { mountedModels }: InstallOp
     }
   };
   await untilReady();
-  const notes = await helm(["get", "notes", release, `--namespace=${namespace}`], cluster.kubeconfig);
+  const notes = await helm(
+    ["get", "notes", release, `--namespace=${namespace}`],
+    cluster.kubeconfig,
+  );
   const [, tokenCommand = ""] = /kubectl (.*token create.*)/.exec(notes) ?? [];
   const token = (await cluster.kubectl(tokenCommand.split(" "))).trim();
-  const port = await fieldOf("service/entrance", ".spec.ports[0].nodePort");
+  const port = await readResourceField("service/entrance", ".spec.ports[0].nodePort");
   const baseUrl = `http://${cluster.nodeAddress}:${port}/v1`;
   return {
     cluster,
     kubectl,
     async apply(kind, name, spec) {
-      await kubectl(["apply", "-f", "-"], JSON.stringify({ apiVersion, kind, metadata: { name }, spec }));
+      await kubectl(
+        ["apply", "-f", "-"],
+        JSON.stringify({ apiVersion, kind, metadata: { name }, spec }),
+      );
     },
     valueFlags: flags,
     untilReady,
-    fieldOf,
+    readResourceField,
     async untilField(resource, path, value) {
       const wanted = value === undefined ? "" : `=${value}`;
       await kubectl(["wait", resource, `--for=jsonpath={${path}}${wanted}`, patience]);
@@ -91,9 +115,9 @@ export async function install(cluster: NodeCluster, { mountedModels }: InstallOp
 }
 
 const values = {
-  image: imageOf(imageNames.service),
+  image: imageValues(imageNames.service),
   worker: {
-    image: imageOf(imageNames.worker),
+    image: imageValues(imageNames.worker),
     allowedRoots: ["/models"],
     volumes: [{ name: "models", persistentVolumeClaim: { claimName: "models" } }],
     volumeMounts: [{ name: "models", mountPath: "/models", readOnly: true }],
@@ -112,7 +136,7 @@ const entrance = {
   },
 };
 
-function imageOf(name: string): object {
+function imageValues(name: string): object {
   const [repository, tag] = name.split(":");
   return { repository, tag };
 }

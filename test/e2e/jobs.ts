@@ -9,8 +9,8 @@ import type { Job } from "../../src/contract/job.ts";
 import { isTerminal } from "../../src/contract/status.ts";
 import { runPython } from "../support/python.ts";
 import type { Installation } from "./installation.ts";
-import { printedLog, streamLog, wholeLog } from "./job-log.ts";
-import { stepsOf } from "./steps.ts";
+import { printedLog, streamLog, readFullLog } from "./job-log.ts";
+import { createStepRunner } from "./create-step-runner.ts";
 
 export interface Models {
   /** Uploaded to the service. */
@@ -20,75 +20,95 @@ export interface Models {
 }
 
 /** Jobs of every kind, from every side, to their end. */
-export async function testJobs(group: TestContext, installation: Installation, models: Models): Promise<void> {
-  const step = stepsOf(group, installation);
-  const { client, kubectl, apply, fieldOf, untilField, cluster } = installation;
+export async function testJobs(
+  group: TestContext,
+  installation: Installation,
+  models: Models,
+): Promise<void> {
+  const step = createStepRunner(group, installation);
+  const { client, kubectl, apply, readResourceField, untilField, cluster } = installation;
   const { uploaded, mounted } = models;
-  const jobIdOf = async (resource: string) => {
+  const waitForJobId = async (resource: string) => {
     await untilField(resource, ".status.jobId");
-    return fieldOf(resource, ".status.jobId");
+    return readResourceField(resource, ".status.jobId");
   };
   const finishedJob = async (id: string): Promise<Job> => {
     // The log ends with the job.
     for await (const _ of client.followLogs(id));
     return client.call("getJob", { params: { id } });
   };
-  const modelHash = ({ artifacts }: Pick<Job, "artifacts">) => artifacts.find(({ kind }) => kind === "model")?.sha256;
+  const modelHash = ({ artifacts }: Pick<Job, "artifacts">) =>
+    artifacts.find(({ kind }) => kind === "model")?.sha256;
   let single: Job;
 
-  await step("a job of kubectl runs on a GPU while its log is read, and leaves files that run", async () => {
-    const evaluation = { runs: 50 };
-    const gates = { maxSizeRatio: 0.5 };
-    await apply("CompressionJob", "first", { model: uploaded, target: "gpu", recipe: { evaluation }, gates });
-    const id = await jobIdOf("cpj/first");
-    let log = "";
-    let statusAtFirst;
-    for await (const piece of streamLog(installation, id)) {
-      statusAtFirst ??= (await client.call("getJob", { params: { id } })).status;
-      log += piece;
-    }
-    assert.ok(statusAtFirst !== undefined && !isTerminal(statusAtFirst), `the log began at ${statusAtFirst}`);
-    assert.match(log, /^Job job-\w+, attempt 1: compress .*\n[^]*\nLatency: .*\n$/);
-
-    await untilField("cpj/first", ".status.status", "Completed");
-    const status = compressionJobStatus.parse(JSON.parse(await fieldOf("cpj/first", ".status")));
-    assert.ok((status.telemetry?.accuracy?.cosine ?? 0) > 0.99);
-    assert.ok((status.telemetry?.latency?.result.p50Ms ?? 0) > 0);
-    assert.equal(status.gates?.[0]?.passed, true);
-    single = await client.call("getJob", { params: { id } });
-    assert.equal(single.status, "Completed");
-
-    const pods = ["pods", "-l", `modeloptimization.dev/job-id=${id}`];
-    const [pod = "", gpus] = (
-      await kubectl([
-        "get",
-        ...pods,
-        "-o",
-        "jsonpath={.items[0].metadata.name} {.items[0].spec.containers[0].resources.limits.nvidia\\.com/gpu}",
-      ])
-    ).split(" ");
-    assert.equal(gpus, "1");
-    assert.equal(await printedLog(installation, pod), log);
-    await kubectl(["delete", ...pods]);
-    assert.equal(await wholeLog(installation, id), log);
-
-    for (const { name, sha256, kind } of single.artifacts) {
-      const file = join(cluster.folder, name);
-      await client.downloadArtifact(id, name, { file });
-      assert.equal(
-        createHash("sha256")
-          .update(await readFile(file))
-          .digest("hex"),
-        sha256,
+  await step(
+    "a job of kubectl runs on a GPU while its log is read, and leaves files that run",
+    async () => {
+      const evaluation = { runs: 50 };
+      const gates = { maxSizeRatio: 0.5 };
+      await apply("CompressionJob", "first", {
+        model: uploaded,
+        target: "gpu",
+        recipe: { evaluation },
+        gates,
+      });
+      const id = await waitForJobId("cpj/first");
+      let log = "";
+      let statusAtFirst;
+      for await (const piece of streamLog(installation, id)) {
+        statusAtFirst ??= (await client.call("getJob", { params: { id } })).status;
+        log += piece;
+      }
+      assert.ok(
+        statusAtFirst !== undefined && !isTerminal(statusAtFirst),
+        `the log began at ${statusAtFirst}`,
       );
-      if (kind === "model") assert.equal(await runPython(runModel, [file]), "[(1, 4)]\n");
-    }
-  });
+      assert.match(log, /^Job job-\w+, attempt 1: compress .*\n[^]*\nLatency: .*\n$/);
+
+      await untilField("cpj/first", ".status.status", "Completed");
+      const status = compressionJobStatus.parse(
+        JSON.parse(await readResourceField("cpj/first", ".status")),
+      );
+      assert.ok((status.telemetry?.accuracy?.cosine ?? 0) > 0.99);
+      assert.ok((status.telemetry?.latency?.result.p50Ms ?? 0) > 0);
+      assert.equal(status.gates?.[0]?.passed, true);
+      single = await client.call("getJob", { params: { id } });
+      assert.equal(single.status, "Completed");
+
+      const pods = ["pods", "-l", `modeloptimization.dev/job-id=${id}`];
+      const [pod = "", gpus] = (
+        await kubectl([
+          "get",
+          ...pods,
+          "-o",
+          "jsonpath={.items[0].metadata.name} {.items[0].spec.containers[0].resources.limits.nvidia\\.com/gpu}",
+        ])
+      ).split(" ");
+      assert.equal(gpus, "1");
+      assert.equal(await printedLog(installation, pod), log);
+      await kubectl(["delete", ...pods]);
+      assert.equal(await readFullLog(installation, id), log);
+
+      for (const { name, sha256, kind } of single.artifacts) {
+        const file = join(cluster.folder, name);
+        await client.downloadArtifact(id, name, { file });
+        assert.equal(
+          createHash("sha256")
+            .update(await readFile(file))
+            .digest("hex"),
+          sha256,
+        );
+        if (kind === "model") assert.equal(await runPython(runModel, [file]), "[(1, 4)]\n");
+      }
+    },
+  );
 
   await Promise.all([
     step("four pods at once make the same model as one", async () => {
       const recipe = { parallelism: 4 };
-      const { id } = await client.call("startCompression", { body: { model: uploaded, target: "gpu", recipe } });
+      const { id } = await client.call("startCompression", {
+        body: { model: uploaded, target: "gpu", recipe },
+      });
       const job = await finishedJob(id);
       assert.equal(job.status, "Completed");
       assert.equal(modelHash(job), modelHash(single));
@@ -97,7 +117,9 @@ export async function testJobs(group: TestContext, installation: Installation, m
       const pods = endedPods.parse(JSON.parse(text)).items;
       assert.equal(pods.length, 4);
       const begins = pods.map(({ status }) => Date.parse(status.startTime));
-      const ends = pods.map(({ status }) => Date.parse(status.containerStatuses[0].state.terminated.finishedAt));
+      const ends = pods.map(({ status }) =>
+        Date.parse(status.containerStatuses[0].state.terminated.finishedAt),
+      );
       assert.ok(Math.max(...begins) <= Math.min(...ends), "a pod began when another had ended");
     }),
 
@@ -113,8 +135,13 @@ export async function testJobs(group: TestContext, installation: Installation, m
       await apply("CompressionJob", "curious", { model, target: "cpu" });
       await untilField("cpj/mounted", ".status.status", "Completed");
       await untilField("cpj/curious", ".status.status", "Failed");
-      assert.equal(await fieldOf("cpj/curious", ".status.statusReason"), "model_source_refused");
-      const job = await client.call("getJob", { params: { id: await jobIdOf("cpj/mounted") } });
+      assert.equal(
+        await readResourceField("cpj/curious", ".status.statusReason"),
+        "model_source_refused",
+      );
+      const job = await client.call("getJob", {
+        params: { id: await waitForJobId("cpj/mounted") },
+      });
       assert.equal(`upload:sha256:${job.model.actualSha256}`, uploaded.source);
     }),
   ]);
@@ -130,7 +157,12 @@ export async function testJobs(group: TestContext, installation: Installation, m
       await apply("Batch", "nightly", request);
       await untilField("cbatch/nightly", ".status.status", "Completed");
       const [id, finished, marks] = (
-        await kubectl(["get", "cbatch/nightly", "-o", "jsonpath={.status.batchId} {.status.finished} {.status.marks}"])
+        await kubectl([
+          "get",
+          "cbatch/nightly",
+          "-o",
+          "jsonpath={.status.batchId} {.status.finished} {.status.marks}",
+        ])
       ).split(" ");
       assert.deepEqual([finished, marks], ["4/4", "cccc"]);
       const batch = await client.call("getBatch", { params: { id: id ?? "" } });
@@ -144,7 +176,14 @@ export async function testJobs(group: TestContext, installation: Installation, m
     step("a batch of the REST interface is a Batch with four jobs", async () => {
       const { id } = await client.call("submitBatch", { body: request });
       await untilField(`cbatch/${id}`, ".status.status", "Completed");
-      const names = await kubectl(["get", "cpj", "-l", `modeloptimization.dev/batch=${id}`, "-o", "name"]);
+      const names = await kubectl([
+        "get",
+        "cpj",
+        "-l",
+        `modeloptimization.dev/batch=${id}`,
+        "-o",
+        "name",
+      ]);
       assert.equal(names.trim().split("\n").length, 4);
       const { counts } = await client.call("getBatch", { params: { id } });
       assert.equal(counts.Completed, 4);

@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import type { NodeCluster } from "../cluster/start-cluster.ts";
+import type { NodeCluster } from "../support/cluster/start-cluster.ts";
 import { findProcesses } from "./processes.ts";
 
 /** Stops the kubelet, as if its node did not answer, until the result is disposed of. Containers run on. */
@@ -7,7 +7,8 @@ export async function pauseKubelet({ folder }: NodeCluster): Promise<AsyncDispos
   const find = (program: string) =>
     findProcesses(
       "cmdline",
-      (words) => basename(words[0] ?? "") === program && words.includes(`--config=${folder}/kubelet.json`),
+      (words) =>
+        basename(words[0] ?? "") === program && words.includes(`--config=${folder}/kubelet.json`),
     );
   const kubelet = await find("kubelet");
   // It stops along with the kubelet, its child, but does not go on along with it.

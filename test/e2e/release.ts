@@ -6,29 +6,41 @@ import type { TestContext } from "node:test";
 import { createClient } from "../../src/client/create-client.ts";
 import { builtinTargets } from "../../src/contract/target.ts";
 import { chartFolder, helm, valueFlags } from "../charts/helm.ts";
-import { programPath } from "../cluster/programs.ts";
+import { programPath } from "../support/cluster/programs.ts";
 import { type Installation, namespace, release } from "./installation.ts";
 import type { Models } from "./jobs.ts";
-import { wholeLog } from "./job-log.ts";
-import { stepsOf } from "./steps.ts";
+import { readFullLog } from "./job-log.ts";
+import { createStepRunner } from "./create-step-runner.ts";
 
 /** What the release's notes say, and what becomes of jobs when it is upgraded, uninstalled and installed again. */
-export async function testRelease(group: TestContext, installation: Installation, { uploaded }: Models) {
-  const step = stepsOf(group, installation);
-  const { client, kubectl, apply, fieldOf, untilField, untilReady, cluster, token } = installation;
-  const runHelm = (...args: readonly string[]) => helm([...args, `--namespace=${namespace}`], cluster.kubeconfig);
+export async function testRelease(
+  group: TestContext,
+  installation: Installation,
+  { uploaded }: Models,
+) {
+  const step = createStepRunner(group, installation);
+  const { client, kubectl, apply, readResourceField, untilField, untilReady, cluster, token } =
+    installation;
+  const runHelm = (...args: readonly string[]) =>
+    helm([...args, `--namespace=${namespace}`], cluster.kubeconfig);
   const listJobs = async () => (await client.call("listJobs", { query: { limit: "100" } })).jobs;
 
   await step("the notes lead to the REST interface", async () => {
     const notes = await runHelm("get", "notes", release);
     const [, words = ""] = /kubectl (.* port-forward .*)/.exec(notes) ?? [];
     const args = words.replace(/ \d+:/, " :").split(" ");
-    const forward = spawn(await programPath("kubectl"), [`--kubeconfig=${cluster.kubeconfig}`, ...args]);
+    const forward = spawn(await programPath("kubectl"), [
+      `--kubeconfig=${cluster.kubeconfig}`,
+      ...args,
+    ]);
     try {
       const [line] = (await once(createInterface(forward.stdout), "line")) as [string];
       const [, address] = /from (\S+) ->/.exec(line) ?? [];
       const forwarded = createClient({ baseUrl: `http://${address}/v1`, token });
-      assert.deepEqual(await forwarded.call("listTargets", {}), await client.call("listTargets", {}));
+      assert.deepEqual(
+        await forwarded.call("listTargets", {}),
+        await client.call("listTargets", {}),
+      );
     } finally {
       forward.kill();
     }
@@ -43,7 +55,14 @@ export async function testRelease(group: TestContext, installation: Installation
     await runHelm("upgrade", release, chartFolder, "--reset-then-reuse-values", ...values);
     await untilReady();
     await untilField("cpj/upgraded", ".status.status", "Completed");
-    const pods = await kubectl(["get", "pods", "-l", "modeloptimization.dev/job=upgraded", "-o", "name"]);
+    const pods = await kubectl([
+      "get",
+      "pods",
+      "-l",
+      "modeloptimization.dev/job=upgraded",
+      "-o",
+      "name",
+    ]);
     assert.equal(pods.trim().split("\n").length, 1);
     await apply("CompressionJob", "newer", { model: uploaded, target: "newer", dryRun: true });
     await untilField("cpj/newer", ".status.status", "Completed");
@@ -58,14 +77,14 @@ export async function testRelease(group: TestContext, installation: Installation
   await step("installed again, it takes up what it left", async () => {
     await apply("CompressionJob", "kept", { model: uploaded, target: "newer", dryRun: true });
     await untilField("cpj/kept", ".status.status", "Completed");
-    const id = await fieldOf("cpj/kept", ".status.jobId");
-    const log = await wholeLog(installation, id);
+    const id = await readResourceField("cpj/kept", ".status.jobId");
+    const log = await readFullLog(installation, id);
     await runHelm("uninstall", release, "--wait");
     await apply("CompressionJob", "between", { model: uploaded, target: "cpu", dryRun: true });
     await runHelm("install", release, chartFolder, ...installation.valueFlags);
     await untilReady();
     await untilField("cpj/between", ".status.status", "Completed");
-    assert.equal(await fieldOf("cpj/kept", ".status.jobId"), id);
-    assert.equal(await wholeLog(installation, id), log);
+    assert.equal(await readResourceField("cpj/kept", ".status.jobId"), id);
+    assert.equal(await readFullLog(installation, id), log);
   });
 }

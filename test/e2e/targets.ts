@@ -1,5 +1,5 @@
 import { builtinTargets, type Target } from "../../src/contract/target.ts";
-import { imageNames } from "../cluster/image-builds.ts";
+import { imageNames } from "../support/cluster/image-builds.ts";
 
 const plain: Target = {
   name: "gpu",

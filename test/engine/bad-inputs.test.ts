@@ -16,19 +16,34 @@ import {
 import type { TensorProtoSchema } from "../../src/engine/onnx/onnx_pb.js";
 import { openModel } from "../../src/engine/onnx/open-model.ts";
 import { planCompression } from "../../src/engine/plan-compression.ts";
-import { node, subgraph, value, weight, writeTinyModel } from "../support/tiny-model.ts";
-import { fieldsOf, replaceWithin } from "./fuzz/wire-tree.ts";
+import {
+  node,
+  graphAttribute,
+  tensorInfo,
+  floatInitializer,
+  writeTinyModel,
+} from "../support/tiny-model.ts";
+import { listFields, replaceWithin } from "./fuzz/wire-tree.ts";
 import { compress, contribTarget, makeFolder, weightNamed } from "./quantize/compress.ts";
 
 type TensorInit = MessageInitShape<typeof TensorProtoSchema>;
 
 const recipes: readonly [name: string, recipe: PartialRecipe][] = [
   ["int8-weight", { scheme: "int8-weight", minElements: 0 }],
-  ["int8-weight in blocks", { scheme: "int8-weight", granularity: "block", blockSize: 16, minElements: 0 }],
+  [
+    "int8-weight in blocks",
+    { scheme: "int8-weight", granularity: "block", blockSize: 16, minElements: 0 },
+  ],
   ["int4-weight", { scheme: "int4-weight", granularity: "block", blockSize: 16, minElements: 0 }],
   [
     "int4-weight with contrib operators",
-    { scheme: "int4-weight", granularity: "block", blockSize: 16, operators: "contrib", minElements: 0 },
+    {
+      scheme: "int4-weight",
+      granularity: "block",
+      blockSize: 16,
+      operators: "contrib",
+      minElements: 0,
+    },
   ],
   ["int8-dynamic", { scheme: "int8-dynamic", granularity: "tensor", minElements: 0 }],
   ["fp16", { scheme: "fp16", granularity: "tensor", minElements: 0 }],
@@ -37,22 +52,29 @@ const recipes: readonly [name: string, recipe: PartialRecipe][] = [
 const normal = createNormal(createRandom(5));
 const noise = Array.from({ length: 4096 }, normal);
 
-function noisy(name: string, dims: readonly number[], change: (number: number, index: number) => number): TensorInit {
-  return weight(name, dims, (index) => change(noise[index % noise.length] ?? 0, index));
+function noisy(
+  name: string,
+  dims: readonly number[],
+  change: (number: number, index: number) => number,
+): TensorInit {
+  return floatInitializer(name, dims, (index) => change(noise[index % noise.length] ?? 0, index));
 }
 
 const input = Float32Array.from(noise.slice(0, 32));
 
 /** Runs a model with one input of 32 numbers. */
 async function run(path: string): Promise<number[]> {
-  const session = await InferenceSession.create(path, { logSeverityLevel: 3, intraOpNumThreads: 1 });
+  const session = await InferenceSession.create(path, {
+    logSeverityLevel: 3,
+    intraOpNumThreads: 1,
+  });
   const feed = new Tensor("float32", input, [1, 32]);
   const outputs = await session.run({ x: feed });
   await session.release();
   return Array.from(outputs["y"]?.data ?? [], Number);
 }
 
-const io = { input: [value("x", [1, 32])], output: [value("y", [1, 48])] };
+const io = { input: [tensorInfo("x", [1, 32])], output: [tensorInfo("y", [1, 48])] };
 /** A product with `bad`, and one with a weight that is as it should be. */
 const products = [node("MatMul", ["x", "good"], ["h"]), node("MatMul", ["h", "bad"], ["y"])];
 const good = noisy("good", [32, 32], (number) => number);
@@ -76,7 +98,9 @@ for (const [scheme, recipe] of recipes) {
   test(`compressModel() by ${scheme} keeps zeros zero`, async () => {
     await using folder = await makeFolder();
     const path = join(folder.path, "original.onnx");
-    const bad = noisy("bad", [32, 48], (number, index) => (index % 48 < 24 || index < 48 * 16 ? 0 : number));
+    const bad = noisy("bad", [32, 48], (number, index) =>
+      index % 48 < 24 || index < 48 * 16 ? 0 : number,
+    );
     await writeTinyModel(path, { ...io, initializer: [good, bad], node: products });
     await compress(path, folder.path, recipe);
     const outputs = await run(join(folder.path, "model.onnx"));
@@ -87,12 +111,23 @@ for (const [scheme, recipe] of recipes) {
   test(`compressModel() by ${scheme} takes sizes that are no multiple of anything`, async () => {
     await using folder = await makeFolder();
     const path = join(folder.path, "original.onnx");
-    const initializer = [noisy("good", [32, 37], (number) => number), noisy("bad", [37, 45], (number) => number)];
-    await writeTinyModel(path, { ...io, output: [value("y", [1, 45])], initializer, node: products });
+    const initializer = [
+      noisy("good", [32, 37], (number) => number),
+      noisy("bad", [37, 45], (number) => number),
+    ];
+    await writeTinyModel(path, {
+      ...io,
+      output: [tensorInfo("y", [1, 45])],
+      initializer,
+      node: products,
+    });
     await compress(path, folder.path, recipe);
     const [before, after] = [await run(path), await run(join(folder.path, "model.onnx"))];
     const power = before.reduce((sum, number) => sum + number * number, 0);
-    const error = before.reduce((sum, number, index) => sum + (number - (after[index] ?? Number.NaN)) ** 2, 0);
+    const error = before.reduce(
+      (sum, number, index) => sum + (number - (after[index] ?? Number.NaN)) ** 2,
+      0,
+    );
     assert.ok(error / power < 0.05, `relative error ${error / power}`);
   });
 }
@@ -103,8 +138,18 @@ test("compressModel() leaves empty, scalar, unused, bfloat16 and float64 tensors
   const others: TensorInit[] = [
     { name: "empty", dims: [0n, 32n], dataType: DataType.FLOAT },
     { name: "scalar", dataType: DataType.FLOAT, floatData: [2] },
-    { name: "double", dims: [32n, 48n], dataType: DataType.DOUBLE, doubleData: noise.slice(0, 32 * 48) },
-    { name: "brain", dims: [32n, 48n], dataType: DataType.BFLOAT16, int32Data: Array.from({ length: 1536 }, () => 0) },
+    {
+      name: "double",
+      dims: [32n, 48n],
+      dataType: DataType.DOUBLE,
+      doubleData: noise.slice(0, 32 * 48),
+    },
+    {
+      name: "brain",
+      dims: [32n, 48n],
+      dataType: DataType.BFLOAT16,
+      int32Data: Array.from({ length: 1536 }, () => 0),
+    },
   ];
   const to = (dataType: number) => [{ name: "to", type: AttributeType.INT, i: BigInt(dataType) }];
   await writeTinyModel(path, {
@@ -150,31 +195,45 @@ test("compressModel() reads external data whose ranges overlap", async () => {
   await writeTinyModel(path, { ...io, initializer, node: products });
   await compress(path, folder.path, { scheme: "int8-weight" });
   const [before, after] = [await run(path), await run(join(folder.path, "model.onnx"))];
-  for (const [index, number] of before.entries()) assert.ok(Math.abs(number - (after[index] ?? NaN)) < 1.5);
+  for (const [index, number] of before.entries())
+    assert.ok(Math.abs(number - (after[index] ?? NaN)) < 1.5);
 });
 
 test("openModel() refuses cycles through a subgraph and through a node itself", async () => {
   await using folder = await makeFolder();
   const path = join(folder.path, "cycle.onnx");
-  const branch = { output: [value("r", [1, 32])], node: [node("Relu", ["later"], ["r"])] };
+  const branch = { output: [tensorInfo("r", [1, 32])], node: [node("Relu", ["later"], ["r"])] };
   const yes = { name: "yes", dataType: DataType.BOOL, int32Data: [1] };
   const cycles = [
     [
-      node("If", ["yes"], ["h"], [subgraph("then_branch", branch), subgraph("else_branch", branch)]),
+      node(
+        "If",
+        ["yes"],
+        ["h"],
+        [graphAttribute("then_branch", branch), graphAttribute("else_branch", branch)],
+      ),
       node("Relu", ["h"], ["later"]),
     ],
     [node("Add", ["x", "y"], ["y"])],
   ];
   for (const nodes of cycles) {
     await writeTinyModel(path, { ...io, initializer: [yes], node: nodes });
-    await assert.rejects(openModel(path, { maxBytes: 2 ** 40 }), { code: "model_invalid", message: /cycle/ });
+    await assert.rejects(openModel(path, { maxBytes: 2 ** 40 }), {
+      code: "model_invalid",
+      message: /cycle/,
+    });
   }
 });
 
 test("openModel() refuses a tensor whose header has more elements than the file, at any size", async () => {
   await using folder = await makeFolder();
   const path = join(folder.path, "header.onnx");
-  for (const dims of [[65_536n, 65_536n], [2n ** 31n + 1n], [2n ** 62n, 4n], [2n ** 63n - 1n, 2n ** 63n - 1n]]) {
+  for (const dims of [
+    [65_536n, 65_536n],
+    [2n ** 31n + 1n],
+    [2n ** 62n, 4n],
+    [2n ** 63n - 1n, 2n ** 63n - 1n],
+  ]) {
     const tensor = { name: "bad", dims, dataType: DataType.FLOAT, rawData: new Uint8Array(64) };
     await writeTinyModel(path, { ...io, initializer: [tensor], node: products });
     await assert.rejects(openModel(path, { maxBytes: 2 ** 40 }), { code: "model_invalid" });
@@ -193,7 +252,13 @@ test("openModel() refuses external data with shapes and file names that cannot b
   ];
   for (const { dims, location, code } of cases) {
     const externalData = [{ key: "location", value: location }];
-    const tensor = { name: "bad", dims, dataType: DataType.FLOAT, dataLocation: DataLocation.EXTERNAL, externalData };
+    const tensor = {
+      name: "bad",
+      dims,
+      dataType: DataType.FLOAT,
+      dataLocation: DataLocation.EXTERNAL,
+      externalData,
+    };
     await writeTinyModel(path, { ...io, initializer: [tensor], node: products });
     await assert.rejects(openModel(path, { maxBytes: 2 ** 40 }), { code });
   }
@@ -205,11 +270,16 @@ test("openModel() refuses a list of numbers that ends within one", async () => {
   const tensor = { name: "bad", dims: [3n], dataType: DataType.FLOAT, floatData: [1, 2, 3] };
   await writeTinyModel(path, { ...io, initializer: [tensor], node: products });
   const bytes = await readFile(path);
-  const list = fieldsOf(bytes).find(({ message, number }) => message.name === "TensorProto" && number === 4);
+  const list = listFields(bytes).find(
+    ({ message, number }) => message.name === "TensorProto" && number === 4,
+  );
   assert.ok(list);
   const cut = { start: list.end - 2, end: list.end, bytes: new Uint8Array() };
   await writeFile(path, replaceWithin(bytes, [list, ...list.ancestors], cut));
-  await assert.rejects(openModel(path, { maxBytes: 2 ** 40 }), { code: "model_invalid", message: /within a number/ });
+  await assert.rejects(openModel(path, { maxBytes: 2 ** 40 }), {
+    code: "model_invalid",
+    message: /within a number/,
+  });
 });
 
 test("planCompression() plans a tensor of more than 2^31 elements", async () => {
@@ -227,8 +297,8 @@ test("planCompression() plans a tensor of more than 2^31 elements", async () => 
     externalData: [{ key: "location", value: "huge.bin" }],
   };
   await writeTinyModel(path, {
-    input: [value("x", [1, rows])],
-    output: [value("y", [1, columns])],
+    input: [tensorInfo("x", [1, rows])],
+    output: [tensorInfo("y", [1, columns])],
     initializer: [tensor],
     node: [node("MatMul", ["x", "huge"], ["y"])],
   });
@@ -253,7 +323,12 @@ test("compressModel() takes a graph of 50,000 nodes, half of them to be rewritte
   ]);
   await writeTinyModel(
     path,
-    { input: [value("v0", [1, 32])], output: [value("v12500", [1, 32])], initializer: [good], node: chain.flat() },
+    {
+      input: [tensorInfo("v0", [1, 32])],
+      output: [tensorInfo("v12500", [1, 32])],
+      initializer: [good],
+      node: chain.flat(),
+    },
     { opset: 11 },
   );
   const report = await compress(path, folder.path, { scheme: "int8-weight" });
@@ -265,21 +340,29 @@ test("compressModel() takes a graph of 50,000 nodes, half of them to be rewritte
 test("compressModel() takes 16,000 subgraphs in a graph of 50,000 nodes", async () => {
   await using folder = await makeFolder();
   const path = join(folder.path, "branches.onnx");
-  const branch = (name: string) => ({ output: [value(name, [1, 32])], node: [node("Relu", ["x"], [name])] });
+  const branch = (name: string) => ({
+    output: [tensorInfo(name, [1, 32])],
+    node: [node("Relu", ["x"], [name])],
+  });
   const parts = Array.from({ length: 8000 }, (_, index) => [
     node(
       "If",
       ["yes"],
       [`i${index}`],
-      [subgraph("then_branch", branch(`t${index}`)), subgraph("else_branch", branch(`e${index}`))],
+      [
+        graphAttribute("then_branch", branch(`t${index}`)),
+        graphAttribute("else_branch", branch(`e${index}`)),
+      ],
     ),
     node("Identity", [`w${index}`], [`v${index}`]),
     ...[0, 1, 2, 3].map((part) => node("Relu", ["x"], [`r${index}_${part}`])),
   ]);
-  const small = Array.from({ length: 8000 }, (_, index) => weight(`w${index}`, [1], () => index));
+  const small = Array.from({ length: 8000 }, (_, index) =>
+    floatInitializer(`w${index}`, [1], () => index),
+  );
   await writeTinyModel(path, {
-    input: [value("x", [1, 32])],
-    output: [value("y", [1, 32])],
+    input: [tensorInfo("x", [1, 32])],
+    output: [tensorInfo("y", [1, 32])],
     initializer: [{ name: "yes", dataType: DataType.BOOL, int32Data: [1] }, good, ...small],
     node: [...parts.flat(), node("MatMul", ["x", "good"], ["y"])],
   });
@@ -290,7 +373,9 @@ test("compressModel() takes 16,000 subgraphs in a graph of 50,000 nodes", async 
 test("compressModel() takes 150,000 small weights", async () => {
   await using folder = await makeFolder();
   const path = join(folder.path, "many.onnx");
-  const initializer = Array.from({ length: 150_000 }, (_, index) => weight(`w${index}`, [1], () => index));
+  const initializer = Array.from({ length: 150_000 }, (_, index) =>
+    floatInitializer(`w${index}`, [1], () => index),
+  );
   await writeTinyModel(path, {
     ...io,
     initializer: [good, ...initializer],

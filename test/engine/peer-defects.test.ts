@@ -8,8 +8,20 @@ import { ModelProtoSchema, TensorProto_DataType } from "../../src/engine/onnx/on
 import { pythonMissing } from "../support/python.ts";
 import { realModel, realModelMissing } from "../support/real-models.ts";
 import type { RealModelName } from "../support/real-models.ts";
-import { node, subgraph, value, weight, writeTinyModel } from "../support/tiny-model.ts";
-import { compareInPython, compareResult, compress, makeFolder, weightNamed } from "./quantize/compress.ts";
+import {
+  node,
+  graphAttribute,
+  tensorInfo,
+  floatInitializer,
+  writeTinyModel,
+} from "../support/tiny-model.ts";
+import {
+  compareInPython,
+  compareResult,
+  compress,
+  makeFolder,
+  weightNamed,
+} from "./quantize/compress.ts";
 
 // What ONNX Runtime's Python quantizers do wrong on these models, of what int8.test.ts, blocks.test.ts and prepare.test.ts do not
 // show already: there MiniLM and PP-OCR recognition (pre-processing fails), silero v5 (0 of 16 weights), and local functions (dropped).
@@ -28,7 +40,9 @@ for (const name of voiceModels) {
   test(`every large weight of ${name} is quantized and the file shrinks`, { skip }, async () => {
     await using folder = await makeFolder();
     const report = await compress(realModel(name), folder.path, { scheme: "int8-weight" });
-    const left = report.weights.filter(({ form, originalBytes }) => form === null && originalBytes > 4096);
+    const left = report.weights.filter(
+      ({ form, originalBytes }) => form === null && originalBytes > 4096,
+    );
     assert.deepEqual(left, []);
     assert.ok(
       report.resultBytes < 0.45 * report.originalBytes,
@@ -46,12 +60,18 @@ test(
     const original = realModel("ocr-orientation-constants");
     for (const scheme of ["int8-weight", "int8-dynamic"] as const) {
       await using folder = await makeFolder();
-      const report = await compress(original, folder.path, { scheme, fallback: "int8-weight", minElements: 0 });
+      const report = await compress(original, folder.path, {
+        scheme,
+        fallback: "int8-weight",
+        minElements: 0,
+      });
       assert.ok(
         report.resultBytes < 0.45 * report.originalBytes,
         `${report.resultBytes} of ${report.originalBytes} bytes`,
       );
-      const matrices = report.weights.filter(({ shape, usedBy }) => shape.length === 4 && usedBy.includes("Conv"));
+      const matrices = report.weights.filter(
+        ({ shape, usedBy }) => shape.length === 4 && usedBy.includes("Conv"),
+      );
       assert.equal(matrices.length, 53);
       assert.ok(matrices.every(({ form }) => form?.startsWith("int8 ")));
       const { sqnrDb, operators } = await compareResult(original, folder.path);
@@ -91,7 +111,10 @@ async function convScales(path: string): Promise<{ channels: number; values: num
     .flatMap(({ input }) => {
       const [codes = "", scale = ""] = makers.get(input[1] ?? "")?.input ?? [];
       const rawData = Uint8Array.from(tensors.get(scale)?.rawData ?? []);
-      return { channels: Number(tensors.get(codes)?.dims[0]), values: [...new Float32Array(rawData.buffer)] };
+      return {
+        channels: Number(tensors.get(codes)?.dims[0]),
+        values: [...new Float32Array(rawData.buffer)],
+      };
     });
 }
 
@@ -108,17 +131,20 @@ const recipes: readonly PartialRecipe[] = [
 async function writeUnnamed(path: string, { reversed }: { reversed: boolean }): Promise<void> {
   const ordered = <T>(nodes: T[]) => (reversed ? nodes.toReversed() : nodes);
   const branch = (name: string) =>
-    subgraph(name, {
-      output: [value(`${name}_y`, ["n", 64])],
-      node: ordered([node("MatMul", ["h", "w"], [`${name}_half`]), node("Relu", [`${name}_half`], [`${name}_y`])]),
+    graphAttribute(name, {
+      output: [tensorInfo(`${name}_y`, ["n", 64])],
+      node: ordered([
+        node("MatMul", ["h", "w"], [`${name}_half`]),
+        node("Relu", [`${name}_half`], [`${name}_y`]),
+      ]),
     });
   const parts = ["w_quantized", "w_scale", "w_zero_point"];
   await writeTinyModel(path, {
-    input: [value("x", ["n", 64])],
-    output: [value("y", ["n", 64])],
+    input: [tensorInfo("x", ["n", 64])],
+    output: [tensorInfo("y", ["n", 64])],
     initializer: [
-      weight("w", [64, 64], (index) => Math.sin(index * index)),
-      ...parts.map((name) => weight(name, [64], (index) => 1 + index / 64)),
+      floatInitializer("w", [64, 64], (index) => Math.sin(index * index)),
+      ...parts.map((name) => floatInitializer(name, [64], (index) => 1 + index / 64)),
       { name: "c", dataType: TensorProto_DataType.BOOL, dims: [], rawData: Uint8Array.of(1) },
     ],
     node: ordered([
@@ -149,7 +175,10 @@ test(
       pairs.push([sorted, join(directory, "model.onnx")]);
     }
     for (const [index, { sqnrDb }] of (await compareInPython(pairs)).entries()) {
-      assert.ok(sqnrDb > (recipes[index]?.scheme === "int4-weight" ? 12 : 30), `recipe ${index}: ${sqnrDb} dB`);
+      assert.ok(
+        sqnrDb > (recipes[index]?.scheme === "int4-weight" ? 12 : 30),
+        `recipe ${index}: ${sqnrDb} dB`,
+      );
     }
   },
 );

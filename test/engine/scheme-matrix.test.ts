@@ -17,7 +17,10 @@ const schemes: Record<string, { recipe: PartialRecipe; least: number }> = {
     least: 20,
   },
   "int8-dynamic": { recipe: { scheme: "int8-dynamic", reduceRange: true }, least: 15 },
-  "int4-weight in contrib blocks": { recipe: { scheme: "int4-weight", operators: "contrib" }, least: 10 },
+  "int4-weight in contrib blocks": {
+    recipe: { scheme: "int4-weight", operators: "contrib" },
+    least: 10,
+  },
   "int4-weight in standard blocks": { recipe: { scheme: "int4-weight" }, least: 10 },
   fp16: { recipe: { scheme: "fp16" }, least: 35 },
 };
@@ -29,7 +32,11 @@ interface Family {
   readonly refused: readonly string[];
 }
 
-const forMatrices = ["int8-dynamic", "int4-weight in contrib blocks", "int4-weight in standard blocks"];
+const forMatrices = [
+  "int8-dynamic",
+  "int4-weight in contrib blocks",
+  "int4-weight in standard blocks",
+];
 const families: readonly Family[] = [
   { what: "a transformer encoder", model: "minilm", refused: [] },
   { what: "an image classifier", model: "page-orientation", refused: [] },
@@ -97,7 +104,11 @@ before(async () => {
 });
 after(() => folder[Symbol.asyncDispose]());
 
-async function reportedSqnr(model: RealModelName, resultPath: string, dataPath: string): Promise<number> {
+async function reportedSqnr(
+  model: RealModelName,
+  resultPath: string,
+  dataPath: string,
+): Promise<number> {
   const { accuracy } = await evaluateModels({
     originalPath: realModel(model),
     resultPath,
@@ -114,27 +125,38 @@ async function reportedSqnr(model: RealModelName, resultPath: string, dataPath: 
 
 for (const { what, model, refused } of families) {
   const skip = pythonMissing || (await realModelMissing(model));
-  test(`every scheme on ${what} (${model}) is valid and gives the reported error in Python too`, { skip }, async () => {
-    const dataPath = model === "minilm" ? minilmData : join(folder.path, `${model}.npz`);
-    const paths: string[] = [];
-    const reported: number[] = [];
-    for (const [name, { recipe }] of Object.entries(schemes)) {
-      const directory = join(folder.path, `${model} ${name}`);
-      await mkdir(directory);
-      if (refused.includes(name)) {
-        await assert.rejects(compress(realModel(model), directory, recipe), { code: "nothing_to_quantize" });
+  test(
+    `every scheme on ${what} (${model}) is valid and gives the reported error in Python too`,
+    { skip },
+    async () => {
+      const dataPath = model === "minilm" ? minilmData : join(folder.path, `${model}.npz`);
+      const paths: string[] = [];
+      const reported: number[] = [];
+      for (const [name, { recipe }] of Object.entries(schemes)) {
+        const directory = join(folder.path, `${model} ${name}`);
+        await mkdir(directory);
+        if (refused.includes(name)) {
+          await assert.rejects(compress(realModel(model), directory, recipe), {
+            code: "nothing_to_quantize",
+          });
+        }
+        const fallback = refused.includes(name) ? "int8-weight" : "none";
+        await compress(realModel(model), directory, { ...recipe, fallback });
+        const path = join(directory, "model.onnx");
+        paths.push(path);
+        reported.push(await reportedSqnr(model, path, dataPath));
       }
-      const fallback = refused.includes(name) ? "int8-weight" : "none";
-      await compress(realModel(model), directory, { ...recipe, fallback });
-      const path = join(directory, "model.onnx");
-      paths.push(path);
-      reported.push(await reportedSqnr(model, path, dataPath));
-    }
-    const measured: number[] = JSON.parse(await runPython(measure, [dataPath, realModel(model), ...paths]));
-    for (const [index, [name, { least }]] of Object.entries(schemes).entries()) {
-      const [inNode = NaN, inPython = NaN] = [reported[index], measured[index]];
-      assert.ok(Math.abs(inNode - inPython) <= 0.5, `${name}: ${inNode} dB reported, ${inPython} dB in Python`);
-      assert.ok(inPython >= least, `${name}: ${inPython} dB`);
-    }
-  });
+      const measured: number[] = JSON.parse(
+        await runPython(measure, [dataPath, realModel(model), ...paths]),
+      );
+      for (const [index, [name, { least }]] of Object.entries(schemes).entries()) {
+        const [inNode = NaN, inPython = NaN] = [reported[index], measured[index]];
+        assert.ok(
+          Math.abs(inNode - inPython) <= 0.5,
+          `${name}: ${inNode} dB reported, ${inPython} dB in Python`,
+        );
+        assert.ok(inPython >= least, `${name}: ${inPython} dB`);
+      }
+    },
+  );
 }

@@ -9,13 +9,19 @@ import type { CompressionReport } from "../../src/engine/compress-model.ts";
 import { optimizeShare } from "../../src/engine/optimize-share.ts";
 import { realModel, realModelMissing } from "../support/real-models.ts";
 import type { RealModelName } from "../support/real-models.ts";
-import { node, value, weight, writeTinyModel } from "../support/tiny-model.ts";
+import { node, tensorInfo, floatInitializer, writeTinyModel } from "../support/tiny-model.ts";
 import { contribTarget, makeFolder } from "./quantize/compress.ts";
 
 function optionsFor(recipe: PartialRecipe) {
   const { signal } = new AbortController();
   const resolved = resolveRecipe({ fallback: "int8-weight" }, recipe);
-  return { kind: "compress", recipe: resolved, target: contribTarget, signal, onProgress: () => {} } as const;
+  return {
+    kind: "compress",
+    recipe: resolved,
+    target: contribTarget,
+    signal,
+    onProgress: () => {},
+  } as const;
 }
 
 interface Compressed {
@@ -26,17 +32,30 @@ interface Compressed {
 
 async function compressed(
   directory: string,
-  run: (where: { outputDirectory: string; log: (line: string) => void }) => Promise<CompressionReport>,
+  run: (where: {
+    outputDirectory: string;
+    log: (line: string) => void;
+  }) => Promise<CompressionReport>,
 ): Promise<Compressed> {
   await mkdir(directory);
   const lines: string[] = [];
   const report = await run({ outputDirectory: directory, log: (line) => lines.push(line) });
   assert.equal((await readdir(directory)).length, report.files.length);
-  return { report, files: await Promise.all(report.files.map(({ name }) => readFile(join(directory, name)))), lines };
+  return {
+    report,
+    files: await Promise.all(report.files.map(({ name }) => readFile(join(directory, name)))),
+    lines,
+  };
 }
 
-async function compressWhole(model: string, directory: string, recipe: PartialRecipe): Promise<Compressed> {
-  return compressed(directory, (where) => compressModel(model, { ...optionsFor(recipe), ...where }));
+async function compressWithoutShares(
+  model: string,
+  directory: string,
+  recipe: PartialRecipe,
+): Promise<Compressed> {
+  return compressed(directory, (where) =>
+    compressModel(model, { ...optionsFor(recipe), ...where }),
+  );
 }
 
 /** Writes the shares of a model, each from a copy of its own, as machines would that do not know of each other. */
@@ -50,7 +69,8 @@ async function writeShares(
   for (let index = 0; index < count; index++) {
     const machine = join(directory, `machine-${index}-of-${count}`);
     await mkdir(machine, { recursive: true });
-    for (const file of [model, ...externalData]) await copyFile(file, join(machine, basename(file)));
+    for (const file of [model, ...externalData])
+      await copyFile(file, join(machine, basename(file)));
     const outputPath = join(machine, "share");
     await optimizeShare(join(machine, basename(model)), {
       ...optionsFor(recipe),
@@ -65,35 +85,54 @@ async function writeShares(
 const schemes: Record<string, PartialRecipe> = {
   "int8-weight by channels": { scheme: "int8-weight" },
   "int8-weight by tensors": { scheme: "int8-weight", granularity: "tensor" },
-  "int8-weight in contrib blocks": { scheme: "int8-weight", granularity: "block", operators: "contrib" },
+  "int8-weight in contrib blocks": {
+    scheme: "int8-weight",
+    granularity: "block",
+    operators: "contrib",
+  },
   "int8-dynamic": { scheme: "int8-dynamic", reduceRange: true },
   "int4-weight in contrib blocks": { scheme: "int4-weight", operators: "contrib" },
   "int4-weight in standard blocks": { scheme: "int4-weight" },
   fp16: { scheme: "fp16" },
-  "int8-weight in small weight files": { scheme: "int8-weight", sharding: { maxShardBytes: 262_144 } },
+  "int8-weight in small weight files": {
+    scheme: "int8-weight",
+    sharding: { maxShardBytes: 262_144 },
+  },
 };
 const models: RealModelName[] = ["ocr-orientation", "voice-v5", "ocr-recognition-v6", "minilm"];
 
 for (const model of models) {
   const skip = await realModelMissing(model);
   for (const [name, recipe] of Object.entries(schemes)) {
-    test(`${model} in ${name}: shares of 1, 2, 3 and 8 machines give the same bytes as one`, { skip }, async () => {
-      await using folder = await makeFolder();
-      const whole = await compressWhole(realModel(model), join(folder.path, "whole"), recipe);
-      const changed = whole.report.weights.filter(({ form }) => form !== null).length;
-      for (const count of [1, 2, 3, 8]) {
-        const paths = await writeShares([realModel(model)], folder.path, recipe, count);
-        const { report, files, lines } = await compressed(join(folder.path, `from-${count}`), (where) =>
-          assembleShares(realModel(model), { ...optionsFor(recipe), ...where }, paths),
+    test(
+      `${model} in ${name}: shares of 1, 2, 3 and 8 machines give the same bytes as one`,
+      { skip },
+      async () => {
+        await using folder = await makeFolder();
+        const whole = await compressWithoutShares(
+          realModel(model),
+          join(folder.path, "whole"),
+          recipe,
         );
-        assert.deepEqual(report, whole.report);
-        assert.ok(
-          files.every((file, i) => whole.files[i]?.equals(file)),
-          `${count} shares`,
-        );
-        assert.ok(lines.includes(`${changed} of ${changed} weights come from shares`), lines.join("\n"));
-      }
-    });
+        const changed = whole.report.weights.filter(({ form }) => form !== null).length;
+        for (const count of [1, 2, 3, 8]) {
+          const paths = await writeShares([realModel(model)], folder.path, recipe, count);
+          const { report, files, lines } = await compressed(
+            join(folder.path, `from-${count}`),
+            (where) => assembleShares(realModel(model), { ...optionsFor(recipe), ...where }, paths),
+          );
+          assert.deepEqual(report, whole.report);
+          assert.ok(
+            files.every((file, i) => whole.files[i]?.equals(file)),
+            `${count} shares`,
+          );
+          assert.ok(
+            lines.includes(`${changed} of ${changed} weights come from shares`),
+            lines.join("\n"),
+          );
+        }
+      },
+    );
   }
 }
 
@@ -101,10 +140,10 @@ test("shares of a model with external data give the same bytes as one machine", 
   await using folder = await makeFolder();
   const original = join(folder.path, "original");
   const sharding = { maxShardBytes: 262_144 };
-  await compressWhole(realModel("ocr-orientation"), original, { scheme: "fp16", sharding });
+  await compressWithoutShares(realModel("ocr-orientation"), original, { scheme: "fp16", sharding });
   const model = join(original, "model.onnx");
   const recipe = { scheme: "int8-weight" } as const;
-  const whole = await compressWhole(model, join(folder.path, "whole"), recipe);
+  const whole = await compressWithoutShares(model, join(folder.path, "whole"), recipe);
   const externalData = (await readdir(original)).filter((name) => name.endsWith(".bin"));
   const all = [model, ...externalData.map((name) => join(original, name))];
   const paths = await writeShares(all, folder.path, recipe, 2);
@@ -120,10 +159,12 @@ test("shares of a model with external data give the same bytes as one machine", 
 async function brokenModel(folder: string, broken: number): Promise<string> {
   const path = join(folder, "net.onnx");
   const weights = [0, 1, 2, 3].map((w) =>
-    weight(`w${w}`, [64, 64], (i) => (w === 1 && i === 7 ? broken : Math.sin(i + w))),
+    floatInitializer(`w${w}`, [64, 64], (i) => (w === 1 && i === 7 ? broken : Math.sin(i + w))),
   );
-  const nodes = weights.map(({ name = "" }, w) => node("MatMul", [w === 0 ? "x" : `y${w - 1}`, name], [`y${w}`]));
-  const [input, output] = [[value("x", [1, 64])], [value("y3", [1, 64])]];
+  const nodes = weights.map(({ name = "" }, w) =>
+    node("MatMul", [w === 0 ? "x" : `y${w - 1}`, name], [`y${w}`]),
+  );
+  const [input, output] = [[tensorInfo("x", [1, 64])], [tensorInfo("y3", [1, 64])]];
   await writeTinyModel(path, { node: nodes, input, output, initializer: weights });
   return path;
 }
@@ -135,7 +176,7 @@ for (const [what, broken, recipe] of [
   test(`a weight that ${what} in one share is left alone as where one machine does it all`, async () => {
     await using folder = await makeFolder();
     const model = await brokenModel(folder.path, broken);
-    const whole = await compressWhole(model, join(folder.path, "whole"), recipe);
+    const whole = await compressWithoutShares(model, join(folder.path, "whole"), recipe);
     const paths = await writeShares([model], folder.path, recipe, 2);
     const { report, files, lines } = await compressed(join(folder.path, "assembled"), (where) =>
       assembleShares(model, { ...optionsFor(recipe), ...where }, paths),
@@ -151,9 +192,14 @@ test("assembleShares() does itself what no share has done", async () => {
   await using folder = await makeFolder();
   const model = await brokenModel(folder.path, 1);
   const recipe = { scheme: "int8-weight" } as const;
-  const whole = await compressWhole(model, join(folder.path, "whole"), recipe);
+  const whole = await compressWithoutShares(model, join(folder.path, "whole"), recipe);
   const [first = ""] = await writeShares([model], folder.path, recipe, 2);
-  const [other = ""] = await writeShares([model], join(folder.path, "other"), { scheme: "int4-weight" }, 1);
+  const [other = ""] = await writeShares(
+    [model],
+    join(folder.path, "other"),
+    { scheme: "int4-weight" },
+    1,
+  );
   const { report, files, lines } = await compressed(join(folder.path, "assembled"), (where) =>
     assembleShares(model, { ...optionsFor(recipe), ...where }, [first, other]),
   );
@@ -171,7 +217,11 @@ test("assembleShares() refuses a file that is not a whole share, and leaves no f
   const outputDirectory = join(folder.path, "assembled");
   await mkdir(outputDirectory);
   for (const path of [share, model]) {
-    const assembling = assembleShares(model, { ...optionsFor(recipe), outputDirectory, log: () => {} }, [path]);
+    const assembling = assembleShares(
+      model,
+      { ...optionsFor(recipe), outputDirectory, log: () => {} },
+      [path],
+    );
     await assert.rejects(assembling, /is not a/);
   }
   assert.deepEqual(await readdir(outputDirectory), []);

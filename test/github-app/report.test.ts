@@ -6,7 +6,7 @@ import test from "node:test";
 import { exchangedToken } from "../../src/contract/token.ts";
 import { trustPolicy } from "../../src/contract/trust-policy.ts";
 import { gitHubFaults } from "../action/support/github-faults.ts";
-import { audience, startLocalIssuer } from "../server/local-issuer.ts";
+import { audience, startLocalIssuer } from "../auth/local-issuer.ts";
 import { logEvent, makeTestApp, problemIn } from "../server/test-app.ts";
 import {
   completed,
@@ -26,7 +26,10 @@ test("a service without a GitHub App refuses a batch that asks for a report, and
   const problem = await problemIn(await ask("POST /v1/batches", { body: reportedBatch(["one"]) }));
   assert.equal(problem.status, 422);
   assert.deepEqual(problem.errors, [
-    { pointer: "/report/github", message: "Cannot be had: this service has no GitHub App in its settings" },
+    {
+      pointer: "/report/github",
+      message: "Cannot be had: this service has no GitHub App in its settings",
+    },
   ]);
 });
 
@@ -35,7 +38,10 @@ test("the service tells GitHub of a batch while it runs and at its end", async (
   const service = await makeTestApp(t, { github: credentials });
   const { id, jobs } = await submitBatch(service, reportedBatch(["one", "two"]));
   const begun = await untilCheckRun(gitHub, name, null);
-  assert.deepEqual([begun.status, begun.head_sha, begun.output.title], ["in_progress", sha, "0 of 2 jobs ended"]);
+  assert.deepEqual(
+    [begun.status, begun.head_sha, begun.output.title],
+    ["in_progress", sha, "0 of 2 jobs ended"],
+  );
   assert.equal(begun.details_url, `https://mos.example/v1/batches/${id}`);
   const [one, two] = jobs;
   await endJob(service, one?.id ?? "", completed);
@@ -55,7 +61,9 @@ test("writes come at most once a second", async (t) => {
   const batch = await submitBatch(service, reportedBatch(["one", "two"]));
   for (const { id } of batch.jobs) await endJob(service, id, completed);
   await untilCheckRun(gitHub, name, "success");
-  const writes = gitHub.requests.filter(({ operation }) => /^checks\/(create|update)$/.test(operation));
+  const writes = gitHub.requests.filter(({ operation }) =>
+    /^checks\/(create|update)$/.test(operation),
+  );
   assert.equal(writes.length, 4);
   const took = (writes.at(-1)?.at ?? 0) - (writes[0]?.at ?? 0);
   assert.ok(took > 2_500, `4 writes in ${Math.round(took)} ms`);
@@ -92,7 +100,10 @@ test("models that failed are told beside their lines, once each, though an answe
   const { gitHub, credentials } = await startGitHubWithApp(t);
   const service = await makeTestApp(t, { github: credentials });
   const names = Array.from({ length: 51 }, (_, i) => `m${i}`);
-  const places = { models: names.map((model, i) => ({ model, file: "batch.yaml", line: i + 2 })), gates: [] };
+  const places = {
+    models: names.map((model, i) => ({ model, file: "batch.yaml", line: i + 2 })),
+    gates: [],
+  };
   const body = reportedBatch(names);
   const github = { ...body.report.github, jobChecks: "none", places };
   const { jobs } = await submitBatch(service, { ...body, report: { github } });
@@ -116,7 +127,7 @@ test("a report in a repository without the app is given up and logged", async (t
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   await endJob(service, batch.jobs[0]?.id ?? "", completed);
-  assert.deepEqual([await service.records.reports.open(), gitHub.checkRuns()], [[], []]);
+  assert.deepEqual([await service.records.reports.listOpen(), gitHub.checkRuns()], [[], []]);
 });
 
 test("a workflow's token asks for reports in the workflow's own repository alone", async (t) => {
@@ -136,11 +147,17 @@ test("a workflow's token asks for reports in the workflow's own repository alone
   const { ask } = await makeTestApp(t, { trust, github: credentials });
   const submitFrom = async (repository: string) => {
     const identityToken = await issuer.sign({ claims: { repository } });
-    const exchanged = await ask("POST /v1/tokens/exchange", { token: null, body: { token: identityToken } });
+    const exchanged = await ask("POST /v1/tokens/exchange", {
+      token: null,
+      body: { token: identityToken },
+    });
     const { token } = exchangedToken.parse(await exchanged.json());
     return ask("POST /v1/batches", { token, body: reportedBatch(["one"]) });
   };
   assert.equal((await submitFrom("acme/models")).status, 202);
   const problem = await problemIn(await submitFrom("acme/other"));
-  assert.deepEqual([problem.status, problem.errors?.[0]?.pointer], [422, "/report/github/repository"]);
+  assert.deepEqual(
+    [problem.status, problem.errors?.[0]?.pointer],
+    [422, "/report/github/repository"],
+  );
 });

@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type Batch, batch as batchSchema } from "../../src/contract/batch.ts";
 import type { UnnumberedEvent } from "../../src/contract/worker.ts";
 import { type GitHub, startGitHub } from "../action/support/github-double.ts";
-import { type TestApp, workerOf } from "../server/test-app.ts";
+import { type TestApp, beginTestWorker } from "../server/test-app.ts";
 
 export const sha = "009b8a3a9ccbb128af87f9b1c0f4c62e8a304f6d";
 
@@ -20,7 +20,10 @@ export async function startGitHubWithApp(t: TestContext) {
 }
 
 /** A batch that asks for a report on the commit. */
-export function reportedBatch(names: readonly string[], overrides: Readonly<Record<string, unknown>> = {}) {
+export function reportedBatch(
+  names: readonly string[],
+  overrides: Readonly<Record<string, unknown>> = {},
+) {
   const github = {
     repository: "acme/models",
     sha,
@@ -42,8 +45,12 @@ export async function submitBatch({ ask }: TestApp, body: unknown): Promise<Batc
 }
 
 /** Has a job worked on to its end. */
-export async function endJob(service: TestApp, id: string, ...events: readonly UnnumberedEvent[]): Promise<void> {
-  const worker = await workerOf(service, id);
+export async function endJob(
+  service: TestApp,
+  id: string,
+  ...events: readonly UnnumberedEvent[]
+): Promise<void> {
+  const worker = await beginTestWorker(service, id);
   const { cancelled } = await worker.tell(
     { type: "status", status: "Sharding" },
     { type: "status", status: "Optimizing" },

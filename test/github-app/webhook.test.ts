@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHmac, randomUUID } from "node:crypto";
 import test, { type TestContext } from "node:test";
 import type { UnnumberedEvent } from "../../src/contract/worker.ts";
-import { defaultProject } from "../../src/records/project.ts";
+import { defaultProject } from "../../src/records/default-project.ts";
 import { makeTestApp, problemIn, type TestApp } from "../server/test-app.ts";
 import {
   appId,
@@ -33,7 +33,11 @@ interface Delivery {
 }
 
 /** Delivers an event to the service, as GitHub does. */
-async function deliver(service: TestApp, payload: unknown, { id, secret = webhookSecret, event }: Delivery = {}) {
+async function deliver(
+  service: TestApp,
+  payload: unknown,
+  { id, secret = webhookSecret, event }: Delivery = {},
+) {
   const body = JSON.stringify(payload);
   const headers = {
     "x-github-event": event ?? "check_run",
@@ -59,7 +63,10 @@ async function jobCount({ records }: TestApp): Promise<number> {
 
 test("Re-run submits the jobs that failed, once for each delivery, and tells of them in a new check run", async (t) => {
   const { gitHub, service } = await start(t);
-  const { jobs } = await submitBatch(service, reportedBatch(["one", "two", "three"], { targets: ["cpu", "cpu-int8"] }));
+  const { jobs } = await submitBatch(
+    service,
+    reportedBatch(["one", "two", "three"], { targets: ["cpu", "cpu-int8"] }),
+  );
   // The first model fails for the first target alone, the others for both: no one batch holds these pairs.
   for (const [i, { id }] of jobs.entries()) await endJob(service, id, i === 1 ? completed : failed);
   const ended = await untilCheckRun(gitHub, name, "failure");
@@ -74,21 +81,34 @@ test("Re-run submits the jobs that failed, once for each delivery, and tells of 
   assert.equal(await jobCount(service), 6 + 5);
   const begun = await untilCheckRun(gitHub, name, null);
   assert.equal(begun.output.title, "1 of 6 jobs ended");
-  const [report] = await service.records.reports.open();
+  const [report] = await service.records.reports.listOpen();
   assert.equal(report?.jobIds[1], jobs[1]?.id);
-  for (const jobId of report?.jobIds ?? []) if (jobId !== jobs[1]?.id) await endJob(service, jobId, completed);
-  assert.deepEqual(service.submitted.toSorted(), [...jobs.map((job) => job.id), ...repeated(report, jobs)].toSorted());
+  for (const jobId of report?.jobIds ?? [])
+    if (jobId !== jobs[1]?.id) await endJob(service, jobId, completed);
+  assert.deepEqual(
+    service.submitted.toSorted(),
+    [...jobs.map((job) => job.id), ...repeated(report, jobs)].toSorted(),
+  );
   const passed = await untilCheckRun(gitHub, name, "success");
   assert.deepEqual([passed.id, passed.output.title], [begun.id, "6 jobs passed"]);
   assert.equal(gitHub.checkRuns().filter((run) => run.name === name).length, 2);
 });
 
-function repeated(report: { jobIds: readonly string[] } | undefined, jobs: readonly { id: string }[]): string[] {
+function repeated(
+  report: { jobIds: readonly string[] } | undefined,
+  jobs: readonly { id: string }[],
+): string[] {
   return (report?.jobIds ?? []).filter((id) => jobs.every((job) => job.id !== id));
 }
 
 function actionsIn(body: unknown): string[] {
-  if (typeof body !== "object" || body === null || !("actions" in body) || !Array.isArray(body.actions)) return [];
+  if (
+    typeof body !== "object" ||
+    body === null ||
+    !("actions" in body) ||
+    !Array.isArray(body.actions)
+  )
+    return [];
   return body.actions.map(({ identifier }: { identifier: string }) => identifier);
 }
 
@@ -121,9 +141,14 @@ test("events that GitHub did not sign are refused, and others do nothing", async
   const { jobs } = await submitBatch(service, reportedBatch(["one"]));
   await endJob(service, jobs[0]?.id ?? "", failed);
   const { id } = await untilCheckRun(gitHub, name, "failure");
-  const forged = await problemIn(await deliver(service, pressed(id, "rerun"), { secret: "guessed" }));
+  const forged = await problemIn(
+    await deliver(service, pressed(id, "rerun"), { secret: "guessed" }),
+  );
   assert.equal(forged.status, 401);
-  const unsigned = await service.ask("POST /github/webhook", { token: null, body: pressed(id, "rerun") });
+  const unsigned = await service.ask("POST /github/webhook", {
+    token: null,
+    body: pressed(id, "rerun"),
+  });
   assert.equal(unsigned.status, 401);
   assert.equal((await deliver(service, { action: "requested_action" })).status, 400);
   const ignored = [

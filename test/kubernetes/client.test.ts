@@ -11,37 +11,41 @@ import {
   KubernetesError,
 } from "../../src/kubernetes/kubernetes-error.ts";
 import { resources, type Secret } from "../../src/kubernetes/resources.ts";
-import { clusterMissing } from "../cluster/cluster-missing.ts";
-import { sharedCluster } from "../cluster/shared-cluster.ts";
+import { clusterMissing } from "../support/cluster/cluster-missing.ts";
+import { openSharedCluster } from "../support/cluster/shared-cluster.ts";
 import { connect, connectTestCluster, mountServiceAccount } from "./connect-test-cluster.ts";
 import { startTcpRelay } from "./tcp-relay.ts";
 
 const { secrets, pods, jobs, namespaces, tokenReviews } = resources;
 
-test("an object is created, read, replaced, patched and deleted", { skip: clusterMissing }, async () => {
-  const { client, calls } = await connectTestCluster();
-  const created = await client.create(secrets, secret("a", { x: "1" }));
-  assert.equal(created.metadata.namespace, client.namespace);
-  assert.equal(typeof created.metadata.creationTimestamp, "string");
-  const replaced = await client.replace(secrets, { ...created, stringData: { x: "2" } });
-  assert.equal(decoded(replaced)["x"], "2");
-  const patched = await client.patch(secrets, "a", { metadata: { labels: { team: "vision" } } });
-  assert.deepEqual(patched.metadata.labels, { team: "vision" });
-  assert.deepEqual(await client.get(secrets, "a"), patched);
-  await client.delete(secrets, "a", { propagationPolicy: "Background" });
-  await assert.rejects(client.get(secrets, "a"), isNotFound);
-  assert.deepEqual(
-    calls.map(({ verb, resource, code }) => `${verb} ${resource} ${code}`),
-    [
-      "create secrets 201",
-      "update secrets 200",
-      "patch secrets 200",
-      "get secrets 200",
-      "delete secrets 200",
-      "get secrets 404",
-    ],
-  );
-});
+test(
+  "an object is created, read, replaced, patched and deleted",
+  { skip: clusterMissing },
+  async () => {
+    const { client, calls } = await connectTestCluster();
+    const created = await client.create(secrets, secret("a", { x: "1" }));
+    assert.equal(created.metadata.namespace, client.namespace);
+    assert.equal(typeof created.metadata.creationTimestamp, "string");
+    const replaced = await client.replace(secrets, { ...created, stringData: { x: "2" } });
+    assert.equal(decoded(replaced)["x"], "2");
+    const patched = await client.patch(secrets, "a", { metadata: { labels: { team: "vision" } } });
+    assert.deepEqual(patched.metadata.labels, { team: "vision" });
+    assert.deepEqual(await client.get(secrets, "a"), patched);
+    await client.delete(secrets, "a", { propagationPolicy: "Background" });
+    await assert.rejects(client.get(secrets, "a"), isNotFound);
+    assert.deepEqual(
+      calls.map(({ verb, resource, code }) => `${verb} ${resource} ${code}`),
+      [
+        "create secrets 201",
+        "update secrets 200",
+        "patch secrets 200",
+        "get secrets 200",
+        "delete secrets 200",
+        "get secrets 404",
+      ],
+    );
+  },
+);
 
 test("status is a resource of its own", { skip: clusterMissing }, async () => {
   const { client, calls } = await connectTestCluster();
@@ -61,9 +65,14 @@ test("status is a resource of its own", { skip: clusterMissing }, async () => {
 test("lists come in pages of what the selector selects", { skip: clusterMissing }, async () => {
   const { client } = await connectTestCluster();
   for (const name of ["a", "b", "c", "d", "e"]) {
-    await client.create(secrets, { ...secret(name), metadata: { name, labels: { odd: String(name !== "b") } } });
+    await client.create(secrets, {
+      ...secret(name),
+      metadata: { name, labels: { odd: String(name !== "b") } },
+    });
   }
-  const pages = await Array.fromAsync(client.list(secrets, { labelSelector: "odd=true", limit: 2 }));
+  const pages = await Array.fromAsync(
+    client.list(secrets, { labelSelector: "odd=true", limit: 2 }),
+  );
   assert.deepEqual(
     pages.map((page) => page.items.map((item) => item.metadata.name)),
     [
@@ -106,51 +115,85 @@ test("a write conflicts with a change that it has not seen", { skip: clusterMiss
   assert.deepEqual(both, { changed: "yes", late: "yes" });
 });
 
-test("a delete spares an object of the same name that is another one", { skip: clusterMissing }, async () => {
-  const { client } = await connectTestCluster();
-  const { uid } = (await client.create(secrets, secret("a"))).metadata;
-  await client.delete(secrets, "a", { propagationPolicy: "Background", uid });
-  await client.create(secrets, secret("a"));
-  await assert.rejects(client.delete(secrets, "a", { propagationPolicy: "Background", uid }), isConflict);
-  await client.get(secrets, "a");
-});
+test(
+  "a delete spares an object of the same name that is another one",
+  { skip: clusterMissing },
+  async () => {
+    const { client } = await connectTestCluster();
+    const { uid } = (await client.create(secrets, secret("a"))).metadata;
+    await client.delete(secrets, "a", { propagationPolicy: "Background", uid });
+    await client.create(secrets, secret("a"));
+    await assert.rejects(
+      client.delete(secrets, "a", { propagationPolicy: "Background", uid }),
+      isConflict,
+    );
+    await client.get(secrets, "a");
+  },
+);
 
-test("deleting a Job in the foreground keeps it until its pods are gone", { skip: clusterMissing }, async () => {
-  const { client } = await connectTestCluster();
-  const template = { spec: { restartPolicy: "Never", containers: [{ name: "work", image: "none" }] } };
-  await client.create(jobs, { metadata: { name: "a" }, spec: { template } });
-  await client.delete(jobs, "a", { propagationPolicy: "Foreground", gracePeriodSeconds: 0 });
-  await assert.doesNotReject(async () => {
-    const left = await client.get(jobs, "a").catch((error: unknown) => assert.ok(isNotFound(error)));
-    assert.ok(left === undefined || left.metadata.deletionTimestamp !== undefined);
-  });
-});
+test(
+  "deleting a Job in the foreground keeps it until its pods are gone",
+  { skip: clusterMissing },
+  async () => {
+    const { client } = await connectTestCluster();
+    const template = {
+      spec: { restartPolicy: "Never", containers: [{ name: "work", image: "none" }] },
+    };
+    await client.create(jobs, { metadata: { name: "a" }, spec: { template } });
+    await client.delete(jobs, "a", { propagationPolicy: "Foreground", gracePeriodSeconds: 0 });
+    await assert.doesNotReject(async () => {
+      const left = await client
+        .get(jobs, "a")
+        .catch((error: unknown) => assert.ok(isNotFound(error)));
+      assert.ok(left === undefined || left.metadata.deletionTimestamp !== undefined);
+    });
+  },
+);
 
-test("apply() owns its fields and takes others only by force", { skip: clusterMissing }, async () => {
-  const { client } = await connectTestCluster();
-  const labelled = (labels: Record<string, string>) => ({ metadata: { name: "a", labels } });
-  await client.apply(secrets, labelled({ color: "red", size: "big" }), { fieldManager: "one" });
-  await assert.rejects(client.apply(secrets, labelled({ color: "blue" }), { fieldManager: "two" }), (error) => {
-    assert.ok(error instanceof KubernetesError);
-    assert.equal(error.causes[0]?.field, ".metadata.labels.color");
-    return isConflict(error);
-  });
-  await client.apply(secrets, labelled({ color: "blue" }), { fieldManager: "two", force: true });
-  const { metadata } = await client.apply(secrets, labelled({}), { fieldManager: "one" });
-  assert.deepEqual(metadata.labels, { color: "blue" });
-});
+test(
+  "apply() owns its fields and takes others only by force",
+  { skip: clusterMissing },
+  async () => {
+    const { client } = await connectTestCluster();
+    const labelled = (labels: Record<string, string>) => ({ metadata: { name: "a", labels } });
+    await client.apply(secrets, labelled({ color: "red", size: "big" }), { fieldManager: "one" });
+    await assert.rejects(
+      client.apply(secrets, labelled({ color: "blue" }), { fieldManager: "two" }),
+      (error) => {
+        assert.ok(error instanceof KubernetesError);
+        assert.equal(error.causes[0]?.field, ".metadata.labels.color");
+        return isConflict(error);
+      },
+    );
+    await client.apply(secrets, labelled({ color: "blue" }), { fieldManager: "two", force: true });
+    const { metadata } = await client.apply(secrets, labelled({}), { fieldManager: "one" });
+    assert.deepEqual(metadata.labels, { color: "blue" });
+  },
+);
 
 test("a token is reviewed", { skip: clusterMissing }, async () => {
   const { cluster, client } = await connectTestCluster();
-  const token = await cluster.kubectl(["create", "token", "default", "--audience", "ours", "-n", client.namespace]);
-  const review = await client.review(tokenReviews, { spec: { token: token.trim(), audiences: ["ours"] } });
+  const token = await cluster.kubectl([
+    "create",
+    "token",
+    "default",
+    "--audience",
+    "ours",
+    "-n",
+    client.namespace,
+  ]);
+  const review = await client.review(tokenReviews, {
+    spec: { token: token.trim(), audiences: ["ours"] },
+  });
   assert.equal(review.status?.user?.username, `system:serviceaccount:${client.namespace}:default`);
-  const refused = await client.review(tokenReviews, { spec: { token: token.trim(), audiences: ["other"] } });
+  const refused = await client.review(tokenReviews, {
+    spec: { token: token.trim(), audiences: ["other"] },
+  });
   assert.notEqual(refused.status?.authenticated, true);
 });
 
 test("three hundred calls share one connection", { skip: clusterMissing }, async () => {
-  const cluster = await sharedCluster();
+  const cluster = await openSharedCluster();
   await using relay = await startTcpRelay(cluster.url);
   const client = await connect(await mountServiceAccount(cluster, relay.port));
   let left = 300;
@@ -162,7 +205,7 @@ test("three hundred calls share one connection", { skip: clusterMissing }, async
 });
 
 test("a token that was replaced on disk is read again", { skip: clusterMissing }, async () => {
-  const cluster = await sharedCluster();
+  const cluster = await openSharedCluster();
   const source = await mountServiceAccount(cluster);
   await writeFile(join(source.directory, "token"), "expired");
   const client = await connect(source);
@@ -174,7 +217,10 @@ test("a token that was replaced on disk is read again", { skip: clusterMissing }
 test("a call that is aborted throws the reason", { skip: clusterMissing }, async () => {
   const { client } = await connectTestCluster();
   const reason = new Error("Nobody waits any more");
-  await assert.rejects(client.get(namespaces, "default", { signal: AbortSignal.abort(reason) }), reason);
+  await assert.rejects(
+    client.get(namespaces, "default", { signal: AbortSignal.abort(reason) }),
+    reason,
+  );
   const stop = new AbortController();
   const { resourceVersion } = (await client.get(namespaces, "default")).metadata;
   const watch = client.watch(secrets, { resourceVersion, timeoutSeconds: 60, signal: stop.signal });
@@ -189,7 +235,9 @@ function secret(name: string, stringData: Record<string, string> = {}): Secret {
 }
 
 function decoded({ data = {} }: Secret): Record<string, string> {
-  return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, "base64").toString()]));
+  return Object.fromEntries(
+    Object.entries(data).map(([key, value]) => [key, Buffer.from(value, "base64").toString()]),
+  );
 }
 
 function pod(name: string) {

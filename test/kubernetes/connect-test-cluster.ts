@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { after } from "node:test";
 import { connectCluster } from "../../src/kubernetes/connect-cluster.ts";
 import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts";
-import type { PodSource } from "../../src/kubernetes/pod-access.ts";
+import type { PodSource } from "../../src/kubernetes/read-pod-access.ts";
 import type { ClusterCall } from "../../src/kubernetes/transport.ts";
-import type { Cluster } from "../cluster/cluster.ts";
-import { clusterNamespace } from "../cluster/shared-cluster.ts";
+import type { Cluster } from "../support/cluster/cluster.ts";
+import { createTestNamespace } from "../support/cluster/shared-cluster.ts";
 
 export interface TestClient {
   readonly cluster: Cluster;
@@ -18,7 +18,7 @@ export interface TestClient {
 
 /** A client in a namespace of its own; both end with the test or the file that asks. */
 export async function connectTestCluster(): Promise<TestClient> {
-  const { cluster, namespace } = await clusterNamespace();
+  const { cluster, namespace } = await createTestNamespace();
   const calls: ClusterCall[] = [];
   const onCall = (call: ClusterCall) => void calls.push(call);
   const client = await connect({ kubeconfig: cluster.kubeconfig }, { namespace, onCall });
@@ -26,7 +26,9 @@ export async function connectTestCluster(): Promise<TestClient> {
 }
 
 /** Like `connectCluster()`; the client is closed with the test or the file that asks. */
-export async function connect(...[source, options]: Parameters<typeof connectCluster>): Promise<KubernetesClient> {
+export async function connect(
+  ...[source, options]: Parameters<typeof connectCluster>
+): Promise<KubernetesClient> {
   const client = await connectCluster(source, options);
   after(() => client.close());
   return client;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatMicroTime, parseMicroTime } from "../../src/kubernetes/micro-time.ts";
 import { resources } from "../../src/kubernetes/resources.ts";
-import { clusterMissing } from "../cluster/cluster-missing.ts";
+import { clusterMissing } from "../support/cluster/cluster-missing.ts";
 import { connectTestCluster } from "./connect-test-cluster.ts";
 
 test("micro times are read with their microseconds", () => {

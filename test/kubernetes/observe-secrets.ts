@@ -1,7 +1,11 @@
 import { EventEmitter, once } from "node:events";
 import { after } from "node:test";
 import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts";
-import { createReflector, type Reflector, type ReflectorOptions } from "../../src/kubernetes/reflector.ts";
+import {
+  createReflector,
+  type Reflector,
+  type ReflectorOptions,
+} from "../../src/kubernetes/reflector.ts";
 import { resources, type Secret } from "../../src/kubernetes/resources.ts";
 
 export interface ObservedSecrets {
@@ -10,7 +14,7 @@ export interface ObservedSecrets {
   readonly events: string[];
   readonly errors: unknown[];
   /** Resolves as soon as the event has been told at least that often. */
-  readonly told: (event: string, times?: number) => Promise<void>;
+  readonly untilEvent: (event: string, times?: number) => Promise<void>;
 }
 
 /** A reflector of secrets whose handlers write down what they are told. It is stopped with the test that asks. */
@@ -21,19 +25,19 @@ export function observeSecrets(
   const events: string[] = [];
   const errors: unknown[] = [];
   const emitter = new EventEmitter();
-  const tell = (event: string) => {
+  const recordEvent = (event: string) => {
     events.push(event);
     emitter.emit("told");
   };
   const reflector = createReflector({
     client,
     type: resources.secrets,
-    onAdded: ({ metadata }) => tell(`added ${metadata.name}`),
-    onUpdated: ({ metadata }) => tell(`updated ${metadata.name}`),
-    onDeleted: ({ metadata }) => tell(`deleted ${metadata.name}`),
+    onAdded: ({ metadata }) => recordEvent(`added ${metadata.name}`),
+    onUpdated: ({ metadata }) => recordEvent(`updated ${metadata.name}`),
+    onDeleted: ({ metadata }) => recordEvent(`deleted ${metadata.name}`),
     onError(error) {
       errors.push(error);
-      tell("error");
+      recordEvent("error");
     },
     ...options,
   });
@@ -42,7 +46,7 @@ export function observeSecrets(
     reflector,
     events,
     errors,
-    async told(event, times = 1) {
+    async untilEvent(event, times = 1) {
       while (events.filter((seen) => seen === event).length < times) await once(emitter, "told");
     },
   };

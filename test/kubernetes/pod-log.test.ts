@@ -4,7 +4,7 @@ import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts
 import { isNotFound } from "../../src/kubernetes/kubernetes-error.ts";
 import { followPodLog, type PodLogLine, readPodLog } from "../../src/kubernetes/pod-log.ts";
 import { resources } from "../../src/kubernetes/resources.ts";
-import { clusterMissing } from "../cluster/cluster-missing.ts";
+import { clusterMissing } from "../support/cluster/cluster-missing.ts";
 import { connectTestCluster } from "./connect-test-cluster.ts";
 import { startStandInKubelet } from "./stand-in-kubelet.ts";
 
@@ -23,27 +23,38 @@ test("readPodLog() gives a line above a mebibyte in pieces", { skip: clusterMiss
   kubelet.write(line(1, long), line(2, "after"));
   const read = await Array.fromAsync(readPodLog(client, log));
   assert.equal(read.length, 4);
-  assert.equal(textOf(read.slice(0, 3)), long);
+  assert.equal(joinLines(read.slice(0, 3)), long);
   assert.deepEqual(new Set(read.map(({ at }) => at)), new Set([line(1, "").at, line(2, "").at]));
   assert.ok(read.every(({ text }) => Buffer.byteLength(text) <= 1024 * 1024));
 });
 
-test("readPodLog() misses nothing when the API server loses the node", { skip: clusterMissing }, async () => {
-  const { client, kubelet } = await runningPod();
-  const lines = Array.from({ length: 1000 }, (_, index) =>
-    line(index / 100, index % 3 === 0 ? "same" : `line ${index}`),
-  );
-  kubelet.write(...lines);
-  kubelet.breakAfterBytes = 20_000;
-  assert.deepEqual(await Array.fromAsync(readPodLog(client, log)), lines);
-});
+test(
+  "readPodLog() misses nothing when the API server loses the node",
+  { skip: clusterMissing },
+  async () => {
+    const { client, kubelet } = await runningPod();
+    const lines = Array.from({ length: 1000 }, (_, index) =>
+      line(index / 100, index % 3 === 0 ? "same" : `line ${index}`),
+    );
+    kubelet.write(...lines);
+    kubelet.breakAfterBytes = 20_000;
+    assert.deepEqual(await Array.fromAsync(readPodLog(client, log)), lines);
+  },
+);
 
-test("readPodLog() of a pod that is gone, or has not begun, says so", { skip: clusterMissing }, async () => {
-  const { client, kubelet } = await runningPod();
-  await assert.rejects(Array.fromAsync(readPodLog(client, { ...log, pod: "b" })), isNotFound);
-  kubelet.started = false;
-  await assert.rejects(Array.fromAsync(readPodLog(client, log)), { status: 400, message: /waiting to start/ });
-});
+test(
+  "readPodLog() of a pod that is gone, or has not begun, says so",
+  { skip: clusterMissing },
+  async () => {
+    const { client, kubelet } = await runningPod();
+    await assert.rejects(Array.fromAsync(readPodLog(client, { ...log, pod: "b" })), isNotFound);
+    kubelet.started = false;
+    await assert.rejects(Array.fromAsync(readPodLog(client, log)), {
+      status: 400,
+      message: /waiting to start/,
+    });
+  },
+);
 
 test(
   "followPodLog() gives each line once through cuts and rotation, until the end",
@@ -109,7 +120,12 @@ async function runningPod() {
 async function endContainer(client: KubernetesClient): Promise<void> {
   const state = { terminated: { exitCode: 0 } };
   const ended = { name: "work", image: "none", imageID: "", ready: false, restartCount: 0, state };
-  await client.patch(resources.pods, "a", { status: { containerStatuses: [ended] } }, { subresource: "status" });
+  await client.patch(
+    resources.pods,
+    "a",
+    { status: { containerStatuses: [ended] } },
+    { subresource: "status" },
+  );
 }
 
 function startFollower(client: KubernetesClient) {
@@ -133,9 +149,12 @@ function startFollower(client: KubernetesClient) {
 }
 
 function line(second: number, text: string): PodLogLine {
-  return { at: new Date(1_700_000_000_000 + second * 1000).toISOString().replace("Z", "000000Z"), text };
+  return {
+    at: new Date(1_700_000_000_000 + second * 1000).toISOString().replace("Z", "000000Z"),
+    text,
+  };
 }
 
-function textOf(lines: readonly PodLogLine[]): string {
+function joinLines(lines: readonly PodLogLine[]): string {
   return lines.map(({ text }) => text).join("");
 }

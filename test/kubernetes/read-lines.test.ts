@@ -4,10 +4,13 @@ import fc from "fast-check";
 import { readLines } from "../../src/kubernetes/read-lines.ts";
 
 test("readLines() gives the same lines however the bytes are cut", async () => {
-  const text = fc.string({ unit: fc.constantFrom("a", "é", "漢", "😀", "\n", "\r"), maxLength: 60 });
+  const text = fc.string({
+    unit: fc.constantFrom("a", "é", "漢", "😀", "\n", "\r"),
+    maxLength: 60,
+  });
   await fc.assert(
     fc.asyncProperty(text, fc.array(fc.nat(200), { maxLength: 6 }), async (whole, cuts) => {
-      const lines = await Array.fromAsync(readLines(chunksOf(whole, cuts), 1000));
+      const lines = await Array.fromAsync(readLines(streamChunks(whole, cuts), 1000));
       assert.deepEqual(lines, whole.match(/[^\n]*\n|[^\n]+$/g) ?? []);
     }),
   );
@@ -21,7 +24,7 @@ test("readLines() cuts long lines between characters", async () => {
       fc.array(fc.nat(200), { maxLength: 6 }),
       fc.integer({ min: 4, max: 9 }),
       async (whole, cuts, max) => {
-        const pieces = await Array.fromAsync(readLines(chunksOf(whole, cuts), max));
+        const pieces = await Array.fromAsync(readLines(streamChunks(whole, cuts), max));
         assert.equal(pieces.join(""), whole);
         for (const piece of pieces) assert.ok(Buffer.byteLength(piece) <= max);
       },
@@ -29,8 +32,10 @@ test("readLines() cuts long lines between characters", async () => {
   );
 });
 
-async function* chunksOf(text: string, cuts: readonly number[]): AsyncGenerator<Uint8Array> {
+async function* streamChunks(text: string, cuts: readonly number[]): AsyncGenerator<Uint8Array> {
   const bytes = Buffer.from(text);
-  const places = [0, ...cuts.map((cut) => Math.min(cut, bytes.length)), bytes.length].toSorted((a, b) => a - b);
+  const places = [0, ...cuts.map((cut) => Math.min(cut, bytes.length)), bytes.length].toSorted(
+    (a, b) => a - b,
+  );
   for (const [index, end] of places.slice(1).entries()) yield bytes.subarray(places[index], end);
 }

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { resources } from "../../src/kubernetes/resources.ts";
 import type { ClusterCall } from "../../src/kubernetes/transport.ts";
-import { clusterMissing } from "../cluster/cluster-missing.ts";
-import { startControlPlane } from "../cluster/control-plane.ts";
+import { clusterMissing } from "../support/cluster/cluster-missing.ts";
+import { startControlPlane } from "../support/cluster/control-plane.ts";
 import { connect, mountServiceAccount } from "./connect-test-cluster.ts";
 import { observeSecrets, secret } from "./observe-secrets.ts";
 import { startTcpRelay } from "./tcp-relay.ts";
@@ -21,21 +21,22 @@ test(
     const direct = await connect({ kubeconfig: controlPlane.kubeconfig });
     const client = await connect(await mountServiceAccount(controlPlane, relay.port), { onCall });
     for (const name of ["kept", "deleted", "replaced"]) await direct.create(secrets, secret(name));
-    const { reflector, events, told } = observeSecrets(client);
+    const { reflector, events, untilEvent } = observeSecrets(client);
     await reflector.synced;
 
     await controlPlane.restartApiServer();
     await direct.create(secrets, secret("after-restart"));
-    await told("added after-restart");
+    await untilEvent("added after-restart");
 
     relay.interrupt();
-    for (const name of ["deleted", "replaced"]) await direct.delete(secrets, name, { propagationPolicy: "Background" });
+    for (const name of ["deleted", "replaced"])
+      await direct.delete(secrets, name, { propagationPolicy: "Background" });
     await direct.create(secrets, secret("replaced"));
     // A new server remembers no changes from before its start, so that the reflector must list anew.
     await controlPlane.restartApiServer();
     relay.restore();
-    await told("deleted deleted");
-    await told("added replaced", 2);
+    await untilEvent("deleted deleted");
+    await untilEvent("added replaced", 2);
 
     assert.deepEqual(events.filter((event) => event !== "error").slice(3), [
       "added after-restart",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isAlreadyExists } from "../../src/kubernetes/kubernetes-error.ts";
 import { resources } from "../../src/kubernetes/resources.ts";
-import { clusterMissing } from "../cluster/cluster-missing.ts";
+import { clusterMissing } from "../support/cluster/cluster-missing.ts";
 import { connect, connectTestCluster, mountServiceAccount } from "./connect-test-cluster.ts";
 import { observeSecrets, secret } from "./observe-secrets.ts";
 import { answer, breakOff, connectStandIn, refusal } from "./stand-in-api-server.ts";
@@ -10,7 +10,14 @@ import { startTcpRelay } from "./tcp-relay.ts";
 
 const { secrets } = resources;
 const path = "/api/v1/namespaces/ours/secrets";
-const stored = { metadata: { name: "a", uid: "1", resourceVersion: "1", creationTimestamp: "2026-01-01T00:00:00Z" } };
+const stored = {
+  metadata: {
+    name: "a",
+    uid: "1",
+    resourceVersion: "1",
+    creationTimestamp: "2026-01-01T00:00:00Z",
+  },
+};
 const tooMany = refusal(429, "TooManyRequests", { "retry-after": "1" });
 
 test("a call that comes too soon is made again when the server wants it", async () => {
@@ -21,12 +28,20 @@ test("a call that comes too soon is made again when the server wants it", async 
 
 test("a call does not wait beyond its deadline", async () => {
   const { client, seen } = await connectStandIn(tooMany);
-  await assert.rejects(client.get(secrets, "a", { deadlineMs: 900 }), { status: 429, retryAfterSeconds: 1 });
+  await assert.rejects(client.get(secrets, "a", { deadlineMs: 900 }), {
+    status: 429,
+    retryAfterSeconds: 1,
+  });
   assert.equal(seen.length, 1);
 });
 
 test("reading goes on through errors, lost and cut answers", async () => {
-  const failures = [refusal(500, "InternalError"), refusal(503, "ServiceUnavailable"), breakOff(), breakOff('{"meta')];
+  const failures = [
+    refusal(500, "InternalError"),
+    refusal(503, "ServiceUnavailable"),
+    breakOff(),
+    breakOff('{"meta'),
+  ];
   const { client, seen } = await connectStandIn(...failures, answer(200, stored));
   assert.deepEqual(await client.get(secrets, "a"), stored);
   assert.equal(seen.length, 5);
@@ -49,8 +64,13 @@ test("a create whose name the server would make is never made twice", async () =
 });
 
 test("errors that stay are told as the server told them", async () => {
-  const { client } = await connectStandIn((_, response) => response.writeHead(400).end("a proxy says no"));
-  await assert.rejects(client.get(secrets, "a"), { status: 400, message: 'Cannot get secrets "a": a proxy says no' });
+  const { client } = await connectStandIn((_, response) =>
+    response.writeHead(400).end("a proxy says no"),
+  );
+  await assert.rejects(client.get(secrets, "a"), {
+    status: 400,
+    message: 'Cannot get secrets "a": a proxy says no',
+  });
 });
 
 test("a server that never answers is given up at the deadline", async () => {
@@ -65,15 +85,19 @@ test("a closed client refuses calls at once", async () => {
   assert.deepEqual(seen, []);
 });
 
-test("a connection that has gone silent is replaced, for calls and for watches", { skip: clusterMissing }, async () => {
-  const { cluster, client: direct } = await connectTestCluster();
-  await using relay = await startTcpRelay(cluster.url);
-  const source = await mountServiceAccount(cluster, relay.port);
-  const client = await connect(source, { namespace: direct.namespace });
-  const { reflector, told } = observeSecrets(client);
-  await reflector.synced;
-  relay.swallow();
-  await direct.create(secrets, secret("a"));
-  await client.get(secrets, "a", { deadlineMs: 4_000 });
-  await told("added a");
-});
+test(
+  "a connection that has gone silent is replaced, for calls and for watches",
+  { skip: clusterMissing },
+  async () => {
+    const { cluster, client: direct } = await connectTestCluster();
+    await using relay = await startTcpRelay(cluster.url);
+    const source = await mountServiceAccount(cluster, relay.port);
+    const client = await connect(source, { namespace: direct.namespace });
+    const { reflector, untilEvent } = observeSecrets(client);
+    await reflector.synced;
+    relay.swallow();
+    await direct.create(secrets, secret("a"));
+    await client.get(secrets, "a", { deadlineMs: 4_000 });
+    await untilEvent("added a");
+  },
+);

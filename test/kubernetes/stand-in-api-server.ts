@@ -14,7 +14,9 @@ export type Answer = (request: IncomingMessage, response: ServerResponse) => voi
  * Stands in for an API server that fails in ways that a real one cannot be told to: one answer after the other, the last
  * one again and again. Gives a client of it and the requests that it has seen.
  */
-export async function connectStandIn(...answers: Answer[]): Promise<{ client: KubernetesClient; seen: string[] }> {
+export async function connectStandIn(
+  ...answers: Answer[]
+): Promise<{ client: KubernetesClient; seen: string[] }> {
   const seen: string[] = [];
   const server = createServer((request, response) => {
     const answer = answers[Math.min(seen.length, answers.length - 1)];
@@ -24,7 +26,9 @@ export async function connectStandIn(...answers: Answer[]): Promise<{ client: Ku
   after(() => server.close().closeAllConnections());
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  const client = await connect({ kubeconfig: await kubeconfigOf(`http://127.0.0.1:${port}`) });
+  const client = await connect({
+    kubeconfig: await writeStandInKubeconfig(`http://127.0.0.1:${port}`),
+  });
   return { client, seen };
 }
 
@@ -34,8 +38,16 @@ export function answer(status: number, body: object, headers: Record<string, str
 }
 
 /** An API server's refusal. */
-export function refusal(code: number, reason: string, headers: Record<string, string> = {}): Answer {
-  return answer(code, { kind: "Status", status: "Failure", code, reason, message: `told ${reason}` }, headers);
+export function refusal(
+  code: number,
+  reason: string,
+  headers: Record<string, string> = {},
+): Answer {
+  return answer(
+    code,
+    { kind: "Status", status: "Failure", code, reason, message: `told ${reason}` },
+    headers,
+  );
 }
 
 /** Breaks the connection, without an answer or within its body. */
@@ -46,7 +58,7 @@ export function breakOff(body = ""): Answer {
   };
 }
 
-async function kubeconfigOf(server: string): Promise<string> {
+async function writeStandInKubeconfig(server: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "kubeconfig-"));
   after(() => rm(folder, { recursive: true, force: true }));
   const content = {

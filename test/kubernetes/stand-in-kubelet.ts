@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { after } from "node:test";
 import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts";
 import { resources } from "../../src/kubernetes/resources.ts";
-import type { Cluster } from "../cluster/cluster.ts";
+import type { Cluster } from "../support/cluster/cluster.ts";
 
 /** The log file of the one container that the stand-in knows. */
 export interface StandInLog {
@@ -37,30 +37,41 @@ export async function startStandInKubelet(
 ): Promise<StandInLog> {
   const log = createLog();
   const folder = dirname(cluster.kubeconfig);
-  const [key, cert] = await Promise.all(["apiserver.key", "apiserver.crt"].map((name) => readFile(join(folder, name))));
-  const server = createServer({ ...(key && { key }), ...(cert && { cert }) }, (request, response) => {
-    const query = new URL(request.url ?? "", "https://kubelet").searchParams;
-    if (!log.started) return void response.writeHead(400).end("container is waiting to start");
-    const since = query.get("sinceTime");
-    response.writeHead(200, { "content-type": "text/plain" });
-    const send = (lines: readonly StoredLine[]) => {
-      const wanted = lines.filter(({ at }) => since === null || Date.parse(at) >= Date.parse(since));
-      const bytes = Buffer.from(wanted.map(({ at, text }) => `${at} ${text}`).join(""));
-      const { breakAfterBytes = Infinity } = log;
-      if (bytes.length <= breakAfterBytes) return void response.write(bytes);
-      log.breakAfterBytes = undefined;
-      response.write(bytes.subarray(0, breakAfterBytes), () => response.destroy());
-    };
-    send(log.lines);
-    if (query.get("follow") !== "true") response.end();
-    const subscriptions = { written: send, cut: () => response.destroy(), ended: () => response.end() };
-    for (const [event, listener] of Object.entries(subscriptions)) {
-      log.changes.on(event, listener);
-      response.on("close", () => log.changes.off(event, listener));
-    }
-    log.times += 1;
-    log.changes.emit("opened");
-  }).listen(0, "127.0.0.1");
+  const [key, cert] = await Promise.all(
+    ["apiserver.key", "apiserver.crt"].map((name) => readFile(join(folder, name))),
+  );
+  const server = createServer(
+    { ...(key && { key }), ...(cert && { cert }) },
+    (request, response) => {
+      const query = new URL(request.url ?? "", "https://kubelet").searchParams;
+      if (!log.started) return void response.writeHead(400).end("container is waiting to start");
+      const since = query.get("sinceTime");
+      response.writeHead(200, { "content-type": "text/plain" });
+      const send = (lines: readonly StoredLine[]) => {
+        const wanted = lines.filter(
+          ({ at }) => since === null || Date.parse(at) >= Date.parse(since),
+        );
+        const bytes = Buffer.from(wanted.map(({ at, text }) => `${at} ${text}`).join(""));
+        const { breakAfterBytes = Infinity } = log;
+        if (bytes.length <= breakAfterBytes) return void response.write(bytes);
+        log.breakAfterBytes = undefined;
+        response.write(bytes.subarray(0, breakAfterBytes), () => response.destroy());
+      };
+      send(log.lines);
+      if (query.get("follow") !== "true") response.end();
+      const subscriptions = {
+        written: send,
+        cut: () => response.destroy(),
+        ended: () => response.end(),
+      };
+      for (const [event, listener] of Object.entries(subscriptions)) {
+        log.changes.on(event, listener);
+        response.on("close", () => log.changes.off(event, listener));
+      }
+      log.times += 1;
+      log.changes.emit("opened");
+    },
+  ).listen(0, "127.0.0.1");
   await once(server, "listening");
   after(() => server.close().closeAllConnections());
   after(() => cluster.kubectl(["delete", "node", node]));

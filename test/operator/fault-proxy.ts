@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { Agent, request as httpsRequest } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import type { ControlPlane } from "../cluster/control-plane.ts";
+import type { ControlPlane } from "../support/cluster/control-plane.ts";
 
 export interface ProxiedRequest {
   readonly method: string;
@@ -32,7 +32,7 @@ export interface FaultProxy extends AsyncDisposable {
   /** Breaks all watches; they can be opened again. */
   cutWatches(): void;
   /** Keeps what watches of a resource tell until the returned function is called. */
-  holdWatches(resource: string): () => void;
+  pauseWatches(resource: string): () => void;
   /** Breaks all connections and takes no more. */
   close(): Promise<void>;
 }
@@ -46,23 +46,35 @@ export async function startFaultProxy(
   const { url, adminToken, certificateAuthority, folder } = controlPlane;
   const agent = new Agent({ ca: certificateAuthority, keepAlive: true });
   const forwarded: ProxiedRequest[] = [];
-  const watches = new Map<ServerResponse, { readonly resource: string; readonly answer: IncomingMessage }>();
-  const held = new Set<string>();
+  const watches = new Map<
+    ServerResponse,
+    { readonly resource: string; readonly answer: IncomingMessage }
+  >();
+  const pausedResources = new Set<string>();
 
-  const forward = (message: IncomingMessage, response: ServerResponse, facts: ProxiedRequest, isAnswered: boolean) => {
+  const forward = (
+    message: IncomingMessage,
+    response: ServerResponse,
+    facts: ProxiedRequest,
+    isAnswered: boolean,
+  ) => {
     forwarded.push(facts);
     const { method, headers } = message;
-    const onward = httpsRequest(new URL(message.url ?? "", url), { agent, method, headers }, (answer) => {
-      if (!isAnswered) {
-        answer.resume().once("end", () => response.destroy());
-        return;
-      }
-      response.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(response);
-      if (!facts.isWatch) return;
-      watches.set(response, { resource: facts.resource, answer });
-      if (held.has(facts.resource)) answer.pause();
-    });
+    const onward = httpsRequest(
+      new URL(message.url ?? "", url),
+      { agent, method, headers },
+      (answer) => {
+        if (!isAnswered) {
+          answer.resume().once("end", () => response.destroy());
+          return;
+        }
+        response.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(response);
+        if (!facts.isWatch) return;
+        watches.set(response, { resource: facts.resource, answer });
+        if (pausedResources.has(facts.resource)) answer.pause();
+      },
+    );
     onward.on("error", () => response.destroy());
     response.on("close", () => {
       watches.delete(response);
@@ -81,7 +93,7 @@ export async function startFaultProxy(
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   const kubeconfig = join(folder, `proxy-${++proxies}.json`);
-  await writeFile(kubeconfig, kubeconfigOf(`http://127.0.0.1:${port}`, adminToken));
+  await writeFile(kubeconfig, proxyKubeconfig(`http://127.0.0.1:${port}`, adminToken));
   const close = async () => {
     server.close();
     server.closeAllConnections();
@@ -93,14 +105,14 @@ export async function startFaultProxy(
     cutWatches() {
       for (const response of watches.keys()) response.destroy();
     },
-    holdWatches(resource) {
+    pauseWatches(resource) {
       const each = (change: (answer: IncomingMessage) => void) => {
         for (const watch of watches.values()) if (watch.resource === resource) change(watch.answer);
       };
-      held.add(resource);
+      pausedResources.add(resource);
       each((answer) => answer.pause());
       return () => {
-        held.delete(resource);
+        pausedResources.delete(resource);
         each((answer) => answer.resume());
       };
     },
@@ -111,7 +123,8 @@ export async function startFaultProxy(
 
 function describeRequest({ method = "", url = "" }: IncomingMessage): ProxiedRequest {
   const { pathname, searchParams } = new URL(url, "http://proxy");
-  const [, resource = "", , subresource] = /\/namespaces\/[^/]+\/([^/]+)(\/[^/]+)?(?:\/([^/]+))?$/.exec(pathname) ?? [];
+  const [, resource = "", , subresource] =
+    /\/namespaces\/[^/]+\/([^/]+)(\/[^/]+)?(?:\/([^/]+))?$/.exec(pathname) ?? [];
   return {
     method,
     resource: subresource === undefined ? resource : `${resource}/${subresource}`,
@@ -119,18 +132,28 @@ function describeRequest({ method = "", url = "" }: IncomingMessage): ProxiedReq
   };
 }
 
-function refuse(response: ServerResponse, { status, reason, retryAfterSeconds }: Exclude<Fault, string>): void {
+function refuse(
+  response: ServerResponse,
+  { status, reason, retryAfterSeconds }: Exclude<Fault, string>,
+): void {
   const headers = {
     "content-type": "application/json",
     ...(retryAfterSeconds !== undefined && { "retry-after": String(retryAfterSeconds) }),
   };
   response.writeHead(status, headers);
   response.end(
-    JSON.stringify({ kind: "Status", apiVersion: "v1", status: "Failure", reason, message: reason, code: status }),
+    JSON.stringify({
+      kind: "Status",
+      apiVersion: "v1",
+      status: "Failure",
+      reason,
+      message: reason,
+      code: status,
+    }),
   );
 }
 
-function kubeconfigOf(server: string, token: string): string {
+function proxyKubeconfig(server: string, token: string): string {
   return JSON.stringify({
     apiVersion: "v1",
     kind: "Config",

@@ -3,17 +3,29 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
-import { clusterMissing } from "../cluster/cluster-missing.ts";
-import { clusterNamespace } from "../cluster/shared-cluster.ts";
+import { clusterMissing } from "../support/cluster/cluster-missing.ts";
+import { createTestNamespace } from "../support/cluster/shared-cluster.ts";
 import { spawnOperator, startOperator } from "./start-operator.ts";
 
 const skip = clusterMissing;
 const nowhere = { kubeconfig: "/dev/null", namespace: "default" };
 
 const refusals: readonly (readonly [string, Record<string, string>, RegExp])[] = [
-  ["a service URL that is none", { MOS_SERVICE_URL: "model-optimization" }, /settings are invalid[^]*MOS_SERVICE_URL/],
-  ["volumes that are no JSON", { MOS_WORKER_VOLUMES: "models" }, /must be JSON[^]*MOS_WORKER_VOLUMES/],
-  ["a time to live that is no number", { MOS_JOB_TTL_SECONDS: "1h" }, /whole number[^]*MOS_JOB_TTL_SECONDS/],
+  [
+    "a service URL that is none",
+    { MOS_SERVICE_URL: "model-optimization" },
+    /settings are invalid[^]*MOS_SERVICE_URL/,
+  ],
+  [
+    "volumes that are no JSON",
+    { MOS_WORKER_VOLUMES: "models" },
+    /must be JSON[^]*MOS_WORKER_VOLUMES/,
+  ],
+  [
+    "a time to live that is no number",
+    { MOS_JOB_TTL_SECONDS: "1h" },
+    /whole number[^]*MOS_JOB_TTL_SECONDS/,
+  ],
   [
     "a targets file that is not there",
     { MOS_TARGETS_FILE: "/nowhere.yaml" },
@@ -42,7 +54,7 @@ test("the operator names what is wrong with a target", async (t) => {
 });
 
 test("an operator that is asked to stop hands the leadership on", { skip }, async () => {
-  const { cluster, namespace } = await clusterNamespace();
+  const { cluster, namespace } = await createTestNamespace();
   const { kubeconfig } = cluster;
   await using first = await startOperator({ kubeconfig, namespace });
   await using second = spawnOperator({ kubeconfig, namespace });

@@ -24,7 +24,11 @@ export interface OperatorProcess extends AsyncDisposable {
 const main = fileURLToPath(new URL("../../operator/main.ts", import.meta.url));
 
 /** The operator as a process of its own. */
-export function spawnOperator({ kubeconfig, namespace, environment = {} }: OperatorOptions): OperatorProcess {
+export function spawnOperator({
+  kubeconfig,
+  namespace,
+  environment = {},
+}: OperatorOptions): OperatorProcess {
   const { PATH = "", HOME = "" } = process.env;
   const child = spawn(process.execPath, [main], {
     stdio: ["ignore", "inherit", "pipe"],
@@ -61,7 +65,9 @@ export function spawnOperator({ kubeconfig, namespace, environment = {} }: Opera
         if (found !== undefined) return found;
         const ended = await Promise.race([once(lines, "line").then(() => undefined), exited]);
         if (ended === undefined) continue;
-        throw new Error(`The operator ended with ${ended} before it logged "${text}":\n${log.join("\n")}`);
+        throw new Error(
+          `The operator ended with ${ended} before it logged "${text}":\n${log.join("\n")}`,
+        );
       }
     },
   };

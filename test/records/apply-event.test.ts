@@ -20,7 +20,12 @@ function makeJob(kind: JobKind, overrides: Partial<Job> = {}): Job {
     statusReason: "queued",
     statusMessage: "Waiting for a worker",
     batchId: null,
-    model: { source: "https://models.test/a.onnx", name: "a.onnx", bytes: null, actualSha256: null },
+    model: {
+      source: "https://models.test/a.onnx",
+      name: "a.onnx",
+      bytes: null,
+      actualSha256: null,
+    },
     target: "cpu",
     recipe: defaultRecipe,
     gateLimits: {},
@@ -59,10 +64,16 @@ const anyEvent = fc.oneof(
   ),
   fc
     .record({ name: fc.constantFrom("model.onnx", "report.json"), bytes: fc.nat() })
-    .map((file): WorkerEvent => ({ ...told, type: "artifact", artifact: { ...file, kind: "model", sha256: digest } })),
-  fc
-    .double({ min: 0, max: 1, noNaN: true })
-    .map((fraction): WorkerEvent => ({ ...told, type: "telemetry", telemetry: { progress: { fraction } } })),
+    .map((file): WorkerEvent => ({
+      ...told,
+      type: "artifact",
+      artifact: { ...file, kind: "model", sha256: digest },
+    })),
+  fc.double({ min: 0, max: 1, noNaN: true }).map((fraction): WorkerEvent => ({
+    ...told,
+    type: "telemetry",
+    telemetry: { progress: { fraction } },
+  })),
 );
 const anyKind = fc.constantFrom<JobKind>("compress", "quantize");
 const anyEvents = fc.array(anyEvent, { maxLength: 30 });
@@ -107,7 +118,11 @@ test("applyEvent() gives the same job when an event comes twice", () => {
 });
 
 test("applyEvent() keeps a job Cancelling until no process of it is left", () => {
-  const cancelling = applyEvent(makeJob("compress", { status: "Sharding" }), { type: "cancel" }, now);
+  const cancelling = applyEvent(
+    makeJob("compress", { status: "Sharding" }),
+    { type: "cancel" },
+    now,
+  );
   const finished = applyEvent(cancelling, { ...told, type: "result", outcome: "Completed" }, now);
   assert.equal(finished.status, "Cancelling");
   assert.equal(applyEvent(finished, { type: "stopped" }, now).status, "Cancelled");
@@ -130,7 +145,11 @@ test("applyEvent() holds the gates against the telemetry when the job completes"
 });
 
 test("applyEvent() completes a dry run without holding its gates", () => {
-  const job = makeJob("quantize", { status: "Optimizing", dryRun: true, gateLimits: { minCosine: 0.9 } });
+  const job = makeJob("quantize", {
+    status: "Optimizing",
+    dryRun: true,
+    gateLimits: { minCosine: 0.9 },
+  });
   const end = applyEvent(job, { ...told, type: "result", outcome: "Completed" }, now);
   assert.deepEqual([end.status, end.statusReason, end.gates], ["Completed", "completed", []]);
   assert.equal(end.telemetry.progress.fraction, 1);

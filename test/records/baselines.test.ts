@@ -3,14 +3,19 @@ import { test, type TestContext } from "node:test";
 import type { Job } from "../../src/contract/job.ts";
 import type { Revision } from "../../src/contract/revision.ts";
 import type { TelemetryUpdate } from "../../src/contract/worker.ts";
-import type { NewBatch } from "../../src/records/batches.ts";
-import type { NewJob } from "../../src/records/new-job.ts";
+import type { NewBatch } from "../../src/records/batch-records.ts";
+import type { NewJob } from "../../src/records/insert-jobs.ts";
 import type { Records } from "../../src/records/open-records.ts";
 import { makeNewBatch, makeNewJob, openTestRecords, targets } from "./new-jobs.ts";
 
 const project = "default";
 const at = "2026-03-01T00:00:00.000Z";
-const commits = { first: "1".repeat(40), second: "2".repeat(40), third: "3".repeat(40), own: "f".repeat(40) };
+const commits = {
+  first: "1".repeat(40),
+  second: "2".repeat(40),
+  third: "3".repeat(40),
+  own: "f".repeat(40),
+};
 const telemetry: TelemetryUpdate = {
   size: { originalBytes: 100, resultBytes: 30, ratio: 0.3, predicted: false },
   accuracy: { level: "outputs", data: "caller", samples: 8, sqnrDb: 30, cosine: 0.99, outputs: [] },
@@ -29,11 +34,16 @@ async function submit(
   overrides: Partial<NewBatch> = {},
 ): Promise<string> {
   const whole = revision && { sha: commits.own, recordBaseline: false, ...revision };
-  const newBatch = makeNewBatch({ suite: "nightly", revision: whole, jobs: [makeNewJob()], ...overrides });
+  const newBatch = makeNewBatch({
+    suite: "nightly",
+    revision: whole,
+    jobs: [makeNewJob()],
+    ...overrides,
+  });
   return (await records.batches.create(project, newBatch)).id;
 }
 
-async function jobsOf(records: Records, batch: string): Promise<Job[]> {
+async function listBatchJobs(records: Records, batch: string): Promise<Job[]> {
   const found = await records.batches.find(project, batch);
   return Promise.all((found?.jobs ?? []).map(async ({ id }) => findJob(records, id)));
 }
@@ -46,20 +56,24 @@ async function findJob(records: Records, id: string): Promise<Job> {
 
 /** Has all jobs of a batch completed. */
 async function complete(records: Records, batch: string, measured = telemetry): Promise<Job[]> {
-  for (const { id } of await jobsOf(records, batch)) {
+  for (const { id } of await listBatchJobs(records, batch)) {
     await records.attempts.begin(id, "hash");
-    await records.workers.apply(id, 1, [
+    await records.workers.recordEvents(id, 1, [
       { seq: 1, at, type: "status", status: "Sharding" },
       { seq: 2, at, type: "status", status: "Optimizing" },
       { seq: 3, at, type: "telemetry", telemetry: measured },
       { seq: 4, at, type: "result", outcome: "Completed" },
     ]);
   }
-  return jobsOf(records, batch);
+  return listBatchJobs(records, batch);
 }
 
 /** Records baselines of a commit of a branch; gives the jobs. */
-async function recordCommit(records: Records, sha: string, { branch = "main", ...overrides }: CommitOptions = {}) {
+async function recordCommit(
+  records: Records,
+  sha: string,
+  { branch = "main", ...overrides }: CommitOptions = {},
+) {
   return complete(records, await submit(records, { sha, branch, recordBaseline: true }, overrides));
 }
 
@@ -68,15 +82,22 @@ interface CommitOptions extends Partial<NewBatch> {
 }
 
 /** What the only job of a new batch is compared with. */
-async function baselineOf(records: Records, base: Revision["base"], overrides: Partial<NewBatch> = {}) {
-  const [made] = await jobsOf(records, await submit(records, { base }, overrides));
+async function findBaseline(
+  records: Records,
+  base: Revision["base"],
+  overrides: Partial<NewBatch> = {},
+) {
+  const [made] = await listBatchJobs(records, await submit(records, { base }, overrides));
   return made?.baseline && { sha: made.baseline.sha, by: made.baseline.by };
 }
 
 test("a batch that is to record baselines makes them of what its completed jobs measured", async (t) => {
   const records = await open(t);
   const [recorded] = await recordCommit(records, commits.first);
-  const [job] = await jobsOf(records, await submit(records, { base: { branch: "main", sha: commits.first } }));
+  const [job] = await listBatchJobs(
+    records,
+    await submit(records, { base: { branch: "main", sha: commits.first } }),
+  );
   const { size, device } = telemetry;
   assert.deepEqual(job?.baseline, {
     jobId: recorded?.id,
@@ -96,13 +117,19 @@ test("a baseline is found by the base's commit, the merge base, the newest of th
   await recordCommit(records, commits.third);
   const { first: sha, second: mergeBase, third, own: unknown } = commits;
   const branch = "main";
-  assert.deepEqual(await baselineOf(records, { branch, sha, mergeBase }), { sha, by: "baseSha" });
-  assert.deepEqual(await baselineOf(records, { branch, sha: unknown, mergeBase }), { sha: mergeBase, by: "mergeBase" });
+  assert.deepEqual(await findBaseline(records, { branch, sha, mergeBase }), { sha, by: "baseSha" });
+  assert.deepEqual(await findBaseline(records, { branch, sha: unknown, mergeBase }), {
+    sha: mergeBase,
+    by: "mergeBase",
+  });
   const newest = { sha: third, by: "branch" };
-  assert.deepEqual(await baselineOf(records, { branch, sha: unknown, mergeBase: unknown }), newest);
-  assert.deepEqual(await baselineOf(records, { branch }), newest);
-  assert.equal(await baselineOf(records, { branch: "other", sha: unknown }), null);
-  assert.equal(await baselineOf(records, undefined), null);
+  assert.deepEqual(
+    await findBaseline(records, { branch, sha: unknown, mergeBase: unknown }),
+    newest,
+  );
+  assert.deepEqual(await findBaseline(records, { branch }), newest);
+  assert.equal(await findBaseline(records, { branch: "other", sha: unknown }), null);
+  assert.equal(await findBaseline(records, undefined), null);
 });
 
 test("a baseline is that of the same suite, model, target and project", async (t) => {
@@ -112,11 +139,17 @@ test("a baseline is that of the same suite, model, target and project", async (t
   const [, otherTarget] = targets;
   assert.ok(otherTarget);
   const model = { source: "https://models.test/detector.onnx", name: "other.onnx" };
-  assert.equal(await baselineOf(records, base, { suite: "weekly" }), null);
-  assert.equal(await baselineOf(records, base, { suite: null }), null);
-  assert.equal(await baselineOf(records, base, { jobs: [makeNewJob({ model })] }), null);
-  assert.equal(await baselineOf(records, base, { jobs: [makeNewJob({ target: otherTarget })] }), null);
-  const newBatch = makeNewBatch({ suite: "nightly", revision: { sha: commits.own, base, recordBaseline: false } });
+  assert.equal(await findBaseline(records, base, { suite: "weekly" }), null);
+  assert.equal(await findBaseline(records, base, { suite: null }), null);
+  assert.equal(await findBaseline(records, base, { jobs: [makeNewJob({ model })] }), null);
+  assert.equal(
+    await findBaseline(records, base, { jobs: [makeNewJob({ target: otherTarget })] }),
+    null,
+  );
+  const newBatch = makeNewBatch({
+    suite: "nightly",
+    revision: { sha: commits.own, base, recordBaseline: false },
+  });
   const { jobs } = await records.batches.create("other", newBatch);
   assert.equal((await records.jobs.find("other", jobs[0]?.id ?? ""))?.baseline, null);
 });
@@ -133,7 +166,7 @@ for (const [what, newJob, revision] of unrecorded) {
     const records = await open(t);
     const wanted = { sha: commits.first, branch: "main", recordBaseline: true, ...revision };
     await complete(records, await submit(records, wanted, { jobs: [makeNewJob(newJob)] }));
-    assert.equal(await baselineOf(records, { branch: "main", sha: commits.first }), null);
+    assert.equal(await findBaseline(records, { branch: "main", sha: commits.first }), null);
   });
 }
 
@@ -141,14 +174,24 @@ test("a job that failed or was cancelled becomes no baseline, others of its batc
   const records = await open(t);
   const names = ["fails", "goes", "works"];
   const jobs = names.map((name) => makeNewJob({ model: { source, name } }));
-  const batch = await submit(records, { sha: commits.first, branch: "main", recordBaseline: true }, { jobs });
-  const [fails, goes] = await jobsOf(records, batch);
+  const batch = await submit(
+    records,
+    { sha: commits.first, branch: "main", recordBaseline: true },
+    { jobs },
+  );
+  const [fails, goes] = await listBatchJobs(records, batch);
   assert.ok(fails && goes);
   await records.attempts.begin(fails.id, "hash");
-  await records.attempts.end(fails.id, 1, { error: { code: "worker_killed", message: "Killed" }, lines: [] });
+  await records.attempts.end(fails.id, 1, {
+    error: { code: "worker_killed", message: "Killed" },
+    lines: [],
+  });
   await records.jobs.cancel(project, goes.id);
   await complete(records, batch);
-  const compared = await jobsOf(records, await submit(records, { base: { branch: "main" } }, { jobs }));
+  const compared = await listBatchJobs(
+    records,
+    await submit(records, { base: { branch: "main" } }, { jobs }),
+  );
   assert.deepEqual(
     compared.map(({ model, baseline }) => [model.name, baseline !== null]),
     [
@@ -167,7 +210,10 @@ test("a job with a gate that only warns becomes a baseline, as the first of a su
     job?.gates.map(({ level, passed }) => [level, passed]),
     [["warn", false]],
   );
-  assert.deepEqual(await baselineOf(records, { branch: "main" }), { sha: commits.first, by: "branch" });
+  assert.deepEqual(await findBaseline(records, { branch: "main" }), {
+    sha: commits.first,
+    by: "branch",
+  });
 });
 
 test("a model that became larger than its baseline fails its gate and its batch counts it", async (t) => {
@@ -178,7 +224,14 @@ test("a model that became larger than its baseline fails its gate and its batch 
   const size = { originalBytes: 100, resultBytes: 33, ratio: 0.33, predicted: false };
   const [job] = await complete(records, batch, { ...telemetry, size });
   assert.deepEqual(job?.gates, [
-    { gate: "maxSizeRegression", limit: 0.05, level: "fail", actual: 0.1, baseline: 30, passed: false },
+    {
+      gate: "maxSizeRegression",
+      limit: 0.05,
+      level: "fail",
+      actual: 0.1,
+      baseline: 30,
+      passed: false,
+    },
   ]);
   assert.equal(job.statusReason, "gates_failed");
   assert.equal((await records.batches.find(project, batch))?.gatesFailed, 1);
@@ -199,7 +252,10 @@ test("a commit that is measured again has the later job's baseline, whichever en
   const [earlier, later] = [await submit(records, again), await submit(records, again)];
   const [last] = await complete(records, later);
   await complete(records, earlier);
-  const [job] = await jobsOf(records, await submit(records, { base: { branch: "main", sha: commits.first } }));
+  const [job] = await listBatchJobs(
+    records,
+    await submit(records, { base: { branch: "main", sha: commits.first } }),
+  );
   assert.equal(job?.baseline?.jobId, last?.id);
 });
 
@@ -213,7 +269,7 @@ test("baselines.accept() makes a batch what its base is compared with, whatever 
   assert.equal(accepted?.statusReason, "gates_failed");
   assert.equal(await records.baselines.accept("other", batch), 0);
   assert.equal(await records.baselines.accept(project, batch), 1);
-  const [next] = await jobsOf(records, await submit(records, { base }));
+  const [next] = await listBatchJobs(records, await submit(records, { base }));
   assert.deepEqual([next?.baseline?.jobId, next?.baseline?.sha], [accepted.id, commits.first]);
 });
 

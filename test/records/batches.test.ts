@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { maxBatchJobs } from "../../src/contract/batch.ts";
-import { noJobs } from "../../src/contract/batch-status.ts";
+import { zeroCounts } from "../../src/contract/batch-status.ts";
 import { batchQuery } from "../../src/contract/page.ts";
 import type { Records } from "../../src/records/open-records.ts";
 import { makeNewBatch, makeNewJob, openTestRecords, targets } from "./new-jobs.ts";
@@ -12,7 +12,7 @@ const killed = { code: "worker_killed", message: "Killed" } as const;
 
 async function complete(records: Records, jobId: string): Promise<void> {
   await records.attempts.begin(jobId, "hash");
-  await records.workers.apply(jobId, 1, [
+  await records.workers.recordEvents(jobId, 1, [
     { seq: 1, at, type: "status", status: "Sharding" },
     { seq: 2, at, type: "status", status: "Optimizing" },
     { seq: 3, at, type: "result", outcome: "Completed" },
@@ -45,7 +45,7 @@ test("batches.create() keeps 2000 jobs in the order of models × targets", async
   );
   assert.equal(found.counts.Pending, maxBatchJobs);
   assert.equal(await records.batches.find("other", created.id), undefined);
-  const waiting = await records.attempts.unfinished();
+  const waiting = await records.attempts.listUnfinished();
   assert.deepEqual(
     waiting.map((job) => job.jobId),
     created.jobs.map((job) => job.id),
@@ -65,7 +65,7 @@ test("batches.find() counts jobs and failed gates while jobs end", async () => {
   await complete(records, first);
   const running = await records.batches.find(project, id);
   assert.equal(running?.status, "Running");
-  assert.deepEqual(running.counts, { ...noJobs, Pending: 2, Completed: 1 });
+  assert.deepEqual(running.counts, { ...zeroCounts, Pending: 2, Completed: 1 });
   assert.equal(running.gatesFailed, 1);
   assert.deepEqual(
     running.jobs.map((job) => job.gatesFailed),
@@ -101,7 +101,11 @@ test("batches without failFast go on when a job fails", async () => {
   const records = await openTestRecords();
   const { id, jobs } = await records.batches.create(project, makeNewBatch());
   await fail(records, jobs[0]?.id ?? "");
-  assert.deepEqual((await records.batches.find(project, id))?.counts, { ...noJobs, Pending: 2, Failed: 1 });
+  assert.deepEqual((await records.batches.find(project, id))?.counts, {
+    ...zeroCounts,
+    Pending: 2,
+    Failed: 1,
+  });
   await records.close();
 });
 
@@ -111,7 +115,7 @@ test("batches.cancel() cancels every job that has not ended, once", async () => 
   await complete(records, jobs[0]?.id ?? "");
   const cancelled = await records.batches.cancel(project, id);
   assert.equal(cancelled?.status, "Cancelled");
-  assert.deepEqual(cancelled.counts, { ...noJobs, Completed: 1, Cancelled: 2 });
+  assert.deepEqual(cancelled.counts, { ...zeroCounts, Completed: 1, Cancelled: 2 });
   assert.deepEqual(await records.batches.cancel(project, id), cancelled);
   assert.equal(await records.batches.cancel("other", id), undefined);
   await records.close();
@@ -119,7 +123,10 @@ test("batches.cancel() cancels every job that has not ended, once", async () => 
 
 test("batches.cancel() refuses a batch that has ended", async () => {
   const records = await openTestRecords();
-  const { id, jobs } = await records.batches.create(project, makeNewBatch({ jobs: [makeNewJob()] }));
+  const { id, jobs } = await records.batches.create(
+    project,
+    makeNewBatch({ jobs: [makeNewJob()] }),
+  );
   await complete(records, jobs[0]?.id ?? "");
   await assert.rejects(records.batches.cancel(project, id), { code: "batch_finished" });
   await records.close();
@@ -128,18 +135,25 @@ test("batches.cancel() refuses a batch that has ended", async () => {
 test("batches.list() pages newest first and filters by status and suite", async () => {
   const records = await openTestRecords();
   const ids: string[] = [];
-  for (const suite of ["a", "b", null]) ids.push((await records.batches.create(project, makeNewBatch({ suite }))).id);
+  for (const suite of ["a", "b", null])
+    ids.push((await records.batches.create(project, makeNewBatch({ suite }))).id);
   await records.batches.cancel(project, ids[1] ?? "");
   const list = async (query: object) => {
     const page = await records.batches.list(project, batchQuery.parse(query));
-    return { found: page.batches.map((batch) => ids.indexOf(batch.id)), nextCursor: page.nextCursor };
+    return {
+      found: page.batches.map((batch) => ids.indexOf(batch.id)),
+      nextCursor: page.nextCursor,
+    };
   };
   assert.deepEqual((await list({ status: ["Cancelled"] })).found, [1]);
   assert.deepEqual((await list({ status: ["Pending", "Cancelled"] })).found, [2, 1, 0]);
   assert.deepEqual((await list({ suite: "a" })).found, [0]);
   const first = await list({ limit: "2" });
   assert.deepEqual(first.found, [2, 1]);
-  assert.deepEqual(await list({ limit: "2", cursor: first.nextCursor }), { found: [0], nextCursor: null });
+  assert.deepEqual(await list({ limit: "2", cursor: first.nextCursor }), {
+    found: [0],
+    nextCursor: null,
+  });
   await assert.rejects(list({ cursor: "nonsense" }), { code: "invalid_cursor" });
   await records.close();
 });

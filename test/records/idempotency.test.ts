@@ -43,7 +43,7 @@ test("jobs.create() answers its key in the same transaction, so that a crash mak
   await records.idempotency.begin(ref, "hash");
   const job = await records.jobs.create("default", makeNewJob(), {
     ref,
-    answer: (created) => created.id,
+    buildAnswer: (created) => created.id,
   });
   await records.idempotency.reset();
   assert.deepEqual(await records.idempotency.begin(ref, "hash"), job.id);

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { jobQuery } from "../../src/contract/page.ts";
 import { job as jobSchema } from "../../src/contract/job.ts";
-import { parseJob } from "../../src/records/job-record.ts";
-import type { NewJob } from "../../src/records/new-job.ts";
+import { parseJob } from "../../src/records/save-job-records.ts";
+import type { NewJob } from "../../src/records/insert-jobs.ts";
 import { makeNewBatch, makeNewJob, openTestRecords, targets } from "./new-jobs.ts";
 
 const project = "default";
@@ -16,7 +16,9 @@ async function recordsWith(jobs: readonly Partial<NewJob>[]) {
 }
 
 test("jobs.create() keeps the job as the contract has it", async () => {
-  const { records, ids } = await recordsWith([{ labels: { team: "vision" }, gateLimits: { minCosine: 0.99 } }]);
+  const { records, ids } = await recordsWith([
+    { labels: { team: "vision" }, gateLimits: { minCosine: 0.99 } },
+  ]);
   const found = await records.jobs.find(project, ids[0] ?? "");
   assert.deepEqual(jobSchema.parse(found), found);
   assert.equal(found?.status, "Pending");
@@ -29,7 +31,7 @@ test("jobs.create() keeps whether a job only plans, for its worker too", async (
   const { records, ids } = await recordsWith([{ dryRun: true }, { dryRun: false }]);
   const found = await Promise.all(ids.map((id) => records.jobs.find(project, id)));
   for (const id of ids) await records.attempts.begin(id, "hash");
-  const assigned = await Promise.all(ids.map((id) => records.workers.assignment(id, 1)));
+  const assigned = await Promise.all(ids.map((id) => records.workers.findAssignment(id, 1)));
   assert.deepEqual(
     [...found, ...assigned].map((document) => document?.dryRun),
     [true, false, true, false],
@@ -71,7 +73,10 @@ test("jobs.list() keeps its place while jobs are added", async () => {
   const { records, ids } = await recordsWith([{}, {}, {}]);
   const first = await records.jobs.list(project, jobQuery.parse({ limit: "2" }));
   await records.jobs.create(project, makeNewJob());
-  const second = await records.jobs.list(project, jobQuery.parse({ limit: "2", cursor: first.nextCursor }));
+  const second = await records.jobs.list(
+    project,
+    jobQuery.parse({ limit: "2", cursor: first.nextCursor }),
+  );
   assert.deepEqual(
     second.jobs.map((job) => job.id),
     [ids[0]],
@@ -83,7 +88,9 @@ test("jobs.list() keeps its place while jobs are added", async () => {
 for (const cursor of ["", "nonsense", Buffer.from("batch-0").toString("base64url"), "' or 1=1"]) {
   test(`jobs.list() refuses the cursor "${cursor}"`, async () => {
     const records = await openTestRecords();
-    await assert.rejects(records.jobs.list(project, jobQuery.parse({ cursor })), { code: "invalid_cursor" });
+    await assert.rejects(records.jobs.list(project, jobQuery.parse({ cursor })), {
+      code: "invalid_cursor",
+    });
     await assert.rejects(records.jobs.list(project, jobQuery.parse({ cursor, label: ["a"] })), {
       code: "invalid_cursor",
     });
@@ -139,8 +146,14 @@ test("jobs.list() takes the bounds of a range of creation times out", async () =
   };
   assert.deepEqual(await list({ createdAfter: first?.createdAt }), [2, 1]);
   assert.deepEqual(await list({ createdBefore: last?.createdAt }), [1, 0]);
-  assert.deepEqual(await list({ createdAfter: first?.createdAt, createdBefore: last?.createdAt }), [1]);
-  assert.deepEqual(await list({ createdAfter: middle?.createdAt, createdBefore: middle?.createdAt }), []);
+  assert.deepEqual(
+    await list({ createdAfter: first?.createdAt, createdBefore: last?.createdAt }),
+    [1],
+  );
+  assert.deepEqual(
+    await list({ createdAfter: middle?.createdAt, createdBefore: middle?.createdAt }),
+    [],
+  );
   assert.deepEqual(await list({ createdAfter: "0001-01-01T00:00:00Z" }), [2, 1, 0]);
   await records.close();
 });
@@ -174,7 +187,10 @@ test("jobs.cancel() asks the executor to stop the worker of a job that is worked
   assert.equal((await records.jobs.cancel(project, id))?.status, "Cancelling");
   assert.equal((await records.jobs.cancel(project, id))?.status, "Cancelling");
   assert.deepEqual(asked, [id]);
-  await records.attempts.end(id, 1, { error: { code: "worker_killed", message: "Killed" }, lines: [] });
+  await records.attempts.end(id, 1, {
+    error: { code: "worker_killed", message: "Killed" },
+    lines: [],
+  });
   assert.equal((await records.jobs.find(project, id))?.status, "Cancelled");
   await records.close();
 });
@@ -183,7 +199,10 @@ test("jobs.cancel() refuses a job that has failed", async () => {
   const { records, ids } = await recordsWith([{}]);
   const [id = ""] = ids;
   await records.attempts.begin(id, "hash");
-  await records.attempts.end(id, 1, { error: { code: "worker_killed", message: "Killed" }, lines: [] });
+  await records.attempts.end(id, 1, {
+    error: { code: "worker_killed", message: "Killed" },
+    lines: [],
+  });
   await assert.rejects(records.jobs.cancel(project, id), {
     code: "job_finished",
     message: `Job "${id}" cannot be cancelled: it is Failed`,

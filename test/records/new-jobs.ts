@@ -1,7 +1,7 @@
 import type { Target } from "../../src/contract/target.ts";
 import { defaultRecipe } from "../../src/contract/recipe.ts";
-import type { NewJob } from "../../src/records/new-job.ts";
-import type { NewBatch } from "../../src/records/batches.ts";
+import type { NewJob } from "../../src/records/insert-jobs.ts";
+import type { NewBatch } from "../../src/records/batch-records.ts";
 import { openRecords } from "../../src/records/open-records.ts";
 
 const target: Target = {
@@ -12,7 +12,10 @@ const target: Target = {
   recipe: {},
   presets: {},
 };
-export const targets: readonly Target[] = [target, { ...target, name: "cpu-int8", operators: "contrib" }];
+export const targets: readonly Target[] = [
+  target,
+  { ...target, name: "cpu-int8", operators: "contrib" },
+];
 
 export function makeNewJob(overrides: Partial<NewJob> = {}): NewJob {
   return {

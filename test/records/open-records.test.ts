@@ -38,18 +38,28 @@ test("openRecords() keeps what the first release recorded", async (t) => {
   await made.close();
   const { baseline: _, ...firstRelease } = job;
   const db = new Kysely<unknown>({ dialect: sqliteDialect(path) });
-  await new Migrator({ db, provider: { getMigrations: async () => migrations } }).migrateTo("0001-jobs");
+  await new Migrator({ db, provider: { getMigrations: async () => migrations } }).migrateTo(
+    "0001-jobs",
+  );
   await sql`insert into jobs values (${job.id}, 'default', 'compress', 'Pending', null, 'detector.onnx',
-    'https://models.test/detector.onnx', 'cpu', 0, 1, 7, 3, '{}', ${JSON.stringify(firstRelease)})`.execute(db);
-  await sql`insert into log_lines values (${job.id}, 2, ${job.createdAt}, 'stdout', 'kept')`.execute(db);
-  await sql`insert into attempts values (${job.id}, 1, 'hash', 42, 'boot:7', ${job.createdAt}, null)`.execute(db);
+    'https://models.test/detector.onnx', 'cpu', 0, 1, 7, 3, '{}', ${JSON.stringify(firstRelease)})`.execute(
+    db,
+  );
+  await sql`insert into log_lines values (${job.id}, 2, ${job.createdAt}, 'stdout', 'kept')`.execute(
+    db,
+  );
+  await sql`insert into attempts values (${job.id}, 1, 'hash', 42, 'boot:7', ${job.createdAt}, null)`.execute(
+    db,
+  );
   await db.destroy();
   const records = await openRecords(path, { now });
   assert.deepEqual(await records.jobs.find("default", job.id), job);
   const process = { pid: 42, startMark: "boot:7" };
-  assert.deepEqual(await records.attempts.unfinished(), [{ jobId: job.id, attempt: 1, live: true, process }]);
+  assert.deepEqual(await records.attempts.listUnfinished(), [
+    { jobId: job.id, attempt: 1, live: true, process },
+  ]);
   const event = { seq: 1, at: job.createdAt, type: "log", stream: "stdout", text: "next" } as const;
-  await records.workers.apply(job.id, 1, [event]);
+  await records.workers.recordEvents(job.id, 1, [event]);
   const lines = await records.logs.read(job.id, { after: 0, limit: 10 });
   assert.deepEqual(
     lines.map(({ seq, text }) => [seq, text]),
@@ -110,7 +120,7 @@ test("records keep nothing of a batch whose creation fails half-way", async (t) 
   const ref = { project: "default", tokenId: "token", key: "key" };
   const failing = records.batches.create("default", makeNewBatch(), {
     ref,
-    answer: () => {
+    buildAnswer: () => {
       throw new RangeError("No answer");
     },
   });

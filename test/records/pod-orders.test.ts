@@ -10,11 +10,14 @@ const project = "default";
 const at = "2026-03-01T00:00:00.000Z";
 const shares = 3;
 
-function toldBy(pod: string, index: number): WorkerEvent[] {
+function podEvents(pod: string, index: number): WorkerEvent[] {
   const events: UnnumberedEvent[] = [
     { type: "status", status: "Optimizing" },
     { type: "log", stream: "stdout", text: `${pod} begins` },
-    { type: "telemetry", telemetry: { progress: { fraction: 0.5 }, stageSeconds: { optimize: index + 1 } } },
+    {
+      type: "telemetry",
+      telemetry: { progress: { fraction: 0.5 }, stageSeconds: { optimize: index + 1 } },
+    },
     { type: "share", share: { index, sha256: String(index).repeat(64), bytes: index } },
     { type: "log", stream: "stdout", text: `${pod} ends` },
     { type: "result", outcome: "Completed" },
@@ -23,10 +26,17 @@ function toldBy(pod: string, index: number): WorkerEvent[] {
 }
 
 /** One pod after the other of a share: those before the last are lost at some point, and what they told may come again. */
-const anyPods = fc.array(fc.array(fc.nat({ max: 6 }), { maxLength: 2 }), { minLength: shares, maxLength: shares });
+const anyPods = fc.array(fc.array(fc.nat({ max: 6 }), { maxLength: 2 }), {
+  minLength: shares,
+  maxLength: shares,
+});
 /** Which share's pod tells next, from which event, and how many. */
-const anyTelling = fc.array(
-  fc.record({ share: fc.nat({ max: shares - 1 }), from: fc.nat({ max: 6 }), count: fc.nat({ max: 6 }) }),
+const anyDeliveries = fc.array(
+  fc.record({
+    share: fc.nat({ max: shares - 1 }),
+    from: fc.nat({ max: 6 }),
+    count: fc.nat({ max: 6 }),
+  }),
   {
     maxLength: 40,
   },
@@ -39,22 +49,29 @@ interface Pod {
 
 async function beginPod(records: Records, id: string, index: number, number: number): Promise<Pod> {
   const podUid = `share ${index} pod ${number}`;
-  const attempt = await records.attempts.beginPod(id, { podUid, part: { step: "optimize", index } });
+  const attempt = await records.attempts.beginPodAttempt(id, {
+    podUid,
+    part: { step: "optimize", index },
+  });
   assert(attempt !== undefined);
-  return { attempt, events: toldBy(podUid, index) };
+  return { attempt, events: podEvents(podUid, index) };
 }
 
-async function tell(records: Records, id: string, { attempt, events }: Pod): Promise<void> {
-  if (events.length > 0) await records.workers.apply(id, attempt, events);
+async function applyEvents(records: Records, id: string, { attempt, events }: Pod): Promise<void> {
+  if (events.length > 0) await records.workers.recordEvents(id, attempt, events);
 }
 
 /** Lets pods begin that are lost when they have told so many of their events. */
-async function losePods(records: Records, id: string, losses: readonly (readonly number[])[]): Promise<Pod[]> {
+async function losePods(
+  records: Records,
+  id: string,
+  losses: readonly (readonly number[])[],
+): Promise<Pod[]> {
   const lost: Pod[] = [];
   for (const [index, lengths] of losses.entries()) {
     for (const [number, length] of lengths.entries()) {
       const pod = await beginPod(records, id, index, number);
-      await tell(records, id, { ...pod, events: pod.events.slice(0, length) });
+      await applyEvents(records, id, { ...pod, events: pod.events.slice(0, length) });
       await records.attempts.end(id, pod.attempt, { error: null, lines: [] });
       lost.push(pod);
     }
@@ -82,8 +99,11 @@ async function checkJob(records: Records, id: string): Promise<void> {
     job.transitions.map(({ status }) => status),
     ["Pending", "Sharding", "Optimizing"],
   );
-  const assemble = await records.attempts.beginPod(id, { podUid: "last", part: { step: "assemble", index: 0 } });
-  const assignment = await records.workers.assignment(id, assemble ?? 0);
+  const assemble = await records.attempts.beginPodAttempt(id, {
+    podUid: "last",
+    part: { step: "assemble", index: 0 },
+  });
+  const assignment = await records.workers.findAssignment(id, assemble ?? 0);
   assert.deepEqual(
     assignment?.part?.shares.map(({ index, bytes }) => [index, bytes]),
     Array.from({ length: shares }, (_, index) => [index, index]),
@@ -92,21 +112,23 @@ async function checkJob(records: Records, id: string): Promise<void> {
 
 test("whatever order the pods of shares tell in, again and late, each line is there once and the job goes on as it should", async () => {
   await fc.assert(
-    fc.asyncProperty(anyPods, anyTelling, async (losses, tellings) => {
+    fc.asyncProperty(anyPods, anyDeliveries, async (losses, tellings) => {
       const records = await openTestRecords();
       const recipe = { ...defaultRecipe, parallelism: shares };
       const resource = { namespace: "models", name: "net", uid: null };
       const { id } = await records.jobs.create(project, makeNewJob({ recipe, resource }));
-      await records.held.observe(id, [{ type: "status", status: "Sharding" }]);
+      await records.cluster.recordEvents(id, [{ type: "status", status: "Sharding" }]);
       const lost = await losePods(records, id, losses);
       const last: Pod[] = [];
       for (let index = 0; index < shares; index++) last.push(await beginPod(records, id, index, 9));
       for (const { share, from, count } of tellings) {
         const pod = last[share];
-        if (pod !== undefined) await tell(records, id, { ...pod, events: pod.events.slice(from, from + count) });
+        if (pod !== undefined)
+          await applyEvents(records, id, { ...pod, events: pod.events.slice(from, from + count) });
       }
       const pods = [...lost, ...last];
-      for (const { attempt, events } of pods) await records.workers.capture(id, attempt, events);
+      for (const { attempt, events } of pods)
+        await records.workers.recordFinalEvents(id, attempt, events);
       await checkLines(records, id, pods);
       await checkJob(records, id);
       await records.close();

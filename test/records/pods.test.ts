@@ -41,22 +41,31 @@ async function sharedJob({ parallelism = 2 } = {}) {
   return { records, id };
 }
 
-async function beginPart(records: Records, id: string, podUid: string, [step, index]: [WorkerStep, number]) {
-  return (await records.attempts.beginPod(id, { podUid, part: { step, index } })) ?? 0;
+async function beginPart(
+  records: Records,
+  id: string,
+  podUid: string,
+  [step, index]: [WorkerStep, number],
+) {
+  return (await records.attempts.beginPodAttempt(id, { podUid, part: { step, index } })) ?? 0;
 }
 
-async function fractionOf(records: Records, id: string): Promise<string | undefined> {
+async function readProgress(records: Records, id: string): Promise<string | undefined> {
   return (await records.jobs.find(project, id))?.telemetry.progress.fraction.toFixed(3);
 }
 
-async function textsOf(records: Records, id: string): Promise<string[]> {
+async function readLogTexts(records: Records, id: string): Promise<string[]> {
   return (await records.logs.read(id, { after: 0, limit: 1000 })).map(({ text }) => text);
 }
 
 async function shardModel(records: Records, id: string): Promise<void> {
   const attempt = await beginPart(records, id, "pod-shard", ["shard", 0]);
-  const events = numbered(1, { type: "status", status: "Sharding" }, { type: "model", bytes: 9, sha256: modelSha256 });
-  await records.workers.apply(id, attempt, [...events, ...numbered(3, completed)]);
+  const events = numbered(
+    1,
+    { type: "status", status: "Sharding" },
+    { type: "model", bytes: 9, sha256: modelSha256 },
+  );
+  await records.workers.recordEvents(id, attempt, [...events, ...numbered(3, completed)]);
   await records.attempts.end(id, attempt, { error: null, lines: [] });
 }
 
@@ -76,10 +85,13 @@ test("pods shard, optimize side by side and assemble: the last one alone complet
       share(1 - index),
       completed,
     );
-    assert.deepEqual(await records.workers.apply(id, attempt, events), { nextSeq: 5, cancelled: false });
+    assert.deepEqual(await records.workers.recordEvents(id, attempt, events), {
+      nextSeq: 5,
+      cancelled: false,
+    });
   }
   const assemble = await beginPart(records, id, "pod-last", ["assemble", 0]);
-  const assignment = await records.workers.assignment(id, assemble);
+  const assignment = await records.workers.findAssignment(id, assemble);
   assert.deepEqual(assignment?.part, {
     step: "assemble",
     index: 0,
@@ -89,9 +101,9 @@ test("pods shard, optimize side by side and assemble: the last one alone complet
     ],
   });
   assert.equal((await records.jobs.find(project, id))?.status, "Optimizing");
-  await records.workers.apply(id, assemble, numbered(1, line("assembled"), completed));
+  await records.workers.recordEvents(id, assemble, numbered(1, line("assembled"), completed));
   assert.equal((await records.jobs.find(project, id))?.status, "Completed");
-  assert.deepEqual(await textsOf(records, id), ["pod 3", "pod 2", "assembled"]);
+  assert.deepEqual(await readLogTexts(records, id), ["pod 3", "pod 2", "assembled"]);
   await records.close();
 });
 
@@ -107,8 +119,12 @@ test("later steps of a job work on the file that was sharded, and find file:// m
     const { id } = await records.jobs.create(project, makeNewJob({ model, resource }));
     await shardModel(records, id);
     const attempt = await beginPart(records, id, "pod", ["optimize", 0]);
-    const assignment = await records.workers.assignment(id, attempt);
-    assert.deepEqual(assignment?.model, { source: later, name: "detector.onnx", sha256: modelSha256 });
+    const assignment = await records.workers.findAssignment(id, attempt);
+    assert.deepEqual(assignment?.model, {
+      source: later,
+      name: "detector.onnx",
+      sha256: modelSha256,
+    });
   }
   await records.close();
 });
@@ -116,18 +132,18 @@ test("later steps of a job work on the file that was sharded, and find file:// m
 test("the progress of a job that pods share is that of its shares together", async () => {
   const { records, id } = await sharedJob({ parallelism: 4 });
   const shard = await beginPart(records, id, "pod-shard", ["shard", 0]);
-  await records.workers.apply(id, shard, numbered(1, progress(1)));
-  assert.equal(await fractionOf(records, id), "0.150");
+  await records.workers.recordEvents(id, shard, numbered(1, progress(1)));
+  assert.equal(await readProgress(records, id), "0.150");
   const first = await beginPart(records, id, "pod-0", ["optimize", 0]);
   const second = await beginPart(records, id, "pod-1", ["optimize", 1]);
-  await records.workers.apply(id, first, numbered(1, completed));
-  await records.workers.apply(id, second, numbered(1, progress(0.5), stageTime(3)));
-  assert.equal(await fractionOf(records, id), (0.15 + 0.45 * (1.5 / 4)).toFixed(3));
-  await records.workers.apply(id, first, numbered(2, stageTime(2)));
+  await records.workers.recordEvents(id, first, numbered(1, completed));
+  await records.workers.recordEvents(id, second, numbered(1, progress(0.5), stageTime(3)));
+  assert.equal(await readProgress(records, id), (0.15 + 0.45 * (1.5 / 4)).toFixed(3));
+  await records.workers.recordEvents(id, first, numbered(2, stageTime(2)));
   assert.deepEqual((await records.jobs.find(project, id))?.telemetry.stageSeconds, { optimize: 3 });
   const assemble = await beginPart(records, id, "pod-last", ["assemble", 0]);
-  await records.workers.apply(id, assemble, numbered(1, progress(0.5)));
-  assert.equal(await fractionOf(records, id), "0.800");
+  await records.workers.recordEvents(id, assemble, numbered(1, progress(0.5)));
+  assert.equal(await readProgress(records, id), "0.800");
   await records.close();
 });
 
@@ -138,18 +154,24 @@ test("a pod that takes over a share leaves the others at work, and the pod befor
     await beginPart(records, id, "a", ["optimize", 0]),
     await beginPart(records, id, "b", ["optimize", 1]),
   ];
-  await records.workers.apply(id, lost, numbered(1, progress(0.9)));
+  await records.workers.recordEvents(id, lost, numbered(1, progress(0.9)));
   await records.attempts.end(id, lost, { error: null, lines: [] });
   const next = await beginPart(records, id, "c", ["optimize", 0]);
-  assert.equal((await records.workers.apply(id, other, numbered(1, progress(0)))).cancelled, false);
-  assert.equal(await fractionOf(records, id), "0.150");
-  const late = await records.workers.apply(id, lost, numbered(2, line("late"), share(0)));
+  assert.equal(
+    (await records.workers.recordEvents(id, other, numbered(1, progress(0)))).cancelled,
+    false,
+  );
+  assert.equal(await readProgress(records, id), "0.150");
+  const late = await records.workers.recordEvents(id, lost, numbered(2, line("late"), share(0)));
   assert.deepEqual(late, { nextSeq: 4, cancelled: true });
-  assert.equal(await records.workers.assignment(id, lost), undefined);
-  assert.notEqual(await records.workers.assignment(id, next), undefined);
+  assert.equal(await records.workers.findAssignment(id, lost), undefined);
+  assert.notEqual(await records.workers.findAssignment(id, next), undefined);
   const assemble = await beginPart(records, id, "last", ["assemble", 0]);
-  assert.deepEqual((await records.workers.assignment(id, assemble))?.part?.shares, []);
-  assert.deepEqual(await textsOf(records, id), [`Another pod takes over share 1: attempt ${next} begins`, "late"]);
+  assert.deepEqual((await records.workers.findAssignment(id, assemble))?.part?.shares, []);
+  assert.deepEqual(await readLogTexts(records, id), [
+    `Another pod takes over share 1: attempt ${next} begins`,
+    "late",
+  ]);
   await records.close();
 });
 
@@ -157,14 +179,14 @@ test("a pod that takes over the assembling begins it anew, and what the shares t
   const { records, id } = await sharedJob({ parallelism: 1 });
   await shardModel(records, id);
   const pod = await beginPart(records, id, "pod-0", ["optimize", 0]);
-  await records.workers.apply(id, pod, numbered(1, stageTime(4), share(0), completed));
+  await records.workers.recordEvents(id, pod, numbered(1, stageTime(4), share(0), completed));
   const lost = await beginPart(records, id, "last", ["assemble", 0]);
   const file = { name: "model.onnx", kind: "model", bytes: 3, sha256: modelSha256 } as const;
   const evaluated = {
     stageSeconds: { evaluate: 2 },
     size: { originalBytes: 9, resultBytes: 3, ratio: 1 / 3, predicted: false },
   };
-  await records.workers.apply(
+  await records.workers.recordEvents(
     id,
     lost,
     numbered(1, { type: "telemetry", telemetry: evaluated }, { type: "artifact", artifact: file }),
@@ -172,7 +194,11 @@ test("a pod that takes over the assembling begins it anew, and what the shares t
   await beginPart(records, id, "next", ["assemble", 0]);
   const job = await records.jobs.find(project, id);
   assert.deepEqual(job?.artifacts, []);
-  assert.deepEqual(job.telemetry, { progress: { fraction: 0.6 }, stageSeconds: { optimize: 4 }, warnings: [] });
+  assert.deepEqual(job.telemetry, {
+    progress: { fraction: 0.6 },
+    stageSeconds: { optimize: 4 },
+    warnings: [],
+  });
   await records.close();
 });
 
@@ -184,25 +210,42 @@ test("a share that fails fails the job, and the pods beside it are told to stop"
     await beginPart(records, id, "b", ["optimize", 1]),
   ];
   const error = { code: "out_of_memory", message: "Full" } as const;
-  await records.workers.apply(id, failing, numbered(1, { type: "result", outcome: "Failed", error }));
+  await records.workers.recordEvents(
+    id,
+    failing,
+    numbered(1, { type: "result", outcome: "Failed", error }),
+  );
   assert.equal((await records.jobs.find(project, id))?.status, "Failed");
-  assert.equal((await records.workers.apply(id, other, numbered(1, line("stopping")))).cancelled, true);
-  assert.deepEqual(await textsOf(records, id), ["stopping"]);
+  assert.equal(
+    (await records.workers.recordEvents(id, other, numbered(1, line("stopping")))).cancelled,
+    true,
+  );
+  assert.deepEqual(await readLogTexts(records, id), ["stopping"]);
   await records.close();
 });
 
 test("a pod that asks again goes on with its attempt, also when it was ended", async () => {
   const { records, id } = await sharedJob();
   const pod = { podUid: "uid", part: null };
-  assert.equal(await records.attempts.beginPod(id, pod), 1);
-  await records.workers.apply(id, 1, numbered(1, line("one")));
-  assert.equal(await records.attempts.beginPod(id, pod), 1);
-  assert.deepEqual(await records.attempts.ofPod(id, "uid"), { attempt: 1, nextSeq: 2, ended: false });
-  assert.deepEqual(await records.attempts.livePods(), [{ jobId: id, attempt: 1, podUid: "uid" }]);
+  assert.equal(await records.attempts.beginPodAttempt(id, pod), 1);
+  await records.workers.recordEvents(id, 1, numbered(1, line("one")));
+  assert.equal(await records.attempts.beginPodAttempt(id, pod), 1);
+  assert.deepEqual(await records.attempts.findPodAttempt(id, "uid"), {
+    attempt: 1,
+    nextSeq: 2,
+    ended: false,
+  });
+  assert.deepEqual(await records.attempts.listLivePods(), [
+    { jobId: id, attempt: 1, podUid: "uid" },
+  ]);
   await records.attempts.end(id, 1, { error: null, lines: [] });
-  assert.equal(await records.attempts.beginPod(id, pod), 1);
-  assert.deepEqual(await records.attempts.ofPod(id, "uid"), { attempt: 1, nextSeq: 2, ended: true });
-  assert.deepEqual(await records.attempts.livePods(id), []);
+  assert.equal(await records.attempts.beginPodAttempt(id, pod), 1);
+  assert.deepEqual(await records.attempts.findPodAttempt(id, "uid"), {
+    attempt: 1,
+    nextSeq: 2,
+    ended: true,
+  });
+  assert.deepEqual(await records.attempts.listLivePods(id), []);
   await records.close();
 });
 
@@ -210,11 +253,15 @@ test("a job that is being cancelled gets no new pod, but keeps the log of one th
   const { records, id } = await sharedJob();
   await records.jobs.cancel(project, id);
   const pod = { podUid: "uid", part: null };
-  assert.equal(await records.attempts.beginPod(id, pod), undefined);
-  const attempt = (await records.attempts.notePod(id, pod)) ?? 0;
-  await records.workers.capture(id, attempt, numbered(1, line("started"), { type: "status", status: "Sharding" }));
+  assert.equal(await records.attempts.beginPodAttempt(id, pod), undefined);
+  const attempt = (await records.attempts.ensurePodAttempt(id, pod)) ?? 0;
+  await records.workers.recordFinalEvents(
+    id,
+    attempt,
+    numbered(1, line("started"), { type: "status", status: "Sharding" }),
+  );
   assert.equal((await records.jobs.find(project, id))?.status, "Cancelling");
-  assert.deepEqual(await textsOf(records, id), ["started"]);
+  assert.deepEqual(await readLogTexts(records, id), ["started"]);
   await records.close();
 });
 
@@ -222,25 +269,30 @@ test("a job that a resource holds is Cancelled only when it is seen to be stoppe
   const { records, id } = await sharedJob();
   const cancelling: string[] = [];
   records.changes.onCancelling((jobId) => cancelling.push(jobId));
-  const attempt = (await records.attempts.beginPod(id, { podUid: "uid", part: null })) ?? 0;
+  const attempt = (await records.attempts.beginPodAttempt(id, { podUid: "uid", part: null })) ?? 0;
   assert.equal((await records.jobs.cancel(project, id))?.status, "Cancelling");
   assert.deepEqual(cancelling, [id]);
   await records.attempts.end(id, attempt, { error: null, lines: [] });
   assert.equal((await records.jobs.find(project, id))?.status, "Cancelling");
-  const gone = { type: "stopped", reason: "resource_deleted", message: "The resource was deleted" } as const;
-  assert.equal((await records.held.observe(id, [gone]))?.status, "Cancelled");
+  const gone = {
+    type: "stopped",
+    reason: "resource_deleted",
+    message: "The resource was deleted",
+  } as const;
+  assert.equal((await records.cluster.recordEvents(id, [gone]))?.status, "Cancelled");
   assert.equal((await records.jobs.find(project, id))?.statusReason, "resource_deleted");
   await records.close();
 });
 
 test("workers.capture() takes what a pod's log still has, each line once, and says what is lost", async () => {
   const { records, id } = await sharedJob();
-  const attempt = (await records.attempts.beginPod(id, { podUid: "uid", part: null })) ?? 0;
-  await records.workers.apply(id, attempt, numbered(1, line("one"), line("two")));
+  const attempt = (await records.attempts.beginPodAttempt(id, { podUid: "uid", part: null })) ?? 0;
+  await records.workers.recordEvents(id, attempt, numbered(1, line("one"), line("two")));
   await records.attempts.end(id, attempt, { error: null, lines: [] });
   const rest = [...numbered(2, line("two")), ...numbered(5, line("five"), line("six"))];
-  for (let i = 0; i < 2; i++) assert.equal((await records.workers.capture(id, attempt, rest)).nextSeq, 7);
-  assert.deepEqual(await textsOf(records, id), [
+  for (let i = 0; i < 2; i++)
+    assert.equal((await records.workers.recordFinalEvents(id, attempt, rest)).nextSeq, 7);
+  assert.deepEqual(await readLogTexts(records, id), [
     "one",
     "two",
     "(2 events of the worker were lost while the service could not be reached)",
@@ -252,7 +304,7 @@ test("workers.capture() takes what a pod's log still has, each line once, and sa
 
 test("workers.capture() gives a job the result that its pod could not tell", async () => {
   const { records, id } = await sharedJob();
-  const attempt = (await records.attempts.beginPod(id, { podUid: "uid", part: null })) ?? 0;
+  const attempt = (await records.attempts.beginPodAttempt(id, { podUid: "uid", part: null })) ?? 0;
   await records.attempts.end(id, attempt, { error: null, lines: [] });
   const events = numbered(
     1,
@@ -260,29 +312,40 @@ test("workers.capture() gives a job the result that its pod could not tell", asy
     { type: "status", status: "Optimizing" },
     completed,
   );
-  await records.workers.capture(id, attempt, events);
+  await records.workers.recordFinalEvents(id, attempt, events);
   assert.equal((await records.jobs.find(project, id))?.status, "Completed");
   await records.close();
 });
 
 test("lines that come after a job's end are recorded all the same, each once", async () => {
   const { records, id } = await sharedJob();
-  const attempt = (await records.attempts.beginPod(id, { podUid: "uid", part: null })) ?? 0;
+  const attempt = (await records.attempts.beginPodAttempt(id, { podUid: "uid", part: null })) ?? 0;
   const error = { code: "deadline_exceeded", message: "Late" } as const;
-  await records.held.observe(id, [{ type: "failure", error }]);
-  for (let i = 0; i < 2; i++) await records.workers.apply(id, attempt, numbered(1, line("last words"), completed));
-  assert.deepEqual(await textsOf(records, id), ["last words"]);
+  await records.cluster.recordEvents(id, [{ type: "failure", error }]);
+  for (let i = 0; i < 2; i++)
+    await records.workers.recordEvents(id, attempt, numbered(1, line("last words"), completed));
+  assert.deepEqual(await readLogTexts(records, id), ["last words"]);
   assert.deepEqual((await records.jobs.find(project, id))?.error, error);
   await records.close();
 });
 
 test("held.observe() says what a job waits for, until it is worked on", async () => {
   const { records, id } = await sharedJob();
-  const waiting = { type: "waiting", reason: "unschedulable", message: "No node with 2 nvidia.com/gpu" } as const;
-  const job = await records.held.observe(id, [waiting]);
-  assert.deepEqual([job?.status, job?.statusReason, job?.statusMessage], ["Pending", waiting.reason, waiting.message]);
+  const waiting = {
+    type: "waiting",
+    reason: "unschedulable",
+    message: "No node with 2 nvidia.com/gpu",
+  } as const;
+  const job = await records.cluster.recordEvents(id, [waiting]);
+  assert.deepEqual(
+    [job?.status, job?.statusReason, job?.statusMessage],
+    ["Pending", waiting.reason, waiting.message],
+  );
   assert.equal(job?.transitions.length, 1);
-  const working = await records.held.observe(id, [{ type: "status", status: "Sharding" }, waiting]);
+  const working = await records.cluster.recordEvents(id, [
+    { type: "status", status: "Sharding" },
+    waiting,
+  ]);
   assert.equal(working?.statusReason, "sharding");
   await records.close();
 });
@@ -292,8 +355,10 @@ test("held.observe() rebuilds a job from what its resource says, with the times 
   const id = `job-${"1".repeat(26)}`;
   const createdAt = "2026-02-01T00:00:00.000Z";
   await records.jobs.create(project, makeNewJob({ id, createdAt, resource }));
-  const [sharding, optimizing, end] = ["01", "02", "03"].map((minute) => `2026-02-01T00:${minute}:00.000Z`);
-  const job = await records.held.observe(id, [
+  const [sharding, optimizing, end] = ["01", "02", "03"].map(
+    (minute) => `2026-02-01T00:${minute}:00.000Z`,
+  );
+  const job = await records.cluster.recordEvents(id, [
     { type: "status", status: "Sharding", at: sharding },
     { type: "status", status: "Optimizing", at: optimizing },
     { type: "result", outcome: "Completed", at: end },
@@ -302,21 +367,27 @@ test("held.observe() rebuilds a job from what its resource says, with the times 
     job?.transitions.map((transition) => transition.at),
     [createdAt, sharding, optimizing, end],
   );
-  assert.deepEqual([job.id, job.createdAt, job.startedAt, job.finishedAt], [id, createdAt, sharding, end]);
+  assert.deepEqual(
+    [job.id, job.createdAt, job.startedAt, job.finishedAt],
+    [id, createdAt, sharding, end],
+  );
   await records.close();
 });
 
 test("held jobs and batches are found with the resource that holds them", async () => {
   const { records, id } = await sharedJob();
   await records.jobs.create(project, makeNewJob());
-  assert.deepEqual((await records.held.findJob(id))?.resource, resource);
-  assert.deepEqual(await records.held.unfinishedJobs(), [id]);
-  assert.equal((await records.attempts.unfinished()).length, 1);
-  await records.held.holdJob(id, { ...resource, uid: "seen" });
-  assert.equal((await records.held.findJob(id))?.resource.uid, "seen");
-  const batch = await records.batches.create(project, makeNewBatch({ id: `batch-${"2".repeat(26)}`, resource }));
-  await records.held.holdBatch(batch.id, { ...resource, uid: "seen" });
-  const held = await records.held.findBatch(batch.id);
+  assert.deepEqual((await records.cluster.findJob(id))?.resource, resource);
+  assert.deepEqual(await records.cluster.listUnfinishedJobs(), [id]);
+  assert.equal((await records.attempts.listUnfinished()).length, 1);
+  await records.cluster.linkJobResource(id, { ...resource, uid: "seen" });
+  assert.equal((await records.cluster.findJob(id))?.resource.uid, "seen");
+  const batch = await records.batches.create(
+    project,
+    makeNewBatch({ id: `batch-${"2".repeat(26)}`, resource }),
+  );
+  await records.cluster.linkBatchResource(batch.id, { ...resource, uid: "seen" });
+  const held = await records.cluster.findBatch(batch.id);
   assert.deepEqual([held?.batch.id, held?.resource.uid], [batch.id, "seen"]);
   await records.close();
 });

@@ -67,7 +67,13 @@ test("tokens.purge() forgets tokens of identity tokens a day after their end, an
   const records = await openRecords(":memory:", { now: () => now });
   const expiresAt = "2026-03-01T01:00:00.000Z";
   await records.tokens.create("team-a", { ...newToken, name: "made", expiresAt });
-  await records.tokens.create("team-a", { ...newToken, name: "given", expiresAt, policy: "ci", hash: "d".repeat(64) });
+  await records.tokens.create("team-a", {
+    ...newToken,
+    name: "given",
+    expiresAt,
+    policy: "ci",
+    hash: "d".repeat(64),
+  });
   const names = async () => (await records.tokens.list("team-a")).map(({ name }) => name);
   now = new Date("2026-03-02T01:00:00.000Z");
   await records.tokens.purge();

@@ -8,25 +8,97 @@ import { gateMissed, jobFailed, makeReport, makeRow } from "./make-report.ts";
 const passed = makeRow();
 const missed = makeRow(gateMissed);
 const warned = makeRow({
-  gates: [{ gate: "maxSizeRegression", limit: 0, actual: null, baseline: null, level: "warn", passed: false }],
+  gates: [
+    {
+      gate: "maxSizeRegression",
+      limit: 0,
+      actual: null,
+      baseline: null,
+      level: "warn",
+      passed: false,
+    },
+  ],
 });
 const failed = makeRow(jobFailed);
 const cancelled = makeRow({ status: "Cancelled" });
 const running = makeRow({ status: "Optimizing" });
 
-const cases: readonly (readonly [string, readonly ReportRow[], FailOn, Report["broken"], string | null, string])[] = [
+const cases: readonly (readonly [
+  string,
+  readonly ReportRow[],
+  FailOn,
+  Report["abortReason"],
+  string | null,
+  string,
+])[] = [
   ["all jobs passed", [passed, passed], "gates", undefined, "success", "2 jobs passed"],
   ["one job passed", [passed], "gates", undefined, "success", "1 job passed"],
   ["a gate failed", [passed, missed], "gates", undefined, "failure", "1 of 2 jobs failed a gate"],
-  ["a gate warns", [passed, warned], "gates", undefined, "neutral", "1 of 2 jobs passed with a warning"],
-  ["a gate warns", [passed, warned], "warnings", undefined, "failure", "1 of 2 jobs passed with a warning"],
-  ["a gate failed that is only told", [passed, missed], "jobs", undefined, "neutral", "1 of 2 jobs failed a gate"],
-  ["a job failed", [failed, missed], "jobs", undefined, "failure", "1 of 2 jobs failed, 1 failed a gate"],
-  ["a job failed and nothing shall fail", [failed], "nothing", undefined, "neutral", "1 job failed"],
-  ["a job was cancelled at the service", [passed, cancelled], "gates", undefined, "cancelled", "1 of 2 jobs cancelled"],
+  [
+    "a gate warns",
+    [passed, warned],
+    "gates",
+    undefined,
+    "neutral",
+    "1 of 2 jobs passed with a warning",
+  ],
+  [
+    "a gate warns",
+    [passed, warned],
+    "warnings",
+    undefined,
+    "failure",
+    "1 of 2 jobs passed with a warning",
+  ],
+  [
+    "a gate failed that is only told",
+    [passed, missed],
+    "jobs",
+    undefined,
+    "neutral",
+    "1 of 2 jobs failed a gate",
+  ],
+  [
+    "a job failed",
+    [failed, missed],
+    "jobs",
+    undefined,
+    "failure",
+    "1 of 2 jobs failed, 1 failed a gate",
+  ],
+  [
+    "a job failed and nothing shall fail",
+    [failed],
+    "nothing",
+    undefined,
+    "neutral",
+    "1 job failed",
+  ],
+  [
+    "a job was cancelled at the service",
+    [passed, cancelled],
+    "gates",
+    undefined,
+    "cancelled",
+    "1 of 2 jobs cancelled",
+  ],
   ["jobs are at work", [failed, running], "gates", undefined, null, "1 of 2 jobs ended"],
-  ["the workflow was cancelled", [passed, running], "gates", "cancelled", "cancelled", "Cancelled, 1 of 2 jobs ended"],
-  ["the time was up", [running], "nothing", "timed_out", "timed_out", "Out of time, 0 of 1 job ended"],
+  [
+    "the workflow was cancelled",
+    [passed, running],
+    "gates",
+    "cancelled",
+    "cancelled",
+    "Cancelled, 1 of 2 jobs ended",
+  ],
+  [
+    "the time was up",
+    [running],
+    "nothing",
+    "timed_out",
+    "timed_out",
+    "Out of time, 0 of 1 job ended",
+  ],
   [
     "the service is gone",
     [passed, running],
@@ -37,8 +109,11 @@ const cases: readonly (readonly [string, readonly ReportRow[], FailOn, Report["b
   ],
 ];
 
-for (const [name, rows, failOn, broken, conclusion, title] of cases) {
+for (const [name, rows, failOn, abortReason, conclusion, title] of cases) {
   test(`conclude() where ${name} gives ${conclusion}, failing on ${failOn}`, () => {
-    assert.deepEqual(conclude(makeReport(rows, broken && { broken }), failOn), { conclusion, title });
+    assert.deepEqual(conclude(makeReport(rows, abortReason && { abortReason }), failOn), {
+      conclusion,
+      title,
+    });
   });
 }

@@ -2,10 +2,14 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
 import type { Job } from "../../src/contract/job.ts";
-import { annotationsOf } from "../../src/report/annotations.ts";
+import { buildAnnotations } from "../../src/report/build-annotations.ts";
 import { conclude } from "../../src/report/conclude.ts";
-import { limits } from "../../src/report/limits.ts";
-import { renderBatchCheck, renderComment, renderJobSummary } from "../../src/report/render-batch.ts";
+import { githubLimits } from "../../src/report/github-limits.ts";
+import {
+  renderBatchCheck,
+  renderComment,
+  renderJobSummary,
+} from "../../src/report/render-batch.ts";
 import { type EndedRow, renderJobCheck } from "../../src/report/render-job.ts";
 import { gateMissed, jobFailed, makeJob, makeReport, makeRow } from "./make-report.ts";
 
@@ -13,7 +17,18 @@ import { gateMissed, jobFailed, makeJob, makeReport, makeRow } from "./make-repo
 const anyText = fc.oneof(
   fc.string({ unit: "binary", maxLength: 300 }),
   fc.string({
-    unit: fc.constantFrom("|", "`", "\\", "\n", "<!--", "@me", "🧪", "\ud83e", "\u202e", "::error::"),
+    unit: fc.constantFrom(
+      "|",
+      "`",
+      "\\",
+      "\n",
+      "<!--",
+      "@me",
+      "🧪",
+      "\ud83e",
+      "\u202e",
+      "::error::",
+    ),
     maxLength: 200,
   }),
 );
@@ -55,11 +70,11 @@ test("reports of any names and sizes are within GitHub's limits, and their table
       const verdict = conclude(report, "gates");
       const { title, summary, text } = renderBatchCheck(report, verdict);
       const sized: readonly (readonly [string, number])[] = [
-        [title, limits.checkTitleBytes],
-        [summary, limits.checkFieldBytes],
-        [text, limits.checkFieldBytes],
-        [renderJobSummary(report, verdict), limits.jobSummaryBytes],
-        [renderComment(report, verdict, "<!-- marker -->"), limits.commentBytes],
+        [title, githubLimits.checkTitleBytes],
+        [summary, githubLimits.checkFieldBytes],
+        [text, githubLimits.checkFieldBytes],
+        [renderJobSummary(report, verdict), githubLimits.jobSummaryBytes],
+        [renderComment(report, verdict, "<!-- marker -->"), githubLimits.commentBytes],
       ];
       for (const [markdown, maxBytes] of sized) {
         assert.ok(Buffer.byteLength(markdown) <= maxBytes);
@@ -72,16 +87,19 @@ test("reports of any names and sizes are within GitHub's limits, and their table
 });
 
 test("a job's report is within GitHub's limits, however long its output", () => {
-  const anyOutput = fc.array(fc.oneof(anyText, fc.constant("x".repeat(65_536)), fc.constant("`".repeat(5_000))), {
-    maxLength: 400,
-  });
+  const anyOutput = fc.array(
+    fc.oneof(anyText, fc.constant("x".repeat(65_536)), fc.constant("`".repeat(5_000))),
+    {
+      maxLength: 400,
+    },
+  );
   fc.assert(
     fc.property(anyText, anyOutput, (name, output) => {
       const row = makeRow({ ...gateMissed, target: name }) as EndedRow;
       const { title, summary, text } = renderJobCheck(row, output);
-      assert.ok(Buffer.byteLength(title) <= limits.checkTitleBytes);
+      assert.ok(Buffer.byteLength(title) <= githubLimits.checkTitleBytes);
       for (const markdown of [summary, text]) {
-        assert.ok(Buffer.byteLength(markdown) <= limits.checkFieldBytes);
+        assert.ok(Buffer.byteLength(markdown) <= githubLimits.checkFieldBytes);
         assert.ok(markdown.isWellFormed());
       }
     }),
@@ -91,7 +109,10 @@ test("a job's report is within GitHub's limits, however long its output", () => 
 
 test("a table that is too long ends behind a row and says how many more there are", () => {
   const rows = Array.from({ length: 2000 }, (_, i) => makeRow({ target: `target-${i}` }));
-  const { text } = renderBatchCheck(makeReport(rows), { conclusion: "success", title: "2000 jobs passed" });
+  const { text } = renderBatchCheck(makeReport(rows), {
+    conclusion: "success",
+    title: "2000 jobs passed",
+  });
   const shown = text.match(/^\| `recognition` .*\|$/gm)?.length ?? 0;
   const more = /^(\d+) more, see https:\S+$/m.exec(text)?.[1];
   assert.ok(shown > 100);
@@ -101,7 +122,7 @@ test("a table that is too long ends behind a row and says how many more there ar
 test("annotations are bounded in number, models that failed first", () => {
   const place = { file: "batch.yaml", line: 3 };
   const rows = [...Array.from({ length: 300 }, () => makeRow(gateMissed)), makeRow(jobFailed)];
-  const annotations = annotationsOf(rows, {
+  const annotations = buildAnnotations(rows, {
     models: [{ model: "recognition", ...place }],
     gates: [{ gate: "maxSizeRatio", ...place, line: 7 }],
   });

@@ -38,17 +38,43 @@ export function makeJob(overrides: Partial<Job> = {}): Job {
         samples: 8,
         sqnrDb: 15.7,
         cosine: 0.99002,
-        outputs: [{ name: "logits", sqnrDb: 15.7, cosine: 0.99002, maxAbsoluteError: 0.1, top1Agreement: 0.875 }],
+        outputs: [
+          {
+            name: "logits",
+            sqnrDb: 15.7,
+            cosine: 0.99002,
+            maxAbsoluteError: 0.1,
+            top1Agreement: 0.875,
+          },
+        ],
       },
-      latency: { original: { p50Ms: 10.234, ...times }, result: { p50Ms: 12.9, ...times }, ratio: 1.26 },
+      latency: {
+        original: { p50Ms: 10.234, ...times },
+        result: { p50Ms: 12.9, ...times },
+        ratio: 1.26,
+      },
       memory: { originalPeakBytes: 80_000_000, resultPeakBytes: 70_000_000 },
-      device: { executionProvider: "cpu", name: "A processor", threads: 2, runtime: "onnxruntime-node 1.30.0" },
+      device: {
+        executionProvider: "cpu",
+        name: "A processor",
+        threads: 2,
+        runtime: "onnxruntime-node 1.30.0",
+      },
       stageSeconds: { fetch: 0.1, optimize: 2.5 },
       warnings: [],
     },
     artifacts: [],
     baseline: null,
-    gates: [{ gate: "minCosine", limit: 0.95, actual: 0.99002, baseline: null, level: "fail", passed: true }],
+    gates: [
+      {
+        gate: "minCosine",
+        limit: 0.95,
+        actual: 0.99002,
+        baseline: null,
+        level: "fail",
+        passed: true,
+      },
+    ],
     error: null,
     ...overrides,
   };
@@ -56,8 +82,22 @@ export function makeJob(overrides: Partial<Job> = {}): Job {
 
 export const gateMissed: Partial<Job> = {
   gates: [
-    { gate: "maxSizeRatio", limit: 0.25, actual: 0.26759, baseline: null, level: "fail", passed: false },
-    { gate: "minCosine", limit: 0.95, actual: 0.99002, baseline: null, level: "fail", passed: true },
+    {
+      gate: "maxSizeRatio",
+      limit: 0.25,
+      actual: 0.26759,
+      baseline: null,
+      level: "fail",
+      passed: false,
+    },
+    {
+      gate: "minCosine",
+      limit: 0.95,
+      actual: 0.99002,
+      baseline: null,
+      level: "fail",
+      passed: true,
+    },
   ],
 };
 
@@ -85,5 +125,10 @@ export function makeRow(overrides: Partial<Job> = {}): ReportRow {
 }
 
 export function makeReport(rows: readonly ReportRow[], overrides: Partial<Report> = {}): Report {
-  return { name: "Model compression", url: "https://mos.example.com/v1/batches/batch-0", rows, ...overrides };
+  return {
+    name: "Model compression",
+    url: "https://mos.example.com/v1/batches/batch-0",
+    rows,
+    ...overrides,
+  };
 }

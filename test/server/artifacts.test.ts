@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import test from "node:test";
 import type { TestContext } from "node:test";
-import { makeTestApp, problemIn, startJob, workerOf } from "./test-app.ts";
+import { makeTestApp, problemIn, startJob, beginTestWorker } from "./test-app.ts";
 
 const content = "0123456789";
 
@@ -10,7 +10,7 @@ async function finishedJob(t: TestContext) {
   const app = await makeTestApp(t);
   const { id } = await startJob(app);
   const { sha256, bytes } = await app.blobs.write(Readable.from([Buffer.from(content)]));
-  const worker = await workerOf(app, id);
+  const worker = await beginTestWorker(app, id);
   const artifact = { name: "model.onnx", kind: "model", bytes, sha256 } as const;
   await worker.tell({ type: "status", status: "Sharding" }, { type: "artifact", artifact });
   const path = `/v1/jobs/${id}/artifacts`;
@@ -56,8 +56,14 @@ test("a part outside of a file is refused with the file's size", async (t) => {
 test("a part of another version of the file is answered with the whole file", async (t) => {
   const { ask, path, etag } = await finishedJob(t);
   const part = { range: "bytes=2-4" };
-  assert.equal((await ask(`GET ${path}/model.onnx`, { headers: { ...part, "if-range": '"old"' } })).status, 200);
-  assert.equal((await ask(`GET ${path}/model.onnx`, { headers: { ...part, "if-range": etag } })).status, 206);
+  assert.equal(
+    (await ask(`GET ${path}/model.onnx`, { headers: { ...part, "if-range": '"old"' } })).status,
+    200,
+  );
+  assert.equal(
+    (await ask(`GET ${path}/model.onnx`, { headers: { ...part, "if-range": etag } })).status,
+    206,
+  );
 });
 
 test("a file that the caller has is not sent again", async (t) => {
@@ -68,7 +74,10 @@ test("a file that the caller has is not sent again", async (t) => {
     assert.equal(answer.headers.get("etag"), etag);
     assert.equal(answer.body, null);
   }
-  assert.equal((await ask(`GET ${path}/model.onnx`, { headers: { "if-none-match": '"a"' } })).status, 200);
+  assert.equal(
+    (await ask(`GET ${path}/model.onnx`, { headers: { "if-none-match": '"a"' } })).status,
+    200,
+  );
 });
 
 test("a file that the job has not is not found, whatever its name", async (t) => {

@@ -4,12 +4,17 @@ import { batch } from "../../src/contract/batch.ts";
 import { batchPage } from "../../src/contract/page.ts";
 import { makeTestApp, problemIn } from "./test-app.ts";
 
-const models = [{ source: "https://models.example/a.onnx" }, { source: "https://models.example/b.onnx", name: "b" }];
+const models = [
+  { source: "https://models.example/a.onnx" },
+  { source: "https://models.example/b.onnx", name: "b" },
+];
 const targets = ["cpu", "cpu-int8"];
 
 test("POST /batches makes a job for every pair of model and target", async (t) => {
   const { ask, submitted } = await makeTestApp(t);
-  const answer = await ask("POST /v1/batches", { body: { models, targets, suite: "nightly", labels: { a: "b" } } });
+  const answer = await ask("POST /v1/batches", {
+    body: { models, targets, suite: "nightly", labels: { a: "b" } },
+  });
   assert.equal(answer.status, 202);
   const made = batch.parse(await answer.json());
   assert.equal(answer.headers.get("location"), `/v1/batches/${made.id}`);
@@ -35,7 +40,10 @@ test("POST /batches makes a job for every pair of model and target", async (t) =
 
 test("POST /batches names everything that it cannot do and makes nothing", async (t) => {
   const { ask, submitted } = await makeTestApp(t);
-  const body = { models: [models[0], { source: "file:///etc/passwd" }], targets: ["cpu", "gpu", "npu"] };
+  const body = {
+    models: [models[0], { source: "file:///etc/passwd" }],
+    targets: ["cpu", "gpu", "npu"],
+  };
   const problem = await problemIn(await ask("POST /v1/batches", { body }));
   assert.equal(problem.code, "unknown_target");
   const pointers = problem.errors?.map(({ pointer }) => pointer);
@@ -45,7 +53,9 @@ test("POST /batches names everything that it cannot do and makes nothing", async
 
 test("POST /batches refuses a target that is named twice and more than 2,000 jobs", async (t) => {
   const { ask } = await makeTestApp(t);
-  const twice = await problemIn(await ask("POST /v1/batches", { body: { models, targets: ["cpu", "cpu"] } }));
+  const twice = await problemIn(
+    await ask("POST /v1/batches", { body: { models, targets: ["cpu", "cpu"] } }),
+  );
   assert.deepEqual(
     twice.errors?.map(({ pointer }) => pointer),
     ["/targets"],
@@ -63,23 +73,39 @@ const revision = { sha: "a".repeat(40), branch: "main", recordBaseline: true };
 test("POST /batches records baselines for those alone who may write them", async (t) => {
   const { ask, tokenFor, submitted } = await makeTestApp(t);
   const body = { models, targets, suite: "nightly", revision };
-  const problem = await problemIn(await ask("POST /v1/batches", { body, token: await tokenFor("jobs:write") }));
+  const problem = await problemIn(
+    await ask("POST /v1/batches", { body, token: await tokenFor("jobs:write") }),
+  );
   assert.deepEqual([problem.code, submitted.length], ["missing_scope", 0]);
   assert.match(problem.detail, /"baselines:write"/);
   const token = await tokenFor("jobs:write", "baselines:write");
   const made = batch.parse(await (await ask("POST /v1/batches", { body, token })).json());
   assert.deepEqual(made.revision, revision);
   const others = { ...body, revision: { sha: revision.sha } };
-  const answer = await ask("POST /v1/batches", { body: others, token: await tokenFor("jobs:write") });
-  assert.deepEqual(batch.parse(await answer.json()).revision, { sha: revision.sha, recordBaseline: false });
+  const answer = await ask("POST /v1/batches", {
+    body: others,
+    token: await tokenFor("jobs:write"),
+  });
+  assert.deepEqual(batch.parse(await answer.json()).revision, {
+    sha: revision.sha,
+    recordBaseline: false,
+  });
 });
 
 const wrongRevisions: readonly [string, object, string][] = [
   ["without a commit", { revision: {} }, "/revision/sha"],
   ["with a commit in capitals", { revision: { sha: "A".repeat(40) } }, "/revision/sha"],
-  ["with a base without a branch", { revision: { ...revision, base: {} } }, "/revision/base/branch"],
+  [
+    "with a base without a branch",
+    { revision: { ...revision, base: {} } },
+    "/revision/base/branch",
+  ],
   ["that records baselines without a suite", { revision, suite: undefined }, "/revision"],
-  ["that records baselines without a branch", { revision: { ...revision, branch: undefined } }, "/revision"],
+  [
+    "that records baselines without a branch",
+    { revision: { ...revision, branch: undefined } },
+    "/revision",
+  ],
   ["of models with the same name", { revision, models: [...models, models[0]] }, "/models/2/name"],
 ];
 
@@ -87,7 +113,9 @@ for (const [what, fields, pointer] of wrongRevisions) {
   test(`POST /batches refuses a revision ${what}`, async (t) => {
     const { ask, submitted } = await makeTestApp(t);
     const problem = await problemIn(
-      await ask("POST /v1/batches", { body: { models, targets, suite: "nightly", revision, ...fields } }),
+      await ask("POST /v1/batches", {
+        body: { models, targets, suite: "nightly", revision, ...fields },
+      }),
     );
     assert.deepEqual(
       [problem.code, problem.errors?.map((field) => field.pointer), submitted.length],
@@ -98,7 +126,9 @@ for (const [what, fields, pointer] of wrongRevisions) {
 
 test("a batch is cancelled with its jobs, and again", async (t) => {
   const { ask } = await makeTestApp(t);
-  const made = batch.parse(await (await ask("POST /v1/batches", { body: { models, targets } })).json());
+  const made = batch.parse(
+    await (await ask("POST /v1/batches", { body: { models, targets } })).json(),
+  );
   for (let i = 0; i < 2; i++) {
     const answer = await ask(`POST /v1/batches/cancel/${made.id}`);
     assert.equal(answer.status, 200);

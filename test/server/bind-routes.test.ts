@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { errorTable } from "../../src/contract/errors.ts";
-import { errorCodesOf, type Route, routes } from "../../src/contract/routes.ts";
+import { routeErrorCodes, type Route, routes } from "../../src/contract/routes.ts";
 import { makeTestApp, problemIn } from "./test-app.ts";
 
 /** Values that fit the schemas of path parameters. */
 const values: Readonly<Record<string, string>> = { sha256: "0".repeat(64), name: "model.onnx" };
 
-function pathOf(route: Route): string {
+function examplePath(route: Route): string {
   const [, kind = "job"] = /^\/(job|batch|token)/.exec(route.path) ?? [];
   const prefix = kind === "batch" ? "batch" : kind;
   return `/v1${route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? `${prefix}-${"0".repeat(26)}`)}`;
@@ -16,9 +16,12 @@ function pathOf(route: Route): string {
 for (const [name, route] of Object.entries<Route>(routes)) {
   test(`${name} answers at ${route.method} ${route.path} with what the table says`, async (t) => {
     const { ask } = await makeTestApp(t);
-    const answer = await ask(`${route.method} ${pathOf(route)}`);
-    const declared = errorCodesOf(route).map((code) => errorTable[code].status);
-    assert.ok([...Object.keys(route.replies).map(Number), ...declared].includes(answer.status), `${answer.status}`);
+    const answer = await ask(`${route.method} ${examplePath(route)}`);
+    const declared = routeErrorCodes(route).map((code) => errorTable[code].status);
+    assert.ok(
+      [...Object.keys(route.replies).map(Number), ...declared].includes(answer.status),
+      `${answer.status}`,
+    );
     assert.notEqual(answer.status, 500);
     assert.equal(answer.headers.get("x-content-type-options"), "nosniff");
   });
@@ -26,7 +29,7 @@ for (const [name, route] of Object.entries<Route>(routes)) {
   if (route.open) continue;
   test(`${name} needs a token${route.scope === null ? "" : ` with the scope ${route.scope}`}`, async (t) => {
     const { ask, tokenFor } = await makeTestApp(t);
-    const call = `${route.method} ${pathOf(route)}`;
+    const call = `${route.method} ${examplePath(route)}`;
     assert.equal((await ask(call, { token: null })).status, 401);
     const other = route.scope === "models:write" ? "jobs:read" : "models:write";
     const answer = await ask(call, { token: await tokenFor(other) });

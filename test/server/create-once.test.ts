@@ -31,33 +31,48 @@ test("the same Idempotency-Key with another body or endpoint is refused", async 
   await ask("POST /v1/compress", { body, headers });
   const other = await ask("POST /v1/compress", { body: { ...body, target: "cpu-int8" }, headers });
   assert.equal((await problemIn(other)).code, "idempotency_key_reused");
-  assert.equal((await problemIn(await ask("POST /v1/quantize", { body, headers }))).code, "idempotency_key_reused");
+  assert.equal(
+    (await problemIn(await ask("POST /v1/quantize", { body, headers }))).code,
+    "idempotency_key_reused",
+  );
 });
 
 test("the order of fields does not make another body", async (t) => {
   const { ask } = await makeTestApp(t);
   await ask("POST /v1/compress", { body, headers });
   const turned = Object.fromEntries(Object.entries(body).toReversed());
-  assert.equal((await ask("POST /v1/compress", { body: turned, headers })).headers.get("idempotency-replayed"), "true");
+  assert.equal(
+    (await ask("POST /v1/compress", { body: turned, headers })).headers.get("idempotency-replayed"),
+    "true",
+  );
 });
 
 test("a key whose request was refused may be used again", async (t) => {
   const { ask } = await makeTestApp(t);
-  assert.equal((await ask("POST /v1/compress", { body: { ...body, target: "gpu" }, headers })).status, 422);
+  assert.equal(
+    (await ask("POST /v1/compress", { body: { ...body, target: "gpu" }, headers })).status,
+    422,
+  );
   assert.equal((await ask("POST /v1/compress", { body, headers })).status, 202);
 });
 
 test("a key holds for one token alone", async (t) => {
   const { ask, tokenFor, submitted } = await makeTestApp(t);
   await ask("POST /v1/compress", { body, headers });
-  const other = await ask("POST /v1/compress", { body, headers, token: await tokenFor("jobs:write") });
+  const other = await ask("POST /v1/compress", {
+    body,
+    headers,
+    token: await tokenFor("jobs:write"),
+  });
   assert.equal(other.headers.get("idempotency-replayed"), null);
   assert.equal(submitted.length, 2);
 });
 
 test("a request that comes while the first with its key is being answered is told to try later", async (t) => {
   const { ask, submitted } = await makeTestApp(t);
-  const answers = await Promise.all([1, 2, 3].map(async () => ask("POST /v1/compress", { body, headers })));
+  const answers = await Promise.all(
+    [1, 2, 3].map(async () => ask("POST /v1/compress", { body, headers })),
+  );
   const late = answers.filter(({ status }) => status === 409);
   for (const answer of late) assert.equal(answer.headers.get("retry-after"), "1");
   assert.equal(submitted.length, 1);
@@ -67,6 +82,9 @@ test("a key is forgotten after 24 hours", async (t) => {
   const { ask, advance, submitted } = await makeTestApp(t);
   await ask("POST /v1/compress", { body, headers });
   advance(24 * 3_600_000);
-  assert.equal((await ask("POST /v1/compress", { body, headers })).headers.get("idempotency-replayed"), null);
+  assert.equal(
+    (await ask("POST /v1/compress", { body, headers })).headers.get("idempotency-replayed"),
+    null,
+  );
   assert.equal(submitted.length, 2);
 });

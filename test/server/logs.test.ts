@@ -1,17 +1,28 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { logEvent, makeTestApp, problemIn, startJob, type TestApp, workerOf } from "./test-app.ts";
+import {
+  logEvent,
+  makeTestApp,
+  problemIn,
+  startJob,
+  type TestApp,
+  beginTestWorker,
+} from "./test-app.ts";
 
-const failed = { type: "result", outcome: "Failed", error: { code: "model_invalid", message: "No model" } } as const;
+const failed = {
+  type: "result",
+  outcome: "Failed",
+  error: { code: "model_invalid", message: "No model" },
+} as const;
 
 async function jobWithLines(app: TestApp, ...lines: string[]) {
   const { id } = await startJob(app);
-  const worker = await workerOf(app, id);
+  const worker = await beginTestWorker(app, id);
   await worker.tell({ type: "status", status: "Sharding" }, ...lines.map((line) => logEvent(line)));
   return { id, worker, path: `GET /v1/jobs/${id}/logs` };
 }
 
-function readerOf(answer: Response) {
+function createReader(answer: Response) {
   assert.ok(answer.body);
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   return { read: async () => (await reader.read()).value, cancel: async () => reader.cancel() };
@@ -29,7 +40,7 @@ test("the log of a job that has ended comes whole, as plain text", async (t) => 
 test("a log that is followed comes line by line and ends with the job", async (t) => {
   const app = await makeTestApp(t);
   const { worker, path } = await jobWithLines(app, "one");
-  const reader = readerOf(await app.ask(path));
+  const reader = createReader(await app.ask(path));
   assert.equal(await reader.read(), "one\n");
   await worker.tell(logEvent("two"));
   assert.equal(await reader.read(), "two\n");
@@ -71,20 +82,28 @@ test("NDJSON gives a document a line, resumed behind a number", async (t) => {
   const answer = await app.ask(`${path}?after=1`, { headers: { accept: "application/x-ndjson" } });
   assert.equal(answer.headers.get("content-type"), "application/x-ndjson");
   const text = await answer.text();
-  assert.deepEqual(JSON.parse(text), { seq: 2, at: "2026-01-01T00:00:00.000Z", stream: "stdout", text: "two" });
+  assert.deepEqual(JSON.parse(text), {
+    seq: 2,
+    at: "2026-01-01T00:00:00.000Z",
+    stream: "stdout",
+    text: "two",
+  });
 });
 
 test("a format that there is not is refused", async (t) => {
   const app = await makeTestApp(t);
   const { path } = await jobWithLines(app);
-  assert.equal((await problemIn(await app.ask(path, { headers: { accept: "image/png" } }))).code, "not_acceptable");
+  assert.equal(
+    (await problemIn(await app.ask(path, { headers: { accept: "image/png" } }))).code,
+    "not_acceptable",
+  );
 });
 
 test("a quiet event stream is kept open with pings", async (t) => {
   const app = await makeTestApp(t);
   const { worker, path } = await jobWithLines(app);
   t.mock.timers.enable({ apis: ["setTimeout"] });
-  const reader = readerOf(await app.ask(path, { headers: { accept: "text/event-stream" } }));
+  const reader = createReader(await app.ask(path, { headers: { accept: "text/event-stream" } }));
   const first = reader.read();
   await new Promise(setImmediate);
   t.mock.timers.tick(15_000);

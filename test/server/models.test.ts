@@ -34,7 +34,10 @@ test("a model is uploaded, found, and not taken twice", async (t) => {
 
 test("a model that is not what its address says is refused and leaves nothing", async (t) => {
   const app = await makeTestApp(t);
-  assert.equal((await problemIn(await upload(app, Buffer.from("another model")))).code, "model_checksum_mismatch");
+  assert.equal(
+    (await problemIn(await upload(app, Buffer.from("another model")))).code,
+    "model_checksum_mismatch",
+  );
   assert.equal(await app.blobs.find(sha256), undefined);
 });
 
@@ -56,7 +59,10 @@ test("a model may be sent as a stream of octets and as nothing else", async (t) 
   const app = await makeTestApp(t);
   const form = await upload(app, bytes, { "content-type": "application/x-www-form-urlencoded" });
   assert.equal((await problemIn(form)).code, "unsupported_media_type");
-  assert.equal((await upload(app, bytes, { "content-type": "application/octet-stream" })).status, 201);
+  assert.equal(
+    (await upload(app, bytes, { "content-type": "application/octet-stream" })).status,
+    201,
+  );
 });
 
 test("an address that is no SHA-256 is refused", async (t) => {

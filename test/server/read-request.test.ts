@@ -71,7 +71,10 @@ for (const [query, pointer] of queries) {
 
 test("a parameter for several values may be repeated", async (t) => {
   const { ask } = await makeTestApp(t);
-  assert.equal((await ask("GET /v1/jobs?status=Pending&status=Failed&label=a&label=b=c")).status, 200);
+  assert.equal(
+    (await ask("GET /v1/jobs?status=Pending&status=Failed&label=a&label=b=c")).status,
+    200,
+  );
 });
 
 for (const [what, body] of [
@@ -80,7 +83,10 @@ for (const [what, body] of [
 ] as const) {
   test(`a body of ${what} is refused as malformed`, async (t) => {
     const { ask } = await makeTestApp(t);
-    assert.equal((await problemIn(await ask("POST /v1/compress", { body }))).code, "malformed_request");
+    assert.equal(
+      (await problemIn(await ask("POST /v1/compress", { body }))).code,
+      "malformed_request",
+    );
   });
 }
 
@@ -88,13 +94,20 @@ test("a body that is not UTF-8 is refused as malformed", async (t) => {
   const { app, tokenFor } = await makeTestApp(t);
   const answer = await app.request("/v1/compress", {
     method: "POST",
-    headers: { authorization: `Bearer ${await tokenFor("jobs:write")}`, "content-type": "application/json" },
+    headers: {
+      authorization: `Bearer ${await tokenFor("jobs:write")}`,
+      "content-type": "application/json",
+    },
     body: new Uint8Array([0x22, 0xff, 0x22]),
   });
   assert.equal((await problemIn(answer)).code, "malformed_request");
 });
 
-for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]) {
+for (const type of [
+  "text/plain",
+  "application/x-www-form-urlencoded",
+  "multipart/form-data; boundary=x",
+]) {
   test(`a JSON body sent as ${type} is refused`, async (t) => {
     const { ask } = await makeTestApp(t);
     const body = { model: { source }, target: "cpu" };
@@ -106,13 +119,20 @@ for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipar
 test("a JSON body may say its charset", async (t) => {
   const { ask } = await makeTestApp(t);
   const headers = { "content-type": "application/json; charset=utf-8" };
-  assert.equal((await ask("POST /v1/compress", { body: { model: { source }, target: "cpu" }, headers })).status, 202);
+  assert.equal(
+    (await ask("POST /v1/compress", { body: { model: { source }, target: "cpu" }, headers }))
+      .status,
+    202,
+  );
 });
 
 test("a body that says that it is too large is refused before it is read", async (t) => {
   const { ask } = await makeTestApp(t);
   const headers = { "content-length": String(limits.jsonBodyBytes + 1) };
-  assert.equal((await problemIn(await ask("POST /v1/compress", { body: {}, headers }))).code, "payload_too_large");
+  assert.equal(
+    (await problemIn(await ask("POST /v1/compress", { body: {}, headers }))).code,
+    "payload_too_large",
+  );
 });
 
 test("a body that turns out to be too large is not read further", async (t) => {
@@ -126,7 +146,10 @@ test("a body that turns out to be too large is not read further", async (t) => {
   });
   const answer = await app.request("/v1/compress", {
     method: "POST",
-    headers: { authorization: `Bearer ${await tokenFor("jobs:write")}`, "content-type": "application/json" },
+    headers: {
+      authorization: `Bearer ${await tokenFor("jobs:write")}`,
+      "content-type": "application/json",
+    },
     body,
     duplex: "half",
   });

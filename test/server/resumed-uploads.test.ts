@@ -11,7 +11,11 @@ const content = Buffer.from("the first bytes, and the others");
 const sha256 = createHash("sha256").update(content).digest("hex");
 const kept = 15;
 
-async function put({ app, tokenFor }: TestApp, body: Uint8Array<ArrayBuffer> | ReadableStream, range?: string) {
+async function put(
+  { app, tokenFor }: TestApp,
+  body: Uint8Array<ArrayBuffer> | ReadableStream,
+  range?: string,
+) {
   return app.request(`/v1/models/${sha256}`, {
     method: "PUT",
     headers: {
@@ -29,7 +33,7 @@ async function withPartialUpload(t: TestContext, bytes: Buffer = content): Promi
   const { sender, answer } = await startUpload(app, bytes.subarray(0, kept));
   sender.destroy(new Error("Connection lost"));
   await answer;
-  assert.equal(await offsetOf(app), String(kept));
+  assert.equal(await fetchUploadOffset(app), String(kept));
   return app;
 }
 
@@ -41,12 +45,13 @@ async function startUpload(app: TestApp, bytes: Uint8Array) {
   const incoming = join(app.directory, "storage", "incoming");
   for (;;) {
     const [file] = await readdir(incoming);
-    if (file !== undefined && (await stat(join(incoming, file))).size === bytes.length) return { sender, answer };
+    if (file !== undefined && (await stat(join(incoming, file))).size === bytes.length)
+      return { sender, answer };
     await new Promise(setImmediate);
   }
 }
 
-async function offsetOf(app: TestApp): Promise<string | null> {
+async function fetchUploadOffset(app: TestApp): Promise<string | null> {
   const answer = await app.ask(`HEAD /v1/models/${sha256}`);
   assert.equal(answer.status, 404);
   return answer.headers.get("upload-offset");
@@ -74,12 +79,19 @@ test("an upload that is sent again as a whole starts over", async (t) => {
 
 test("an upload that goes on behind what is kept is told where it may", async (t) => {
   const app = await withPartialUpload(t);
-  const answer = await put(app, content.subarray(20), `bytes 20-${content.length - 1}/${content.length}`);
+  const answer = await put(
+    app,
+    content.subarray(20),
+    `bytes 20-${content.length - 1}/${content.length}`,
+  );
   const { code, detail } = await problemIn(answer);
   assert.equal(code, "upload_offset_mismatch");
-  assert.equal(detail, "The upload cannot go on at byte 20: 15 bytes are kept, so 15 or less is allowed");
+  assert.equal(
+    detail,
+    "The upload cannot go on at byte 20: 15 bytes are kept, so 15 or less is allowed",
+  );
   assert.equal(answer.headers.get("upload-offset"), "15");
-  assert.equal(await offsetOf(app), "15");
+  assert.equal(await fetchUploadOffset(app), "15");
 });
 
 for (const [range, detail] of [
@@ -96,15 +108,18 @@ for (const [range, detail] of [
       ["header/content-range"],
     );
     assert.match(errors[0]?.message ?? "", detail);
-    assert.equal(await offsetOf(app), String(kept));
+    assert.equal(await fetchUploadOffset(app), String(kept));
   });
 }
 
 test("an upload whose parts are not of one model is refused and leaves nothing", async (t) => {
   const app = await withPartialUpload(t, Buffer.alloc(kept, "x"));
   const range = `bytes ${kept}-${content.length - 1}/${content.length}`;
-  assert.equal((await problemIn(await put(app, content.subarray(kept), range))).code, "model_checksum_mismatch");
-  assert.equal(await offsetOf(app), null);
+  assert.equal(
+    (await problemIn(await put(app, content.subarray(kept), range))).code,
+    "model_checksum_mismatch",
+  );
+  assert.equal(await fetchUploadOffset(app), null);
   assert.deepEqual(await filesKept(app), []);
 });
 
@@ -119,7 +134,11 @@ test("the size of the whole counts, not that of its last part", async (t) => {
 test("two requests that send the same model do not meet", async (t) => {
   const app = await makeTestApp(t);
   const { sender, answer } = await startUpload(app, content.subarray(0, kept));
-  const goingOn = await put(app, content.subarray(3), `bytes 3-${content.length - 1}/${content.length}`);
+  const goingOn = await put(
+    app,
+    content.subarray(3),
+    `bytes 3-${content.length - 1}/${content.length}`,
+  );
   assert.match((await problemIn(goingOn)).detail, /at byte 3 while another request sends it/);
   assert.equal((await put(app, content)).status, 201);
   sender.end(content.subarray(kept));

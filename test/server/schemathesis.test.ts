@@ -20,25 +20,53 @@ interface Endpoints {
 }
 
 /** Runs schemathesis with all its checks, in a folder of its own, where it leaves its cache. */
-async function assertNoFindings(t: TestContext, { baseUrl, token, operations = [] }: Endpoints): Promise<void> {
+async function assertNoFindings(
+  t: TestContext,
+  { baseUrl, token, operations = [] }: Endpoints,
+): Promise<void> {
   const cwd = await mkdtemp(join(tmpdir(), "schemathesis-"));
   t.after(() => rm(cwd, { recursive: true }));
   const only = operations.flatMap((operation) => ["--include-operation-id", operation]);
-  const options = ["-H", `Authorization: Bearer ${token}`, "--checks", "all", "--seed", "1", "-n", "30", ...only];
-  const run = spawn(schemathesis, ["--config-file", config, "run", `${baseUrl}/openapi.json`, ...options], { cwd });
-  const [out, code] = await Promise.all([text(run.stdout), new Promise((done) => run.once("exit", done))]);
+  const options = [
+    "-H",
+    `Authorization: Bearer ${token}`,
+    "--checks",
+    "all",
+    "--seed",
+    "1",
+    "-n",
+    "30",
+    ...only,
+  ];
+  const run = spawn(
+    schemathesis,
+    ["--config-file", config, "run", `${baseUrl}/openapi.json`, ...options],
+    { cwd },
+  );
+  const [out, code] = await Promise.all([
+    text(run.stdout),
+    new Promise((done) => run.once("exit", done)),
+  ]);
   assert.equal(code, 0, out);
 }
 
 // Not with the administrator's token: the run would revoke it.
-test("schemathesis finds no answer that the OpenAPI document does not describe", { skip: pythonMissing }, async (t) => {
-  const { baseUrl, client } = await startRunningService(t);
-  const scopes = ["jobs:read" as const, "jobs:write" as const, "models:write" as const];
-  const { token } = await client.call("createToken", { body: { name: "schemathesis", scopes } });
-  await assertNoFindings(t, { baseUrl, token });
-});
+test(
+  "schemathesis finds no answer that the OpenAPI document does not describe",
+  { skip: pythonMissing },
+  async (t) => {
+    const { baseUrl, client } = await startRunningService(t);
+    const scopes = ["jobs:read" as const, "jobs:write" as const, "models:write" as const];
+    const { token } = await client.call("createToken", { body: { name: "schemathesis", scopes } });
+    await assertNoFindings(t, { baseUrl, token });
+  },
+);
 
-test("schemathesis finds nothing in the administrator's endpoints", { skip: pythonMissing }, async (t) => {
-  const { baseUrl, token } = await startRunningService(t);
-  await assertNoFindings(t, { baseUrl, token, operations: ["listTokens", "createToken"] });
-});
+test(
+  "schemathesis finds nothing in the administrator's endpoints",
+  { skip: pythonMissing },
+  async (t) => {
+    const { baseUrl, token } = await startRunningService(t);
+    await assertNoFindings(t, { baseUrl, token, operations: ["listTokens", "createToken"] });
+  },
+);

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { createServer, type Server } from "node:http";
 import test, { type TestContext } from "node:test";
 import { getRequestListener } from "@hono/node-server";
-import { listen } from "../../src/server/listen.ts";
-import { logEvent, makeTestApp, startJob, workerOf } from "./test-app.ts";
+import { listen } from "../../src/service/listen.ts";
+import { logEvent, makeTestApp, startJob, beginTestWorker } from "./test-app.ts";
 
 /** The app on a socket. */
 async function listeningApp(t: TestContext) {
@@ -24,14 +24,17 @@ async function listeningApp(t: TestContext) {
 test("lines reach the reader while the job runs", async (t) => {
   const app = await listeningApp(t);
   const { id } = await startJob(app);
-  const worker = await workerOf(app, id);
+  const worker = await beginTestWorker(app, id);
   await worker.tell({ type: "status", status: "Sharding" });
   const headers = { authorization: `Bearer ${app.token}`, accept: "text/event-stream" };
   const answer = await fetch(`${app.url}/v1/jobs/${id}/logs`, { headers });
   const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
   for (const [i, text] of ["one", "two"].entries()) {
     await worker.tell(logEvent(text));
-    assert.match((await reader?.read())?.value ?? "", new RegExp(`^id: ${i + 1}\n.*"text":"${text}"`, "s"));
+    assert.match(
+      (await reader?.read())?.value ?? "",
+      new RegExp(`^id: ${i + 1}\n.*"text":"${text}"`, "s"),
+    );
   }
   await reader?.cancel();
 });
@@ -39,7 +42,7 @@ test("lines reach the reader while the job runs", async (t) => {
 test("a reader that goes away costs nothing more", async (t) => {
   const app = await listeningApp(t);
   const { id } = await startJob(app);
-  const worker = await workerOf(app, id);
+  const worker = await beginTestWorker(app, id);
   await worker.tell({ type: "status", status: "Sharding" }, logEvent("one"));
   const [answer, socket] = await Promise.all([
     fetch(`${app.url}/v1/jobs/${id}/logs`, { headers: { authorization: `Bearer ${app.token}` } }),
@@ -57,11 +60,23 @@ test("a reader that goes away costs nothing more", async (t) => {
 
 test("a caller that goes away is not waited for", async (t) => {
   const app = await listeningApp(t);
-  const body = JSON.stringify({ model: { source: "https://models.example/m.onnx" }, target: "cpu" });
+  const body = JSON.stringify({
+    model: { source: "https://models.example/m.onnx" },
+    target: "cpu",
+  });
   const socket = nextSocket(app.server);
   const caller = new AbortController();
-  const headers = { authorization: `Bearer ${app.token}`, "content-type": "application/json", prefer: "wait=60" };
-  const call = fetch(`${app.url}/v1/quantize`, { method: "POST", headers, body, signal: caller.signal });
+  const headers = {
+    authorization: `Bearer ${app.token}`,
+    "content-type": "application/json",
+    prefer: "wait=60",
+  };
+  const call = fetch(`${app.url}/v1/quantize`, {
+    method: "POST",
+    headers,
+    body,
+    signal: caller.signal,
+  });
   const closed = once(await socket, "close");
   while (app.submitted.length === 0) await new Promise(setImmediate);
   caller.abort();
@@ -93,7 +108,11 @@ test("an upload that is cut off goes on where it stopped", async (t) => {
   const changes = watch(incoming, { signal: AbortSignal.timeout(10_000) });
   const socket = connect(Number(new URL(app.url).port), "127.0.0.1");
   const path = `/v1/models/${sha256}`;
-  const head = ["Host: service", `Authorization: Bearer ${app.token}`, `Content-Length: ${size}`].join("\r\n");
+  const head = [
+    "Host: service",
+    `Authorization: Bearer ${app.token}`,
+    `Content-Length: ${size}`,
+  ].join("\r\n");
   socket.write(`PUT ${path} HTTP/1.1\r\n${head}\r\n\r\n${first.toString()}`);
   for await (const _ of changes) {
     const [file = ""] = await readdir(incoming);

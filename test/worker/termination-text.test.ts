@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { terminationMessage } from "../../src/contract/worker.ts";
-import { terminationText } from "../../src/worker/termination-text.ts";
+import { serializeTerminationMessage } from "../../src/worker/serialize-termination-message.ts";
 
 test("terminationText() says the outcome in what Kubernetes keeps, whatever the error says", () => {
   const anyText = fc.oneof(
@@ -11,18 +11,27 @@ test("terminationText() says the outcome in what Kubernetes keeps, whatever the 
   );
   fc.assert(
     fc.property(anyText, fc.nat(), (message, lastSeq) => {
-      const text = terminationText({ outcome: "Failed", error: { code: "model_invalid", message }, lastSeq });
+      const text = serializeTerminationMessage({
+        outcome: "Failed",
+        error: { code: "model_invalid", message },
+        lastSeq,
+      });
       assert(Buffer.byteLength(text) <= 4096);
       const { error, ...rest } = terminationMessage.parse(JSON.parse(text));
       assert.deepEqual(rest, { outcome: "Failed", lastSeq });
       assert.equal(error?.code, "model_invalid");
-      if (Buffer.byteLength(message) <= 600 && message.isWellFormed()) assert.equal(error.message, message);
+      if (Buffer.byteLength(message) <= 600 && message.isWellFormed())
+        assert.equal(error.message, message);
     }),
   );
 });
 
 test("terminationText() keeps the first 1024 characters of a plain error", () => {
   const message = "x".repeat(4096);
-  const text = terminationText({ outcome: "Failed", error: { code: "out_of_memory", message }, lastSeq: 7 });
+  const text = serializeTerminationMessage({
+    outcome: "Failed",
+    error: { code: "out_of_memory", message },
+    lastSeq: 7,
+  });
   assert.equal(terminationMessage.parse(JSON.parse(text)).error?.message, message.slice(0, 1024));
 });

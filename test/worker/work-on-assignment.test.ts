@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { test } from "node:test";
 import { workerEvent } from "../../src/contract/worker.ts";
 import { createServiceBlobStore } from "../../src/storage/service-blob-store.ts";
-import { connectService } from "../../src/worker/service-connection.ts";
+import { createServiceConnection } from "../../src/worker/service-connection.ts";
 import { workOnAssignment } from "../../src/worker/work-on-assignment.ts";
 import { realModel } from "../support/real-models.ts";
 import { startPodService } from "./pod-service.ts";
@@ -14,16 +14,22 @@ test("workOnAssignment() ends with the job's outcome though the service went awa
   const model = { source: `upload:sha256:${sha256}`, name: "net" };
   const jobId = await service.createJob(model, { evaluation: { level: "none" } });
   service.tokens.set("token", { podUid: "pod", part: null });
-  const patience = { start: 10_000, events: Infinity, files: 10_000, token: 0 };
-  const connection = connectService({ url: service.url, jobId, token: () => "token", patience });
+  const timeouts = { start: 10_000, events: Infinity, files: 10_000, token: 0 };
+  const connection = createServiceConnection({
+    url: service.url,
+    jobId,
+    token: () => "token",
+    timeouts,
+  });
   const { signal } = new AbortController();
   const assignment = await connection.findAssignment(signal);
   // The files can be stored, but nothing can be told any more.
-  service.onRequest = (request) => request.url?.endsWith("/events") === true && request.socket.destroy().destroyed;
+  service.onRequest = (request) =>
+    request.url?.endsWith("/events") === true && request.socket.destroy().destroyed;
   const printed: string[] = [];
   const end = await workOnAssignment(assignment, {
     connection,
-    openBlobs: async () => createServiceBlobStore(connection.ask),
+    openBlobs: async () => createServiceBlobStore(connection.requestService),
     workDirectory: service.folder,
     signal,
     printLine: () => {},
@@ -37,7 +43,7 @@ test("workOnAssignment() ends with the job's outcome though the service went awa
   assert.deepEqual(end, { outcome: "Completed" });
   assert.equal((await service.find(jobId)).status, "Pending");
   const events = printed.map((json) => workerEvent.parse(JSON.parse(json)));
-  await service.records.workers.capture(jobId, assignment.attempt, events);
+  await service.records.workers.recordFinalEvents(jobId, assignment.attempt, events);
   const job = await service.find(jobId);
   assert.equal(job.status, "Completed");
   assert.equal(job.artifacts.length, 2);

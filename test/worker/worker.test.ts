@@ -13,10 +13,15 @@ import { z } from "zod";
 import { type PartialRecipe, resolveRecipe } from "../../src/contract/recipe.ts";
 import type { JobKind } from "../../src/contract/status.ts";
 import { builtinTargets } from "../../src/contract/target.ts";
-import { type Assignment, type TelemetryUpdate, type WorkerEvent, workerExit } from "../../src/contract/worker.ts";
+import {
+  type Assignment,
+  type TelemetryUpdate,
+  type WorkerEvent,
+  workerExit,
+} from "../../src/contract/worker.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import { realModel } from "../support/real-models.ts";
-import { smallDisk } from "../support/small-disk.ts";
+import { mountSmallDisk } from "../support/mount-small-disk.ts";
 import { standInService } from "./stand-in-service.ts";
 
 const workerPath = fileURLToPath(new URL("../../src/worker/main.ts", import.meta.url));
@@ -107,12 +112,21 @@ test("the worker compresses a real model, and tells its stages, figures and arti
   const { events } = service;
   const statuses = events.flatMap((event) => (event.type === "status" ? [event.status] : []));
   assert.deepEqual(statuses, ["Sharding", "Optimizing"]);
-  const telemetry = Object.assign({}, ...events.map((event) => (event.type === "telemetry" ? event.telemetry : {})));
+  const telemetry = Object.assign(
+    {},
+    ...events.map((event) => (event.type === "telemetry" ? event.telemetry : {})),
+  );
   assert(telemetry.size.ratio < 0.5, `ratio ${telemetry.size.ratio}`);
   assert(telemetry.accuracy.cosine > 0.9, `cosine ${telemetry.accuracy.cosine}`);
   assert(telemetry.latency.result.p50Ms > 0);
   assert(telemetry.memory.workerPeakBytes > 1e7);
-  assert.deepEqual(Object.keys(telemetry.stageSeconds), ["fetch", "shard", "optimize", "evaluate", "publish"]);
+  assert.deepEqual(Object.keys(telemetry.stageSeconds), [
+    "fetch",
+    "shard",
+    "optimize",
+    "evaluate",
+    "publish",
+  ]);
   const artifacts = events.flatMap((event) => (event.type === "artifact" ? [event.artifact] : []));
   assert.deepEqual(
     artifacts.map(({ name, kind }) => [name, kind]),
@@ -121,7 +135,10 @@ test("the worker compresses a real model, and tells its stages, figures and arti
       ["report.json", "report"],
     ],
   );
-  assert.deepEqual((await storedNames(storage)).sort(), artifacts.map((artifact) => artifact.sha256).sort());
+  assert.deepEqual(
+    (await storedNames(storage)).sort(),
+    artifacts.map((artifact) => artifact.sha256).sort(),
+  );
   assert.deepEqual(events.at(-1), { ...events.at(-1), type: "result", outcome: "Completed" });
   assert.deepEqual(
     events.map(({ seq }) => seq),
@@ -138,7 +155,10 @@ for (const [kind, recipe] of plannedRecipes) {
     const run = async (setting: Setting) => {
       const { service, storage, start } = await makeJob(t, orientation, { kind, ...setting });
       assert.equal(await exitCode(start()), workerExit.completed);
-      return { ...toldBy(service.events), report: await storedReport(service.events, storage) };
+      return {
+        ...summarizeEvents(service.events),
+        report: await storedReport(service.events, storage),
+      };
     };
     const data = "upload:sha256:" + "0".repeat(64);
     const dry = await run({ dryRun: true, recipe: { ...recipe, evaluation: { data } } });
@@ -162,9 +182,10 @@ for (const [kind, recipe] of plannedRecipes) {
 }
 
 /** What events said in the end. */
-function toldBy(events: readonly WorkerEvent[]) {
+function summarizeEvents(events: readonly WorkerEvent[]) {
   const telemetry: TelemetryUpdate = {};
-  for (const event of events) if (event.type === "telemetry") Object.assign(telemetry, event.telemetry);
+  for (const event of events)
+    if (event.type === "telemetry") Object.assign(telemetry, event.telemetry);
   return {
     telemetry,
     artifacts: events.flatMap((event) => (event.type === "artifact" ? [event.artifact] : [])),
@@ -172,10 +193,12 @@ function toldBy(events: readonly WorkerEvent[]) {
   };
 }
 
-const weightsReport = z.object({ weights: z.array(z.looseObject({ form: z.string().nullable() })) });
+const weightsReport = z.object({
+  weights: z.array(z.looseObject({ form: z.string().nullable() })),
+});
 
 async function storedReport(events: readonly WorkerEvent[], storage: string) {
-  const report = toldBy(events).artifacts.find(({ kind }) => kind === "report");
+  const report = summarizeEvents(events).artifacts.find(({ kind }) => kind === "report");
   const blobs = await createDirectoryBlobStore(storage);
   return weightsReport.parse(await json(blobs.read(report?.sha256 ?? "")));
 }
@@ -184,7 +207,9 @@ test("the worker cuts the result into the stages that the recipe asks for", asyn
   const recipe: PartialRecipe = { sharding: { stages: 2 }, evaluation: { level: "none" } };
   const { service, start } = await makeJob(t, orientation, { recipe });
   assert.equal(await exitCode(start()), workerExit.completed);
-  const artifacts = service.events.flatMap((event) => (event.type === "artifact" ? [event.artifact] : []));
+  const artifacts = service.events.flatMap((event) =>
+    event.type === "artifact" ? [event.artifact] : [],
+  );
   assert.deepEqual(
     artifacts.map(({ name, kind }) => [name, kind]),
     [
@@ -217,17 +242,40 @@ test("the worker quantizes an upload without sharding", async (t) => {
 });
 
 const onnxHeader = Buffer.from([0x08, 0x08]);
-const badModels: [name: string, code: string, make: (model: Buffer) => Buffer, setting?: Setting][] = [
-  ["a file that is not a protobuf", "model_invalid", () => Buffer.from("not a model at all, just text")],
+const badModels: [
+  name: string,
+  code: string,
+  make: (model: Buffer) => Buffer,
+  setting?: Setting,
+][] = [
+  [
+    "a file that is not a protobuf",
+    "model_invalid",
+    () => Buffer.from("not a model at all, just text"),
+  ],
   ["an empty file", "model_invalid", () => Buffer.alloc(0)],
   ["a truncated file", "model_truncated", (model) => model.subarray(0, model.length / 2)],
   ["an unknown opset", "model_opset_unsupported", () => modelOfOpset(99)],
-  ["external data outside its folder", "external_data_refused", () => modelWithExternalData("../secret.bin")],
+  [
+    "external data outside its folder",
+    "external_data_refused",
+    () => modelWithExternalData("../secret.bin"),
+  ],
   ["missing external data", "external_data_missing", () => modelWithExternalData("weights.bin")],
   ["short external data", "external_data_short", () => modelWithExternalData("short.bin")],
   ["another SHA-256", "model_checksum_mismatch", (model) => model, { sha256: "0".repeat(64) }],
-  ["more bytes than allowed", "model_too_large", (model) => model, { limits: { maxModelBytes: 1000 } }],
-  ["no weight that the recipe fits", "nothing_to_quantize", (model) => model, { recipe: { exclude: ["*"] } }],
+  [
+    "more bytes than allowed",
+    "model_too_large",
+    (model) => model,
+    { limits: { maxModelBytes: 1000 } },
+  ],
+  [
+    "no weight that the recipe fits",
+    "nothing_to_quantize",
+    (model) => model,
+    { recipe: { exclude: ["*"] } },
+  ],
 ];
 for (const [name, code, make, setting] of badModels) {
   test(`the worker fails the job with ${code} on ${name}, and stores nothing`, async (t) => {
@@ -253,7 +301,10 @@ test("the worker says why a model that was uploaded alone misses its external da
   assert.equal(await exitCode(start()), workerExit.failed);
   const result = service.events.at(-1);
   assert(result?.type === "result");
-  assert.match(result.error?.message ?? "", /only models from file:\/\/ sources can have external data/);
+  assert.match(
+    result.error?.message ?? "",
+    /only models from file:\/\/ sources can have external data/,
+  );
 });
 
 test("the worker takes faults of the evaluation data for what they are", async (t) => {
@@ -266,9 +317,12 @@ test("the worker takes faults of the evaluation data for what they are", async (
 });
 
 test("the worker fails the job with storage_full when the disk is full, and stores nothing", async (t) => {
-  const storage = await smallDisk(t);
+  const storage = await mountSmallDisk(t);
   if (storage === undefined) return t.skip("Needs the right to mount a small file system");
-  const { service, start } = await makeJob(t, orientation, { storage, recipe: { evaluation: { level: "none" } } });
+  const { service, start } = await makeJob(t, orientation, {
+    storage,
+    recipe: { evaluation: { level: "none" } },
+  });
   assert.equal(await exitCode(start()), workerExit.failed);
   const result = service.events.at(-1);
   assert(result?.type === "result");
@@ -289,19 +343,21 @@ for (const [name, end] of endings) {
     await service.waitFor((event) => event.type === "log" && event.text.includes("Timing"));
     end(child);
     assert.equal(await exitCode(child), workerExit.cancelled);
-    await gone(child);
+    await waitForGroupExit(child);
     assert.deepEqual(await storedNames(storage), []);
     assert.equal(service.events.at(-1)?.type === "result", true);
   });
 }
 
 test("the worker stops when the service says that the job was cancelled", async (t) => {
-  const { service, start } = await makeJob(t, orientation, { recipe: { evaluation: { runs: 1000 } } });
+  const { service, start } = await makeJob(t, orientation, {
+    recipe: { evaluation: { runs: 1000 } },
+  });
   const child = start();
   await service.waitFor((event) => event.type === "log" && event.text.includes("Timing"));
   service.cancelled = true;
   assert.equal(await exitCode(child), workerExit.cancelled);
-  await gone(child);
+  await waitForGroupExit(child);
 });
 
 test("the worker stops in the middle of a download that hangs", async (t) => {
@@ -325,11 +381,13 @@ test("the worker stops in the middle of a download that hangs", async (t) => {
 });
 
 test("a worker that is killed leaves no half-written file where blobs are, and no process", async (t) => {
-  const { service, storage, start } = await makeJob(t, orientation, { recipe: { evaluation: { runs: 1000 } } });
+  const { service, storage, start } = await makeJob(t, orientation, {
+    recipe: { evaluation: { runs: 1000 } },
+  });
   const child = start();
   await service.waitFor((event) => event.type === "log" && event.text.includes("Timing"));
   child.kill("SIGKILL");
-  await gone(child);
+  await waitForGroupExit(child);
   await createDirectoryBlobStore(storage);
   assert.deepEqual(await storedNames(storage), []);
 });
@@ -341,7 +399,7 @@ test("a worker that the service does not know ends at once", async (t) => {
 });
 
 /** Resolves when no process of the worker's group is left. */
-async function gone(child: ChildProcess): Promise<void> {
+async function waitForGroupExit(child: ChildProcess): Promise<void> {
   await exitCode(child);
   const { pid } = child;
   while (pid !== undefined && isGroupAlive(pid)) await new Promise(setImmediate);
@@ -353,7 +411,11 @@ function field(number: number, bytes: Uint8Array): Buffer {
 
 /** A protobuf of an ONNX model with an empty graph. */
 function modelOfOpset(opset: number): Buffer {
-  return Buffer.concat([onnxHeader, field(7, field(2, Buffer.from("g"))), field(8, Buffer.from([0x10, opset]))]);
+  return Buffer.concat([
+    onnxHeader,
+    field(7, field(2, Buffer.from("g"))),
+    field(8, Buffer.from([0x10, opset])),
+  ]);
 }
 
 /** A model that multiplies its input with a weight of 32 × 32 floats in another file. */
@@ -366,13 +428,27 @@ function modelWithExternalData(location: string): Buffer {
     field(13, entry),
     Buffer.from([14 << 3, 1]),
   ]);
-  const node = Buffer.concat([field(1, text("x")), field(1, text("w")), field(2, text("y")), field(4, text("MatMul"))]);
+  const node = Buffer.concat([
+    field(1, text("x")),
+    field(1, text("w")),
+    field(2, text("y")),
+    field(4, text("MatMul")),
+  ]);
   const value = (name: string) => {
     const dimension = field(1, Buffer.from([0x08, 32]));
-    const tensor = Buffer.concat([Buffer.from([0x08, 1]), field(2, Buffer.concat([dimension, dimension]))]);
+    const tensor = Buffer.concat([
+      Buffer.from([0x08, 1]),
+      field(2, Buffer.concat([dimension, dimension])),
+    ]);
     return Buffer.concat([field(1, text(name)), field(2, field(1, tensor))]);
   };
-  const graph = [field(1, node), field(2, text("g")), field(5, weight), field(11, value("x")), field(12, value("y"))];
+  const graph = [
+    field(1, node),
+    field(2, text("g")),
+    field(5, weight),
+    field(11, value("x")),
+    field(12, value("y")),
+  ];
   const body = Buffer.concat(graph);
   const length = Buffer.from([0x3a, (body.length & 0x7f) | 0x80, body.length >> 7]);
   return Buffer.concat([onnxHeader, length, body, field(8, Buffer.from([0x10, 13]))]);

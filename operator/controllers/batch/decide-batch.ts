@@ -1,62 +1,83 @@
-import { type BatchResourceStatus, conditionTypes, jobMarks } from "../../../src/contract/custom-resources.ts";
+import {
+  type BatchResourceStatus,
+  conditionTypes,
+  jobStateCodes,
+} from "../../../src/contract/custom-resources.ts";
 import { isTerminal } from "../../../src/contract/status.ts";
-import type { BatchObject, CompressionJobObject } from "../../../src/kubernetes/custom-resources.ts";
+import type { BatchObject, CompressionJobObject } from "../../../src/resources/custom-resources.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
-import type { BatchWorld } from "./batch-world.ts";
-import { markJobs, type MarkedJobs } from "./mark-jobs.ts";
+import type { ObservedBatchState } from "./observed-batch-state.ts";
+import { readJobStates, type BatchJobStates } from "./job-states.ts";
 import { nextBatchStatus } from "./next-batch-status.ts";
 
 export interface BatchDecision {
   /** Numbers of the jobs to make. */
   readonly create: readonly number[];
   /** What to change in CompressionJobs that are there. */
-  readonly steer: readonly Steering[];
+  readonly childPatches: readonly ChildPatch[];
   readonly status: BatchResourceStatus;
 }
 
-export interface Steering {
+export interface ChildPatch {
   readonly child: Stored<CompressionJobObject>;
   readonly spec: { readonly cancel: true } | { readonly suspend: boolean };
 }
 
 /** What is to be done about a batch, from what there is alone: whoever decides next goes on where this one stopped. */
-export function decideBatch(world: BatchWorld): BatchDecision {
-  const marked = markJobs(world);
-  const steer = marked.stopping ? cancelling(world) : suspending(world);
-  const suspended = world.batch.spec.suspend || (wasSuspended(world.batch) && steer.length > 0);
-  return { create: toMake(world, marked), steer, status: nextBatchStatus(world, marked, suspended) };
+export function decideBatch(observed: ObservedBatchState): BatchDecision {
+  const jobStates = readJobStates(observed);
+  const childPatches = jobStates.stopping ? cancelPatches(observed) : suspendPatches(observed);
+  const suspended =
+    observed.batch.spec.suspend || (wasSuspended(observed.batch) && childPatches.length > 0);
+  return {
+    create: jobsToCreate(observed, jobStates),
+    childPatches,
+    status: nextBatchStatus(observed, jobStates, suspended),
+  };
 }
 
 /** As many of the next jobs as may be unfinished beside those that are. */
-function toMake({ batch, taken }: BatchWorld, { marks, stopping }: MarkedJobs): number[] {
+function jobsToCreate(
+  { batch, nameConflicts }: ObservedBatchState,
+  { states, stopping }: BatchJobStates,
+): number[] {
   const { spec, status } = batch;
   if (stopping || spec.suspend || (status !== undefined && isTerminal(status.status))) return [];
-  const room = spec.parallelism - marks.filter((mark) => mark === jobMarks.made).length;
-  if (room <= 0) return [];
-  return marks.flatMap((mark, index) => (mark === jobMarks.notMade && !taken.has(index) ? index : [])).slice(0, room);
+  const freeSlots =
+    spec.parallelism - states.filter((state) => state === jobStateCodes.made).length;
+  if (freeSlots <= 0) return [];
+  return states
+    .flatMap((state, index) =>
+      state === jobStateCodes.notMade && !nameConflicts.has(index) ? index : [],
+    )
+    .slice(0, freeSlots);
 }
 
-function cancelling(world: BatchWorld): Steering[] {
-  return unfinished(world)
+function cancelPatches(observed: ObservedBatchState): ChildPatch[] {
+  return unfinishedChildren(observed)
     .filter(({ spec }) => !spec.cancel)
     .map((child) => ({ child, spec: { cancel: true } }));
 }
 
 /** A job that somebody suspended on its own stays so unless the batch was suspended, and then resumed. */
-function suspending(world: BatchWorld): Steering[] {
-  const { suspend } = world.batch.spec;
-  if (!suspend && !wasSuspended(world.batch)) return [];
-  return unfinished(world)
+function suspendPatches(observed: ObservedBatchState): ChildPatch[] {
+  const { suspend } = observed.batch.spec;
+  if (!suspend && !wasSuspended(observed.batch)) return [];
+  return unfinishedChildren(observed)
     .filter(({ spec }) => spec.suspend !== suspend)
     .map((child) => ({ child, spec: { suspend } }));
 }
 
 function wasSuspended({ status }: BatchObject): boolean {
   return (
-    status?.conditions?.some(({ type, status: is }) => type === conditionTypes.suspended && is === "True") ?? false
+    status?.conditions?.some(
+      ({ type, status: is }) => type === conditionTypes.suspended && is === "True",
+    ) ?? false
   );
 }
 
-function unfinished({ children }: BatchWorld): Stored<CompressionJobObject>[] {
-  return [...children.values()].filter(({ status }) => status === undefined || !isTerminal(status.status));
+function unfinishedChildren({ children }: ObservedBatchState): Stored<CompressionJobObject>[] {
+  return [...children.values()].filter(
+    ({ status }) => status === undefined || !isTerminal(status.status),
+  );
 }

@@ -1,103 +1,128 @@
-import { batchStatusOf, noJobs, type StatusCounts } from "../../../src/contract/batch-status.ts";
+import {
+  deriveBatchStatus,
+  zeroCounts,
+  type StatusCounts,
+} from "../../../src/contract/batch-status.ts";
 import {
   type BatchResourceStatus,
   type Condition,
   conditionTypes,
-  jobMarks,
-  type JobMark,
+  jobStateCodes,
+  type JobStateCode,
   statusLimits,
 } from "../../../src/contract/custom-resources.ts";
 import { batchChildName } from "../../../src/contract/id.ts";
 import { type BatchStatus, isTerminal, type JobStatus } from "../../../src/contract/status.ts";
-import { batchIdOf } from "../../../src/kubernetes/job-identity.ts";
-import { withCondition } from "../../../src/kubernetes/with-condition.ts";
-import type { BatchWorld } from "./batch-world.ts";
-import { jobsOf, pairOf } from "../../../src/kubernetes/child-of-batch.ts";
-import { isLeftover, type MarkedJobs } from "./mark-jobs.ts";
+import { resolveBatchId } from "../../../src/resources/job-identity.ts";
+import { withCondition } from "../../../src/resources/with-condition.ts";
+import type { ObservedBatchState } from "./observed-batch-state.ts";
+import { batchJobCount, modelTargetPair } from "../../../src/resources/child-compression-job.ts";
+import { isFromEarlierBatch, type BatchJobStates } from "./job-states.ts";
 
 const maxMessage = 1_024;
 const maxFailureMessage = 512;
 const maxModel = 100;
 
 /** What the status of the batch is to say. It is the present one, and nothing but, where there is nothing new. */
-export function nextBatchStatus(world: BatchWorld, marked: MarkedJobs, suspended: boolean): BatchResourceStatus {
-  const { batch, now } = world;
+export function nextBatchStatus(
+  observed: ObservedBatchState,
+  jobStates: BatchJobStates,
+  suspended: boolean,
+): BatchResourceStatus {
+  const { batch, now } = observed;
   const { status: before, metadata, spec } = batch;
   const generation = metadata.generation ?? 0;
-  if (before !== undefined && isTerminal(before.status)) return { ...before, observedGeneration: generation };
+  if (before !== undefined && isTerminal(before.status))
+    return { ...before, observedGeneration: generation };
 
-  const counts = countJobs(world, marked.marks);
-  const fromJobs = batchStatusOf(counts);
+  const counts = countJobsByStatus(observed, jobStates.states);
+  const fromJobs = deriveBatchStatus(counts);
   const status = spec.cancel && !isTerminal(fromJobs) ? "Cancelling" : fromJobs;
-  const failures = failuresOf(world, marked.marks);
-  const startedAt = before?.startedAt ?? earliestStart(world);
-  const gatesFailed = marked.marks.filter((mark) => mark === jobMarks.gateFailed).length;
-  const situation = { status, counts, gatesFailed, stopping: marked.stopping };
-  const message = messageFor(world, situation)?.slice(0, maxMessage);
+  const failures = listFailures(observed, jobStates.states);
+  const startedAt = before?.startedAt ?? earliestStart(observed);
+  const gatesFailed = jobStates.states.filter((state) => state === jobStateCodes.gateFailed).length;
+  const situation = { status, counts, gatesFailed, stopping: jobStates.stopping };
+  const message = batchStatusMessage(observed, situation)?.slice(0, maxMessage);
   return {
-    batchId: batchIdOf(batch),
+    batchId: resolveBatchId(batch),
     status,
     ...(message !== undefined && { statusMessage: message }),
     observedGeneration: generation,
-    jobs: jobsOf(batch),
-    finished: `${endedIn(counts)}/${jobsOf(batch)}`,
+    jobs: batchJobCount(batch),
+    finished: `${endedCount(counts)}/${batchJobCount(batch)}`,
     counts,
     gatesFailed,
-    marks: marked.marks.join(""),
+    marks: jobStates.states.join(""),
     ...(failures.length > 0 && { failures }),
     ...(startedAt !== undefined && { startedAt }),
     ...(isTerminal(status) && { finishedAt: now.toISOString() }),
-    conditions: conditionsOf(world, { status, message, suspended }),
+    conditions: batchConditions(observed, { status, message, suspended }),
   };
 }
 
-const endedStatus: Readonly<Record<Exclude<JobMark, "m">, JobStatus>> = {
-  [jobMarks.notMade]: "Pending",
-  [jobMarks.completed]: "Completed",
-  [jobMarks.gateFailed]: "Completed",
-  [jobMarks.failed]: "Failed",
-  [jobMarks.cancelled]: "Cancelled",
+const endedStatus: Readonly<Record<Exclude<JobStateCode, "m">, JobStatus>> = {
+  [jobStateCodes.notMade]: "Pending",
+  [jobStateCodes.completed]: "Completed",
+  [jobStateCodes.gateFailed]: "Completed",
+  [jobStateCodes.failed]: "Failed",
+  [jobStateCodes.cancelled]: "Cancelled",
 };
 
-function countJobs({ children }: BatchWorld, marks: readonly JobMark[]): StatusCounts {
-  const counts = { ...noJobs };
-  marks.forEach((mark, index) => {
-    counts[mark === jobMarks.made ? (children.get(index)?.status?.status ?? "Pending") : endedStatus[mark]]++;
+function countJobsByStatus(
+  { children }: ObservedBatchState,
+  states: readonly JobStateCode[],
+): StatusCounts {
+  const counts = { ...zeroCounts };
+  states.forEach((state, index) => {
+    counts[
+      state === jobStateCodes.made
+        ? (children.get(index)?.status?.status ?? "Pending")
+        : endedStatus[state]
+    ]++;
   });
   return counts;
 }
 
-function endedIn({ Completed, Failed, Cancelled }: StatusCounts): number {
+function endedCount({ Completed, Failed, Cancelled }: StatusCounts): number {
   return Completed + Failed + Cancelled;
 }
 
 type Failures = NonNullable<BatchResourceStatus["failures"]>;
 
 /** Failures that were told stay, whatever becomes of their CompressionJobs. */
-function failuresOf(world: BatchWorld, marks: readonly JobMark[]): Failures {
-  const { batch } = world;
-  const told = batch.status?.failures ?? [];
-  const isTold = new Set(told.map(({ job }) => job));
-  const found = marks.flatMap((mark, index) => {
+function listFailures(observed: ObservedBatchState, states: readonly JobStateCode[]): Failures {
+  const { batch } = observed;
+  const reported = batch.status?.failures ?? [];
+  const reportedJobs = new Set(reported.map(({ job }) => job));
+  const newFailures = states.flatMap((state, index) => {
     const job = batchChildName(batch.metadata.name, index);
-    if (mark !== jobMarks.failed || isTold.has(job)) return [];
-    const { model, target } = pairOf(batch, index);
+    if (state !== jobStateCodes.failed || reportedJobs.has(job)) return [];
+    const { model, target } = modelTargetPair(batch, index);
     const name = model.name ?? model.source.slice(-maxModel);
-    return [{ job, model: name, target, ...causeOf(world, index) }];
+    return [{ job, model: name, target, ...failureCause(observed, index) }];
   });
-  return [...told, ...found].slice(0, statusLimits.failures);
+  return [...reported, ...newFailures].slice(0, statusLimits.failures);
 }
 
-function causeOf({ children, taken }: BatchWorld, index: number): Pick<Failures[number], "reason" | "message"> {
+function failureCause(
+  { children, nameConflicts }: ObservedBatchState,
+  index: number,
+): Pick<Failures[number], "reason" | "message"> {
   const { error, statusReason, statusMessage } = children.get(index)?.status ?? {};
-  if (taken.has(index)) {
-    return { reason: "NameConflict", message: "Another CompressionJob has the name, and does not belong to the Batch" };
+  if (nameConflicts.has(index)) {
+    return {
+      reason: "NameConflict",
+      message: "Another CompressionJob has the name, and does not belong to the Batch",
+    };
   }
   const message = error?.message ?? statusMessage ?? "";
-  return { reason: error?.code ?? statusReason ?? "", message: message.slice(0, maxFailureMessage) };
+  return {
+    reason: error?.code ?? statusReason ?? "",
+    message: message.slice(0, maxFailureMessage),
+  };
 }
 
-function earliestStart({ children }: BatchWorld): string | undefined {
+function earliestStart({ children }: ObservedBatchState): string | undefined {
   const starts = [...children.values()].flatMap(({ status }) => status?.startedAt ?? []);
   return starts.toSorted()[0];
 }
@@ -110,11 +135,14 @@ interface Situation {
 }
 
 /** What people want to know beside the figures. */
-function messageFor(world: BatchWorld, situation: Situation): string | undefined {
-  const { batch, children, taken } = world;
+function batchStatusMessage(
+  observed: ObservedBatchState,
+  situation: Situation,
+): string | undefined {
+  const { batch, children, nameConflicts } = observed;
   const { counts, gatesFailed } = situation;
-  const all = `${jobsOf(batch)} jobs`;
-  const unfinished = jobsOf(batch) - endedIn(counts);
+  const all = `${batchJobCount(batch)} jobs`;
+  const unfinished = batchJobCount(batch) - endedCount(counts);
   switch (situation.status) {
     case "Completed":
       return gatesFailed > 0 ? `${gatesFailed} of ${all} have a gate that failed` : undefined;
@@ -129,7 +157,7 @@ function messageFor(world: BatchWorld, situation: Situation): string | undefined
   }
   if (situation.stopping) return `A job failed: ${unfinished} of ${all} are being cancelled`;
   if (batch.spec.suspend) return `Suspended: ${unfinished} of ${all} are held`;
-  const leftover = [...taken.values()].find((other) => isLeftover(other, batch));
+  const leftover = [...nameConflicts.values()].find((other) => isFromEarlierBatch(other, batch));
   if (leftover !== undefined) {
     return `Waits until CompressionJob "${leftover.metadata.name}" of an earlier Batch of this name is gone`;
   }
@@ -137,13 +165,16 @@ function messageFor(world: BatchWorld, situation: Situation): string | undefined
   return [...children.values()].find(({ status }) => status?.statusMessage)?.status?.statusMessage;
 }
 
-interface Told {
+interface ConditionInputs {
   readonly status: BatchStatus;
   readonly message: string | undefined;
   readonly suspended: boolean;
 }
 
-function conditionsOf({ batch, now }: BatchWorld, { status, message = "", suspended }: Told): Condition[] {
+function batchConditions(
+  { batch, now }: ObservedBatchState,
+  { status, message = "", suspended }: ConditionInputs,
+): Condition[] {
   const observedGeneration = batch.metadata.generation ?? 0;
   const finished = withCondition(
     batch.status?.conditions,

@@ -1,9 +1,12 @@
-import type { CompressionJobObject } from "../../../src/kubernetes/custom-resources.ts";
+import type { CompressionJobObject } from "../../../src/resources/custom-resources.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
 
 /** What a cache keeps of a CompressionJob: all but the result, which is of no matter to what is done. */
-export function trimCompressionJob({ status, ...object }: Stored<CompressionJobObject>): Stored<CompressionJobObject> {
+export function trimCompressionJob({
+  status,
+  ...object
+}: Stored<CompressionJobObject>): Stored<CompressionJobObject> {
   if (status === undefined) return object;
-  const { telemetry: _, artifacts: __, ...kept } = status;
-  return { ...object, status: kept };
+  const { telemetry: _, artifacts: __, ...trimmedStatus } = status;
+  return { ...object, status: trimmedStatus };
 }

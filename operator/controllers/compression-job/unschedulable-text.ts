@@ -1,10 +1,17 @@
 import type { Target } from "../../../src/contract/target.ts";
 
-const schedulerPhrases: readonly (readonly [RegExp, (target: Target, ...found: string[]) => string])[] = [
-  [/^Insufficient (\S+)$/, (target, resource = "") => `not enough ${resource} free${requestText(target, resource)}`],
+const schedulerPhrases: readonly (readonly [
+  RegExp,
+  (target: Target, ...found: string[]) => string,
+])[] = [
+  [
+    /^Insufficient (\S+)$/,
+    (target, resource = "") => `not enough ${resource} free${requestText(target, resource)}`,
+  ],
   [
     /^node\(s\) had untolerated taint\(?s?\)? ?\{?([^}]*)\}?$/,
-    ({ name }, taint = "") => `a taint that the target "${name}" does not tolerate (${taint.replace(/: $/, "")})`,
+    ({ name }, taint = "") =>
+      `a taint that the target "${name}" does not tolerate (${taint.replace(/: $/, "")})`,
   ],
   [
     /^node\(s\) didn't match Pod's node affinity\/selector$/,
@@ -18,23 +25,27 @@ const schedulerPhrases: readonly (readonly [RegExp, (target: Target, ...found: s
  * written to the job's status only when something else is missing.
  */
 export function unschedulableText(message: string, target: Target): string {
-  if (message === "no nodes available to schedule pods") return "No node can take the worker: there are no nodes";
+  if (message === "no nodes available to schedule pods")
+    return "No node can take the worker: there are no nodes";
   const [, list] = /nodes are available: (.*?)\.(?: |$)/s.exec(message) ?? [];
   if (list === undefined) return `No node can take the worker: ${message}`;
-  const reasons = list.split(/, (?=\d+ )/).map((reason) => schedulerText(reason.replace(/^\d+ /, ""), target));
+  const reasons = list
+    .split(/, (?=\d+ )/)
+    .map((reason) => schedulerText(reason.replace(/^\d+ /, ""), target));
   return `No node can take the worker: ${[...new Set(reasons)].toSorted().join("; ")}`;
 }
 
 function schedulerText(reason: string, target: Target): string {
   for (const [pattern, phrase] of schedulerPhrases) {
-    const found = pattern.exec(reason);
-    if (found !== null) return phrase(target, ...found.slice(1));
+    const match = pattern.exec(reason);
+    if (match !== null) return phrase(target, ...match.slice(1));
   }
   return reason;
 }
 
 function requestText({ gpu, resources }: Target, resource: string): string {
   if (resource === gpu?.resource) return ` (${gpu.count} needed)`;
-  const requested = resource === "cpu" ? resources?.cpu : resource === "memory" ? resources?.memory : undefined;
+  const requested =
+    resource === "cpu" ? resources?.cpu : resource === "memory" ? resources?.memory : undefined;
   return requested === undefined ? "" : ` (${requested} needed)`;
 }

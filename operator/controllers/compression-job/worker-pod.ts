@@ -1,5 +1,5 @@
 import { workerContainer } from "../../../src/contract/worker.ts";
-import type { ObservedPod } from "../../../src/kubernetes/observed-resources.ts";
+import type { ObservedPod } from "../../../src/resources/observed-resources.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
 
 /** How a worker's process ended. */
@@ -17,7 +17,7 @@ export interface WorkerPod {
   readonly name: string;
   readonly uid: string;
   /** UID of the Job that made it. */
-  readonly jobUid: string | undefined;
+  readonly workerJobUid: string | undefined;
   readonly node: string | undefined;
   readonly createdAt: number;
   /** When the kubelet began to prepare it. */
@@ -29,9 +29,11 @@ export interface WorkerPod {
   /** Whether it ends for a reason that is not its own: preemption, eviction, a drained or lost node. */
   readonly disrupted: boolean;
   /** It is being deleted; the kubelet should have stopped it by then. */
-  readonly deletedBy: number | undefined;
+  readonly deletionDeadline: number | undefined;
   /** Why it has no node. */
-  readonly unscheduled: { readonly reason: string; readonly message: string; readonly since: number } | undefined;
+  readonly unscheduled:
+    | { readonly reason: string; readonly message: string; readonly since: number }
+    | undefined;
   /** Why the container does not start. */
   readonly waiting: { readonly reason: string; readonly message: string } | undefined;
   readonly termination: Termination | undefined;
@@ -39,62 +41,73 @@ export interface WorkerPod {
 
 type PodStatus = NonNullable<ObservedPod["status"]>;
 
-export function readPod({ metadata, spec, status = {} }: Stored<ObservedPod>): WorkerPod {
+export function toWorkerPod({ metadata, spec, status = {} }: Stored<ObservedPod>): WorkerPod {
   const { phase = "Pending", startTime, reason = "", message = "", conditions = [] } = status;
   return {
     name: metadata.name,
     uid: metadata.uid,
-    jobUid: metadata.ownerReferences?.find((owner) => owner.controller)?.uid,
+    workerJobUid: metadata.ownerReferences?.find((owner) => owner.controller)?.uid,
     node: spec?.nodeName,
     createdAt: Date.parse(metadata.creationTimestamp),
-    startedAt: timeOf(startTime),
+    startedAt: parseOptionalTime(startTime),
     phase,
     reason,
     message,
-    disrupted: conditions.some(({ type, status: holds }) => type === "DisruptionTarget" && holds === "True"),
-    deletedBy: timeOf(metadata.deletionTimestamp),
-    unscheduled: unscheduledOf(status, metadata.creationTimestamp),
-    ...containerOf(status, metadata.creationTimestamp),
+    disrupted: conditions.some(
+      ({ type, status: holds }) => type === "DisruptionTarget" && holds === "True",
+    ),
+    deletionDeadline: parseOptionalTime(metadata.deletionTimestamp),
+    unscheduled: readUnscheduled(status, metadata.creationTimestamp),
+    ...readContainerState(status, metadata.creationTimestamp),
   };
 }
 
 /** Whether a process of the pod runs, or may begin to. */
-export function mayRun({ phase, node, deletedBy }: WorkerPod): boolean {
+export function mayRun({ phase, node, deletionDeadline }: WorkerPod): boolean {
   if (phase === "Succeeded" || phase === "Failed") return false;
-  return node !== undefined || deletedBy === undefined;
+  return node !== undefined || deletionDeadline === undefined;
 }
 
 /** Reasons for which a container does not run yet that pass by themselves. */
-const passingReasons: ReadonlySet<string> = new Set(["", "ContainerCreating", "PodInitializing"]);
+const transientReasons: ReadonlySet<string> = new Set(["", "ContainerCreating", "PodInitializing"]);
 
 /** Whether the kubelet cannot start the pod's container: it says why, and tries again. */
-export function failsToStart({ waiting, phase }: WorkerPod): boolean {
-  return phase === "Pending" && waiting !== undefined && !passingReasons.has(waiting.reason);
+export function isFailingToStart({ waiting, phase }: WorkerPod): boolean {
+  return phase === "Pending" && waiting !== undefined && !transientReasons.has(waiting.reason);
 }
 
 /** Whether the pod has a node and is prepared there: its volumes are mounted, its image is pulled. */
 export function isBeingPrepared(pod: WorkerPod): boolean {
-  return pod.phase === "Pending" && pod.node !== undefined && pod.deletedBy === undefined && !failsToStart(pod);
+  return (
+    pod.phase === "Pending" &&
+    pod.node !== undefined &&
+    pod.deletionDeadline === undefined &&
+    !isFailingToStart(pod)
+  );
 }
 
 /** When the node began with the pod. */
-export function begunAt({ startedAt, createdAt }: WorkerPod): number {
+export function podStartTime({ startedAt, createdAt }: WorkerPod): number {
   return startedAt ?? createdAt;
 }
 
-function timeOf(text: string | undefined): number | undefined {
+function parseOptionalTime(text: string | undefined): number | undefined {
   return text === undefined ? undefined : Date.parse(text);
 }
 
-function unscheduledOf({ conditions = [] }: PodStatus, createdAt: string): WorkerPod["unscheduled"] {
+function readUnscheduled(
+  { conditions = [] }: PodStatus,
+  createdAt: string,
+): WorkerPod["unscheduled"] {
   const condition = conditions.find(({ type }) => type === "PodScheduled");
   if (condition?.status !== "False") return undefined;
   const { reason = "", message = "", lastTransitionTime = createdAt } = condition;
   return { reason, message, since: Date.parse(lastTransitionTime) };
 }
 
-function containerOf({ containerStatuses = [] }: PodStatus, createdAt: string) {
-  const { waiting, terminated } = containerStatuses.find(({ name }) => name === workerContainer)?.state ?? {};
+function readContainerState({ containerStatuses = [] }: PodStatus, createdAt: string) {
+  const { waiting, terminated } =
+    containerStatuses.find(({ name }) => name === workerContainer)?.state ?? {};
   return {
     waiting: waiting && { reason: waiting.reason ?? "", message: waiting.message ?? "" },
     termination: terminated && {

@@ -1,9 +1,16 @@
 import { open, type FileHandle } from "node:fs/promises";
 import { ServiceError } from "../../contract/errors.ts";
-import { npyHeaderRoom, parseNpyHeader, type NpyHeader } from "./npy-header.ts";
+import { maxNpyPreambleBytes, parseNpyHeader, type NpyHeader } from "./npy-header.ts";
 import type { TensorSignature } from "./session-protocol.ts";
-import { countElements, elementTypes, type ElementType, type Sample, type TensorBytes } from "./tensor-bytes.ts";
+import {
+  countShapeElements,
+  elementTypes,
+  type ElementType,
+  type Sample,
+  type TensorData,
+} from "./tensor-data.ts";
 import { readZipDirectory, readZipEntry, type ZipEntry } from "./zip-directory.ts";
+import { errorMessage } from "../../log/error-message.ts";
 
 /** Largest tensor of one sample, bytes: it is held in memory as a whole. */
 const maxTensorBytes = 1_073_741_824;
@@ -36,12 +43,17 @@ export async function openCallerSamples(
 ): Promise<CallerSamples & AsyncDisposable> {
   const file = await open(path);
   try {
-    const arrays = await fitArrays(file, inputs);
+    const arrays = await matchArraysToInputs(file, inputs);
     const [first] = arrays;
-    if (!first) throw invalid("The model has no inputs, so that there is nothing to evaluate it on");
+    if (!first)
+      throw evaluationDataInvalidError(
+        "The model has no inputs, so that there is nothing to evaluate it on",
+      );
     for (const { name, samples } of arrays) {
       if (samples !== first.samples) {
-        throw invalid(`Array "${name}" has ${samples} samples and array "${first.name}" has ${first.samples}`);
+        throw evaluationDataInvalidError(
+          `Array "${name}" has ${samples} samples and array "${first.name}" has ${first.samples}`,
+        );
       }
     }
     return {
@@ -55,64 +67,88 @@ export async function openCallerSamples(
   }
 }
 
-function invalid(message: string, cause?: unknown): ServiceError {
+function evaluationDataInvalidError(message: string, cause?: unknown): ServiceError {
   return new ServiceError("evaluation_data_invalid", message, { cause });
 }
 
-async function fitArrays(file: FileHandle, inputs: readonly TensorSignature[]): Promise<SampleArray[]> {
+async function matchArraysToInputs(
+  file: FileHandle,
+  inputs: readonly TensorSignature[],
+): Promise<SampleArray[]> {
   const entries = await readZipDirectory(file).catch((error: unknown) => {
-    throw invalid(`The evaluation data is no .npz file: ${messageOf(error)}`, error);
+    throw evaluationDataInvalidError(
+      `The evaluation data is no .npz file: ${errorMessage(error)}`,
+      error,
+    );
   });
   const byName = new Map(entries.map((entry) => [entry.name.replace(/\.npy$/, ""), entry]));
   const inputNames = inputs.map(({ name }) => `"${name}"`).join(", ");
   for (const name of byName.keys()) {
     if (!inputs.some((input) => input.name === name)) {
-      throw invalid(`Array "${name}" is no input of the model, whose inputs are ${inputNames}`);
+      throw evaluationDataInvalidError(
+        `Array "${name}" is no input of the model, whose inputs are ${inputNames}`,
+      );
     }
   }
   const arrays: SampleArray[] = [];
   for (const input of inputs) {
     const entry = byName.get(input.name);
-    if (!entry) throw invalid(`The evaluation data has no array "${input.name}"; the model's inputs are ${inputNames}`);
-    arrays.push(fitArray(input, entry, await readHeader(file, entry)));
+    if (!entry)
+      throw evaluationDataInvalidError(
+        `The evaluation data has no array "${input.name}"; the model's inputs are ${inputNames}`,
+      );
+    arrays.push(matchArrayToInput(input, entry, await readNpyHeader(file, entry)));
   }
   return arrays;
 }
 
-async function readHeader(file: FileHandle, entry: ZipEntry): Promise<NpyHeader> {
+async function readNpyHeader(file: FileHandle, entry: ZipEntry): Promise<NpyHeader> {
   const chunks: Buffer[] = [];
   let length = 0;
   try {
     for await (const chunk of readZipEntry(file, entry)) {
       chunks.push(chunk);
       length += chunk.length;
-      if (length >= npyHeaderRoom) break;
+      if (length >= maxNpyPreambleBytes) break;
     }
     return parseNpyHeader(Buffer.concat(chunks));
   } catch (error) {
-    throw invalid(`Array "${entry.name}" cannot be read: ${messageOf(error)}`, error);
+    throw evaluationDataInvalidError(
+      `Array "${entry.name}" cannot be read: ${errorMessage(error)}`,
+      error,
+    );
   }
 }
 
-function fitArray(input: TensorSignature, entry: ZipEntry, { dtype, type, shape, dataOffset }: NpyHeader): SampleArray {
+function matchArrayToInput(
+  input: TensorSignature,
+  entry: ZipEntry,
+  { dtype, type, shape, dataOffset }: NpyHeader,
+): SampleArray {
   const { name } = input;
   const wanted = `[samples,${input.shape.map((size) => (size === "" ? "?" : size)).join()}]`;
-  const found = `Array "${name}" has shape [${shape.join()}] and dtype ${dtype}`;
+  const actual = `Array "${name}" has shape [${shape.join()}] and dtype ${dtype}`;
   if (type === undefined || type !== input.type) {
-    throw invalid(`${found}; the model takes ${input.type} of shape ${wanted}, little-endian`);
+    throw evaluationDataInvalidError(
+      `${actual}; the model takes ${input.type} of shape ${wanted}, little-endian`,
+    );
   }
   const [samples, ...sampleShape] = shape;
   const batched = shape.length === input.shape.length && canBeOne(input.shape[0]);
   const fitted = batched ? [1, ...sampleShape] : sampleShape;
-  if (samples === undefined || samples === 0 || !fits(fitted, input.shape)) {
-    throw invalid(`${found}; the model takes ${input.type} of shape ${wanted}`);
+  if (samples === undefined || samples === 0 || !isShapeCompatible(fitted, input.shape)) {
+    throw evaluationDataInvalidError(`${actual}; the model takes ${input.type} of shape ${wanted}`);
   }
-  const bytes = countElements(shape) * elementTypes[type].bytes;
+  const bytes = countShapeElements(shape) * elementTypes[type].bytes;
   if (dataOffset + bytes !== entry.bytes) {
-    throw invalid(`${found}, which takes ${bytes} bytes; its file holds ${entry.bytes - dataOffset}`);
+    throw evaluationDataInvalidError(
+      `${actual}, which takes ${bytes} bytes; its file holds ${entry.bytes - dataOffset}`,
+    );
   }
   if (bytes / samples > maxTensorBytes) {
-    throw invalid(`${found}, of which a sample takes ${bytes / samples} bytes; at most ${maxTensorBytes} are allowed`);
+    throw evaluationDataInvalidError(
+      `${actual}, of which a sample takes ${bytes / samples} bytes; at most ${maxTensorBytes} are allowed`,
+    );
   }
   return { entry, name, type, shape: fitted, samples, dataOffset };
 }
@@ -121,9 +157,10 @@ function canBeOne(size: number | string | undefined): boolean {
   return typeof size === "string" || size === 1;
 }
 
-function fits(shape: readonly number[], wanted: TensorSignature["shape"]): boolean {
+function isShapeCompatible(shape: readonly number[], wanted: TensorSignature["shape"]): boolean {
   return (
-    shape.length === wanted.length && wanted.every((size, axis) => typeof size === "string" || size === shape[axis])
+    shape.length === wanted.length &&
+    wanted.every((size, axis) => typeof size === "string" || size === shape[axis])
   );
 }
 
@@ -139,16 +176,21 @@ async function* readSamples(
       yield tensors.flatMap(({ value }) => (value ? [value] : []));
     }
   } catch (error) {
-    throw error instanceof ServiceError ? error : invalid(`The evaluation data is damaged: ${messageOf(error)}`, error);
+    throw error instanceof ServiceError
+      ? error
+      : evaluationDataInvalidError(`The evaluation data is damaged: ${errorMessage(error)}`, error);
   } finally {
     await Promise.all(readers.map((reader) => reader.return()));
   }
 }
 
 /** Cuts the entry's bytes into tensors of one sample each. */
-async function* readTensors(file: FileHandle, array: SampleArray): AsyncGenerator<TensorBytes, void, undefined> {
+async function* readTensors(
+  file: FileHandle,
+  array: SampleArray,
+): AsyncGenerator<TensorData, void, undefined> {
   const { name, type, shape } = array;
-  const size = countElements(shape) * elementTypes[type].bytes;
+  const size = countShapeElements(shape) * elementTypes[type].bytes;
   while (size === 0) yield { name, type, shape: [...shape], bytes: new Uint8Array() };
   let toSkip = array.dataOffset;
   let bytes = new Uint8Array(size);
@@ -168,9 +210,5 @@ async function* readTensors(file: FileHandle, array: SampleArray): AsyncGenerato
       filled = 0;
     }
   }
-  throw invalid(`Array "${name}" ends before its last sample`);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  throw evaluationDataInvalidError(`Array "${name}" ends before its last sample`);
 }

@@ -10,19 +10,27 @@ type Device = NonNullable<Telemetry["device"]>;
 const nvidiaDevices = "/proc/driver/nvidia/gpus";
 
 /** Names what the evaluation runs on. */
-export async function describeDevice(executionProvider: "cpu" | "cuda", threads: number): Promise<Device> {
-  const name = executionProvider === "cuda" ? await nvidiaName() : cpus()[0]?.model.trim();
-  return { executionProvider, name: name ?? "unknown", threads, runtime: await runtimeName() };
+export async function describeDevice(
+  executionProvider: "cpu" | "cuda",
+  threads: number,
+): Promise<Device> {
+  const name = executionProvider === "cuda" ? await readGpuName() : cpus()[0]?.model.trim();
+  return {
+    executionProvider,
+    name: name ?? "unknown",
+    threads,
+    runtime: await readRuntimeVersion(),
+  };
 }
 
-async function runtimeName(): Promise<string> {
+async function readRuntimeVersion(): Promise<string> {
   const entry = createRequire(import.meta.url).resolve("onnxruntime-node");
   const manifest = await readFile(path.join(path.dirname(entry), "..", "package.json"), "utf8");
   return `onnxruntime-node ${z.object({ version: z.string() }).parse(JSON.parse(manifest)).version}`;
 }
 
 /** The first GPU as its driver names it on Linux, the only system on which onnxruntime-node has this provider. */
-async function nvidiaName(): Promise<string | undefined> {
+async function readGpuName(): Promise<string | undefined> {
   const [device] = await readdir(nvidiaDevices);
   if (device === undefined) return undefined;
   const information = await readFile(path.join(nvidiaDevices, device, "information"), "utf8");

@@ -17,7 +17,11 @@ export function emptyErrorSums(): ErrorSums {
  * Adds the elements of a tensor pair, or of a part of one. Positions that hold the same infinity or NaN in both are left out;
  * all others that are not finite mark the sums.
  */
-export function addErrors(sums: ErrorSums, original: ArrayLike<number>, changed: ArrayLike<number>): void {
+export function addErrors(
+  sums: ErrorSums,
+  original: ArrayLike<number>,
+  changed: ArrayLike<number>,
+): void {
   let { signal, noise, changed: changedEnergy, product, maxAbsoluteError, notFinite } = sums;
   for (let index = 0; index < original.length; index++) {
     const x = Number(original[index]);
@@ -34,10 +38,17 @@ export function addErrors(sums: ErrorSums, original: ArrayLike<number>, changed:
       notFinite = true;
     }
   }
-  Object.assign(sums, { signal, noise, changed: changedEnergy, product, maxAbsoluteError, notFinite });
+  Object.assign(sums, {
+    signal,
+    noise,
+    changed: changedEnergy,
+    product,
+    maxAbsoluteError,
+    notFinite,
+  });
 }
 
 /** Adds an original tensor for which the changed model gave nothing comparable: it counts as if zeros had come. */
-export function addMissing(sums: ErrorSums, original: ArrayLike<number>): void {
+export function addMissingErrors(sums: ErrorSums, original: ArrayLike<number>): void {
   addErrors(sums, original, new Float64Array(original.length));
 }

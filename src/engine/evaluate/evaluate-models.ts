@@ -2,12 +2,17 @@ import { availableParallelism } from "node:os";
 import { ServiceError, type ErrorCode } from "../../contract/errors.ts";
 import type { Evaluation } from "../../contract/recipe.ts";
 import type { Accuracy, Latency, Telemetry } from "../../contract/telemetry.ts";
-import { addOutput, emptyOutputComparison, outputAccuracyOf, type OutputComparison } from "./compare-outputs.ts";
+import {
+  addSampleOutput,
+  emptyOutputComparison,
+  summarizeOutputAccuracy,
+  type OutputComparison,
+} from "./output-comparison.ts";
 import { describeDevice } from "./describe-device.ts";
 import { ModelSession } from "./model-session.ts";
 import { describeShapes, openSamples, type SampleSource } from "./open-samples.ts";
 import { percentile } from "./percentile.ts";
-import { elementType } from "./tensor-bytes.ts";
+import { elementType } from "./tensor-data.ts";
 
 type Warning = Telemetry["warnings"][number];
 
@@ -58,28 +63,42 @@ export async function evaluateModels(options: EvaluateOptions): Promise<ModelEva
   const device = await describeDevice(executionProvider, threads);
   const sessionOptions = { executionProvider, threads, signal };
   onProgress(0, "Loading the original");
-  await using original = await naming("original", signal, ModelSession.open(options.originalPath, sessionOptions));
+  await using original = await labelRuntimeErrors(
+    "original",
+    signal,
+    ModelSession.open(options.originalPath, sessionOptions),
+  );
   onProgress(0, "Loading the result");
-  await using result = await naming("result", signal, ModelSession.open(options.resultPath, sessionOptions));
+  await using result = await labelRuntimeErrors(
+    "result",
+    signal,
+    ModelSession.open(options.resultPath, sessionOptions),
+  );
   const models = { original, result };
 
   const { names, warnings } = comparableOutputs(original);
   await using source = await openSamples(original, { ...options, outputs: names });
   const comparisons = await compareOnSamples(models, source, { ...options, outputs: names });
   const accuracy = summarizeAccuracy(comparisons, source);
-  warnings.push(...comparisonWarnings(comparisons, source), ...belowFloor(accuracy, evaluation.minCosine));
+  warnings.push(
+    ...comparisonWarnings(comparisons, source),
+    ...checkAccuracyFloor(accuracy, evaluation.minCosine),
+  );
 
   log(
     `Timing ${evaluation.runs} runs of each model in turns after ${evaluation.warmup} of warm-up, ${threads} threads`,
   );
-  const latency = await timeInTurns(models, options);
-  const [originalPeakBytes, resultPeakBytes] = [await original.peakBytes(), await result.peakBytes()];
+  const latency = await measureLatency(models, options);
+  const [originalPeakBytes, resultPeakBytes] = [
+    await original.readPeakMemory(),
+    await result.readPeakMemory(),
+  ];
   onProgress(1, "Evaluated");
   return { accuracy, latency, memory: { originalPeakBytes, resultPeakBytes }, device, warnings };
 }
 
 /** Says which model an error of the runtime is about. */
-async function naming<T>(
+async function labelRuntimeErrors<T>(
   which: keyof ModelPair,
   signal: AbortSignal,
   work: Promise<T>,
@@ -111,7 +130,10 @@ function comparableOutputs({ signature }: ModelSession): { names: string[]; warn
     }
   }
   if (names.length === 0) {
-    throw new ServiceError("evaluation_failed", "The model has no output that holds a tensor of numbers");
+    throw new ServiceError(
+      "evaluation_failed",
+      "The model has no output that holds a tensor of numbers",
+    );
   }
   return { names, warnings };
 }
@@ -124,21 +146,41 @@ async function compareOnSamples(
   const comparisons = outputs.map(emptyOutputComparison);
   let done = 0;
   for await (const sample of source.samples) {
-    if (done === 0) log(`Comparing ${source.count} ${source.data} samples, the first: ${describeShapes(sample)}`);
-    const ofOriginal = await naming("original", signal, models.original.run(sample, outputs), source.failure);
-    const ofResult = await naming("result", signal, models.result.run(sample, outputs));
+    if (done === 0)
+      log(`Comparing ${source.count} ${source.data} samples, the first: ${describeShapes(sample)}`);
+    const originalOutputs = await labelRuntimeErrors(
+      "original",
+      signal,
+      models.original.run(sample, outputs),
+      source.failureCode,
+    );
+    const resultOutputs = await labelRuntimeErrors(
+      "result",
+      signal,
+      models.result.run(sample, outputs),
+    );
     for (const comparison of comparisons) {
-      const [original, result] = [ofOriginal, ofResult].map((all) => all.find(({ name }) => name === comparison.name));
-      if (original && result) addOutput(comparison, original, result);
+      const [original, result] = [originalOutputs, resultOutputs].map((all) =>
+        all.find(({ name }) => name === comparison.name),
+      );
+      if (original && result) addSampleOutput(comparison, original, result);
     }
     done += 1;
-    onProgress((done / source.count) * comparisonShare, `Compared sample ${done} of ${source.count}`);
+    onProgress(
+      (done / source.count) * comparisonShare,
+      `Compared sample ${done} of ${source.count}`,
+    );
   }
   return comparisons;
 }
 
-function summarizeAccuracy(comparisons: readonly OutputComparison[], { data, count }: SampleSource): Accuracy {
-  const worstFirst = comparisons.map(outputAccuracyOf).toSorted((a, b) => a.sqnrDb - b.sqnrDb);
+function summarizeAccuracy(
+  comparisons: readonly OutputComparison[],
+  { data, count }: SampleSource,
+): Accuracy {
+  const worstFirst = comparisons
+    .map(summarizeOutputAccuracy)
+    .toSorted((a, b) => a.sqnrDb - b.sqnrDb);
   const reported = new Set(worstFirst.slice(0, maxReportedOutputs).map(({ name }) => name));
   return {
     level: "outputs",
@@ -146,11 +188,14 @@ function summarizeAccuracy(comparisons: readonly OutputComparison[], { data, cou
     samples: count,
     sqnrDb: Math.min(...worstFirst.map(({ sqnrDb }) => sqnrDb)),
     cosine: Math.min(...worstFirst.map(({ cosine }) => cosine)),
-    outputs: comparisons.filter(({ name }) => reported.has(name)).map(outputAccuracyOf),
+    outputs: comparisons.filter(({ name }) => reported.has(name)).map(summarizeOutputAccuracy),
   };
 }
 
-function comparisonWarnings(comparisons: readonly OutputComparison[], { count }: SampleSource): Warning[] {
+function comparisonWarnings(
+  comparisons: readonly OutputComparison[],
+  { count }: SampleSource,
+): Warning[] {
   const warnings = comparisons
     .filter(({ reshapedSamples }) => reshapedSamples > 0)
     .map(({ name, reshapedSamples }) => ({
@@ -164,7 +209,7 @@ function comparisonWarnings(comparisons: readonly OutputComparison[], { count }:
   return warnings;
 }
 
-function belowFloor(accuracy: Accuracy, minCosine: number): Warning[] {
+function checkAccuracyFloor(accuracy: Accuracy, minCosine: number): Warning[] {
   const worst = accuracy.outputs.find(({ cosine }) => cosine === accuracy.cosine);
   if (!worst || worst.cosine >= minCosine) return [];
   const message = `Output "${worst.name}" has cosine similarity ${worst.cosine.toFixed(4)} to the original's; at least ${minCosine} is required`;
@@ -172,25 +217,26 @@ function belowFloor(accuracy: Accuracy, minCosine: number): Warning[] {
   return [{ code: "accuracy_below_floor", message: `${message} (on generated data)` }];
 }
 
-async function timeInTurns(
+async function measureLatency(
   models: ModelPair,
   { evaluation: { runs, warmup }, signal, onProgress }: EvaluateOptions,
 ): Promise<NonNullable<Telemetry["latency"]>> {
   const times: Record<keyof ModelPair, number[]> = { original: [], result: [] };
   for (let run = 0; run < warmup + runs; run++) {
-    const order = run % 2 === 0 ? (["original", "result"] as const) : (["result", "original"] as const);
+    const order =
+      run % 2 === 0 ? (["original", "result"] as const) : (["result", "original"] as const);
     for (const which of order) {
-      const milliseconds = await naming(which, signal, models[which].time());
+      const milliseconds = await labelRuntimeErrors(which, signal, models[which].timeRun());
       if (run >= warmup) times[which].push(milliseconds);
     }
     const fraction = comparisonShare + ((run + 1) / (warmup + runs)) * (1 - comparisonShare);
     onProgress(fraction, `Timed run ${run + 1} of ${warmup + runs}`);
   }
-  const [original, result] = [summarizeTimes(times.original), summarizeTimes(times.result)];
+  const [original, result] = [summarizeLatency(times.original), summarizeLatency(times.result)];
   return { original, result, ratio: result.p50Ms / original.p50Ms };
 }
 
-function summarizeTimes(times: readonly number[]): Latency {
+function summarizeLatency(times: readonly number[]): Latency {
   const sorted = Float64Array.from(times).sort();
   return {
     p50Ms: percentile(sorted, 0.5),

@@ -2,7 +2,14 @@ import { ServiceError } from "../../contract/errors.ts";
 import { inputShape, type SizeChoice } from "./input-sizes.ts";
 import { createNormal, createRandom } from "./random.ts";
 import type { TensorSignature } from "./session-protocol.ts";
-import { countElements, elementsOf, elementType, elementTypes, type ElementType, type Sample } from "./tensor-bytes.ts";
+import {
+  countShapeElements,
+  tensorElements,
+  elementType,
+  elementTypes,
+  type ElementType,
+  type Sample,
+} from "./tensor-data.ts";
 
 /** Largest generated input, bytes: a sample is held in memory as a whole. */
 const maxInputBytes = 1_073_741_824;
@@ -31,7 +38,11 @@ const narrowLimits: Partial<Record<ElementType, number>> = { uint8: 256, int8: 1
  *
  * @throws ServiceError evaluation_failed for an input that cannot be generated.
  */
-export function generateSample(inputs: readonly TensorSignature[], choice: SizeChoice, seed: number): Sample {
+export function generateSample(
+  inputs: readonly TensorSignature[],
+  choice: SizeChoice,
+  seed: number,
+): Sample {
   const random = createRandom(seed);
   return inputs.map((input) => {
     const shape = inputShape(input, choice);
@@ -42,7 +53,7 @@ export function generateSample(inputs: readonly TensorSignature[], choice: SizeC
         `Input "${input.name}" has elements of type ${input.type}, which cannot be generated; give evaluation data`,
       );
     }
-    const size = countElements(shape) * elementTypes[type].bytes;
+    const size = countShapeElements(shape) * elementTypes[type].bytes;
     if (size > maxInputBytes) {
       throw new ServiceError(
         "evaluation_failed",
@@ -50,7 +61,7 @@ export function generateSample(inputs: readonly TensorSignature[], choice: SizeC
       );
     }
     const bytes = new Uint8Array(size);
-    fill(bytes, type, fillingOf({ name: input.name, type, shape }, choice, random));
+    fillTensor(bytes, type, chooseElementValues({ name: input.name, type, shape }, choice, random));
     return { name: input.name, type, shape, bytes };
   });
 }
@@ -61,7 +72,11 @@ interface InputToFill {
   shape: readonly number[];
 }
 
-function fillingOf({ name, type, shape }: InputToFill, choice: SizeChoice, random: () => number) {
+function chooseElementValues(
+  { name, type, shape }: InputToFill,
+  choice: SizeChoice,
+  random: () => number,
+) {
   const isFloat = type.startsWith("float");
   const named = namedFillings.find(({ pattern }) => pattern.test(name));
   if (isFloat) return /mask/i.test(name) ? () => 1 : createNormal(random);
@@ -71,8 +86,8 @@ function fillingOf({ name, type, shape }: InputToFill, choice: SizeChoice, rando
   return () => Math.floor(random() * limit);
 }
 
-function fill(bytes: Uint8Array, type: ElementType, value: (index: number) => number): void {
-  const elements = elementsOf({ type, bytes });
+function fillTensor(bytes: Uint8Array, type: ElementType, value: (index: number) => number): void {
+  const elements = tensorElements({ type, bytes });
   if (elements instanceof BigInt64Array || elements instanceof BigUint64Array) {
     for (let index = 0; index < elements.length; index++) elements[index] = BigInt(value(index));
   } else {

@@ -45,7 +45,9 @@ const namedSizes: readonly NamedSize[] = [
 /** Shape to feed an input with: fixed sizes stay, open ones follow their name, else their place. */
 export function inputShape({ shape }: TensorSignature, choice: SizeChoice): number[] {
   return shape.map((size, axis) =>
-    typeof size === "number" ? size : (sizeByName(size, choice) ?? sizeByPlace(shape, axis, choice)),
+    typeof size === "number"
+      ? size
+      : (sizeByName(size, choice) ?? sizeByPlace(shape, axis, choice)),
   );
 }
 
@@ -54,7 +56,10 @@ function sizeByName(name: string, choice: SizeChoice): number | undefined {
   const sizes = name
     .split("+")
     .map((term) => (/^\s*\d+\s*$/.test(term) ? Number(term) : sizeByWord(term.trim(), choice)));
-  return sizes.reduce((sum, size) => (sum === undefined || size === undefined ? undefined : sum + size), 0);
+  return sizes.reduce(
+    (sum, size) => (sum === undefined || size === undefined ? undefined : sum + size),
+    0,
+  );
 }
 
 function sizeByWord(word: string, choice: SizeChoice): number | undefined {

@@ -1,13 +1,18 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { sessionReply, type ModelSignature, type SessionReply, type SessionRequest } from "./session-protocol.ts";
-import type { Sample, TensorBytes } from "./tensor-bytes.ts";
+import {
+  sessionReply,
+  type ModelSignature,
+  type SessionReply,
+  type SessionRequest,
+} from "./session-protocol.ts";
+import type { Sample, TensorData } from "./tensor-data.ts";
 
 /** The end of a process's error output that is kept for the message of a crash, characters. */
-const keptErrorOutput = 4000;
+const maxErrorOutputLength = 4000;
 
-const entry = fileURLToPath(new URL("session-process.ts", import.meta.url));
+const sessionProcessPath = fileURLToPath(new URL("session-process.ts", import.meta.url));
 
 interface OpenOptions {
   executionProvider: "cpu" | "cuda";
@@ -25,51 +30,57 @@ interface OpenOptions {
  */
 export class ModelSession implements AsyncDisposable {
   readonly signature: ModelSignature;
-  readonly #child: SessionChild;
+  readonly #child: SessionProcess;
 
-  private constructor(child: SessionChild, signature: ModelSignature) {
+  private constructor(child: SessionProcess, signature: ModelSignature) {
     this.#child = child;
     this.signature = signature;
   }
 
   static async open(modelPath: string, { signal, ...options }: OpenOptions): Promise<ModelSession> {
-    const child = new SessionChild(signal);
+    const child = new SessionProcess(signal);
     try {
-      const reply = await child.ask({ do: "open", modelPath, optimize: true, ...options }, "open");
+      const reply = await child.request(
+        { do: "open", modelPath, optimize: true, ...options },
+        "open",
+      );
       return new ModelSession(child, reply.signature);
     } catch (error) {
-      await child.end();
+      await child.kill();
       throw error;
     }
   }
 
   /** Runs the model and keeps the inputs for timed runs. */
-  async run(inputs: Sample, outputs: readonly string[]): Promise<TensorBytes[]> {
-    const reply = await this.#child.ask({ do: "run", inputs: [...inputs], outputs: [...outputs] }, "outputs");
+  async run(inputs: Sample, outputs: readonly string[]): Promise<TensorData[]> {
+    const reply = await this.#child.request(
+      { do: "run", inputs: [...inputs], outputs: [...outputs] },
+      "outputs",
+    );
     return reply.tensors;
   }
 
   /** Runs the model once more on the inputs of the last run. */
-  async time(): Promise<number> {
-    return (await this.#child.ask({ do: "time" }, "time")).milliseconds;
+  async timeRun(): Promise<number> {
+    return (await this.#child.request({ do: "time" }, "time")).milliseconds;
   }
 
   /** Largest resident memory of the process so far, bytes: runtime, model, inputs and outputs. */
-  async peakBytes(): Promise<number> {
-    return (await this.#child.ask({ do: "measure-memory" }, "memory")).peakBytes;
+  async readPeakMemory(): Promise<number> {
+    return (await this.#child.request({ do: "measure-memory" }, "memory")).peakBytes;
   }
 
   /** Completes the profile's file. */
   async endProfile(): Promise<void> {
-    await this.#child.ask({ do: "end-profile" }, "profiled");
+    await this.#child.request({ do: "end-profile" }, "profiled");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#child.end();
+    await this.#child.kill();
   }
 }
 
-class SessionChild {
+class SessionProcess {
   readonly #process: ChildProcess;
   readonly #signal: AbortSignal;
   readonly #exit: Promise<unknown>;
@@ -78,36 +89,38 @@ class SessionChild {
   constructor(signal: AbortSignal) {
     signal.throwIfAborted();
     this.#signal = signal;
-    this.#process = fork(entry, [], {
+    this.#process = fork(sessionProcessPath, [], {
       serialization: "advanced",
       stdio: ["pipe", "ignore", "pipe", "ipc"],
       execArgv: ["--no-warnings"],
     });
     this.#exit = once(this.#process, "exit");
     this.#process.stderr?.setEncoding("utf8").on("data", (text: string) => {
-      this.#errorOutput = (this.#errorOutput + text).slice(-keptErrorOutput);
+      this.#errorOutput = (this.#errorOutput + text).slice(-maxErrorOutputLength);
     });
   }
 
-  async ask<Kind extends SessionReply["is"]>(
+  async request<Kind extends SessionReply["is"]>(
     request: SessionRequest,
     kind: Kind,
   ): Promise<Extract<SessionReply, { is: Kind }>> {
-    const reply = await this.#exchange(request);
+    const reply = await this.#send(request);
     if (reply.is === "error") throw new Error(reply.message);
-    if (!isReply(reply, kind)) throw new Error(`Session process answered "${reply.is}" where "${kind}" was asked for`);
+    if (!isReply(reply, kind))
+      throw new Error(`Session process answered "${reply.is}" where "${kind}" was asked for`);
     return reply;
   }
 
-  async end(): Promise<void> {
+  async kill(): Promise<void> {
     this.#process.kill("SIGKILL");
     await this.#exit;
   }
 
-  async #exchange(request: SessionRequest): Promise<SessionReply> {
+  async #send(request: SessionRequest): Promise<SessionReply> {
     const { promise, resolve, reject } = Promise.withResolvers<SessionReply>();
     const onMessage = (message: unknown) => resolve(sessionReply.parse(message));
-    const onClose = (code: number | null, signal: string | null) => reject(this.#crash(code, signal));
+    const onClose = (code: number | null, signal: string | null) =>
+      reject(this.#crashError(code, signal));
     const onAbort = () => {
       this.#process.kill("SIGKILL");
       reject(this.#signal.reason);
@@ -115,7 +128,8 @@ class SessionChild {
     this.#signal.throwIfAborted();
     this.#signal.addEventListener("abort", onAbort, { once: true });
     this.#process.once("message", onMessage).once("close", onClose).once("error", reject);
-    if (this.#process.connected) this.#process.send(request, (error) => error && this.#process.kill("SIGKILL"));
+    if (this.#process.connected)
+      this.#process.send(request, (error) => error && this.#process.kill("SIGKILL"));
     else if (this.#process.exitCode !== null || this.#process.signalCode !== null) {
       onClose(this.#process.exitCode, this.#process.signalCode);
     }
@@ -127,11 +141,13 @@ class SessionChild {
     }
   }
 
-  #crash(code: number | null, signal: string | null): Error {
-    const lastWords = this.#errorOutput.trim();
+  #crashError(code: number | null, signal: string | null): Error {
+    const errorOutput = this.#errorOutput.trim();
     const end = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;
     const cause = signal === "SIGKILL" ? ", most likely because the machine ran out of memory" : "";
-    return new Error(`The runtime's process ${end}${cause}${lastWords === "" ? "" : `: ${lastWords}`}`);
+    return new Error(
+      `The runtime's process ${end}${cause}${errorOutput === "" ? "" : `: ${errorOutput}`}`,
+    );
   }
 }
 

@@ -5,7 +5,7 @@ import { generateSample } from "./generate-sample.ts";
 import { sizeChoices, type SizeChoice } from "./input-sizes.ts";
 import type { ModelSession } from "./model-session.ts";
 import type { TensorSignature } from "./session-protocol.ts";
-import { countElements, type Sample, type TensorBytes } from "./tensor-bytes.ts";
+import { countShapeElements, type Sample, type TensorData } from "./tensor-data.ts";
 
 /** Samples to run both models on. */
 export interface SampleSource extends AsyncDisposable {
@@ -13,7 +13,7 @@ export interface SampleSource extends AsyncDisposable {
   readonly count: number;
   readonly samples: AsyncIterable<Sample>;
   /** What it means if the original cannot be run on them. */
-  readonly failure: "evaluation_data_invalid" | "evaluation_failed";
+  readonly failureCode: "evaluation_data_invalid" | "evaluation_failed";
 }
 
 interface SampleOptions {
@@ -24,32 +24,38 @@ interface SampleOptions {
 }
 
 /** Opens the caller's data, or finds a choice of sizes on which the original runs and generates data for it. */
-export async function openSamples(original: ModelSession, options: SampleOptions): Promise<SampleSource> {
+export async function openSamples(
+  original: ModelSession,
+  options: SampleOptions,
+): Promise<SampleSource> {
   const inputs = tensorInputs(original);
   return options.dataPath === undefined
-    ? generatedSource(original, inputs, options)
-    : callerSource(options.dataPath, inputs, options);
+    ? createGeneratedSource(original, inputs, options)
+    : openCallerSource(options.dataPath, inputs, options);
 }
 
 /** @throws ServiceError evaluation_failed for an input that takes no tensor. */
 function tensorInputs({ signature }: ModelSession): TensorSignature[] {
   return signature.inputs.map((input) => {
     if (input.isTensor) return input;
-    throw new ServiceError("evaluation_failed", `Input "${input.name}" takes no tensor, which cannot be evaluated`);
+    throw new ServiceError(
+      "evaluation_failed",
+      `Input "${input.name}" takes no tensor, which cannot be evaluated`,
+    );
   });
 }
 
 /** Generates a sample on which the model runs, and runs it. */
-export async function runOnGenerated(
+export async function runOnGeneratedSample(
   model: ModelSession,
   options: Pick<SampleOptions, "outputs" | "signal">,
-): Promise<{ sample: Sample; outputs: TensorBytes[] }> {
+): Promise<{ sample: Sample; outputs: TensorData[] }> {
   const inputs = tensorInputs(model);
-  const sample = generateSample(inputs, await findSizes(model, inputs, options), 0);
+  const sample = generateSample(inputs, await chooseSizes(model, inputs, options), 0);
   return { sample, outputs: await model.run(sample, options.outputs) };
 }
 
-async function callerSource(
+async function openCallerSource(
   path: string,
   inputs: readonly TensorSignature[],
   { evaluation }: SampleOptions,
@@ -59,13 +65,13 @@ async function callerSource(
   return {
     data: "caller",
     count,
-    samples: take(opened.samples, count),
-    failure: "evaluation_data_invalid",
+    samples: takeSamples(opened.samples, count),
+    failureCode: "evaluation_data_invalid",
     [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
   };
 }
 
-async function* take(samples: AsyncIterable<Sample>, count: number): AsyncGenerator<Sample> {
+async function* takeSamples(samples: AsyncIterable<Sample>, count: number): AsyncGenerator<Sample> {
   let taken = 0;
   for await (const sample of samples) {
     yield sample;
@@ -74,17 +80,17 @@ async function* take(samples: AsyncIterable<Sample>, count: number): AsyncGenera
   }
 }
 
-async function generatedSource(
+async function createGeneratedSource(
   original: ModelSession,
   inputs: readonly TensorSignature[],
   { evaluation, outputs, signal }: SampleOptions,
 ): Promise<SampleSource> {
-  const choice = await findSizes(original, inputs, { outputs, signal });
+  const choice = await chooseSizes(original, inputs, { outputs, signal });
   return {
     data: "generated",
     count: evaluation.samples,
     samples: generateSamples(inputs, choice, evaluation.samples),
-    failure: "evaluation_failed",
+    failureCode: "evaluation_failed",
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
@@ -98,7 +104,7 @@ async function* generateSamples(
 }
 
 /** The first choice of sizes on which the original runs and gives at least one element. */
-async function findSizes(
+async function chooseSizes(
   original: ModelSession,
   inputs: readonly TensorSignature[],
   { outputs, signal }: Pick<SampleOptions, "outputs" | "signal">,
@@ -112,11 +118,13 @@ async function findSizes(
     tried.add(`${shapes} ${choice.idLimit}`);
     try {
       const tensors = await original.run(sample, outputs);
-      if (tensors.some(({ shape }) => countElements(shape) > 0)) return choice;
+      if (tensors.some(({ shape }) => countShapeElements(shape) > 0)) return choice;
       refusal ??= new Error(`Its outputs are empty on ${shapes}`);
     } catch (error) {
       signal.throwIfAborted();
-      refusal ??= new Error(`On ${shapes}: ${error instanceof Error ? error.message : String(error)}`);
+      refusal ??= new Error(
+        `On ${shapes}: ${error instanceof Error ? error.message : String(error)}`,
+      );
     }
   }
   const reason = refusal instanceof Error ? refusal.message : "";

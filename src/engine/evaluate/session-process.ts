@@ -1,8 +1,8 @@
 import { Worker } from "node:worker_threads";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { sessionRequest, type SessionReply, type SessionRequest } from "./session-protocol.ts";
-import { elementType, rawElementsOf, type TensorBytes } from "./tensor-bytes.ts";
-import { peakResidentBytes } from "./peak-memory.ts";
+import { elementType, rawTensorElements, type TensorData } from "./tensor-data.ts";
+import { readPeakMemoryBytes } from "./read-peak-memory-bytes.ts";
 
 interface OpenSession {
   session: InferenceSession;
@@ -10,29 +10,38 @@ interface OpenSession {
   outputs: string[];
 }
 
-let open: OpenSession | undefined;
+let openSession: OpenSession | undefined;
 
-function current(): OpenSession {
-  if (!open) throw new Error("No model is open");
-  return open;
+function requireOpenSession(): OpenSession {
+  if (!openSession) throw new Error("No model is open");
+  return openSession;
 }
 
-async function openModel(request: Extract<SessionRequest, { do: "open" }>): Promise<SessionReply> {
+async function createInferenceSession(
+  request: Extract<SessionRequest, { do: "open" }>,
+): Promise<SessionReply> {
   const session = await InferenceSession.create(request.modelPath, {
-    executionProviders: request.executionProvider === "cpu" ? ["cpu"] : [request.executionProvider, "cpu"],
+    executionProviders:
+      request.executionProvider === "cpu" ? ["cpu"] : [request.executionProvider, "cpu"],
     intraOpNumThreads: request.threads,
     graphOptimizationLevel: request.optimize ? "all" : "disabled",
-    ...(request.profilePrefix !== undefined && { enableProfiling: true, profileFilePrefix: request.profilePrefix }),
+    ...(request.profilePrefix !== undefined && {
+      enableProfiling: true,
+      profileFilePrefix: request.profilePrefix,
+    }),
     logSeverityLevel: 3,
     // Threads that spin after a run would slow the other model down, which runs next.
     extra: { session: { force_spinning_stop: "1" } },
   });
-  open = { session, inputs: {}, outputs: [] };
-  const signature = { inputs: session.inputMetadata.map(copied), outputs: session.outputMetadata.map(copied) };
+  openSession = { session, inputs: {}, outputs: [] };
+  const signature = {
+    inputs: session.inputMetadata.map(copyValueMetadata),
+    outputs: session.outputMetadata.map(copyValueMetadata),
+  };
   return { is: "open", signature };
 }
 
-function copied(value: InferenceSession.ValueMetadata) {
+function copyValueMetadata(value: InferenceSession.ValueMetadata) {
   const { name } = value;
   return value.isTensor
     ? { name, isTensor: value.isTensor, type: value.type, shape: [...value.shape] }
@@ -43,14 +52,18 @@ function copied(value: InferenceSession.ValueMetadata) {
  * The runtime reads inputs where they lie, and some of its kernels round otherwise on memory that is less aligned than its own.
  * Resizable buffers begin at a page.
  */
-function feedTensor({ type, shape, bytes }: TensorBytes): Tensor {
-  const aligned = new Uint8Array(new ArrayBuffer(bytes.length, { maxByteLength: bytes.length }), 0, bytes.length);
+function createAlignedTensor({ type, shape, bytes }: TensorData): Tensor {
+  const aligned = new Uint8Array(
+    new ArrayBuffer(bytes.length, { maxByteLength: bytes.length }),
+    0,
+    bytes.length,
+  );
   aligned.set(bytes);
-  return new Tensor(type, rawElementsOf({ type, bytes: aligned }), shape);
+  return new Tensor(type, rawTensorElements({ type, bytes: aligned }), shape);
 }
 
-async function run(): Promise<TensorBytes[]> {
-  const { session, inputs, outputs } = current();
+async function runSession(): Promise<TensorData[]> {
+  const { session, inputs, outputs } = requireOpenSession();
   const results = await session.run(inputs, outputs);
   return Object.entries(results).map(([name, { type, dims, data }]) => {
     if (!ArrayBuffer.isView(data)) throw new Error(`Output "${name}" has elements of type ${type}`);
@@ -63,27 +76,29 @@ async function run(): Promise<TensorBytes[]> {
   });
 }
 
-async function time(): Promise<number> {
-  const { session, inputs, outputs } = current();
+async function timeSessionRun(): Promise<number> {
+  const { session, inputs, outputs } = requireOpenSession();
   const start = performance.now();
   await session.run(inputs, outputs);
   return performance.now() - start;
 }
 
-async function answer(request: SessionRequest): Promise<SessionReply> {
+async function handleSessionRequest(request: SessionRequest): Promise<SessionReply> {
   switch (request.do) {
     case "open":
-      return openModel(request);
+      return createInferenceSession(request);
     case "run":
-      current().inputs = Object.fromEntries(request.inputs.map((input) => [input.name, feedTensor(input)]));
-      current().outputs = request.outputs;
-      return { is: "outputs", tensors: await run() };
+      requireOpenSession().inputs = Object.fromEntries(
+        request.inputs.map((input) => [input.name, createAlignedTensor(input)]),
+      );
+      requireOpenSession().outputs = request.outputs;
+      return { is: "outputs", tensors: await runSession() };
     case "time":
-      return { is: "time", milliseconds: await time() };
+      return { is: "time", milliseconds: await timeSessionRun() };
     case "measure-memory":
-      return { is: "memory", peakBytes: await peakResidentBytes() };
+      return { is: "memory", peakBytes: await readPeakMemoryBytes() };
     case "end-profile":
-      current().session.endProfiling();
+      requireOpenSession().session.endProfiling();
       return { is: "profiled" };
   }
 }
@@ -95,9 +110,12 @@ Reflect.deleteProperty(globalThis, "Float16Array");
 new Worker(new URL("exit-with-parent.ts", import.meta.url)).unref();
 
 process.on("message", (message) => {
-  answer(sessionRequest.parse(message)).then(
+  handleSessionRequest(sessionRequest.parse(message)).then(
     (reply) => process.send?.(reply),
     (error: unknown) =>
-      process.send?.({ is: "error", message: error instanceof Error ? error.message : String(error) }),
+      process.send?.({
+        is: "error",
+        message: error instanceof Error ? error.message : String(error),
+      }),
   );
 });

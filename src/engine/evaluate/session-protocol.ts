@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { tensorBytes } from "./tensor-bytes.ts";
+import { tensorData } from "./tensor-data.ts";
 
 /** A tensor of a model's signature; dimensions that are not fixed are given by their names, which may be empty. */
 export const tensorSignature = z.object({
@@ -10,7 +10,10 @@ export const tensorSignature = z.object({
 });
 export type TensorSignature = z.infer<typeof tensorSignature>;
 
-const valueSignature = z.union([tensorSignature, z.object({ name: z.string(), isTensor: z.literal(false) })]);
+const valueSignature = z.union([
+  tensorSignature,
+  z.object({ name: z.string(), isTensor: z.literal(false) }),
+]);
 
 /** What the parent asks of a session process; each request has one reply. */
 export const sessionRequest = z.discriminatedUnion("do", [
@@ -20,11 +23,14 @@ export const sessionRequest = z.discriminatedUnion("do", [
     executionProvider: z.enum(["cpu", "cuda"]),
     threads: z.int().min(1),
     optimize: z.boolean().describe("Whether the runtime may fuse, fold and rearrange the graph."),
-    profilePrefix: z.string().optional().describe("Path that the name of a profile begins with; none without it."),
+    profilePrefix: z
+      .string()
+      .optional()
+      .describe("Path that the name of a profile begins with; none without it."),
   }),
   z.object({
     do: z.literal("run"),
-    inputs: z.array(tensorBytes),
+    inputs: z.array(tensorData),
     outputs: z.array(z.string()).describe("Outputs to fetch."),
   }),
   z.object({ do: z.literal("time") }),
@@ -38,7 +44,7 @@ export type ModelSignature = z.infer<typeof signature>;
 
 export const sessionReply = z.discriminatedUnion("is", [
   z.object({ is: z.literal("open"), signature }),
-  z.object({ is: z.literal("outputs"), tensors: z.array(tensorBytes) }),
+  z.object({ is: z.literal("outputs"), tensors: z.array(tensorData) }),
   z.object({ is: z.literal("time"), milliseconds: z.number() }),
   z.object({ is: z.literal("memory"), peakBytes: z.int() }),
   z.object({ is: z.literal("profiled") }),

@@ -34,17 +34,20 @@ export async function readZipDirectory(file: FileHandle): Promise<ZipEntry[]> {
   const { size } = await file.stat();
   const tailStart = Math.max(0, size - maxEndBytes);
   const tail = await readExactly(file, tailStart, size - tailStart);
-  const end = findEnd(tail);
+  const end = locateEndRecord(tail);
   let directoryBytes = tail.readUInt32LE(end + 12);
   let directoryOffset = tail.readUInt32LE(end + 16);
   if (end >= 20 && tail.readUInt32LE(end - 20) === end64LocatorSignature) {
-    const end64 = await readExactly(file, safeInteger(tail, end - 20 + 8), 56);
-    if (end64.readUInt32LE(0) !== end64Signature) throw new SyntaxError("ZIP64 end record is missing");
-    directoryBytes = safeInteger(end64, 40);
-    directoryOffset = safeInteger(end64, 48);
+    const end64 = await readExactly(file, readSafeInteger(tail, end - 20 + 8), 56);
+    if (end64.readUInt32LE(0) !== end64Signature)
+      throw new SyntaxError("ZIP64 end record is missing");
+    directoryBytes = readSafeInteger(end64, 40);
+    directoryOffset = readSafeInteger(end64, 48);
   }
   if (directoryBytes > maxDirectoryBytes) {
-    throw new RangeError(`ZIP directory takes ${directoryBytes} bytes; at most ${maxDirectoryBytes} are read`);
+    throw new RangeError(
+      `ZIP directory takes ${directoryBytes} bytes; at most ${maxDirectoryBytes} are read`,
+    );
   }
   return parseDirectory(await readExactly(file, directoryOffset, directoryBytes));
 }
@@ -52,23 +55,27 @@ export async function readZipDirectory(file: FileHandle): Promise<ZipEntry[]> {
 /** The decompressed bytes of an entry, as they come. A damaged entry makes the stream throw. */
 export async function* readZipEntry(file: FileHandle, entry: ZipEntry): AsyncGenerator<Buffer> {
   const header = await readExactly(file, entry.headerOffset, 30);
-  if (header.readUInt32LE(0) !== localSignature) throw new SyntaxError(`Header of "${entry.name}" is missing`);
+  if (header.readUInt32LE(0) !== localSignature)
+    throw new SyntaxError(`Header of "${entry.name}" is missing`);
   const start = entry.headerOffset + 30 + header.readUInt16LE(26) + header.readUInt16LE(28);
-  const stored = readRange(file, start, start + entry.compressedBytes);
+  const stored = readChunks(file, start, start + entry.compressedBytes);
   if (entry.method === "stored") yield* stored;
   // The consumer of the inflated bytes sees every error; the callback only keeps it from being thrown a second time.
   else yield* pipeline(Readable.from(stored), createInflateRaw(), () => undefined);
 }
 
-async function* readRange(file: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
+async function* readChunks(file: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
   for (let position = start; position < end; position += chunkBytes) {
     yield await readExactly(file, position, Math.min(chunkBytes, end - position));
   }
 }
 
-function findEnd(tail: Buffer): number {
+function locateEndRecord(tail: Buffer): number {
   for (let offset = tail.length - 22; offset >= 0; offset--) {
-    if (tail.readUInt32LE(offset) === endSignature && offset + 22 + tail.readUInt16LE(offset + 20) === tail.length) {
+    if (
+      tail.readUInt32LE(offset) === endSignature &&
+      offset + 22 + tail.readUInt16LE(offset + 20) === tail.length
+    ) {
       return offset;
     }
   }
@@ -86,24 +93,30 @@ function parseDirectory(directory: Buffer): ZipEntry[] {
     const name = directory.toString("utf8", offset + 46, nameEnd);
     entries.push({
       name,
-      method: compressionMethod(name, directory.readUInt16LE(offset + 8), directory.readUInt16LE(offset + 10)),
-      ...entrySizes(directory, offset, directory.subarray(nameEnd, extraEnd)),
+      method: parseCompressionMethod(
+        name,
+        directory.readUInt16LE(offset + 8),
+        directory.readUInt16LE(offset + 10),
+      ),
+      ...parseEntrySizes(directory, offset, directory.subarray(nameEnd, extraEnd)),
     });
     offset = extraEnd + directory.readUInt16LE(offset + 32);
   }
   return entries;
 }
 
-function compressionMethod(name: string, flags: number, method: number): ZipEntry["method"] {
+function parseCompressionMethod(name: string, flags: number, method: number): ZipEntry["method"] {
   if ((flags & 1) === 1) throw new SyntaxError(`"${name}" is encrypted`);
   if (method === 0) return "stored";
   if (method === 8) return "deflated";
-  throw new SyntaxError(`"${name}" has compression method ${method}; 0 (stored) and 8 (deflate) are read`);
+  throw new SyntaxError(
+    `"${name}" has compression method ${method}; 0 (stored) and 8 (deflate) are read`,
+  );
 }
 
 /** Sizes and offset that do not fit 32 bits stand in the ZIP64 extra field, in this order. */
-function entrySizes(directory: Buffer, offset: number, extra: Buffer) {
-  const wide = zip64Fields(extra);
+function parseEntrySizes(directory: Buffer, offset: number, extra: Buffer) {
+  const wide = parseZip64Fields(extra);
   const fields = [24, 20, 42].map((at) => {
     const narrow = directory.readUInt32LE(offset + at);
     if (narrow !== absent32) return narrow;
@@ -115,13 +128,13 @@ function entrySizes(directory: Buffer, offset: number, extra: Buffer) {
   return { bytes, compressedBytes, headerOffset };
 }
 
-function zip64Fields(extra: Buffer): number[] {
+function parseZip64Fields(extra: Buffer): number[] {
   for (let offset = 0; offset + 4 <= extra.length;) {
     const length = extra.readUInt16LE(offset + 2);
     if (offset + 4 + length > extra.length) throw new SyntaxError("ZIP directory is damaged");
     if (extra.readUInt16LE(offset) === zip64Extra) {
       return Array.from({ length: Math.floor(Math.min(length, 24) / 8) }, (_, index) =>
-        safeInteger(extra, offset + 4 + index * 8),
+        readSafeInteger(extra, offset + 4 + index * 8),
       );
     }
     offset += 4 + length;
@@ -129,7 +142,7 @@ function zip64Fields(extra: Buffer): number[] {
   return [];
 }
 
-function safeInteger(buffer: Buffer, offset: number): number {
+function readSafeInteger(buffer: Buffer, offset: number): number {
   const value = Number(buffer.readBigUInt64LE(offset));
   if (!Number.isSafeInteger(value)) throw new RangeError("ZIP directory is damaged");
   return value;

@@ -18,18 +18,19 @@ export class ByteWindow {
     this.#end = descriptor === undefined ? length : 0;
   }
 
-  static ofFile(descriptor: number, length: number): ByteWindow {
+  static fromFile(descriptor: number, length: number): ByteWindow {
     return new ByteWindow(length, new Uint8Array(Math.min(windowBytes, length)), descriptor);
   }
 
-  static ofBytes(bytes: Uint8Array): ByteWindow {
+  static fromBytes(bytes: Uint8Array): ByteWindow {
     return new ByteWindow(bytes.length, bytes);
   }
 
   byteAt(position: number): number {
     if (position < this.#start || position >= this.#end) this.#fill(position);
     const byte = this.#buffer[position - this.#start];
-    if (byte === undefined) throw new RangeError(`Byte ${position} lies behind the end, which is ${this.length}`);
+    if (byte === undefined)
+      throw new RangeError(`Byte ${position} lies behind the end, which is ${this.length}`);
     return byte;
   }
 
@@ -55,8 +56,17 @@ export class ByteWindow {
 /** Reads exactly as many bytes as `bytes` holds. @throws RangeError where the file ends before. */
 export function readFully(descriptor: number, bytes: Uint8Array, position: number): void {
   for (let done = 0; done < bytes.length;) {
-    const count = readSync(descriptor, bytes, done, Math.min(bytes.length - done, 1 << 30), position + done);
-    if (count === 0) throw new RangeError(`The file ends at byte ${position + done}, inside a range that must be read`);
+    const count = readSync(
+      descriptor,
+      bytes,
+      done,
+      Math.min(bytes.length - done, 1 << 30),
+      position + done,
+    );
+    if (count === 0)
+      throw new RangeError(
+        `The file ends at byte ${position + done}, inside a range that must be read`,
+      );
     done += count;
   }
 }

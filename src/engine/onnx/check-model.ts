@@ -1,10 +1,10 @@
 import { ServiceError } from "../../contract/errors.ts";
-import { elementBits, elementTypeName, rawBytes } from "./element-type.ts";
-import { quoted } from "./external-data.ts";
-import { bodiesOf, graphsOf, subgraphsOf, tensorsOf } from "./graph-tensors.ts";
+import { elementBits, elementTypeName, rawByteLength } from "./element-type.ts";
+import { quoteName } from "./external-data.ts";
+import { graphsAndFunctions, modelGraphs, nodeSubgraphs, modelTensors } from "./model-traversal.ts";
 import { TensorProto_DataType } from "./onnx_pb.js";
 import type { FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto } from "./onnx_pb.js";
-import { elementCount, isFixedWidth, payloadOf, shapeText } from "./payload.ts";
+import { elementCount, isFixedWidth, findPayload, formatShape } from "./payload.ts";
 import type { OnnxModel } from "./payload.ts";
 
 /** Operator sets that can be read: from the first whose changes the upgrade table knows to the last that is published. */
@@ -18,9 +18,9 @@ const lastIrVersion = 14;
  */
 export function checkModel(model: OnnxModel): void {
   checkVersions(model.proto);
-  for (const tensor of tensorsOf(model.proto)) checkTensor(model, tensor);
-  for (const { node } of bodiesOf(model.proto)) node.forEach(checkOperator);
-  for (const graph of graphsOf(model.proto)) checkGraph(graph);
+  for (const tensor of modelTensors(model.proto)) checkTensor(model, tensor);
+  for (const { node } of graphsAndFunctions(model.proto)) node.forEach(checkOperator);
+  for (const graph of modelGraphs(model.proto)) checkGraph(graph);
 }
 
 /** Version of the standard operator set that a model or function imports. */
@@ -29,8 +29,11 @@ export function standardOpset(imports: ModelProto["opsetImport"]): number | unde
   return entry === undefined ? undefined : Number(entry.version);
 }
 
-function named({ opsetImport, name }: FunctionProto): Pick<FunctionProto, "opsetImport" | "name"> {
-  return { opsetImport, name: `Function ${quoted(name)}` };
+function labelFunction({
+  opsetImport,
+  name,
+}: FunctionProto): Pick<FunctionProto, "opsetImport" | "name"> {
+  return { opsetImport, name: `Function ${quoteName(name)}` };
 }
 
 function checkVersions(proto: ModelProto): void {
@@ -43,7 +46,7 @@ function checkVersions(proto: ModelProto): void {
   }
   for (const { opsetImport, name } of [
     { opsetImport: proto.opsetImport, name: "The model" },
-    ...proto.functions.map(named),
+    ...proto.functions.map(labelFunction),
   ]) {
     const version = standardOpset(opsetImport);
     if (version === undefined) continue;
@@ -54,7 +57,8 @@ function checkVersions(proto: ModelProto): void {
       );
     }
   }
-  if (proto.opsetImport.length === 0) throw new ServiceError("model_invalid", "The model imports no operator set");
+  if (proto.opsetImport.length === 0)
+    throw new ServiceError("model_invalid", "The model imports no operator set");
 }
 
 /** @throws ServiceError model_invalid */
@@ -62,16 +66,20 @@ export function checkShape({ name, dims }: TensorProto): void {
   try {
     elementCount(dims);
   } catch (error) {
-    throw new ServiceError("model_invalid", `Tensor ${quoted(name)} has no valid shape: ${shapeText(dims)}`, {
-      cause: error,
-    });
+    throw new ServiceError(
+      "model_invalid",
+      `Tensor ${quoteName(name)} has no valid shape: ${formatShape(dims)}`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
 function checkTensor(model: OnnxModel, tensor: TensorProto): void {
   const elements = elementCount(tensor.dims);
-  const actual = contentBytes(model, tensor);
-  const expected = rawBytes(elements, tensor.dataType);
+  const actual = contentByteLength(model, tensor);
+  const expected = rawByteLength(elements, tensor.dataType);
   if (actual === undefined || expected === undefined) {
     checkStrings(tensor, elements);
     return;
@@ -79,7 +87,7 @@ function checkTensor(model: OnnxModel, tensor: TensorProto): void {
   if (actual !== expected) {
     throw new ServiceError(
       "model_invalid",
-      `Tensor ${quoted(tensor.name)} holds ${actual} bytes, and ${elementTypeName(tensor.dataType)}${shapeText(tensor.dims)} needs ${expected}`,
+      `Tensor ${quoteName(tensor.name)} holds ${actual} bytes, and ${elementTypeName(tensor.dataType)}${formatShape(tensor.dims)} needs ${expected}`,
     );
   }
 }
@@ -88,56 +96,63 @@ function checkStrings(tensor: TensorProto, elements: number): void {
   if (tensor.dataType === TensorProto_DataType.STRING && tensor.stringData.length !== elements) {
     throw new ServiceError(
       "model_invalid",
-      `Tensor ${quoted(tensor.name)} holds ${tensor.stringData.length} strings, and its shape needs ${elements}`,
+      `Tensor ${quoteName(tensor.name)} holds ${tensor.stringData.length} strings, and its shape needs ${elements}`,
     );
   }
 }
 
 /** Raw bytes that the content of a tensor stands for; undefined where only decoding it would tell. */
-function contentBytes(model: OnnxModel, tensor: TensorProto): number | undefined {
-  const payload = payloadOf(model, tensor);
+function contentByteLength(model: OnnxModel, tensor: TensorProto): number | undefined {
+  const payload = findPayload(model, tensor);
   if (payload?.kind === "file") return isFixedWidth(payload.field) ? payload.length : undefined;
   if (tensor.rawData.length > 0) return tensor.rawData.length;
   if (tensor.floatData.length > 0) return tensor.floatData.length * 4;
   if (tensor.doubleData.length > 0) return tensor.doubleData.length * 8;
   if (tensor.int64Data.length > 0) return tensor.int64Data.length * 8;
   const bits = elementBits(tensor.dataType);
-  return bits === undefined ? undefined : (tensor.int32Data.length + tensor.uint64Data.length) * Math.max(1, bits / 8);
+  return bits === undefined
+    ? undefined
+    : (tensor.int32Data.length + tensor.uint64Data.length) * Math.max(1, bits / 8);
 }
 
 /** Names of operators go into reports, logs and messages, so that they have to be names. */
 function checkOperator({ opType, domain }: NodeProto): void {
   if (!/^[!-~]{1,256}$/.test(opType) || !/^[!-~]{0,256}$/.test(domain)) {
-    throw new ServiceError("model_invalid", `A node has the operator ${quoted(`${domain}:${opType}`)}`);
+    throw new ServiceError(
+      "model_invalid",
+      `A node has the operator ${quoteName(`${domain}:${opType}`)}`,
+    );
   }
 }
 
 function checkGraph(graph: GraphProto): void {
   const names = new Set<string>();
   for (const { name } of graph.initializer) {
-    if (names.has(name)) throw new ServiceError("model_invalid", `Initializer ${quoted(name)} is defined twice`);
+    if (names.has(name))
+      throw new ServiceError("model_invalid", `Initializer ${quoteName(name)} is defined twice`);
     names.add(name);
   }
-  sortedNodes(graph.node);
+  sortTopologically(graph.node);
 }
 
 /**
  * The nodes in an order in which every value is made before it is used, the given order kept where it is one.
  * @throws ServiceError model_invalid where nodes need each other or two make the same value
  */
-export function sortedNodes(nodes: readonly NodeProto[]): NodeProto[] {
+export function sortTopologically(nodes: readonly NodeProto[]): NodeProto[] {
   const makers = new Map<string, number>();
   for (const [index, node] of nodes.entries()) {
     for (const output of node.output) {
       if (output === "") continue;
-      if (makers.has(output)) throw new ServiceError("model_invalid", `Value ${quoted(output)} is made twice`);
+      if (makers.has(output))
+        throw new ServiceError("model_invalid", `Value ${quoteName(output)} is made twice`);
       makers.set(output, index);
     }
   }
   const needs = nodes.map((node) => [...usedNames(node)].flatMap((name) => makers.get(name) ?? []));
   const order: NodeProto[] = [];
   const states = new Uint8Array(nodes.length);
-  for (const root of nodes.keys()) visit({ nodes, needs, states, order }, root);
+  for (const root of nodes.keys()) visitDepthFirst({ nodes, needs, states, order }, root);
   return order;
 }
 
@@ -150,7 +165,7 @@ interface Sorting {
 }
 
 /** Depth first with a stack of its own, since graphs can be as deep as they are long. */
-function visit({ nodes, needs, states, order }: Sorting, root: number): void {
+function visitDepthFirst({ nodes, needs, states, order }: Sorting, root: number): void {
   const stack = [root];
   for (let index = stack.at(-1); index !== undefined; index = stack.at(-1)) {
     const node = nodes[index];
@@ -163,7 +178,10 @@ function visit({ nodes, needs, states, order }: Sorting, root: number): void {
       stack.pop();
     } else {
       if (states[missing] === 1) {
-        throw new ServiceError("model_invalid", `The graph has a cycle through node ${quoted(node.name)}`);
+        throw new ServiceError(
+          "model_invalid",
+          `The graph has a cycle through node ${quoteName(node.name)}`,
+        );
       }
       states[index] = 1;
       stack.push(missing);
@@ -174,7 +192,7 @@ function visit({ nodes, needs, states, order }: Sorting, root: number): void {
 /** Names that a node takes from around it: its inputs, and what its subgraphs use and do not make themselves. */
 export function usedNames(node: NodeProto): Set<string> {
   const names = new Set(node.input.filter((name) => name !== ""));
-  for (const graph of subgraphsOf(node)) {
+  for (const graph of nodeSubgraphs(node)) {
     for (const name of capturedNames(graph)) names.add(name);
   }
   return names;
@@ -183,7 +201,10 @@ export function usedNames(node: NodeProto): Set<string> {
 /** Names that a graph uses and does not make itself. */
 export function capturedNames(graph: GraphProto): Set<string> {
   const used = new Set(graph.output.map((output) => output.name));
-  const made = new Set([...graph.input.map((input) => input.name), ...graph.initializer.map(({ name }) => name)]);
+  const made = new Set([
+    ...graph.input.map((input) => input.name),
+    ...graph.initializer.map(({ name }) => name),
+  ]);
   for (const sparse of graph.sparseInitializer) if (sparse.values) made.add(sparse.values.name);
   for (const node of graph.node) {
     for (const name of usedNames(node)) used.add(name);

@@ -2,8 +2,8 @@ import type { ByteWindow } from "./byte-window.ts";
 import { payloadField, payloadKey } from "./payload.ts";
 import { spliceTensors } from "./splice-tensors.ts";
 import type { Splice } from "./splice-tensors.ts";
-import { concatBytes, lengthPrefix, WireError, wireType } from "./wire.ts";
-import type { WireField } from "./wire.ts";
+import { concatBytes, lengthPrefix, WireError, wireType } from "./wire-format.ts";
+import type { WireField } from "./wire-format.ts";
 
 /** Content of tensors from this size on stays in the file. Smaller content (shapes, scalars) is worth having at hand. */
 const minPayloadBytes = 4096;
@@ -30,7 +30,10 @@ export interface PayloadRange {
 export function cutPayloads(bytes: ByteWindow): { skeleton: Uint8Array; ranges: PayloadRange[] } {
   const ranges: PayloadRange[] = [];
   const splices = spliceTensors(bytes, (fields) => cutTensor(fields, bytes, ranges));
-  const cut = splices.reduce((sum, splice) => sum + splice.end - splice.start - splice.bytes.length, 0);
+  const cut = splices.reduce(
+    (sum, splice) => sum + splice.end - splice.start - splice.bytes.length,
+    0,
+  );
   if (bytes.length - cut > maxSkeletonBytes) {
     throw new WireError(
       `The graph without its weights has ${bytes.length - cut} bytes, and may have ${maxSkeletonBytes}`,
@@ -50,9 +53,14 @@ function applySplices(bytes: ByteWindow, splices: readonly Splice[]): Uint8Array
   return concatBytes(parts);
 }
 
-function cutTensor(fields: readonly WireField[], bytes: ByteWindow, ranges: PayloadRange[]): Splice[] {
+function cutTensor(
+  fields: readonly WireField[],
+  bytes: ByteWindow,
+  ranges: PayloadRange[],
+): Splice[] {
   for (const field of fields) {
-    if (field.number === externalDataField) refuseReservedKey(bytes.copy(field.bodyStart, field.end));
+    if (field.number === externalDataField)
+      refuseReservedKey(bytes.copy(field.bodyStart, field.end));
   }
   const large = fields.filter(
     (field) =>
@@ -62,14 +70,24 @@ function cutTensor(fields: readonly WireField[], bytes: ByteWindow, ranges: Payl
   );
   const [content] = large;
   if (content === undefined) return [];
-  const others = fields.filter((field) => payloadFields.has(field.number) || field.number === externalDataField);
-  if (others.length > 1) throw new WireError(`The tensor at byte ${content.start} holds its content twice`);
+  const others = fields.filter(
+    (field) => payloadFields.has(field.number) || field.number === externalDataField,
+  );
+  if (others.length > 1)
+    throw new WireError(`The tensor at byte ${content.start} holds its content twice`);
   const index = ranges.push({
     offset: content.bodyStart,
     length: content.end - content.bodyStart,
     field: content.number,
   });
-  return [{ start: content.start, end: content.end, bytes: payloadReference(index - 1), hole: undefined }];
+  return [
+    {
+      start: content.start,
+      end: content.end,
+      bytes: payloadReference(index - 1),
+      payloadSlot: undefined,
+    },
+  ];
 }
 
 /** An `external_data` entry that names a payload, and `data_location` EXTERNAL. */
@@ -77,7 +95,12 @@ function payloadReference(index: number): Uint8Array {
   const text = new TextEncoder();
   const key = text.encode(payloadKey);
   const value = text.encode(String(index));
-  const entry = concatBytes([lengthPrefix(1, key.length), key, lengthPrefix(2, value.length), value]);
+  const entry = concatBytes([
+    lengthPrefix(1, key.length),
+    key,
+    lengthPrefix(2, value.length),
+    value,
+  ]);
   return concatBytes([lengthPrefix(externalDataField, entry.length), entry, external]);
 }
 

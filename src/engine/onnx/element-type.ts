@@ -40,17 +40,19 @@ export function elementBits(dataType: number): number | undefined {
 }
 
 export function elementTypeName(dataType: number): string {
-  return dataType === DataType.STRING ? "string" : (elementTypes.get(dataType)?.name ?? `type ${dataType}`);
+  return dataType === DataType.STRING
+    ? "string"
+    : (elementTypes.get(dataType)?.name ?? `type ${dataType}`);
 }
 
 /** The type that `elementTypeName` gives a name to. */
-export function elementTypeNamed(name: string): number | undefined {
+export function findDataType(name: string): number | undefined {
   if (name === "string") return DataType.STRING;
   return [...elementTypes].find(([, type]) => type.name === name)?.[0];
 }
 
 /** Bytes of a raw tensor; elements of less than 8 bits are packed. */
-export function rawBytes(elements: number, dataType: number): number | undefined {
+export function rawByteLength(elements: number, dataType: number): number | undefined {
   const bits = elementBits(dataType);
   return bits === undefined ? undefined : Math.ceil((elements * bits) / 8);
 }

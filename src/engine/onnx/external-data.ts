@@ -4,7 +4,7 @@ import { ServiceError } from "../../contract/errors.ts";
 import type { TensorProto } from "./onnx_pb.js";
 import { elementCount, payloadField } from "./payload.ts";
 import type { Payload } from "./payload.ts";
-import { elementTypeName, rawBytes } from "./element-type.ts";
+import { elementTypeName, rawByteLength } from "./element-type.ts";
 
 /** Resolves the external data of one model's tensors, confined to the model's folder. */
 export class ExternalData {
@@ -24,54 +24,59 @@ export class ExternalData {
   resolve(tensor: TensorProto): Payload {
     const entries = new Map(tensor.externalData.map((entry) => [entry.key, entry.value]));
     const location = entries.get("location") ?? "";
-    const file = this.#file(location);
-    const offset = parseCount(entries.get("offset") ?? "0", tensor, "offset");
-    const needed = rawBytes(elementCount(tensor.dims), tensor.dataType);
+    const file = this.#resolveFile(location);
+    const offset = parseByteCount(entries.get("offset") ?? "0", tensor, "offset");
+    const needed = rawByteLength(elementCount(tensor.dims), tensor.dataType);
     if (needed === undefined) {
       throw new ServiceError(
         "model_unsupported",
-        `Tensor ${quoted(tensor.name)} of ${elementTypeName(tensor.dataType)} has external data`,
+        `Tensor ${quoteName(tensor.name)} of ${elementTypeName(tensor.dataType)} has external data`,
       );
     }
-    const length = parseCount(entries.get("length") ?? String(needed), tensor, "length");
+    const length = parseByteCount(entries.get("length") ?? String(needed), tensor, "length");
     if (length !== needed) {
       throw new ServiceError(
         "model_invalid",
-        `Tensor ${quoted(tensor.name)} has ${length} bytes of external data, and its shape needs ${needed}`,
+        `Tensor ${quoteName(tensor.name)} has ${length} bytes of external data, and its shape needs ${needed}`,
       );
     }
     if (offset + length > file.bytes) {
       throw new ServiceError(
         "external_data_short",
-        `External data file ${quoted(location)} has ${file.bytes} bytes, and tensor ${quoted(tensor.name)} needs ${offset + length}`,
+        `External data file ${quoteName(location)} has ${file.bytes} bytes, and tensor ${quoteName(tensor.name)} needs ${offset + length}`,
       );
     }
     return { kind: "file", path: file.path, offset, length, field: payloadField.raw };
   }
 
-  #file(location: string): { path: string; bytes: number } {
+  #resolveFile(location: string): { path: string; bytes: number } {
     const known = this.#files.get(location);
     if (known !== undefined) return known;
     if (location === "" || isAbsolute(location) || /^[A-Za-z]:|^\\/.test(location)) {
-      throw refused(location, "is not a relative path");
+      throw externalDataRefusedError(location, "is not a relative path");
     }
-    if (location.includes("\0")) throw refused(location, "has a NUL character");
-    if (location.split(/[\\/]/).includes("..")) throw refused(location, "leaves the model's folder");
-    const path = this.#realPath(location);
+    if (location.includes("\0")) throw externalDataRefusedError(location, "has a NUL character");
+    if (location.split(/[\\/]/).includes(".."))
+      throw externalDataRefusedError(location, "leaves the model's folder");
+    const path = this.#resolvePath(location);
     const stat = lstatSync(path);
-    if (!stat.isFile()) throw refused(location, "is not a file");
-    if (stat.nlink > 1) throw refused(location, "is a hard link");
+    if (!stat.isFile()) throw externalDataRefusedError(location, "is not a file");
+    if (stat.nlink > 1) throw externalDataRefusedError(location, "is a hard link");
     const file = { path, bytes: stat.size };
     this.#files.set(location, file);
     return file;
   }
 
-  #realPath(location: string): string {
+  #resolvePath(location: string): string {
     const path = findRealPath(join(this.#folder, location));
     if (path === undefined) {
-      throw new ServiceError("external_data_missing", `External data file ${quoted(location)} does not exist`);
+      throw new ServiceError(
+        "external_data_missing",
+        `External data file ${quoteName(location)} does not exist`,
+      );
     }
-    if (!path.startsWith(this.#folder + sep)) throw refused(location, "leads out of the model's folder");
+    if (!path.startsWith(this.#folder + sep))
+      throw externalDataRefusedError(location, "leads out of the model's folder");
     return path;
   }
 }
@@ -82,27 +87,31 @@ function findRealPath(path: string): string | undefined {
     return realpathSync(path);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code === "ENOENT" || code === "ENOTDIR" || code === "ENAMETOOLONG" || code === "ELOOP") return undefined;
+    if (code === "ENOENT" || code === "ENOTDIR" || code === "ENAMETOOLONG" || code === "ELOOP")
+      return undefined;
     throw error;
   }
 }
 
-function parseCount(text: string, tensor: TensorProto, what: string): number {
+function parseByteCount(text: string, tensor: TensorProto, what: string): number {
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (!Number.isSafeInteger(value)) {
     throw new ServiceError(
       "model_invalid",
-      `The external data of tensor ${quoted(tensor.name)} has ${what} ${quoted(text)}, which is not a number of bytes`,
+      `The external data of tensor ${quoteName(tensor.name)} has ${what} ${quoteName(text)}, which is not a number of bytes`,
     );
   }
   return value;
 }
 
-function refused(location: string, why: string): ServiceError {
-  return new ServiceError("external_data_refused", `External data location ${quoted(location)} ${why}`);
+function externalDataRefusedError(location: string, why: string): ServiceError {
+  return new ServiceError(
+    "external_data_refused",
+    `External data location ${quoteName(location)} ${why}`,
+  );
 }
 
 /** A name from a model file, safe to put in a message. */
-export function quoted(name: string): string {
+export function quoteName(name: string): string {
   return JSON.stringify(name.length > 200 ? `${name.slice(0, 200)}…` : name);
 }

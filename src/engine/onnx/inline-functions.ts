@@ -1,8 +1,14 @@
 import { clone, create } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
-import { nestedGraphs, subgraphsOf } from "./graph-tensors.ts";
+import { nestedGraphs, nodeSubgraphs } from "./model-traversal.ts";
 import { AttributeProtoSchema, NodeProtoSchema } from "./onnx_pb.js";
-import type { AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto } from "./onnx_pb.js";
+import type {
+  AttributeProto,
+  FunctionProto,
+  GraphProto,
+  ModelProto,
+  NodeProto,
+} from "./onnx_pb.js";
 import { UniqueNames } from "./unique-names.ts";
 
 /** Nodes that inlining may make of a model; functions that call each other can stand for any number. */
@@ -23,24 +29,28 @@ interface Inlining {
  */
 export function inlineFunctions(model: ModelProto): void {
   if (model.functions.length === 0 || model.graph === undefined) return;
-  const functions = new Map(model.functions.filter((body) => fits(body, model)).map((body) => [keyOf(body), body]));
-  const inlining: Inlining = { model, functions, names: UniqueNames.of(model), nodes: 0 };
+  const functions = new Map(
+    model.functions
+      .filter((body) => hasMatchingOpsets(body, model))
+      .map((body) => [functionId(body), body]),
+  );
+  const inlining: Inlining = { model, functions, names: UniqueNames.forModel(model), nodes: 0 };
   inlineGraph(model.graph, inlining, 0);
   const graphs = [model.graph, ...nestedGraphs(model.graph.node)];
-  const called = new Set(graphs.flatMap(({ node }) => node.map(callOf)));
-  const isNeeded = called.size > 0 && model.functions.some((body) => called.has(keyOf(body)));
+  const called = new Set(graphs.flatMap(({ node }) => node.map(calledFunctionId)));
+  const isNeeded = called.size > 0 && model.functions.some((body) => called.has(functionId(body)));
   if (!isNeeded) model.functions = [];
 }
 
-function keyOf({ domain, name, overload }: FunctionProto): string {
+function functionId({ domain, name, overload }: FunctionProto): string {
   return `${domain}\0${name}\0${overload}`;
 }
 
-function callOf({ domain, opType, overload }: NodeProto): string {
+function calledFunctionId({ domain, opType, overload }: NodeProto): string {
   return `${domain}\0${opType}\0${overload}`;
 }
 
-function fits(body: FunctionProto, model: ModelProto): boolean {
+function hasMatchingOpsets(body: FunctionProto, model: ModelProto): boolean {
   return body.opsetImport.every(({ domain, version }) => {
     const imported = model.opsetImport.find((entry) => entry.domain === domain);
     return imported === undefined || imported.version === version;
@@ -56,21 +66,26 @@ function inlineNode(node: NodeProto, inlining: Inlining, depth: number): NodePro
     throw new ServiceError("model_invalid", "Model-local functions call each other in a circle");
   inlining.nodes += 1;
   if (inlining.nodes > maxNodes) {
-    throw new ServiceError("model_unsupported", `The model's functions stand for more than ${maxNodes} nodes`);
+    throw new ServiceError(
+      "model_unsupported",
+      `The model's functions stand for more than ${maxNodes} nodes`,
+    );
   }
-  for (const inner of subgraphsOf(node)) inlineGraph(inner, inlining, depth);
-  const body = inlining.functions.get(callOf(node));
+  for (const inner of nodeSubgraphs(node)) inlineGraph(inner, inlining, depth);
+  const body = inlining.functions.get(calledFunctionId(node));
   if (body === undefined) return [node];
   for (const entry of body.opsetImport) {
     if (!inlining.model.opsetImport.some(({ domain }) => domain === entry.domain)) {
       inlining.model.opsetImport.push(entry);
     }
   }
-  return expand(node, body, inlining).flatMap((inner) => inlineNode(inner, inlining, depth + 1));
+  return expandCall(node, body, inlining).flatMap((inner) =>
+    inlineNode(inner, inlining, depth + 1),
+  );
 }
 
 /** The nodes of a function with the names and attributes of a call. */
-function expand(call: NodeProto, body: FunctionProto, { names }: Inlining): NodeProto[] {
+function expandCall(call: NodeProto, body: FunctionProto, { names }: Inlining): NodeProto[] {
   const renamed = new Map<string, string>([["", ""]]);
   const prefix = call.name === "" ? call.opType : call.name;
   for (const [index, input] of body.input.entries()) renamed.set(input, call.input[index] ?? "");
@@ -81,48 +96,55 @@ function expand(call: NodeProto, body: FunctionProto, { names }: Inlining): Node
     const source = renamed.get(output);
     if (source === undefined) renamed.set(output, given);
     else {
-      const name = names.take(`${prefix}_passed`);
-      passed.push(create(NodeProtoSchema, { opType: "Identity", name, input: [source], output: [given] }));
+      const name = names.allocate(`${prefix}_passed`);
+      passed.push(
+        create(NodeProtoSchema, { opType: "Identity", name, input: [source], output: [given] }),
+      );
     }
   }
-  const copying = { renamed, prefix, names, attributes: attributesOf(call, body) };
+  const copying = { renamed, prefix, names, attributes: callAttributes(call, body) };
   const nodes = body.node.map((node) => copyNode(clone(NodeProtoSchema, node), copying));
   return [...nodes, ...passed];
 }
 
-interface Call {
+interface CallExpansion {
   readonly renamed: Map<string, string>;
   readonly prefix: string;
   readonly names: UniqueNames;
   readonly attributes: ReadonlyMap<string, AttributeProto>;
 }
 
-function attributesOf(call: NodeProto, body: FunctionProto): Map<string, AttributeProto> {
-  return new Map([...body.attributeProto, ...call.attribute].map((attribute) => [attribute.name, attribute]));
+function callAttributes(call: NodeProto, body: FunctionProto): Map<string, AttributeProto> {
+  return new Map(
+    [...body.attributeProto, ...call.attribute].map((attribute) => [attribute.name, attribute]),
+  );
 }
 
 /** Gives a copied node and all that it holds the names and attributes of the call. */
-function copyNode(node: NodeProto, call: Call): NodeProto {
+function copyNode(node: NodeProto, call: CallExpansion): NodeProto {
   const rename = (name: string) => {
     const known = call.renamed.get(name);
     if (known !== undefined) return known;
-    const taken = call.names.take(`${call.prefix}/${name}`);
+    const taken = call.names.allocate(`${call.prefix}/${name}`);
     call.renamed.set(name, taken);
     return taken;
   };
-  node.name = call.names.take(`${call.prefix}/${node.name === "" ? node.opType : node.name}`);
+  node.name = call.names.allocate(`${call.prefix}/${node.name === "" ? node.opType : node.name}`);
   node.input = node.input.map(rename);
   node.output = node.output.map(rename);
   node.attribute = node.attribute.flatMap((attribute) => {
     if (attribute.refAttrName === "") return [attribute];
     const given = call.attributes.get(attribute.refAttrName);
-    return given === undefined ? [] : [Object.assign(create(AttributeProtoSchema), given, { name: attribute.name })];
+    return given === undefined
+      ? []
+      : [Object.assign(create(AttributeProtoSchema), given, { name: attribute.name })];
   });
-  for (const graph of subgraphsOf(node)) {
+  for (const graph of nodeSubgraphs(node)) {
     for (const list of [graph.input, graph.initializer, graph.output, graph.valueInfo]) {
       for (const named of list) named.name = rename(named.name);
     }
-    for (const { values } of graph.sparseInitializer) if (values !== undefined) values.name = rename(values.name);
+    for (const { values } of graph.sparseInitializer)
+      if (values !== undefined) values.name = rename(values.name);
     for (const inner of graph.node) copyNode(inner, call);
   }
   return node;

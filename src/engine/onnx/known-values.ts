@@ -15,13 +15,18 @@ export class KnownValues {
   constructor(body: GraphProto | FunctionProto, outer: KnownValues | undefined) {
     this.#outer = outer;
     const isGraph = body.$typeName === "onnx.GraphProto";
-    for (const info of isGraph ? [...body.valueInfo, ...body.input, ...body.output] : body.valueInfo) {
-      this.#values.set(info.name, declared(info));
+    for (const info of isGraph
+      ? [...body.valueInfo, ...body.input, ...body.output]
+      : body.valueInfo) {
+      this.#values.set(info.name, declaredValue(info));
     }
     if (isGraph) for (const tensor of body.initializer) this.addConstant(tensor.name, tensor);
     for (const node of body.node) {
       const [output] = node.output;
-      const tensor = node.opType === "Constant" ? node.attribute.find(({ name }) => name === "value")?.t : undefined;
+      const tensor =
+        node.opType === "Constant"
+          ? node.attribute.find(({ name }) => name === "value")?.t
+          : undefined;
       if (tensor !== undefined && output !== undefined) this.addConstant(output, tensor);
       else for (const name of node.output) if (!this.#values.has(name)) this.#values.set(name, {});
     }
@@ -32,11 +37,15 @@ export class KnownValues {
   }
 
   addConstant(name: string, tensor: TensorProto): void {
-    this.#values.set(name, { elementType: tensor.dataType, rank: tensor.dims.length, constant: tensor });
+    this.#values.set(name, {
+      elementType: tensor.dataType,
+      rank: tensor.dims.length,
+      constant: tensor,
+    });
   }
 }
 
-function declared({ type }: ValueInfoProto): KnownValue {
+function declaredValue({ type }: ValueInfoProto): KnownValue {
   if (type?.value.case !== "tensorType") return {};
   const { elemType, shape } = type.value.value;
   return {
@@ -47,8 +56,15 @@ function declared({ type }: ValueInfoProto): KnownValue {
 
 /** The elements of a float32 tensor that is held in memory; undefined for others. */
 export function floatElements(tensor: TensorProto): number[] | undefined {
-  if (tensor.dataType !== TensorProto_DataType.FLOAT || tensor.externalData.length > 0) return undefined;
+  if (tensor.dataType !== TensorProto_DataType.FLOAT || tensor.externalData.length > 0)
+    return undefined;
   if (tensor.rawData.length === 0) return tensor.floatData;
-  const view = new DataView(tensor.rawData.buffer, tensor.rawData.byteOffset, tensor.rawData.byteLength);
-  return Array.from({ length: tensor.rawData.length / 4 }, (_, index) => view.getFloat32(index * 4, true));
+  const view = new DataView(
+    tensor.rawData.buffer,
+    tensor.rawData.byteOffset,
+    tensor.rawData.byteLength,
+  );
+  return Array.from({ length: tensor.rawData.length / 4 }, (_, index) =>
+    view.getFloat32(index * 4, true),
+  );
 }

@@ -1,14 +1,14 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
 import { ByteWindow } from "./byte-window.ts";
-import { graphsOf, tensorsOf } from "./graph-tensors.ts";
+import { modelGraphs, modelTensors } from "./model-traversal.ts";
 import { ModelProtoSchema } from "./onnx_pb.js";
 import type { OnnxModel, Payload } from "./payload.ts";
-import { payloadField, payloadIndex, payloadKey, payloadOf } from "./payload.ts";
+import { payloadField, payloadIndex, payloadKey, findPayload } from "./payload.ts";
 import { spliceTensors } from "./splice-tensors.ts";
 import type { Splice } from "./splice-tensors.ts";
-import { concatBytes, lengthPrefix, readField } from "./wire.ts";
-import type { WireField } from "./wire.ts";
+import { concatBytes, lengthPrefix, readField } from "./wire-format.ts";
+import type { WireField } from "./wire-format.ts";
 
 /** Largest model in one file. Protobuf refuses messages of 2 GiB, and readers differ on the last of it. */
 const maxInlineBytes = 1_500_000_000;
@@ -52,7 +52,7 @@ export interface LayoutOptions {
   /** Number of files that external data is spread over. One, and less than 1.5 GB: everything goes into the ONNX file. */
   readonly shards: number;
   /** Shard of a payload, from 0. */
-  readonly shardOf: (payload: number) => number;
+  readonly assignShard: (payload: number) => number;
 }
 
 /**
@@ -60,12 +60,16 @@ export interface LayoutOptions {
  * @throws ServiceError model_unsupported where the ONNX file would be larger than protobuf allows
  */
 export function layoutModel(model: OnnxModel, options: LayoutOptions): ModelLayout {
-  const skeleton = ByteWindow.ofBytes(toBinary(ModelProtoSchema, model.proto));
+  const skeleton = ByteWindow.fromBytes(toBinary(ModelProtoSchema, model.proto));
   const inlineBytes = skeleton.length + referencedBytes(model);
   const isExternal = options.shards > 1 || inlineBytes >= maxInlineBytes;
-  const layout = new Layout(model, options, isExternal ? initializerPayloads(model) : new Set());
+  const layout = new LayoutBuilder(
+    model,
+    options,
+    isExternal ? initializerPayloads(model) : new Set(),
+  );
   const splices = spliceTensors(skeleton, (fields, bytes) => layout.editTensor(fields, bytes));
-  const modelFile = layout.modelFile(skeleton, splices);
+  const modelFile = layout.layoutModelFile(skeleton, splices);
   if (modelFile.bytes > maxProtobufBytes) {
     throw new ServiceError(
       "model_unsupported",
@@ -77,18 +81,19 @@ export function layoutModel(model: OnnxModel, options: LayoutOptions): ModelLayo
 
 function referencedBytes(model: OnnxModel): number {
   let bytes = 0;
-  for (const tensor of tensorsOf(model.proto)) bytes += payloadOf(model, tensor)?.length ?? 0;
+  for (const tensor of modelTensors(model.proto)) bytes += findPayload(model, tensor)?.length ?? 0;
   return bytes;
 }
 
 /** Payloads of initializers; those in attributes have to stay in the ONNX file. */
 function initializerPayloads(model: OnnxModel): Set<number> {
   const indices = new Set<number>();
-  for (const graph of graphsOf(model.proto)) {
+  for (const graph of modelGraphs(model.proto)) {
     for (const tensor of graph.initializer) {
       const index = payloadIndex(tensor);
       const payload = index === undefined ? undefined : model.payloads[index];
-      if (index !== undefined && payload !== undefined && canBeExternal(payload)) indices.add(index);
+      if (index !== undefined && payload !== undefined && canBeExternal(payload))
+        indices.add(index);
     }
   }
   return indices;
@@ -96,11 +101,13 @@ function initializerPayloads(model: OnnxModel): Set<number> {
 
 function canBeExternal(payload: Payload): boolean {
   const isRaw =
-    payload.kind === "computed" || payload.field === payloadField.raw || payload.field === payloadField.float;
+    payload.kind === "computed" ||
+    payload.field === payloadField.raw ||
+    payload.field === payloadField.float;
   return isRaw && payload.length >= minExternalBytes;
 }
 
-class Layout {
+class LayoutBuilder {
   readonly placements = new Map<number, Placement[]>();
   readonly #model: OnnxModel;
   readonly #options: LayoutOptions;
@@ -123,14 +130,21 @@ class Layout {
     const { start, end } = reference;
     if (this.#external.has(index)) {
       const { file, offset } = this.#placeExternally(index, payload.length);
-      return [{ start, end, bytes: externalDescription(file, offset, payload.length), hole: undefined }];
+      return [
+        {
+          start,
+          end,
+          bytes: encodeExternalData(file, offset, payload.length),
+          payloadSlot: undefined,
+        },
+      ];
     }
     const field = payload.kind === "file" ? payload.field : payloadField.raw;
     const content = {
       start,
       end,
       bytes: lengthPrefix(field, payload.length),
-      hole: { payload: index, length: payload.length },
+      payloadSlot: { payload: index, length: payload.length },
     };
     const locations = fields.filter((other) => other.number === dataLocationField);
     return [
@@ -139,12 +153,12 @@ class Layout {
         start: location.start,
         end: location.end,
         bytes: new Uint8Array(),
-        hole: undefined,
+        payloadSlot: undefined,
       })),
     ];
   }
 
-  modelFile(skeleton: ByteWindow, splices: readonly Splice[]): FileLayout {
+  layoutModelFile(skeleton: ByteWindow, splices: readonly Splice[]): FileLayout {
     const name = `${this.#options.name}.onnx`;
     const literals: Literal[] = [];
     let pending: Uint8Array[] = [];
@@ -159,13 +173,13 @@ class Layout {
       append(skeleton.copy(position, splice.start));
       append(splice.bytes);
       position = splice.end;
-      if (splice.hole === undefined) continue;
+      if (splice.payloadSlot === undefined) continue;
       literals.push({ offset: flushed, bytes: concatBytes(pending) });
       flushed += pendingBytes;
       pending = [];
       pendingBytes = 0;
-      this.#place(splice.hole.payload, { file: name, offset: flushed });
-      flushed += splice.hole.length;
+      this.#place(splice.payloadSlot.payload, { file: name, offset: flushed });
+      flushed += splice.payloadSlot.length;
     }
     append(skeleton.copy(position, skeleton.length));
     literals.push({ offset: flushed, bytes: concatBytes(pending) });
@@ -174,14 +188,16 @@ class Layout {
 
   weightFiles(): FileLayout[] {
     return this.#shardBytes.flatMap((bytes, shard) =>
-      bytes === 0 ? [] : [{ name: this.#shardName(shard), kind: "weights" as const, bytes, literals: [] }],
+      bytes === 0
+        ? []
+        : [{ name: this.#shardName(shard), kind: "weights" as const, bytes, literals: [] }],
     );
   }
 
   #placeExternally(index: number, length: number): Placement {
     const [known] = this.placements.get(index) ?? [];
     if (known !== undefined) return known;
-    const shard = this.#options.shardOf(index);
+    const shard = this.#options.assignShard(index);
     const unit = length > alignment.largeFrom ? alignment.large : alignment.small;
     const offset = Math.ceil((this.#shardBytes[shard] ?? 0) / unit) * unit;
     this.#shardBytes[shard] = offset + length;
@@ -211,14 +227,19 @@ function referencedPayload(bytes: ByteWindow, entry: WireField): number | undefi
   return Number(text.decode(bytes.copy(value.bodyStart, value.end)));
 }
 
-function externalDescription(location: string, offset: number, length: number): Uint8Array {
+function encodeExternalData(location: string, offset: number, length: number): Uint8Array {
   const text = new TextEncoder();
   const entries = Object.entries({ location, offset: String(offset), length: String(length) });
   return concatBytes(
     entries.flatMap(([key, value]) => {
       const keyBytes = text.encode(key);
       const valueBytes = text.encode(value);
-      const entry = [lengthPrefix(1, keyBytes.length), keyBytes, lengthPrefix(2, valueBytes.length), valueBytes];
+      const entry = [
+        lengthPrefix(1, keyBytes.length),
+        keyBytes,
+        lengthPrefix(2, valueBytes.length),
+        valueBytes,
+      ];
       return [
         lengthPrefix(
           externalDataField,

@@ -1,5 +1,9 @@
 import { create } from "@bufbuild/protobuf";
-import { AttributeProto_AttributeType as AttributeType, AttributeProtoSchema, NodeProtoSchema } from "./onnx_pb.js";
+import {
+  AttributeProto_AttributeType as AttributeType,
+  AttributeProtoSchema,
+  NodeProtoSchema,
+} from "./onnx_pb.js";
 import type { AttributeProto, NodeProto } from "./onnx_pb.js";
 
 export function findAttribute(node: NodeProto, name: string): AttributeProto | undefined {
@@ -11,7 +15,11 @@ export function intAttribute(name: string, value: number): AttributeProto {
 }
 
 export function stringAttribute(name: string, value: string): AttributeProto {
-  return create(AttributeProtoSchema, { name, type: AttributeType.STRING, s: new TextEncoder().encode(value) });
+  return create(AttributeProtoSchema, {
+    name,
+    type: AttributeType.STRING,
+    s: new TextEncoder().encode(value),
+  });
 }
 
 /** The text of a string attribute. */

@@ -7,12 +7,12 @@ import { checkModel, checkShape } from "./check-model.ts";
 import { cutPayloads } from "./cut-payloads.ts";
 import type { PayloadRange } from "./cut-payloads.ts";
 import { ExternalData } from "./external-data.ts";
-import { tensorsOf } from "./graph-tensors.ts";
+import { modelTensors } from "./model-traversal.ts";
 import { ModelProtoSchema, TensorProto_DataLocation } from "./onnx_pb.js";
 import type { ModelProto } from "./onnx_pb.js";
 import { payloadIndex, setPayload } from "./payload.ts";
 import type { OnnxModel } from "./payload.ts";
-import { WireError } from "./wire.ts";
+import { WireError } from "./wire-format.ts";
 
 export interface OpenModelOptions {
   /** Largest sum of the ONNX file and its external data, bytes. */
@@ -27,45 +27,53 @@ export interface OpenModelOptions {
 export async function openModel(path: string, { maxBytes }: OpenModelOptions): Promise<OnnxModel> {
   const { size } = await stat(path);
   if (size === 0) throw new ServiceError("model_invalid", "The file is empty");
-  checkSize(size, maxBytes);
+  checkTotalModelBytes(size, maxBytes);
   const { proto, ranges } = readSkeleton(path, size);
   const model = { path, proto, payloads: [], bytes: size };
-  const externalBytes = adoptPayloads(model, ranges);
-  checkSize(size + externalBytes, maxBytes);
+  const externalBytes = attachPayloads(model, ranges);
+  checkTotalModelBytes(size + externalBytes, maxBytes);
   checkModel(model);
   return { ...model, bytes: size + externalBytes };
 }
 
-function checkSize(bytes: number, maxBytes: number): void {
+function checkTotalModelBytes(bytes: number, maxBytes: number): void {
   if (bytes > maxBytes) {
-    throw new ServiceError("model_too_large", `The model has ${bytes} bytes, and may have ${maxBytes}`);
+    throw new ServiceError(
+      "model_too_large",
+      `The model has ${bytes} bytes, and may have ${maxBytes}`,
+    );
   }
 }
 
 function readSkeleton(path: string, size: number): { proto: ModelProto; ranges: PayloadRange[] } {
   const descriptor = openSync(path, "r");
   try {
-    const { skeleton, ranges } = cutPayloads(ByteWindow.ofFile(descriptor, size));
+    const { skeleton, ranges } = cutPayloads(ByteWindow.fromFile(descriptor, size));
     return { proto: fromBinary(ModelProtoSchema, skeleton), ranges };
   } catch (error) {
     if (error instanceof WireError && error.truncated) {
-      throw new ServiceError("model_truncated", `The file ends early: ${error.message}`, { cause: error });
+      throw new ServiceError("model_truncated", `The file ends early: ${error.message}`, {
+        cause: error,
+      });
     }
     const reason = error instanceof Error ? error.message : String(error);
-    throw new ServiceError("model_invalid", `The file is not an ONNX model: ${reason}`, { cause: error });
+    throw new ServiceError("model_invalid", `The file is not an ONNX model: ${reason}`, {
+      cause: error,
+    });
   } finally {
     closeSync(descriptor);
   }
 }
 
 /** Makes every tensor whose content is elsewhere refer to a payload. @returns bytes of the external data files */
-function adoptPayloads(model: OnnxModel, ranges: readonly PayloadRange[]): number {
+function attachPayloads(model: OnnxModel, ranges: readonly PayloadRange[]): number {
   const external = new ExternalData(model.path);
-  for (const tensor of tensorsOf(model.proto)) {
+  for (const tensor of modelTensors(model.proto)) {
     checkShape(tensor);
     const index = payloadIndex(tensor);
     const range = index === undefined ? undefined : ranges[index];
-    if (range !== undefined) setPayload(model, tensor, { kind: "file", path: model.path, ...range });
+    if (range !== undefined)
+      setPayload(model, tensor, { kind: "file", path: model.path, ...range });
     else if (tensor.dataLocation === TensorProto_DataLocation.EXTERNAL) {
       setPayload(model, tensor, external.resolve(tensor));
     }

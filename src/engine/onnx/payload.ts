@@ -1,12 +1,27 @@
 import { create } from "@bufbuild/protobuf";
-import { StringStringEntryProtoSchema, TensorProto_DataLocation, TensorProtoSchema } from "./onnx_pb.js";
+import {
+  StringStringEntryProtoSchema,
+  TensorProto_DataLocation,
+  TensorProtoSchema,
+} from "./onnx_pb.js";
 import type { ModelProto, TensorProto } from "./onnx_pb.js";
 
 /** Field of TensorProto that holds a payload: `rawData`, or one of the typed fields, whose packed encoding is kept as it is. */
-export const payloadField = { float: 4, int32: 5, int64: 7, raw: 9, double: 10, uint64: 11 } as const;
+export const payloadField = {
+  float: 4,
+  int32: 5,
+  int64: 7,
+  raw: 9,
+  double: 10,
+  uint64: 11,
+} as const;
 
 /** Fields whose packed bytes are the raw bytes of the tensor. */
-const fixedWidthFields: ReadonlySet<number> = new Set([payloadField.raw, payloadField.float, payloadField.double]);
+const fixedWidthFields: ReadonlySet<number> = new Set([
+  payloadField.raw,
+  payloadField.float,
+  payloadField.double,
+]);
 
 /** A tensor's content that is not in memory: a range of a file, or one that is still to be computed. */
 export type Payload =
@@ -39,7 +54,7 @@ export function payloadIndex(tensor: TensorProto): number | undefined {
   return entry?.key === payloadKey ? Number(entry.value) : undefined;
 }
 
-export function payloadOf(model: OnnxModel, tensor: TensorProto): Payload | undefined {
+export function findPayload(model: OnnxModel, tensor: TensorProto): Payload | undefined {
   const index = payloadIndex(tensor);
   return index === undefined ? undefined : model.payloads[index];
 }
@@ -48,7 +63,9 @@ export function payloadOf(model: OnnxModel, tensor: TensorProto): Payload | unde
 export function setPayload(model: OnnxModel, tensor: TensorProto, payload: Payload): number {
   const index = model.payloads.push(payload) - 1;
   tensor.dataLocation = TensorProto_DataLocation.EXTERNAL;
-  tensor.externalData = [create(StringStringEntryProtoSchema, { key: payloadKey, value: String(index) })];
+  tensor.externalData = [
+    create(StringStringEntryProtoSchema, { key: payloadKey, value: String(index) }),
+  ];
   return index;
 }
 
@@ -59,7 +76,11 @@ export interface TensorShape {
 }
 
 /** A tensor of `length` bytes that are to be computed while the model is written. */
-export function computedTensor(model: OnnxModel, shape: TensorShape, length: number): TensorProto {
+export function addComputedTensor(
+  model: OnnxModel,
+  shape: TensorShape,
+  length: number,
+): TensorProto {
   const tensor = create(TensorProtoSchema, { ...shape, dims: shape.dims.map(BigInt) });
   setPayload(model, tensor, { kind: "computed", length });
   return tensor;
@@ -70,7 +91,7 @@ export function isFixedWidth(field: number): boolean {
 }
 
 /** A shape as text, of which hostile ones show their beginning. */
-export function shapeText(dims: readonly bigint[]): string {
+export function formatShape(dims: readonly bigint[]): string {
   return `[${dims.slice(0, 8).join(", ")}${dims.length > 8 ? ", …" : ""}]`;
 }
 
@@ -80,7 +101,7 @@ export function elementCount(dims: readonly bigint[]): number {
   for (const dim of dims) {
     count *= dim;
     if (dim < 0n || count > Number.MAX_SAFE_INTEGER) {
-      throw new RangeError(`The shape ${shapeText(dims)} is not one of a tensor`);
+      throw new RangeError(`The shape ${formatShape(dims)} is not one of a tensor`);
     }
   }
   return Number(count);

@@ -1,10 +1,16 @@
 import { create } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
-import { quoted } from "./external-data.ts";
-import { subgraphsOf } from "./graph-tensors.ts";
+import { quoteName } from "./external-data.ts";
+import { nodeSubgraphs } from "./model-traversal.ts";
 import { ModelFacts } from "./model-facts.ts";
 import { OperatorSetIdProtoSchema } from "./onnx_pb.js";
-import type { FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto } from "./onnx_pb.js";
+import type {
+  FunctionProto,
+  GraphProto,
+  ModelProto,
+  NodeProto,
+  OperatorSetIdProto,
+} from "./onnx_pb.js";
 import { opsetChanges } from "./opset-changes.ts";
 import { opsetVersions } from "./opset-versions.ts";
 import { RewriteScope } from "./rewrite-scope.ts";
@@ -15,35 +21,40 @@ import { UniqueNames } from "./unique-names.ts";
 export const raisableOpsets = { first: 7, last: 21 } as const;
 
 /**
- * Raises the default domain's opset of a model (main graph, subgraphs and model-local functions) to `to`, in place, with
- * the meaning of every operator kept. Nothing happens where the model is at `to` or above. Lifts the IR version where the
+ * Raises the default domain's opset of a model (main graph, subgraphs and model-local functions) to `targetOpset`, in place, with
+ * the meaning of every operator kept. Nothing happens where the model is at `targetOpset` or above. Lifts the IR version where the
  * new opset needs a later one. Nodes must not use the newer opset yet.
  *
  * @throws ServiceError `model_opset_unsupported` naming the operator that has no known step; the model is then unchanged
  */
-export function raiseOpset(model: ModelProto, to: number): void {
-  if (to > raisableOpsets.last) throw new RangeError(`Opset ${to} is above ${raisableOpsets.last}, the newest known`);
-  const from = opsetOf(model);
-  if (from >= to) return;
+export function raiseOpset(model: ModelProto, targetOpset: number): void {
+  if (targetOpset > raisableOpsets.last)
+    throw new RangeError(`Opset ${targetOpset} is above ${raisableOpsets.last}, the newest known`);
+  const from = importedOpset(model);
+  if (from >= targetOpset) return;
   const raising: Raising = {
-    rewrite: { facts: new ModelFacts(model), names: UniqueNames.of(model), to },
-    localFunctions: new Set(model.functions.filter(isStandard).map(({ name }) => name)),
+    rewrite: { facts: new ModelFacts(model), names: UniqueNames.forModel(model), targetOpset },
+    localFunctions: new Set(model.functions.filter(isStandardDomain).map(({ name }) => name)),
     results: [],
   };
   if (model.graph !== undefined) raiseBody(model.graph, from, raising);
-  for (const body of model.functions) if (opsetOf(body) < to) raiseBody(body, opsetOf(body), raising);
+  for (const body of model.functions)
+    if (importedOpset(body) < targetOpset) raiseBody(body, importedOpset(body), raising);
 
   for (const { body, nodes, scope } of raising.results) {
     body.node = [...scope.constantNodes, ...nodes];
-    if (body.$typeName === "onnx.GraphProto") body.initializer = [...body.initializer, ...scope.initializers];
+    if (body.$typeName === "onnx.GraphProto")
+      body.initializer = [...body.initializer, ...scope.initializers];
   }
-  if (standardImport(model) === undefined) model.opsetImport.push(create(OperatorSetIdProtoSchema, { domain: "" }));
+  if (standardImport(model) === undefined)
+    model.opsetImport.push(create(OperatorSetIdProtoSchema, { domain: "" }));
   for (const { opsetImport } of [model, ...model.functions]) {
-    for (const entry of opsetImport.filter(isStandard)) {
-      if (entry.version < to) entry.version = BigInt(to);
+    for (const entry of opsetImport.filter(isStandardDomain)) {
+      if (entry.version < targetOpset) entry.version = BigInt(targetOpset);
     }
   }
-  if (model.irVersion < minimumIrVersion(to)) model.irVersion = BigInt(minimumIrVersion(to));
+  if (model.irVersion < minimumIrVersion(targetOpset))
+    model.irVersion = BigInt(minimumIrVersion(targetOpset));
 }
 
 interface Raising {
@@ -53,46 +64,53 @@ interface Raising {
   readonly results: { body: GraphProto | FunctionProto; nodes: NodeProto[]; scope: RewriteScope }[];
 }
 
-function isStandard({ domain }: { readonly domain: string }): boolean {
+function isStandardDomain({ domain }: { readonly domain: string }): boolean {
   return domain === "" || domain === "ai.onnx";
 }
 
-function standardImport({ opsetImport }: ModelProto | FunctionProto): OperatorSetIdProto | undefined {
-  return opsetImport.find(isStandard);
+function standardImport({
+  opsetImport,
+}: ModelProto | FunctionProto): OperatorSetIdProto | undefined {
+  return opsetImport.find(isStandardDomain);
 }
 
-function opsetOf(body: ModelProto | FunctionProto): number {
+function importedOpset(body: ModelProto | FunctionProto): number {
   return Number(standardImport(body)?.version ?? 1n);
 }
 
-function raiseBody(body: GraphProto | FunctionProto, from: number, raising: Raising, outer?: RewriteScope): void {
+function raiseBody(
+  body: GraphProto | FunctionProto,
+  from: number,
+  raising: Raising,
+  outer?: RewriteScope,
+): void {
   const scope = new RewriteScope(raising.rewrite, body, outer);
   const nodes = body.node.flatMap((node) => {
-    for (const graph of subgraphsOf(node)) raiseBody(graph, from, raising, scope);
-    const isKnown = !isStandard(node) || raising.localFunctions.has(node.opType);
+    for (const graph of nodeSubgraphs(node)) raiseBody(graph, from, raising, scope);
+    const isKnown = !isStandardDomain(node) || raising.localFunctions.has(node.opType);
     return isKnown ? [node] : raiseNode(node, from, scope);
   });
   raising.results.push({ body, nodes, scope });
 }
 
 function raiseNode(node: NodeProto, from: number, scope: RewriteScope): NodeProto[] {
-  const { to } = scope.rewrite;
+  const { targetOpset } = scope.rewrite;
   const versions = opsetVersions.get(node.opType);
   const [introduced] = versions ?? [];
   const removed = removedOperators.get(node.opType) ?? Infinity;
   if (versions === undefined || introduced === undefined || introduced > from || removed <= from) {
     throw new ServiceError(
       "model_opset_unsupported",
-      `Cannot raise opset ${from} to ${to}: it has no operator "${node.opType}"${node.name && ` (node ${quoted(node.name)})`}`,
+      `Cannot raise opset ${from} to ${targetOpset}: it has no operator "${node.opType}"${node.name && ` (node ${quoteName(node.name)})`}`,
     );
   }
   if (from < raisableOpsets.first) {
     throw new ServiceError(
       "model_opset_unsupported",
-      `Cannot raise opset ${from} to ${to}: ${raisableOpsets.first} is the oldest that is supported (operator "${node.opType}")`,
+      `Cannot raise opset ${from} to ${targetOpset}: ${raisableOpsets.first} is the oldest that is supported (operator "${node.opType}")`,
     );
   }
-  const next = versions.find((version) => version > from && version <= to);
+  const next = versions.find((version) => version > from && version <= targetOpset);
   if (next === undefined) return [node];
   const change = opsetChanges[node.opType]?.[next];
   return change === undefined

@@ -1,15 +1,20 @@
 import { closeSync, openSync } from "node:fs";
 import { ServiceError } from "../../contract/errors.ts";
 import { readFully } from "./byte-window.ts";
-import { elementBits, elementTypeName, rawBytes } from "./element-type.ts";
-import { quoted } from "./external-data.ts";
+import { elementBits, elementTypeName, rawByteLength } from "./element-type.ts";
+import { quoteName } from "./external-data.ts";
 import type { TensorProto } from "./onnx_pb.js";
-import { elementCount, isFixedWidth, payloadOf } from "./payload.ts";
+import { elementCount, isFixedWidth, findPayload } from "./payload.ts";
 import type { OnnxModel } from "./payload.ts";
 
 /** Where the raw little-endian bytes of a tensor are. It can be sent to another thread. */
 export type TensorSource =
-  | { readonly kind: "file"; readonly path: string; readonly offset: number; readonly length: number }
+  | {
+      readonly kind: "file";
+      readonly path: string;
+      readonly offset: number;
+      readonly length: number;
+    }
   | { readonly kind: "memory"; readonly bytes: Uint8Array };
 
 /**
@@ -17,10 +22,10 @@ export type TensorSource =
  * @throws ServiceError model_unsupported for strings
  */
 export function tensorSource(model: OnnxModel, tensor: TensorProto): TensorSource {
-  const payload = payloadOf(model, tensor);
+  const payload = findPayload(model, tensor);
   if (payload === undefined) return { kind: "memory", bytes: inlineBytes(tensor) };
   if (payload.kind === "computed") {
-    throw new TypeError(`Tensor ${quoted(tensor.name)} is still to be computed`);
+    throw new TypeError(`Tensor ${quoteName(tensor.name)} is still to be computed`);
   }
   if (isFixedWidth(payload.field)) return payload;
   const encoded = readFileRange(payload.path, payload.offset, payload.length);
@@ -28,23 +33,28 @@ export function tensorSource(model: OnnxModel, tensor: TensorProto): TensorSourc
 }
 
 /** Bytes of a tensor's raw content. */
-export function tensorBytes(tensor: TensorProto): number {
-  const bytes = rawBytes(elementCount(tensor.dims), tensor.dataType);
+export function tensorByteLength(tensor: TensorProto): number {
+  const bytes = rawByteLength(elementCount(tensor.dims), tensor.dataType);
   if (bytes === undefined) {
     throw new ServiceError(
       "model_unsupported",
-      `Tensor ${quoted(tensor.name)} has elements of ${elementTypeName(tensor.dataType)}, which have no fixed size`,
+      `Tensor ${quoteName(tensor.name)} has elements of ${elementTypeName(tensor.dataType)}, which have no fixed size`,
     );
   }
   return bytes;
 }
 
 /** The raw little-endian bytes of a tensor, or those from `start` to before `end`. */
-export function readTensor(model: OnnxModel, tensor: TensorProto, start = 0, end = tensorBytes(tensor)): Uint8Array {
-  return readSource(tensorSource(model, tensor), start, end);
+export function readTensor(
+  model: OnnxModel,
+  tensor: TensorProto,
+  start = 0,
+  end = tensorByteLength(tensor),
+): Uint8Array {
+  return readTensorSource(tensorSource(model, tensor), start, end);
 }
 
-export function readSource(source: TensorSource, start: number, end: number): Uint8Array {
+export function readTensorSource(source: TensorSource, start: number, end: number): Uint8Array {
   if (source.kind === "memory") return source.bytes.slice(start, end);
   return readFileRange(source.path, source.offset + start, end - start);
 }
@@ -61,20 +71,20 @@ function readFileRange(path: string, offset: number, length: number): Uint8Array
 }
 
 function inlineBytes(tensor: TensorProto): Uint8Array {
-  const expected = tensorBytes(tensor);
+  const expected = tensorByteLength(tensor);
   if (tensor.rawData.length > 0) return tensor.rawData;
-  if (tensor.floatData.length > 0) return bytesOf(Float32Array.from(tensor.floatData));
-  if (tensor.doubleData.length > 0) return bytesOf(Float64Array.from(tensor.doubleData));
-  if (tensor.int64Data.length > 0) return bytesOf(BigInt64Array.from(tensor.int64Data));
+  if (tensor.floatData.length > 0) return typedArrayBytes(Float32Array.from(tensor.floatData));
+  if (tensor.doubleData.length > 0) return typedArrayBytes(Float64Array.from(tensor.doubleData));
+  if (tensor.int64Data.length > 0) return typedArrayBytes(BigInt64Array.from(tensor.int64Data));
   const width = elementWidth(tensor);
   const raw = new Uint8Array(expected);
   const view = new DataView(raw.buffer);
   const values = tensor.uint64Data.length > 0 ? tensor.uint64Data : tensor.int32Data.map(BigInt);
-  for (const [index, value] of values.entries()) putInteger(view, index * width, width, value);
+  for (const [index, value] of values.entries()) writeInteger(view, index * width, width, value);
   return raw;
 }
 
-function bytesOf(array: Float32Array | Float64Array | BigInt64Array): Uint8Array {
+function typedArrayBytes(array: Float32Array | Float64Array | BigInt64Array): Uint8Array {
   return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 }
 
@@ -83,7 +93,7 @@ function elementWidth(tensor: TensorProto): number {
   return Math.max(1, (elementBits(tensor.dataType) ?? 8) / 8);
 }
 
-function putInteger(view: DataView, offset: number, width: number, value: bigint): void {
+function writeInteger(view: DataView, offset: number, width: number, value: bigint): void {
   if (offset + width > view.byteLength) return;
   if (width === 1) view.setUint8(offset, Number(BigInt.asUintN(8, value)));
   else if (width === 2) view.setUint16(offset, Number(BigInt.asUintN(16, value)), true);
@@ -94,7 +104,7 @@ function putInteger(view: DataView, offset: number, width: number, value: bigint
 /** Decodes the packed varints of a typed integer field to the tensor's raw bytes. */
 function varintsToRaw(encoded: Uint8Array, tensor: TensorProto): Uint8Array {
   const width = elementWidth(tensor);
-  const raw = new Uint8Array(tensorBytes(tensor));
+  const raw = new Uint8Array(tensorByteLength(tensor));
   const view = new DataView(raw.buffer);
   let offset = 0;
   for (let at = 0; at < encoded.length; offset += width) {
@@ -104,12 +114,12 @@ function varintsToRaw(encoded: Uint8Array, tensor: TensorProto): Uint8Array {
       byte = encoded[at++] ?? 0;
       value |= BigInt(byte & 0x7f) << shift;
     }
-    putInteger(view, offset, width, value);
+    writeInteger(view, offset, width, value);
   }
   if (offset !== raw.length) {
     throw new ServiceError(
       "model_invalid",
-      `Tensor ${quoted(tensor.name)} holds ${offset / width} elements, and its shape needs ${raw.length / width}`,
+      `Tensor ${quoteName(tensor.name)} holds ${offset / width} elements, and its shape needs ${raw.length / width}`,
     );
   }
   return raw;

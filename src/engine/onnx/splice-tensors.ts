@@ -1,8 +1,15 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import type { ByteWindow } from "./byte-window.ts";
 import { ModelProtoSchema, TensorProtoSchema } from "./onnx_pb.js";
-import { checkPacked, messageShape, readField, varintBytes, WireError, wireType } from "./wire.ts";
-import type { WireField } from "./wire.ts";
+import {
+  checkPacked,
+  messageShape,
+  readField,
+  varintBytes,
+  WireError,
+  wireType,
+} from "./wire-format.ts";
+import type { WireField } from "./wire-format.ts";
 
 /** Nesting of messages; a subgraph takes three levels. The decoder stops at 100. */
 const maxDepth = 90;
@@ -14,7 +21,7 @@ export interface Splice {
   readonly start: number;
   readonly end: number;
   readonly bytes: Uint8Array;
-  readonly hole: { readonly payload: number; readonly length: number } | undefined;
+  readonly payloadSlot: { readonly payload: number; readonly length: number } | undefined;
 }
 
 export type TensorEditor = (fields: readonly WireField[], bytes: ByteWindow) => readonly Splice[];
@@ -50,11 +57,15 @@ function walkMessage(walk: Walk, message: DescMessage, range: MessageRange): num
   const { children, packed } = messageShape(message);
   let growth = 0;
   for (let position = range.start; position < range.end;) {
-    const field = nextField(walk, message, { position, limit: range.end });
+    const field = readNextField(walk, message, { position, limit: range.end });
     const child = children.get(field.number);
     if (child !== undefined && field.wireType === wireType.lengthDelimited) {
-      const inner = walkMessage(walk, child, { start: field.bodyStart, end: field.end, depth: range.depth + 1 });
-      if (inner !== 0) growth += inner + spliceLength(walk, field, inner);
+      const inner = walkMessage(walk, child, {
+        start: field.bodyStart,
+        end: field.end,
+        depth: range.depth + 1,
+      });
+      if (inner !== 0) growth += inner + replaceLengthPrefix(walk, field, inner);
     } else if (packed.has(field.number)) {
       walk.fields += field.end - field.bodyStart;
     }
@@ -63,28 +74,33 @@ function walkMessage(walk: Walk, message: DescMessage, range: MessageRange): num
   return growth;
 }
 
-function spliceLength(walk: Walk, field: WireField, growth: number): number {
+function replaceLengthPrefix(walk: Walk, field: WireField, growth: number): number {
   const bytes = varintBytes(field.end - field.bodyStart + growth);
-  walk.splices.push({ start: field.lengthStart, end: field.bodyStart, bytes, hole: undefined });
+  walk.splices.push({
+    start: field.lengthStart,
+    end: field.bodyStart,
+    bytes,
+    payloadSlot: undefined,
+  });
   return bytes.length - (field.bodyStart - field.lengthStart);
 }
 
 function walkTensor(walk: Walk, range: MessageRange): number {
   const fields: WireField[] = [];
   for (let position = range.start; position < range.end;) {
-    const field = nextField(walk, TensorProtoSchema, { position, limit: range.end });
+    const field = readNextField(walk, TensorProtoSchema, { position, limit: range.end });
     fields.push(field);
     position = field.end;
   }
   let growth = 0;
   for (const splice of walk.editTensor(fields, walk.bytes)) {
     walk.splices.push(splice);
-    growth += splice.bytes.length + (splice.hole?.length ?? 0) - (splice.end - splice.start);
+    growth += splice.bytes.length + (splice.payloadSlot?.length ?? 0) - (splice.end - splice.start);
   }
   return growth;
 }
 
-function nextField(
+function readNextField(
   walk: Walk,
   message: DescMessage,
   { position, limit }: { position: number; limit: number },
@@ -93,7 +109,9 @@ function nextField(
   if (walk.fields > maxFields) throw new WireError(`The graph has more than ${maxFields} fields`);
   const field = readField(walk.bytes, position, limit);
   const width =
-    field.wireType === wireType.lengthDelimited ? messageShape(message).packed.get(field.number) : undefined;
+    field.wireType === wireType.lengthDelimited
+      ? messageShape(message).packed.get(field.number)
+      : undefined;
   if (width !== undefined) checkPacked(walk.bytes, field, width);
   return field;
 }

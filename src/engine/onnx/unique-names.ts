@@ -1,32 +1,32 @@
-import { graphsOf } from "./graph-tensors.ts";
+import { modelGraphs } from "./model-traversal.ts";
 import type { GraphProto, ModelProto, NodeProto } from "./onnx_pb.js";
 
 /** Gives names that no value and no node has in a model, whichever graph or function it is in. */
 export class UniqueNames {
-  readonly #taken: Set<string>;
+  readonly #used: Set<string>;
   readonly #tries = new Map<string, number>();
 
   constructor(taken: Iterable<string>) {
-    this.#taken = new Set(taken);
+    this.#used = new Set(taken);
   }
 
-  static of(model: ModelProto): UniqueNames {
-    return new UniqueNames(namesOf(model));
+  static forModel(model: ModelProto): UniqueNames {
+    return new UniqueNames(modelNames(model));
   }
 
   /** `base` itself where it is free, else with the first number behind it that makes it free. */
-  take(base: string): string {
+  allocate(base: string): string {
     let name = base;
     let tries = this.#tries.get(base) ?? 0;
-    while (this.#taken.has(name)) name = `${base}_${++tries}`;
+    while (this.#used.has(name)) name = `${base}_${++tries}`;
     this.#tries.set(base, tries);
-    this.#taken.add(name);
+    this.#used.add(name);
     return name;
   }
 }
 
-function* namesOf(model: ModelProto): Generator<string> {
-  for (const graph of graphsOf(model)) yield* graphNames(graph);
+function* modelNames(model: ModelProto): Generator<string> {
+  for (const graph of modelGraphs(model)) yield* graphNames(graph);
   for (const body of model.functions) {
     yield* body.input;
     yield* body.output;

@@ -1,7 +1,13 @@
 import { findAttribute } from "../onnx/node-attributes.ts";
-import { subgraphsOf } from "../onnx/graph-tensors.ts";
+import { nodeSubgraphs } from "../onnx/model-traversal.ts";
 import { TensorProto_DataType as DataType } from "../onnx/onnx_pb.js";
-import type { FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js";
+import type {
+  FunctionProto,
+  GraphProto,
+  ModelProto,
+  NodeProto,
+  TensorProto,
+} from "../onnx/onnx_pb.js";
 
 /** A graph or function body, and the graph around it whose values it may use. */
 export interface Scope {
@@ -24,31 +30,37 @@ export interface Weight {
   readonly tensor: TensorProto;
   readonly scope: Scope;
   /** The Constant node that holds the weight; undefined for an initializer. */
-  readonly constant: NodeProto | undefined;
+  readonly constantNode: NodeProto | undefined;
   readonly uses: WeightUse[];
   /** Whether a graph gives the weight out as it is. */
   isOutput: boolean;
 }
 
-const floatTypes: ReadonlySet<number> = new Set([DataType.FLOAT, DataType.FLOAT16, DataType.BFLOAT16, DataType.DOUBLE]);
+const floatTypes: ReadonlySet<number> = new Set([
+  DataType.FLOAT,
+  DataType.FLOAT16,
+  DataType.BFLOAT16,
+  DataType.DOUBLE,
+]);
 
 /** Finds every weight of a model, in subgraphs and functions too, with every node that uses it. */
 export function findWeights(model: ModelProto): Weight[] {
   const weights: Weight[] = [];
   const bodies = [model.graph, ...model.functions];
-  for (const body of bodies) if (body !== undefined) visitBody({ body, outer: undefined }, () => undefined, weights);
+  for (const body of bodies)
+    if (body !== undefined) collectWeights({ body, outer: undefined }, () => undefined, weights);
   return weights;
 }
 
 /** Gives the weight of a name; undefined for a name that stands for another value. */
 type FindWeight = (name: string) => Weight | undefined;
 
-function visitBody(scope: Scope, findOuter: FindWeight, weights: Weight[]): void {
-  const own = definitions(scope, weights);
+function collectWeights(scope: Scope, findOuter: FindWeight, weights: Weight[]): void {
+  const own = collectDefinitions(scope, weights);
   const find: FindWeight = (name) => (own.has(name) ? own.get(name) : findOuter(name));
   for (const node of scope.body.node) {
     for (const [input, name] of node.input.entries()) find(name)?.uses.push({ node, input, scope });
-    for (const body of subgraphsOf(node)) visitBody({ body, outer: scope }, find, weights);
+    for (const body of nodeSubgraphs(node)) collectWeights({ body, outer: scope }, find, weights);
   }
   for (const output of scope.body.output) {
     const weight = find(typeof output === "string" ? output : output.name);
@@ -56,23 +68,33 @@ function visitBody(scope: Scope, findOuter: FindWeight, weights: Weight[]): void
   }
 }
 
-function definitions(scope: Scope, weights: Weight[]): Map<string, Weight | undefined> {
-  const found = new Map<string, Weight | undefined>();
-  const add = (name: string, tensor: TensorProto, constant?: NodeProto) => {
-    found.set(name, undefined);
+function collectDefinitions(scope: Scope, weights: Weight[]): Map<string, Weight | undefined> {
+  const definitionsByName = new Map<string, Weight | undefined>();
+  const add = (name: string, tensor: TensorProto, constantNode?: NodeProto) => {
+    definitionsByName.set(name, undefined);
     if (!floatTypes.has(tensor.dataType)) return;
-    const weight: Weight = { index: weights.length, name, tensor, scope, constant, uses: [], isOutput: false };
+    const weight: Weight = {
+      index: weights.length,
+      name,
+      tensor,
+      scope,
+      constantNode,
+      uses: [],
+      isOutput: false,
+    };
     weights.push(weight);
-    found.set(name, weight);
+    definitionsByName.set(name, weight);
   };
   const { body } = scope;
-  for (const input of body.input) found.set(typeof input === "string" ? input : input.name, undefined);
-  if (body.$typeName === "onnx.GraphProto") for (const tensor of body.initializer) add(tensor.name, tensor);
+  for (const input of body.input)
+    definitionsByName.set(typeof input === "string" ? input : input.name, undefined);
+  if (body.$typeName === "onnx.GraphProto")
+    for (const tensor of body.initializer) add(tensor.name, tensor);
   for (const node of body.node) {
     const tensor = node.opType === "Constant" ? findAttribute(node, "value")?.t : undefined;
     const [output] = node.output;
     if (tensor !== undefined && output !== undefined) add(output, tensor, node);
-    else for (const name of node.output) found.set(name, undefined);
+    else for (const name of node.output) definitionsByName.set(name, undefined);
   }
-  return found;
+  return definitionsByName;
 }

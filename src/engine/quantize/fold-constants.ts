@@ -1,26 +1,26 @@
 import { create } from "@bufbuild/protobuf";
-import { sortedNodes } from "../onnx/check-model.ts";
+import { sortTopologically } from "../onnx/check-model.ts";
 import { elementBits } from "../onnx/element-type.ts";
-import { nestedGraphs, subgraphsOf } from "../onnx/graph-tensors.ts";
+import { nestedGraphs, nodeSubgraphs } from "../onnx/model-traversal.ts";
 import { findAttribute } from "../onnx/node-attributes.ts";
 import { TensorProto_DataType as DataType, TensorProtoSchema } from "../onnx/onnx_pb.js";
 import type { GraphProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js";
 import type { OnnxModel } from "../onnx/payload.ts";
-import { readTensor, tensorBytes } from "../onnx/read-tensor.ts";
-import { product } from "./forms/linear-form.ts";
-import { moveElements } from "./move-elements.ts";
-import type { Movement } from "./move-elements.ts";
+import { readTensor, tensorByteLength } from "../onnx/read-tensor.ts";
+import { countElements } from "./forms/affine-plan.ts";
+import { planRearrangement } from "./plan-rearrangement.ts";
+import type { Rearrangement } from "./plan-rearrangement.ts";
 
 /** Bytes of weights that are rearranged in memory at most, in all; larger weights are seldom held in another order than they are used in. */
 const maxFoldedBytes = 64 * 1024 * 1024;
 /** Smaller ones are of no use to quantization. */
 const minElements = 256;
 
-interface Folding {
+interface FoldingState {
   readonly model: OnnxModel;
-  readonly givenOut: ReadonlySet<string>;
-  readonly uses: ReadonlyMap<string, number>;
-  readonly used: Set<string>;
+  readonly graphOutputs: ReadonlySet<string>;
+  readonly useCounts: ReadonlyMap<string, number>;
+  readonly foldedInputs: Set<string>;
   bytesLeft: number;
 }
 
@@ -35,37 +35,42 @@ export function foldConstants(model: OnnxModel): void {
   const { graph } = model.proto;
   if (graph === undefined) return;
   const graphs = [graph, ...nestedGraphs(graph.node)];
-  const folding: Folding = {
+  const folding: FoldingState = {
     model,
-    givenOut: new Set(graphs.flatMap(({ output }) => output.map(({ name }) => name))),
-    uses: countUses(graphs),
-    used: new Set(),
+    graphOutputs: new Set(graphs.flatMap(({ output }) => output.map(({ name }) => name))),
+    useCounts: countInputUses(graphs),
+    foldedInputs: new Set(),
     bytesLeft: maxFoldedBytes,
   };
   foldGraph(graph, () => undefined, folding);
-  const uses = countUses(graphs);
-  const isIdle = (name: string) => folding.used.has(name) && !uses.has(name) && !folding.givenOut.has(name);
+  const uses = countInputUses(graphs);
+  const isUnused = (name: string) =>
+    folding.foldedInputs.has(name) && !uses.has(name) && !folding.graphOutputs.has(name);
   for (const each of graphs) {
-    each.initializer = each.initializer.filter(({ name }) => !isIdle(name));
-    each.node = each.node.filter(({ opType, output }) => opType !== "Constant" || !output.every(isIdle));
+    each.initializer = each.initializer.filter(({ name }) => !isUnused(name));
+    each.node = each.node.filter(
+      ({ opType, output }) => opType !== "Constant" || !output.every(isUnused),
+    );
   }
 }
 
-function countUses(graphs: readonly GraphProto[]): Map<string, number> {
+function countInputUses(graphs: readonly GraphProto[]): Map<string, number> {
   const uses = new Map<string, number>();
   for (const { node } of graphs) {
-    for (const { input } of node) for (const name of input) uses.set(name, (uses.get(name) ?? 0) + 1);
+    for (const { input } of node)
+      for (const name of input) uses.set(name, (uses.get(name) ?? 0) + 1);
   }
   return uses;
 }
 
-function foldGraph(graph: GraphProto, findOuter: FindConstant, folding: Folding): void {
+function foldGraph(graph: GraphProto, findOuter: FindConstant, folding: FoldingState): void {
   const constants = new Map<string, TensorProto | undefined>();
-  const find: FindConstant = (name) => (constants.has(name) ? constants.get(name) : findOuter(name));
+  const find: FindConstant = (name) =>
+    constants.has(name) ? constants.get(name) : findOuter(name);
   for (const tensor of graph.initializer) constants.set(tensor.name, tensor);
   for (const { name } of graph.input) constants.set(name, undefined);
   const kept = new Set<NodeProto>(graph.node);
-  for (const node of sortedNodes(graph.node)) {
+  for (const node of sortTopologically(graph.node)) {
     const [output = ""] = node.output;
     const value = node.opType === "Constant" ? findAttribute(node, "value")?.t : undefined;
     const folded = value === undefined ? foldNode(node, find, folding) : undefined;
@@ -75,44 +80,59 @@ function foldGraph(graph: GraphProto, findOuter: FindConstant, folding: Folding)
       kept.delete(node);
       constants.set(output, folded);
       graph.initializer.push(folded);
-      for (const name of node.input) folding.used.add(name);
+      for (const name of node.input) folding.foldedInputs.add(name);
     }
-    for (const inner of subgraphsOf(node)) foldGraph(inner, find, folding);
+    for (const inner of nodeSubgraphs(node)) foldGraph(inner, find, folding);
   }
   graph.node = graph.node.filter((node) => kept.has(node));
 }
 
-function foldNode(node: NodeProto, find: FindConstant, folding: Folding): TensorProto | undefined {
+function foldNode(
+  node: NodeProto,
+  find: FindConstant,
+  folding: FoldingState,
+): TensorProto | undefined {
   const [output = ""] = node.output;
   const names = node.input.filter((name) => name !== "");
   const inputs = names.flatMap((name) => find(name) ?? []);
   const [first] = inputs;
-  if (first === undefined || inputs.length < names.length || node.domain !== "" || folding.givenOut.has(output)) {
+  if (
+    first === undefined ||
+    inputs.length < names.length ||
+    node.domain !== "" ||
+    folding.graphOutputs.has(output)
+  ) {
     return undefined;
   }
   const isFloat = first.dataType === DataType.FLOAT || first.dataType === DataType.FLOAT16;
-  if (!isFloat || (node.opType === "Transpose" && (folding.uses.get(first.name) ?? 0) > 1)) return undefined;
+  if (!isFloat || (node.opType === "Transpose" && (folding.useCounts.get(first.name) ?? 0) > 1))
+    return undefined;
   const tensors = node.input.map((name) => (name === "" ? undefined : find(name)));
-  const movement = moveElements(node, tensors, (tensor) => integers(tensor, folding.model));
+  const movement = planRearrangement(node, tensors, (tensor) =>
+    readIntegers(tensor, folding.model),
+  );
   if (movement === undefined) return undefined;
-  return materialize(output, { movement, dataType: first.dataType }, folding);
+  return materializeRearrangement(output, { movement, dataType: first.dataType }, folding);
 }
 
-function integers(tensor: TensorProto, model: OnnxModel): number[] {
+function readIntegers(tensor: TensorProto, model: OnnxModel): number[] {
   const bytes = readTensor(model, tensor);
   const aligned = bytes.slice().buffer;
   if (tensor.dataType === DataType.INT64) return Array.from(new BigInt64Array(aligned), Number);
   return tensor.dataType === DataType.INT32 ? [...new Int32Array(aligned)] : [];
 }
 
-function materialize(
+function materializeRearrangement(
   name: string,
-  { movement, dataType }: { movement: Movement; dataType: number },
-  folding: Folding,
+  { movement, dataType }: { movement: Rearrangement; dataType: number },
+  folding: FoldingState,
 ): TensorProto | undefined {
   const width = (elementBits(dataType) ?? 8) / 8;
-  const elements = product(movement.dims);
-  const needed = movement.parts.reduce((sum, { tensor }) => sum + tensorBytes(tensor), elements * width);
+  const elements = countElements(movement.dims);
+  const needed = movement.parts.reduce(
+    (sum, { tensor }) => sum + tensorByteLength(tensor),
+    elements * width,
+  );
   if (elements < minElements || needed > folding.bytesLeft) return undefined;
   folding.bytesLeft -= elements * width;
   const rawData = new Uint8Array(elements * width);
@@ -123,7 +143,7 @@ function materialize(
   return create(TensorProtoSchema, { name, dims: movement.dims.map(BigInt), dataType, rawData });
 }
 
-interface Copy {
+interface ElementCopy {
   readonly sizes: readonly number[];
   readonly from: { readonly offset: number; readonly strides: readonly number[] };
   readonly to: { readonly offset: number; readonly strides: readonly number[] };
@@ -131,15 +151,16 @@ interface Copy {
 
 function copyElements(
   bytes: { source: Uint8Array; target: Uint8Array; width: number },
-  { sizes, from, to }: Copy,
+  { sizes, from, to }: ElementCopy,
 ): void {
   const { source, target, width } = bytes;
   const position = sizes.map(() => 0);
-  const at = (place: Copy["from"]) =>
-    position.reduce((sum, index, axis) => sum + index * (place.strides[axis] ?? 0), place.offset) * width;
-  for (let left = product(sizes); left > 0; left--) {
-    const start = at(from);
-    const end = at(to);
+  const byteOffset = (place: ElementCopy["from"]) =>
+    position.reduce((sum, index, axis) => sum + index * (place.strides[axis] ?? 0), place.offset) *
+    width;
+  for (let left = countElements(sizes); left > 0; left--) {
+    const start = byteOffset(from);
+    const end = byteOffset(to);
     for (let byte = 0; byte < width; byte++) target[end + byte] = source[start + byte] ?? 0;
     for (let axis = sizes.length - 1; axis >= 0; axis--) {
       const next = (position[axis] ?? 0) + 1;

@@ -1,8 +1,8 @@
 import { ServiceError } from "../../contract/errors.ts";
-import { elementCount, payloadIndex, payloadOf } from "../onnx/payload.ts";
+import { elementCount, payloadIndex, findPayload } from "../onnx/payload.ts";
 import type { OnnxModel } from "../onnx/payload.ts";
-import { tensorsOf } from "../onnx/graph-tensors.ts";
-import { rawBytes } from "../onnx/element-type.ts";
+import { modelTensors } from "../onnx/model-traversal.ts";
+import { rawByteLength } from "../onnx/element-type.ts";
 import type { TensorProto } from "../onnx/onnx_pb.js";
 
 /** Most shards of a model. Each is a file that readers keep open. */
@@ -12,9 +12,9 @@ export interface ShardPlan {
   readonly count: number;
   /** Original bytes in each shard. */
   readonly bytes: readonly number[];
-  readonly shardOfTensor: ReadonlyMap<TensorProto, number>;
+  readonly shardByTensor: ReadonlyMap<TensorProto, number>;
   /** Shard of what was a payload before weights were given new forms. */
-  readonly shardOfPayload: ReadonlyMap<number, number>;
+  readonly shardByPayload: ReadonlyMap<number, number>;
 }
 
 /**
@@ -24,17 +24,20 @@ export interface ShardPlan {
  */
 export function planShards(model: OnnxModel, maxShardBytes: number): ShardPlan {
   const bytes = [0];
-  const shardOfTensor = new Map<TensorProto, number>();
-  const shardOfPayload = new Map<number, number>();
-  for (const tensor of tensorsOf(model.proto)) {
-    const size = payloadOf(model, tensor)?.length ?? rawBytes(elementCount(tensor.dims), tensor.dataType) ?? 0;
+  const shardByTensor = new Map<TensorProto, number>();
+  const shardByPayload = new Map<number, number>();
+  for (const tensor of modelTensors(model.proto)) {
+    const size =
+      findPayload(model, tensor)?.length ??
+      rawByteLength(elementCount(tensor.dims), tensor.dataType) ??
+      0;
     const filled = bytes.at(-1) ?? 0;
     if (filled > 0 && filled + size > maxShardBytes) bytes.push(0);
     const shard = bytes.length - 1;
     bytes[shard] = (bytes[shard] ?? 0) + size;
-    shardOfTensor.set(tensor, shard);
+    shardByTensor.set(tensor, shard);
     const index = payloadIndex(tensor);
-    if (index !== undefined) shardOfPayload.set(index, shard);
+    if (index !== undefined) shardByPayload.set(index, shard);
   }
   if (bytes.length > maxShards) {
     throw new ServiceError(
@@ -42,5 +45,5 @@ export function planShards(model: OnnxModel, maxShardBytes: number): ShardPlan {
       `maxShardBytes ${maxShardBytes} would divide the model into ${bytes.length} shards, and ${maxShards} are allowed`,
     );
   }
-  return { count: bytes.length, bytes, shardOfTensor, shardOfPayload };
+  return { count: bytes.length, bytes, shardByTensor, shardByPayload };
 }

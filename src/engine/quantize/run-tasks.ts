@@ -28,16 +28,22 @@ export type ThreadMessage =
   | { readonly kind: "result"; readonly result: TaskResult };
 
 /** Does all tasks, in threads where there is enough to do, and gives their results in the same order. */
-export async function runTasks(tasks: readonly PlacedTask[], options: RunTasksOptions): Promise<TaskResult[]> {
+export async function runTasks(
+  tasks: readonly PlacedTask[],
+  options: RunTasksOptions,
+): Promise<TaskResult[]> {
   const bytes = tasks.reduce((sum, { task }) => sum + task.sourceBytes, 0);
   const threads = Math.min(maxThreads, availableParallelism(), tasks.length);
   if (threads > 1 && bytes >= minParallelBytes) return runInThreads(tasks, threads, options);
   const results: TaskResult[] = [];
-  for (const task of tasks) results.push(await runHere(task, options));
+  for (const task of tasks) results.push(await runInCallingThread(task, options));
   return results;
 }
 
-async function runHere(task: PlacedTask, { signal, onBytes }: RunTasksOptions): Promise<TaskResult> {
+async function runInCallingThread(
+  task: PlacedTask,
+  { signal, onBytes }: RunTasksOptions,
+): Promise<TaskResult> {
   const steps = runWeightTask(task);
   for (let step = steps.next(); ; step = steps.next()) {
     if (step.done) return step.value;
@@ -54,15 +60,20 @@ async function runInThreads(
   options: RunTasksOptions,
 ): Promise<TaskResult[]> {
   const results: TaskResult[] = [];
-  const waiting = [...tasks.keys()].sort((a, b) => cost(tasks[a]) - cost(tasks[b]));
-  const workers = Array.from({ length: count }, () => new Worker(threadModule, { resourceLimits: threadLimits }));
+  const waiting = [...tasks.keys()].sort((a, b) => memoryBytes(tasks[a]) - memoryBytes(tasks[b]));
+  const workers = Array.from(
+    { length: count },
+    () => new Worker(threadModule, { resourceLimits: threadLimits }),
+  );
   const freed = new EventTarget();
-  let held = 0;
+  let reservedBytes = 0;
   const takeNext = () => {
-    const position = waiting.findLastIndex((index) => held === 0 || held + cost(tasks[index]) <= memoryBudget);
+    const position = waiting.findLastIndex(
+      (index) => reservedBytes === 0 || reservedBytes + memoryBytes(tasks[index]) <= memoryBudget,
+    );
     return waiting.splice(position, position === -1 ? 0 : 1)[0];
   };
-  const serve = async (worker: Worker) => {
+  const serveThread = async (worker: Worker) => {
     while (waiting.length > 0) {
       options.signal.throwIfAborted();
       const index = takeNext();
@@ -71,21 +82,25 @@ async function runInThreads(
         await once(freed, "free", { signal: options.signal });
         continue;
       }
-      held += cost(task);
+      reservedBytes += memoryBytes(task);
       results[index] = await runInThread(worker, task, options);
-      held -= cost(task);
+      reservedBytes -= memoryBytes(task);
       freed.dispatchEvent(new Event("free"));
     }
   };
   try {
-    await Promise.all(workers.map(serve));
+    await Promise.all(workers.map(serveThread));
   } finally {
     await Promise.all(workers.map((worker) => worker.terminate()));
   }
   return results;
 }
 
-function runInThread(worker: Worker, task: PlacedTask, { signal, onBytes }: RunTasksOptions): Promise<TaskResult> {
+function runInThread(
+  worker: Worker,
+  task: PlacedTask,
+  { signal, onBytes }: RunTasksOptions,
+): Promise<TaskResult> {
   const { promise, resolve, reject } = Promise.withResolvers<TaskResult>();
   const onMessage = (message: ThreadMessage) => {
     if (message.kind === "bytes") onBytes(message.bytes);
@@ -104,7 +119,7 @@ function runInThread(worker: Worker, task: PlacedTask, { signal, onBytes }: RunT
 }
 
 /** Bytes that a task may hold at a time: the whole result, and a tile of the source. */
-function cost(placed: PlacedTask | undefined): number {
+function memoryBytes(placed: PlacedTask | undefined): number {
   return placed === undefined ? 0 : placed.task.resultBytes + tileBytes;
 }
 

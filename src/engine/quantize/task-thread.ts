@@ -6,7 +6,7 @@ import type { PlacedTask } from "./run-weight-task.ts";
 /** Tells the progress that often, source bytes. */
 const bytesBetweenMessages = 16 * 1024 * 1024;
 
-function send(message: ThreadMessage): void {
+function postToParent(message: ThreadMessage): void {
   parentPort?.postMessage(message);
 }
 
@@ -15,13 +15,13 @@ parentPort?.on("message", (placed: PlacedTask) => {
   let pending = 0;
   for (let step = steps.next(); ; step = steps.next()) {
     if (step.done) {
-      send({ kind: "bytes", bytes: pending });
-      send({ kind: "result", result: step.value });
+      postToParent({ kind: "bytes", bytes: pending });
+      postToParent({ kind: "result", result: step.value });
       return;
     }
     pending += step.value;
     if (pending >= bytesBetweenMessages) {
-      send({ kind: "bytes", bytes: pending });
+      postToParent({ kind: "bytes", bytes: pending });
       pending = 0;
     }
   }

@@ -1,11 +1,11 @@
 import type { ErrorSums } from "../evaluate/error-sums.ts";
 import type { TensorSource } from "../onnx/read-tensor.ts";
 import type { BlockFormat, MatrixShape } from "./kernels/block-format.ts";
-import type { LinearFormat } from "./kernels/linear-codes.ts";
+import type { AffineFormat } from "./kernels/affine-parameters.ts";
 
 /** Indices of the payloads that a task computes. */
 export interface TaskOutputs {
-  readonly codes: number;
+  readonly quantizedValues: number;
   readonly scales: number;
   readonly zeroPoints: number | undefined;
 }
@@ -22,11 +22,11 @@ interface SourceWeight {
 }
 
 /** Codes with one scale for the tensor or for each channel. */
-export interface LinearTask extends SourceWeight {
+export interface AffineTask extends SourceWeight {
   readonly kind: "linear";
   readonly channels: number;
   readonly inner: number;
-  readonly format: LinearFormat;
+  readonly format: AffineFormat;
   /** Half-precision scales. */
   readonly halfScales: boolean;
   /** Writes the codes of a matrix of that many columns transposed. */
@@ -48,11 +48,11 @@ export interface BlockTask extends SourceWeight {
 /** Half-precision values. */
 export interface HalfTask extends SourceWeight {
   readonly kind: "half";
-  readonly outputs: { readonly codes: number };
+  readonly outputs: { readonly values: number };
 }
 
 /** One weight's transformation: everything that a thread needs to do it. */
-export type WeightTask = LinearTask | BlockTask | HalfTask;
+export type WeightTask = AffineTask | BlockTask | HalfTask;
 
 export interface TaskResult {
   readonly weight: number;

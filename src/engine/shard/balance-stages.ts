@@ -34,31 +34,31 @@ export const balanceTolerance = 0.05;
  * @returns index of the first step of each stage, or undefined where no cutting meets the limit.
  */
 export function balanceStages(problem: BalanceProblem, stages: number): number[] | undefined {
-  const smallest = smallestLimit(problem, stages);
+  const smallest = findSmallestLimit(problem, stages);
   if (smallest === undefined) return undefined;
   const tolerated = Math.floor((totalLoad(problem.balanced) / stages) * (1 + balanceTolerance));
   const limit = Math.max(smallest, tolerated);
   const earliest = earliestStarts(problem, limit);
   const cutsAbove = (floor: number) =>
-    cheapestCuts(problem, { earliest, latest: latestStarts(problem.balanced, floor) }, stages);
-  const floor = lastTrue(limit, (candidate) => cutsAbove(candidate) !== undefined);
+    findCheapestCuts(problem, { earliest, latest: latestStarts(problem.balanced, floor) }, stages);
+  const floor = findLastTrue(limit, (candidate) => cutsAbove(candidate) !== undefined);
   return cutsAbove(Math.floor(floor * (1 - balanceTolerance)));
 }
 
 /** The least number of stages that meet the limited load; undefined where no number does. */
-export function fewestStages(problem: BalanceProblem): number | undefined {
+export function findFewestStages(problem: BalanceProblem): number | undefined {
   return countGreedyStages(problem, earliestStarts(problem, totalLoad(problem.balanced)));
 }
 
 /** Load of the steps from `start` to before `end`. */
-export function loadOf(loads: StageLoads, start: number, end: number): number {
+export function computeStageLoad(loads: StageLoads, start: number, end: number): number {
   const running = new RunningLoad(loads);
   for (let step = start; step < end; step++) running.add(step);
   return running.load;
 }
 
 function totalLoad(loads: StageLoads): number {
-  return loadOf(loads, 0, loads.stepLoads.length);
+  return computeStageLoad(loads, 0, loads.stepLoads.length);
 }
 
 class RunningLoad {
@@ -100,7 +100,10 @@ function earliestStarts({ balanced, limited }: BalanceProblem, limit: number): U
   for (let end = 1; end <= steps; end++) {
     running.add(end - 1);
     runningLimited?.add(end - 1);
-    while (running.load > limit || (limited && runningLimited && runningLimited.load > limited.limit)) {
+    while (
+      running.load > limit ||
+      (limited && runningLimited && runningLimited.load > limited.limit)
+    ) {
       running.remove(start);
       runningLimited?.remove(start);
       start += 1;
@@ -125,7 +128,7 @@ function latestStarts(balanced: StageLoads, floor: number): Int32Array {
 }
 
 /** The largest integer from 0 to `high` for which a condition holds that holds for 0 and, once false, stays false. */
-function lastTrue(high: number, condition: (candidate: number) => boolean): number {
+function findLastTrue(high: number, condition: (candidate: number) => boolean): number {
   let [low, above] = [0, high + 1];
   while (above - low > 1) {
     const middle = Math.floor((low + above) / 2);
@@ -135,7 +138,7 @@ function lastTrue(high: number, condition: (candidate: number) => boolean): numb
   return low;
 }
 
-function isCut({ cutCosts }: BalanceProblem, position: number): boolean {
+function isCutAllowed({ cutCosts }: BalanceProblem, position: number): boolean {
   return Number.isFinite(cutCosts[position - 1] ?? 0);
 }
 
@@ -146,7 +149,7 @@ function countGreedyStages(problem: BalanceProblem, starts: Uint32Array): number
   for (let start = 0; start < steps; stages++) {
     let furthest = start;
     for (let end = start + 1; end <= steps && (starts[end] ?? end) <= start; end++) {
-      if (end === steps || isCut(problem, end)) furthest = end;
+      if (end === steps || isCutAllowed(problem, end)) furthest = end;
     }
     if (furthest === start) return undefined;
     start = furthest;
@@ -154,7 +157,7 @@ function countGreedyStages(problem: BalanceProblem, starts: Uint32Array): number
   return stages;
 }
 
-function smallestLimit(problem: BalanceProblem, stages: number): number | undefined {
+function findSmallestLimit(problem: BalanceProblem, stages: number): number | undefined {
   const cuts = problem.cutCosts.filter(Number.isFinite).length;
   const isFeasible = (limit: number) => {
     const count = countGreedyStages(problem, earliestStarts(problem, limit));
@@ -162,7 +165,7 @@ function smallestLimit(problem: BalanceProblem, stages: number): number | undefi
   };
   const high = totalLoad(problem.balanced);
   if (cuts < stages - 1 || !isFeasible(high)) return undefined;
-  return high - lastTrue(high, (below) => isFeasible(high - below));
+  return high - findLastTrue(high, (below) => isFeasible(high - below));
 }
 
 /** Which starts a stage may have for each of its ends: from the earliest to the latest. Neither falls from one end to the next. */
@@ -172,13 +175,19 @@ interface StartWindows {
 }
 
 /** Gives the cutting with the least total cost, stage by stage from the first: O(stages × steps). */
-function cheapestCuts({ cutCosts }: BalanceProblem, windows: StartWindows, stages: number): number[] | undefined {
+function findCheapestCuts(
+  { cutCosts }: BalanceProblem,
+  windows: StartWindows,
+  stages: number,
+): number[] | undefined {
   const steps = windows.earliest.length - 1;
   let best = new Float64Array(steps + 1).fill(Infinity);
   best[0] = 0;
   const choices: Int32Array[] = [];
   for (let stage = 0; stage < stages; stage++) {
-    const costs = best.map((cost, position) => cost + (position === 0 ? 0 : (cutCosts[position - 1] ?? 0)));
+    const costs = best.map(
+      (cost, position) => cost + (position === 0 ? 0 : (cutCosts[position - 1] ?? 0)),
+    );
     const { next, choice } = cheapestStarts(costs, windows);
     best = next;
     choices.push(choice);
@@ -196,16 +205,16 @@ function cheapestStarts(costs: Float64Array, { earliest, latest }: StartWindows)
   const next = new Float64Array(costs.length).fill(Infinity);
   const choice = new Int32Array(costs.length).fill(-1);
   const queue = new Int32Array(costs.length);
-  const costOf = (place: number) => costs[queue[place] ?? 0] ?? Infinity;
+  const queuedCost = (place: number) => costs[queue[place] ?? 0] ?? Infinity;
   let [head, tail, candidate] = [0, 0, 0];
   for (let end = 1; end < costs.length; end++) {
     for (; candidate <= (latest[end] ?? -1); candidate++) {
-      while (tail > head && costOf(tail - 1) > (costs[candidate] ?? Infinity)) tail -= 1;
+      while (tail > head && queuedCost(tail - 1) > (costs[candidate] ?? Infinity)) tail -= 1;
       queue[tail++] = candidate;
     }
     while (head < tail && (queue[head] ?? 0) < (earliest[end] ?? end)) head += 1;
     if (head === tail) continue;
-    next[end] = costOf(head);
+    next[end] = queuedCost(head);
     choice[end] = queue[head] ?? 0;
   }
   return { next, choice };

@@ -2,7 +2,7 @@ import { findAttribute } from "../onnx/node-attributes.ts";
 import type { NodeProto } from "../onnx/onnx_pb.js";
 
 /** Shape of a value or parameter; undefined where it is not known. */
-type ShapeOf = (name: string) => readonly number[] | undefined;
+type ShapeLookup = (name: string) => readonly number[] | undefined;
 
 interface Operands {
   node: NodeProto;
@@ -11,56 +11,69 @@ interface Operands {
 }
 
 /** Operations of the operators whose cost is not one for each element of their outputs; a multiplication with its addition counts as two. */
-const operations: Record<string, (operands: Operands) => number> = {
-  MatMul: matrixProduct,
-  MatMulInteger: matrixProduct,
-  DynamicQuantizeMatMul: matrixProduct,
-  MatMulIntegerToFloat: matrixProduct,
-  QLinearMatMul: matrixProduct,
-  Gemm: ({ node, inputs: [a], output }) => 2 * count(output) * (a?.[intOf(node, "transA", 0) === 1 ? 0 : 1] ?? 1),
-  MatMulNBits: ({ node, output }) => 2 * count(output) * intOf(node, "K", 1),
-  Conv: ({ inputs: [, weight], output }) => convolution(weight, output),
-  ConvInteger: ({ inputs: [, weight], output }) => convolution(weight, output),
-  QLinearConv: ({ inputs: [, , , weight], output }) => convolution(weight, output),
-  ConvTranspose: ({ inputs: [input = [], weight = []] }) => 2 * count(input) * count(weight.slice(1)),
-  LSTM: recurrent,
-  GRU: recurrent,
-  RNN: recurrent,
-  DynamicQuantizeLSTM: recurrent,
+const operationCounters: Record<string, (operands: Operands) => number> = {
+  MatMul: countMatMulOperations,
+  MatMulInteger: countMatMulOperations,
+  DynamicQuantizeMatMul: countMatMulOperations,
+  MatMulIntegerToFloat: countMatMulOperations,
+  QLinearMatMul: countMatMulOperations,
+  Gemm: ({ node, inputs: [a], output }) =>
+    2 * countShapeElements(output) * (a?.[readIntAttribute(node, "transA", 0) === 1 ? 0 : 1] ?? 1),
+  MatMulNBits: ({ node, output }) =>
+    2 * countShapeElements(output) * readIntAttribute(node, "K", 1),
+  Conv: ({ inputs: [, weight], output }) => countConvOperations(weight, output),
+  ConvInteger: ({ inputs: [, weight], output }) => countConvOperations(weight, output),
+  QLinearConv: ({ inputs: [, , , weight], output }) => countConvOperations(weight, output),
+  ConvTranspose: ({ inputs: [input = [], weight = []] }) =>
+    2 * countShapeElements(input) * countShapeElements(weight.slice(1)),
+  LSTM: countRecurrentOperations,
+  GRU: countRecurrentOperations,
+  RNN: countRecurrentOperations,
+  DynamicQuantizeLSTM: countRecurrentOperations,
 };
 
 /**
  * Floating-point or integer operations of a node on values of the given shapes. Operators that hold subgraphs or are functions of the
  * model count two for each element of what they use, since what they run is not known before they run.
  */
-export function countFlops(node: NodeProto, shapeOf: ShapeOf, parameterElements: number): number {
-  const output = node.output.reduce((total, name) => total + count(shapeOf(name) ?? []), 0);
-  const operation = operations[node.opType];
+export function countFlops(
+  node: NodeProto,
+  findShape: ShapeLookup,
+  parameterElements: number,
+): number {
+  const output = node.output.reduce(
+    (total, name) => total + countShapeElements(findShape(name) ?? []),
+    0,
+  );
+  const operation = operationCounters[node.opType];
   const [first] = node.output;
   if (!operation) return output + 2 * parameterElements;
-  const inputs = node.input.map((name) => shapeOf(name));
-  return operation({ node, inputs, output: shapeOf(first ?? "") ?? [] });
+  const inputs = node.input.map((name) => findShape(name));
+  return operation({ node, inputs, output: findShape(first ?? "") ?? [] });
 }
 
-function matrixProduct({ inputs: [a], output }: Operands): number {
-  return 2 * count(output) * (a?.at(-1) ?? 1);
+function countMatMulOperations({ inputs: [a], output }: Operands): number {
+  return 2 * countShapeElements(output) * (a?.at(-1) ?? 1);
 }
 
-function convolution(weight: readonly number[] | undefined, output: readonly number[]): number {
-  return 2 * count(output) * count(weight?.slice(1) ?? []);
+function countConvOperations(
+  weight: readonly number[] | undefined,
+  output: readonly number[],
+): number {
+  return 2 * countShapeElements(output) * countShapeElements(weight?.slice(1) ?? []);
 }
 
 /** Each step multiplies its input by W [directions, gates, inputs] and its state by R [directions, gates, hidden]. */
-function recurrent({ inputs: [x = [], w = [], r = []] }: Operands): number {
+function countRecurrentOperations({ inputs: [x = [], w = [], r = []] }: Operands): number {
   const [length = 1, batch = 1] = x;
-  return 2 * length * batch * (count(w) + count(r));
+  return 2 * length * batch * (countShapeElements(w) + countShapeElements(r));
 }
 
-function count(shape: readonly number[]): number {
+function countShapeElements(shape: readonly number[]): number {
   return shape.reduce((product, size) => product * size, 1);
 }
 
-function intOf(node: NodeProto, name: string, absent: number): number {
+function readIntAttribute(node: NodeProto, name: string, absent: number): number {
   const attribute = findAttribute(node, name);
   return attribute ? Number(attribute.i) : absent;
 }

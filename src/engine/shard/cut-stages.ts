@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { elementTypeNamed } from "../onnx/element-type.ts";
+import { findDataType } from "../onnx/element-type.ts";
 import { GraphProtoSchema, ModelProtoSchema, ValueInfoProtoSchema } from "../onnx/onnx_pb.js";
 import type { GraphProto, ModelProto, ValueInfoProto } from "../onnx/onnx_pb.js";
 import type { ValueDescription } from "./describe-values.ts";
@@ -17,33 +17,38 @@ export interface StageModel {
 /** Cuts the model into its stages. Outputs that no step makes, such as inputs handed through, come from the last one. */
 export function cutStages(proto: ModelProto, plan: PipelinePlan): StageModel[] {
   const { graph, steps } = plan.graph;
-  const madeAnywhere = new Set(steps.flatMap(({ makes }) => makes));
+  const madeAnywhere = new Set(steps.flatMap(({ outputs }) => outputs));
   const initializers = new Set(graph.initializer.map(({ name }) => name));
   const declared = new Map(
     [...graph.valueInfo, ...graph.output].flatMap((info) =>
       info.type?.value.case === "tensorType" ? [[info.name, info]] : [],
     ),
   );
-  const infoOf = (name: string) => declared.get(name) ?? describedValue(name, plan.values.get(name));
+  const getValueInfo = (name: string) =>
+    declared.get(name) ?? createValueInfo(name, plan.values.get(name));
   return plan.stages.map((stage, index) => {
-    const made = new Set(stage.steps.flatMap(({ makes }) => makes));
+    const made = new Set(stage.steps.flatMap(({ outputs }) => outputs));
     const isLast = index === plan.stages.length - 1;
-    const final = graph.output.filter(({ name }) => made.has(name) || (isLast && !madeAnywhere.has(name)));
+    const final = graph.output.filter(
+      ({ name }) => made.has(name) || (isLast && !madeAnywhere.has(name)),
+    );
     const finalNames = final.map(({ name }) => name);
-    const used = new Set([...stage.steps.flatMap(({ uses }) => uses), ...finalNames]);
-    const handedOn = (plan.cuts[index]?.values ?? []).filter((name) => made.has(name) && !finalNames.includes(name));
-    const handedIn = (plan.cuts[index - 1]?.values ?? []).filter((name) => used.has(name));
+    const used = new Set([...stage.steps.flatMap(({ inputs }) => inputs), ...finalNames]);
+    const cutOutputs = (plan.cuts[index]?.values ?? []).filter(
+      (name) => made.has(name) && !finalNames.includes(name),
+    );
+    const cutInputs = (plan.cuts[index - 1]?.values ?? []).filter((name) => used.has(name));
     const fromCaller = graph.input.filter(({ name }) => used.has(name));
     const required = fromCaller.map(({ name }) => name).filter((name) => !initializers.has(name));
     return {
-      inputs: [...required, ...handedIn],
-      outputs: [...finalNames, ...handedOn],
+      inputs: [...required, ...cutInputs],
+      outputs: [...finalNames, ...cutOutputs],
       proto: stageProto(proto, plan, {
         stage,
         used,
         made,
-        input: [...fromCaller, ...handedIn.map(infoOf)],
-        output: [...final, ...handedOn.map(infoOf)],
+        input: [...fromCaller, ...cutInputs.map(getValueInfo)],
+        output: [...final, ...cutOutputs.map(getValueInfo)],
       }),
     };
   });
@@ -57,7 +62,11 @@ interface StageParts {
   output: ValueInfoProto[];
 }
 
-function stageProto(proto: ModelProto, { graph: { graph, constants } }: PipelinePlan, parts: StageParts): ModelProto {
+function stageProto(
+  proto: ModelProto,
+  { graph: { graph, constants } }: PipelinePlan,
+  parts: StageParts,
+): ModelProto {
   const { stage, used, made, input, output } = parts;
   const ownConstants = [...constants].flatMap(([name, node]) => (used.has(name) ? [node] : []));
   const node = [...ownConstants, ...stage.steps.map((step) => step.node)];
@@ -67,19 +76,25 @@ function stageProto(proto: ModelProto, { graph: { graph, constants } }: Pipeline
     input,
     output,
     initializer: graph.initializer.filter(({ name }) => used.has(name)),
-    sparseInitializer: graph.sparseInitializer.filter(({ values }) => values && used.has(values.name)),
+    sparseInitializer: graph.sparseInitializer.filter(
+      ({ values }) => values && used.has(values.name),
+    ),
     valueInfo: graph.valueInfo.filter(({ name }) => made.has(name) && !outputNames.has(name)),
     quantizationAnnotation: [],
   };
   const stageGraph = Object.assign(create(GraphProtoSchema), graph, changes);
   const functions = [...calledFunctions(proto, node)];
-  return Object.assign(create(ModelProtoSchema), proto, { graph: stageGraph, functions, trainingInfo: [] });
+  return Object.assign(create(ModelProtoSchema), proto, {
+    graph: stageGraph,
+    functions,
+    trainingInfo: [],
+  });
 }
 
-function describedValue(name: string, value: ValueDescription | undefined): ValueInfoProto {
+function createValueInfo(name: string, value: ValueDescription | undefined): ValueInfoProto {
   if (!value) throw new TypeError(`Value "${name}" has no known type`);
   const dim = value.shape.map((size) => ({ value: dimension(size) }));
-  const elemType = elementTypeNamed(value.type) ?? 0;
+  const elemType = findDataType(value.type) ?? 0;
   return create(ValueInfoProtoSchema, {
     name,
     type: { value: { case: "tensorType", value: { elemType, shape: { dim } } } },

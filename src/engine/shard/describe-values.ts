@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
-import { runOnGenerated } from "../evaluate/open-samples.ts";
-import { numbersOf, type TensorBytes } from "../evaluate/tensor-bytes.ts";
-import { elementTypeNamed, rawBytes } from "../onnx/element-type.ts";
+import { runOnGeneratedSample } from "../evaluate/open-samples.ts";
+import { tensorNumbers, type TensorData } from "../evaluate/tensor-data.ts";
+import { findDataType, rawByteLength } from "../onnx/element-type.ts";
 import {
   GraphProtoSchema,
   ModelProtoSchema,
@@ -13,7 +13,7 @@ import type { OnnxModel } from "../onnx/payload.ts";
 import { UniqueNames } from "../onnx/unique-names.ts";
 import type { PipelineGraph } from "./pipeline-graph.ts";
 import { weightlessModel } from "./weightless-model.ts";
-import { withProbe, type ProbeOptions } from "./with-probe.ts";
+import { withProbeSession, type ProbeOptions } from "./with-probe-session.ts";
 
 /** What a value of the graph is, and how large it is on a generated sample. */
 export interface ValueDescription {
@@ -36,17 +36,22 @@ export async function describeValues(
   options: ProbeOptions,
 ): Promise<Map<string, ValueDescription>> {
   const weightless = weightlessModel(model);
-  const values = steps.flatMap(({ makes }) => makes);
+  const values = steps.flatMap(({ outputs }) => outputs);
   const types = await inferTypes(weightless, values, options);
-  const shapes = await runForShapes(weightless, [...types.keys()], options);
+  const shapes = await probeShapes(weightless, [...types.keys()], options);
   const descriptions = new Map<string, ValueDescription>();
   for (const [name, { type, shape }] of types) {
     const sampleShape = shapes.get(name) ?? [];
     // The runtime gives no dimensions both for a scalar and where it could not infer the rank.
     const isInferred = shape.length === sampleShape.length;
     const elements = sampleShape.reduce((product, size) => product * size, 1);
-    const sampleBytes = rawBytes(elements, elementTypeNamed(type) ?? 0) ?? 0;
-    descriptions.set(name, { type, shape: isInferred ? shape : sampleShape.map(() => ""), sampleShape, sampleBytes });
+    const sampleBytes = rawByteLength(elements, findDataType(type) ?? 0) ?? 0;
+    descriptions.set(name, {
+      type,
+      shape: isInferred ? shape : sampleShape.map(() => ""),
+      sampleShape,
+      sampleBytes,
+    });
   }
   return descriptions;
 }
@@ -55,14 +60,16 @@ async function inferTypes(model: OnnxModel, values: readonly string[], options: 
   const declared = new Map(model.proto.graph?.output.map((output) => [output.name, output]));
   const output = values.map((name) => declared.get(name) ?? create(ValueInfoProtoSchema, { name }));
   const probe = withGraph(model, { output });
-  const { outputs } = await withProbe(probe, options, ({ signature }) => Promise.resolve(signature));
+  const { outputs } = await withProbeSession(probe, options, ({ signature }) =>
+    Promise.resolve(signature),
+  );
   return new Map(outputs.flatMap((value) => (value.isTensor ? [[value.name, value]] : [])));
 }
 
 /** Has a Shape node look at each value, so that the values themselves need not be kept or fetched. */
-async function runForShapes(model: OnnxModel, values: readonly string[], options: ProbeOptions) {
-  const names = UniqueNames.of(model.proto);
-  const shapeNames = values.map((value) => names.take(`${value}_shape`));
+async function probeShapes(model: OnnxModel, values: readonly string[], options: ProbeOptions) {
+  const names = UniqueNames.forModel(model.proto);
+  const shapeNames = values.map((value) => names.allocate(`${value}_shape`));
   const nodes = values.map((value, index) =>
     create(NodeProtoSchema, { opType: "Shape", input: [value], output: [shapeNames[index] ?? ""] }),
   );
@@ -70,18 +77,23 @@ async function runForShapes(model: OnnxModel, values: readonly string[], options
     node: [...(model.proto.graph?.node ?? []), ...nodes],
     output: shapeNames.map((name): ValueInfoProto => create(ValueInfoProtoSchema, { name })),
   });
-  const run = await withProbe(probe, options, (session) =>
-    runOnGenerated(session, { outputs: shapeNames, signal: options.signal }),
+  const run = await withProbeSession(probe, options, (session) =>
+    runOnGeneratedSample(session, { outputs: shapeNames, signal: options.signal }),
   );
   const outputs = new Map(run.outputs.map((output) => [output.name, output]));
-  return new Map(values.map((value, index) => [value, sizesOf(outputs.get(shapeNames[index] ?? ""))]));
+  return new Map(
+    values.map((value, index) => [value, readShapeTensor(outputs.get(shapeNames[index] ?? ""))]),
+  );
 }
 
-function sizesOf(tensor: TensorBytes | undefined): number[] {
-  return tensor ? Array.from(numbersOf(tensor)) : [];
+function readShapeTensor(tensor: TensorData | undefined): number[] {
+  return tensor ? Array.from(tensorNumbers(tensor)) : [];
 }
 
-function withGraph(model: OnnxModel, changes: Partial<NonNullable<OnnxModel["proto"]["graph"]>>): OnnxModel {
+function withGraph(
+  model: OnnxModel,
+  changes: Partial<NonNullable<OnnxModel["proto"]["graph"]>>,
+): OnnxModel {
   const graph = Object.assign(create(GraphProtoSchema), model.proto.graph, changes);
   return { ...model, proto: Object.assign(create(ModelProtoSchema), model.proto, { graph }) };
 }

@@ -1,17 +1,23 @@
-import { sortedNodes, usedNames } from "../onnx/check-model.ts";
-import { rawBytes } from "../onnx/element-type.ts";
-import { nestedGraphs, nodeTensors } from "../onnx/graph-tensors.ts";
-import type { FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js";
+import { sortTopologically, usedNames } from "../onnx/check-model.ts";
+import { rawByteLength } from "../onnx/element-type.ts";
+import { nestedGraphs, nodeTensors } from "../onnx/model-traversal.ts";
+import type {
+  FunctionProto,
+  GraphProto,
+  ModelProto,
+  NodeProto,
+  TensorProto,
+} from "../onnx/onnx_pb.js";
 import { elementCount } from "../onnx/payload.ts";
 
 /** A node that a pipeline runs in one of its stages. */
-export interface Step {
+export interface PipelineStep {
   readonly node: NodeProto;
   /** Names that the node or its subgraphs use. */
-  readonly uses: readonly string[];
+  readonly inputs: readonly string[];
   /** Those of them that are no parameters: inputs of the graph and values that other steps make. */
-  readonly reads: readonly string[];
-  readonly makes: readonly string[];
+  readonly runtimeInputs: readonly string[];
+  readonly outputs: readonly string[];
   /** Indices of the parameters that the node, its subgraphs and the functions that it calls use. */
   readonly parameters: readonly number[];
 }
@@ -24,7 +30,7 @@ export interface Parameter {
 /** A model's graph as a pipeline sees it. Initializers and Constant nodes are no steps: each stage has a copy of those it uses. */
 export interface PipelineGraph {
   readonly graph: GraphProto;
-  readonly steps: readonly Step[];
+  readonly steps: readonly PipelineStep[];
   readonly parameters: readonly Parameter[];
   /** Shapes of initializers and of Constant nodes' tensors. */
   readonly parameterShapes: ReadonlyMap<string, readonly number[]>;
@@ -35,7 +41,7 @@ export interface PipelineGraph {
 export function pipelineGraph(proto: ModelProto): PipelineGraph {
   const { graph } = proto;
   if (!graph) throw new TypeError("The model has no graph");
-  const parameters = new Parameters(proto);
+  const parameters = new ParameterIndex(proto);
   const constants = new Map<string, NodeProto>();
   const parameterShapes = new Map<string, readonly number[]>();
   for (const tensor of graph.initializer) {
@@ -55,36 +61,49 @@ export function pipelineGraph(proto: ModelProto): PipelineGraph {
     parameters.addNamed(name, tensors);
     parameterShapes.set(name, tensors[0]?.dims.map(Number) ?? []);
   }
-  const nodes = sortedNodes(graph.node).filter((node) => !isConstant(node));
-  const steps = nodes.map((node): Step => {
-    const uses = [...usedNames(node)];
+  const nodes = sortTopologically(graph.node).filter((node) => !isConstant(node));
+  const steps = nodes.map((node): PipelineStep => {
+    const inputs = [...usedNames(node)];
     return {
       node,
-      uses,
-      reads: uses.filter((name) => !parameters.has(name)),
-      makes: node.output.filter((name) => name !== ""),
-      parameters: [...new Set([...uses.flatMap((name) => parameters.find(name)), ...parameters.within(node)])],
+      inputs,
+      runtimeInputs: inputs.filter((name) => !parameters.has(name)),
+      outputs: node.output.filter((name) => name !== ""),
+      parameters: [
+        ...new Set([
+          ...inputs.flatMap((name) => parameters.find(name)),
+          ...parameters.addNodeTensors(node),
+        ]),
+      ],
     };
   });
-  return { graph, steps: withLateParameters(steps), parameters: parameters.all, parameterShapes, constants };
+  return {
+    graph,
+    steps: deferParameterSteps(steps),
+    parameters: parameters.all,
+    parameterShapes,
+    constants,
+  };
 }
 
 /**
  * Moves each step that works on parameters alone, such as one that dequantizes a weight, to just before the first step that uses what it
  * makes, so that a weight and its use are on the same side of a cut.
  */
-function withLateParameters(steps: readonly Step[]): Step[] {
+function deferParameterSteps(steps: readonly PipelineStep[]): PipelineStep[] {
   const lateValues = new Set<string>();
   const places = steps.map((step, index) => {
-    const isLate = step.reads.every((name) => lateValues.has(name));
-    if (isLate) for (const name of step.makes) lateValues.add(name);
+    const isLate = step.runtimeInputs.every((name) => lateValues.has(name));
+    if (isLate) for (const name of step.outputs) lateValues.add(name);
     return { step, isLate, index, at: index };
   });
   const firstUses = new Map<string, number>();
   for (const place of places.toReversed()) {
     const { step, isLate } = place;
-    if (isLate) place.at = Math.min(...step.makes.map((name) => firstUses.get(name) ?? steps.length));
-    for (const name of step.reads) firstUses.set(name, Math.min(place.at, firstUses.get(name) ?? steps.length));
+    if (isLate)
+      place.at = Math.min(...step.outputs.map((name) => firstUses.get(name) ?? steps.length));
+    for (const name of step.runtimeInputs)
+      firstUses.set(name, Math.min(place.at, firstUses.get(name) ?? steps.length));
   }
   return places
     .toSorted((a, b) => a.at - b.at || Number(b.isLate) - Number(a.isLate) || a.index - b.index)
@@ -94,18 +113,21 @@ function withLateParameters(steps: readonly Step[]): Step[] {
 /** Functions that nodes call, directly or through others, by key. */
 export function calledFunctions(proto: ModelProto, nodes: Iterable<NodeProto>): Set<FunctionProto> {
   const byKey = new Map(
-    proto.functions.map((called) => [functionKey(called.domain, called.name, called.overload), called]),
+    proto.functions.map((called) => [
+      functionKey(called.domain, called.name, called.overload),
+      called,
+    ]),
   );
-  const found = new Set<FunctionProto>();
+  const functions = new Set<FunctionProto>();
   const pending = [...nodes];
   for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
     for (const graph of nestedGraphs([node])) pending.push(...graph.node);
     const called = byKey.get(functionKey(node.domain, node.opType, node.overload));
-    if (!called || found.has(called)) continue;
-    found.add(called);
+    if (!called || functions.has(called)) continue;
+    functions.add(called);
     pending.push(...called.node);
   }
-  return found;
+  return functions;
 }
 
 function functionKey(domain: string, name: string, overload: string): string {
@@ -116,27 +138,30 @@ export function isConstant({ opType, domain }: NodeProto): boolean {
   return opType === "Constant" && (domain === "" || domain === "ai.onnx");
 }
 
-function parameterOf(tensors: readonly TensorProto[]): Parameter {
+function createParameter(tensors: readonly TensorProto[]): Parameter {
   const counts = tensors.map(({ dims, dataType }) => ({ dataType, elements: elementCount(dims) }));
   return {
-    bytes: counts.reduce((total, { elements, dataType }) => total + (rawBytes(elements, dataType) ?? 0), 0),
+    bytes: counts.reduce(
+      (total, { elements, dataType }) => total + (rawByteLength(elements, dataType) ?? 0),
+      0,
+    ),
     elements: counts.reduce((total, { elements }) => total + elements, 0),
   };
 }
 
 /** Numbers a model's parameters as they are met. */
-class Parameters {
+class ParameterIndex {
   readonly all: Parameter[] = [];
   readonly #proto: ModelProto;
   readonly #named = new Map<string, number>();
-  readonly #held = new Map<TensorProto, number>();
+  readonly #nodeTensors = new Map<TensorProto, number>();
 
   constructor(proto: ModelProto) {
     this.#proto = proto;
   }
 
   addNamed(name: string, tensors: readonly TensorProto[]): void {
-    this.#named.set(name, this.all.push(parameterOf(tensors)) - 1);
+    this.#named.set(name, this.all.push(createParameter(tensors)) - 1);
   }
 
   has(name: string): boolean {
@@ -149,13 +174,13 @@ class Parameters {
   }
 
   /** Tensors in a node's attributes and subgraphs and in the functions that it calls. */
-  within(node: NodeProto): number[] {
+  addNodeTensors(node: NodeProto): number[] {
     const bodies = [...calledFunctions(this.#proto, [node])].flatMap((called) => called.node);
     return [...nodeTensors([node, ...bodies])].map((tensor) => {
-      const known = this.#held.get(tensor);
+      const known = this.#nodeTensors.get(tensor);
       if (known !== undefined) return known;
-      const index = this.all.push(parameterOf([tensor])) - 1;
-      this.#held.set(tensor, index);
+      const index = this.all.push(createParameter([tensor])) - 1;
+      this.#nodeTensors.set(tensor, index);
       return index;
     });
   }

@@ -1,12 +1,18 @@
 import { ServiceError } from "../../contract/errors.ts";
 import { maxPipelineStages, type Balance } from "../../contract/pipeline.ts";
 import type { OnnxModel } from "../onnx/payload.ts";
-import { balanceStages, fewestStages, loadOf, type BalanceProblem, type StageLoads } from "./balance-stages.ts";
+import {
+  balanceStages,
+  findFewestStages,
+  computeStageLoad,
+  type BalanceProblem,
+  type StageLoads,
+} from "./balance-stages.ts";
 import { countFlops } from "./count-flops.ts";
 import { describeValues, type ValueDescription } from "./describe-values.ts";
 import { measureSteps } from "./measure-steps.ts";
-import { pipelineGraph, type PipelineGraph, type Step } from "./pipeline-graph.ts";
-import type { ProbeOptions } from "./with-probe.ts";
+import { pipelineGraph, type PipelineGraph, type PipelineStep } from "./pipeline-graph.ts";
+import type { ProbeOptions } from "./with-probe-session.ts";
 
 export interface PlanPipelineOptions extends ProbeOptions {
   readonly balance: Balance;
@@ -17,7 +23,7 @@ export interface PlanPipelineOptions extends ProbeOptions {
 }
 
 export interface PlannedStage {
-  readonly steps: readonly Step[];
+  readonly steps: readonly PipelineStep[];
   readonly parameterBytes: number;
   /** What is balanced, in its own unit (`Balance`). */
   readonly load: number;
@@ -46,26 +52,35 @@ export interface PipelinePlan {
  *
  * @throws ServiceError recipe_unsupported if no such cutting exists, evaluation_failed if the runtime cannot load or run the model.
  */
-export async function planPipeline(model: OnnxModel, options: PlanPipelineOptions): Promise<PipelinePlan> {
+export async function planPipeline(
+  model: OnnxModel,
+  options: PlanPipelineOptions,
+): Promise<PipelinePlan> {
   const { balance, maxStageBytes } = options;
   const graph = pipelineGraph(model.proto);
   const values = await describeValues(model, graph, options);
   const bytes = byteLoads(graph);
   const problem: BalanceProblem = {
-    balanced: balance === "bytes" ? bytes : await stepLoads(model, graph, values, options),
+    balanced: balance === "bytes" ? bytes : await measureStepLoads(model, graph, values, options),
     limited: maxStageBytes === undefined ? undefined : { loads: bytes, limit: maxStageBytes },
-    cutCosts: cutCosts(graph, values),
+    cutCosts: computeCutCosts(graph, values),
   };
-  const starts = findStarts(problem, graph, options);
+  const starts = chooseStageStarts(problem, graph, options);
   const stages = starts.map((start, index) => {
     const end = starts[index + 1] ?? graph.steps.length;
     return {
       steps: graph.steps.slice(start, end),
-      parameterBytes: loadOf(bytes, start, end),
-      load: loadOf(problem.balanced, start, end),
+      parameterBytes: computeStageLoad(bytes, start, end),
+      load: computeStageLoad(problem.balanced, start, end),
     };
   });
-  return { balance, graph, values, stages, cuts: starts.slice(1).map((start) => cutAt(graph, values, start)) };
+  return {
+    balance,
+    graph,
+    values,
+    stages,
+    cuts: starts.slice(1).map((start) => describeCut(graph, values, start)),
+  };
 }
 
 function byteLoads({ steps, parameters }: PipelineGraph): StageLoads {
@@ -76,14 +91,17 @@ function byteLoads({ steps, parameters }: PipelineGraph): StageLoads {
   };
 }
 
-async function stepLoads(
+async function measureStepLoads(
   model: OnnxModel,
   graph: PipelineGraph,
   values: ReadonlyMap<string, ValueDescription>,
   options: PlanPipelineOptions,
 ): Promise<StageLoads> {
   const { steps } = graph;
-  const loads = options.balance === "time" ? await measureSteps(model, graph, options) : countStepFlops(graph, values);
+  const loads =
+    options.balance === "time"
+      ? await measureSteps(model, graph, options)
+      : countStepFlops(graph, values);
   return { stepLoads: loads, stepParameters: steps.map(() => []), parameterLoads: [] };
 }
 
@@ -91,18 +109,24 @@ function countStepFlops(
   { steps, parameters, parameterShapes }: PipelineGraph,
   values: ReadonlyMap<string, ValueDescription>,
 ): number[] {
-  const shapeOf = (name: string) => values.get(name)?.sampleShape ?? parameterShapes.get(name);
+  const findShape = (name: string) => values.get(name)?.sampleShape ?? parameterShapes.get(name);
   return steps.map((step) => {
-    const elements = step.parameters.reduce((total, index) => total + (parameters[index]?.elements ?? 0), 0);
-    return countFlops(step.node, shapeOf, elements);
+    const elements = step.parameters.reduce(
+      (total, index) => total + (parameters[index]?.elements ?? 0),
+      0,
+    );
+    return countFlops(step.node, findShape, elements);
   });
 }
 
 /** Bytes that cross a cut before each step from the second on; infinite where something crosses that is no tensor. */
-function cutCosts({ steps }: PipelineGraph, values: ReadonlyMap<string, ValueDescription>): number[] {
+function computeCutCosts(
+  { steps }: PipelineGraph,
+  values: ReadonlyMap<string, ValueDescription>,
+): number[] {
   const bytes = new Float64Array(steps.length + 1);
   const others = new Int32Array(steps.length + 1);
-  for (const [name, { made, lastRead }] of lifetimes(steps)) {
+  for (const [name, { made, lastRead }] of valueLifetimes(steps)) {
     const value = values.get(name);
     const [changes, change] = value ? [bytes, value.sampleBytes] : [others, 1];
     changes[made + 1] = (changes[made + 1] ?? 0) + change;
@@ -118,47 +142,62 @@ function cutCosts({ steps }: PipelineGraph, values: ReadonlyMap<string, ValueDes
   return costs;
 }
 
-function lifetimes(steps: readonly Step[]): Map<string, { made: number; lastRead: number }> {
-  const found = new Map<string, { made: number; lastRead: number }>();
-  for (const [index, { makes, reads }] of steps.entries()) {
-    for (const name of makes) found.set(name, { made: index, lastRead: index });
-    for (const name of reads) {
-      const lifetime = found.get(name);
+function valueLifetimes(
+  steps: readonly PipelineStep[],
+): Map<string, { made: number; lastRead: number }> {
+  const byName = new Map<string, { made: number; lastRead: number }>();
+  for (const [index, { outputs, runtimeInputs }] of steps.entries()) {
+    for (const name of outputs) byName.set(name, { made: index, lastRead: index });
+    for (const name of runtimeInputs) {
+      const lifetime = byName.get(name);
       if (lifetime) lifetime.lastRead = index;
     }
   }
-  return found;
+  return byName;
 }
 
-function cutAt({ steps }: PipelineGraph, values: ReadonlyMap<string, ValueDescription>, position: number): PlannedCut {
-  const crossing = [...lifetimes(steps)]
+function describeCut(
+  { steps }: PipelineGraph,
+  values: ReadonlyMap<string, ValueDescription>,
+  position: number,
+): PlannedCut {
+  const crossing = [...valueLifetimes(steps)]
     .filter(([, { made, lastRead }]) => made < position && lastRead >= position)
     .map(([name]) => name);
   const bytes = crossing.reduce((total, name) => total + (values.get(name)?.sampleBytes ?? 0), 0);
   return { bytes, values: crossing };
 }
 
-function findStarts(
+function chooseStageStarts(
   problem: BalanceProblem,
   graph: PipelineGraph,
   { stages, maxStageBytes }: PlanPipelineOptions,
 ): number[] {
-  const least = fewestStages(problem);
-  if (least === undefined) throw unsupported(describeLargest(graph, maxStageBytes));
+  const least = findFewestStages(problem);
+  if (least === undefined) throw recipeUnsupportedError(describeLargestStep(graph, maxStageBytes));
   const count = stages ?? least;
   if (count > maxPipelineStages) {
-    throw unsupported(`${count} stages are needed, and ${maxPipelineStages} are allowed`);
+    throw recipeUnsupportedError(
+      `${count} stages are needed, and ${maxPipelineStages} are allowed`,
+    );
   }
   if (count < least) {
-    throw unsupported(`maxStageBytes ${maxStageBytes} needs ${least} stages, and stages is ${count}`);
+    throw recipeUnsupportedError(
+      `maxStageBytes ${maxStageBytes} needs ${least} stages, and stages is ${count}`,
+    );
   }
   const starts = balanceStages(problem, count);
   if (starts) return starts;
   const most = problem.cutCosts.filter(Number.isFinite).length + 1;
-  throw unsupported(`The model can be cut into ${most} stages at most, and stages is ${count}`);
+  throw recipeUnsupportedError(
+    `The model can be cut into ${most} stages at most, and stages is ${count}`,
+  );
 }
 
-function describeLargest({ steps, parameters }: PipelineGraph, maxStageBytes: number | undefined): string {
+function describeLargestStep(
+  { steps, parameters }: PipelineGraph,
+  maxStageBytes: number | undefined,
+): string {
   const sizes = steps.map((step) =>
     step.parameters.reduce((total, index) => total + (parameters[index]?.bytes ?? 0), 0),
   );
@@ -167,6 +206,6 @@ function describeLargest({ steps, parameters }: PipelineGraph, maxStageBytes: nu
   return `No stage can be smaller than the node with the most parameters: ${node?.opType} "${node?.name}" has ${largest} bytes, and maxStageBytes is ${maxStageBytes}`;
 }
 
-function unsupported(message: string): ServiceError {
+function recipeUnsupportedError(message: string): ServiceError {
   return new ServiceError("recipe_unsupported", message);
 }

@@ -1,6 +1,6 @@
 import { clone, create } from "@bufbuild/protobuf";
 import { elementTypeName } from "../onnx/element-type.ts";
-import { bodiesOf } from "../onnx/graph-tensors.ts";
+import { graphsAndFunctions } from "../onnx/model-traversal.ts";
 import {
   AttributeProto_AttributeType,
   ModelProtoSchema,
@@ -36,21 +36,23 @@ const zeroBytes: Record<string, number> = {
  */
 export function weightlessModel(model: OnnxModel): OnnxModel {
   const proto = clone(ModelProtoSchema, model.proto);
-  const names = UniqueNames.of(proto);
-  for (const body of bodiesOf(proto)) {
-    const makers: NodeProto[] = [];
+  const names = UniqueNames.forModel(proto);
+  for (const body of graphsAndFunctions(proto)) {
+    const zeroMakers: NodeProto[] = [];
     if (body.$typeName === "onnx.GraphProto") {
       const replaced = new Set(body.initializer.filter(isReplaceable));
-      makers.push(...[...replaced].flatMap((tensor) => zeros(tensor, tensor.name, names)));
-      const gone = new Set([...replaced].map(({ name }) => name));
+      zeroMakers.push(...[...replaced].flatMap((tensor) => zeroNodes(tensor, tensor.name, names)));
+      const replacedNames = new Set([...replaced].map(({ name }) => name));
       body.initializer = body.initializer.filter((tensor) => !replaced.has(tensor));
-      body.input = body.input.filter(({ name }) => !gone.has(name));
+      body.input = body.input.filter(({ name }) => !replacedNames.has(name));
     }
     const nodes = body.node.flatMap((node) => {
-      const tensor = isConstant(node) ? node.attribute.find(({ t }) => t && isReplaceable(t))?.t : undefined;
-      return tensor ? zeros(tensor, node.output[0] ?? "", names) : [node];
+      const tensor = isConstant(node)
+        ? node.attribute.find(({ t }) => t && isReplaceable(t))?.t
+        : undefined;
+      return tensor ? zeroNodes(tensor, node.output[0] ?? "", names) : [node];
     });
-    body.node = [...makers, ...nodes];
+    body.node = [...zeroMakers, ...nodes];
   }
   return { ...model, proto };
 }
@@ -59,8 +61,12 @@ function isReplaceable(tensor: TensorProto): boolean {
   return payloadIndex(tensor) !== undefined && elementTypeName(tensor.dataType) in zeroBytes;
 }
 
-function zeros({ dims, dataType }: TensorProto, output: string, names: UniqueNames): NodeProto[] {
-  const shape = names.take(`${output}_shape`);
+function zeroNodes(
+  { dims, dataType }: TensorProto,
+  output: string,
+  names: UniqueNames,
+): NodeProto[] {
+  const shape = names.allocate(`${output}_shape`);
   const zero = create(TensorProtoSchema, {
     dims: [1n],
     dataType,
@@ -71,7 +77,9 @@ function zeros({ dims, dataType }: TensorProto, output: string, names: UniqueNam
     dataType: TensorProto_DataType.INT64,
     int64Data: dims,
   });
-  const attribute = (t: TensorProto) => [{ name: "value", type: AttributeProto_AttributeType.TENSOR, t }];
+  const attribute = (t: TensorProto) => [
+    { name: "value", type: AttributeProto_AttributeType.TENSOR, t },
+  ];
   return [
     create(NodeProtoSchema, { opType: "Constant", output: [shape], attribute: attribute(sizes) }),
     create(NodeProtoSchema, {

@@ -7,7 +7,7 @@ import { writeModel, type WrittenFile } from "../onnx/write-model.ts";
 import { cutStages, type StageModel } from "./cut-stages.ts";
 import type { PipelinePlan } from "./plan-pipeline.ts";
 
-export const manifestName = "pipeline.json";
+export const pipelineManifestName = "pipeline.json";
 
 export interface WrittenPipeline {
   readonly manifest: PipelineManifest;
@@ -33,17 +33,25 @@ export async function writePipeline(
   const written: WrittenFile[][] = [];
   try {
     for (const [index, { proto }] of stages.entries()) {
-      written.push(await writeModel({ ...model, proto }, { directory, name: stageName(index), signal }));
+      written.push(
+        await writeModel({ ...model, proto }, { directory, name: stageName(index), signal }),
+      );
     }
-    const manifest = manifestOf(plan, stages, written);
+    const manifest = buildPipelineManifest(plan, stages, written);
     const text = `${JSON.stringify(manifest, undefined, 2)}\n`;
-    const partial = path.join(directory, `${manifestName}.${randomUUID()}.partial`);
+    const partial = path.join(directory, `${pipelineManifestName}.${randomUUID()}.partial`);
     await writeFile(partial, text);
-    await rename(partial, path.join(directory, manifestName));
-    const entry: WrittenFile = { name: manifestName, kind: "manifest", bytes: Buffer.byteLength(text) };
+    await rename(partial, path.join(directory, pipelineManifestName));
+    const entry: WrittenFile = {
+      name: pipelineManifestName,
+      kind: "manifest",
+      bytes: Buffer.byteLength(text),
+    };
     return { manifest, files: [...written.flat(), entry] };
   } catch (error) {
-    await Promise.all(written.flat().map(({ name }) => rm(path.join(directory, name), { force: true })));
+    await Promise.all(
+      written.flat().map(({ name }) => rm(path.join(directory, name), { force: true })),
+    );
     throw error;
   }
 }
@@ -52,12 +60,14 @@ function stageName(index: number): string {
   return `stage-${String(index + 1).padStart(2, "0")}`;
 }
 
-function manifestOf(
+function buildPipelineManifest(
   plan: PipelinePlan,
   stages: readonly StageModel[],
   written: readonly (readonly WrittenFile[])[],
 ): PipelineManifest {
-  const makers = new Map(stages.flatMap(({ outputs }, index) => outputs.map((name) => [name, index + 1])));
+  const makers = new Map(
+    stages.flatMap(({ outputs }, index) => outputs.map((name) => [name, index + 1])),
+  );
   return pipelineManifest.parse({
     version: 1,
     balance: plan.balance,
@@ -71,7 +81,11 @@ function manifestOf(
     })),
     cuts: plan.cuts.map(({ bytes, values }) => ({
       bytes,
-      tensors: values.map((name) => ({ name, type: plan.values.get(name)?.type, shape: plan.values.get(name)?.shape })),
+      tensors: values.map((name) => ({
+        name,
+        type: plan.values.get(name)?.type,
+        shape: plan.values.get(name)?.shape,
+      })),
     })),
     outputs: plan.graph.graph.output.map(({ name }) => ({ name, from: makers.get(name) })),
   });

@@ -6,7 +6,7 @@ import test, { type TestContext } from "node:test";
 import { promisify } from "node:util";
 import type { Client } from "../../../src/client/create-client.ts";
 import type { Job } from "../../../src/contract/job.ts";
-import { actMissing } from "../../cluster/cluster-missing.ts";
+import { actMissing } from "../../support/cluster/cluster-missing.ts";
 import { realModel } from "../../support/real-models.ts";
 import { type RunningService, startRunningService } from "../../support/running-service.ts";
 import { startGitHub } from "../support/github-double.ts";
@@ -43,7 +43,7 @@ async function endedJobs({ client }: { readonly client: Client }): Promise<Job[]
 }
 
 /** Processes that the service started and that are still there. */
-async function workersOf({ process: { pid } }: RunningService): Promise<string[]> {
+async function listWorkers({ process: { pid } }: RunningService): Promise<string[]> {
   const { stdout } = await exec("pgrep", ["-P", String(pid)]).catch(() => ({ stdout: "" }));
   return stdout.split("\n").filter((line) => line !== "");
 }
@@ -52,24 +52,26 @@ test("a cancelled workflow cancels its batch within a second", async (t) => {
   const { service, gitHub, runner, inputs } = await prepare(t);
   const step = await runner.start(inputs);
   await step.untilLog(isAtWork);
-  assert.equal((await workersOf(service)).length, 1);
+  assert.equal((await listWorkers(service)).length, 1);
   const cancelledAt = Date.now();
   const end = await step.cancel();
   assert.deepEqual(end.signals, ["SIGINT"], end.log);
   assert.equal(end.outputs["conclusion"], "cancelled");
   for (const { status, transitions } of await endedJobs(service)) {
     assert.equal(status, "Cancelled");
-    const [heard] = transitions.filter((one) => one.status === "Cancelling" || one.status === "Cancelled");
+    const [heard] = transitions.filter(
+      (one) => one.status === "Cancelling" || one.status === "Cancelled",
+    );
     assert.ok(Date.parse(heard?.at ?? "") - cancelledAt <= 1_000);
   }
-  assert.deepEqual(await workersOf(service), []);
+  assert.deepEqual(await listWorkers(service), []);
   assert.deepEqual(
     gitHub.checkRuns().map(({ status, conclusion }) => [status, conclusion]),
     [["completed", "cancelled"]],
   );
   const written = gitHub.requests.length;
   const post = await (await runner.startPost(end.state, inputs)).ended;
-  assert.deepEqual([post.code, post.shown, gitHub.requests.length], [0, [""], written]);
+  assert.deepEqual([post.code, post.visibleLines, gitHub.requests.length], [0, [""], written]);
 });
 
 test("a step that hangs is cleaned up behind by post", async (t) => {
@@ -87,7 +89,7 @@ test("a step that hangs is cleaned up behind by post", async (t) => {
     (await endedJobs(service)).map(({ status }) => status),
     ["Cancelled", "Cancelled"],
   );
-  assert.deepEqual(await workersOf(service), []);
+  assert.deepEqual(await listWorkers(service), []);
   assert.deepEqual(
     gitHub.checkRuns().map(({ status, conclusion }) => [status, conclusion]),
     [["completed", "cancelled"]],
@@ -114,11 +116,11 @@ test("a batch whose step was killed before it heard of it is cancelled too", asy
 test("a step that a runner kills at once leaves no job behind", { skip: actMissing }, async (t) => {
   const { service, gitHub } = await prepare(t);
   const workflow = await startWorkflow(t, {
-    workflow: { copyOf: workflowFile("compression.yml") },
+    workflow: { copyFrom: workflowFile("compression.yml") },
     event: workflowEvents.pullRequest,
     files: {
       "compression.yaml": { text: "models: [models/*.onnx]\ntargets: [cpu, cpu-int8]\n" },
-      "models/recognition.onnx": { copyOf: realModel("ocr-recognition") },
+      "models/recognition.onnx": { copyFrom: realModel("ocr-recognition") },
     },
     environment: gitHub.environment,
     secrets: { GITHUB_TOKEN: gitHub.token, MOS_TOKEN: service.token },
@@ -131,5 +133,5 @@ test("a step that a runner kills at once leaves no job behind", { skip: actMissi
     (await endedJobs(service)).map(({ status }) => status),
     ["Cancelled", "Cancelled"],
   );
-  assert.deepEqual(await workersOf(service), []);
+  assert.deepEqual(await listWorkers(service), []);
 });

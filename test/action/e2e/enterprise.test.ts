@@ -26,7 +26,9 @@ test("a step behind a proxy reaches GitHub Enterprise Server, its issuer of toke
   };
   const policyFile = path.join(runner.workspace, "policy.yaml");
   await writeFile(policyFile, JSON.stringify(policy));
-  const service = await startRunningService(t, { environment: { MOS_TRUST_POLICY_FILE: policyFile } });
+  const service = await startRunningService(t, {
+    environment: { MOS_TRUST_POLICY_FILE: policyFile },
+  });
   const gitHub = await startGitHub(t, { root: "/api/v3" });
   const proxy = await startForwardProxy(t, {
     "github.example": new URL(gitHub.url).origin,
@@ -59,12 +61,16 @@ test("a step behind a proxy reaches GitHub Enterprise Server, its issuer of toke
       },
     },
   );
-  const { code, outputs, log, shown } = await step.ended;
+  const { code, outputs, log, visibleLines } = await step.ended;
   assert.equal(code, 0, log);
   assert.equal(outputs["conclusion"], "success");
   assert.deepEqual(issuing.audiences, ["http://mos.example"]);
-  assert.deepEqual([...new Set(proxy.hosts)].toSorted(), ["github.example", "issuer.example", "mos.example"]);
+  assert.deepEqual([...new Set(proxy.hosts)].toSorted(), [
+    "github.example",
+    "issuer.example",
+    "mos.example",
+  ]);
   assert.equal(gitHub.checkRuns().length, 2);
   assert.equal(gitHub.comments(7).length, 1);
-  assert.ok(!shown.some((line) => line.includes("mos_")));
+  assert.ok(!visibleLines.some((line) => line.includes("mos_")));
 });

@@ -9,7 +9,7 @@ import type { Batch } from "../../../src/contract/batch.ts";
 import { appId, startGitHubWithApp, untilCheckRun } from "../../github-app/reported-batch.ts";
 import { realModel } from "../../support/real-models.ts";
 import { type RunningService, startRunningService } from "../../support/running-service.ts";
-import { node, value, weight, writeTinyModel } from "../../support/tiny-model.ts";
+import { node, tensorInfo, floatInitializer, writeTinyModel } from "../../support/tiny-model.ts";
 import type { GitHub } from "../support/github-double.ts";
 import { prepareRunner } from "../support/runner.ts";
 import { commits, workflowEvents } from "../support/workflow-event.ts";
@@ -32,7 +32,7 @@ const expectedAnnotations = [
   ["batch.yaml", 9, "failure", "small for cpu: a gate failed"],
 ];
 
-function annotationsOf(gitHub: GitHub, checkRun: number) {
+function listAnnotations(gitHub: GitHub, checkRun: number) {
   const annotations = gitHub.annotations(checkRun);
   return annotations.map(({ path: file, start_line: line, annotation_level: level, title }) => [
     file,
@@ -48,7 +48,10 @@ async function prepare(t: TestContext) {
   gitHub.permissions.checks = "none";
   const folder = await mkdtemp(path.join(tmpdir(), "app-"));
   t.after(() => rm(folder, { recursive: true }));
-  const [keyFile, secretFile] = [path.join(folder, "private-key.pem"), path.join(folder, "webhook-secret")];
+  const [keyFile, secretFile] = [
+    path.join(folder, "private-key.pem"),
+    path.join(folder, "webhook-secret"),
+  ];
   await writeFile(keyFile, credentials.key.export({ type: "pkcs1", format: "pem" }));
   await writeFile(secretFile, `${webhookSecret}\n`);
   const environment = {
@@ -69,9 +72,9 @@ async function prepare(t: TestContext) {
 /** A model that is not halved, since it is little more than names. */
 async function writeSmallModel(file: string): Promise<void> {
   await writeTinyModel(file, {
-    input: [value("x", ["batch", 16])],
-    output: [value("y", ["batch", 16])],
-    initializer: [weight("w", [16, 16], (i) => i)],
+    input: [tensorInfo("x", ["batch", 16])],
+    output: [tensorInfo("y", ["batch", 16])],
+    initializer: [floatInitializer("w", [16, 16], (i) => i)],
     node: [node("MatMul", ["x", "w"], ["y"])],
   });
 }
@@ -122,10 +125,10 @@ test("what a step leaves to the service is told to its end, through a crash, and
     "batch-file": "./batch.yaml",
     wait: "false",
   };
-  const surroundings = { event: workflowEvents.pullRequest };
-  const step = await (await runner.start(inputs, surroundings)).ended;
+  const stepOptions = { event: workflowEvents.pullRequest };
+  const step = await (await runner.start(inputs, stepOptions)).ended;
   assert.deepEqual([step.code, step.outputs["conclusion"]], [0, "pending"], step.log);
-  const post = await (await runner.startPost(step.state, inputs, surroundings)).ended;
+  const post = await (await runner.startPost(step.state, inputs, stepOptions)).ended;
   assert.equal(post.code, 0, post.log);
   const id = step.outputs["batch-id"] ?? "";
   const submitted = await first.client.call("getBatch", { params: { id } });
@@ -150,7 +153,7 @@ test("what a step leaves to the service is told to its end, through a crash, and
     ],
   );
 
-  assert.deepEqual(annotationsOf(gitHub, ended.id), expectedAnnotations);
+  assert.deepEqual(listAnnotations(gitHub, ended.id), expectedAnnotations);
 
   assert.equal(await pressRerun(service, ended.id, { secret: "guessed" }), 401);
   assert.equal((await listBatches(service)).length, 1);
@@ -165,7 +168,7 @@ test("what a step leaves to the service is told to its end, through a crash, and
   const begun = await untilCheckRun(gitHub, name, null);
   const repeated = await untilCheckRun(gitHub, name, "failure");
   assert.deepEqual([repeated.id, repeated.output.title], [begun.id, ended.output.title]);
-  assert.deepEqual(annotationsOf(gitHub, repeated.id), expectedAnnotations);
+  assert.deepEqual(listAnnotations(gitHub, repeated.id), expectedAnnotations);
   assert.equal(gitHub.checkRuns().length, 4 + 3);
 });
 

@@ -15,17 +15,19 @@ function startAgain(t: TestContext, service: RunningService): Promise<RunningSer
   return startRunningService(t, { from: service, environment });
 }
 
-async function textOf(client: Client, jobId: string): Promise<string[]> {
+async function readLogTexts(client: Client, jobId: string): Promise<string[]> {
   const lines = await Array.fromAsync(client.followLogs(jobId));
   return lines.map(({ text }) => text);
 }
 
 /** What a step printed of a job, without what it told itself meanwhile. */
-function outputOf(log: string, title: string): string[] {
+function jobOutput(log: string, title: string): string[] {
   const lines = log.split("\n");
   const start = lines.indexOf(`::group::${title}`) + 1;
   const end = lines.indexOf("::endgroup::", start);
-  return lines.slice(start, end).filter((line) => !/^(\[batch\] |\[service\] |::debug::)/.test(line));
+  return lines
+    .slice(start, end)
+    .filter((line) => !/^(\[batch\] |\[service\] |::debug::)/.test(line));
 }
 
 test("a step goes on when the service is restarted, and loses and repeats no line", async (t) => {
@@ -57,9 +59,11 @@ test("a step goes on when the service is restarted, and loses and repeats no lin
   const batch = await client.call("getBatch", { params: { id: end.outputs["batch-id"] ?? "" } });
   assert.equal(batch.counts.Completed, 4);
   for (const { id, model, target } of batch.jobs) {
-    assert.deepEqual(outputOf(end.log, `${model} for ${target}`), await textOf(client, id));
+    assert.deepEqual(jobOutput(end.log, `${model} for ${target}`), await readLogTexts(client, id));
   }
   const checks = gitHub.checkRuns();
   assert.equal(checks.length, 5);
-  assert.ok(checks.every(({ status, conclusion }) => status === "completed" && conclusion === "success"));
+  assert.ok(
+    checks.every(({ status, conclusion }) => status === "completed" && conclusion === "success"),
+  );
 });

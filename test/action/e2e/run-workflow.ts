@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import type { TestContext } from "node:test";
 import { promisify } from "node:util";
 import { z } from "zod";
-import { programPath } from "../../cluster/programs.ts";
+import { programPath } from "../../support/cluster/programs.ts";
 import type { WorkflowEvent } from "../support/workflow-event.ts";
 
 const exec = promisify(execFile);
@@ -16,7 +16,7 @@ const root = path.join(import.meta.dirname, "../../..");
 /** Under which name the workflows use the action, instead of which act takes the one in this work tree. */
 const actionName = "modeloptimization/compress@v1";
 
-type FileSource = { readonly copyOf: string } | { readonly text: string };
+type FileSource = { readonly copyFrom: string } | { readonly text: string };
 
 interface WorkflowOptions {
   readonly event: WorkflowEvent;
@@ -69,7 +69,10 @@ export function workflowFile(name: string): string {
 }
 
 /** Runs a workflow on this machine, as a runner of one's own would, in a repository of its own; both are gone after the test. */
-export async function startWorkflow(t: TestContext, options: WorkflowOptions): Promise<WorkflowRun> {
+export async function startWorkflow(
+  t: TestContext,
+  options: WorkflowOptions,
+): Promise<WorkflowRun> {
   const folder = await mkdtemp(path.join(tmpdir(), "workflow-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const repository = path.join(folder, "repository");
@@ -102,17 +105,30 @@ export async function runWorkflow(t: TestContext, options: WorkflowOptions): Pro
   return ended;
 }
 
-async function writeRepository(repository: string, { workflow, files }: WorkflowOptions): Promise<void> {
-  for (const [name, source] of Object.entries({ ...files, ".github/workflows/compression.yml": workflow })) {
+async function writeRepository(
+  repository: string,
+  { workflow, files }: WorkflowOptions,
+): Promise<void> {
+  for (const [name, source] of Object.entries({
+    ...files,
+    ".github/workflows/compression.yml": workflow,
+  })) {
     const file = path.join(repository, name);
     await mkdir(path.dirname(file), { recursive: true });
-    await ("text" in source ? writeFile(file, source.text) : copyFile(source.copyOf, file));
+    await ("text" in source ? writeFile(file, source.text) : copyFile(source.copyFrom, file));
   }
   const git = (...words: string[]) => exec("git", ["-C", repository, ...words]);
   await git("init", "--quiet", "--initial-branch=main");
   await git("remote", "add", "origin", "https://github.com/acme/models.git");
   await git("add", "--all");
-  const author = ["-c", "user.name=Octocat", "-c", "user.email=octocat@example.com", "-c", "commit.gpgsign=false"];
+  const author = [
+    "-c",
+    "user.name=Octocat",
+    "-c",
+    "user.email=octocat@example.com",
+    "-c",
+    "commit.gpgsign=false",
+  ];
   await git(...author, "commit", "--quiet", "--message=Add models");
 }
 
@@ -120,7 +136,11 @@ function actArguments(
   { event, environment = {}, secrets = {}, variables = {} }: WorkflowOptions,
   { action, eventFile }: { readonly action: string; readonly eventFile: string },
 ): string[] {
-  const { GITHUB_EVENT_NAME: name = "push", GITHUB_ACTOR: actor = "octocat", ...rest } = event.environment;
+  const {
+    GITHUB_EVENT_NAME: name = "push",
+    GITHUB_ACTOR: actor = "octocat",
+    ...rest
+  } = event.environment;
   const each = (flag: string, values: Readonly<Record<string, string>>) =>
     Object.entries(values).flatMap(([key, value]) => [flag, `${key}=${value}`]);
   return [
@@ -145,7 +165,15 @@ function followAct(child: ChildProcess): WorkflowRun {
   const note = (line: string) => {
     log.push(line);
     if (!line.startsWith("{")) return;
-    const { stepID, raw_output: isPrinted, msg, command, name, arg, content } = record.parse(JSON.parse(line));
+    const {
+      stepID,
+      raw_output: isPrinted,
+      msg,
+      command,
+      name,
+      arg,
+      content,
+    } = record.parse(JSON.parse(line));
     const step = (steps[stepID.join("/")] ??= { outputs: {}, log: "" });
     if (isPrinted) step.log += msg;
     if (command === "set-output") step.outputs[name] = arg;
@@ -168,7 +196,9 @@ function followAct(child: ChildProcess): WorkflowRun {
       const check = () => isThere() && resolve();
       waits.add(check);
       check();
-      void ended.then((end) => reject(new Error(`The workflow ended before it printed ${pattern}:\n${end.log}`)));
+      void ended.then((end) =>
+        reject(new Error(`The workflow ended before it printed ${pattern}:\n${end.log}`)),
+      );
       await promise;
       waits.delete(check);
     },

@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import test from "node:test";
-import { actMissing } from "../../cluster/cluster-missing.ts";
-import { until } from "../../cluster-mode/cluster-service.ts";
+import { actMissing } from "../../support/cluster/cluster-missing.ts";
+import { until } from "../../executors/cluster/cluster-service.ts";
 import { startGitHubWithApp } from "../../github-app/reported-batch.ts";
 import { realModel } from "../../support/real-models.ts";
 import { startRunningService } from "../../support/running-service.ts";
@@ -18,49 +18,59 @@ recipe: { evaluation: { samples: 2, runs: 50 } }
 gates: { maxSizeRatio: 0.1 }
 `;
 
-test("a step that does not wait leaves the check runs to the service", { skip: actMissing }, async (t) => {
-  const { gitHub, credentials } = await startGitHubWithApp(t);
-  // The workflow's own token may write nothing.
-  gitHub.permissions.checks = "none";
-  const folder = await mkdtemp(path.join(tmpdir(), "app-"));
-  t.after(() => rm(folder, { recursive: true }));
-  const keyFile = path.join(folder, "key.pem");
-  await writeFile(keyFile, credentials.key.export({ type: "pkcs1", format: "pem" }));
-  const service = await startRunningService(t, {
-    environment: {
-      MOS_GITHUB_APP_ID: credentials.appId,
-      MOS_GITHUB_APP_KEY_FILE: keyFile,
-      MOS_GITHUB_API_URL: credentials.apiUrl,
-    },
-  });
-  const { succeeded, steps, log } = await runWorkflow(t, {
-    workflow: { copyOf: workflowFile("unattended.yml") },
-    event: workflowEvents.pullRequest,
-    files: {
-      "compression.yaml": { text: batchFile },
-      "orientation.onnx": { copyOf: realModel("ocr-orientation") },
-    },
-    environment: gitHub.environment,
-    secrets: { GITHUB_TOKEN: gitHub.token, MOS_TOKEN: service.token },
-    variables: { MOS_URL: service.baseUrl },
-  });
-  assert.ok(succeeded, log);
-  const { "batch-id": id = "", conclusion } = steps["compression"]?.outputs ?? {};
-  assert.equal(conclusion, "pending");
-  const batch = await service.client.call("getBatch", { params: { id } });
-  assert.ok(batch.status !== "Completed" && batch.status !== "Cancelled");
-  for (const job of batch.jobs) for await (const _ of service.client.followLogs(job.id)) continue;
+test(
+  "a step that does not wait leaves the check runs to the service",
+  { skip: actMissing },
+  async (t) => {
+    const { gitHub, credentials } = await startGitHubWithApp(t);
+    // The workflow's own token may write nothing.
+    gitHub.permissions.checks = "none";
+    const folder = await mkdtemp(path.join(tmpdir(), "app-"));
+    t.after(() => rm(folder, { recursive: true }));
+    const keyFile = path.join(folder, "key.pem");
+    await writeFile(keyFile, credentials.key.export({ type: "pkcs1", format: "pem" }));
+    const service = await startRunningService(t, {
+      environment: {
+        MOS_GITHUB_APP_ID: credentials.appId,
+        MOS_GITHUB_APP_KEY_FILE: keyFile,
+        MOS_GITHUB_API_URL: credentials.apiUrl,
+      },
+    });
+    const { succeeded, steps, log } = await runWorkflow(t, {
+      workflow: { copyFrom: workflowFile("unattended.yml") },
+      event: workflowEvents.pullRequest,
+      files: {
+        "compression.yaml": { text: batchFile },
+        "orientation.onnx": { copyFrom: realModel("ocr-orientation") },
+      },
+      environment: gitHub.environment,
+      secrets: { GITHUB_TOKEN: gitHub.token, MOS_TOKEN: service.token },
+      variables: { MOS_URL: service.baseUrl },
+    });
+    assert.ok(succeeded, log);
+    const { "batch-id": id = "", conclusion } = steps["compression"]?.outputs ?? {};
+    assert.equal(conclusion, "pending");
+    const batch = await service.client.call("getBatch", { params: { id } });
+    assert.ok(batch.status !== "Completed" && batch.status !== "Cancelled");
+    for (const job of batch.jobs) for await (const _ of service.client.followLogs(job.id)) continue;
 
-  const whole = await until("the service has told what came of it", async () => {
-    return gitHub.checkRuns().find(({ name, status }) => name === "Model compression" && status === "completed");
-  });
-  assert.deepEqual(
-    [whole.conclusion, whole.head_sha, whole.app?.slug],
-    ["failure", commits.head, "model-optimization"],
-  );
-  assert.match(whole.details_url ?? "", new RegExp(id));
-  assert.deepEqual(
-    gitHub.checkRuns().map(({ name }) => name),
-    ["Model compression", "Model compression: orientation for cpu", "Model compression: orientation for cpu-int8"],
-  );
-});
+    const whole = await until("the service has told what came of it", async () => {
+      return gitHub
+        .checkRuns()
+        .find(({ name, status }) => name === "Model compression" && status === "completed");
+    });
+    assert.deepEqual(
+      [whole.conclusion, whole.head_sha, whole.app?.slug],
+      ["failure", commits.head, "model-optimization"],
+    );
+    assert.match(whole.details_url ?? "", new RegExp(id));
+    assert.deepEqual(
+      gitHub.checkRuns().map(({ name }) => name),
+      [
+        "Model compression",
+        "Model compression: orientation for cpu",
+        "Model compression: orientation for cpu-int8",
+      ],
+    );
+  },
+);

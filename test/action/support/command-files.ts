@@ -1,14 +1,20 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-const names = ["GITHUB_OUTPUT", "GITHUB_STATE", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STEP_SUMMARY"] as const;
+const names = [
+  "GITHUB_OUTPUT",
+  "GITHUB_STATE",
+  "GITHUB_ENV",
+  "GITHUB_PATH",
+  "GITHUB_STEP_SUMMARY",
+] as const;
 const maxSummaryBytes = 1_048_576;
 
 /** Files through which a step tells the runner its outputs, its state and its summary. */
 export type CommandFiles = Readonly<Record<(typeof names)[number], string>>;
 
 /** What a step left in its command files. */
-export interface StepTold {
+export interface CommandFileContents {
   readonly outputs: Readonly<Record<string, string>>;
   readonly state: Readonly<Record<string, string>>;
   /** Markdown of the job's summary; empty where it is too long, since GitHub then shows none of it. */
@@ -17,12 +23,14 @@ export interface StepTold {
 
 export async function makeCommandFiles(folder: string): Promise<CommandFiles> {
   await mkdir(folder);
-  const files = Object.fromEntries(names.map((name) => [name, join(folder, name.toLowerCase())])) as CommandFiles;
+  const files = Object.fromEntries(
+    names.map((name) => [name, join(folder, name.toLowerCase())]),
+  ) as CommandFiles;
   for (const file of Object.values(files)) await writeFile(file, "");
   return files;
 }
 
-export async function readCommandFiles(files: CommandFiles): Promise<StepTold> {
+export async function readCommandFiles(files: CommandFiles): Promise<CommandFileContents> {
   const summary = await readFile(files.GITHUB_STEP_SUMMARY);
   return {
     outputs: keyValues(await readFile(files.GITHUB_OUTPUT, "utf8")),

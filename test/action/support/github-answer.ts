@@ -29,7 +29,10 @@ export type Operations = Readonly<Record<string, (call: Call) => Answer>>;
 export const notFound: Answer = { status: 404, body: { message: "Not Found" } };
 
 export function refusal(errors: readonly FieldError[]): Answer {
-  return { status: 422, body: { message: "Validation Failed", errors, documentation_url: "https://docs.github.com" } };
+  return {
+    status: 422,
+    body: { message: "Validation Failed", errors, documentation_url: "https://docs.github.com" },
+  };
 }
 
 export function forbidden(message: string): Answer {
@@ -44,6 +47,6 @@ export function paged<T>(all: readonly T[], { per_page: size = "30", page = "1" 
 }
 
 /** GitHub's times have no fractions of a second. */
-export function secondsOf(time: Date): string {
+export function formatTime(time: Date): string {
   return time.toISOString().replace(/\.\d+Z$/, "Z");
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import { jwtVerify } from "jose";
-import { type Caller, notFound, type Operations, secondsOf } from "./github-answer.ts";
+import { type Caller, notFound, type Operations, formatTime } from "./github-answer.ts";
 import { type Addresses, userResource } from "./github-resources.ts";
 
 /** An app that is installed in the repository. */
@@ -23,8 +23,11 @@ export function createApps(addresses: Addresses, app: InstalledApp | undefined) 
       if (params["installation_id"] !== String(app?.installation)) return notFound;
       const token = `ghs_${randomBytes(18).toString("hex")}`;
       tokens.add(token);
-      const expiry = secondsOf(new Date(Date.now() + tokenMs));
-      return { status: 201, body: { token, expires_at: expiry, permissions, repository_selection: "selected" } };
+      const expiry = formatTime(new Date(Date.now() + tokenMs));
+      return {
+        status: 201,
+        body: { token, expires_at: expiry, permissions, repository_selection: "selected" },
+      };
     },
   };
   return {
@@ -33,7 +36,12 @@ export function createApps(addresses: Addresses, app: InstalledApp | undefined) 
     /** Whether a token is one that the app signed for itself just now. */
     async isSignedBy(token: string): Promise<boolean> {
       if (app === undefined) return false;
-      const claims = { issuer: String(app.id), algorithms: ["RS256"], maxTokenAge: "10m", clockTolerance: "60s" };
+      const claims = {
+        issuer: String(app.id),
+        algorithms: ["RS256"],
+        maxTokenAge: "10m",
+        clockTolerance: "60s",
+      };
       return jwtVerify(token, app.publicKey, claims).then(
         ({ payload: { exp = 0, iat = 0 } }) => exp - iat <= 660,
         () => false,

@@ -8,12 +8,18 @@ import {
   type Operations,
   paged,
   refusal,
-  secondsOf,
+  formatTime,
 } from "./github-answer.ts";
 import { type Addresses, appResource, type CheckRun } from "./github-resources.ts";
-import { type Annotation, type CheckRunFields, checkRunErrors, checkRunFields } from "./github-rules.ts";
+import {
+  type Annotation,
+  type CheckRunFields,
+  checkRunErrors,
+  checkRunFields,
+} from "./github-rules.ts";
 
-export type ListedAnnotation = RestEndpointMethodTypes["checks"]["listAnnotations"]["response"]["data"][number];
+export type ListedAnnotation =
+  RestEndpointMethodTypes["checks"]["listAnnotations"]["response"]["data"][number];
 
 interface Stored {
   run: CheckRun;
@@ -23,7 +29,8 @@ interface Stored {
 /** The check runs of a repository, with the operations on them. */
 export function createCheckRuns(addresses: Addresses) {
   const all: Stored[] = [];
-  const find = ({ params }: Call) => all.find(({ run }) => String(run.id) === params["check_run_id"]);
+  const find = ({ params }: Call) =>
+    all.find(({ run }) => String(run.id) === params["check_run_id"]);
 
   const operations: Operations = {
     "checks/create"(call) {
@@ -62,12 +69,15 @@ export function createCheckRuns(addresses: Addresses) {
       const { check_name: name, app_id: app, status, filter = "latest" } = query;
       const found = all
         .map(({ run }) => run)
-        .filter((run) => run.head_sha === params["ref"] && (name === undefined || run.name === name))
+        .filter(
+          (run) => run.head_sha === params["ref"] && (name === undefined || run.name === name),
+        )
         .filter((run) => app === undefined || String(run.app?.id) === app)
         .filter((run) => status === undefined || run.status === status)
         .toReversed();
       const isNewest = (run: CheckRun, index: number) =>
-        found.findIndex((other) => other.name === run.name && other.app?.id === run.app?.id) === index;
+        found.findIndex((other) => other.name === run.name && other.app?.id === run.app?.id) ===
+        index;
       const chosen = filter === "latest" ? found.filter(isNewest) : found;
       const page = paged(chosen, query);
       return { ...page, body: { total_count: chosen.length, check_runs: page.body } };
@@ -87,7 +97,11 @@ interface NewCheckRun {
   readonly caller: Caller;
 }
 
-function newCheckRun(addresses: Addresses, id: number, { params, fields, caller }: NewCheckRun): CheckRun {
+function newCheckRun(
+  addresses: Addresses,
+  id: number,
+  { params, fields, caller }: NewCheckRun,
+): CheckRun {
   const repository = `${params["owner"]}/${params["repo"]}`;
   const url = `${addresses.api}/repos/${repository}/check-runs/${id}`;
   return {
@@ -103,7 +117,13 @@ function newCheckRun(addresses: Addresses, id: number, { params, fields, caller 
     conclusion: null,
     started_at: null,
     completed_at: null,
-    output: { title: null, summary: null, text: null, annotations_count: 0, annotations_url: `${url}/annotations` },
+    output: {
+      title: null,
+      summary: null,
+      text: null,
+      annotations_count: 0,
+      annotations_url: `${url}/annotations`,
+    },
     check_suite: { id: 1 },
     app: appResource(addresses, caller),
     pull_requests: [],
@@ -119,7 +139,8 @@ function change(stored: Stored, fields: CheckRunFields, caller: Caller): void {
     name: fields.name ?? run.name,
     external_id: fields.external_id ?? run.external_id,
     // For what a workflow's token makes, GitHub shows the page of the workflow's run instead.
-    details_url: caller.id === actionsApp.id ? run.html_url : (fields.details_url ?? run.details_url),
+    details_url:
+      caller.id === actionsApp.id ? run.html_url : (fields.details_url ?? run.details_url),
     output: {
       title: fields.output?.title ?? run.output.title,
       summary: fields.output?.summary ?? run.output.summary,
@@ -131,14 +152,22 @@ function change(stored: Stored, fields: CheckRunFields, caller: Caller): void {
 }
 
 /** A conclusion completes a check run; a status other than completed opens it again. */
-function times(run: CheckRun, { status: asked, conclusion, started_at: start, completed_at: end }: CheckRunFields) {
+function times(
+  run: CheckRun,
+  { status: asked, conclusion, started_at: start, completed_at: end }: CheckRunFields,
+) {
   const status = conclusion === undefined ? (asked ?? run.status) : ("completed" as const);
   const isCompleted = status === "completed";
   return {
     status,
-    conclusion: conclusion === undefined || conclusion === "stale" ? (isCompleted ? run.conclusion : null) : conclusion,
-    started_at: start ?? run.started_at ?? (status === "queued" ? null : secondsOf(new Date())),
-    completed_at: isCompleted ? (end ?? run.completed_at ?? secondsOf(new Date())) : null,
+    conclusion:
+      conclusion === undefined || conclusion === "stale"
+        ? isCompleted
+          ? run.conclusion
+          : null
+        : conclusion,
+    started_at: start ?? run.started_at ?? (status === "queued" ? null : formatTime(new Date())),
+    completed_at: isCompleted ? (end ?? run.completed_at ?? formatTime(new Date())) : null,
   };
 }
 

@@ -1,11 +1,20 @@
-import { type Call, forbidden, notFound, type Operations, paged, refusal, secondsOf } from "./github-answer.ts";
+import {
+  type Call,
+  forbidden,
+  notFound,
+  type Operations,
+  paged,
+  refusal,
+  formatTime,
+} from "./github-answer.ts";
 import { type Addresses, appResource, type Comment, userResource } from "./github-resources.ts";
 import { commentErrors, commentFields } from "./github-rules.ts";
 
 /** The comments on a repository's pull requests, with the operations on them. */
 export function createComments(addresses: Addresses) {
   const all: { comment: Comment; readonly issue: number }[] = [];
-  const list = (issueNumber: number) => all.filter(({ issue }) => issue === issueNumber).map(({ comment }) => comment);
+  const list = (issueNumber: number) =>
+    all.filter(({ issue }) => issue === issueNumber).map(({ comment }) => comment);
 
   const operations: Operations = {
     "issues/create-comment"(call) {
@@ -24,20 +33,25 @@ export function createComments(addresses: Addresses) {
       const { body } = commentFields.parse(sent);
       const errors = commentErrors(body);
       if (errors.length > 0) return refusal(errors);
-      stored.comment = { ...stored.comment, body, updated_at: secondsOf(new Date()) };
+      stored.comment = { ...stored.comment, body, updated_at: formatTime(new Date()) };
       return { status: 200, body: stored.comment };
     },
-    "issues/list-comments": ({ params, query }) => paged(list(Number(params["issue_number"])), query),
+    "issues/list-comments": ({ params, query }) =>
+      paged(list(Number(params["issue_number"])), query),
   };
   return { operations, list };
 }
 
 type NewComment = Pick<Call, "params" | "caller"> & { readonly body: string };
 
-function newComment(addresses: Addresses, id: number, { params, caller, body }: NewComment): Comment {
+function newComment(
+  addresses: Addresses,
+  id: number,
+  { params, caller, body }: NewComment,
+): Comment {
   const repository = `${params["owner"]}/${params["repo"]}`;
   const issues = `${addresses.api}/repos/${repository}/issues`;
-  const at = secondsOf(new Date());
+  const at = formatTime(new Date());
   return {
     id,
     node_id: `IC_${id}`,

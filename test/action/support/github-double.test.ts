@@ -10,7 +10,7 @@ const repository = { owner: "acme", repo: "models" };
 const sha = "009b8a3a9ccbb128af87f9b1c0f4c62e8a304f6d";
 const output = { title: "All well", summary: "Nothing to tell" };
 
-function octokitOf(gitHub: { readonly url: string; readonly token: string }): Octokit {
+function createOctokit(gitHub: { readonly url: string; readonly token: string }): Octokit {
   return new Octokit({
     baseUrl: gitHub.url,
     auth: gitHub.token,
@@ -20,10 +20,10 @@ function octokitOf(gitHub: { readonly url: string; readonly token: string }): Oc
 
 async function start(t: TestContext) {
   const gitHub = await startGitHub(t);
-  return { gitHub, octokit: octokitOf(gitHub) };
+  return { gitHub, octokit: createOctokit(gitHub) };
 }
 
-function statusOf(error: unknown): number {
+function httpStatus(error: unknown): number {
   assert.ok(error instanceof Error && "status" in error);
   return Number(error.status);
 }
@@ -57,12 +57,19 @@ test("a check run is created, updated and completed, and keeps all annotations",
     [run?.status, run?.conclusion, run?.external_id, run?.output.annotations_count],
     ["completed", "failure", "b-1", 70],
   );
-  const pages = await octokit.paginate(octokit.checks.listAnnotations, { ...repository, check_run_id: created.id });
+  const pages = await octokit.paginate(octokit.checks.listAnnotations, {
+    ...repository,
+    check_run_id: created.id,
+  });
   assert.deepEqual(
     pages.map(({ start_line }) => start_line),
     lines.map(({ start_line }) => start_line),
   );
-  const { data: found } = await octokit.checks.listForRef({ ...repository, ref: sha, check_name: "compression" });
+  const { data: found } = await octokit.checks.listForRef({
+    ...repository,
+    ref: sha,
+    check_name: "compression",
+  });
   assert.deepEqual([found.total_count, found.check_runs[0]?.id], [1, created.id]);
 });
 
@@ -72,14 +79,26 @@ const refused: readonly (readonly [string, Record<string, unknown>])[] = [
   ["with a misspelt property", { ...check, output: { ...output, anotations: [] } }],
   ["with an unknown property", { ...check, summary: "" }],
   ["without a title", { ...check, output: { summary: "" } }],
-  ["with a summary of too many bytes", { ...check, output: { ...output, summary: "é".repeat(40_000) } }],
-  ["with a text of too many characters", { ...check, output: { ...output, text: "x".repeat(65_536) } }],
+  [
+    "with a summary of too many bytes",
+    { ...check, output: { ...output, summary: "é".repeat(40_000) } },
+  ],
+  [
+    "with a text of too many characters",
+    { ...check, output: { ...output, text: "x".repeat(65_536) } },
+  ],
   ["with an unknown conclusion", { ...check, conclusion: "succeeded" }],
   ["completed without a conclusion", { ...check, status: "completed" }],
   ["with a time that is none", { ...check, started_at: "yesterday" }],
   ["for what is not a commit", { ...check, head_sha: "refs/heads/main" }],
-  ["with four actions", { ...check, actions: Array(4).fill({ label: "a", description: "a", identifier: "a" }) }],
-  ["with a long label", { ...check, actions: [{ label: "x".repeat(21), description: "a", identifier: "a" }] }],
+  [
+    "with four actions",
+    { ...check, actions: Array(4).fill({ label: "a", description: "a", identifier: "a" }) },
+  ],
+  [
+    "with a long label",
+    { ...check, actions: [{ label: "x".repeat(21), description: "a", identifier: "a" }] },
+  ],
   [
     "with 51 annotations",
     {
@@ -101,8 +120,11 @@ const refused: readonly (readonly [string, Record<string, unknown>])[] = [
 test("check runs that GitHub would not take are refused", async (t) => {
   const { gitHub, octokit } = await start(t);
   for (const [what, body] of refused) {
-    const created = octokit.request("POST /repos/{owner}/{repo}/check-runs", { ...repository, ...body } as never);
-    await assert.rejects(created, (error) => statusOf(error) === 422, what);
+    const created = octokit.request("POST /repos/{owner}/{repo}/check-runs", {
+      ...repository,
+      ...body,
+    } as never);
+    await assert.rejects(created, (error) => httpStatus(error) === 422, what);
   }
   assert.deepEqual(gitHub.checkRuns(), []);
 });
@@ -110,22 +132,29 @@ test("check runs that GitHub would not take are refused", async (t) => {
 test("a comment is written, found and changed", async (t) => {
   const { gitHub, octokit } = await start(t);
   const issue = { ...repository, issue_number: 7 };
-  for (let count = 0; count < 31; count++) await octokit.issues.createComment({ ...issue, body: `${count}` });
+  for (let count = 0; count < 31; count++)
+    await octokit.issues.createComment({ ...issue, body: `${count}` });
   const all = await octokit.paginate(octokit.issues.listComments, issue);
   const last = all.at(-1);
   await octokit.issues.updateComment({ ...repository, comment_id: last?.id ?? 0, body: "changed" });
   assert.equal(gitHub.comments(7)[30]?.body, "changed");
-  await assert.rejects(octokit.issues.createComment({ ...issue, body: "x".repeat(65_537) }), (error) => {
-    return statusOf(error) === 422;
-  });
+  await assert.rejects(
+    octokit.issues.createComment({ ...issue, body: "x".repeat(65_537) }),
+    (error) => {
+      return httpStatus(error) === 422;
+    },
+  );
 });
 
 test("a token does no more than it is permitted to", async (t) => {
   const { gitHub, octokit } = await start(t);
   gitHub.permissions.checks = "read";
-  await assert.rejects(octokit.checks.create({ ...repository, ...check }), /Resource not accessible by integration/);
+  await assert.rejects(
+    octokit.checks.create({ ...repository, ...check }),
+    /Resource not accessible by integration/,
+  );
   await octokit.checks.listForRef({ ...repository, ref: sha });
-  const stranger = octokitOf({ ...gitHub, token: "ghs_other" });
+  const stranger = createOctokit({ ...gitHub, token: "ghs_other" });
   await assert.rejects(stranger.checks.listForRef({ ...repository, ref: sha }), /Bad credentials/);
 });
 
@@ -139,11 +168,17 @@ test("failures are ordered by a test, before or after the work", async (t) => {
   ];
   for (const [fault, status] of faults) {
     gitHub.fail({ operation: "checks/create", fault });
-    await assert.rejects(octokit.checks.create({ ...repository, ...check }), (error) => statusOf(error) === status);
+    await assert.rejects(
+      octokit.checks.create({ ...repository, ...check }),
+      (error) => httpStatus(error) === status,
+    );
   }
   assert.equal(gitHub.checkRuns().length, 0);
   gitHub.fail({ fault: gitHubFaults.badGateway, isDone: true });
-  await assert.rejects(octokit.checks.create({ ...repository, ...check }), (error) => statusOf(error) === 502);
+  await assert.rejects(
+    octokit.checks.create({ ...repository, ...check }),
+    (error) => httpStatus(error) === 502,
+  );
   assert.equal(gitHub.checkRuns().length, 1);
 });
 
@@ -157,14 +192,24 @@ test("an app gets a token for its installation, and may not change another app's
     .setIssuedAt()
     .setExpirationTime("9m")
     .sign(privateKey);
-  const signed = octokitOf({ url: gitHub.url, token: jwt });
+  const signed = createOctokit({ url: gitHub.url, token: jwt });
   const { data: installation } = await signed.apps.getRepoInstallation(repository);
-  const { data } = await signed.apps.createInstallationAccessToken({ installation_id: installation.id });
-  const own = octokitOf({ url: gitHub.url, token: data.token });
-  const { data: created } = await own.checks.create({ ...repository, ...check, details_url: "https://mos.example/b" });
+  const { data } = await signed.apps.createInstallationAccessToken({
+    installation_id: installation.id,
+  });
+  const own = createOctokit({ url: gitHub.url, token: data.token });
+  const { data: created } = await own.checks.create({
+    ...repository,
+    ...check,
+    details_url: "https://mos.example/b",
+  });
   assert.equal(created.details_url, "https://mos.example/b");
   await assert.rejects(
-    octokitOf(gitHub).checks.update({ ...repository, check_run_id: created.id, conclusion: "success" }),
+    createOctokit(gitHub).checks.update({
+      ...repository,
+      check_run_id: created.id,
+      conclusion: "success",
+    }),
     /Invalid app_id/,
   );
 });
@@ -172,7 +217,7 @@ test("an app gets a token for its installation, and may not change another app's
 test("the last common commit of two is told, also under the root of GitHub Enterprise Server", async (t) => {
   const gitHub = await startGitHub(t, { root: "/api/v3" });
   gitHub.mergeBases.set(`main...${sha}`, sha);
-  const { data } = await octokitOf(gitHub).repos.compareCommitsWithBasehead({
+  const { data } = await createOctokit(gitHub).repos.compareCommitsWithBasehead({
     ...repository,
     basehead: `main...${sha}`,
   });

@@ -19,7 +19,12 @@ import { type GitHubFault, gitHubFaults } from "./github-faults.ts";
 import { type GitHubRequest, loadGitHubInterface } from "./github-openapi.ts";
 import { isPermitted, neededPermissions, type Permissions } from "./github-permissions.ts";
 import { listenLocally } from "./listen-locally.ts";
-import { type Addresses, type CheckRun, type Comment, comparisonResource } from "./github-resources.ts";
+import {
+  type Addresses,
+  type CheckRun,
+  type Comment,
+  comparisonResource,
+} from "./github-resources.ts";
 
 export interface RecordedRequest {
   /** Such as `checks/create`; empty where the path names none. */
@@ -79,7 +84,10 @@ export async function startGitHub(t: TestContext, options: GitHubOptions = {}): 
   const { root = "" } = options;
   const server = createServer();
   const origin = await listenLocally(t, server);
-  const { gitHub, answer, brokenAnswers } = await createGitHub({ server: origin, api: `${origin}${root}` }, options);
+  const { gitHub, answer, brokenAnswers } = await createGitHub(
+    { server: origin, api: `${origin}${root}` },
+    options,
+  );
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
     readRequest(request)
       .then(async (read) => send(response, await answer(read)))
@@ -95,7 +103,10 @@ interface Sent extends Answer {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-async function createGitHub(addresses: Addresses, { root = "", permissions: given, app }: GitHubOptions) {
+async function createGitHub(
+  addresses: Addresses,
+  { root = "", permissions: given, app }: GitHubOptions,
+) {
   const document = await loadGitHubInterface(root);
   const checkRuns = createCheckRuns(addresses);
   const comments = createComments(addresses);
@@ -107,7 +118,9 @@ async function createGitHub(addresses: Addresses, { root = "", permissions: give
     ...apps.operations,
     "repos/compare-commits-with-basehead"({ params }) {
       const sha = mergeBases.get(params["basehead"] ?? "");
-      return sha === undefined ? notFound : { status: 200, body: comparisonResource(addresses, sha) };
+      return sha === undefined
+        ? notFound
+        : { status: 200, body: comparisonResource(addresses, sha) };
     },
   };
   const permissions: Permissions = {
@@ -122,8 +135,12 @@ async function createGitHub(addresses: Addresses, { root = "", permissions: give
   const faults: { operation: string | undefined; fault: GitHubFault; isDone: boolean }[] = [];
   const brokenAnswers: string[] = [];
 
-  async function callerOf({ headers }: GitHubRequest, operation: string): Promise<Caller | undefined> {
-    const [, presented = ""] = /^(?:bearer|token) (\S+)$/i.exec(headers["authorization"] ?? "") ?? [];
+  async function authenticateCaller(
+    { headers }: GitHubRequest,
+    operation: string,
+  ): Promise<Caller | undefined> {
+    const [, presented = ""] =
+      /^(?:bearer|token) (\S+)$/i.exec(headers["authorization"] ?? "") ?? [];
     if (operation.startsWith("apps/")) return (await apps.isSignedBy(presented)) ? app : undefined;
     if (presented === token) return actionsApp;
     return apps.hasMade(presented) ? app : undefined;
@@ -132,15 +149,22 @@ async function createGitHub(addresses: Addresses, { root = "", permissions: give
   function isTooFast({ method }: GitHubRequest): boolean {
     const since = performance.now() - 60_000;
     const isWrite = (one: { readonly method: string }) => one.method !== "GET";
-    return isWrite({ method }) && requests.filter((one) => isWrite(one) && one.at > since).length >= writesAMinute;
+    return (
+      isWrite({ method }) &&
+      requests.filter((one) => isWrite(one) && one.at > since).length >= writesAMinute
+    );
   }
 
-  async function carryOut(request: GitHubRequest, operation: string, params: Record<string, string>): Promise<Answer> {
+  async function carryOut(
+    request: GitHubRequest,
+    operation: string,
+    params: Record<string, string>,
+  ): Promise<Answer> {
     if (request.headers["user-agent"] === undefined)
       return forbidden(
         "Request forbidden by administrative rules. Please make sure your request has a User-Agent header",
       );
-    const caller = await callerOf(request, operation);
+    const caller = await authenticateCaller(request, operation);
     if (caller === undefined) return faultAnswer(gitHubFaults.unauthorized);
     const carried = operations[operation];
     if (carried === undefined) return notFound;
@@ -161,9 +185,12 @@ async function createGitHub(addresses: Addresses, { root = "", permissions: give
 
   async function answer(request: GitHubRequest): Promise<Sent | "reset"> {
     const { operation = "", params = {} } = document.match(request) ?? {};
-    const index = faults.findIndex((one) => one.operation === undefined || one.operation === operation);
+    const index = faults.findIndex(
+      (one) => one.operation === undefined || one.operation === operation,
+    );
     const [ordered] = index === -1 ? [] : faults.splice(index, 1);
-    const carried = ordered?.isDone === false ? undefined : await carryOut(request, operation, params);
+    const carried =
+      ordered?.isDone === false ? undefined : await carryOut(request, operation, params);
     const given = ordered === undefined ? carried : ordered.fault;
     const { method, path, query, body } = request;
     const status = given === "reset" || given === undefined ? 0 : given.status;
@@ -171,7 +198,10 @@ async function createGitHub(addresses: Addresses, { root = "", permissions: give
     if (given === undefined || given === "reset") return "reset";
     const answered = "message" in given ? faultAnswer(given) : given;
     const link = linkHeader(addresses.api, request, answered.total);
-    return { ...answered, headers: { ...limitHeaders(requests.length), ...link, ...answered.headers } };
+    return {
+      ...answered,
+      headers: { ...limitHeaders(requests.length), ...link, ...answered.headers },
+    };
   }
 
   const gitHub: GitHub = {
@@ -193,7 +223,11 @@ async function createGitHub(addresses: Addresses, { root = "", permissions: give
 
 function faultAnswer({ status, headers, message }: Exclude<GitHubFault, "reset">): Answer {
   const documentation = "https://docs.github.com/rest";
-  return { status, headers, body: { message, documentation_url: documentation, status: String(status) } };
+  return {
+    status,
+    headers,
+    body: { message, documentation_url: documentation, status: String(status) },
+  };
 }
 
 function limitHeaders(used: number): Record<string, string> {
@@ -207,7 +241,11 @@ function limitHeaders(used: number): Record<string, string> {
 }
 
 /** Where the next page of a list is. */
-function linkHeader(api: string, { path, query }: GitHubRequest, total = 0): Record<string, string> {
+function linkHeader(
+  api: string,
+  { path, query }: GitHubRequest,
+  total = 0,
+): Record<string, string> {
   const { per_page: size = "30", page = "1" } = query;
   if (Number(page) * Math.min(Number(size), 100) >= total) return {};
   const next = new URLSearchParams({ ...query, page: String(Number(page) + 1) });
@@ -217,7 +255,9 @@ function linkHeader(api: string, { path, query }: GitHubRequest, total = 0): Rec
 async function readRequest(message: IncomingMessage): Promise<GitHubRequest> {
   const { pathname, searchParams } = new URL(message.url ?? "/", "http://localhost");
   const content = await text(message);
-  const headers = Object.entries(message.headers).map(([name, value]) => [name, String(value)] as const);
+  const headers = Object.entries(message.headers).map(
+    ([name, value]) => [name, String(value)] as const,
+  );
   return {
     method: message.method ?? "GET",
     path: pathname,
@@ -233,6 +273,9 @@ function send(response: ServerResponse, sent: Sent | "reset"): void {
     return;
   }
   const body = JSON.stringify(sent.body);
-  const standard = { "content-type": "application/json; charset=utf-8", server: "stand-in for GitHub" };
+  const standard = {
+    "content-type": "application/json; charset=utf-8",
+    server: "stand-in for GitHub",
+  };
   response.writeHead(sent.status, { ...standard, ...sent.headers }).end(body);
 }

@@ -1,7 +1,11 @@
 /** An answer of GitHub that a test orders, in the words and headers of the real ones; `reset` cuts the connection. */
 export type GitHubFault =
   | "reset"
-  | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly message: string };
+  | {
+      readonly status: number;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly message: string;
+    };
 
 /** What goes wrong with GitHub's interface. */
 export const gitHubFaults = {

@@ -16,7 +16,9 @@ export interface GitHubRequest {
 /** The part of GitHub's OpenAPI document that is used, as a judge of requests and answers. */
 export interface GitHubInterface {
   /** The operation that a request names, with the parameters of its path. */
-  match(request: GitHubRequest): { readonly operation: string; readonly params: Record<string, string> } | undefined;
+  match(
+    request: GitHubRequest,
+  ): { readonly operation: string; readonly params: Record<string, string> } | undefined;
   requestErrors(operation: string, request: GitHubRequest): FieldError[];
   answerErrors(operation: string, status: number, body: unknown): string[];
 }
@@ -53,7 +55,9 @@ export async function loadGitHubInterface(apiRoot: string): Promise<GitHubInterf
     },
     answerErrors(operation, status, body) {
       const { valid, errors } = api.validateResponse(body, operation, status);
-      return valid ? [] : (errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
+      return valid
+        ? []
+        : (errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
     },
   };
 }
@@ -70,13 +74,16 @@ function fieldError({ instancePath, message = "is wrong", params }: ValidationEr
 
 /** What may be null is said in a way of OpenAPI's own, and not throughout; this is JSON Schema's. */
 function withNull(node: unknown): unknown {
-  const isNullable = typeof node === "object" && node !== null && "nullable" in node && node.nullable === true;
+  const isNullable =
+    typeof node === "object" && node !== null && "nullable" in node && node.nullable === true;
   if (!isNullable) return node;
   if (!("type" in node)) {
     const { nullable: _, ...rest } = node;
     return { anyOf: [rest, { enum: [null] }] };
   }
-  return "enum" in node && Array.isArray(node.enum) ? { ...node, enum: [...node.enum, null] } : node;
+  return "enum" in node && Array.isArray(node.enum)
+    ? { ...node, enum: [...node.enum, null] }
+    : node;
 }
 
 function refuseUnknownProperties({ paths = {} }: Document): void {
@@ -93,6 +100,8 @@ function close(operation: unknown): void {
 /** Branches of `anyOf` stay open: each sees the properties of all. */
 function closeSchema(node: unknown): void {
   if (typeof node !== "object" || node === null) return;
-  if ("properties" in node && !("additionalProperties" in node)) Object.assign(node, { additionalProperties: false });
-  for (const [key, child] of Object.entries(node)) if (key !== "anyOf" && key !== "oneOf") closeSchema(child);
+  if ("properties" in node && !("additionalProperties" in node))
+    Object.assign(node, { additionalProperties: false });
+  for (const [key, child] of Object.entries(node))
+    if (key !== "anyOf" && key !== "oneOf") closeSchema(child);
 }

@@ -37,7 +37,8 @@ const order: readonly Access[] = ["none", "read", "write"];
 export function isPermitted(operation: string, permissions: Permissions): boolean {
   const needed = needs[operation] ?? [];
   return (
-    needed.length === 0 || needed.some(([name, access]) => order.indexOf(permissions[name]) >= order.indexOf(access))
+    needed.length === 0 ||
+    needed.some(([name, access]) => order.indexOf(permissions[name]) >= order.indexOf(access))
   );
 }
 

@@ -3,7 +3,8 @@ import type { Caller } from "./github-answer.ts";
 
 export type CheckRun = RestEndpointMethodTypes["checks"]["get"]["response"]["data"];
 export type Comment = RestEndpointMethodTypes["issues"]["getComment"]["response"]["data"];
-type Comparison = RestEndpointMethodTypes["repos"]["compareCommitsWithBasehead"]["response"]["data"];
+type Comparison =
+  RestEndpointMethodTypes["repos"]["compareCommitsWithBasehead"]["response"]["data"];
 type User = NonNullable<Comment["user"]>;
 type GitHubApp = NonNullable<CheckRun["app"]>;
 
@@ -63,7 +64,14 @@ export function comparisonResource({ api, server }: Addresses, mergeBase: string
     node_id: `C_${mergeBase}`,
     html_url: `${server}/acme/models/commit/${mergeBase}`,
     comments_url: `${url}/comments`,
-    commit: { url, author: null, committer: null, message: "", comment_count: 0, tree: { sha: mergeBase, url } },
+    commit: {
+      url,
+      author: null,
+      committer: null,
+      message: "",
+      comment_count: 0,
+      tree: { sha: mergeBase, url },
+    },
     author: null,
     committer: null,
     parents: [],

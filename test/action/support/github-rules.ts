@@ -28,7 +28,16 @@ export const checkRunFields = z.looseObject({
   external_id: z.string().optional(),
   status: z.enum(["queued", "in_progress", "completed"]).optional(),
   conclusion: z
-    .enum(["success", "failure", "neutral", "cancelled", "skipped", "timed_out", "action_required", "stale"])
+    .enum([
+      "success",
+      "failure",
+      "neutral",
+      "cancelled",
+      "skipped",
+      "timed_out",
+      "action_required",
+      "stale",
+    ])
     .optional(),
   started_at: z.string().optional(),
   completed_at: z.string().optional(),
@@ -63,7 +72,7 @@ const checkRunRules: readonly FieldRule[] = [
   { field: "name", isBroken: ({ name }) => name === "", message: "is empty" },
   {
     field: "name",
-    isBroken: ({ name }) => bytesOf(name) > maxNameBytes,
+    isBroken: ({ name }) => countBytes(name) > maxNameBytes,
     message: `is longer than ${maxNameBytes} bytes`,
   },
   {
@@ -71,7 +80,11 @@ const checkRunRules: readonly FieldRule[] = [
     isBroken: ({ head_sha: sha }) => sha !== undefined && !/^[0-9a-f]{40}$/.test(sha),
     message: "No commit found for SHA",
   },
-  { field: "conclusion", isBroken: ({ conclusion }) => conclusion === "stale", message: "only GitHub can set stale" },
+  {
+    field: "conclusion",
+    isBroken: ({ conclusion }) => conclusion === "stale",
+    message: "only GitHub can set stale",
+  },
   {
     field: "conclusion",
     isBroken: ({ status, conclusion }) => status === "completed" && conclusion === undefined,
@@ -79,12 +92,13 @@ const checkRunRules: readonly FieldRule[] = [
   },
   {
     field: "status",
-    isBroken: ({ status = "completed", conclusion }) => conclusion !== undefined && status !== "completed",
+    isBroken: ({ status = "completed", conclusion }) =>
+      conclusion !== undefined && status !== "completed",
     message: "is not completed, with a conclusion",
   },
   ...(["summary", "text"] as const).map((field) => ({
     field: `output.${field}`,
-    isBroken: ({ output }: CheckRunFields) => bytesOf(output?.[field]) > maxOutputBytes,
+    isBroken: ({ output }: CheckRunFields) => countBytes(output?.[field]) > maxOutputBytes,
     message: `exceeds a maximum bytesize of ${maxOutputBytes}`,
   })),
 ];
@@ -93,7 +107,10 @@ const checkRunRules: readonly FieldRule[] = [
 export function checkRunErrors(fields: CheckRunFields): FieldError[] {
   const broken = checkRunRules.filter(({ isBroken }) => isBroken(fields));
   const annotations = (fields.output?.annotations ?? []).flatMap((one, index) =>
-    annotationComplaints(one).map((message) => ({ field: `output.annotations[${index}]`, message })),
+    annotationComplaints(one).map((message) => ({
+      field: `output.annotations[${index}]`,
+      message,
+    })),
   );
   return [...broken, ...annotations].map(({ field, message }) => ({
     resource: "CheckRun",
@@ -104,29 +121,44 @@ export function checkRunErrors(fields: CheckRunFields): FieldError[] {
 }
 
 function annotationComplaints(annotation: Annotation): string[] {
-  const { path, start_line: start, end_line: end, title, message, raw_details: details } = annotation;
+  const {
+    path,
+    start_line: start,
+    end_line: end,
+    title,
+    message,
+    raw_details: details,
+  } = annotation;
   const complaints: string[] = [];
   if (path === "" || path.startsWith("/") || path.startsWith("./"))
     complaints.push("path is not relative to the repository");
   if (start < 1 || end < start) complaints.push("lines are not in order, counted from 1");
-  if (start !== end && (annotation.start_column !== undefined || annotation.end_column !== undefined))
+  if (
+    start !== end &&
+    (annotation.start_column !== undefined || annotation.end_column !== undefined)
+  )
     complaints.push("columns span several lines");
   if ((title?.length ?? 0) > maxAnnotationTitle) complaints.push("title is too long");
   if (message === "") complaints.push("message is empty");
-  if (bytesOf(message) > maxAnnotationBytes || bytesOf(details) > maxAnnotationBytes)
+  if (countBytes(message) > maxAnnotationBytes || countBytes(details) > maxAnnotationBytes)
     complaints.push("message is too long");
   return complaints;
 }
 
 /** What GitHub refuses of a comment beyond its OpenAPI document. */
 export function commentErrors(body: string): FieldError[] {
-  const refused = (code: string, message: string) => [{ resource: "IssueComment", field: "body", code, message }];
+  const refused = (code: string, message: string) => [
+    { resource: "IssueComment", field: "body", code, message },
+  ];
   if (body.trim() === "") return refused("missing_field", "body is empty");
   if (body.length > maxCommentCharacters)
-    return refused("unprocessable", `body is too long (maximum is ${maxCommentCharacters} characters)`);
+    return refused(
+      "unprocessable",
+      `body is too long (maximum is ${maxCommentCharacters} characters)`,
+    );
   return [];
 }
 
-function bytesOf(text: string | undefined): number {
+function countBytes(text: string | undefined): number {
   return Buffer.byteLength(text ?? "");
 }

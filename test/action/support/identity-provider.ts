@@ -9,7 +9,9 @@ import { commits } from "./workflow-event.ts";
 export interface IdentityProvider {
   readonly issuer: string;
   /** Variables of a step whose workflow has `id-token: write`. */
-  readonly environment: Readonly<Record<"ACTIONS_ID_TOKEN_REQUEST_URL" | "ACTIONS_ID_TOKEN_REQUEST_TOKEN", string>>;
+  readonly environment: Readonly<
+    Record<"ACTIONS_ID_TOKEN_REQUEST_URL" | "ACTIONS_ID_TOKEN_REQUEST_TOKEN", string>
+  >;
   /** Claims of the tokens to come, beside the times and the audience. */
   readonly claims: JWTPayload;
   /** Audiences that steps asked for. */
@@ -36,7 +38,10 @@ export async function startIdentityProvider(t: TestContext): Promise<IdentityPro
       .sign(privateKey);
   }
 
-  async function answer({ pathname, searchParams }: URL, authorization: string | undefined): Promise<unknown> {
+  async function answer(
+    { pathname, searchParams }: URL,
+    authorization: string | undefined,
+  ): Promise<unknown> {
     if (pathname === "/.well-known/jwks")
       return { keys: [{ ...(await exportJWK(publicKey)), kid: keyId, alg: "RS256", use: "sig" }] };
     if (pathname !== "/token" || authorization !== `Bearer ${requestToken}`) return undefined;

@@ -5,7 +5,12 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { type CommandFiles, makeCommandFiles, readCommandFiles, type StepTold } from "./command-files.ts";
+import {
+  type CommandFiles,
+  makeCommandFiles,
+  readCommandFiles,
+  type CommandFileContents,
+} from "./command-files.ts";
 import { readStepLog, type StepLog } from "./step-log.ts";
 import { type WorkflowEvent, workflowEvents } from "./workflow-event.ts";
 
@@ -18,7 +23,7 @@ const cancellation = [
   ["SIGKILL", 0],
 ] as const;
 
-export interface StepEnd extends StepTold, StepLog {
+export interface StepEnd extends CommandFileContents, StepLog {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   /** What it was sent on a cancellation. */
@@ -39,7 +44,7 @@ export interface StepRun {
   kill(signal: NodeJS.Signals): void;
 }
 
-interface StepSurroundings {
+interface StepOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** A push to the default branch where it is left out. */
   readonly event?: WorkflowEvent;
@@ -49,12 +54,12 @@ interface StepSurroundings {
 export interface Runner {
   /** The checked out repository. */
   readonly workspace: string;
-  start(inputs: Readonly<Record<string, string>>, surroundings?: StepSurroundings): Promise<StepRun>;
+  start(inputs: Readonly<Record<string, string>>, surroundings?: StepOptions): Promise<StepRun>;
   /** The step's second phase, which runs after all steps, with the state that the first one left. */
   startPost(
-    state: StepTold["state"],
+    state: CommandFileContents["state"],
     inputs: Readonly<Record<string, string>>,
-    surroundings?: StepSurroundings,
+    surroundings?: StepOptions,
   ): Promise<StepRun>;
 }
 
@@ -66,7 +71,10 @@ interface RunnerOptions {
 }
 
 /** A job in a workspace of its own; both are gone after the test. */
-export async function prepareRunner(t: Pick<TestContext, "after">, options: RunnerOptions = {}): Promise<Runner> {
+export async function prepareRunner(
+  t: Pick<TestContext, "after">,
+  options: RunnerOptions = {},
+): Promise<Runner> {
   const { program = bundle, environment: ofJob } = options;
   const folder = await mkdtemp(path.join(tmpdir(), "runner-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
@@ -75,7 +83,10 @@ export async function prepareRunner(t: Pick<TestContext, "after">, options: Runn
   await mkdir(temporary);
   let steps = 0;
 
-  async function start(variables: Readonly<Record<string, string>>, surroundings: StepSurroundings): Promise<StepRun> {
+  async function start(
+    variables: Readonly<Record<string, string>>,
+    surroundings: StepOptions,
+  ): Promise<StepRun> {
     const { event = workflowEvents.push, environment } = surroundings;
     const files = await makeCommandFiles(path.join(folder, String(++steps)));
     const eventFile = path.join(folder, `event-${steps}.json`);
@@ -131,12 +142,22 @@ function inherited(): Record<string, string> {
 
 function inputVariables(inputs: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(inputs).map(([name, value]) => [`INPUT_${name.replaceAll(" ", "_").toUpperCase()}`, value]),
+    Object.entries(inputs).map(([name, value]) => [
+      `INPUT_${name.replaceAll(" ", "_").toUpperCase()}`,
+      value,
+    ]),
   );
 }
 
-function followProcess(program: string, files: CommandFiles, environment: Record<string, string>): StepRun {
-  const child = spawn(process.execPath, [program], { env: environment, stdio: ["ignore", "pipe", "pipe"] });
+function followProcess(
+  program: string,
+  files: CommandFiles,
+  environment: Record<string, string>,
+): StepRun {
+  const child = spawn(process.execPath, [program], {
+    env: environment,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   const signals: NodeJS.Signals[] = [];
   let log = "";
   const wake: (() => void)[] = [];
@@ -147,8 +168,8 @@ function followProcess(program: string, files: CommandFiles, environment: Record
     });
   }
   const ended = once(child, "close").then(async ([code, signal]): Promise<StepEnd> => {
-    const told = await readCommandFiles(files);
-    return { code, signal, signals, log, ...told, ...readStepLog(log) };
+    const contents = await readCommandFiles(files);
+    return { code, signal, signals, log, ...contents, ...readStepLog(log) };
   });
   return {
     pid: child.pid ?? 0,

@@ -1,4 +1,9 @@
-import { createServer, type IncomingMessage, request as send, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  request as send,
+  type ServerResponse,
+} from "node:http";
 import type { TestContext } from "node:test";
 import { listenLocally } from "./listen-locally.ts";
 
@@ -19,7 +24,11 @@ export interface ServiceRelay {
 }
 
 /** Passes requests on to the service, and what it answers back, but for what gets lost. */
-export async function startServiceRelay(t: TestContext, baseUrl: string, options: RelayOptions): Promise<ServiceRelay> {
+export async function startServiceRelay(
+  t: TestContext,
+  baseUrl: string,
+  options: RelayOptions,
+): Promise<ServiceRelay> {
   const { isLost = () => false, breaksUploadAfter = Infinity } = options;
   let uploadedBytes = 0;
   let isBroken = false;

@@ -3,7 +3,7 @@ import test from "node:test";
 import { readStepLog } from "./step-log.ts";
 
 test("commands of a step are taken, and what is stopped or masked is shown", () => {
-  const { commands, shown } = readStepLog(
+  const { commands, visibleLines } = readStepLog(
     [
       "::add-mask::hunter2",
       "::error file=batch.yaml,line=3,title=a%2C b::50%25 of%0Atwo lines",
@@ -31,7 +31,7 @@ test("commands of a step are taken, and what is stopped or masked is shown", () 
     ],
   );
   assert.deepEqual(commands[1]?.properties, { file: "batch.yaml", line: "3", title: "a, b" });
-  assert.deepEqual(shown, [
+  assert.deepEqual(visibleLines, [
     "A job",
     "::error::of a model",
     "##[error]of a model",

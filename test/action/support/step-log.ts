@@ -8,13 +8,13 @@ export interface WorkflowCommand {
 export interface StepLog {
   readonly commands: readonly WorkflowCommand[];
   /** The lines that people see: without commands, and with secrets masked. */
-  readonly shown: readonly string[];
+  readonly visibleLines: readonly string[];
 }
 
 /** Reads what a step printed as the runner does: where commands are stopped, lines that look like some are shown. */
 export function readStepLog(log: string): StepLog {
   const commands: WorkflowCommand[] = [];
-  const shown: string[] = [];
+  const visibleLines: string[] = [];
   const secrets = new Set<string>();
   let stopMark: string | undefined;
   for (const line of log.replace(/\r?\n$/, "").split(/\r?\n/)) {
@@ -22,12 +22,13 @@ export function readStepLog(log: string): StepLog {
     if (stopMark === undefined && command !== undefined) {
       commands.push(command);
       if (command.command === "stop-commands") stopMark = command.message;
-      if (command.command === "add-mask") for (const secret of command.message.split("\n")) secrets.add(secret);
-      if (command.command === "group") shown.push(mask(command.message, secrets));
+      if (command.command === "add-mask")
+        for (const secret of command.message.split("\n")) secrets.add(secret);
+      if (command.command === "group") visibleLines.push(mask(command.message, secrets));
     } else if (stopMark !== undefined && command?.command === stopMark) stopMark = undefined;
-    else shown.push(mask(line, secrets));
+    else visibleLines.push(mask(line, secrets));
   }
-  return { commands, shown };
+  return { commands, visibleLines };
 }
 
 function parseCommand(line: string): WorkflowCommand | undefined {
@@ -44,12 +45,20 @@ function parseCommand(line: string): WorkflowCommand | undefined {
   return { command, properties: Object.fromEntries(properties), message: unescaped(message) };
 }
 
-const escapes: Readonly<Record<string, string>> = { "%0D": "\r", "%0A": "\n", "%3A": ":", "%2C": ",", "%25": "%" };
+const escapes: Readonly<Record<string, string>> = {
+  "%0D": "\r",
+  "%0A": "\n",
+  "%3A": ":",
+  "%2C": ",",
+  "%25": "%",
+};
 
 function unescaped(text: string): string {
   return text.replaceAll(/%(0D|0A|3A|2C|25)/g, (code) => escapes[code] ?? code);
 }
 
 function mask(line: string, secrets: ReadonlySet<string>): string {
-  return [...secrets].filter((secret) => secret !== "").reduce((text, secret) => text.replaceAll(secret, "***"), line);
+  return [...secrets]
+    .filter((secret) => secret !== "")
+    .reduce((text, secret) => text.replaceAll(secret, "***"), line);
 }

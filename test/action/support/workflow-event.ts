@@ -21,7 +21,13 @@ const repository = {
   html_url: "https://github.com/acme/models",
 };
 const sender = { login: "octocat", id: 1, type: "User" };
-const fork = { ...repository, id: 2, full_name: "stranger/models", owner: { login: "stranger", id: 3 }, fork: true };
+const fork = {
+  ...repository,
+  id: 2,
+  full_name: "stranger/models",
+  owner: { login: "stranger", id: 3 },
+  fork: true,
+};
 
 function pullRequest(from: typeof repository, author: string) {
   return {
@@ -70,7 +76,12 @@ const ofMain = onPullRequest(repository);
 
 /** An event of every kind that the action knows. */
 export const workflowEvents = {
-  push: onBranch("push", { ref: "refs/heads/main", before: commits.base, after: commits.head, commits: [] }),
+  push: onBranch("push", {
+    ref: "refs/heads/main",
+    before: commits.base,
+    after: commits.head,
+    commits: [],
+  }),
   pullRequest: ofMain,
   pullRequestOfFork: onPullRequest(fork),
   pullRequestOfDependabot: onPullRequest(repository, "dependabot[bot]"),

@@ -6,7 +6,11 @@ import { after, before, test } from "node:test";
 import { strToU8, zipSync } from "fflate";
 import { openCallerSamples } from "../../../src/engine/evaluate/caller-samples.ts";
 import type { TensorSignature } from "../../../src/engine/evaluate/session-protocol.ts";
-import { elementType, elementTypes, numbersOf } from "../../../src/engine/evaluate/tensor-bytes.ts";
+import {
+  elementType,
+  elementTypes,
+  tensorNumbers,
+} from "../../../src/engine/evaluate/tensor-data.ts";
 import { pythonMissing, runPython } from "../../support/python.ts";
 
 let folder = "";
@@ -37,11 +41,18 @@ async function archive(files: Record<string, Uint8Array>): Promise<string> {
 async function readAll(path: string, inputs: TensorSignature[]) {
   await using opened = await openCallerSamples(path, inputs);
   return await Array.fromAsync(opened.samples, (sample) =>
-    sample.map(({ name, type, shape, bytes }) => ({ name, shape, values: Array.from(numbersOf({ type, bytes })) })),
+    sample.map(({ name, type, shape, bytes }) => ({
+      name,
+      shape,
+      values: Array.from(tensorNumbers({ type, bytes })),
+    })),
   );
 }
 
-async function refusal(files: Record<string, Uint8Array>, inputs: TensorSignature[]): Promise<string> {
+async function refusal(
+  files: Record<string, Uint8Array>,
+  inputs: TensorSignature[],
+): Promise<string> {
   const path = await archive(files);
   const error = await readAll(path, inputs).then(
     () => assert.fail("The data was accepted"),
@@ -82,49 +93,86 @@ test("openCallerSamples() takes an array of the input's rank for samples of batc
 });
 
 test("openCallerSamples() reads samples of no elements", async () => {
-  const path = await archive({ "x.npy": floatsNpy("2, 1, 0", []), "y.npy": floatsNpy("2, 1", [1, 2]) });
+  const path = await archive({
+    "x.npy": floatsNpy("2, 1, 0", []),
+    "y.npy": floatsNpy("2, 1", [1, 2]),
+  });
   const samples = await readAll(path, [input("x", [1, "past"]), input("y", [1])]);
   assert.deepEqual(samples.length, 2);
 });
 
 for (const save of ["savez", "savez_compressed"]) {
-  test(`openCallerSamples() reads every dtype that numpy.${save} writes`, { skip: pythonMissing }, async () => {
-    const path = join(folder, `${save}.npz`);
-    const arrays = elementType.options.map(
-      (type) => `"${type}": np.array([[0, 1], [1, 0]], "${elementTypes[type].dtype}")`,
-    );
-    await runPython(`import sys, numpy as np; np.${save}(sys.argv[1], **{${arrays.join()}})`, [path]);
-    const samples = await readAll(
-      path,
-      elementType.options.map((type) => input(type, [2], type)),
-    );
-    assert.equal(samples.length, 2);
-    for (const { name, values } of samples[1] ?? []) assert.deepEqual(values, [1, 0], name);
-  });
+  test(
+    `openCallerSamples() reads every dtype that numpy.${save} writes`,
+    { skip: pythonMissing },
+    async () => {
+      const path = join(folder, `${save}.npz`);
+      const arrays = elementType.options.map(
+        (type) => `"${type}": np.array([[0, 1], [1, 0]], "${elementTypes[type].dtype}")`,
+      );
+      await runPython(`import sys, numpy as np; np.${save}(sys.argv[1], **{${arrays.join()}})`, [
+        path,
+      ]);
+      const samples = await readAll(
+        path,
+        elementType.options.map((type) => input(type, [2], type)),
+      );
+      assert.equal(samples.length, 2);
+      for (const { name, values } of samples[1] ?? []) assert.deepEqual(values, [1, 0], name);
+    },
+  );
 }
 
 const twoFloats = floatsNpy("1, 2", [1, 2]);
 const wrong: [what: string, files: Record<string, Uint8Array>, message: RegExp][] = [
   ["an array is missing", {}, /no array "x"; the model's inputs are "x"/],
-  ["an array is no input", { "x.npy": twoFloats, "z.npy": twoFloats }, /"z" is no input of the model/],
+  [
+    "an array is no input",
+    { "x.npy": twoFloats, "z.npy": twoFloats },
+    /"z" is no input of the model/,
+  ],
   [
     "the shape does not fit",
     { "x.npy": floatsNpy("1, 3", [1, 2, 3]) },
     /"x" has shape \[1,3\] and dtype <f4; the model takes float32 of shape \[samples,2\]/,
   ],
-  ["the dtype does not fit", { "x.npy": floatsNpy("1, 1", [1, 2], "<f8") }, /dtype <f8; the model takes float32/],
+  [
+    "the dtype does not fit",
+    { "x.npy": floatsNpy("1, 1", [1, 2], "<f8") },
+    /dtype <f8; the model takes float32/,
+  ],
   ["the bytes are big-endian", { "x.npy": floatsNpy("1, 2", [1, 2], ">f4") }, /little-endian/],
-  ["the array is in Fortran order", { "x.npy": floatsNpy("1, 2", [1, 2], "<f4", "True") }, /Fortran order/],
+  [
+    "the array is in Fortran order",
+    { "x.npy": floatsNpy("1, 2", [1, 2], "<f4", "True") },
+    /Fortran order/,
+  ],
   ["the array has no samples", { "x.npy": floatsNpy("0, 2", []) }, /shape \[0,2\]/],
-  ["the file is shorter than its shape", { "x.npy": floatsNpy("2, 2", [1, 2]) }, /takes 16 bytes; its file holds 8/],
-  ["the file is no .npy", { "x.npy": strToU8("hello, this is a text") }, /"x.npy" cannot be read: It is no .npy/],
-  ["the header is a program", { "x.npy": npy("__import__('os').system('true')") }, /header cannot be understood/],
+  [
+    "the file is shorter than its shape",
+    { "x.npy": floatsNpy("2, 2", [1, 2]) },
+    /takes 16 bytes; its file holds 8/,
+  ],
+  [
+    "the file is no .npy",
+    { "x.npy": strToU8("hello, this is a text") },
+    /"x.npy" cannot be read: It is no .npy/,
+  ],
+  [
+    "the header is a program",
+    { "x.npy": npy("__import__('os').system('true')") },
+    /header cannot be understood/,
+  ],
   [
     "the dtype is structured",
     { "x.npy": npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }") },
     /header cannot be understood/,
   ],
-  ["the shape is beyond all memory", { "x.npy": floatsNpy("9007199254740991, 2", []) }, /shape is too large/],
+  [
+    "the shape is beyond all memory",
+    { "x.npy": floatsNpy("9007199254740991, 2", []) },
+    /shape is too large/,
+  ],
 ];
 for (const [what, files, message] of wrong) {
   test(`openCallerSamples() refuses data where ${what}`, async () => {
@@ -134,7 +182,10 @@ for (const [what, files, message] of wrong) {
 
 test("openCallerSamples() refuses arrays with different numbers of samples", async () => {
   const files = { "x.npy": twoFloats, "y.npy": floatsNpy("2, 2", [1, 2, 3, 4]) };
-  assert.match(await refusal(files, [input("x", [2]), input("y", [2])]), /"y" has 2 samples and array "x" has 1/);
+  assert.match(
+    await refusal(files, [input("x", [2]), input("y", [2])]),
+    /"y" has 2 samples and array "x" has 1/,
+  );
 });
 
 test("openCallerSamples() refuses a file that is no archive, is cut short or has a damaged directory", async () => {

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { errorFigures } from "../../../src/engine/evaluate/error-figures.ts";
+import { errorMetrics } from "../../../src/engine/evaluate/error-metrics.ts";
 import { addErrors, emptyErrorSums } from "../../../src/engine/evaluate/error-sums.ts";
 
 function figures(original: number[], changed: number[]) {
   const sums = emptyErrorSums();
   addErrors(sums, original, changed);
-  return errorFigures(sums);
+  return errorMetrics(sums);
 }
 
 test("errorFigures() gives 150 dB and cosine 1 for identical tensors, zeros and non-finite values included", () => {
@@ -42,14 +42,17 @@ test("errorFigures() gives the ratio of signal and noise in dB", () => {
 });
 
 test("addErrors() gives the same figures for a tensor in one piece and in two", () => {
-  const numbers = fc.array(fc.tuple(fc.float({ noNaN: true }), fc.float()), { minLength: 1, maxLength: 20 });
+  const numbers = fc.array(fc.tuple(fc.float({ noNaN: true }), fc.float()), {
+    minLength: 1,
+    maxLength: 20,
+  });
   fc.assert(
     fc.property(numbers, fc.nat(20), (pairs, cut) => {
       const [original, changed] = [pairs.map(([x]) => x), pairs.map(([, y]) => y)];
       const sums = emptyErrorSums();
       addErrors(sums, original.slice(0, cut), changed.slice(0, cut));
       addErrors(sums, original.slice(cut), changed.slice(cut));
-      assert.deepEqual(errorFigures(sums), figures(original, changed));
+      assert.deepEqual(errorMetrics(sums), figures(original, changed));
     }),
   );
 });

@@ -4,10 +4,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { strToU8, zipSync } from "fflate";
-import { evaluateModels, type EvaluateOptions } from "../../../src/engine/evaluate/evaluate-models.ts";
+import {
+  evaluateModels,
+  type EvaluateOptions,
+} from "../../../src/engine/evaluate/evaluate-models.ts";
 import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
 import { realModel } from "../../support/real-models.ts";
-import { integer, node, value, weight, writeTinyModel } from "../../support/tiny-model.ts";
+import {
+  integerAttribute,
+  node,
+  tensorInfo,
+  floatInitializer,
+  writeTinyModel,
+} from "../../support/tiny-model.ts";
 
 let folder = "";
 before(async () => (folder = await mkdtemp(join(tmpdir(), "evaluate-models-"))));
@@ -15,7 +24,11 @@ after(() => rm(folder, { recursive: true }));
 
 const evaluation = { samples: 2, runs: 3, warmup: 1, minCosine: 0.9 };
 
-function evaluate(originalPath: string, resultPath: string, options: Partial<EvaluateOptions> = {}) {
+function evaluate(
+  originalPath: string,
+  resultPath: string,
+  options: Partial<EvaluateOptions> = {},
+) {
   return evaluateModels({
     originalPath,
     resultPath,
@@ -33,18 +46,23 @@ function evaluate(originalPath: string, resultPath: string, options: Partial<Eva
 async function productModel(name: string, content: number): Promise<string> {
   const path = join(folder, `${name}.onnx`);
   await writeTinyModel(path, {
-    input: [value("x", ["batch", 2])],
-    output: [value("y", ["batch", 2])],
-    initializer: [weight("w", [2, 2], () => content)],
+    input: [tensorInfo("x", ["batch", 2])],
+    output: [tensorInfo("y", ["batch", 2])],
+    initializer: [floatInitializer("w", [2, 2], () => content)],
     node: [node("MatMul", ["x", "w"], ["y"])],
   });
   return path;
 }
 
 async function floatsNpz(name: string, shape: number[], values: number[]): Promise<string> {
-  const header = `{'descr': '<f4', 'fortran_order': False, 'shape': (${shape.join()},), }`.padEnd(117) + "\n";
+  const header =
+    `{'descr': '<f4', 'fortran_order': False, 'shape': (${shape.join()},), }`.padEnd(117) + "\n";
   const magic = Uint8Array.of(0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 1, 0, header.length, 0);
-  const content = Buffer.concat([magic, strToU8(header), new Uint8Array(Float32Array.from(values).buffer)]);
+  const content = Buffer.concat([
+    magic,
+    strToU8(header),
+    new Uint8Array(Float32Array.from(values).buffer),
+  ]);
   const path = join(folder, `${name}.npz`);
   await writeFile(path, zipSync({ [`${name}.npy`]: content }));
   return path;
@@ -52,12 +70,22 @@ async function floatsNpz(name: string, shape: number[], values: number[]): Promi
 
 for (const name of ["ocr-orientation", "voice-legacy", "voice-v5"] as const) {
   test(`evaluateModels() finds ${name} equal to itself on generated data`, async () => {
-    const { accuracy, latency, memory, device, warnings } = await evaluate(realModel(name), realModel(name));
+    const { accuracy, latency, memory, device, warnings } = await evaluate(
+      realModel(name),
+      realModel(name),
+    );
     assert.deepEqual(
-      accuracy.outputs.map(({ sqnrDb, cosine, maxAbsoluteError }) => [sqnrDb, cosine, maxAbsoluteError]),
+      accuracy.outputs.map(({ sqnrDb, cosine, maxAbsoluteError }) => [
+        sqnrDb,
+        cosine,
+        maxAbsoluteError,
+      ]),
       accuracy.outputs.map(() => [150, 1, 0]),
     );
-    assert.deepEqual([accuracy.data, accuracy.samples, accuracy.sqnrDb, accuracy.cosine], ["generated", 2, 150, 1]);
+    assert.deepEqual(
+      [accuracy.data, accuracy.samples, accuracy.sqnrDb, accuracy.cosine],
+      ["generated", 2, 150, 1],
+    );
     assert.deepEqual([latency.original.runs, latency.result.runs], [3, 3]);
     assert.ok(latency.original.p50Ms > 0 && latency.original.p50Ms <= latency.original.p99Ms);
     assert.ok(memory.originalPeakBytes > 2 ** 24 && memory.resultPeakBytes > 2 ** 24);
@@ -68,7 +96,10 @@ for (const name of ["ocr-orientation", "voice-legacy", "voice-v5"] as const) {
 }
 
 test("evaluateModels() gives the same accuracy in every run", async () => {
-  const [original, result] = [await productModel("third", 1 / 3), await productModel("other", 0.34)];
+  const [original, result] = [
+    await productModel("third", 1 / 3),
+    await productModel("other", 0.34),
+  ];
   const first = await evaluate(original, result);
   assert.deepEqual((await evaluate(original, result)).accuracy, first.accuracy);
 });
@@ -88,7 +119,8 @@ test("evaluateModels() fails a result below the floor on the caller's data", asy
   const dataPath = await floatsNpz("x", [3, 1, 2], [1, 2, 3, 4, 5, 6]);
   await assert.rejects(evaluate(original, result, { dataPath }), {
     code: "accuracy_below_floor",
-    message: 'Output "y" has cosine similarity -1.0000 to the original\'s; at least 0.9 is required',
+    message:
+      'Output "y" has cosine similarity -1.0000 to the original\'s; at least 0.9 is required',
   });
 });
 
@@ -97,15 +129,19 @@ test("evaluateModels() measures on the caller's data, at most as many samples as
   const dataPath = await floatsNpz("x", [3, 1, 2], [1, 2, 3, 4, 50, 60]);
   const { accuracy } = await evaluate(original, result, { dataPath });
   assert.deepEqual([accuracy.data, accuracy.samples], ["caller", 2]);
-  assert.deepEqual(accuracy.outputs, [{ name: "y", sqnrDb: 0, cosine: 1, maxAbsoluteError: 7, top1Agreement: 1 }]);
+  assert.deepEqual(accuracy.outputs, [
+    { name: "y", sqnrDb: 0, cosine: 1, maxAbsoluteError: 7, top1Agreement: 1 },
+  ]);
 });
 
 test("evaluateModels() blames the data where the original cannot be run on it", async () => {
   const path = join(folder, "reshape.onnx");
   await writeTinyModel(path, {
-    input: [value("x", ["n"])],
-    output: [value("y", ["m", 4])],
-    initializer: [{ name: "shape", dims: [2n], dataType: TensorProto_DataType.INT64, int64Data: [-1n, 4n] }],
+    input: [tensorInfo("x", ["n"])],
+    output: [tensorInfo("y", ["m", 4])],
+    initializer: [
+      { name: "shape", dims: [2n], dataType: TensorProto_DataType.INT64, int64Data: [-1n, 4n] },
+    ],
     node: [node("Reshape", ["x", "shape"], ["y"])],
   });
   const dataPath = await floatsNpz("x", [1, 3], [1, 2, 3]);
@@ -114,18 +150,25 @@ test("evaluateModels() blames the data where the original cannot be run on it", 
 
 test("evaluateModels() leaves out outputs that are no tensors of numbers, and says so", async () => {
   const path = join(folder, "mixed.onnx");
-  const scale = weight("scale", [], () => 0.5);
-  const zero = { name: "zero", dataType: TensorProto_DataType.INT4, dims: [], rawData: Uint8Array.of(0) };
+  const scale = floatInitializer("scale", [], () => 0.5);
+  const zero = {
+    name: "zero",
+    dataType: TensorProto_DataType.INT4,
+    dims: [],
+    rawData: Uint8Array.of(0),
+  };
   await writeTinyModel(
     path,
     {
-      input: [value("x", [1, 8])],
+      input: [tensorInfo("x", [1, 8])],
       output: [
-        value("y", [1, 8]),
-        value("codes", [1, 8], TensorProto_DataType.INT4),
+        tensorInfo("y", [1, 8]),
+        tensorInfo("codes", [1, 8], TensorProto_DataType.INT4),
         {
           name: "list",
-          type: { value: { case: "sequenceType", value: { elemType: value("", [1, 8]).type ?? {} } } },
+          type: {
+            value: { case: "sequenceType", value: { elemType: tensorInfo("", [1, 8]).type ?? {} } },
+          },
         },
       ],
       initializer: [scale, zero],
@@ -154,8 +197,14 @@ test("evaluateModels() leaves out outputs that are no tensors of numbers, and sa
 test("evaluateModels() compares half-precision inputs and outputs and flags", async () => {
   const path = join(folder, "half.onnx");
   await writeTinyModel(path, {
-    input: [value("x", ["batch", 4], TensorProto_DataType.FLOAT16), value("mask", [1, 4], TensorProto_DataType.BOOL)],
-    output: [value("y", ["batch", 4], TensorProto_DataType.FLOAT16), value("z", [1, 4], TensorProto_DataType.BOOL)],
+    input: [
+      tensorInfo("x", ["batch", 4], TensorProto_DataType.FLOAT16),
+      tensorInfo("mask", [1, 4], TensorProto_DataType.BOOL),
+    ],
+    output: [
+      tensorInfo("y", ["batch", 4], TensorProto_DataType.FLOAT16),
+      tensorInfo("z", [1, 4], TensorProto_DataType.BOOL),
+    ],
     node: [node("Neg", ["x"], ["y"]), node("Not", ["mask"], ["z"])],
   });
   const { accuracy } = await evaluate(path, path);
@@ -172,9 +221,9 @@ test("evaluateModels() takes a result of another shape for zeros, and says so", 
   const original = await productModel("one", 1);
   const path = join(folder, "wide.onnx");
   await writeTinyModel(path, {
-    input: [value("x", ["batch", 2])],
-    output: [value("y", ["batch", 4])],
-    node: [node("Concat", ["x", "x"], ["y"], [integer("axis", 1)])],
+    input: [tensorInfo("x", ["batch", 2])],
+    output: [tensorInfo("y", ["batch", 4])],
+    node: [node("Concat", ["x", "x"], ["y"], [integerAttribute("axis", 1)])],
   });
   const { accuracy, warnings } = await evaluate(original, path);
   assert.deepEqual([accuracy.sqnrDb, accuracy.cosine], [0, 0]);
@@ -192,16 +241,23 @@ test("evaluateModels() says which model is broken", async () => {
     code: "evaluation_failed",
     message: /^The result could not be run/,
   });
-  await assert.rejects(evaluate(broken, original), { code: "evaluation_failed", message: /^The original could not/ });
-  await assert.rejects(evaluate(original, join(folder, "absent.onnx")), { code: "evaluation_failed" });
+  await assert.rejects(evaluate(broken, original), {
+    code: "evaluation_failed",
+    message: /^The original could not/,
+  });
+  await assert.rejects(evaluate(original, join(folder, "absent.onnx")), {
+    code: "evaluation_failed",
+  });
 });
 
 test("evaluateModels() gives up on a model that runs on no generated input, with the runtime's reason", async () => {
   const path = join(folder, "picky.onnx");
   await writeTinyModel(path, {
-    input: [value("x", ["n", 3])],
-    output: [value("y", ["a", "b"])],
-    initializer: [{ name: "shape", dims: [2n], dataType: TensorProto_DataType.INT64, int64Data: [-1n, 1001n] }],
+    input: [tensorInfo("x", ["n", 3])],
+    output: [tensorInfo("y", ["a", "b"])],
+    initializer: [
+      { name: "shape", dims: [2n], dataType: TensorProto_DataType.INT64, int64Data: [-1n, 1001n] },
+    ],
     node: [node("Reshape", ["x", "shape"], ["y"])],
   });
   await assert.rejects(evaluate(path, path), {

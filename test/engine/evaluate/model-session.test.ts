@@ -8,27 +8,36 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { ModelSession } from "../../../src/engine/evaluate/model-session.ts";
-import type { TensorBytes } from "../../../src/engine/evaluate/tensor-bytes.ts";
+import type { TensorData } from "../../../src/engine/evaluate/tensor-data.ts";
 import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
 import { realModel } from "../../support/real-models.ts";
-import { node, value, weight, writeTinyModel } from "../../support/tiny-model.ts";
+import { node, tensorInfo, floatInitializer, writeTinyModel } from "../../support/tiny-model.ts";
 
 let folder = "";
 before(async () => (folder = await mkdtemp(join(tmpdir(), "model-session-"))));
 after(() => rm(folder, { recursive: true }));
 
-const options = { executionProvider: "cpu", threads: 1, signal: new AbortController().signal } as const;
-const x: TensorBytes = { name: "x", type: "float32", shape: [1, 8], bytes: new Uint8Array(32) };
+const options = {
+  executionProvider: "cpu",
+  threads: 1,
+  signal: new AbortController().signal,
+} as const;
+const x: TensorData = { name: "x", type: "float32", shape: [1, 8], bytes: new Uint8Array(32) };
 
 async function packedOutputModel(): Promise<string> {
   const path = join(folder, "packed.onnx");
-  const zero = { name: "zero", dataType: TensorProto_DataType.INT4, dims: [], rawData: Uint8Array.of(0) };
+  const zero = {
+    name: "zero",
+    dataType: TensorProto_DataType.INT4,
+    dims: [],
+    rawData: Uint8Array.of(0),
+  };
   await writeTinyModel(
     path,
     {
-      input: [value("x", [1, 8])],
-      output: [value("codes", [1, 8], TensorProto_DataType.INT4)],
-      initializer: [weight("scale", [], () => 0.5), zero],
+      input: [tensorInfo("x", [1, 8])],
+      output: [tensorInfo("codes", [1, 8], TensorProto_DataType.INT4)],
+      initializer: [floatInitializer("scale", [], () => 0.5), zero],
       node: [node("QuantizeLinear", ["x", "scale", "zero"], ["codes"])],
     },
     { opset: 21 },
@@ -39,14 +48,14 @@ async function packedOutputModel(): Promise<string> {
 test("run() reports a native abort of the runtime and leaves the caller alive", async () => {
   await using session = await ModelSession.open(await packedOutputModel(), options);
   await assert.rejects(session.run([x], ["codes"]), /The runtime's process was ended by SIGABRT/);
-  await assert.rejects(session.time(), /The runtime's process was ended by SIGABRT/);
+  await assert.rejects(session.timeRun(), /The runtime's process was ended by SIGABRT/);
 });
 
 test("run() gives the runtime's message for inputs that do not fit, and can be called again", async () => {
   await using session = await ModelSession.open(realModel("voice-v5"), options);
   await assert.rejects(session.run([x], ["output"]), /Invalid input name|Missing Input|input/i);
   assert.equal(session.signature.outputs.length, 2);
-  assert.ok((await session.peakBytes()) > 0);
+  assert.ok((await session.readPeakMemory()) > 0);
 });
 
 test(

@@ -56,7 +56,10 @@ function chooseRecipe(random: () => number): Recipe {
 /** Compresses one mutated model and reads the result again. @returns the code of the error that ended it */
 async function tryInput(index: number): Promise<string> {
   const random = createRandom(Number(seed) * 1_000_003 + index * 7919);
-  writeFileSync(modelPath, mutate(seeds[Math.floor(random() * seeds.length)] ?? new Uint8Array(), random));
+  writeFileSync(
+    modelPath,
+    mutate(seeds[Math.floor(random() * seeds.length)] ?? new Uint8Array(), random),
+  );
   try {
     await compressModel(modelPath, {
       kind: random() < 0.5 ? "compress" : "quantize",
@@ -87,7 +90,8 @@ for (let index = Number(first); index < Number(end); index++) {
     failure = error instanceof Error ? (error.stack ?? error.message) : String(error);
   }
   const { user, system } = process.cpuUsage(start);
-  if (user + system > maxMicroseconds) failure ??= `Took ${(user + system) / 1e6} s of processor time`;
+  if (user + system > maxMicroseconds)
+    failure ??= `Took ${(user + system) / 1e6} s of processor time`;
   if (failure !== undefined) process.send?.({ index, failure });
   rmSync(outputDirectory, { recursive: true });
   mkdirSync(outputDirectory);

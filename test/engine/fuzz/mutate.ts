@@ -1,5 +1,5 @@
-import { concatBytes, varintBytes, wireType } from "../../../src/engine/onnx/wire.ts";
-import { fieldsOf, replaceWithin } from "./wire-tree.ts";
+import { concatBytes, varintBytes, wireType } from "../../../src/engine/onnx/wire-format.ts";
+import { listFields, replaceWithin } from "./wire-tree.ts";
 import type { TreeField } from "./wire-tree.ts";
 
 type Random = () => number;
@@ -14,7 +14,7 @@ function below(random: Random, limit: number): number {
   return Math.floor(random() * limit);
 }
 
-function oneOf<Item>(random: Random, choices: readonly Item[]): Item {
+function pickOne<Item>(random: Random, choices: readonly Item[]): Item {
   const choice = choices[below(random, choices.length)];
   if (choice === undefined) throw new RangeError("There is nothing to choose from");
   return choice;
@@ -22,7 +22,25 @@ function oneOf<Item>(random: Random, choices: readonly Item[]): Item {
 
 /** Numbers at which programs break: signs, sizes of words, and products that overflow. */
 const numbers: readonly Uint8Array[] = [
-  ...[0, 1, 2, 3, 4, 7, 8, 16, 127, 128, 255, 1000, 65_536, 2 ** 31 - 1, 2 ** 31, 2 ** 32, 2 ** 53].map(varintBytes),
+  ...[
+    0,
+    1,
+    2,
+    3,
+    4,
+    7,
+    8,
+    16,
+    127,
+    128,
+    255,
+    1000,
+    65_536,
+    2 ** 31 - 1,
+    2 ** 31,
+    2 ** 32,
+    2 ** 53,
+  ].map(varintBytes),
   Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01),
   Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f),
   Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01),
@@ -30,7 +48,7 @@ const numbers: readonly Uint8Array[] = [
 
 function flipBit({ bytes, fields, random }: Mutation): Uint8Array {
   const copy = Uint8Array.from(bytes);
-  const { start, end } = random() < 0.7 ? oneOf(random, fields) : { start: 0, end: bytes.length };
+  const { start, end } = random() < 0.7 ? pickOne(random, fields) : { start: 0, end: bytes.length };
   const position = start + below(random, Math.min(end - start, 64));
   copy[position] = (copy[position] ?? 0) ^ (1 << below(random, 8));
   return copy;
@@ -39,28 +57,35 @@ function flipBit({ bytes, fields, random }: Mutation): Uint8Array {
 function overwriteBytes({ bytes, random }: Mutation): Uint8Array {
   const copy = Uint8Array.from(bytes);
   const start = below(random, bytes.length);
-  copy.fill(oneOf(random, [0, 0x7f, 0x80, 0xff]), start, start + 1 + below(random, 16));
+  copy.fill(pickOne(random, [0, 0x7f, 0x80, 0xff]), start, start + 1 + below(random, 16));
   return copy;
 }
 
 function truncate({ bytes, fields, random }: Mutation): Uint8Array {
-  const { start, bodyStart, end } = oneOf(random, fields);
-  return bytes.slice(0, oneOf(random, [start, bodyStart, end, below(random, bytes.length), bytes.length - 1]));
+  const { start, bodyStart, end } = pickOne(random, fields);
+  return bytes.slice(
+    0,
+    pickOne(random, [start, bodyStart, end, below(random, bytes.length), bytes.length - 1]),
+  );
 }
 
 function editLength({ bytes, fields, random }: Mutation): Uint8Array {
-  const { lengthStart, bodyStart, end } = oneOf(random, fields);
-  const length = oneOf(random, [...numbers, varintBytes(end - bodyStart + 1), varintBytes(end - bodyStart + 40)]);
+  const { lengthStart, bodyStart, end } = pickOne(random, fields);
+  const length = pickOne(random, [
+    ...numbers,
+    varintBytes(end - bodyStart + 1),
+    varintBytes(end - bodyStart + 40),
+  ]);
   return concatBytes([bytes.subarray(0, lengthStart), length, bytes.subarray(bodyStart)]);
 }
 
 function remove({ bytes, fields, random }: Mutation): Uint8Array {
-  const { start, end, ancestors } = oneOf(random, fields);
+  const { start, end, ancestors } = pickOne(random, fields);
   return replaceWithin(bytes, ancestors, { start, end, bytes: new Uint8Array() });
 }
 
 function duplicate({ bytes, fields, random }: Mutation): Uint8Array {
-  const field = oneOf(random, fields);
+  const field = pickOne(random, fields);
   const { start, end, ancestors } = field;
   const copies = below(random, 20) === 0 && end - start < 200 ? 500 : 1;
   const repeated = concatBytes(Array.from({ length: copies }, () => bytes.subarray(start, end)));
@@ -71,33 +96,42 @@ function editNumber(mutation: Mutation): Uint8Array {
   const { bytes, fields, random } = mutation;
   const varints = fields.filter((field) => field.wireType === wireType.varint);
   if (varints.length === 0) return flipBit(mutation);
-  const { bodyStart, end, ancestors } = oneOf(random, varints);
-  return replaceWithin(bytes, ancestors, { start: bodyStart, end, bytes: oneOf(random, numbers) });
+  const { bodyStart, end, ancestors } = pickOne(random, varints);
+  return replaceWithin(bytes, ancestors, {
+    start: bodyStart,
+    end,
+    bytes: pickOne(random, numbers),
+  });
 }
 
 /** Puts the content of one field in the place of another of its kind: names cross, shapes and graphs move. */
 function transplant({ bytes, fields, random }: Mutation): Uint8Array {
-  const into = oneOf(random, fields);
+  const into = pickOne(random, fields);
   const kin = fields.filter(
     ({ message, number, wireType: type }) =>
-      type === into.wireType && ((message === into.message && number === into.number) || random() < 0.02),
+      type === into.wireType &&
+      ((message === into.message && number === into.number) || random() < 0.02),
   );
-  const from = oneOf(random, kin.length > 0 ? kin : fields);
+  const from = pickOne(random, kin.length > 0 ? kin : fields);
   const body = bytes.subarray(from.lengthStart, from.end);
-  return replaceWithin(bytes, into.ancestors, { start: into.lengthStart, end: into.end, bytes: body });
+  return replaceWithin(bytes, into.ancestors, {
+    start: into.lengthStart,
+    end: into.end,
+    bytes: body,
+  });
 }
 
 /** Puts a field into another message, where it may mean something else or make a nest. */
 function graft({ bytes, fields, random }: Mutation): Uint8Array {
-  const from = oneOf(random, fields);
-  const into = oneOf(random, fields);
+  const from = pickOne(random, fields);
+  const into = pickOne(random, fields);
   const field = bytes.subarray(from.start, from.end);
   return replaceWithin(bytes, into.ancestors, { start: into.start, end: into.start, bytes: field });
 }
 
 function insertBytes({ bytes, fields, random }: Mutation): Uint8Array {
-  const { start, end, bodyStart, ancestors } = oneOf(random, fields);
-  const at = oneOf(random, [start, bodyStart, end]);
+  const { start, end, bodyStart, ancestors } = pickOne(random, fields);
+  const at = pickOne(random, [start, bodyStart, end]);
   const inserted = Uint8Array.from({ length: 1 + below(random, 12) }, () => below(random, 256));
   return replaceWithin(bytes, ancestors, { start: at, end: at, bytes: inserted });
 }
@@ -125,9 +159,9 @@ const mutations = [
 export function mutate(bytes: Uint8Array, random: Random): Uint8Array {
   let mutated = bytes;
   do {
-    const fields = fieldsOf(mutated);
+    const fields = listFields(mutated);
     if (fields.length === 0) return mutated;
-    mutated = oneOf(random, mutations)({ bytes: mutated, fields, random });
+    mutated = pickOne(random, mutations)({ bytes: mutated, fields, random });
   } while (random() < 0.5);
   return mutated;
 }

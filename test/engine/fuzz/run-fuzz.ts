@@ -44,7 +44,12 @@ const message = z.union([
 ]);
 
 /** Compresses mutated models in processes of their own until the inputs or the seconds are used up. */
-export async function runFuzz({ seed, inputs, seconds, processes }: FuzzOptions): Promise<FuzzResult> {
+export async function runFuzz({
+  seed,
+  inputs,
+  seconds,
+  processes,
+}: FuzzOptions): Promise<FuzzResult> {
   const deadline = Date.now() + seconds * 1000;
   const root = await mkdtemp(join(tmpdir(), "fuzz-"));
   const findings: Finding[] = [];
@@ -69,7 +74,9 @@ export async function runFuzz({ seed, inputs, seconds, processes }: FuzzOptions)
       }
     }
   };
-  await Promise.all(Array.from({ length: processes }, (_, index) => work(join(root, String(index)))));
+  await Promise.all(
+    Array.from({ length: processes }, (_, index) => work(join(root, String(index)))),
+  );
   await rm(root, { recursive: true });
   return { inputs: tried, outcomes, findings };
 }
@@ -95,11 +102,13 @@ async function runBatch({ seed, first, end, folder, deadline }: Batch): Promise<
     stdio: ["ignore", "ignore", "pipe", "ipc"],
   });
   let errors = "";
-  child.stderr?.setEncoding("utf8").on("data", (text: string) => (errors = (errors + text).slice(-2000)));
+  child.stderr
+    ?.setEncoding("utf8")
+    .on("data", (text: string) => (errors = (errors + text).slice(-2000)));
   child.on("message", (sent) => {
-    const told = message.parse(sent);
-    if ("outcomes" in told) outcomes = told.outcomes;
-    else findings.push(told);
+    const parsed = message.parse(sent);
+    if ("outcomes" in parsed) outcomes = parsed.outcomes;
+    else findings.push(parsed);
   });
   const watch = watchProcess(child, { folder, deadline });
   const [code, signal] = await once(child, "close");
@@ -117,7 +126,10 @@ interface Watch {
 }
 
 /** Stops a process that stands still, takes too much memory, or is not done by the deadline. */
-function watchProcess(child: ChildProcess, { folder, deadline }: { folder: string; deadline: number }): Watch {
+function watchProcess(
+  child: ChildProcess,
+  { folder, deadline }: { folder: string; deadline: number },
+): Watch {
   let reason: string | undefined;
   let position: number | undefined;
   let since = Date.now();

@@ -14,7 +14,13 @@ import type {
   TensorProtoSchema,
 } from "../../../src/engine/onnx/onnx_pb.js";
 import { realModel } from "../../support/real-models.ts";
-import { integer, node, subgraph, value, weight } from "../../support/tiny-model.ts";
+import {
+  integerAttribute,
+  node,
+  graphAttribute,
+  tensorInfo,
+  floatInitializer,
+} from "../../support/tiny-model.ts";
 
 type Graph = Exclude<MessageInitShape<typeof GraphProtoSchema>, { $typeName: string }>;
 type Functions = MessageInitShape<typeof FunctionProtoSchema>[];
@@ -37,7 +43,7 @@ function encode(opset: number, graph: Graph, functions: Functions = []): Uint8Ar
 }
 
 function wave(name: string, dims: readonly number[]): Tensor {
-  return weight(name, dims, (index) => Math.sin(index));
+  return floatInitializer(name, dims, (index) => Math.sin(index));
 }
 
 function constant(t: Tensor): MessageInitShape<typeof AttributeProtoSchema> {
@@ -46,11 +52,21 @@ function constant(t: Tensor): MessageInitShape<typeof AttributeProtoSchema> {
 
 function halves(name: string, dims: readonly number[], dataType: number): Tensor {
   const length = dims.reduce((product, size) => product * size, 1);
-  return { name, dims: dims.map(BigInt), dataType, int32Data: Array.from({ length }, (_, index) => 0x3c00 + index) };
+  return {
+    name,
+    dims: dims.map(BigInt),
+    dataType,
+    int32Data: Array.from({ length }, (_, index) => 0x3c00 + index),
+  };
 }
 
 function int64s(name: string, ...content: number[]): Tensor {
-  return { name, dims: [BigInt(content.length)], dataType: DataType.INT64, int64Data: content.map(BigInt) };
+  return {
+    name,
+    dims: [BigInt(content.length)],
+    dataType: DataType.INT64,
+    int64Data: content.map(BigInt),
+  };
 }
 
 function external(name: string, dims: readonly number[]): Tensor {
@@ -73,16 +89,19 @@ function axes(...ints: number[]): MessageInitShape<typeof AttributeProtoSchema> 
 
 const products = (): Uint8Array =>
   encode(17, {
-    input: [value("x", [1, 32])],
-    output: [value("y", [1, 16])],
+    input: [tensorInfo("x", [1, 32])],
+    output: [tensorInfo("y", [1, 16])],
     initializer: [wave("w", [32, 48]), wave("v", [16, 48]), wave("c", [16])],
-    node: [node("MatMul", ["x", "w"], ["h"]), node("Gemm", ["h", "v", "c"], ["y"], [integer("transB", 1)])],
+    node: [
+      node("MatMul", ["x", "w"], ["h"]),
+      node("Gemm", ["h", "v", "c"], ["y"], [integerAttribute("transB", 1)]),
+    ],
   });
 
 const convolutions = (): Uint8Array =>
   encode(11, {
-    input: [value("x", [1, 3, "h", "w"])],
-    output: [value("y", [1, 4, "a", "b"])],
+    input: [tensorInfo("x", [1, 3, "h", "w"])],
+    output: [tensorInfo("y", [1, 4, "a", "b"])],
     initializer: [wave("k", [8, 3, 3, 3]), wave("t", [8, 4, 2, 2])],
     node: [
       node("Conv", ["x", "k"], ["c"]),
@@ -95,30 +114,38 @@ const convolutions = (): Uint8Array =>
 
 const tables = (): Uint8Array =>
   encode(13, {
-    input: [value("ids", ["n"], DataType.INT64)],
-    output: [value("y", ["n", 32]), value("z", [1, "m", 16])],
+    input: [tensorInfo("ids", ["n"], DataType.INT64)],
+    output: [tensorInfo("y", ["n", 32]), tensorInfo("z", [1, "m", 16])],
     initializer: [wave("table", [40, 32]), wave("r", [1, 16, 4]), wave("q", [1, 16, 4])],
     node: [
       node("Identity", ["table"], ["same"]),
       node("Gather", ["same", "ids"], ["y"]),
-      node("LSTM", ["y", "r", "q"], ["", "z"], [integer("hidden_size", 4)]),
+      node("LSTM", ["y", "r", "q"], ["", "z"], [integerAttribute("hidden_size", 4)]),
     ],
   });
 
 const branches = (): Uint8Array => {
   const branch = (name: string): Graph => ({
-    output: [value("r", [1, 16])],
+    output: [tensorInfo("r", [1, 16])],
     initializer: [wave(name, [16, 16])],
     node: [node("MatMul", ["x", name], ["p"]), node("MatMul", ["p", "outer"], ["r"])],
   });
   return encode(16, {
-    input: [value("x", [1, 16])],
-    output: [value("y", [1, 16])],
-    initializer: [wave("outer", [16, 16]), { name: "yes", dataType: DataType.BOOL, int32Data: [1] }],
+    input: [tensorInfo("x", [1, 16])],
+    output: [tensorInfo("y", [1, 16])],
+    initializer: [
+      wave("outer", [16, 16]),
+      { name: "yes", dataType: DataType.BOOL, int32Data: [1] },
+    ],
     node: [
       node("Constant", [], ["k"], [constant({ ...wave("", [16, 20]) })]),
       node("MatMul", ["x", "k"], ["unused"]),
-      node("If", ["yes"], ["y"], [subgraph("then_branch", branch("a")), subgraph("else_branch", branch("b"))]),
+      node(
+        "If",
+        ["yes"],
+        ["y"],
+        [graphAttribute("then_branch", branch("a")), graphAttribute("else_branch", branch("b"))],
+      ),
     ],
   });
 };
@@ -127,8 +154,8 @@ const calls = (): Uint8Array =>
   encode(
     18,
     {
-      input: [value("x", [1, 16])],
-      output: [value("y", [1, 16])],
+      input: [tensorInfo("x", [1, 16])],
+      output: [tensorInfo("y", [1, 16])],
       initializer: [wave("w", [16, 16])],
       node: [{ ...node("Layer", ["x", "w"], ["y"], [axes(1)]), domain: "local" }],
     },
@@ -151,12 +178,17 @@ const calls = (): Uint8Array =>
 
 const elementTypes = (): Uint8Array =>
   encode(21, {
-    input: [value("x", [1, 16], DataType.FLOAT16)],
-    output: [value("y", [1, 24], DataType.FLOAT16)],
+    input: [tensorInfo("x", [1, 16], DataType.FLOAT16)],
+    output: [tensorInfo("y", [1, 24], DataType.FLOAT16)],
     initializer: [
       halves("half", [16, 24], DataType.FLOAT16),
       halves("brain", [16, 24], DataType.BFLOAT16),
-      { name: "double", dims: [400n], dataType: DataType.DOUBLE, doubleData: Array.from({ length: 400 }, Math.cos) },
+      {
+        name: "double",
+        dims: [400n],
+        dataType: DataType.DOUBLE,
+        doubleData: Array.from({ length: 400 }, Math.cos),
+      },
       { name: "empty", dims: [0n, 4n], dataType: DataType.FLOAT },
       { name: "scalar", dataType: DataType.FLOAT, floatData: [Number.NaN] },
       { name: "text", dims: [1n], dataType: DataType.STRING, stringData: [Uint8Array.of(65)] },
@@ -174,16 +206,16 @@ const elementTypes = (): Uint8Array =>
 
 const elsewhere = (): Uint8Array =>
   encode(17, {
-    input: [value("x", [1, 32])],
-    output: [value("y", [1, 48])],
+    input: [tensorInfo("x", [1, 32])],
+    output: [tensorInfo("y", [1, 48])],
     initializer: [external("w", [32, 48]), external("v", [48, 48])],
     node: [node("MatMul", ["x", "w"], ["h"]), node("MatMul", ["h", "v"], ["y"])],
   });
 
 const rearrangements = (): Uint8Array =>
   encode(13, {
-    input: [value("x", [1, 32])],
-    output: [value("y", [1, 48])],
+    input: [tensorInfo("x", [1, 32])],
+    output: [tensorInfo("y", [1, 48])],
     initializer: [
       wave("w", [48, 1, 32]),
       wave("v", [16, 32]),
@@ -196,34 +228,60 @@ const rearrangements = (): Uint8Array =>
     node: [
       node("Squeeze", ["w", "one"], ["a"]),
       node("Slice", ["a", "from", "to", "from", "step"], ["b"]),
-      node("Concat", ["b", "v"], ["c"], [integer("axis", 0)]),
+      node("Concat", ["b", "v"], ["c"], [integerAttribute("axis", 0)]),
       node("Transpose", ["c"], ["d"], [{ ...axes(1, 0), name: "perm" }]),
       node("Reshape", ["d", "shape"], ["e"]),
       node("MatMul", ["x", "e"], ["h"]),
       node("Unsqueeze", ["v", "from"], ["u"]),
-      node("Concat", ["u", "u"], ["r"], [integer("axis", 1)]),
-      node("LSTM", ["h", "r", "r"], ["y"], [integer("hidden_size", 4)]),
+      node("Concat", ["u", "u"], ["r"], [integerAttribute("axis", 1)]),
+      node("LSTM", ["h", "r", "r"], ["y"], [integerAttribute("hidden_size", 4)]),
     ],
   });
 
 const oldest = (): Uint8Array =>
   encode(7, {
-    input: [value("x", [1, 3, 8, 8])],
-    output: [value("y", [1, "k"])],
-    initializer: [wave("k", [16, 3, 3, 3]), wave("w", [16, 32]), wave("s", [16]), wave("n", [16]), wave("m", [16])],
+    input: [tensorInfo("x", [1, 3, 8, 8])],
+    output: [tensorInfo("y", [1, "k"])],
+    initializer: [
+      wave("k", [16, 3, 3, 3]),
+      wave("w", [16, 32]),
+      wave("s", [16]),
+      wave("n", [16]),
+      wave("m", [16]),
+    ],
     node: [
       node("Conv", ["x", "k"], ["a"]),
-      node("BatchNormalization", ["a", "s", "s", "n", "m"], ["b"], [integer("spatial", 1)]),
-      node("Upsample", ["b"], ["c"], [{ name: "scales", type: AttributeType.FLOATS, floats: [1, 1, 2, 2] }]),
+      node(
+        "BatchNormalization",
+        ["a", "s", "s", "n", "m"],
+        ["b"],
+        [integerAttribute("spatial", 1)],
+      ),
+      node(
+        "Upsample",
+        ["b"],
+        ["c"],
+        [{ name: "scales", type: AttributeType.FLOATS, floats: [1, 1, 2, 2] }],
+      ),
       node("Clip", ["c"], ["d"], [{ name: "min", type: AttributeType.FLOAT, f: 0 }]),
       node("Pad", ["d"], ["e"], [{ ...axes(0, 0, 1, 1, 0, 0, 1, 1), name: "pads" }]),
-      node("ReduceMean", ["e"], ["f"], [axes(2, 3), integer("keepdims", 0)]),
+      node("ReduceMean", ["e"], ["f"], [axes(2, 3), integerAttribute("keepdims", 0)]),
       node("Dropout", ["f"], ["g", "mask"], [{ name: "ratio", type: AttributeType.FLOAT, f: 0.5 }]),
       node("MatMul", ["g", "w"], ["h"]),
-      node("Softmax", ["h"], ["i"], [integer("axis", 0)]),
-      node("Split", ["i"], ["j", "l"], [integer("axis", 1), { ...axes(16, 16), name: "split" }]),
-      node("Slice", ["j"], ["p"], [axes(1), { ...axes(0), name: "starts" }, { ...axes(9), name: "ends" }]),
-      node("TopK", ["p"], ["y", "order"], [integer("k", 2)]),
+      node("Softmax", ["h"], ["i"], [integerAttribute("axis", 0)]),
+      node(
+        "Split",
+        ["i"],
+        ["j", "l"],
+        [integerAttribute("axis", 1), { ...axes(16, 16), name: "split" }],
+      ),
+      node(
+        "Slice",
+        ["j"],
+        ["p"],
+        [axes(1), { ...axes(0), name: "starts" }, { ...axes(9), name: "ends" }],
+      ),
+      node("TopK", ["p"], ["y", "order"], [integerAttribute("k", 2)]),
     ],
   });
 

@@ -1,8 +1,14 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { ByteWindow } from "../../../src/engine/onnx/byte-window.ts";
 import { ModelProtoSchema } from "../../../src/engine/onnx/onnx_pb.js";
-import { concatBytes, messageShape, readField, varintBytes, wireType } from "../../../src/engine/onnx/wire.ts";
-import type { WireField } from "../../../src/engine/onnx/wire.ts";
+import {
+  concatBytes,
+  messageShape,
+  readField,
+  varintBytes,
+  wireType,
+} from "../../../src/engine/onnx/wire-format.ts";
+import type { WireField } from "../../../src/engine/onnx/wire-format.ts";
 
 /** A field of an encoded model with the fields it lies in, the innermost first. */
 export interface TreeField extends WireField {
@@ -11,17 +17,28 @@ export interface TreeField extends WireField {
 }
 
 /** Every field of an encoded ModelProto at any depth; as far as the bytes are one. */
-export function fieldsOf(bytes: Uint8Array): TreeField[] {
+export function listFields(bytes: Uint8Array): TreeField[] {
   const fields: TreeField[] = [];
-  const window = ByteWindow.ofBytes(bytes);
-  const walk = (message: DescMessage, range: { start: number; end: number; ancestors: readonly WireField[] }): void => {
+  const window = ByteWindow.fromBytes(bytes);
+  const walk = (
+    message: DescMessage,
+    range: { start: number; end: number; ancestors: readonly WireField[] },
+  ): void => {
     const { children } = messageShape(message);
     for (let position = range.start; position < range.end;) {
       const field = readField(window, position, range.end);
       fields.push({ ...field, message, ancestors: range.ancestors });
       const child = children.get(field.number);
-      if (child !== undefined && field.wireType === wireType.lengthDelimited && range.ancestors.length < 80) {
-        walk(child, { start: field.bodyStart, end: field.end, ancestors: [field, ...range.ancestors] });
+      if (
+        child !== undefined &&
+        field.wireType === wireType.lengthDelimited &&
+        range.ancestors.length < 80
+      ) {
+        walk(child, {
+          start: field.bodyStart,
+          end: field.end,
+          ancestors: [field, ...range.ancestors],
+        });
       }
       position = field.end;
     }

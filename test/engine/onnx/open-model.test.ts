@@ -5,21 +5,25 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { ErrorCode } from "../../../src/contract/errors.ts";
-import { ModelProtoSchema, TensorProto_DataLocation, TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
+import {
+  ModelProtoSchema,
+  TensorProto_DataLocation,
+  TensorProto_DataType,
+} from "../../../src/engine/onnx/onnx_pb.js";
 import { openModel } from "../../../src/engine/onnx/open-model.ts";
-import { payloadOf } from "../../../src/engine/onnx/payload.ts";
+import { findPayload } from "../../../src/engine/onnx/payload.ts";
 import { readTensor } from "../../../src/engine/onnx/read-tensor.ts";
 import { realModel } from "../../support/real-models.ts";
-import { node, value, weight, writeTinyModel } from "../../support/tiny-model.ts";
+import { node, tensorInfo, floatInitializer, writeTinyModel } from "../../support/tiny-model.ts";
 
 const maxBytes = 2 ** 40;
 let folder = "";
 before(async () => (folder = await mkdtemp(join(tmpdir(), "open-model-"))));
 after(() => rm(folder, { recursive: true }));
 
-const io = { input: [value("x", [1, 4])], output: [value("y", [1, 4])] };
+const io = { input: [tensorInfo("x", [1, 4])], output: [tensorInfo("y", [1, 4])] };
 const product = [node("MatMul", ["x", "w"], ["y"])];
-const square = weight("w", [4, 4], (index) => index);
+const square = floatInitializer("w", [4, 4], (index) => index);
 
 async function refuses(path: string, code: ErrorCode, message?: RegExp): Promise<void> {
   await assert.rejects(openModel(path, { maxBytes }), (error: Error & { code: string }) => {
@@ -31,13 +35,20 @@ async function refuses(path: string, code: ErrorCode, message?: RegExp): Promise
 
 test("openModel() leaves large weights in the file and reads them by range", async () => {
   const path = join(folder, "large.onnx");
-  await writeTinyModel(path, { ...io, initializer: [weight("w", [4, 1024], (index) => index)], node: product });
+  await writeTinyModel(path, {
+    ...io,
+    initializer: [floatInitializer("w", [4, 1024], (index) => index)],
+    node: product,
+  });
   const model = await openModel(path, { maxBytes });
   const [tensor] = model.proto.graph?.initializer ?? [];
   assert.ok(tensor);
   assert.equal(tensor.rawData.length, 0);
-  assert.equal(payloadOf(model, tensor)?.length, 16_384);
-  assert.deepEqual(new Float32Array(readTensor(model, tensor, 40, 52).buffer), Float32Array.of(10, 11, 12));
+  assert.equal(findPayload(model, tensor)?.length, 16_384);
+  assert.deepEqual(
+    new Float32Array(readTensor(model, tensor, 40, 52).buffer),
+    Float32Array.of(10, 11, 12),
+  );
 });
 
 test("readTensor() gives raw bytes for every way a tensor can hold its content", async () => {
@@ -57,7 +68,8 @@ test("readTensor() gives raw bytes for every way a tensor can hold its content",
   ];
   await writeTinyModel(path, { ...io, initializer: [square, ...typed], node: product });
   const model = await openModel(path, { maxBytes });
-  const read = model.proto.graph?.initializer.slice(1).map((tensor) => readTensor(model, tensor).buffer) ?? [];
+  const read =
+    model.proto.graph?.initializer.slice(1).map((tensor) => readTensor(model, tensor).buffer) ?? [];
   const [short, half, negative, floats] = read;
   assert.deepEqual(new Float32Array(short ?? new ArrayBuffer()), Float32Array.of(1.5, -2));
   assert.deepEqual(new Uint16Array(half ?? new ArrayBuffer()), halves);
@@ -95,12 +107,24 @@ test("openModel() refuses graphs that no runtime could run", async () => {
   const path = join(folder, "broken.onnx");
   await writeTinyModel(path, { ...io, initializer: [square, square], node: product });
   await refuses(path, "model_invalid", /"w" is defined twice/);
-  await writeTinyModel(path, { ...io, initializer: [{ ...square, dims: [5n, 4n] }], node: product });
+  await writeTinyModel(path, {
+    ...io,
+    initializer: [{ ...square, dims: [5n, 4n] }],
+    node: product,
+  });
   await refuses(path, "model_invalid", /holds 64 bytes, and float32\[5, 4\] needs 80/);
-  const cycle = [node("Add", ["x", "b"], ["a"]), node("Relu", ["a"], ["b"]), node("Relu", ["b"], ["y"])];
+  const cycle = [
+    node("Add", ["x", "b"], ["a"]),
+    node("Relu", ["a"], ["b"]),
+    node("Relu", ["b"], ["y"]),
+  ];
   await writeTinyModel(path, { ...io, node: cycle });
   await refuses(path, "model_invalid", /cycle/);
-  await writeTinyModel(path, { ...io, initializer: [{ ...square, dims: [-1n, 4n] }], node: product });
+  await writeTinyModel(path, {
+    ...io,
+    initializer: [{ ...square, dims: [-1n, 4n] }],
+    node: product,
+  });
   await refuses(path, "model_invalid", /no valid shape/);
 });
 
@@ -139,7 +163,11 @@ test("openModel() reads external data within the model's folder", async () => {
   const [tensor] = model.proto.graph?.initializer ?? [];
   assert.ok(tensor);
   assert.deepEqual(readTensor(model, tensor), new Uint8Array(64).fill(7));
-  await refuses(await writeExternal("parts/w.bin", "8"), "external_data_short", /68 bytes.*needs 72/);
+  await refuses(
+    await writeExternal("parts/w.bin", "8"),
+    "external_data_short",
+    /68 bytes.*needs 72/,
+  );
 });
 
 test("openModel() refuses external data that is missing or lies elsewhere", async () => {

@@ -13,7 +13,7 @@ import { opsetVersions } from "../../../src/engine/onnx/opset-versions.ts";
 import { minimumIrVersion, raiseOpset } from "../../../src/engine/onnx/raise-opset.ts";
 import { pythonMissing, runPython } from "../../support/python.ts";
 import { realModel, realModelMissing, type RealModelName } from "../../support/real-models.ts";
-import { integer, node, value, weight } from "../../support/tiny-model.ts";
+import { integerAttribute, node, tensorInfo, floatInitializer } from "../../support/tiny-model.ts";
 import { float, integers, makeModel, raisedCases, singleNode, text } from "./raised-cases.ts";
 import { largestDifference, runModel } from "./run-model.ts";
 
@@ -25,7 +25,7 @@ after(() => rm(folder, { recursive: true }));
 
 const opsets = [13, 19, 21];
 
-function opsetOf(model: ModelProto): number {
+function opsetVersion(model: ModelProto): number {
   return Number(model.opsetImport[0]?.version);
 }
 
@@ -38,9 +38,9 @@ function raised(model: ModelProto, to: number): ModelProto {
 for (const { name, model, tolerance = 0 } of raisedCases) {
   test(`raiseOpset() keeps the outputs of ${name}`, async () => {
     const expected = await runModel(model);
-    for (const to of opsets.filter((opset) => opset > opsetOf(model))) {
+    for (const to of opsets.filter((opset) => opset > opsetVersion(model))) {
       const result = raised(model, to);
-      assert.equal(opsetOf(result), to);
+      assert.equal(opsetVersion(result), to);
       const difference = largestDifference(expected, await runModel(result));
       assert.ok(difference <= tolerance, `opset ${to}: outputs differ by ${difference}`);
     }
@@ -61,10 +61,17 @@ import glob, onnx, sys
 files = glob.glob(sys.argv[1] + "/*.onnx")
 for file in files: onnx.checker.check_model(onnx.load(file), full_check=True)
 print(len(files))`;
-  assert.equal((await runPython(program, [folder])).trim(), String(raisedCases.length * opsets.length - 2));
+  assert.equal(
+    (await runPython(program, [folder])).trim(),
+    String(raisedCases.length * opsets.length - 2),
+  );
 });
 
-const realCases: readonly { name: RealModelName; shapes?: Record<string, number[]>; tolerance?: number }[] = [
+const realCases: readonly {
+  name: RealModelName;
+  shapes?: Record<string, number[]>;
+  tolerance?: number;
+}[] = [
   { name: "ocr-detection", shapes: { x: [1, 3, 64, 96] } },
   // ONNX Runtime's AveragePool of opset 19 adds in another order, and the last layers carry that on.
   { name: "ocr-recognition", shapes: { x: [1, 3, 48, 96] }, tolerance: 2e-6 },
@@ -77,19 +84,34 @@ const realCases: readonly { name: RealModelName; shapes?: Record<string, number[
   { name: "voice-legacy", shapes: { input: [1, 512], h: [2, 1, 64], c: [2, 1, 64], sr: [] } },
 ];
 for (const { name, shapes, tolerance = 0 } of realCases) {
-  test(`raiseOpset() keeps the outputs of the real model ${name}`, { skip: await realModelMissing(name) }, async () => {
-    const model = fromBinary(ModelProtoSchema, await readFile(realModel(name)));
-    const expected = await runModel(model, shapes);
-    for (const to of [13, 21].filter((opset) => opset > opsetOf(model))) {
-      const difference = largestDifference(expected, await runModel(raised(model, to), shapes));
-      assert.ok(difference <= (to > 18 ? tolerance : 0), `opset ${to}: outputs differ by ${difference}`);
-    }
-  });
+  test(
+    `raiseOpset() keeps the outputs of the real model ${name}`,
+    { skip: await realModelMissing(name) },
+    async () => {
+      const model = fromBinary(ModelProtoSchema, await readFile(realModel(name)));
+      const expected = await runModel(model, shapes);
+      for (const to of [13, 21].filter((opset) => opset > opsetVersion(model))) {
+        const difference = largestDifference(expected, await runModel(raised(model, to), shapes));
+        assert.ok(
+          difference <= (to > 18 ? tolerance : 0),
+          `opset ${to}: outputs differ by ${difference}`,
+        );
+      }
+    },
+  );
 }
 
 const refusals: readonly [reason: string, model: ModelProto, message: RegExp][] = [
-  ["an operator that is not known", singleNode({ opset: 11, opType: "ATen", shape: [2] }), /"ATen"/],
-  ["an operator that was gone before", singleNode({ opset: 12, opType: "Upsample", shape: [2] }), /"Upsample"/],
+  [
+    "an operator that is not known",
+    singleNode({ opset: 11, opType: "ATen", shape: [2] }),
+    /"ATen"/,
+  ],
+  [
+    "an operator that was gone before",
+    singleNode({ opset: 12, opType: "Upsample", shape: [2] }),
+    /"Upsample"/,
+  ],
   ["an operator that comes later", singleNode({ opset: 11, opType: "Gelu", shape: [2] }), /"Gelu"/],
   ["an opset below 7", singleNode({ opset: 6, opType: "Add", shape: [2] }), /7 is the oldest/],
   [
@@ -99,7 +121,12 @@ const refusals: readonly [reason: string, model: ModelProto, message: RegExp][] 
   ],
   [
     "statistics for each position",
-    singleNode({ opset: 7, opType: "BatchNormalization", shape: [2, 2], attributes: [integer("spatial", 0)] }),
+    singleNode({
+      opset: 7,
+      opType: "BatchNormalization",
+      shape: [2, 2],
+      attributes: [integerAttribute("spatial", 0)],
+    }),
     /each position/,
   ],
   [
@@ -118,15 +145,15 @@ const refusals: readonly [reason: string, model: ModelProto, message: RegExp][] 
       opset: 10,
       opType: "Resize",
       shape: [2, 2],
-      constants: [weight("scales", [2], (index) => index + 0.5)],
+      constants: [floatInitializer("scales", [2], (index) => index + 0.5)],
     }),
     /both enlarges and shrinks/,
   ],
   [
     "a bound of an undeclared type beside float16",
     makeModel(10, {
-      input: [value("x", [2], 10)],
-      output: [value("y", [2], 10)],
+      input: [tensorInfo("x", [2], 10)],
+      output: [tensorInfo("y", [2], 10)],
       node: [node("Relu", ["x"], ["h"]), node("Clip", ["h"], ["y"], [float("min", 0)])],
     }),
     /not declared as float32/,
@@ -134,12 +161,16 @@ const refusals: readonly [reason: string, model: ModelProto, message: RegExp][] 
 ];
 for (const [reason, model, message] of refusals) {
   test(`raiseOpset() refuses ${reason} and changes nothing`, () => {
-    model.graph?.node.unshift(...(singleNode({ opset: 11, opType: "Softmax", shape: [2, 2] }).graph?.node ?? []));
+    model.graph?.node.unshift(
+      ...(singleNode({ opset: 11, opType: "Softmax", shape: [2, 2] }).graph?.node ?? []),
+    );
     const copy = clone(ModelProtoSchema, model);
     assert.throws(
       () => raiseOpset(copy, 21),
       (error) =>
-        error instanceof ServiceError && error.code === "model_opset_unsupported" && message.test(error.message),
+        error instanceof ServiceError &&
+        error.code === "model_opset_unsupported" &&
+        message.test(error.message),
     );
     assert.ok(equals(ModelProtoSchema, copy, model));
   });
@@ -162,11 +193,17 @@ test("raiseOpset() lifts the IR version to the opset's and no further", () => {
 
 test("raiseOpset() adds one constant for equal ones", () => {
   const axes = (): Parameters<typeof node> => ["Unsqueeze", ["x"], ["y"], [integers("axes", 1)]];
-  const model = makeModel(11, { input: [value("x", [2])], node: [node(...axes()), node(...axes())] });
+  const model = makeModel(11, {
+    input: [tensorInfo("x", [2])],
+    node: [node(...axes()), node(...axes())],
+  });
   assert.equal(raised(model, 13).graph?.initializer.length, 1);
 });
 
-const history = z.record(z.string(), z.object({ versions: z.array(z.int()), changed: z.array(z.int()) }));
+const history = z.record(
+  z.string(),
+  z.object({ versions: z.array(z.int()), changed: z.array(z.int()) }),
+);
 
 test(
   "the table of opsets is the official one, and rewrites every change of meaning",
@@ -188,9 +225,11 @@ test(
 );
 
 test("minimumIrVersion() is the official one", { skip: pythonMissing }, async () => {
-  const program = "import json, onnx.helper as h; print(json.dumps([[r[2], r[1]] for r in h.VERSION_TABLE]))";
+  const program =
+    "import json, onnx.helper as h; print(json.dumps([[r[2], r[1]] for r in h.VERSION_TABLE]))";
   const table = z.array(z.tuple([z.int(), z.int()])).parse(JSON.parse(await runPython(program)));
-  for (const [opset, irVersion] of table) assert.equal(minimumIrVersion(opset), irVersion, `opset ${opset}`);
+  for (const [opset, irVersion] of table)
+    assert.equal(minimumIrVersion(opset), irVersion, `opset ${opset}`);
 });
 
 /** Finds, by operator, its opsets and those of them that took away or changed an attribute, an input or an output. */

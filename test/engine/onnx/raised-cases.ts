@@ -12,7 +12,13 @@ import type {
   ModelProto,
   TensorProtoSchema,
 } from "../../../src/engine/onnx/onnx_pb.js";
-import { integer, node, subgraph, value, weight } from "../../support/tiny-model.ts";
+import {
+  integerAttribute,
+  node,
+  graphAttribute,
+  tensorInfo,
+  floatInitializer,
+} from "../../support/tiny-model.ts";
 
 type Attribute = MessageInitShape<typeof AttributeProtoSchema>;
 type Graph = Exclude<MessageInitShape<typeof GraphProtoSchema>, { $typeName: string }>;
@@ -35,7 +41,7 @@ function int64s(name: string, dims: number[], ...content: number[]): Tensor {
 }
 
 function floats(name: string, ...content: number[]): Tensor {
-  return weight(name, [content.length], (index) => content[index] ?? 0);
+  return floatInitializer(name, [content.length], (index) => content[index] ?? 0);
 }
 
 interface SingleNode {
@@ -59,7 +65,11 @@ export interface RaisedCase {
   readonly tolerance?: number;
 }
 
-export function makeModel(opset: number, graph: Graph, functions: MessageInitShape<typeof FunctionProtoSchema>[] = []) {
+export function makeModel(
+  opset: number,
+  graph: Graph,
+  functions: MessageInitShape<typeof FunctionProtoSchema>[] = [],
+) {
   const local = functions.length > 0 ? [{ domain: "local", version: 1n }] : [];
   return create(ModelProtoSchema, {
     irVersion: 8n,
@@ -69,22 +79,32 @@ export function makeModel(opset: number, graph: Graph, functions: MessageInitSha
   });
 }
 
-export function singleNode({ opset, opType, attributes = [], shape, hidden, ...rest }: SingleNode): ModelProto {
+export function singleNode({
+  opset,
+  opType,
+  attributes = [],
+  shape,
+  hidden,
+  ...rest
+}: SingleNode): ModelProto {
   const { constants = [], outputs = [shape.length] } = rest;
   const names = outputs.map((_, index) => `y${index}`);
   const input = [hidden ? "h" : "x", ...constants.map(({ name }) => name ?? "")];
   return makeModel(opset, {
-    input: [value("x", shape)],
+    input: [tensorInfo("x", shape)],
     output: outputs.map((output, index) => {
       const [rank, elementType] = typeof output === "number" ? [output, DataType.FLOAT] : output;
-      return value(
+      return tensorInfo(
         `y${index}`,
         Array.from({ length: rank }, (_, axis) => `y${index}d${axis}`),
         elementType,
       );
     }),
     initializer: constants.filter(({ name }) => name !== ""),
-    node: [...(hidden ? [node("Identity", ["x"], ["h"])] : []), node(opType, input, names, attributes)],
+    node: [
+      ...(hidden ? [node("Identity", ["x"], ["h"])] : []),
+      node(opType, input, names, attributes),
+    ],
   });
 }
 
@@ -99,29 +119,53 @@ const softmaxes = ["Softmax", "LogSoftmax", "Hardmax"].flatMap((opType) => [
     opType,
     shape: [2, 3, 4],
     hidden: true,
-    attributes: [integer("axis", 2)],
+    attributes: [integerAttribute("axis", 2)],
   }),
-  single(`${opType} over the last axis`, { opset: 11, opType, shape: [2, 3, 4], attributes: [integer("axis", 2)] }),
-  single(`${opType} over a negative axis`, { opset: 11, opType, shape: [2, 3, 4], attributes: [integer("axis", -2)] }),
-  single(`${opType} over everything`, { opset: 11, opType, shape: [2, 3, 4], attributes: [integer("axis", 0)] }),
+  single(`${opType} over the last axis`, {
+    opset: 11,
+    opType,
+    shape: [2, 3, 4],
+    attributes: [integerAttribute("axis", 2)],
+  }),
+  single(`${opType} over a negative axis`, {
+    opset: 11,
+    opType,
+    shape: [2, 3, 4],
+    attributes: [integerAttribute("axis", -2)],
+  }),
+  single(`${opType} over everything`, {
+    opset: 11,
+    opType,
+    shape: [2, 3, 4],
+    attributes: [integerAttribute("axis", 0)],
+  }),
 ]);
 
-const reductions = ["L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"].flatMap(
-  (kind) => {
-    const opType = `Reduce${kind}`;
-    const axes = integers("axes", -1, 0);
-    return [
-      single(`${opType} over two axes`, {
-        opset: 11,
-        opType,
-        shape: [2, 3, 4],
-        outputs: [1],
-        attributes: [axes, integer("keepdims", 0)],
-      }),
-      single(`${opType} over everything`, { opset: 12, opType, shape: [2, 3, 4] }),
-    ];
-  },
-);
+const reductions = [
+  "L1",
+  "L2",
+  "LogSum",
+  "LogSumExp",
+  "Max",
+  "Mean",
+  "Min",
+  "Prod",
+  "Sum",
+  "SumSquare",
+].flatMap((kind) => {
+  const opType = `Reduce${kind}`;
+  const axes = integers("axes", -1, 0);
+  return [
+    single(`${opType} over two axes`, {
+      opset: 11,
+      opType,
+      shape: [2, 3, 4],
+      outputs: [1],
+      attributes: [axes, integerAttribute("keepdims", 0)],
+    }),
+    single(`${opType} over everything`, { opset: 12, opType, shape: [2, 3, 4] }),
+  ];
+});
 
 const enlarging = floats("scales", 1, 1, 2, 3);
 const shrinking = floats("scales", 1, 1, 0.5, 0.6);
@@ -197,9 +241,14 @@ const shapes = [
     opType: "Split",
     shape: [3, 4],
     outputs: [2, 2],
-    attributes: [integer("axis", 1), integers("split", 1, 3)],
+    attributes: [integerAttribute("axis", 1), integers("split", 1, 3)],
   }),
-  single("Split of opset 13 in equal parts", { opset: 13, opType: "Split", shape: [4, 3], outputs: [2, 2] }),
+  single("Split of opset 13 in equal parts", {
+    opset: 13,
+    opType: "Split",
+    shape: [4, 3],
+    outputs: [2, 2],
+  }),
   single("Slice of two axes", {
     opset: 9,
     opType: "Slice",
@@ -229,21 +278,34 @@ const shapes = [
     opType: "TopK",
     shape: [3, 5],
     outputs: [2, [2, DataType.INT64]],
-    attributes: [integer("k", 2), integer("axis", 1)],
+    attributes: [integerAttribute("k", 2), integerAttribute("axis", 1)],
   }),
   single("Scatter", {
     opset: 9,
     opType: "Scatter",
     shape: [3, 3],
-    constants: [int64s("indices", [1, 2], 2, 0), weight("updates", [1, 2], (index) => index + 7)],
+    constants: [
+      int64s("indices", [1, 2], 2, 0),
+      floatInitializer("updates", [1, 2], (index) => index + 7),
+    ],
   }),
 ];
 
-const pool = [integers("kernel_shape", 3, 2), integers("strides", 2, 2), integers("pads", 1, 0, 1, 0)];
-const channel = (name: string, offset: number) => weight(name, [4], (index) => index / 3 + offset);
+const pool = [
+  integers("kernel_shape", 3, 2),
+  integers("strides", 2, 2),
+  integers("pads", 1, 0, 1, 0),
+];
+const channel = (name: string, offset: number) =>
+  floatInitializer(name, [4], (index) => index / 3 + offset);
 
 const others = [
-  single("Clip at a minimum", { opset: 7, opType: "Clip", shape: [3, 4], attributes: [float("min", -0.5)] }),
+  single("Clip at a minimum", {
+    opset: 7,
+    opType: "Clip",
+    shape: [3, 4],
+    attributes: [float("min", -0.5)],
+  }),
   single("Clip at a maximum", {
     opset: 7,
     opType: "Clip",
@@ -264,19 +326,28 @@ const others = [
     shape: [3, 4],
     attributes: [float("ratio", 0.3)],
   }),
-  single("Dropout with a float mask that nobody reads", { opset: 7, opType: "Dropout", shape: [3, 4] }),
+  single("Dropout with a float mask that nobody reads", {
+    opset: 7,
+    opType: "Dropout",
+    shape: [3, 4],
+  }),
   single("BatchNormalization", {
     opset: 7,
     opType: "BatchNormalization",
     shape: [2, 4, 3],
-    attributes: [integer("spatial", 1)],
-    constants: [channel("scale", 1), channel("bias", 0), channel("mean", 0.2), channel("variance", 0.5)],
+    attributes: [integerAttribute("spatial", 1)],
+    constants: [
+      channel("scale", 1),
+      channel("bias", 0),
+      channel("mean", 0.2),
+      channel("variance", 0.5),
+    ],
   }),
   single("GroupNormalization", {
     opset: 18,
     opType: "GroupNormalization",
     shape: [2, 4, 3],
-    attributes: [integer("num_groups", 2)],
+    attributes: [integerAttribute("num_groups", 2)],
     constants: [floats("scale", 1, 2), floats("bias", 0.5, -1)],
   }),
   single("RoiAlign", {
@@ -284,8 +355,11 @@ const others = [
     opType: "RoiAlign",
     shape: [1, 2, 8, 8],
     outputs: [4],
-    attributes: [integer("output_height", 3), integer("output_width", 2)],
-    constants: [weight("rois", [1, 4], (index) => [0.5, 1, 6, 7][index] ?? 0), int64s("batch", [1], 0)],
+    attributes: [integerAttribute("output_height", 3), integerAttribute("output_width", 2)],
+    constants: [
+      floatInitializer("rois", [1, 4], (index) => [0.5, 1, 6, 7][index] ?? 0),
+      int64s("batch", [1], 0),
+    ],
   }),
   ...["bilinear", "nearest", "bicubic"].map((mode) =>
     single(`GridSample ${mode}`, {
@@ -293,21 +367,21 @@ const others = [
       opType: "GridSample",
       shape: [1, 2, 4, 5],
       attributes: [text("mode", mode)],
-      constants: [weight("grid", [1, 3, 2, 2], (index) => Math.sin(index))],
+      constants: [floatInitializer("grid", [1, 3, 2, 2], (index) => Math.sin(index))],
     }),
   ),
   single("GridSample by default", {
     opset: 16,
     opType: "GridSample",
     shape: [1, 2, 4, 5],
-    constants: [weight("grid", [1, 3, 2, 2], (index) => Math.sin(index))],
+    constants: [floatInitializer("grid", [1, 3, 2, 2], (index) => Math.sin(index))],
   }),
   single("DFT by default", { opset: 17, opType: "DFT", shape: [2, 8, 1] }),
   single("DFT over another axis with a length", {
     opset: 17,
     opType: "DFT",
     shape: [2, 4, 8, 1],
-    attributes: [integer("axis", 2), integer("onesided", 1)],
+    attributes: [integerAttribute("axis", 2), integerAttribute("onesided", 1)],
     constants: [int64s("length", [], 6)],
   }),
   single("AveragePool", { opset: 9, opType: "AveragePool", shape: image, attributes: pool }, 2e-7),
@@ -316,11 +390,11 @@ const others = [
 ];
 
 const branch = (axes: number[]) => ({
-  output: [value("r", ["a", "b"])],
+  output: [tensorInfo("r", ["a", "b"])],
   node: [
     node("Unsqueeze", ["outer"], ["u"], [integers("axes", ...axes)]),
-    node("ReduceSum", ["u"], ["s"], [integers("axes", -1), integer("keepdims", 0)]),
-    node("Softmax", ["s"], ["r"], [integer("axis", 0)]),
+    node("ReduceSum", ["u"], ["s"], [integers("axes", -1), integerAttribute("keepdims", 0)]),
+    node("Softmax", ["s"], ["r"], [integerAttribute("axis", 0)]),
   ],
 });
 
@@ -328,11 +402,16 @@ const nested: RaisedCase[] = [
   {
     name: "branches of an If that use values from outside",
     model: makeModel(11, {
-      input: [value("x", [2, 3])],
-      output: [value("y", ["a", "b"])],
+      input: [tensorInfo("x", [2, 3])],
+      output: [tensorInfo("y", ["a", "b"])],
       initializer: [{ name: "yes", dataType: DataType.BOOL, int32Data: [1] }],
       node: [
-        node("If", ["yes"], ["y"], [subgraph("then_branch", branch([2])), subgraph("else_branch", branch([0]))]),
+        node(
+          "If",
+          ["yes"],
+          ["y"],
+          [graphAttribute("then_branch", branch([2])), graphAttribute("else_branch", branch([0]))],
+        ),
         node("Identity", ["x"], ["outer"]),
       ].toReversed(),
     }),
@@ -340,8 +419,12 @@ const nested: RaisedCase[] = [
   {
     name: "names that are taken",
     model: makeModel(11, {
-      input: [value("x", [2, 3])],
-      output: [value("y", ["a", "b", "c"]), value("y_axes", ["d", "e"]), value("y_axes_1", ["f", "g"])],
+      input: [tensorInfo("x", [2, 3])],
+      output: [
+        tensorInfo("y", ["a", "b", "c"]),
+        tensorInfo("y_axes", ["d", "e"]),
+        tensorInfo("y_axes_1", ["f", "g"]),
+      ],
       node: [
         node("Unsqueeze", ["x"], ["y"], [integers("axes", 1)]),
         node("Relu", ["x"], ["y_axes"]),
@@ -354,8 +437,8 @@ const nested: RaisedCase[] = [
     model: makeModel(
       17,
       {
-        input: [value("x", [2, 3])],
-        output: [value("y", ["a"])],
+        input: [tensorInfo("x", [2, 3])],
+        output: [tensorInfo("y", ["a"])],
         node: [{ ...node("Mean", ["x"], ["y"], [integers("over", 1)]), domain: "local" }],
       },
       [
@@ -367,8 +450,13 @@ const nested: RaisedCase[] = [
           attribute: ["over"],
           opsetImport: [{ domain: "", version: 17n }],
           node: [
-            node("ReduceMean", ["a"], ["m"], [{ name: "axes", type: AttributeType.INTS, refAttrName: "over" }]),
-            node("ReduceMax", ["m"], ["b"], [integers("axes", 1), integer("keepdims", 0)]),
+            node(
+              "ReduceMean",
+              ["a"],
+              ["m"],
+              [{ name: "axes", type: AttributeType.INTS, refAttrName: "over" }],
+            ),
+            node("ReduceMax", ["m"], ["b"], [integers("axes", 1), integerAttribute("keepdims", 0)]),
           ],
         },
       ],

@@ -7,7 +7,10 @@ import type { ModelProto } from "../../../src/engine/onnx/onnx_pb.js";
 type Shapes = Readonly<Record<string, readonly number[]>>;
 
 /** Runs a model without graph optimizations on random float32 inputs, the same for every call. */
-export async function runModel(model: ModelProto, openShapes: Shapes = {}): Promise<InferenceSession.OnnxValueMapType> {
+export async function runModel(
+  model: ModelProto,
+  openShapes: Shapes = {},
+): Promise<InferenceSession.OnnxValueMapType> {
   const session = await InferenceSession.create(toBinary(ModelProtoSchema, model), {
     graphOptimizationLevel: "disabled",
     logSeverityLevel: 3,
@@ -19,7 +22,10 @@ export async function runModel(model: ModelProto, openShapes: Shapes = {}): Prom
     const shape = openShapes[input.name] ?? declared;
     const size = shape.reduce((product, dimension) => product * dimension, 1);
     if (input.isTensor && input.type === "int64") {
-      return [input.name, new Tensor("int64", new BigInt64Array(size).fill(16_000n), shape)] as const;
+      return [
+        input.name,
+        new Tensor("int64", new BigInt64Array(size).fill(16_000n), shape),
+      ] as const;
     }
     return [input.name, new Tensor(Float32Array.from({ length: size }, normal), shape)] as const;
   });
@@ -38,7 +44,9 @@ export function largestDifference(
     if (other === undefined || other.dims.join() !== dims.join()) return Infinity;
     const numbers = Array.from(other.data, Number);
     return Array.from(data, Number).reduce((largest, number, index) => {
-      const difference = Object.is(number, numbers[index]) ? 0 : Math.abs(number - (numbers[index] ?? NaN));
+      const difference = Object.is(number, numbers[index])
+        ? 0
+        : Math.abs(number - (numbers[index] ?? NaN));
       return Math.max(largest, Number.isNaN(difference) ? Infinity : difference);
     }, 0);
   });

@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { layoutModel } from "../../../src/engine/onnx/layout-model.ts";
 import { openModel } from "../../../src/engine/onnx/open-model.ts";
 import { writeLayout, writeModel } from "../../../src/engine/onnx/write-model.ts";
-import { tensorsOf } from "../../../src/engine/onnx/graph-tensors.ts";
+import { modelTensors } from "../../../src/engine/onnx/model-traversal.ts";
 import { readTensor } from "../../../src/engine/onnx/read-tensor.ts";
 import { realModel, realModelMissing } from "../../support/real-models.ts";
 import type { RealModelName } from "../../support/real-models.ts";
@@ -16,7 +16,13 @@ let folder = "";
 before(async () => (folder = await mkdtemp(join(tmpdir(), "write-model-"))));
 after(() => rm(folder, { recursive: true }));
 
-const models: readonly RealModelName[] = ["ocr-recognition", "voice-v5", "voice-legacy", "ocr-detection-v6", "minilm"];
+const models: readonly RealModelName[] = [
+  "ocr-recognition",
+  "voice-v5",
+  "voice-legacy",
+  "ocr-detection-v6",
+  "minilm",
+];
 for (const name of models) {
   test(
     `${name} is byte for byte the same after reading and writing`,
@@ -25,14 +31,20 @@ for (const name of models) {
       const model = await openModel(realModel(name), { maxBytes });
       const [written] = await writeModel(model, { directory: folder, name });
       assert.equal(written?.name, `${name}.onnx`);
-      assert.ok((await readFile(join(folder, `${name}.onnx`))).equals(await readFile(realModel(name))));
+      assert.ok(
+        (await readFile(join(folder, `${name}.onnx`))).equals(await readFile(realModel(name))),
+      );
     },
   );
 }
 
 test("a model in three shards holds the same tensors, aligned, with an index", async () => {
   const model = await openModel(realModel("voice-legacy"), { maxBytes });
-  const layout = layoutModel(model, { name: "sharded", shards: 3, shardOf: (payload) => payload % 3 });
+  const layout = layoutModel(model, {
+    name: "sharded",
+    shards: 3,
+    assignShard: (payload) => payload % 3,
+  });
   const files = await writeLayout(model, { directory: folder, layout });
   assert.deepEqual(
     files.map(({ name }) => name),
@@ -45,9 +57,12 @@ test("a model in three shards holds the same tensors, aligned, with an index", a
     ],
   );
   const sharded = await openModel(join(folder, "sharded.onnx"), { maxBytes });
-  const contents = (of: typeof model) => [...tensorsOf(of.proto)].map((tensor) => readTensor(of, tensor));
+  const contents = (of: typeof model) =>
+    [...modelTensors(of.proto)].map((tensor) => readTensor(of, tensor));
   assert.deepEqual(contents(sharded), contents(model));
-  assert.ok(sharded.payloads.every((payload) => payload.kind === "file" && payload.offset % 4096 === 0));
+  assert.ok(
+    sharded.payloads.every((payload) => payload.kind === "file" && payload.offset % 4096 === 0),
+  );
   const index = JSON.parse(await readFile(join(folder, "sharded.index.json"), "utf8"));
   assert.equal(Object.keys(index.weight_map).length, sharded.payloads.length);
 });
@@ -56,7 +71,7 @@ test("a write that is stopped leaves nothing behind", async () => {
   const model = await openModel(realModel("ocr-recognition"), { maxBytes });
   const directory = await mkdtemp(join(folder, "stopped-"));
   const controller = new AbortController();
-  const layout = layoutModel(model, { name: "stopped", shards: 1, shardOf: () => 0 });
+  const layout = layoutModel(model, { name: "stopped", shards: 1, assignShard: () => 0 });
   const writing = writeLayout(model, {
     directory,
     layout,

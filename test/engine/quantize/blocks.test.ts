@@ -7,15 +7,33 @@ import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
 import { pythonMissing } from "../../support/python.ts";
 import { realModel, realModelMissing } from "../../support/real-models.ts";
 import type { RealModelName } from "../../support/real-models.ts";
-import { integer, node, value, weight, writeTinyModel } from "../../support/tiny-model.ts";
+import {
+  integerAttribute,
+  node,
+  tensorInfo,
+  floatInitializer,
+  writeTinyModel,
+} from "../../support/tiny-model.ts";
 import { compareInPython, compareResult, compress, makeFolder, weightNamed } from "./compress.ts";
 
 const schemes: readonly [string, PartialRecipe, string][] = [
   ["int4 for MatMulNBits", { scheme: "int4-weight", operators: "contrib" }, "MatMulNBits"],
-  ["int4 with zero points", { scheme: "int4-weight", operators: "contrib", symmetric: false }, "MatMulNBits"],
+  [
+    "int4 with zero points",
+    { scheme: "int4-weight", operators: "contrib", symmetric: false },
+    "MatMulNBits",
+  ],
   ["int4 in standard operators", { scheme: "int4-weight", symmetric: false }, "DequantizeLinear"],
-  ["int8 blocks", { scheme: "int8-weight", granularity: "block", operators: "contrib" }, "MatMulNBits"],
-  ["int8 blocks in standard operators", { scheme: "int8-weight", granularity: "block" }, "DequantizeLinear"],
+  [
+    "int8 blocks",
+    { scheme: "int8-weight", granularity: "block", operators: "contrib" },
+    "MatMulNBits",
+  ],
+  [
+    "int8 blocks in standard operators",
+    { scheme: "int8-weight", granularity: "block" },
+    "DequantizeLinear",
+  ],
 ];
 const models: readonly RealModelName[] = [
   "minilm",
@@ -25,81 +43,99 @@ const models: readonly RealModelName[] = [
   "page-orientation",
 ];
 
-const missing = (await Promise.all(models.map(realModelMissing))).find((reason) => reason !== false) ?? false;
+const missing =
+  (await Promise.all(models.map(realModelMissing))).find((reason) => reason !== false) ?? false;
 for (const [what, recipe, operator] of schemes) {
   const skip = pythonMissing || missing;
-  test(`${what}: five real models pass the checker and stay close to the originals`, { skip }, async () => {
-    await using folder = await makeFolder();
-    const pairs = [];
-    for (const name of models) {
-      const directory = join(folder.path, name);
-      await mkdir(directory);
-      const report = await compress(realModel(name), directory, { ...recipe, fallback: "int8-weight" });
-      assert.ok(report.resultBytes < 0.5 * report.originalBytes);
-      pairs.push([realModel(name), join(directory, "model.onnx")] as const);
-    }
-    for (const [index, { sqnrDb, operators }] of (await compareInPython(pairs)).entries()) {
-      assert.ok(sqnrDb > 5, `${models[index]}: ${sqnrDb} dB`);
-      assert.ok((operators[operator] ?? 0) > 0);
-    }
-  });
+  test(
+    `${what}: five real models pass the checker and stay close to the originals`,
+    { skip },
+    async () => {
+      await using folder = await makeFolder();
+      const pairs = [];
+      for (const name of models) {
+        const directory = join(folder.path, name);
+        await mkdir(directory);
+        const report = await compress(realModel(name), directory, {
+          ...recipe,
+          fallback: "int8-weight",
+        });
+        assert.ok(report.resultBytes < 0.5 * report.originalBytes);
+        pairs.push([realModel(name), join(directory, "model.onnx")] as const);
+      }
+      for (const [index, { sqnrDb, operators }] of (await compareInPython(pairs)).entries()) {
+        assert.ok(sqnrDb > 5, `${models[index]}: ${sqnrDb} dB`);
+        assert.ok((operators[operator] ?? 0) > 0);
+      }
+    },
+  );
 }
 
-test("a tied embedding and blocks that do not divide the weight are held", { skip: pythonMissing }, async () => {
-  for (const symmetric of [true, false]) {
-    await using folder = await makeFolder();
-    const path = join(folder.path, "ragged.onnx");
-    await writeTinyModel(path, {
-      input: [value("ids", ["n"], TensorProto_DataType.INT64)],
-      output: [value("y", ["n", 24])],
-      initializer: [
-        weight("table", [1000, 42], (index) => Math.sin(index)),
-        weight("w", [42, 70], (index) => Math.cos(index * index)),
-        weight("g", [24, 70], (index) => Math.sin(index * index)),
-        weight("c", [24], (index) => index / 100),
-      ],
-      node: [
-        node("Gather", ["table", "ids"], ["rows"]),
-        node("MatMul", ["rows", "w"], ["hidden"]),
-        node("Gemm", ["hidden", "g", "c"], ["y"], [integer("transB", 1)]),
-      ],
-    });
-    const report = await compress(path, folder.path, {
-      scheme: "int8-weight",
-      granularity: "block",
-      blockSize: 16,
-      operators: "contrib",
-      symmetric,
-    });
-    assert.ok(["table", "w", "g"].every((name) => weightNamed(report, name).form?.includes("int8")));
-    const { operators, sqnrDb } = await compareResult(path, folder.path);
-    assert.deepEqual([operators["GatherBlockQuantized"], operators["MatMulNBits"]], [1, 2]);
-    assert.ok(sqnrDb > 35, `${sqnrDb} dB`);
-  }
-});
+test(
+  "a tied embedding and blocks that do not divide the weight are held",
+  { skip: pythonMissing },
+  async () => {
+    for (const symmetric of [true, false]) {
+      await using folder = await makeFolder();
+      const path = join(folder.path, "ragged.onnx");
+      await writeTinyModel(path, {
+        input: [tensorInfo("ids", ["n"], TensorProto_DataType.INT64)],
+        output: [tensorInfo("y", ["n", 24])],
+        initializer: [
+          floatInitializer("table", [1000, 42], (index) => Math.sin(index)),
+          floatInitializer("w", [42, 70], (index) => Math.cos(index * index)),
+          floatInitializer("g", [24, 70], (index) => Math.sin(index * index)),
+          floatInitializer("c", [24], (index) => index / 100),
+        ],
+        node: [
+          node("Gather", ["table", "ids"], ["rows"]),
+          node("MatMul", ["rows", "w"], ["hidden"]),
+          node("Gemm", ["hidden", "g", "c"], ["y"], [integerAttribute("transB", 1)]),
+        ],
+      });
+      const report = await compress(path, folder.path, {
+        scheme: "int8-weight",
+        granularity: "block",
+        blockSize: 16,
+        operators: "contrib",
+        symmetric,
+      });
+      assert.ok(
+        ["table", "w", "g"].every((name) => weightNamed(report, name).form?.includes("int8")),
+      );
+      const { operators, sqnrDb } = await compareResult(path, folder.path);
+      assert.deepEqual([operators["GatherBlockQuantized"], operators["MatMulNBits"]], [1, 2]);
+      assert.ok(sqnrDb > 35, `${sqnrDb} dB`);
+    }
+  },
+);
 
-test("a Gemm with a transposed weight has blocks in standard operators too", { skip: pythonMissing }, async () => {
-  for (const recipe of [
-    { scheme: "int8-weight", granularity: "block", symmetric: true },
-    { scheme: "int8-weight", granularity: "block", symmetric: false },
-    { scheme: "int4-weight", symmetric: true },
-    { scheme: "int4-weight", symmetric: false },
-  ] as const) {
-    await using folder = await makeFolder();
-    const path = join(folder.path, "gemm.onnx");
-    await writeTinyModel(path, {
-      input: [value("x", ["n", 62])],
-      output: [value("y", ["n", 24])],
-      initializer: [weight("w", [24, 62], (index) => Math.cos(index * index))],
-      node: [node("Gemm", ["x", "w"], ["y"], [integer("transB", 1)])],
-    });
-    const report = await compress(path, folder.path, recipe);
-    assert.match(weightNamed(report, "w").form ?? "", /with a scale for each 32 inputs/);
-    const { sqnrDb, opset } = await compareResult(path, folder.path);
-    assert.equal(opset, 21);
-    assert.ok(sqnrDb > (recipe.scheme === "int8-weight" ? 38 : 14), `${sqnrDb} dB`);
-  }
-});
+test(
+  "a Gemm with a transposed weight has blocks in standard operators too",
+  { skip: pythonMissing },
+  async () => {
+    for (const recipe of [
+      { scheme: "int8-weight", granularity: "block", symmetric: true },
+      { scheme: "int8-weight", granularity: "block", symmetric: false },
+      { scheme: "int4-weight", symmetric: true },
+      { scheme: "int4-weight", symmetric: false },
+    ] as const) {
+      await using folder = await makeFolder();
+      const path = join(folder.path, "gemm.onnx");
+      await writeTinyModel(path, {
+        input: [tensorInfo("x", ["n", 62])],
+        output: [tensorInfo("y", ["n", 24])],
+        initializer: [floatInitializer("w", [24, 62], (index) => Math.cos(index * index))],
+        node: [node("Gemm", ["x", "w"], ["y"], [integerAttribute("transB", 1)])],
+      });
+      const report = await compress(path, folder.path, recipe);
+      assert.match(weightNamed(report, "w").form ?? "", /with a scale for each 32 inputs/);
+      const { sqnrDb, opset } = await compareResult(path, folder.path);
+      assert.equal(opset, 21);
+      assert.ok(sqnrDb > (recipe.scheme === "int8-weight" ? 38 : 14), `${sqnrDb} dB`);
+    }
+  },
+);
 
 test("recipes that no format can hold are refused", async () => {
   await using folder = await makeFolder();

@@ -109,7 +109,9 @@ print(json.dumps([compare(*pair) for pair in zip(paths[::2], paths[1::2])]))
  * Compares results with their originals, given in pairs.
  * @throws Error where the checker refuses a result or Python's onnxruntime cannot run it
  */
-export async function compareInPython(pairs: readonly (readonly [string, string])[]): Promise<Comparison[]> {
+export async function compareInPython(
+  pairs: readonly (readonly [string, string])[],
+): Promise<Comparison[]> {
   return JSON.parse(await runPython(program, pairs.flat()));
 }
 

@@ -6,7 +6,13 @@ import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
 import { pythonMissing } from "../../support/python.ts";
 import { realModel, realModelMissing } from "../../support/real-models.ts";
 import type { RealModelName } from "../../support/real-models.ts";
-import { node, subgraph, value, weight, writeTinyModel } from "../../support/tiny-model.ts";
+import {
+  node,
+  graphAttribute,
+  tensorInfo,
+  floatInitializer,
+  writeTinyModel,
+} from "../../support/tiny-model.ts";
 import { compareInPython, compareResult, compress, makeFolder, weightNamed } from "./compress.ts";
 
 const models: readonly RealModelName[] = [
@@ -20,59 +26,72 @@ const models: readonly RealModelName[] = [
   "voice-without-if",
 ];
 
-const missing = (await Promise.all(models.map(realModelMissing))).find((reason) => reason !== false) ?? false;
+const missing =
+  (await Promise.all(models.map(realModelMissing))).find((reason) => reason !== false) ?? false;
 const skip = pythonMissing || missing;
-test("fp16 of real models keeps inputs and outputs and stays close to the originals", { skip }, async () => {
-  await using folder = await makeFolder();
-  const pairs = [];
-  for (const name of models) {
-    const directory = join(folder.path, name);
-    await mkdir(directory);
-    await compress(realModel(name), directory, { scheme: "fp16" });
-    pairs.push([realModel(name), join(directory, "model.onnx")] as const);
-  }
-  for (const [index, { sqnrDb }] of (await compareInPython(pairs)).entries()) {
-    assert.ok(sqnrDb > 30, `${models[index]}: ${sqnrDb} dB`);
-  }
-});
+test(
+  "fp16 of real models keeps inputs and outputs and stays close to the originals",
+  { skip },
+  async () => {
+    await using folder = await makeFolder();
+    const pairs = [];
+    for (const name of models) {
+      const directory = join(folder.path, name);
+      await mkdir(directory);
+      await compress(realModel(name), directory, { scheme: "fp16" });
+      pairs.push([realModel(name), join(directory, "model.onnx")] as const);
+    }
+    for (const [index, { sqnrDb }] of (await compareInPython(pairs)).entries()) {
+      assert.ok(sqnrDb > 30, `${models[index]}: ${sqnrDb} dB`);
+    }
+  },
+);
 
-const io = { input: [value("x", ["n", 32])], output: [value("y", ["n", 32])] };
-const matrix = weight("w", [32, 32], (index) => Math.sin(index));
+const io = { input: [tensorInfo("x", ["n", 32])], output: [tensorInfo("y", ["n", 32])] };
+const matrix = floatInitializer("w", [32, 32], (index) => Math.sin(index));
 
-test("a mask of huge numbers and a tiny epsilon stay in single precision", { skip: pythonMissing }, async () => {
-  await using folder = await makeFolder();
-  const path = join(folder.path, "mask.onnx");
-  await writeTinyModel(path, {
-    ...io,
-    initializer: [
-      matrix,
-      weight("huge", [1], () => -3.4e38),
-      weight("epsilon", [1], () => 1e-12),
-      weight("zero", [1], () => 0),
-    ],
-    node: [
-      node("MatMul", ["x", "w"], ["scores"]),
-      node("Less", ["x", "zero"], ["negative"]),
-      node("Cast", ["negative"], ["ones"], [{ name: "to", type: 2, i: 1n }]),
-      node("Mul", ["ones", "huge"], ["mask"]),
-      node("Add", ["scores", "mask"], ["masked"]),
-      node("Softmax", ["masked"], ["shares"]),
-      node("Add", ["shares", "epsilon"], ["y"]),
-    ],
-  });
-  const report = await compress(path, folder.path, { scheme: "fp16" });
-  assert.match(weightNamed(report, "huge").reason ?? "", /beyond the range/);
-  assert.match(weightNamed(report, "epsilon").reason ?? "", /would make zero/);
-  assert.equal(weightNamed(report, "w").form, "float16");
-  assert.ok((await compareResult(path, folder.path)).sqnrDb > 50);
-});
+test(
+  "a mask of huge numbers and a tiny epsilon stay in single precision",
+  { skip: pythonMissing },
+  async () => {
+    await using folder = await makeFolder();
+    const path = join(folder.path, "mask.onnx");
+    await writeTinyModel(path, {
+      ...io,
+      initializer: [
+        matrix,
+        floatInitializer("huge", [1], () => -3.4e38),
+        floatInitializer("epsilon", [1], () => 1e-12),
+        floatInitializer("zero", [1], () => 0),
+      ],
+      node: [
+        node("MatMul", ["x", "w"], ["scores"]),
+        node("Less", ["x", "zero"], ["negative"]),
+        node("Cast", ["negative"], ["ones"], [{ name: "to", type: 2, i: 1n }]),
+        node("Mul", ["ones", "huge"], ["mask"]),
+        node("Add", ["scores", "mask"], ["masked"]),
+        node("Softmax", ["masked"], ["shares"]),
+        node("Add", ["shares", "epsilon"], ["y"]),
+      ],
+    });
+    const report = await compress(path, folder.path, { scheme: "fp16" });
+    assert.match(weightNamed(report, "huge").reason ?? "", /beyond the range/);
+    assert.match(weightNamed(report, "epsilon").reason ?? "", /would make zero/);
+    assert.equal(weightNamed(report, "w").form, "float16");
+    assert.ok((await compareResult(path, folder.path)).sqnrDb > 50);
+  },
+);
 
 test("a weight with values beyond the range of half precision stays as it is", async () => {
   await using folder = await makeFolder();
   const path = join(folder.path, "large.onnx");
   await writeTinyModel(path, {
     ...io,
-    initializer: [matrix, weight("large", [32, 256], () => 1e5), weight("back", [256, 32], () => 1)],
+    initializer: [
+      matrix,
+      floatInitializer("large", [32, 256], () => 1e5),
+      floatInitializer("back", [256, 32], () => 1),
+    ],
     node: [
       node("MatMul", ["x", "w"], ["a"]),
       node("MatMul", ["a", "large"], ["b"]),
@@ -86,9 +105,17 @@ test("a weight with values beyond the range of half precision stays as it is", a
 test("half-precision values reach into subgraphs and back", { skip: pythonMissing }, async () => {
   await using folder = await makeFolder();
   const path = join(folder.path, "branches.onnx");
-  const condition = { name: "c", dataType: TensorProto_DataType.BOOL, dims: [], rawData: Uint8Array.of(1) };
+  const condition = {
+    name: "c",
+    dataType: TensorProto_DataType.BOOL,
+    dims: [],
+    rawData: Uint8Array.of(1),
+  };
   const branch = (name: string, operator: string) =>
-    subgraph(name, { output: [value(name, ["n", 32])], node: [node(operator, ["a", "a"], [name])] });
+    graphAttribute(name, {
+      output: [tensorInfo(name, ["n", 32])],
+      node: [node(operator, ["a", "a"], [name])],
+    });
   await writeTinyModel(path, {
     ...io,
     initializer: [matrix, condition],

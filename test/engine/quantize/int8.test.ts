@@ -6,11 +6,18 @@ import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
 import { pythonMissing } from "../../support/python.ts";
 import { realModel, realModelMissing } from "../../support/real-models.ts";
 import type { RealModelName } from "../../support/real-models.ts";
-import { integer, node, subgraph, value, weight, writeTinyModel } from "../../support/tiny-model.ts";
+import {
+  integerAttribute,
+  node,
+  graphAttribute,
+  tensorInfo,
+  floatInitializer,
+  writeTinyModel,
+} from "../../support/tiny-model.ts";
 import { compareResult, compress, makeFolder, weightNamed } from "./compress.ts";
 
-const io = { input: [value("x", ["n", 32])], output: [value("y", ["n", 64])] };
-const matrix = weight("w", [32, 64], (index) => Math.sin(index));
+const io = { input: [tensorInfo("x", ["n", 32])], output: [tensorInfo("y", ["n", 64])] };
+const matrix = floatInitializer("w", [32, 64], (index) => Math.sin(index));
 
 /** Least SQNR of outputs on noise, dB. */
 const int8Models: readonly [RealModelName, number][] = [
@@ -26,29 +33,41 @@ const int8Models: readonly [RealModelName, number][] = [
 
 for (const [name, least] of int8Models) {
   const skip = pythonMissing || (await realModelMissing(name));
-  test(`int8-weight of ${name} passes the checker and stays close to the original`, { skip }, async () => {
-    await using folder = await makeFolder();
-    const report = await compress(realModel(name), folder.path, { scheme: "int8-weight" });
-    const comparison = await compareResult(realModel(name), folder.path);
-    assert.ok(comparison.sqnrDb >= least, `${comparison.sqnrDb} dB`);
-    assert.ok(report.resultBytes < 0.66 * report.originalBytes);
-    for (const { form, reason, error } of report.weights) {
-      assert.ok((form === null) === (error === null) && (form !== null || reason !== null));
-    }
-  });
+  test(
+    `int8-weight of ${name} passes the checker and stays close to the original`,
+    { skip },
+    async () => {
+      await using folder = await makeFolder();
+      const report = await compress(realModel(name), folder.path, { scheme: "int8-weight" });
+      const comparison = await compareResult(realModel(name), folder.path);
+      assert.ok(comparison.sqnrDb >= least, `${comparison.sqnrDb} dB`);
+      assert.ok(report.resultBytes < 0.66 * report.originalBytes);
+      for (const { form, reason, error } of report.weights) {
+        assert.ok((form === null) === (error === null) && (form !== null || reason !== null));
+      }
+    },
+  );
 }
 
 for (const name of ["minilm", "ocr-recognition", "page-orientation"] as const) {
   const skip = pythonMissing || (await realModelMissing(name));
-  test(`int8-dynamic of ${name} multiplies in integers and holds the rest as int8 weights`, { skip }, async () => {
-    await using folder = await makeFolder();
-    const recipe = { scheme: "int8-dynamic", reduceRange: true, fallback: "int8-weight" } as const;
-    await compress(realModel(name), folder.path, recipe);
-    const { sqnrDb, operators } = await compareResult(realModel(name), folder.path);
-    assert.ok(sqnrDb >= 15, `${sqnrDb} dB`);
-    assert.ok((operators["MatMulInteger"] ?? 0) > 0);
-    assert.ok((operators["DynamicQuantizeLinear"] ?? 0) <= (operators["MatMulInteger"] ?? 0));
-  });
+  test(
+    `int8-dynamic of ${name} multiplies in integers and holds the rest as int8 weights`,
+    { skip },
+    async () => {
+      await using folder = await makeFolder();
+      const recipe = {
+        scheme: "int8-dynamic",
+        reduceRange: true,
+        fallback: "int8-weight",
+      } as const;
+      await compress(realModel(name), folder.path, recipe);
+      const { sqnrDb, operators } = await compareResult(realModel(name), folder.path);
+      assert.ok(sqnrDb >= 15, `${sqnrDb} dB`);
+      assert.ok((operators["MatMulInteger"] ?? 0) > 0);
+      assert.ok((operators["DynamicQuantizeLinear"] ?? 0) <= (operators["MatMulInteger"] ?? 0));
+    },
+  );
 }
 
 test("int8-dynamic keeps what a Gemm computes", { skip: pythonMissing }, async () => {
@@ -56,11 +75,19 @@ test("int8-dynamic keeps what a Gemm computes", { skip: pythonMissing }, async (
     await using folder = await makeFolder();
     const path = join(folder.path, "gemm.onnx");
     const float = (name: string, f: number) => ({ name, type: 1, f });
-    const attributes = [integer("transA", 1), integer("transB", 1), float("alpha", 0.5), float("beta", 2)];
+    const attributes = [
+      integerAttribute("transA", 1),
+      integerAttribute("transB", 1),
+      float("alpha", 0.5),
+      float("beta", 2),
+    ];
     await writeTinyModel(path, {
-      input: [value("x", [32, 8])],
-      output: [value("y", [8, 64])],
-      initializer: [weight("w", [64, 32], (index) => Math.sin(index * index)), weight("c", [64], (index) => index / 9)],
+      input: [tensorInfo("x", [32, 8])],
+      output: [tensorInfo("y", [8, 64])],
+      initializer: [
+        floatInitializer("w", [64, 32], (index) => Math.sin(index * index)),
+        floatInitializer("c", [64], (index) => index / 9),
+      ],
       node: [node("Gemm", ["x", "w", "c"], ["y"], attributes)],
     });
     await compress(path, folder.path, { scheme: "int8-dynamic", symmetric });
@@ -76,7 +103,11 @@ test("a weight that several nodes use is stored once", { skip: pythonMissing }, 
   await writeTinyModel(path, {
     ...io,
     initializer: [matrix],
-    node: [node("MatMul", ["x", "w"], ["a"]), node("MatMul", ["x", "w"], ["b"]), node("Add", ["a", "b"], ["y"])],
+    node: [
+      node("MatMul", ["x", "w"], ["a"]),
+      node("MatMul", ["x", "w"], ["b"]),
+      node("Add", ["a", "b"], ["y"]),
+    ],
   });
   for (const scheme of ["int8-weight", "int8-dynamic"] as const) {
     await compress(path, folder.path, { scheme });
@@ -86,27 +117,42 @@ test("a weight that several nodes use is stored once", { skip: pythonMissing }, 
   }
 });
 
-test("weights behind an Identity and in branches of If are found", { skip: pythonMissing }, async () => {
-  await using folder = await makeFolder();
-  const path = join(folder.path, "branches.onnx");
-  const branch = (name: string, inner: string) =>
-    subgraph(name, { output: [value(`${inner}_y`, ["n", 64])], node: [node("MatMul", ["x", inner], [`${inner}_y`])] });
-  const inside = subgraph("else_branch", {
-    output: [value("else_y", ["n", 64])],
-    initializer: [weight("inside", [32, 64], Math.cos)],
-    node: [node("MatMul", ["x", "inside"], ["else_y"])],
-  });
-  const condition = { name: "c", dataType: TensorProto_DataType.BOOL, dims: [], rawData: Uint8Array.of(1) };
-  await writeTinyModel(path, {
-    ...io,
-    initializer: [matrix, condition],
-    node: [node("Identity", ["w"], ["same"]), node("If", ["c"], ["y"], [branch("then_branch", "same"), inside])],
-  });
-  const report = await compress(path, folder.path, { scheme: "int8-weight" });
-  assert.notEqual(weightNamed(report, "w").form, null);
-  assert.notEqual(weightNamed(report, "inside").form, null);
-  assert.ok((await compareResult(path, folder.path)).sqnrDb > 35);
-});
+test(
+  "weights behind an Identity and in branches of If are found",
+  { skip: pythonMissing },
+  async () => {
+    await using folder = await makeFolder();
+    const path = join(folder.path, "branches.onnx");
+    const branch = (name: string, inner: string) =>
+      graphAttribute(name, {
+        output: [tensorInfo(`${inner}_y`, ["n", 64])],
+        node: [node("MatMul", ["x", inner], [`${inner}_y`])],
+      });
+    const inside = graphAttribute("else_branch", {
+      output: [tensorInfo("else_y", ["n", 64])],
+      initializer: [floatInitializer("inside", [32, 64], Math.cos)],
+      node: [node("MatMul", ["x", "inside"], ["else_y"])],
+    });
+    const condition = {
+      name: "c",
+      dataType: TensorProto_DataType.BOOL,
+      dims: [],
+      rawData: Uint8Array.of(1),
+    };
+    await writeTinyModel(path, {
+      ...io,
+      initializer: [matrix, condition],
+      node: [
+        node("Identity", ["w"], ["same"]),
+        node("If", ["c"], ["y"], [branch("then_branch", "same"), inside]),
+      ],
+    });
+    const report = await compress(path, folder.path, { scheme: "int8-weight" });
+    assert.notEqual(weightNamed(report, "w").form, null);
+    assert.notEqual(weightNamed(report, "inside").form, null);
+    assert.ok((await compareResult(path, folder.path)).sqnrDb > 35);
+  },
+);
 
 test("weights that fit no form are left alone with the reason", async () => {
   await using folder = await makeFolder();
@@ -121,12 +167,12 @@ test("weights that fit no form are left alone with the reason", async () => {
     ...io,
     initializer: [
       matrix,
-      weight("scale", [32, 64], () => 2),
-      weight("small", [2, 2], () => 1),
-      weight("scalar", [], () => 1),
-      weight("unused", [32, 64], () => 1),
-      weight("infinite", [32, 64], (index) => (index === 9 ? Infinity : 1)),
-      weight("secret", [32, 64], () => 1),
+      floatInitializer("scale", [32, 64], () => 2),
+      floatInitializer("small", [2, 2], () => 1),
+      floatInitializer("scalar", [], () => 1),
+      floatInitializer("unused", [32, 64], () => 1),
+      floatInitializer("infinite", [32, 64], (index) => (index === 9 ? Infinity : 1)),
+      floatInitializer("secret", [32, 64], () => 1),
       other("none", [0, 64], TensorProto_DataType.FLOAT, new Uint8Array()),
       other("double", [32, 64], TensorProto_DataType.DOUBLE, new Uint8Array(32 * 64 * 8)),
     ],
@@ -139,8 +185,14 @@ test("weights that fit no form are left alone with the reason", async () => {
       node("Identity", ["a"], ["y"]),
     ],
   });
-  const report = await compress(path, folder.path, { scheme: "int8-weight", exclude: ["head/*"], minElements: 8 });
-  const reasons = Object.fromEntries(report.weights.map(({ name, reason }) => [name, reason ?? ""]));
+  const report = await compress(path, folder.path, {
+    scheme: "int8-weight",
+    exclude: ["head/*"],
+    minElements: 8,
+  });
+  const reasons = Object.fromEntries(
+    report.weights.map(({ name, reason }) => [name, reason ?? ""]),
+  );
   assert.equal(reasons["w"], "");
   assert.match(reasons["scale"] ?? "", /input 0 of Mul/);
   assert.match(reasons["small"] ?? "", /fewer elements than minElements 8/);
@@ -176,18 +228,20 @@ test("weights come out in shards of bounded size", { skip: pythonMissing }, asyn
 test("all-zero weights and half-precision weights are held", { skip: pythonMissing }, async () => {
   await using folder = await makeFolder();
   const path = join(folder.path, "half.onnx");
-  const halves = new Uint8Array(Float16Array.from({ length: 32 * 64 }, (_, index) => Math.sin(index)).buffer);
+  const halves = new Uint8Array(
+    Float16Array.from({ length: 32 * 64 }, (_, index) => Math.sin(index)).buffer,
+  );
   const { FLOAT16, FLOAT } = TensorProto_DataType;
   await writeTinyModel(path, {
     ...io,
     initializer: [
-      weight("zeros", [32, 64], () => 0),
+      floatInitializer("zeros", [32, 64], () => 0),
       { name: "h", dims: [32n, 64n], dataType: FLOAT16, rawData: halves },
     ],
     node: [
-      node("Cast", ["x"], ["x_half"], [integer("to", FLOAT16)]),
+      node("Cast", ["x"], ["x_half"], [integerAttribute("to", FLOAT16)]),
       node("MatMul", ["x_half", "h"], ["a_half"]),
-      node("Cast", ["a_half"], ["a"], [integer("to", FLOAT)]),
+      node("Cast", ["a_half"], ["a"], [integerAttribute("to", FLOAT)]),
       node("MatMul", ["x", "zeros"], ["b"]),
       node("Add", ["a", "b"], ["y"]),
     ],

@@ -5,60 +5,88 @@ import { test } from "node:test";
 import { resolveRecipe } from "../../../src/contract/recipe.ts";
 import { compressModel } from "../../../src/engine/compress-model.ts";
 import { planCompression } from "../../../src/engine/plan-compression.ts";
-import { AttributeProto_AttributeType, TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
+import {
+  AttributeProto_AttributeType,
+  TensorProto_DataType,
+} from "../../../src/engine/onnx/onnx_pb.js";
 import { pythonMissing } from "../../support/python.ts";
 import { realModel, realModelMissing } from "../../support/real-models.ts";
-import { integer, node, value, weight, writeTinyModel } from "../../support/tiny-model.ts";
+import {
+  integerAttribute,
+  node,
+  tensorInfo,
+  floatInitializer,
+  writeTinyModel,
+} from "../../support/tiny-model.ts";
 import { compareResult, compress, contribTarget, makeFolder, weightNamed } from "./compress.ts";
 
-const io = { input: [value("x", ["n", 32])], output: [value("y", ["n", 32])] };
+const io = { input: [tensorInfo("x", ["n", 32])], output: [tensorInfo("y", ["n", 32])] };
 
-test("weights that model-local functions use are found, and the functions go", { skip: pythonMissing }, async () => {
-  await using folder = await makeFolder();
-  const path = join(folder.path, "functions.onnx");
-  const alpha = { name: "alpha", refAttrName: "slope", type: AttributeProto_AttributeType.FLOAT };
-  const linear = {
-    domain: "local",
-    name: "Linear",
-    input: ["a", "w"],
-    output: ["b"],
-    attribute: ["slope"],
-    opsetImport: [{ domain: "", version: 17n }],
-    node: [node("MatMul", ["a", "w"], ["product"]), node("LeakyRelu", ["product"], ["b"], [alpha])],
-  };
-  const twice = {
-    domain: "local",
-    name: "Twice",
-    input: ["a", "w"],
-    output: ["c"],
-    opsetImport: [
-      { domain: "", version: 17n },
-      { domain: "local", version: 1n },
-    ],
-    node: [
-      { ...node("Linear", ["a", "w"], ["b"], [{ name: "slope", type: 1, f: 0.5 }]), domain: "local" },
-      { ...node("Linear", ["b", "w"], ["c"], [{ name: "slope", type: 1, f: 0.25 }]), domain: "local" },
-    ],
-  };
-  const call = (input: string[], output: string[]) => ({ ...node("Twice", input, output), domain: "local" });
-  await writeTinyModel(
-    path,
-    {
-      ...io,
-      initializer: [
-        weight("w", [32, 32], (index) => Math.sin(index * index)),
-        weight("v", [32, 32], (index) => Math.cos(index ** 3)),
+test(
+  "weights that model-local functions use are found, and the functions go",
+  { skip: pythonMissing },
+  async () => {
+    await using folder = await makeFolder();
+    const path = join(folder.path, "functions.onnx");
+    const alpha = { name: "alpha", refAttrName: "slope", type: AttributeProto_AttributeType.FLOAT };
+    const linear = {
+      domain: "local",
+      name: "Linear",
+      input: ["a", "w"],
+      output: ["b"],
+      attribute: ["slope"],
+      opsetImport: [{ domain: "", version: 17n }],
+      node: [
+        node("MatMul", ["a", "w"], ["product"]),
+        node("LeakyRelu", ["product"], ["b"], [alpha]),
       ],
-      node: [call(["x", "w"], ["h"]), call(["h", "v"], ["y"])],
-    },
-    { functions: [linear, twice], domains: ["local"] },
-  );
-  const report = await compress(path, folder.path, { scheme: "int8-weight" });
-  assert.ok(report.weights.every(({ form }) => form !== null));
-  const { operators, sqnrDb } = await compareResult(path, folder.path);
-  assert.deepEqual([operators["DequantizeLinear"], operators["MatMul"], operators["LeakyRelu"]], [2, 4, 4]);
-  assert.ok(sqnrDb > 25, `${sqnrDb} dB`);
-});
+    };
+    const twice = {
+      domain: "local",
+      name: "Twice",
+      input: ["a", "w"],
+      output: ["c"],
+      opsetImport: [
+        { domain: "", version: 17n },
+        { domain: "local", version: 1n },
+      ],
+      node: [
+        {
+          ...node("Linear", ["a", "w"], ["b"], [{ name: "slope", type: 1, f: 0.5 }]),
+          domain: "local",
+        },
+        {
+          ...node("Linear", ["b", "w"], ["c"], [{ name: "slope", type: 1, f: 0.25 }]),
+          domain: "local",
+        },
+      ],
+    };
+    const call = (input: string[], output: string[]) => ({
+      ...node("Twice", input, output),
+      domain: "local",
+    });
+    await writeTinyModel(
+      path,
+      {
+        ...io,
+        initializer: [
+          floatInitializer("w", [32, 32], (index) => Math.sin(index * index)),
+          floatInitializer("v", [32, 32], (index) => Math.cos(index ** 3)),
+        ],
+        node: [call(["x", "w"], ["h"]), call(["h", "v"], ["y"])],
+      },
+      { functions: [linear, twice], domains: ["local"] },
+    );
+    const report = await compress(path, folder.path, { scheme: "int8-weight" });
+    assert.ok(report.weights.every(({ form }) => form !== null));
+    const { operators, sqnrDb } = await compareResult(path, folder.path);
+    assert.deepEqual(
+      [operators["DequantizeLinear"], operators["MatMul"], operators["LeakyRelu"]],
+      [2, 4, 4],
+    );
+    assert.ok(sqnrDb > 25, `${sqnrDb} dB`);
+  },
+);
 
 test(
   "weights that are sliced, joined and transposed first are stored as their user takes them",
@@ -75,7 +103,7 @@ test(
     await writeTinyModel(path, {
       ...io,
       initializer: [
-        weight("w", [64, 32], (index) => Math.sin(index * index)),
+        floatInitializer("w", [64, 32], (index) => Math.sin(index * index)),
         list("zero", [0]),
         list("one", [1]),
         list("middle", [32]),
@@ -86,7 +114,7 @@ test(
       node: [
         node("Slice", ["w", "zero", "middle", "zero"], ["top"]),
         node("Slice", ["w", "back", "end", "zero"], ["bottom"]),
-        node("Concat", ["bottom", "top"], ["turned"], [integer("axis", 1)]),
+        node("Concat", ["bottom", "top"], ["turned"], [integerAttribute("axis", 1)]),
         node("Transpose", ["turned"], ["tall"]),
         node("Unsqueeze", ["tall", "zero"], ["thick"]),
         node("Squeeze", ["thick", "zero"], ["thin"]),
@@ -103,18 +131,28 @@ test(
   },
 );
 
-test("the LSTM and Conv weights of a voice model are all quantized", { skip: pythonMissing }, async () => {
-  await using folder = await makeFolder();
-  const report = await compress(realModel("voice-v5"), folder.path, { scheme: "int8-weight" });
-  const left = report.weights.filter(({ form, originalBytes }) => form === null && originalBytes > 4096);
-  assert.deepEqual(left, []);
-  assert.ok(report.resultBytes < 0.45 * report.originalBytes);
-});
+test(
+  "the LSTM and Conv weights of a voice model are all quantized",
+  { skip: pythonMissing },
+  async () => {
+    await using folder = await makeFolder();
+    const report = await compress(realModel("voice-v5"), folder.path, { scheme: "int8-weight" });
+    const left = report.weights.filter(
+      ({ form, originalBytes }) => form === null && originalBytes > 4096,
+    );
+    assert.deepEqual(left, []);
+    assert.ok(report.resultBytes < 0.45 * report.originalBytes);
+  },
+);
 
 test("planCompression() knows the size of the result", async () => {
   for (const scheme of ["int8-weight", "fp16"] as const) {
     await using folder = await makeFolder();
-    const options = { kind: "compress", recipe: resolveRecipe({ scheme }), target: contribTarget } as const;
+    const options = {
+      kind: "compress",
+      recipe: resolveRecipe({ scheme }),
+      target: contribTarget,
+    } as const;
     const plan = await planCompression(realModel("ocr-recognition"), options);
     const report = await compress(realModel("ocr-recognition"), folder.path, { scheme });
     assert.equal(plan.resultBytes, report.resultBytes);

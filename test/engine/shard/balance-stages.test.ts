@@ -4,8 +4,8 @@ import fc from "fast-check";
 import {
   balanceStages,
   balanceTolerance,
-  fewestStages,
-  loadOf,
+  findFewestStages,
+  computeStageLoad,
   type BalanceProblem,
 } from "../../../src/engine/shard/balance-stages.ts";
 
@@ -22,8 +22,14 @@ function* cuttings(steps: number, stages: number, from = 0): Generator<number[]>
 
 function measure({ balanced, limited, cutCosts }: BalanceProblem, starts: readonly number[]) {
   const steps = balanced.stepLoads.length;
-  const loads = starts.map((start, index) => loadOf(balanced, start, starts[index + 1] ?? steps));
-  const others = limited ? starts.map((start, index) => loadOf(limited.loads, start, starts[index + 1] ?? steps)) : [];
+  const loads = starts.map((start, index) =>
+    computeStageLoad(balanced, start, starts[index + 1] ?? steps),
+  );
+  const others = limited
+    ? starts.map((start, index) =>
+        computeStageLoad(limited.loads, start, starts[index + 1] ?? steps),
+      )
+    : [];
   return {
     isAllowed: others.every((load) => load <= (limited?.limit ?? Infinity)),
     largest: Math.max(...loads),
@@ -39,18 +45,26 @@ function bestCost(problem: BalanceProblem, stages: number): number | undefined {
     .map((starts) => measure(problem, starts))
     .filter(({ isAllowed, cost }) => isAllowed && Number.isFinite(cost));
   if (all.length === 0) return undefined;
-  const mean = loadOf(problem.balanced, 0, steps) / stages;
-  const limit = Math.max(Math.min(...all.map(({ largest }) => largest)), Math.floor(mean * (1 + balanceTolerance)));
+  const mean = computeStageLoad(problem.balanced, 0, steps) / stages;
+  const limit = Math.max(
+    Math.min(...all.map(({ largest }) => largest)),
+    Math.floor(mean * (1 + balanceTolerance)),
+  );
   const balanced = all.filter(({ largest }) => largest <= limit);
   const floor = Math.max(...balanced.map(({ smallest }) => smallest));
-  const alike = balanced.filter(({ smallest }) => smallest >= Math.floor(floor * (1 - balanceTolerance)));
+  const alike = balanced.filter(
+    ({ smallest }) => smallest >= Math.floor(floor * (1 - balanceTolerance)),
+  );
   return Math.min(...alike.map(({ cost }) => cost));
 }
 
 const loads = fc.integer({ min: 2, max: 9 }).chain((steps) =>
   fc.record({
     stepLoads: fc.array(fc.nat(50), { minLength: steps, maxLength: steps }),
-    stepParameters: fc.array(fc.uniqueArray(fc.nat(3), { maxLength: 2 }), { minLength: steps, maxLength: steps }),
+    stepParameters: fc.array(fc.uniqueArray(fc.nat(3), { maxLength: 2 }), {
+      minLength: steps,
+      maxLength: steps,
+    }),
     parameterLoads: fc.array(fc.nat(100), { minLength: 4, maxLength: 4 }),
   }),
 );
@@ -60,10 +74,16 @@ const problems = loads.chain((balanced) => {
   const sameSteps = { minLength: steps, maxLength: steps };
   return fc.record({
     balanced: fc.constant(balanced),
-    cutCosts: fc.array(fc.oneof({ weight: 6, arbitrary: fc.nat(9) }, { weight: 1, arbitrary: fc.constant(Infinity) }), {
-      minLength: steps - 1,
-      maxLength: steps - 1,
-    }),
+    cutCosts: fc.array(
+      fc.oneof(
+        { weight: 6, arbitrary: fc.nat(9) },
+        { weight: 1, arbitrary: fc.constant(Infinity) },
+      ),
+      {
+        minLength: steps - 1,
+        maxLength: steps - 1,
+      },
+    ),
     limited: fc.option(
       fc.record({
         loads: fc.record({
@@ -93,14 +113,20 @@ test("balanceStages() finds what looking at every cutting finds", () => {
 });
 
 test("balanceStages() gives stages whose loads no other cutting makes more alike", () => {
-  const free = problems.map((problem) => ({ ...problem, cutCosts: problem.cutCosts.map(() => 0), limited: undefined }));
+  const free = problems.map((problem) => ({
+    ...problem,
+    cutCosts: problem.cutCosts.map(() => 0),
+    limited: undefined,
+  }));
   fc.assert(
     fc.property(free, fc.integer({ min: 1, max: 4 }), (problem, stages) => {
       const starts = balanceStages(problem, stages);
       if (!starts) return;
       const steps = problem.balanced.stepLoads.length;
-      const least = Math.min(...[...cuttings(steps, stages)].map((other) => measure(problem, other).largest));
-      const mean = loadOf(problem.balanced, 0, steps) / stages;
+      const least = Math.min(
+        ...[...cuttings(steps, stages)].map((other) => measure(problem, other).largest),
+      );
+      const mean = computeStageLoad(problem.balanced, 0, steps) / stages;
       assert.ok(measure(problem, starts).largest <= Math.max(least, mean * (1 + balanceTolerance)));
     }),
   );
@@ -116,7 +142,7 @@ test("fewestStages() is the least number with which every stage meets the limit"
           return isAllowed && Number.isFinite(cost);
         }),
       );
-      assert.equal(fewestStages(problem), least);
+      assert.equal(findFewestStages(problem), least);
     }),
     { numRuns: 1000 },
   );

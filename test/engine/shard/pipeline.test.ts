@@ -3,16 +3,26 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { pipelineManifest, type Balance, type PipelineManifest } from "../../../src/contract/pipeline.ts";
-import { numbersOf, type TensorBytes } from "../../../src/engine/evaluate/tensor-bytes.ts";
+import {
+  pipelineManifest,
+  type Balance,
+  type PipelineManifest,
+} from "../../../src/contract/pipeline.ts";
+import { tensorNumbers, type TensorData } from "../../../src/engine/evaluate/tensor-data.ts";
 import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
 import { openModel } from "../../../src/engine/onnx/open-model.ts";
 import { planPipeline } from "../../../src/engine/shard/plan-pipeline.ts";
 import { writePipeline } from "../../../src/engine/shard/write-pipeline.ts";
 import { pythonMissing, runPython } from "../../support/python.ts";
 import { realModel, realModelMissing } from "../../support/real-models.ts";
-import { generatedSample, runModel, runPipeline } from "../../support/run-pipeline.ts";
-import { node, subgraph, value, weight, writeTinyModel } from "../../support/tiny-model.ts";
+import { findRunnableSample, runModel, runPipeline } from "../../support/run-pipeline.ts";
+import {
+  node,
+  graphAttribute,
+  tensorInfo,
+  floatInitializer,
+  writeTinyModel,
+} from "../../support/tiny-model.ts";
 
 let folder = "";
 before(async () => (folder = await mkdtemp(join(tmpdir(), "pipeline-"))));
@@ -26,43 +36,65 @@ interface Cutting {
   balance?: Balance;
 }
 
-async function planOf(path: string, { balance = "bytes", ...options }: Cutting) {
+async function openAndPlan(path: string, { balance = "bytes", ...options }: Cutting) {
   const model = await openModel(path, { maxBytes: 2 ** 40 });
-  const plan = await planPipeline(model, { balance, ...options, scratchDirectory: folder, threads: 1, signal });
+  const plan = await planPipeline(model, {
+    balance,
+    ...options,
+    scratchDirectory: folder,
+    threads: 1,
+    signal,
+  });
   return { model, plan };
 }
 
-async function cut(path: string, cutting: Cutting): Promise<{ directory: string; manifest: PipelineManifest }> {
-  const { model, plan } = await planOf(path, cutting);
+async function cut(
+  path: string,
+  cutting: Cutting,
+): Promise<{ directory: string; manifest: PipelineManifest }> {
+  const { model, plan } = await openAndPlan(path, cutting);
   const directory = await mkdtemp(join(folder, "stages-"));
   const { manifest } = await writePipeline(model, plan, { directory, signal });
   return { directory, manifest };
 }
 
 /** Runs model and pipeline on the same sample; gives both outputs. */
-async function runBoth(path: string, { directory, manifest }: Awaited<ReturnType<typeof cut>>, optimize: boolean) {
-  const sample = await generatedSample(path);
+async function runBoth(
+  path: string,
+  { directory, manifest }: Awaited<ReturnType<typeof cut>>,
+  optimize: boolean,
+) {
+  const sample = await findRunnableSample(path);
   return {
     whole: await runModel(path, { sample, optimize }),
     chained: await runPipeline(directory, manifest, { sample, optimize }),
   };
 }
 
-function assertIdentical({ whole, chained }: { whole: TensorBytes[]; chained: TensorBytes[] }): void {
+function assertIdentical({ whole, chained }: { whole: TensorData[]; chained: TensorData[] }): void {
   assert.deepEqual(
     chained.map(({ name, shape }) => ({ name, shape })),
     whole.map(({ name, shape }) => ({ name, shape })),
   );
   for (const [index, { name, bytes }] of whole.entries()) {
-    assert.ok(Buffer.from(bytes).equals(chained[index]?.bytes ?? new Uint8Array()), `Output "${name}" differs`);
+    assert.ok(
+      Buffer.from(bytes).equals(chained[index]?.bytes ?? new Uint8Array()),
+      `Output "${name}" differs`,
+    );
   }
 }
 
-function largestDifference({ whole, chained }: { whole: TensorBytes[]; chained: TensorBytes[] }): number {
+function largestDifference({
+  whole,
+  chained,
+}: {
+  whole: TensorData[];
+  chained: TensorData[];
+}): number {
   let largest = 0;
   for (const [index, output] of whole.entries()) {
-    const others = chained[index] ? numbersOf(chained[index]) : [];
-    for (const [at, number] of numbersOf(output).entries()) {
+    const others = chained[index] ? tensorNumbers(chained[index]) : [];
+    for (const [at, number] of tensorNumbers(output).entries()) {
       largest = Math.max(largest, Math.abs(number - Number(others[at])));
     }
   }
@@ -96,18 +128,25 @@ test("a voice model with If and LSTM in subgraphs is cut around them", async () 
   assertIdentical(await runBoth(realModel("voice-v5"), pipeline, false));
 });
 
-test("a transformer is cut where few values cross", { skip: await realModelMissing("minilm") }, async () => {
-  const pipeline = await cut(realModel("minilm"), { stages: 3 });
-  assertIdentical(await runBoth(realModel("minilm"), pipeline, false));
-  for (const { tensors } of pipeline.manifest.cuts) assert.ok(tensors.length <= 3);
-});
+test(
+  "a transformer is cut where few values cross",
+  { skip: await realModelMissing("minilm") },
+  async () => {
+    const pipeline = await cut(realModel("minilm"), { stages: 3 });
+    assertIdentical(await runBoth(realModel("minilm"), pipeline, false));
+    for (const { tensors } of pipeline.manifest.cuts) assert.ok(tensors.length <= 3);
+  },
+);
 
 test("maxStageBytes finds the least number of stages", async () => {
   const { manifest } = await cut(realModel("ocr-detection"), { maxStageBytes: 1_300_000 });
   const bytes = manifest.stages.map(({ parameterBytes }) => parameterBytes);
   assert.ok(bytes.every((size) => size <= 1_300_000));
   const total = bytes.reduce((sum, size) => sum + size, 0);
-  assert.ok(bytes.length >= total / 1_300_000 && bytes.length <= total / 1_300_000 + 2, bytes.join());
+  assert.ok(
+    bytes.length >= total / 1_300_000 && bytes.length <= total / 1_300_000 + 2,
+    bytes.join(),
+  );
 });
 
 test("writePipeline() writes a manifest that names every file and link", async () => {
@@ -122,7 +161,8 @@ test("writePipeline() writes a manifest that names every file and link", async (
 
 test("stages pass the official checker", { skip: pythonMissing }, async () => {
   const { directory, manifest } = await cut(realModel("ocr-recognition"), { stages: 3 });
-  const program = "import sys, onnx; [onnx.checker.check_model(path, full_check=True) for path in sys.argv[1:]]";
+  const program =
+    "import sys, onnx; [onnx.checker.check_model(path, full_check=True) for path in sys.argv[1:]]";
   await runPython(
     program,
     manifest.stages.map(({ model }) => join(directory, model)),
@@ -130,12 +170,16 @@ test("stages pass the official checker", { skip: pythonMissing }, async () => {
 });
 
 /** A chain of products x · a · b · c that adds the input and the first product again at its end. */
-async function chain(name: string, changes: Parameters<typeof writeTinyModel>[1] = {}): Promise<string> {
+async function chain(
+  name: string,
+  changes: Parameters<typeof writeTinyModel>[1] = {},
+): Promise<string> {
   const path = join(folder, `${name}.onnx`);
-  const square = (content: string) => weight(content, [4, 4], (index) => Math.sin(index + content.charCodeAt(0)));
+  const square = (content: string) =>
+    floatInitializer(content, [4, 4], (index) => Math.sin(index + content.charCodeAt(0)));
   await writeTinyModel(path, {
-    input: [value("x", ["batch", 4])],
-    output: [value("y", ["batch", 4])],
+    input: [tensorInfo("x", ["batch", 4])],
+    output: [tensorInfo("y", ["batch", 4])],
     initializer: ["a", "b", "c"].map(square),
     node: [
       node("MatMul", ["x", "a"], ["h1"]),
@@ -164,7 +208,7 @@ test("a skip connection passes the stages between", async () => {
 });
 
 test("nodes may come in any order, and weights may be shared or held in Constant nodes", async () => {
-  const w = { ...weight("", [4, 4], (index) => index / 16) };
+  const w = { ...floatInitializer("", [4, 4], (index) => index / 16) };
   const path = await chain("shared", {
     node: [
       node("MatMul", ["h2", "w"], ["h3"]),
@@ -184,15 +228,23 @@ test("nodes may come in any order, and weights may be shared or held in Constant
 
 test("a subgraph takes values from earlier stages", async () => {
   const branch = (operator: string) => ({
-    output: [value("out", ["batch", 4])],
+    output: [tensorInfo("out", ["batch", 4])],
     node: [node(operator, ["h1", "h2"], ["sum"]), node("MatMul", ["sum", "c"], ["out"])],
   });
   const path = await chain("captures", {
-    input: [value("x", ["batch", 4]), value("flag", [], TensorProto_DataType.BOOL)],
+    input: [tensorInfo("x", ["batch", 4]), tensorInfo("flag", [], TensorProto_DataType.BOOL)],
     node: [
       node("MatMul", ["x", "a"], ["h1"]),
       node("MatMul", ["h1", "b"], ["h2"]),
-      node("If", ["flag"], ["y"], [subgraph("then_branch", branch("Add")), subgraph("else_branch", branch("Mul"))]),
+      node(
+        "If",
+        ["flag"],
+        ["y"],
+        [
+          graphAttribute("then_branch", branch("Add")),
+          graphAttribute("else_branch", branch("Mul")),
+        ],
+      ),
     ],
   });
   const pipeline = await cut(path, { stages: 3 });
@@ -220,8 +272,8 @@ test("a stage has the functions that it calls, and no others", async () => {
   await writeTinyModel(
     path,
     {
-      input: [value("x", ["batch", 4])],
-      output: [value("y", ["batch", 4])],
+      input: [tensorInfo("x", ["batch", 4])],
+      output: [tensorInfo("y", ["batch", 4])],
       node: [
         { ...node("Outer", ["x"], ["h"]), domain: "own" },
         { ...node("Other", ["h"], ["y"]), domain: "own" },
@@ -229,7 +281,11 @@ test("a stage has the functions that it calls, and no others", async () => {
     },
     {
       domains: ["own"],
-      functions: [body("Outer", "Inner", "own"), body("Inner", "Relu", ""), body("Other", "Neg", "")],
+      functions: [
+        body("Outer", "Inner", "own"),
+        body("Inner", "Relu", ""),
+        body("Other", "Neg", ""),
+      ],
     },
   );
   const pipeline = await cut(path, { stages: 2, balance: "flops" });
@@ -249,16 +305,18 @@ test("the time of a function's nodes counts for the stage that calls it", async 
   await writeTinyModel(
     path,
     {
-      input: [value("x", ["batch", 4])],
-      output: [value("y", ["batch", 4])],
+      input: [tensorInfo("x", ["batch", 4])],
+      output: [tensorInfo("y", ["batch", 4])],
       node: [call("x", "h1"), call("h1", "h2"), call("h2", "y")],
     },
     {
       domains: ["own"],
-      functions: [{ name: "Own", domain: "own", input: ["i"], output: ["o"], opsetImport, node: [calm] }],
+      functions: [
+        { name: "Own", domain: "own", input: ["i"], output: ["o"], opsetImport, node: [calm] },
+      ],
     },
   );
-  const { plan } = await planOf(path, { stages: 3, balance: "time" });
+  const { plan } = await openAndPlan(path, { stages: 3, balance: "time" });
   const [first, second, third] = plan.stages.map(({ load }) => load);
   assert.ok(first !== undefined && first > 0);
   assert.deepEqual([second, third], [first, first]);
@@ -266,7 +324,11 @@ test("the time of a function's nodes counts for the stage that calls it", async 
 
 test("outputs that no node makes come from the last stage", async () => {
   const path = await chain("handed-through", {
-    output: [value("y", ["batch", 4]), value("a", [4, 4]), value("h1", ["batch", 4])],
+    output: [
+      tensorInfo("y", ["batch", 4]),
+      tensorInfo("a", [4, 4]),
+      tensorInfo("h1", ["batch", 4]),
+    ],
   });
   const pipeline = await cut(path, { stages: 2 });
   assertIdentical(await runBoth(path, pipeline, false));
@@ -280,12 +342,12 @@ test("no cut goes through a value that is no tensor", async () => {
       node("MatMul", ["wide", "a"], ["y"]),
     ],
   });
-  const { plan } = await planOf(path, { stages: 2, balance: "flops" });
+  const { plan } = await openAndPlan(path, { stages: 2, balance: "flops" });
   assert.deepEqual(
     plan.stages.map(({ steps }) => steps.length),
     [2, 1],
   );
-  await assert.rejects(planOf(path, { stages: 3 }), {
+  await assert.rejects(openAndPlan(path, { stages: 3 }), {
     code: "recipe_unsupported",
     message: "The model can be cut into 2 stages at most, and stages is 3",
   });
@@ -299,7 +361,7 @@ test("a weight is dequantized on the side of the cut on which it is used", async
     rawData: Uint8Array.from({ length: 16 }, (_, index) => index),
   });
   const path = await chain("dequantized", {
-    initializer: [quantized("a8"), quantized("b8"), weight("scale", [], () => 0.1)],
+    initializer: [quantized("a8"), quantized("b8"), floatInitializer("scale", [], () => 0.1)],
     node: [
       node("DequantizeLinear", ["a8", "scale"], ["a"]),
       node("DequantizeLinear", ["b8", "scale"], ["b"]),
@@ -323,7 +385,7 @@ test("planPipeline() says what stands against the wanted stages", async () => {
     [{ stages: 2, maxStageBytes: 64 }, /maxStageBytes 64 needs 3 stages, and stages is 2/],
   ];
   for (const [cutting, message] of refusals) {
-    await assert.rejects(planOf(path, cutting), { code: "recipe_unsupported", message });
+    await assert.rejects(openAndPlan(path, cutting), { code: "recipe_unsupported", message });
   }
 });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import { jobsOf } from "../../../src/kubernetes/child-of-batch.ts";
+import { batchJobCount } from "../../../src/resources/child-compression-job.ts";
 import { decideBatch } from "../../../operator/controllers/batch/decide-batch.ts";
 import { batchResourceStatus } from "../../../src/contract/custom-resources.ts";
 import { isTerminal } from "../../../src/contract/status.ts";
@@ -14,23 +14,39 @@ const job = fc.nat({ max: jobs - 1 });
 const happening: fc.Arbitrary<Happening> = fc.oneof(
   {
     weight: 6,
-    arbitrary: fc.record({ type: fc.constant("reconcile" as const), writes: fc.constantFrom(0, 1, 2, 99, 99, 99) }),
+    arbitrary: fc.record({
+      type: fc.constant("reconcile" as const),
+      writes: fc.constantFrom(0, 1, 2, 99, 99, 99),
+    }),
   },
   { weight: 6, arbitrary: fc.record({ type: fc.constant("hear" as const), job }) },
-  { weight: 6, arbitrary: fc.record({ type: fc.constant("advance" as const), job, choice: fc.nat({ max: 2 }) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      type: fc.constant("advance" as const),
+      job,
+      choice: fc.nat({ max: 2 }),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ type: fc.constant("delete" as const), job }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constant("occupy" as const), job }) },
-  { weight: 1, arbitrary: fc.record({ type: fc.constant("suspend" as const), suspend: fc.boolean() }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ type: fc.constant("suspend" as const), suspend: fc.boolean() }),
+  },
   { weight: 1, arbitrary: fc.constant<Happening>({ type: "cancel" }) },
 );
 const happenings = fc.array(happening, { maxLength: 80, size: "max" });
-const settings = fc.record({ parallelism: fc.integer({ min: 1, max: jobs }), failFast: fc.boolean() });
+const settings = fc.record({
+  parallelism: fc.integer({ min: 1, max: jobs }),
+  failFast: fc.boolean(),
+});
 
 /** Everything is heard of, and every job that is there ends in the end. */
 function letGo(world: SimulatedBatch): void {
   world.apply({ type: "suspend", suspend: false });
   for (let round = 0; round < 12 * jobs; round++) {
-    for (let i = 0; i < jobs; i++) world.hear(i);
+    for (let i = 0; i < jobs; i++) world.syncCache(i);
     world.apply({ type: "reconcile", writes: 99 });
     for (let i = 0; i < jobs; i++) world.apply({ type: "advance", job: i, choice: 0 });
   }
@@ -44,10 +60,10 @@ function assertConsistent(world: SimulatedBatch): void {
   if (counts === undefined) return;
   assert.equal(
     Object.values(counts).reduce<number>((sum, count = 0) => sum + count, 0),
-    jobsOf(batch),
+    batchJobCount(batch),
     "a job was counted twice or not at all",
   );
-  assert.equal(marks?.length, jobsOf(batch));
+  assert.equal(marks?.length, batchJobCount(batch));
 }
 
 test("whatever happens, a batch keeps to its limit, makes no job twice and keeps what it once said", () => {
@@ -84,7 +100,10 @@ test("whatever happened, a batch ends when its jobs do, and nothing is left to d
       for (const next of all) world.apply(next);
       letGo(world);
       const { status } = world.batch;
-      assert.ok(status !== undefined && isTerminal(status.status), `the batch is still ${status?.status}`);
+      assert.ok(
+        status !== undefined && isTerminal(status.status),
+        `the batch is still ${status?.status}`,
+      );
       assert.match(status.marks ?? "", /^[cgfx]+$/);
       assert.deepEqual([...world.children.values()].filter(isUnfinished), []);
       assert.deepEqual(decideBatch(world.world()), { create: [], steer: [], status });
@@ -99,7 +118,8 @@ test("a batch that fails fast or is cancelled makes nothing more", () => {
       const world = new SimulatedBatch(makeBatch({ models, failFast: true, parallelism: 2 }));
       for (const next of all) {
         const { marks = "" } = world.batch.status ?? {};
-        const stopped = marks.includes("f") || (world.batch.spec.cancel && world.world().batch.spec.cancel);
+        const stopped =
+          marks.includes("f") || (world.batch.spec.cancel && world.world().batch.spec.cancel);
         const made = new Map(world.made);
         world.apply(next);
         if (stopped) assert.deepEqual(world.made, made);
@@ -114,11 +134,11 @@ test("what was done is not done again", () => {
     fc.property(settings, happenings, (spec, all) => {
       const world = new SimulatedBatch(makeBatch({ models, ...spec }));
       for (const next of all) {
-        for (let i = 0; i < jobs; i++) world.hear(i);
+        for (let i = 0; i < jobs; i++) world.syncCache(i);
         world.apply(next);
         if (next.type !== "reconcile" || next.writes < 99) continue;
-        const { create, steer } = decideBatch(world.world());
-        assert.deepEqual([create, steer], [[], []]);
+        const { create, childPatches } = decideBatch(world.world());
+        assert.deepEqual([create, childPatches], [[], []]);
       }
     }),
     { numRuns: 500 },
@@ -128,7 +148,7 @@ test("what was done is not done again", () => {
 test("a job that was suspended by hand stays so, until its batch is suspended and resumed", () => {
   const world = new SimulatedBatch(makeBatch({ models: 1 }));
   const reconcile = () => {
-    for (let i = 0; i < 2; i++) world.hear(i);
+    for (let i = 0; i < 2; i++) world.syncCache(i);
     world.apply({ type: "reconcile", writes: 99 });
   };
   const held = () => [...world.children.values()].map((child) => child.spec.suspend);
@@ -162,8 +182,8 @@ test("a name that a foreign resource has fails its job, one of an earlier batch 
     uid: "earlier",
     controller: true,
   };
-  const taken = new Map(
-    [...foreign.taken].map(([job, { metadata, ...child }]) => [
+  const nameConflicts = new Map(
+    [...foreign.nameConflicts].map(([job, { metadata, ...child }]) => [
       job,
       { ...child, metadata: { ...metadata, ownerReferences: [owner] } },
     ]),
@@ -174,15 +194,18 @@ test("a name that a foreign resource has fails its job, one of an earlier batch 
     failed.status.failures?.map(({ job, reason }) => [job, reason]),
     [["nightly-0000", "NameConflict"]],
   );
-  const waiting = decideBatch({ ...foreign, children, taken });
+  const waiting = decideBatch({ ...foreign, children, nameConflicts });
   assert.deepEqual([waiting.status.marks, waiting.create], ["..", [1]]);
-  assert.match(waiting.status.statusMessage ?? "", /^Waits until CompressionJob "nightly-0000" of an earlier Batch/);
+  assert.match(
+    waiting.status.statusMessage ?? "",
+    /^Waits until CompressionJob "nightly-0000" of an earlier Batch/,
+  );
 });
 
 test("a batch that nothing happens to is written once", () => {
   const world = new SimulatedBatch(makeBatch());
   world.apply({ type: "reconcile", writes: 99 });
-  for (let i = 0; i < 4; i++) world.hear(i);
+  for (let i = 0; i < 4; i++) world.syncCache(i);
   world.apply({ type: "reconcile", writes: 99 });
   const { status } = world.batch;
   assert.deepEqual(decideBatch(world.world()).status, status);

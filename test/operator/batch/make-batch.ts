@@ -1,5 +1,5 @@
 import { type BatchSpec, batchSpec } from "../../../src/contract/custom-resources.ts";
-import type { BatchObject } from "../../../src/kubernetes/custom-resources.ts";
+import type { BatchObject } from "../../../src/resources/custom-resources.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
 
 type SpecFields = Partial<Omit<BatchSpec, "models">> & { readonly models?: number };
@@ -7,7 +7,10 @@ type SpecFields = Partial<Omit<BatchSpec, "models">> & { readonly models?: numbe
 /** A spec as the API server has it, of so many models for two targets. */
 export function makeSpec({ models = 2, ...fields }: SpecFields = {}): BatchSpec {
   return batchSpec.parse({
-    models: Array.from({ length: models }, (_, i) => ({ source: `https://models.test/${i}.onnx`, name: `model-${i}` })),
+    models: Array.from({ length: models }, (_, i) => ({
+      source: `https://models.test/${i}.onnx`,
+      name: `model-${i}`,
+    })),
     targets: ["cpu", "cpu-int8"],
     ...fields,
   });

@@ -1,15 +1,18 @@
 import { createBatchController } from "../../../operator/controllers/batch/batch-controller.ts";
-import { systemClock } from "../../../operator/runtime/clock.ts";
-import { startController } from "../../../operator/runtime/controller.ts";
-import type { ObjectEvent } from "../../../operator/runtime/event-recorder.ts";
-import { watchResource, type WatchedResource } from "../../../operator/runtime/watch-resource.ts";
+import { systemClock } from "../../../src/controller-runtime/clock.ts";
+import { startController } from "../../../src/controller-runtime/controller.ts";
+import type { ObjectEvent } from "../../../src/controller-runtime/event-recorder.ts";
+import {
+  watchResource,
+  type WatchedResource,
+} from "../../../src/controller-runtime/watch-resource.ts";
 import type { CompressionJobStatus } from "../../../src/contract/custom-resources.ts";
 import {
   type BatchObject,
   batches as batchType,
   type CompressionJobObject,
   compressionJobs as compressionJobType,
-} from "../../../src/kubernetes/custom-resources.ts";
+} from "../../../src/resources/custom-resources.ts";
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
 import type { KubernetesObject, Stored } from "../../../src/kubernetes/resources.ts";
 
@@ -27,14 +30,24 @@ export async function runBatches(client: KubernetesClient): Promise<RunningBatch
   const log = (level: string, message: string, fields?: Readonly<Record<string, unknown>>) =>
     void logged.push(`${level}: ${message} ${String(fields?.["error"])}`);
   const batches = watchResource<BatchObject>({ client, type: batchType, log });
-  const compressionJobs = watchResource<CompressionJobObject>({ client, type: compressionJobType, log });
+  const compressionJobs = watchResource<CompressionJobObject>({
+    client,
+    type: compressionJobType,
+    log,
+  });
   await Promise.all([batches.synced, compressionJobs.synced]);
   const events: ObjectEvent[] = [];
   const recorder = {
     record: (_type: unknown, _object: unknown, event: ObjectEvent) => void events.push(event),
     close: async () => {},
   };
-  const controller = createBatchController({ client, batches, compressionJobs, events: recorder, clock: systemClock });
+  const controller = createBatchController({
+    client,
+    batches,
+    compressionJobs,
+    events: recorder,
+    clock: systemClock,
+  });
   const running = startController(controller, { clock: systemClock, log });
   const stop = async () => {
     await running.stop();
@@ -49,21 +62,27 @@ export async function untilSeen<T extends KubernetesObject, Found>(
   find: (objects: readonly Stored<T>[]) => Found | undefined,
 ): Promise<Found> {
   const { promise, resolve } = Promise.withResolvers<Found>();
-  const look = () => {
-    const found = find([...watched.cache.values()].toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)));
+  const checkCache = () => {
+    const found = find(
+      [...watched.cache.values()].toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)),
+    );
     if (found !== undefined) resolve(found);
   };
-  const unsubscribe = watched.onChange(look);
-  look();
+  const unsubscribe = watched.onChange(checkCache);
+  checkCache();
   return promise.finally(unsubscribe);
 }
 
 /** Plays what becomes of a job. */
-export async function playJob(client: KubernetesClient, name: string, status: CompressionJobStatus): Promise<void> {
+export async function playJob(
+  client: KubernetesClient,
+  name: string,
+  status: CompressionJobStatus,
+): Promise<void> {
   await client.patch(compressionJobType, name, { status }, { subresource: "status" });
 }
 
 /** Plays the end of whatever a job still holds, so that it can be deleted. */
-export async function releaseJob(client: KubernetesClient, name: string): Promise<void> {
+export async function removeFinalizers(client: KubernetesClient, name: string): Promise<void> {
   await client.patch(compressionJobType, name, { metadata: { finalizers: null } });
 }

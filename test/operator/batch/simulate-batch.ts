@@ -1,18 +1,24 @@
-import { type CompressionJobSpec, jobMarks } from "../../../src/contract/custom-resources.ts";
+import { type CompressionJobSpec, jobStateCodes } from "../../../src/contract/custom-resources.ts";
 import { batchChildName } from "../../../src/contract/id.ts";
 import { isTerminal, type JobStatus, transitionTable } from "../../../src/contract/status.ts";
-import { childOf, jobsOf } from "../../../src/kubernetes/child-of-batch.ts";
-import type { BatchWorld } from "../../../operator/controllers/batch/batch-world.ts";
+import {
+  childCompressionJob,
+  batchJobCount,
+} from "../../../src/resources/child-compression-job.ts";
+import type { ObservedBatchState } from "../../../operator/controllers/batch/observed-batch-state.ts";
 import { decideBatch } from "../../../operator/controllers/batch/decide-batch.ts";
-import { markAt } from "../../../operator/controllers/batch/mark-jobs.ts";
-import type { BatchObject, CompressionJobObject } from "../../../src/kubernetes/custom-resources.ts";
+import { recordedJobState } from "../../../operator/controllers/batch/job-states.ts";
+import type { BatchObject, CompressionJobObject } from "../../../src/resources/custom-resources.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
 
 type Child = Stored<CompressionJobObject>;
 
 /** What may happen to a batch and around it; `job` is a number of a job. */
 export type Happening =
-  | { readonly type: "reconcile"; /** Writes after which the operator is killed. */ readonly writes: number }
+  | {
+      readonly type: "reconcile";
+      /** Writes after which the operator is killed. */ readonly writes: number;
+    }
   | { readonly type: "hear"; readonly job: number }
   | { readonly type: "advance"; readonly job: number; readonly choice: number }
   | { readonly type: "delete"; readonly job: number }
@@ -24,7 +30,7 @@ export type Happening =
 export class SimulatedBatch {
   batch: Stored<BatchObject>;
   readonly children = new Map<number, Child>();
-  readonly taken = new Map<number, Child>();
+  readonly nameConflicts = new Map<number, Child>();
   /** How many times each job was made. */
   readonly made = new Map<number, number>();
   readonly #cached = new Map<number, Child>();
@@ -37,18 +43,21 @@ export class SimulatedBatch {
   }
 
   /** What the operator sees. */
-  world(): BatchWorld {
+  world(): ObservedBatchState {
     const batch = this.#cachedBatch;
     const children = new Map(this.#cached);
-    const jobs = Array.from({ length: jobsOf(batch) }, (_, job) => job);
-    const gone = jobs.filter(
-      (job) => markAt(batch, job) === jobMarks.made && !children.has(job) && !this.children.has(job),
+    const jobs = Array.from({ length: batchJobCount(batch) }, (_, job) => job);
+    const deleted = jobs.filter(
+      (job) =>
+        recordedJobState(batch, job) === jobStateCodes.made &&
+        !children.has(job) &&
+        !this.children.has(job),
     );
     return {
       batch,
       children,
-      gone: new Set(gone),
-      taken: this.taken,
+      deleted: new Set(deleted),
+      nameConflicts: this.nameConflicts,
       now: new Date(Date.UTC(2026, 2, 1, 0, this.#minutes++)),
     };
   }
@@ -58,24 +67,28 @@ export class SimulatedBatch {
       case "reconcile":
         return this.#reconcile(happening.writes);
       case "hear":
-        return this.hear(happening.job);
+        return this.syncCache(happening.job);
       case "advance":
         return this.#advance(happening.job, happening.choice);
       case "delete":
         this.children.delete(happening.job);
         return;
       case "occupy":
-        if (!this.children.has(happening.job)) this.taken.set(happening.job, this.#stored(happening.job, "other"));
+        if (!this.children.has(happening.job))
+          this.nameConflicts.set(happening.job, this.#stored(happening.job, "other"));
         return;
       case "cancel":
         return this.#write({ ...this.batch, spec: { ...this.batch.spec, cancel: true } });
       case "suspend":
-        return this.#write({ ...this.batch, spec: { ...this.batch.spec, suspend: happening.suspend } });
+        return this.#write({
+          ...this.batch,
+          spec: { ...this.batch.spec, suspend: happening.suspend },
+        });
     }
   }
 
   /** The cache hears of the batch and of a job. */
-  hear(job: number): void {
+  syncCache(job: number): void {
     this.#cachedBatch = this.batch;
     const child = this.children.get(job);
     if (child === undefined) this.#cached.delete(job);
@@ -93,15 +106,15 @@ export class SimulatedBatch {
 
   #reconcile(writes: number): void {
     const world = this.world();
-    const { create, steer, status } = decideBatch(world);
-    const tell = () => {
+    const { create, childPatches, status } = decideBatch(world);
+    const applyStatus = () => {
       this.#write({ ...this.batch, status });
       this.#cachedBatch = this.batch;
     };
     const all = [
-      tell,
+      applyStatus,
       ...create.map((job) => () => this.#make(job)),
-      ...steer.map(
+      ...childPatches.map(
         ({ child, spec }) =>
           () =>
             this.change(Number(child.metadata.name.slice(-4)), spec),
@@ -113,7 +126,7 @@ export class SimulatedBatch {
   }
 
   #make(job: number): void {
-    if (this.children.has(job) || this.taken.has(job)) return;
+    if (this.children.has(job) || this.nameConflicts.has(job)) return;
     this.made.set(job, (this.made.get(job) ?? 0) + 1);
     const child = this.#stored(job, this.batch.metadata.uid);
     this.children.set(job, child);
@@ -124,8 +137,11 @@ export class SimulatedBatch {
     const child = this.children.get(job);
     if (child === undefined || (child.spec.suspend && !child.spec.cancel)) return;
     const { status = "Pending" } = child.status ?? {};
-    const next = transitionTable.compress[status].filter((to) => child.spec.cancel || to !== "Cancelling");
-    if (next.length > 0) this.children.set(job, withStatus(child, next[choice % next.length] ?? status));
+    const next = transitionTable.compress[status].filter(
+      (to) => child.spec.cancel || to !== "Cancelling",
+    );
+    if (next.length > 0)
+      this.children.set(job, withStatus(child, next[choice % next.length] ?? status));
   }
 
   #write(batch: Stored<BatchObject>): void {
@@ -133,17 +149,32 @@ export class SimulatedBatch {
   }
 
   #stored(job: number, owner: string): Child {
-    const { metadata, ...child } = childOf(this.batch, job);
+    const { metadata, ...child } = childCompressionJob(this.batch, job);
     const name = batchChildName(this.batch.metadata.name, job);
-    const stored = { name, uid: `${owner}-${job}`, resourceVersion: "1", creationTimestamp: "2026-03-01T00:00:00Z" };
+    const stored = {
+      name,
+      uid: `${owner}-${job}`,
+      resourceVersion: "1",
+      creationTimestamp: "2026-03-01T00:00:00Z",
+    };
     const { ownerReferences = [], ...meta } = metadata ?? {};
     const references = owner === "other" ? [] : ownerReferences;
-    return withStatus({ ...child, metadata: { ...meta, ...stored, ownerReferences: references } }, "Pending");
+    return withStatus(
+      { ...child, metadata: { ...meta, ...stored, ownerReferences: references } },
+      "Pending",
+    );
   }
 }
 
 function withStatus(child: Child, status: JobStatus): Child {
-  const gate = { gate: "minSqnrDb", limit: 1, actual: 0, baseline: null, level: "fail", passed: false } as const;
+  const gate = {
+    gate: "minSqnrDb",
+    limit: 1,
+    actual: 0,
+    baseline: null,
+    level: "fail",
+    passed: false,
+  } as const;
   const failed = { error: { code: "model_invalid", message: "No" } } as const;
   return {
     ...child,

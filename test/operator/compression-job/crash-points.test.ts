@@ -2,15 +2,20 @@ import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { resourceLabels } from "../../../src/contract/custom-resources.ts";
 import type { JobStatus } from "../../../src/contract/status.ts";
-import { clusterMissing } from "../../cluster/cluster-missing.ts";
-import { type ControlPlane, startControlPlane } from "../../cluster/control-plane.ts";
-import { startKwok } from "../../cluster/kwok.ts";
-import { podEnd } from "../../cluster/pod-end.ts";
+import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
+import { type ControlPlane, startControlPlane } from "../../support/cluster/control-plane.ts";
+import { startKwok } from "../../support/cluster/kwok.ts";
+import { podEndStage } from "../../support/cluster/pod-end-stage.ts";
 import { type ProxiedRequest, startFaultProxy } from "../fault-proxy.ts";
 import { observeJobs, type ObservedJobs } from "./observe-jobs.ts";
 import { runController } from "./run-controller.ts";
 
-const ownResources: readonly string[] = ["compressionjobs", "compressionjobs/status", "jobs", "pods"];
+const ownResources: readonly string[] = [
+  "compressionjobs",
+  "compressionjobs/status",
+  "jobs",
+  "pods",
+];
 const skip = clusterMissing;
 
 let controlPlane: ControlPlane;
@@ -20,8 +25,8 @@ after(() => used.disposeAsync());
 before(async () => {
   if (skip !== false) return;
   controlPlane = used.use(await startControlPlane());
-  const endless = podEnd({ labels: { [resourceLabels.step]: "shard" }, delayMs: 3_600_000 });
-  used.use(await startKwok(controlPlane, { ends: [podEnd({ delayMs: 300 }), endless] }));
+  const endless = podEndStage({ labels: { [resourceLabels.step]: "shard" }, delayMs: 3_600_000 });
+  used.use(await startKwok(controlPlane, { endStages: [podEndStage({ delayMs: 300 }), endless] }));
 });
 
 function isWrite({ method, resource }: ProxiedRequest): boolean {
@@ -55,7 +60,11 @@ async function survives(
   const statuses = cluster.history(name).map(({ status }) => status.status);
   assert.equal(statuses.at(-1), expected);
   assert.ok(statuses.slice(statuses.indexOf(expected)).every((status) => status === expected));
-  assert.equal(cluster.jobsSeen(`${name}-work`) + cluster.jobsSeen(`${name}-shard`), 1, "a Job was made twice");
+  assert.equal(
+    cluster.jobsSeen(`${name}-work`) + cluster.jobsSeen(`${name}-shard`),
+    1,
+    "a Job was made twice",
+  );
   const hasCrashed = writes >= crash.write;
   if (hasCrashed) await (await successor).crash();
   return hasCrashed;
@@ -74,7 +83,9 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   },
   async "is cancelled"(cluster, name) {
     await cluster.create({ name, spec: { recipe: { parallelism: 2 } } });
-    await cluster.untilTrue(() => [...cluster.pods.values()].some(({ status }) => status?.phase === "Running"));
+    await cluster.untilTrue(() =>
+      [...cluster.pods.values()].some(({ status }) => status?.phase === "Running"),
+    );
     await cluster.change(name, { cancel: true });
     await cluster.until(name, ({ status }) => status.status === "Cancelled");
     await cluster.record(name);

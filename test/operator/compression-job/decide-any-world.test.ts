@@ -5,9 +5,9 @@ import { decide } from "../../../operator/controllers/compression-job/decide.ts"
 import { mayRun } from "../../../operator/controllers/compression-job/worker-pod.ts";
 import { recordFinalizer } from "../../../src/contract/custom-resources.ts";
 import { isTerminal, jobStatus } from "../../../src/contract/status.ts";
-import { jobStep } from "../../../src/kubernetes/job-identity.ts";
-import { makeChild, makeJob, makePod, makeTrouble, makeWorld, start } from "./make-job.ts";
-import { type Happening, isHeld, SimulatedJob } from "./simulate-job.ts";
+import { jobStep } from "../../../src/resources/job-identity.ts";
+import { makeChild, makeJob, makePod, makeWarning, makeWorld, start } from "./make-job.ts";
+import { type Happening, hasRecordFinalizer, SimulatedJob } from "./simulate-job.ts";
 
 const number = fc.nat({ max: 5 });
 const typed = <Type extends string>(type: Type) => fc.constant(type);
@@ -18,7 +18,18 @@ const weighted: readonly (readonly [number, fc.Arbitrary<Happening>])[] = [
   [12, fc.record({ type: typed("node"), pod: number, choice: number })],
   [
     10,
-    fc.record({ type: fc.constantFrom("sync", "sync", "sync", "service", "service", "loseNode", "evict", "expire") }),
+    fc.record({
+      type: fc.constantFrom(
+        "sync",
+        "sync",
+        "sync",
+        "service",
+        "service",
+        "loseNode",
+        "evict",
+        "expire",
+      ),
+    }),
   ],
   [4, fc.record({ type: typed("wait"), seconds: fc.constantFrom(1, 5, 15, 60, 900, 4000) })],
   [2, fc.record({ type: fc.constantFrom("cancel", "delete") })],
@@ -34,25 +45,41 @@ const spec = fc.record({
 
 test("whatever happens, a job keeps to the rules of its statuses, and comes to an end", () => {
   fc.assert(
-    fc.property(spec, fc.array(happening, { maxLength: 80 }), fc.boolean(), (fields, happenings, serviceWorks) => {
-      const job = new SimulatedJob(makeJob({ spec: fields }));
-      for (const next of happenings) {
-        job.happen(next);
-        assertBounded(job);
-      }
-      // Nobody interferes any more; the service works, or is gone.
-      job.happen({ type: "suspend", suspend: false });
-      for (let round = 0; round < 100; round++) {
-        job.happen({ type: "progress", serviceWorks });
-        job.happen({ type: "wait", seconds: 10 });
-      }
-      assert.ok(!job.cluster.pods.some(mayRun), "a pod is left");
-      if (job.resource === undefined) return;
-      assert.ok(isTerminal(job.resource.status.status), `the job stays ${job.resource.status.status}`);
-      assert.equal(isHeld(job.resource) && serviceWorks, false, "the resource is held for ever");
-      job.hearAll();
-      assert.deepEqual(decide(job.world() ?? makeWorld()).actions, [], "there is still something to do");
-    }),
+    fc.property(
+      spec,
+      fc.array(happening, { maxLength: 80 }),
+      fc.boolean(),
+      (fields, happenings, serviceWorks) => {
+        const job = new SimulatedJob(makeJob({ spec: fields }));
+        for (const next of happenings) {
+          job.happen(next);
+          assertBounded(job);
+        }
+        // Nobody interferes any more; the service works, or is gone.
+        job.happen({ type: "suspend", suspend: false });
+        for (let round = 0; round < 100; round++) {
+          job.happen({ type: "progress", serviceWorks });
+          job.happen({ type: "wait", seconds: 10 });
+        }
+        assert.ok(!job.cluster.pods.some(mayRun), "a pod is left");
+        if (job.resource === undefined) return;
+        assert.ok(
+          isTerminal(job.resource.status.status),
+          `the job stays ${job.resource.status.status}`,
+        );
+        assert.equal(
+          hasRecordFinalizer(job.resource) && serviceWorks,
+          false,
+          "the resource is held for ever",
+        );
+        job.observeAll();
+        assert.deepEqual(
+          decide(job.world() ?? makeWorld()).actions,
+          [],
+          "there is still something to do",
+        );
+      },
+    ),
     { numRuns: 3000 },
   );
 });
@@ -60,7 +87,7 @@ test("whatever happens, a job keeps to the rules of its statuses, and comes to a
 function assertBounded({ cluster }: SimulatedJob): void {
   for (const { uid, step } of cluster.jobs) {
     const most = step === "optimize" ? 3 : 1;
-    const active = cluster.pods.filter((pod) => pod.jobUid === uid && mayRun(pod));
+    const active = cluster.pods.filter((pod) => pod.workerJobUid === uid && mayRun(pod));
     assert.ok(active.length <= most, `more than ${most} pods of ${step} at once`);
   }
 }
@@ -93,51 +120,84 @@ const anyWorld = fc
     jobs: fc.uniqueArray(anyJob, { maxLength: 3, selector: ({ step }) => step }),
     pods: fc.array(anyPod, { maxLength: 4 }),
     seconds: fc.nat({ max: 10_000 }),
-    trouble: fc.constantFrom(undefined, makeTrouble("exceeded quota")),
+    stepWarning: fc.constantFrom(undefined, makeWarning("exceeded quota")),
   })
-  .map(({ spec: fields, status, held, cancel, suspend, deleting, target, jobs, pods, seconds, trouble }) => {
-    const resource = makeJob({
-      spec: { ...fields, cancel, suspend, target },
-      status: { status },
-      metadata: {
-        ...(held && { finalizers: [recordFinalizer] }),
-        ...(deleting && { deletionTimestamp: new Date(start).toISOString() }),
-      },
-    });
-    const other = { kind: "CronJob", name: "nightly", uid: "other" };
-    const children = jobs.map(({ ours, end, ...job }) =>
-      makeChild(resource, {
-        ...job,
-        ...(!ours && { controller: other }),
-        end: end === undefined ? undefined : { complete: end, reason: "", message: "", at: start },
-      }),
-    );
-    const workers = pods.map(({ job, exitCode, ...pod }, i) =>
-      makePod(children[job] ?? makeChild(resource), {
-        ...pod,
-        uid: `pod-${i}`,
-        termination: exitCode === undefined ? undefined : { exitCode, reason: "", message: "", at: start },
-      }),
-    );
-    return makeWorld({ now: start + seconds * 1000, resource, jobs: children, pods: workers, trouble });
-  });
+  .map(
+    ({
+      spec: fields,
+      status,
+      held,
+      cancel,
+      suspend,
+      deleting,
+      target,
+      jobs,
+      pods,
+      seconds,
+      stepWarning,
+    }) => {
+      const resource = makeJob({
+        spec: { ...fields, cancel, suspend, target },
+        status: { status },
+        metadata: {
+          ...(held && { finalizers: [recordFinalizer] }),
+          ...(deleting && { deletionTimestamp: new Date(start).toISOString() }),
+        },
+      });
+      const other = { kind: "CronJob", name: "nightly", uid: "other" };
+      const children = jobs.map(({ ours, end, ...job }) =>
+        makeChild(resource, {
+          ...job,
+          ...(!ours && { controller: other }),
+          end:
+            end === undefined ? undefined : { complete: end, reason: "", message: "", at: start },
+        }),
+      );
+      const workers = pods.map(({ job, exitCode, ...pod }, i) =>
+        makePod(children[job] ?? makeChild(resource), {
+          ...pod,
+          uid: `pod-${i}`,
+          termination:
+            exitCode === undefined ? undefined : { exitCode, reason: "", message: "", at: start },
+        }),
+      );
+      return makeWorld({
+        now: start + seconds * 1000,
+        resource,
+        workerJobs: children,
+        pods: workers,
+        stepWarning,
+      });
+    },
+  );
 
 test("decide() has an answer for every world, always the same, and makes nothing that should not be there", () => {
   fc.assert(
     fc.property(anyWorld, (world) => {
-      const { actions, lookAgainAt } = decide(world);
-      assert.deepEqual(decide(world), { actions, ...(lookAgainAt !== undefined && { lookAgainAt }) });
+      const { actions, requeueAt } = decide(world);
+      assert.deepEqual(decide(world), { actions, ...(requeueAt !== undefined && { requeueAt }) });
       const { spec: wanted, status, metadata } = world.resource;
-      const creates = actions.filter(({ type }) => type === "createJob").length;
-      const isOver = isTerminal(status.status) || status.status === "Cancelling" || wanted.cancel || wanted.suspend;
-      assert.ok(creates === 0 || !(isOver || metadata.deletionTimestamp), "a Job for a job that wants none");
+      const creates = actions.filter(({ type }) => type === "createWorkerJob").length;
+      const isOver =
+        isTerminal(status.status) ||
+        status.status === "Cancelling" ||
+        wanted.cancel ||
+        wanted.suspend;
+      assert.ok(
+        creates === 0 || !(isOver || metadata.deletionTimestamp),
+        "a Job for a job that wants none",
+      );
       assert.ok(creates === 0 || !world.pods.some(mayRun), "a Job beside a pod");
       assert.ok(creates <= 1);
       for (const action of actions) {
         if (action.type === "deletePod")
-          assert.ok(world.pods.find(({ uid }) => uid === action.uid)?.deletedBy === undefined);
-        if (action.type !== "deleteJob") continue;
-        const job = world.jobs.find(({ uid, name }) => uid === action.uid && name === action.name);
+          assert.ok(
+            world.pods.find(({ uid }) => uid === action.uid)?.deletionDeadline === undefined,
+          );
+        if (action.type !== "deleteWorkerJob") continue;
+        const job = world.workerJobs.find(
+          ({ uid, name }) => uid === action.uid && name === action.name,
+        );
         assert.equal(job?.controller?.uid, metadata.uid, "a Job of somebody else is deleted");
       }
     }),

@@ -1,45 +1,67 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Action } from "../../../operator/controllers/compression-job/action.ts";
-import type { ChildJob } from "../../../operator/controllers/compression-job/child-job.ts";
+import type { Action } from "../../../operator/controllers/compression-job/decision.ts";
+import type { WorkerJob } from "../../../operator/controllers/compression-job/worker-job.ts";
 import { decide } from "../../../operator/controllers/compression-job/decide.ts";
 import type { WorkerPod } from "../../../operator/controllers/compression-job/worker-pod.ts";
-import type { World } from "../../../operator/controllers/compression-job/world.ts";
+import type { ObservedState } from "../../../operator/controllers/compression-job/observed-state.ts";
 import { recordFinalizer } from "../../../src/contract/custom-resources.ts";
 import type { ErrorCode } from "../../../src/contract/errors.ts";
-import { makeChild, makeJob, makePod, makeTrouble, makeWorld, start } from "./make-job.ts";
+import { makeChild, makeJob, makePod, makeWarning, makeWorld, start } from "./make-job.ts";
 
-const held = { finalizers: [recordFinalizer] };
-const resource = makeJob({ metadata: held });
+const withFinalizer = { finalizers: [recordFinalizer] };
+const resource = makeJob({ metadata: withFinalizer });
 const child = makeChild(resource);
 const minute = 60_000;
 
-function statusOf(actions: readonly Action[]) {
+function writtenStatus(actions: readonly Action[]) {
   return actions.find((action) => action.type === "writeStatus")?.patch;
 }
 
-function failed(message = ""): ChildJob {
-  return makeChild(resource, { end: { complete: false, reason: "PodFailurePolicy", message, at: start + minute } });
+function failed(message = ""): WorkerJob {
+  return makeChild(resource, {
+    end: { complete: false, reason: "PodFailurePolicy", message, at: start + minute },
+  });
 }
 
-function exited(exitCode: number, fields: { reason?: string; message?: string } = {}): Partial<WorkerPod> {
-  return { phase: "Failed", termination: { exitCode, reason: "Error", message: "", at: start + minute, ...fields } };
+function exited(
+  exitCode: number,
+  fields: { reason?: string; message?: string } = {},
+): Partial<WorkerPod> {
+  return {
+    phase: "Failed",
+    termination: { exitCode, reason: "Error", message: "", at: start + minute, ...fields },
+  };
 }
 
-const words = JSON.stringify({ outcome: "Failed", error: { code: "model_invalid", message: "No graph" }, lastSeq: 3 });
+const words = JSON.stringify({
+  outcome: "Failed",
+  error: { code: "model_invalid", message: "No graph" },
+  lastSeq: 3,
+});
 const unparsable = JSON.stringify({ outcome: "Failed", lastSeq: -1 });
 
 const ends: readonly (readonly [string, Partial<WorkerPod>, ErrorCode, RegExp])[] = [
   ["the worker told its error", exited(10, { message: words }), "model_invalid", /^No graph$/],
   ["the worker failed without last words", exited(10), "worker_crashed", /code 10/],
-  ["the worker's last words are none", exited(10, { message: unparsable }), "worker_crashed", /code 10/],
+  [
+    "the worker's last words are none",
+    exited(10, { message: unparsable }),
+    "worker_crashed",
+    /code 10/,
+  ],
   ["the worker was stopped", exited(11), "worker_killed", /stopped from outside/],
   ["the worker crashed", exited(70, { message: "boom" }), "worker_crashed", /code 70: boom/],
-  ["the kernel killed the worker", exited(137, { reason: "OOMKilled" }), "out_of_memory", /ran out of memory/],
+  [
+    "the kernel killed the worker",
+    exited(137, { reason: "OOMKilled" }),
+    "out_of_memory",
+    /ran out of memory/,
+  ],
   ["something killed the worker", exited(137), "out_of_memory", /ran out of memory/],
   [
     "the worker was killed as its pod was deleted",
-    { ...exited(137), deletedBy: start },
+    { ...exited(137), deletionDeadline: start },
     "worker_killed",
     /pod was deleted/,
   ],
@@ -57,7 +79,11 @@ const ends: readonly (readonly [string, Partial<WorkerPod>, ErrorCode, RegExp])[
   ],
   [
     "the pod used more disk than it may",
-    { ...exited(11), reason: "Evicted", message: 'Usage of EmptyDir volume "work" exceeds the limit "1Gi". ' },
+    {
+      ...exited(11),
+      reason: "Evicted",
+      message: 'Usage of EmptyDir volume "work" exceeds the limit "1Gi". ',
+    },
     "worker_killed",
     /exceeds the limit "1Gi"\.$/,
   ],
@@ -68,9 +94,14 @@ for (const [why, pod, code, message] of ends) {
   test(`decide() fails a job with ${code} where ${why}`, () => {
     const job = failed();
     const { actions } = decide(
-      makeWorld({ resource, jobs: [job], pods: [makePod(job, pod)], now: start + 2 * minute }),
+      makeWorld({
+        resource,
+        workerJobs: [job],
+        pods: [makePod(job, pod)],
+        now: start + 2 * minute,
+      }),
     );
-    const patch = statusOf(actions);
+    const patch = writtenStatus(actions);
     assert.equal(patch?.status, "Failed");
     assert.equal(patch.error?.code, code);
     assert.match(patch.error.message, message);
@@ -79,10 +110,15 @@ for (const [why, pod, code, message] of ends) {
 }
 
 test("decide() does not wait for a pod to use too much disk again", () => {
-  const evicted = { ...exited(11), reason: "Evicted", message: "Pod ephemeral local storage usage exceeds the limit" };
-  const world = (pod: Partial<WorkerPod>) => makeWorld({ resource, jobs: [child], pods: [makePod(child, pod)] });
-  assert.equal(statusOf(decide(world(evicted)).actions)?.error?.code, "worker_killed");
-  assert.equal(statusOf(decide(world({ ...evicted, disrupted: true })).actions), undefined);
+  const evicted = {
+    ...exited(11),
+    reason: "Evicted",
+    message: "Pod ephemeral local storage usage exceeds the limit",
+  };
+  const world = (pod: Partial<WorkerPod>) =>
+    makeWorld({ resource, workerJobs: [child], pods: [makePod(child, pod)] });
+  assert.equal(writtenStatus(decide(world(evicted)).actions)?.error?.code, "worker_killed");
+  assert.equal(writtenStatus(decide(world({ ...evicted, disrupted: true })).actions), undefined);
 });
 
 test("decide() takes the error of the pod that the Job controller names, and of the last where it names none", () => {
@@ -90,45 +126,74 @@ test("decide() takes the error of the pod that the Job controller names, and of 
     "Container worker for pod models/first failed with exit code 137 matching FailJob rule at index 1",
   );
   const first = makePod(job, { name: "first", uid: "1", ...exited(137) });
-  const last = makePod(job, { name: "last", uid: "2", phase: "Failed", termination: { ...laterExit, exitCode: 70 } });
+  const last = makePod(job, {
+    name: "last",
+    uid: "2",
+    phase: "Failed",
+    termination: { ...laterExit, exitCode: 70 },
+  });
   const world = { resource, pods: [first, last], now: start + 5 * minute };
-  assert.equal(statusOf(decide(makeWorld({ ...world, jobs: [job] })).actions)?.error?.code, "out_of_memory");
-  assert.equal(statusOf(decide(makeWorld({ ...world, jobs: [failed()] })).actions)?.error?.code, "worker_crashed");
+  assert.equal(
+    writtenStatus(decide(makeWorld({ ...world, workerJobs: [job] })).actions)?.error?.code,
+    "out_of_memory",
+  );
+  assert.equal(
+    writtenStatus(decide(makeWorld({ ...world, workerJobs: [failed()] })).actions)?.error?.code,
+    "worker_crashed",
+  );
 });
 
 const laterExit = { exitCode: 70, reason: "Error", message: "", at: start + 2 * minute };
 
 test("decide() reads the exit code from the Job where its pods are gone", () => {
-  const job = failed("Container worker for pod models/x failed with exit code 137 matching FailJob rule at index 1");
-  assert.equal(statusOf(decide(makeWorld({ resource, jobs: [job] })).actions)?.error?.code, "out_of_memory");
+  const job = failed(
+    "Container worker for pod models/x failed with exit code 137 matching FailJob rule at index 1",
+  );
+  assert.equal(
+    writtenStatus(decide(makeWorld({ resource, workerJobs: [job] })).actions)?.error?.code,
+    "out_of_memory",
+  );
 });
 
 test("decide() leaves a result that the worker told to the service for a while", () => {
   const job = failed();
   const pods = [makePod(job, exited(10, { message: words }))];
-  const soon = decide(makeWorld({ resource, jobs: [job], pods, now: start + minute + 1_000 }));
-  assert.deepEqual(soon, { actions: [], lookAgainAt: start + minute + 10_000 });
-  const late = decide(makeWorld({ resource, jobs: [job], pods, now: start + minute + 10_000 }));
-  assert.equal(statusOf(late.actions)?.error?.code, "model_invalid");
+  const soon = decide(
+    makeWorld({ resource, workerJobs: [job], pods, now: start + minute + 1_000 }),
+  );
+  assert.deepEqual(soon, { actions: [], requeueAt: start + minute + 10_000 });
+  const late = decide(
+    makeWorld({ resource, workerJobs: [job], pods, now: start + minute + 10_000 }),
+  );
+  assert.equal(writtenStatus(late.actions)?.error?.code, "model_invalid");
 });
 
 test("decide() tells of no status that nobody saw", () => {
-  const job = makeChild(resource, { end: { complete: true, reason: "", message: "", at: start + minute } });
-  const unheard = statusOf(decide(makeWorld({ resource, jobs: [job] })).actions)?.transitions;
+  const job = makeChild(resource, {
+    end: { complete: true, reason: "", message: "", at: start + minute },
+  });
+  const unheard = writtenStatus(
+    decide(makeWorld({ resource, workerJobs: [job] })).actions,
+  )?.transitions;
   assert.deepEqual(
     unheard?.map(({ status }) => status),
     ["Completed"],
   );
   const transitions = [{ status: "Sharding", at: new Date(start).toISOString() }] as const;
-  const heard = makeJob({ metadata: held, status: { status: "Sharding", transitions: [...transitions] } });
-  const whole = statusOf(decide(makeWorld({ resource: heard, jobs: [job] })).actions)?.transitions;
+  const heard = makeJob({
+    metadata: withFinalizer,
+    status: { status: "Sharding", transitions: [...transitions] },
+  });
+  const whole = writtenStatus(
+    decide(makeWorld({ resource: heard, workerJobs: [job] })).actions,
+  )?.transitions;
   assert.deepEqual(
     whole?.map(({ status }) => status),
     ["Sharding", "Completed"],
   );
 });
 
-const waitings: readonly (readonly [string, Partial<World>, string, string])[] = [
+const waitings: readonly (readonly [string, Partial<ObservedState>, string, string])[] = [
   [
     "GPUs that are in use and taints",
     {
@@ -150,7 +215,7 @@ const waitings: readonly (readonly [string, Partial<World>, string, string])[] =
   [
     "a quota of pods",
     {
-      trouble: makeTrouble(
+      stepWarning: makeWarning(
         'pods "voices-work-x" is forbidden: exceeded quota: gpus, requested: requests.nvidia.com/gpu=2, used: requests.nvidia.com/gpu=7, limited: requests.nvidia.com/gpu=8',
       ),
     },
@@ -159,7 +224,11 @@ const waitings: readonly (readonly [string, Partial<World>, string, string])[] =
   ],
   [
     "a service account",
-    { trouble: makeTrouble('error looking up service account models/worker: serviceaccount "worker" not found') },
+    {
+      stepWarning: makeWarning(
+        'error looking up service account models/worker: serviceaccount "worker" not found',
+      ),
+    },
     "pod_refused",
     'The cluster refuses the worker\'s pod: error looking up service account models/worker: serviceaccount "worker" not found',
   ],
@@ -167,7 +236,7 @@ const waitings: readonly (readonly [string, Partial<World>, string, string])[] =
     "a volume",
     {
       pods: [makePod(child, { phase: "Pending" })],
-      trouble: makeTrouble('MountVolume.SetUp failed: configmap "x" not found'),
+      stepWarning: makeWarning('MountVolume.SetUp failed: configmap "x" not found'),
     },
     "pod_not_starting",
     'The worker\'s pod cannot be started: MountVolume.SetUp failed: configmap "x" not found',
@@ -184,13 +253,16 @@ function unscheduled(message: string): WorkerPod {
 
 for (const [what, fields, reason, message] of waitings) {
   test(`decide() says that a job waits for ${what}, once`, () => {
-    const waiting = makeJob({ metadata: held, spec: { target: "gpu" } });
-    const { actions } = decide(makeWorld({ resource: waiting, jobs: [child], ...fields }));
-    const patch = statusOf(actions);
+    const waiting = makeJob({ metadata: withFinalizer, spec: { target: "gpu" } });
+    const { actions } = decide(makeWorld({ resource: waiting, workerJobs: [child], ...fields }));
+    const patch = writtenStatus(actions);
     assert.equal(patch?.statusReason, reason);
     assert.equal(patch.statusMessage, message);
     const told = { ...waiting, status: { ...waiting.status, ...patch } };
-    assert.deepEqual(decide(makeWorld({ resource: told, jobs: [child], ...fields })).actions, []);
+    assert.deepEqual(
+      decide(makeWorld({ resource: told, workerJobs: [child], ...fields })).actions,
+      [],
+    );
   });
 }
 
@@ -198,15 +270,24 @@ test("decide() does not speak of waiting that may be over in a moment", () => {
   const pod = makePod(child, {
     phase: "Pending",
     node: undefined,
-    unscheduled: { reason: "Unschedulable", message: "no nodes available to schedule pods", since: start + minute },
+    unscheduled: {
+      reason: "Unschedulable",
+      message: "no nodes available to schedule pods",
+      since: start + minute,
+    },
   });
-  const world = makeWorld({ resource, jobs: [child], pods: [pod], now: start + minute + 1_000 });
-  assert.deepEqual(decide(world), { actions: [], lookAgainAt: start + minute + 3_000 });
+  const world = makeWorld({
+    resource,
+    workerJobs: [child],
+    pods: [pod],
+    now: start + minute + 1_000,
+  });
+  assert.deepEqual(decide(world), { actions: [], requeueAt: start + minute + 3_000 });
 });
 
 test("decide() takes its words back when the pod runs", () => {
   const waiting = makeJob({
-    metadata: held,
+    metadata: withFinalizer,
     status: {
       statusReason: "unschedulable",
       statusMessage: "No node",
@@ -221,51 +302,72 @@ test("decide() takes its words back when the pod runs", () => {
       ],
     },
   });
-  const patch = statusOf(decide(makeWorld({ resource: waiting, jobs: [child], pods: [makePod(child)] })).actions);
+  const patch = writtenStatus(
+    decide(makeWorld({ resource: waiting, workerJobs: [child], pods: [makePod(child)] })).actions,
+  );
   assert.equal(patch?.statusReason, "starting");
   assert.equal(patch.conditions?.[0]?.status, "True");
 });
 
 test("decide() writes nothing about a job that runs", () => {
-  const running = makeJob({ metadata: held, status: { status: "Optimizing" } });
-  assert.deepEqual(decide(makeWorld({ resource: running, jobs: [child], pods: [makePod(child)] })).actions, []);
+  const running = makeJob({ metadata: withFinalizer, status: { status: "Optimizing" } });
+  assert.deepEqual(
+    decide(makeWorld({ resource: running, workerJobs: [child], pods: [makePod(child)] })).actions,
+    [],
+  );
 });
 
 test("decide() leaves to the next step what is left of the deadline", () => {
-  const parallel = makeJob({ metadata: held, spec: { recipe: { parallelism: 3 }, deadlineSeconds: 600 } });
+  const parallel = makeJob({
+    metadata: withFinalizer,
+    spec: { recipe: { parallelism: 3 }, deadlineSeconds: 600 },
+  });
   const end = { complete: true, reason: "", message: "", at: start + 5 * minute };
-  const shard = makeChild(parallel, { step: "shard", shares: 3, end });
+  const shard = makeChild(parallel, { step: "shard", parallelism: 3, end });
   const pod = makePod(shard, { phase: "Succeeded", startedAt: start + minute });
   const [create] = decide(
-    makeWorld({ resource: parallel, jobs: [shard], pods: [pod], now: start + 6 * minute }),
+    makeWorld({ resource: parallel, workerJobs: [shard], pods: [pod], now: start + 6 * minute }),
   ).actions;
-  assert.ok(create?.type === "createJob");
+  assert.ok(create?.type === "createWorkerJob");
   assert.equal(create.manifest.metadata?.name, "voices-optimize");
   assert.equal(create.manifest.spec?.completions, 3);
   assert.equal(create.manifest.spec.template.spec?.activeDeadlineSeconds, 360);
 });
 
 test("decide() does not begin a step for which there is no time left", () => {
-  const parallel = makeJob({ metadata: held, spec: { recipe: { parallelism: 3 }, deadlineSeconds: 60 } });
+  const parallel = makeJob({
+    metadata: withFinalizer,
+    spec: { recipe: { parallelism: 3 }, deadlineSeconds: 60 },
+  });
   const end = { complete: true, reason: "", message: "", at: start + 5 * minute };
-  const shard = makeChild(parallel, { step: "shard", shares: 3, end });
-  const { actions } = decide(makeWorld({ resource: parallel, jobs: [shard], now: start + 6 * minute }));
-  assert.equal(statusOf(actions)?.error?.code, "deadline_exceeded");
+  const shard = makeChild(parallel, { step: "shard", parallelism: 3, end });
+  const { actions } = decide(
+    makeWorld({ resource: parallel, workerJobs: [shard], now: start + 6 * minute }),
+  );
+  assert.equal(writtenStatus(actions)?.error?.code, "deadline_exceeded");
 });
 
 test("decide() keeps a job to the number of shares that it began with", () => {
-  const parallel = makeJob({ metadata: held, spec: { recipe: { parallelism: 3 } } });
+  const parallel = makeJob({ metadata: withFinalizer, spec: { recipe: { parallelism: 3 } } });
   const end = { complete: true, reason: "", message: "", at: start + minute };
-  const shard = makeChild(parallel, { step: "shard", shares: 5, end });
-  const [create] = decide(makeWorld({ resource: parallel, jobs: [shard] })).actions;
-  assert.ok(create?.type === "createJob");
+  const shard = makeChild(parallel, { step: "shard", parallelism: 5, end });
+  const [create] = decide(makeWorld({ resource: parallel, workerJobs: [shard] })).actions;
+  assert.ok(create?.type === "createWorkerJob");
   assert.equal(create.manifest.spec?.completions, 5);
 });
 
 test("decide() begins nothing anew whose later steps are there", () => {
-  const parallel = makeJob({ metadata: held, spec: { recipe: { parallelism: 3 } }, status: { status: "Optimizing" } });
+  const parallel = makeJob({
+    metadata: withFinalizer,
+    spec: { recipe: { parallelism: 3 } },
+    status: { status: "Optimizing" },
+  });
   const assemble = makeChild(parallel, { step: "assemble" });
-  assert.deepEqual(decide(makeWorld({ resource: parallel, jobs: [assemble], pods: [makePod(assemble)] })).actions, []);
+  assert.deepEqual(
+    decide(makeWorld({ resource: parallel, workerJobs: [assemble], pods: [makePod(assemble)] }))
+      .actions,
+    [],
+  );
 });
 
 test("decide() keeps Jobs from expiring before the job is recorded, and not longer", () => {
@@ -276,18 +378,25 @@ test("decide() keeps Jobs from expiring before the job is recorded, and not long
     message: "",
     lastTransitionTime: "2026-03-01T00:00:00Z",
   } as const;
-  const ended = { status: "Completed", finishedAt: new Date(start + minute).toISOString() } as const;
+  const ended = {
+    status: "Completed",
+    finishedAt: new Date(start + minute).toISOString(),
+  } as const;
   const end = { complete: true, reason: "", message: "", at: start + minute };
   const job = makeChild(resource, { end, ttlSeconds: 3600 });
-  const unrecorded = makeJob({ metadata: held, status: ended });
-  const early = decide(makeWorld({ resource: unrecorded, jobs: [job], now: start + 2 * minute }));
-  assert.deepEqual(early, { actions: [], lookAgainAt: start + minute + 3_000_000 });
-  const late = decide(makeWorld({ resource: unrecorded, jobs: [job], now: start + 55 * minute }));
-  assert.deepEqual(late.actions, [{ type: "setJobTtl", name: "voices-work", seconds: null }]);
+  const unrecorded = makeJob({ metadata: withFinalizer, status: ended });
+  const early = decide(
+    makeWorld({ resource: unrecorded, workerJobs: [job], now: start + 2 * minute }),
+  );
+  assert.deepEqual(early, { actions: [], requeueAt: start + minute + 3_000_000 });
+  const late = decide(
+    makeWorld({ resource: unrecorded, workerJobs: [job], now: start + 55 * minute }),
+  );
+  assert.deepEqual(late.actions, [{ type: "setWorkerJobTtl", name: "voices-work", seconds: null }]);
   const done = makeJob({ status: { ...ended, conditions: [recorded] } });
   const kept = makeChild(resource, { end, ttlSeconds: undefined });
-  assert.deepEqual(decide(makeWorld({ resource: done, jobs: [kept] })).actions, [
-    { type: "setJobTtl", name: "voices-work", seconds: 3600 },
+  assert.deepEqual(decide(makeWorld({ resource: done, workerJobs: [kept] })).actions, [
+    { type: "setWorkerJobTtl", name: "voices-work", seconds: 3600 },
   ]);
 });
 
@@ -296,10 +405,10 @@ test("decide() waits for the Job of an earlier resource of the same name to go",
     controller: { kind: "CompressionJob", name: "voices", uid: "earlier" },
     jobId: "other",
   });
-  const { actions, lookAgainAt } = decide(makeWorld({ resource, jobs: [leftover] }));
-  assert.equal(statusOf(actions)?.statusReason, "name_in_use");
-  assert.ok(lookAgainAt !== undefined);
-  assert.ok(!actions.some(({ type }) => type === "deleteJob"));
+  const { actions, requeueAt } = decide(makeWorld({ resource, workerJobs: [leftover] }));
+  assert.equal(writtenStatus(actions)?.statusReason, "name_in_use");
+  assert.ok(requeueAt !== undefined);
+  assert.ok(!actions.some(({ type }) => type === "deleteWorkerJob"));
 });
 
 test("decide() fails a job whose Job the API server would never take, and waits where it may", () => {
@@ -309,19 +418,34 @@ test("decide() fails a job whose Job the API server would never take, and waits 
       "exceeded quota: jobs, requested: count/jobs.batch=1, used: count/jobs.batch=9, limited: count/jobs.batch=9",
     final: false,
   };
-  assert.equal(statusOf(decide(makeWorld({ resource, jobRefusal: forever })).actions)?.error?.code, "pod_start_failed");
-  assert.equal(statusOf(decide(makeWorld({ resource, jobRefusal: now })).actions)?.statusReason, "quota_exceeded");
+  assert.equal(
+    writtenStatus(decide(makeWorld({ resource, workerJobRejection: forever })).actions)?.error
+      ?.code,
+    "pod_start_failed",
+  );
+  assert.equal(
+    writtenStatus(decide(makeWorld({ resource, workerJobRejection: now })).actions)?.statusReason,
+    "quota_exceeded",
+  );
 });
 
 test("decide() holds a node that does not stop a pod responsible", () => {
-  const cancelling = makeJob({ metadata: held, spec: { cancel: true }, status: { status: "Cancelling" } });
-  const pod = makePod(child, { deletedBy: start });
+  const cancelling = makeJob({
+    metadata: withFinalizer,
+    spec: { cancel: true },
+    status: { status: "Cancelling" },
+  });
+  const pod = makePod(child, { deletionDeadline: start });
   const deleting = { ...child, deleting: true };
-  const early = decide(makeWorld({ resource: cancelling, jobs: [deleting], pods: [pod], now: start + 10_000 }));
-  assert.deepEqual(early, { actions: [], lookAgainAt: start + 20_000 });
-  const { actions } = decide(makeWorld({ resource: cancelling, jobs: [deleting], pods: [pod], now: start + 20_000 }));
+  const early = decide(
+    makeWorld({ resource: cancelling, workerJobs: [deleting], pods: [pod], now: start + 10_000 }),
+  );
+  assert.deepEqual(early, { actions: [], requeueAt: start + 20_000 });
+  const { actions } = decide(
+    makeWorld({ resource: cancelling, workerJobs: [deleting], pods: [pod], now: start + 20_000 }),
+  );
   assert.match(
-    statusOf(actions)?.statusMessage ?? "",
+    writtenStatus(actions)?.statusMessage ?? "",
     /node "node-1" did not confirm that the pod "voices-work-abcde" stopped/,
   );
   assert.ok(actions.some(({ type }) => type === "removeLostPod"));

@@ -4,10 +4,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import { recordFinalizer } from "../../../src/contract/custom-resources.ts";
 import { isTerminal } from "../../../src/contract/status.ts";
 import { resources } from "../../../src/kubernetes/resources.ts";
-import { clusterMissing } from "../../cluster/cluster-missing.ts";
-import { type ControlPlane, startControlPlane } from "../../cluster/control-plane.ts";
-import { type Kwok, startKwok } from "../../cluster/kwok.ts";
-import { podEnd } from "../../cluster/pod-end.ts";
+import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
+import { type ControlPlane, startControlPlane } from "../../support/cluster/control-plane.ts";
+import { type Kwok, startKwok } from "../../support/cluster/kwok.ts";
+import { podEndStage } from "../../support/cluster/pod-end-stage.ts";
 import { type Fault, startFaultProxy } from "../fault-proxy.ts";
 import { observeJobs, type ObservedJobs } from "./observe-jobs.ts";
 import { spawnOperator, startOperator } from "../start-operator.ts";
@@ -31,13 +31,27 @@ after(() => used.disposeAsync());
 before(async () => {
   if (skip !== false) return;
   controlPlane = used.use(await startControlPlane());
-  const endless = podEnd({ labels: { "modeloptimization.dev/step": "shard" }, delayMs: 3_600_000 });
-  kwok = used.use(await startKwok(controlPlane, { ends: [podEnd({ delayMs: 200, maxDelayMs: 2_000 }), endless] }));
+  const endless = podEndStage({
+    labels: { "modeloptimization.dev/step": "shard" },
+    delayMs: 3_600_000,
+  });
+  kwok = used.use(
+    await startKwok(controlPlane, {
+      endStages: [podEndStage({ delayMs: 200, maxDelayMs: 2_000 }), endless],
+    }),
+  );
 });
 
 async function makeNamespace(name: string): Promise<string> {
   await controlPlane.kubectl(["create", "namespace", name]);
-  await controlPlane.kubectl(["wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=60s"]);
+  await controlPlane.kubectl([
+    "wait",
+    "--for=create",
+    "serviceaccount/default",
+    "-n",
+    name,
+    "--timeout=60s",
+  ]);
   return name;
 }
 
@@ -89,12 +103,19 @@ suite("an operator at work", { concurrency: true, skip }, () => {
     await using proxy = await startFaultProxy(controlPlane);
     await using _ = await startOperator({ kubeconfig: proxy.kubeconfig, namespace });
     await cluster.create({ name: "voices", finalizers: [recordFinalizer] });
-    await cluster.untilTrue(() => [...cluster.pods.values()].some(({ status }) => status?.phase === "Running"));
-    await cluster.tell("voices", { status: "Completed", finishedAt: new Date().toISOString() });
+    await cluster.untilTrue(() =>
+      [...cluster.pods.values()].some(({ status }) => status?.phase === "Running"),
+    );
+    await cluster.patchStatus("voices", {
+      status: "Completed",
+      finishedAt: new Date().toISOString(),
+    });
     await cluster.untilTrue(() => cluster.jobs.get("voices-work")?.status?.succeeded === 1);
     await cluster.record("voices");
     await cluster.until("voices", ({ metadata }) => metadata.finalizers === undefined);
-    const writes = proxy.forwarded.filter(({ method, resource }) => method !== "GET" && resource !== "leases");
+    const writes = proxy.forwarded.filter(
+      ({ method, resource }) => method !== "GET" && resource !== "leases",
+    );
     assert.deepEqual(
       writes.map(({ method, resource }) => `${method} ${resource}`),
       ["POST jobs", "PATCH compressionjobs"],
@@ -111,7 +132,9 @@ suite("an operator at work", { concurrency: true, skip }, () => {
       await cluster.create({ name });
       await cluster.until(name, ({ status }) => status.status === "Completed");
       const since = proxy.forwarded.slice(before);
-      return since.filter(({ method, resource, isWatch }) => method === "GET" && resource !== "leases" && !isWatch);
+      return since.filter(
+        ({ method, resource, isWatch }) => method === "GET" && resource !== "leases" && !isWatch,
+      );
     };
     assert.ok((await readsFor("first")).length > 0);
     assert.deepEqual(await readsFor("second"), []);
@@ -129,7 +152,10 @@ suite("an operator at work", { concurrency: true, skip }, () => {
       }
     })();
     for (let kill = 0; kill < 6; kill++) {
-      await using operator = await startOperator({ kubeconfig: controlPlane.kubeconfig, namespace });
+      await using operator = await startOperator({
+        kubeconfig: controlPlane.kubeconfig,
+        namespace,
+      });
       await delay(random.next().value * 1_500);
       await operator.end("SIGKILL");
       // The next need not wait until the lease has run out.
@@ -154,7 +180,9 @@ suite("an operator at work", { concurrency: true, skip }, () => {
     await first.end("SIGKILL");
     await Promise.all(all.slice(5).map((name) => cluster.create({ name })));
     await untilAllCompleted(cluster, all);
-    t.diagnostic(`all jobs completed ${((performance.now() - killed) / 1000).toFixed(1)} s after the kill`);
+    t.diagnostic(
+      `all jobs completed ${((performance.now() - killed) / 1000).toFixed(1)} s after the kill`,
+    );
   });
 
   test("a job that ended without the operator hearing of it does not run again", async () => {
@@ -163,15 +191,28 @@ suite("an operator at work", { concurrency: true, skip }, () => {
     const asked = Promise.withResolvers<void>();
     let isDeleted = false;
     await using proxy = await startFaultProxy(controlPlane, ({ method, resource, isWatch }) => {
-      if (isDeleted && method === "GET" && resource === "compressionjobs" && !isWatch) asked.resolve();
+      if (isDeleted && method === "GET" && resource === "compressionjobs" && !isWatch)
+        asked.resolve();
       return "none";
     });
     await using _ = await startOperator({ kubeconfig: proxy.kubeconfig, namespace });
     await cluster.create({ name: "voices", spec: { recipe: { parallelism: 2 } } });
-    await cluster.untilTrue(() => [...cluster.pods.values()].some(({ status }) => status?.phase === "Running"));
-    const release = proxy.holdWatches("compressionjobs");
-    await cluster.tell("voices", { status: "Completed", finishedAt: new Date().toISOString() });
-    await controlPlane.kubectl(["delete", "job", "voices-shard", "-n", namespace, "--cascade=foreground"]);
+    await cluster.untilTrue(() =>
+      [...cluster.pods.values()].some(({ status }) => status?.phase === "Running"),
+    );
+    const release = proxy.pauseWatches("compressionjobs");
+    await cluster.patchStatus("voices", {
+      status: "Completed",
+      finishedAt: new Date().toISOString(),
+    });
+    await controlPlane.kubectl([
+      "delete",
+      "job",
+      "voices-shard",
+      "-n",
+      namespace,
+      "--cascade=foreground",
+    ]);
     isDeleted = true;
     await asked.promise;
     release();
@@ -196,28 +237,39 @@ test("jobs complete although watches break and the API server restarts", { skip 
   await untilAllCompleted(cluster, all);
 });
 
-test("pods of a node that fell silent are replaced, and do not hold up a cancellation", { skip }, async () => {
-  const namespace = await makeNamespace("silence");
-  await using cluster = await observeJobs(controlPlane, namespace);
-  await using _ = await startOperator({ kubeconfig: controlPlane.kubeconfig, namespace });
-  for (const name of ["cancelled", "evicted"]) await cluster.create({ name, spec: { recipe: { parallelism: 2 } } });
-  const running = () => [...cluster.pods.values()].filter(({ status }) => status?.phase === "Running");
-  await cluster.untilTrue(() => running().length === 2);
-  await kwok.stop();
-  await cluster.change("cancelled", { cancel: true });
-  const evicted = running().find(({ metadata }) => metadata.labels?.["modeloptimization.dev/job"] === "evicted");
-  assert.ok(evicted !== undefined);
-  await cluster.client.delete(resources.pods, evicted.metadata.name, { propagationPolicy: "Background" });
-  const { status } = await cluster.until("cancelled", (job) => job.status.status === "Cancelled");
-  assert.match(
-    status.statusMessage ?? "",
-    /node "simulated-0" did not confirm that the pod "cancelled-shard-.*" stopped/,
-  );
-  await cluster.untilTrue(() =>
-    [...cluster.pods.values()].some(
-      ({ metadata }) =>
-        metadata.uid !== evicted.metadata.uid && metadata.labels?.["modeloptimization.dev/job"] === "evicted",
-    ),
-  );
-  assert.equal(cluster.jobsSeen("evicted-shard"), 1);
-});
+test(
+  "pods of a node that fell silent are replaced, and do not hold up a cancellation",
+  { skip },
+  async () => {
+    const namespace = await makeNamespace("silence");
+    await using cluster = await observeJobs(controlPlane, namespace);
+    await using _ = await startOperator({ kubeconfig: controlPlane.kubeconfig, namespace });
+    for (const name of ["cancelled", "evicted"])
+      await cluster.create({ name, spec: { recipe: { parallelism: 2 } } });
+    const running = () =>
+      [...cluster.pods.values()].filter(({ status }) => status?.phase === "Running");
+    await cluster.untilTrue(() => running().length === 2);
+    await kwok.stop();
+    await cluster.change("cancelled", { cancel: true });
+    const evicted = running().find(
+      ({ metadata }) => metadata.labels?.["modeloptimization.dev/job"] === "evicted",
+    );
+    assert.ok(evicted !== undefined);
+    await cluster.client.delete(resources.pods, evicted.metadata.name, {
+      propagationPolicy: "Background",
+    });
+    const { status } = await cluster.until("cancelled", (job) => job.status.status === "Cancelled");
+    assert.match(
+      status.statusMessage ?? "",
+      /node "simulated-0" did not confirm that the pod "cancelled-shard-.*" stopped/,
+    );
+    await cluster.untilTrue(() =>
+      [...cluster.pods.values()].some(
+        ({ metadata }) =>
+          metadata.uid !== evicted.metadata.uid &&
+          metadata.labels?.["modeloptimization.dev/job"] === "evicted",
+      ),
+    );
+    assert.equal(cluster.jobsSeen("evicted-shard"), 1);
+  },
+);

@@ -4,11 +4,14 @@ import {
   compressionJobSpec,
 } from "../../../src/contract/custom-resources.ts";
 import { builtinTargets, type Target } from "../../../src/contract/target.ts";
-import type { ChildJob } from "../../../operator/controllers/compression-job/child-job.ts";
-import type { Trouble } from "../../../operator/controllers/compression-job/trouble.ts";
+import type { WorkerJob } from "../../../operator/controllers/compression-job/worker-job.ts";
+import type { StepWarning } from "../../../operator/controllers/compression-job/step-warning.ts";
 import type { WorkerPod } from "../../../operator/controllers/compression-job/worker-pod.ts";
-import type { JobSettings, World } from "../../../operator/controllers/compression-job/world.ts";
-import { childJobName, jobIdOf } from "../../../src/kubernetes/job-identity.ts";
+import type {
+  JobSettings,
+  ObservedState,
+} from "../../../operator/controllers/compression-job/observed-state.ts";
+import { workerJobName, resolveJobId } from "../../../src/resources/job-identity.ts";
 
 export const start = Date.UTC(2026, 2, 1);
 
@@ -56,21 +59,25 @@ export function makeJob({ spec, metadata, status }: JobFields = {}): Compression
       creationTimestamp: new Date(start).toISOString(),
       ...metadata,
     },
-    spec: compressionJobSpec.parse({ model: { source: "https://models.test/voices.onnx" }, target: "cpu", ...spec }),
+    spec: compressionJobSpec.parse({
+      model: { source: "https://models.test/voices.onnx" },
+      target: "cpu",
+      ...spec,
+    }),
     status: { status: "Pending", ...status },
   };
 }
 
-export function makeChild(resource: CompressionJob, fields: Partial<ChildJob> = {}): ChildJob {
+export function makeChild(resource: CompressionJob, fields: Partial<WorkerJob> = {}): WorkerJob {
   const { name, uid } = resource.metadata;
   const { step = "work" } = fields;
   return {
-    name: childJobName(name, step),
+    name: workerJobName(name, step),
     uid: `${name}-${step}-uid`,
     controller: { kind: "CompressionJob", name, uid },
-    jobId: jobIdOf(resource),
+    jobId: resolveJobId(resource),
     step,
-    shares: 1,
+    parallelism: 1,
     deleting: false,
     suspended: false,
     createdAt: start,
@@ -81,11 +88,11 @@ export function makeChild(resource: CompressionJob, fields: Partial<ChildJob> = 
   };
 }
 
-export function makePod(job: ChildJob, fields: Partial<WorkerPod> = {}): WorkerPod {
+export function makePod(job: WorkerJob, fields: Partial<WorkerPod> = {}): WorkerPod {
   return {
     name: `${job.name}-abcde`,
     uid: `${job.uid}-pod`,
-    jobUid: job.uid,
+    workerJobUid: job.uid,
     node: "node-1",
     createdAt: start,
     startedAt: start,
@@ -93,7 +100,7 @@ export function makePod(job: ChildJob, fields: Partial<WorkerPod> = {}): WorkerP
     reason: "",
     message: "",
     disrupted: false,
-    deletedBy: undefined,
+    deletionDeadline: undefined,
     unscheduled: undefined,
     waiting: undefined,
     termination: undefined,
@@ -102,19 +109,19 @@ export function makePod(job: ChildJob, fields: Partial<WorkerPod> = {}): WorkerP
 }
 
 /** What the cluster warns of at the moment. */
-export function makeTrouble(message: string): Trouble {
+export function makeWarning(message: string): StepWarning {
   return { message, from: start, until: start + 86_400_000 };
 }
 
-export function makeWorld(fields: Partial<World> = {}): World {
+export function makeWorld(fields: Partial<ObservedState> = {}): ObservedState {
   return {
     now: start + 60_000,
     resource: makeJob(),
-    jobs: [],
+    workerJobs: [],
     pods: [],
     targets,
     settings: jobSettings,
-    trouble: undefined,
+    stepWarning: undefined,
     ...fields,
   };
 }

@@ -5,21 +5,24 @@ import {
   type CompressionJobStatus,
   conditionTypes,
 } from "../../../src/contract/custom-resources.ts";
-import { toCompressionJob } from "../../../operator/controllers/compression-job/read-world.ts";
+import { toCompressionJob } from "../../../operator/controllers/compression-job/observe-compression-job.ts";
 import { connectCluster } from "../../../src/kubernetes/connect-cluster.ts";
-import { type CompressionJobObject, compressionJobs } from "../../../src/kubernetes/custom-resources.ts";
+import {
+  type CompressionJobObject,
+  compressionJobs,
+} from "../../../src/resources/custom-resources.ts";
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
 import { createReflector, type Reflector } from "../../../src/kubernetes/reflector.ts";
 import {
-  type Job,
+  type KubernetesJob,
   type KubernetesObject,
   type Pod,
   resources,
   type ResourceType,
   type Stored,
 } from "../../../src/kubernetes/resources.ts";
-import { withCondition } from "../../../src/kubernetes/with-condition.ts";
-import type { Cluster } from "../../cluster/cluster.ts";
+import { withCondition } from "../../../src/resources/with-condition.ts";
+import type { Cluster } from "../../support/cluster/cluster.ts";
 
 interface JobRequest {
   readonly name: string;
@@ -31,13 +34,13 @@ interface JobRequest {
 /** A namespace as its user sees it: makes CompressionJobs, and waits for what becomes of them. */
 export interface ObservedJobs extends AsyncDisposable {
   readonly client: KubernetesClient;
-  readonly jobs: Reflector<Job>;
+  readonly jobs: Reflector<KubernetesJob>;
   readonly pods: Reflector<Pod>;
   create(request: JobRequest): Promise<CompressionJob>;
   /** Changes the spec. */
   change(name: string, spec: Partial<CompressionJobSpec>): Promise<void>;
   /** Changes the status, as the service does. */
-  tell(name: string, status: Partial<CompressionJobStatus>): Promise<void>;
+  patchStatus(name: string, status: Partial<CompressionJobStatus>): Promise<void>;
   /** Says that everything of a job is in the records, as the service does. */
   record(name: string): Promise<void>;
   /** Resolves as soon as it holds for the job, or has held. */
@@ -58,23 +61,33 @@ export async function observeJobs(
   const histories = new Map<string, CompressionJob[]>();
   const jobUids = new Map<string, Set<string>>();
   const watchers = new Set<() => void>();
-  const look = () => {
+  const notifyWatchers = () => {
     for (const watcher of watchers) watcher();
   };
-  const note = (object: Stored<CompressionJobObject>) => {
+  const recordState = (object: Stored<CompressionJobObject>) => {
     const job = toCompressionJob(object);
     histories.set(job.metadata.name, [...(histories.get(job.metadata.name) ?? []), job]);
-    look();
+    notifyWatchers();
   };
-  const reflect = <T extends KubernetesObject>(type: ResourceType<T>, onChange: (object: Stored<T>) => void) =>
-    createReflector({ client, type, onAdded: onChange, onUpdated: onChange, onDeleted: look, onError: () => {} });
-  const seen = reflect(compressionJobs, note);
+  const reflect = <T extends KubernetesObject>(
+    type: ResourceType<T>,
+    onChange: (object: Stored<T>) => void,
+  ) =>
+    createReflector({
+      client,
+      type,
+      onAdded: onChange,
+      onUpdated: onChange,
+      onDeleted: notifyWatchers,
+      onError: () => {},
+    });
+  const seen = reflect(compressionJobs, recordState);
   const jobs = reflect(resources.jobs, (job) => {
     const uids = jobUids.get(job.metadata.name) ?? new Set();
     jobUids.set(job.metadata.name, uids.add(job.metadata.uid));
-    look();
+    notifyWatchers();
   });
-  const pods = reflect(resources.pods, look);
+  const pods = reflect(resources.pods, notifyWatchers);
   await Promise.all([seen.synced, jobs.synced, pods.synced]);
   const history = (name: string) => histories.get(name) ?? [];
   const untilTrue = async (condition: () => boolean) => {
@@ -86,8 +99,13 @@ export async function observeJobs(
     watcher();
     await promise.finally(() => watchers.delete(watcher));
   };
-  const tell = async (name: string, status: Partial<CompressionJobStatus>) => {
-    await client.patch<CompressionJobObject>(compressionJobs, name, { status }, { subresource: "status" });
+  const patchStatus = async (name: string, status: Partial<CompressionJobStatus>) => {
+    await client.patch<CompressionJobObject>(
+      compressionJobs,
+      name,
+      { status },
+      { subresource: "status" },
+    );
   };
   return {
     async [Symbol.asyncDispose]() {
@@ -109,20 +127,39 @@ export async function observeJobs(
     async create({ name, spec, labels = {}, finalizers = [] }) {
       const { kind } = compressionJobs;
       const model = { source: "https://models.test/voices.onnx" };
-      const whole = { kind: "compress", dryRun: false, cancel: false, suspend: false, target: "cpu", model } as const;
+      const defaultSpec = {
+        kind: "compress",
+        dryRun: false,
+        cancel: false,
+        suspend: false,
+        target: "cpu",
+        model,
+      } as const;
       const metadata = { name, labels, finalizers };
       return toCompressionJob(
-        await client.create(compressionJobs, { apiVersion, kind, metadata, spec: { ...whole, ...spec } }),
+        await client.create(compressionJobs, {
+          apiVersion,
+          kind,
+          metadata,
+          spec: { ...defaultSpec, ...spec },
+        }),
       );
     },
     async change(name, spec) {
       await client.patch<CompressionJobObject>(compressionJobs, name, { spec });
     },
-    tell,
+    patchStatus,
     async record(name) {
       const { status } = toCompressionJob(await client.get(compressionJobs, name));
-      const recorded = { type: conditionTypes.recorded, status: "True", reason: "Recorded", message: "" } as const;
-      await tell(name, { conditions: withCondition(status.conditions, recorded, new Date()) });
+      const recorded = {
+        type: conditionTypes.recorded,
+        status: "True",
+        reason: "Recorded",
+        message: "",
+      } as const;
+      await patchStatus(name, {
+        conditions: withCondition(status.conditions, recorded, new Date()),
+      });
     },
   };
 }

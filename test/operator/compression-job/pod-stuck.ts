@@ -21,7 +21,11 @@ containerStatuses:
 {{ end }}
 `;
   return [
-    stage(name, { labels, waiting: { ...waiting, operator: "DoesNotExist" } }, { next: { statusTemplate } }),
+    stage(
+      name,
+      { labels, waiting: { ...waiting, operator: "DoesNotExist" } },
+      { next: { statusTemplate } },
+    ),
     // Wins over the stage that would start the pod.
     stage(
       `${name}-stays`,

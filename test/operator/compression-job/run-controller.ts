@@ -1,7 +1,7 @@
 import { createCompressionJobController } from "../../../operator/controllers/compression-job/compression-job-controller.ts";
-import { systemClock } from "../../../operator/runtime/clock.ts";
-import { startController } from "../../../operator/runtime/controller.ts";
-import { watchOurs } from "../../../operator/run-operator.ts";
+import { systemClock } from "../../../src/controller-runtime/clock.ts";
+import { startController } from "../../../src/controller-runtime/controller.ts";
+import { watchOperatorResources } from "../../../operator/run-operator.ts";
 import { connectCluster } from "../../../src/kubernetes/connect-cluster.ts";
 import { jobSettings, targets } from "./make-job.ts";
 
@@ -11,15 +11,25 @@ export interface RunningController extends AsyncDisposable {
 }
 
 /** The controller of CompressionJobs in this process, without the election of a leader. */
-export async function runController(kubeconfig: string, namespace: string): Promise<RunningController> {
+export async function runController(
+  kubeconfig: string,
+  namespace: string,
+): Promise<RunningController> {
   const client = await connectCluster({ kubeconfig }, { namespace });
   const log = () => {};
-  const watched = watchOurs({ client, log });
+  const watched = watchOperatorResources({ client, log });
   await Promise.all(Object.values(watched).map(({ synced }) => synced));
   const events = { record() {}, close: async () => {} };
   const clock = systemClock;
   const settings = { ...jobSettings, serviceAccount: "default" };
-  const controller = createCompressionJobController({ client, events, clock, ...watched, targets, settings });
+  const controller = createCompressionJobController({
+    client,
+    events,
+    clock,
+    ...watched,
+    targets,
+    settings,
+  });
   const running = startController(controller, { clock, log });
   const crash = async () => {
     await client.close();

@@ -2,13 +2,22 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
-import { type CompressionJob, conditionTypes, recordFinalizer } from "../../../src/contract/custom-resources.ts";
+import {
+  type CompressionJob,
+  conditionTypes,
+  recordFinalizer,
+} from "../../../src/contract/custom-resources.ts";
 import { isTerminal, type JobStatus } from "../../../src/contract/status.ts";
-import { type Job, type Pod, resources, type Stored } from "../../../src/kubernetes/resources.ts";
-import { clusterMissing } from "../../cluster/cluster-missing.ts";
-import { type ControlPlane, startControlPlane } from "../../cluster/control-plane.ts";
-import { startKwok } from "../../cluster/kwok.ts";
-import { podEnd, type PodEndOptions } from "../../cluster/pod-end.ts";
+import {
+  type KubernetesJob,
+  type Pod,
+  resources,
+  type Stored,
+} from "../../../src/kubernetes/resources.ts";
+import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
+import { type ControlPlane, startControlPlane } from "../../support/cluster/control-plane.ts";
+import { startKwok } from "../../support/cluster/kwok.ts";
+import { podEndStage, type PodEndStageOptions } from "../../support/cluster/pod-end-stage.ts";
 import { observeJobs, type ObservedJobs } from "./observe-jobs.ts";
 import { podStuck } from "./pod-stuck.ts";
 import { startOperator } from "../start-operator.ts";
@@ -18,7 +27,7 @@ const namespace = "default";
 const hour = 3_600_000;
 
 /** How the pods of a job with this name end; those of others succeed. */
-const ends: Readonly<Record<string, Omit<PodEndOptions, "labels">>> = {
+const ends: Readonly<Record<string, Omit<PodEndStageOptions, "labels">>> = {
   endless: { delayMs: hour },
   abandoned: { delayMs: hour },
   leaving: { delayMs: 3_000 },
@@ -27,7 +36,11 @@ const ends: Readonly<Record<string, Omit<PodEndOptions, "labels">>> = {
   "job-deleted": { delayMs: hour },
   refused: {
     exitCode: 10,
-    message: JSON.stringify({ outcome: "Failed", error: { code: "model_invalid", message: "No graph" }, lastSeq: 9 }),
+    message: JSON.stringify({
+      outcome: "Failed",
+      error: { code: "model_invalid", message: "No graph" },
+      lastSeq: 9,
+    }),
   },
   "told-done": { message: JSON.stringify({ outcome: "Completed", lastSeq: 12 }) },
   hungry: { exitCode: 137, reason: "OOMKilled" },
@@ -73,8 +86,10 @@ before(async () => {
   controlPlane = used.use(await startControlPlane());
   const label = "modeloptimization.dev/job";
   const stages = [
-    podEnd(),
-    ...Object.entries(ends).map(([name, end]) => podEnd({ ...end, labels: { [label]: name } })),
+    podEndStage(),
+    ...Object.entries(ends).map(([name, end]) =>
+      podEndStage({ ...end, labels: { [label]: name } }),
+    ),
     ...podStuck({ labels: { [label]: "no-image" }, reason: "ErrImagePull", message: "not found" }),
     ...podStuck({
       labels: { [label]: "no-secret" },
@@ -82,7 +97,7 @@ before(async () => {
       message: 'secret "x" not found',
     }),
   ];
-  used.use(await startKwok(controlPlane, { nodes: 1, gpusPerNode: 4, ends: stages }));
+  used.use(await startKwok(controlPlane, { nodes: 1, gpusPerNode: 4, endStages: stages }));
   cluster = used.use(await observeJobs(controlPlane, namespace));
   const targets = join(controlPlane.folder, "targets.yaml");
   await writeFile(targets, targetsFile);
@@ -95,27 +110,32 @@ function untilEnd(name: string) {
 }
 
 function untilWaiting(name: string, reason: string) {
-  return cluster.until(name, ({ status }) => status.status === "Pending" && status.statusReason === reason);
+  return cluster.until(
+    name,
+    ({ status }) => status.status === "Pending" && status.statusReason === reason,
+  );
 }
 
-async function untilGone(name: string): Promise<void> {
+async function untilDeleted(name: string): Promise<void> {
   await controlPlane.kubectl(["wait", "--for=delete", `cpj/${name}`, "--timeout=60s"]);
 }
 
-function podsOf(name: string): Stored<Pod>[] {
-  return [...cluster.pods.values()].filter(({ metadata }) => metadata.labels?.["modeloptimization.dev/job"] === name);
+function listPods(name: string): Stored<Pod>[] {
+  return [...cluster.pods.values()].filter(
+    ({ metadata }) => metadata.labels?.["modeloptimization.dev/job"] === name,
+  );
 }
 
 async function untilRunning(name: string): Promise<void> {
-  await cluster.untilTrue(() => podsOf(name).some(({ status }) => status?.phase === "Running"));
+  await cluster.untilTrue(() => listPods(name).some(({ status }) => status?.phase === "Running"));
 }
 
-function statusesOf(name: string): JobStatus[] {
+function transitionStatuses(name: string): JobStatus[] {
   const last = cluster.history(name).at(-1);
   return last?.status.transitions?.map(({ status }) => status) ?? [];
 }
 
-function scheduledOf({ status }: CompressionJob) {
+function findScheduledCondition({ status }: CompressionJob) {
   return status.conditions?.find(({ type }) => type === conditionTypes.scheduled);
 }
 
@@ -130,7 +150,7 @@ suite("jobs run", { concurrency: true, skip }, () => {
     await controlPlane.kubectl(["create", "-f", "-"], JSON.stringify(manifest));
     const { status, metadata } = await untilEnd("simple");
     assert.equal(status.status, "Completed");
-    assert.deepEqual(statusesOf("simple"), ["Completed"]);
+    assert.deepEqual(transitionStatuses("simple"), ["Completed"]);
     assert.ok(status.startedAt !== undefined && status.finishedAt !== undefined);
     assert.deepEqual(metadata.finalizers, [recordFinalizer]);
     assert.equal(cluster.jobs.get("simple-work")?.status?.succeeded, 1);
@@ -160,7 +180,10 @@ suite("jobs run", { concurrency: true, skip }, () => {
       cluster.jobs.get(`parallel-${step}`),
     );
     assert.equal(optimize?.status?.succeeded, 3);
-    const times = [shard, optimize, assemble].flatMap((job) => [job?.status?.startTime, job?.status?.completionTime]);
+    const times = [shard, optimize, assemble].flatMap((job) => [
+      job?.status?.startTime,
+      job?.status?.completionTime,
+    ]);
     const order = times.map((time) => Date.parse(time ?? ""));
     assert.deepEqual(
       order,
@@ -191,10 +214,13 @@ suite("jobs run", { concurrency: true, skip }, () => {
   test("a worker whose result the service has written ends by itself", async () => {
     await cluster.create({ name: "leaving" });
     await untilRunning("leaving");
-    await cluster.tell("leaving", { status: "Completed", finishedAt: new Date().toISOString() });
+    await cluster.patchStatus("leaving", {
+      status: "Completed",
+      finishedAt: new Date().toISOString(),
+    });
     await cluster.untilTrue(() => cluster.jobs.get("leaving-work")?.status?.succeeded === 1);
     assert.deepEqual(
-      podsOf("leaving").map(({ status }) => status?.phase),
+      listPods("leaving").map(({ status }) => status?.phase),
       ["Succeeded"],
     );
   });
@@ -219,13 +245,20 @@ suite("jobs run", { concurrency: true, skip }, () => {
       waiting.status.statusMessage,
       "No node can take the worker: not enough nvidia.com/gpu free (64 needed)",
     );
-    assert.equal(scheduledOf(waiting)?.status, "False");
-    const events = await controlPlane.kubectl(["get", "events", "--field-selector=involvedObject.name=too-big"]);
+    assert.equal(findScheduledCondition(waiting)?.status, "False");
+    const events = await controlPlane.kubectl([
+      "get",
+      "events",
+      "--field-selector=involvedObject.name=too-big",
+    ]);
     assert.match(events, /Warning\s+Unschedulable.*not enough nvidia.com\/gpu free/);
 
     await cluster.create({ name: "elsewhere", spec: { target: "elsewhere" } });
     const selective = await untilWaiting("elsewhere", "unschedulable");
-    assert.match(selective.status.statusMessage ?? "", /not among the nodes that the target "elsewhere" selects/);
+    assert.match(
+      selective.status.statusMessage ?? "",
+      /not among the nodes that the target "elsewhere" selects/,
+    );
     await controlPlane.kubectl(["label", "node", "simulated-0", "pool=elsewhere"]);
     const ended = await untilEnd("elsewhere");
     assert.equal(ended.status.status, "Completed");
@@ -233,7 +266,14 @@ suite("jobs run", { concurrency: true, skip }, () => {
 
   test("a job says that a quota holds it up, and goes on when there is room", async () => {
     await controlPlane.kubectl(["create", "namespace", "small"]);
-    await controlPlane.kubectl(["create", "quota", "gpus", "--hard=requests.nvidia.com/gpu=1", "-n", "small"]);
+    await controlPlane.kubectl([
+      "create",
+      "quota",
+      "gpus",
+      "--hard=requests.nvidia.com/gpu=1",
+      "-n",
+      "small",
+    ]);
     await using small = await observeJobs(controlPlane, "small");
     await using _ = await startOperator({
       kubeconfig: controlPlane.kubeconfig,
@@ -241,7 +281,10 @@ suite("jobs run", { concurrency: true, skip }, () => {
       environment: { MOS_TARGETS_FILE: join(controlPlane.folder, "targets.yaml") },
     });
     await small.create({ name: "voices", spec: { target: "gpu" } });
-    const { status } = await small.until("voices", (job) => job.status.statusReason === "quota_exceeded");
+    const { status } = await small.until(
+      "voices",
+      (job) => job.status.statusReason === "quota_exceeded",
+    );
     assert.match(
       status.statusMessage ?? "",
       /quota "gpus": it needs requests.nvidia.com\/gpu=2, and of .*gpu=1 there are .*gpu=0 in use/,
@@ -252,7 +295,11 @@ suite("jobs run", { concurrency: true, skip }, () => {
 
   for (const [name, reason, message] of [
     ["no-image", "image_unavailable", /image cannot be pulled \(ErrImagePull\): not found/],
-    ["no-secret", "pod_not_starting", /cannot be started \(CreateContainerConfigError\): secret "x" not found/],
+    [
+      "no-secret",
+      "pod_not_starting",
+      /cannot be started \(CreateContainerConfigError\): secret "x" not found/,
+    ],
   ] as const) {
     test(`a job whose pod has ${name.replace("-", " ")} says so, and ends Failed when that does not change`, async () => {
       await cluster.create({ name });
@@ -261,7 +308,9 @@ suite("jobs run", { concurrency: true, skip }, () => {
       const { status } = await untilEnd(name);
       assert.equal(status.error?.code, "pod_start_failed");
       assert.match(status.error.message, message);
-      await cluster.untilTrue(() => podsOf(name).length === 0 && cluster.jobs.get(`${name}-work`) === undefined);
+      await cluster.untilTrue(
+        () => listPods(name).length === 0 && cluster.jobs.get(`${name}-work`) === undefined,
+      );
     });
   }
 
@@ -269,22 +318,29 @@ suite("jobs run", { concurrency: true, skip }, () => {
     await cluster.create({ name: "queued", labels: { "kueue.x-k8s.io/queue-name": "gpus" } });
     const { status } = await untilWaiting("queued", "waiting_for_queue");
     assert.equal(status.statusMessage, 'Waiting to be admitted by the queue "gpus"');
-    assert.equal(cluster.jobs.get("queued-work")?.metadata.labels?.["kueue.x-k8s.io/queue-name"], "gpus");
-    assert.deepEqual(podsOf("queued"), []);
-    await cluster.client.patch<Job>(resources.jobs, "queued-work", { spec: { suspend: false } });
+    assert.equal(
+      cluster.jobs.get("queued-work")?.metadata.labels?.["kueue.x-k8s.io/queue-name"],
+      "gpus",
+    );
+    assert.deepEqual(listPods("queued"), []);
+    await cluster.client.patch<KubernetesJob>(resources.jobs, "queued-work", {
+      spec: { suspend: false },
+    });
     assert.equal((await untilEnd("queued")).status.status, "Completed");
   });
 
   test("a job that is suspended stops its pods, and begins anew when it is not", async () => {
     await cluster.create({ name: "paused" });
     await untilRunning("paused");
-    const first = podsOf("paused")[0]?.metadata.uid;
+    const first = listPods("paused")[0]?.metadata.uid;
     await cluster.change("paused", { suspend: true });
     await untilWaiting("paused", "suspended");
-    await cluster.untilTrue(() => podsOf("paused").length === 0 && cluster.jobs.get("paused-work") === undefined);
+    await cluster.untilTrue(
+      () => listPods("paused").length === 0 && cluster.jobs.get("paused-work") === undefined,
+    );
     await cluster.change("paused", { suspend: false });
     await untilRunning("paused");
-    assert.notEqual(podsOf("paused")[0]?.metadata.uid, first);
+    assert.notEqual(listPods("paused")[0]?.metadata.uid, first);
     await cluster.until("paused", ({ status }) => status.statusReason === "starting");
   });
 
@@ -306,13 +362,13 @@ suite("jobs run", { concurrency: true, skip }, () => {
     await untilWaiting("never", "unschedulable");
     await cluster.change("never", { cancel: true });
     await cluster.until("never", ({ status }) => status.status === "Cancelled");
-    assert.deepEqual(podsOf("never"), []);
+    assert.deepEqual(listPods("never"), []);
   });
 
   test("a job that is cancelled before anything was made for it is Cancelled", async () => {
     await cluster.create({ name: "early", spec: { cancel: true } });
     await cluster.until("early", ({ status }) => status.status === "Cancelled");
-    assert.deepEqual(statusesOf("early"), ["Cancelled"]);
+    assert.deepEqual(transitionStatuses("early"), ["Cancelled"]);
     assert.equal(cluster.jobs.get("early-work"), undefined);
   });
 
@@ -322,17 +378,18 @@ suite("jobs run", { concurrency: true, skip }, () => {
     await controlPlane.kubectl(["delete", "cpj", "abandoned", "--wait=false"]);
     await cluster.until("abandoned", ({ status }) => status.status === "Cancelled");
     await cluster.record("abandoned");
-    await untilGone("abandoned");
-    assert.deepEqual(podsOf("abandoned"), []);
+    await untilDeleted("abandoned");
+    assert.deepEqual(listPods("abandoned"), []);
   });
 
   test("a resource goes when its time to live is over, with its Jobs and pods", async () => {
     await cluster.create({ name: "short-lived", spec: { ttlSecondsAfterFinished: 1 } });
     await untilEnd("short-lived");
     await cluster.record("short-lived");
-    await untilGone("short-lived");
+    await untilDeleted("short-lived");
     await cluster.untilTrue(
-      () => cluster.jobs.get("short-lived-work") === undefined && podsOf("short-lived").length === 0,
+      () =>
+        cluster.jobs.get("short-lived-work") === undefined && listPods("short-lived").length === 0,
     );
   });
 
@@ -341,7 +398,9 @@ suite("jobs run", { concurrency: true, skip }, () => {
     await untilRunning("job-deleted");
     const first = cluster.jobs.get("job-deleted-work")?.metadata.uid;
     await controlPlane.kubectl(["delete", "job", "job-deleted-work"]);
-    await cluster.untilTrue(() => ![undefined, first].includes(cluster.jobs.get("job-deleted-work")?.metadata.uid));
+    await cluster.untilTrue(
+      () => ![undefined, first].includes(cluster.jobs.get("job-deleted-work")?.metadata.uid),
+    );
     await untilRunning("job-deleted");
     assert.equal(cluster.history("job-deleted").at(-1)?.status.status, "Pending");
   });
@@ -352,7 +411,10 @@ suite("jobs run", { concurrency: true, skip }, () => {
     await cluster.create({ name: "taken" });
     const { status } = await untilEnd("taken");
     assert.equal(status.error?.code, "resource_invalid");
-    assert.match(status.error.message, /A Job "taken-work", which this job needs for itself, is there/);
+    assert.match(
+      status.error.message,
+      /A Job "taken-work", which this job needs for itself, is there/,
+    );
     assert.ok(cluster.jobs.get("taken-work") !== undefined);
   });
 

@@ -1,5 +1,8 @@
-import type { ChildJob } from "../../../operator/controllers/compression-job/child-job.ts";
-import { mayRun, type WorkerPod } from "../../../operator/controllers/compression-job/worker-pod.ts";
+import type { WorkerJob } from "../../../operator/controllers/compression-job/worker-job.ts";
+import {
+  mayRun,
+  type WorkerPod,
+} from "../../../operator/controllers/compression-job/worker-pod.ts";
 import { workerExit } from "../../../src/contract/worker.ts";
 import { makePod, start } from "./make-job.ts";
 
@@ -7,11 +10,17 @@ const retries = 2;
 const graceMs = 10_000;
 const finalExits: readonly number[] = [workerExit.failed, workerExit.cancelled, 137];
 /** What running pods exit with, by the choice that is made for them; one choice more is a disruption. */
-const exits = [workerExit.completed, workerExit.failed, workerExit.cancelled, workerExit.crashed, 137] as const;
+const exits = [
+  workerExit.completed,
+  workerExit.failed,
+  workerExit.cancelled,
+  workerExit.crashed,
+  137,
+] as const;
 
 /** The Jobs and pods of one CompressionJob, with the Job controller, the scheduler, nodes and the garbage collector. */
 export class SimulatedCluster {
-  jobs: readonly ChildJob[] = [];
+  jobs: readonly WorkerJob[] = [];
   pods: readonly WorkerPod[] = [];
   now = start;
   #numbers = 0;
@@ -30,11 +39,11 @@ export class SimulatedCluster {
     return `uid-${++this.#numbers}`;
   }
 
-  addJob(job: ChildJob): void {
+  addJob(job: WorkerJob): void {
     this.jobs = [...this.jobs, job];
   }
 
-  changeJobs(change: (job: ChildJob) => ChildJob | undefined): void {
+  changeJobs(change: (job: WorkerJob) => WorkerJob | undefined): void {
     this.jobs = this.jobs.flatMap((job) => change(job) ?? []);
   }
 
@@ -44,14 +53,18 @@ export class SimulatedCluster {
 
   /** In the background, a Job is gone before its pods are. */
   deleteJob(uid: string | undefined, background = false): void {
-    this.changeJobs((job) => (job.uid === uid ? (background ? undefined : { ...job, deleting: true }) : job));
+    this.changeJobs((job) =>
+      job.uid === uid ? (background ? undefined : { ...job, deleting: true }) : job,
+    );
   }
 
   /** Pods without a node are gone at once, the others when their node says so. */
   deletePod(uid: string | undefined): void {
     this.#changePods((pod) => {
       if (pod.uid !== uid) return pod;
-      return pod.node === undefined ? undefined : { ...pod, deletedBy: pod.deletedBy ?? this.now + graceMs };
+      return pod.node === undefined
+        ? undefined
+        : { ...pod, deletionDeadline: pod.deletionDeadline ?? this.now + graceMs };
     });
   }
 
@@ -61,7 +74,8 @@ export class SimulatedCluster {
 
   expireJobs(): void {
     for (const { uid, end, ttlSeconds } of this.jobs) {
-      if (end && ttlSeconds !== undefined && end.at + ttlSeconds * 1000 <= this.now) this.deleteJob(uid);
+      if (end && ttlSeconds !== undefined && end.at + ttlSeconds * 1000 <= this.now)
+        this.deleteJob(uid);
     }
   }
 
@@ -86,41 +100,47 @@ export class SimulatedCluster {
       else if (job.end === undefined && !job.suspended) this.#syncJob(job);
     }
     const uids = new Set(this.jobs.map(({ uid }) => uid));
-    for (const { uid, jobUid = "" } of this.pods) if (!uids.has(jobUid)) this.deletePod(uid);
+    for (const { uid, workerJobUid = "" } of this.pods)
+      if (!uids.has(workerJobUid)) this.deletePod(uid);
   }
 
-  #deleteInForeground({ uid }: ChildJob): void {
-    const isRunning = this.#podsOf(uid).some(mayRun);
-    for (const pod of this.#podsOf(uid)) this.deletePod(pod.uid);
-    this.#changePods((pod) => (pod.jobUid === uid && !mayRun(pod) ? undefined : pod));
+  #deleteInForeground({ uid }: WorkerJob): void {
+    const isRunning = this.#listPods(uid).some(mayRun);
+    for (const pod of this.#listPods(uid)) this.deletePod(pod.uid);
+    this.#changePods((pod) => (pod.workerJobUid === uid && !mayRun(pod) ? undefined : pod));
     if (!isRunning) this.deleteJob(uid, true);
   }
 
-  #syncJob(job: ChildJob): void {
-    const pods = this.#podsOf(job.uid);
+  #syncJob(job: WorkerJob): void {
+    const pods = this.#listPods(job.uid);
     const isFinal = pods.some(({ termination }) => finalExits.includes(termination?.exitCode ?? 0));
-    if (isFinal || setOf(this.#failed, job.uid).size > retries) {
+    if (isFinal || getOrCreateSet(this.#failed, job.uid).size > retries) {
       for (const pod of pods.filter(mayRun)) this.deletePod(pod.uid);
       if (!pods.some(mayRun)) this.#endJob(job, false);
       return;
     }
-    const done = setOf(this.#done, job.uid);
-    const shares = Array.from({ length: job.step === "optimize" ? job.shares : 1 }, (_, share) => share);
-    const isActive = (share: number) => pods.some((pod) => this.#shares.get(pod.uid) === share && mayRun(pod));
-    for (const share of shares) if (!isActive(share) && !done.has(share)) this.#createPod(job, share);
+    const done = getOrCreateSet(this.#done, job.uid);
+    const shares = Array.from(
+      { length: job.step === "optimize" ? job.parallelism : 1 },
+      (_, share) => share,
+    );
+    const isActive = (share: number) =>
+      pods.some((pod) => this.#shares.get(pod.uid) === share && mayRun(pod));
+    for (const share of shares)
+      if (!isActive(share) && !done.has(share)) this.#createPod(job, share);
     if (done.size === shares.length && !pods.some(mayRun)) this.#endJob(job, true);
   }
 
-  #podsOf(job: string): WorkerPod[] {
-    return this.pods.filter(({ jobUid }) => jobUid === job);
+  #listPods(job: string): WorkerPod[] {
+    return this.pods.filter(({ workerJobUid }) => workerJobUid === job);
   }
 
-  #endJob({ uid }: ChildJob, complete: boolean): void {
+  #endJob({ uid }: WorkerJob, complete: boolean): void {
     const end = { complete, reason: "", message: "", at: this.now };
     this.changeJobs((job) => (job.uid === uid ? { ...job, end } : job));
   }
 
-  #createPod(job: ChildJob, share: number): void {
+  #createPod(job: WorkerJob, share: number): void {
     const uid = this.newUid();
     this.#shares.set(uid, share);
     const unbound = { phase: "Pending", startedAt: undefined, node: undefined };
@@ -132,22 +152,23 @@ export class SimulatedCluster {
     const chosen = this.pods.at(index % Math.max(1, this.pods.length));
     if (chosen === undefined || this.#lostNodes.has(chosen.node ?? "")) return;
     this.changePod(chosen.uid, (pod) => this.#advanced(pod, choice));
-    if (chosen.deletedBy !== undefined) this.removePod(chosen.uid);
+    if (chosen.deletionDeadline !== undefined) this.removePod(chosen.uid);
   }
 
   changePod(uid: string, change: (pod: WorkerPod) => WorkerPod): void {
     this.#changePods((pod) => {
       if (pod.uid !== uid) return pod;
-      const { jobUid = "", phase, disrupted, ...changed } = change(pod);
-      if (phase === "Failed" && !disrupted) setOf(this.#failed, jobUid).add(uid);
-      if (phase === "Succeeded") setOf(this.#done, jobUid).add(this.#shares.get(uid) ?? 0);
-      return { ...changed, jobUid, phase, disrupted };
+      const { workerJobUid = "", phase, disrupted, ...changed } = change(pod);
+      if (phase === "Failed" && !disrupted) getOrCreateSet(this.#failed, workerJobUid).add(uid);
+      if (phase === "Succeeded")
+        getOrCreateSet(this.#done, workerJobUid).add(this.#shares.get(uid) ?? 0);
+      return { ...changed, workerJobUid, phase, disrupted };
     });
   }
 
   #advanced(pod: WorkerPod, choice: number): WorkerPod {
     if (!mayRun(pod)) return pod;
-    if (pod.deletedBy !== undefined) return this.#ended(pod, workerExit.cancelled);
+    if (pod.deletionDeadline !== undefined) return this.#ended(pod, workerExit.cancelled);
     if (pod.node === undefined) {
       const bound = { node: this.#node(), startedAt: this.now, unscheduled: undefined };
       const unbound = { unscheduled: { reason: "Unschedulable", message: "", since: this.now } };
@@ -158,7 +179,9 @@ export class SimulatedCluster {
       return { ...pod, ...(choice === 1 ? unstarted : { phase: "Running", waiting: undefined }) };
     }
     const exitCode = exits[choice];
-    return exitCode === undefined ? { ...pod, phase: "Failed", disrupted: true } : this.#ended(pod, exitCode);
+    return exitCode === undefined
+      ? { ...pod, phase: "Failed", disrupted: true }
+      : this.#ended(pod, exitCode);
   }
 
   #ended(pod: WorkerPod, exitCode: number): WorkerPod {
@@ -174,7 +197,7 @@ export class SimulatedCluster {
   }
 }
 
-function setOf<Key, Value>(sets: Map<Key, Set<Value>>, key: Key): Set<Value> {
+function getOrCreateSet<Key, Value>(sets: Map<Key, Set<Value>>, key: Key): Set<Value> {
   const set = sets.get(key) ?? new Set();
   sets.set(key, set);
   return set;

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
-import type { Action } from "../../../operator/controllers/compression-job/action.ts";
-import type { ChildJob } from "../../../operator/controllers/compression-job/child-job.ts";
+import type { Action } from "../../../operator/controllers/compression-job/decision.ts";
+import type { WorkerJob } from "../../../operator/controllers/compression-job/worker-job.ts";
 import { decide } from "../../../operator/controllers/compression-job/decide.ts";
-import { mayRun, type WorkerPod } from "../../../operator/controllers/compression-job/worker-pod.ts";
-import type { World } from "../../../operator/controllers/compression-job/world.ts";
+import {
+  mayRun,
+  type WorkerPod,
+} from "../../../operator/controllers/compression-job/worker-pod.ts";
+import type { ObservedState } from "../../../operator/controllers/compression-job/observed-state.ts";
 import {
   type CompressionJob,
   conditionTypes,
@@ -11,7 +14,7 @@ import {
   resourceLabels,
 } from "../../../src/contract/custom-resources.ts";
 import { isTerminal, type JobStatus, leadsTo } from "../../../src/contract/status.ts";
-import { jobStep } from "../../../src/kubernetes/job-identity.ts";
+import { jobStep } from "../../../src/resources/job-identity.ts";
 import { makeChild, makeWorld, start } from "./make-job.ts";
 import { SimulatedCluster } from "./simulate-cluster.ts";
 
@@ -27,16 +30,16 @@ type UserHappening =
 type ClusterHappening =
   /** The operator decides on what it has heard, and is killed after so many actions. */
   | { readonly type: "pass"; readonly actions: number }
-  | { readonly type: "hear"; readonly of: keyof Heard }
+  | { readonly type: "hear"; readonly of: keyof ObservedObjects }
   /** Everybody hears everything and does their part. */
   | { readonly type: "progress"; readonly serviceWorks: boolean }
   | { readonly type: "node"; readonly pod: number; readonly choice: number }
   | { readonly type: "sync" | "loseNode" | "evict" | "service" | "expire" }
   | { readonly type: "wait"; readonly seconds: number };
 
-interface Heard {
+interface ObservedObjects {
   readonly resource: CompressionJob | undefined;
-  readonly jobs: readonly ChildJob[];
+  readonly jobs: readonly WorkerJob[];
   readonly pods: readonly WorkerPod[];
 }
 
@@ -45,34 +48,34 @@ export class SimulatedJob {
   readonly cluster = new SimulatedCluster();
   resource: CompressionJob | undefined;
   /** What the operator's caches have. */
-  #heard: Heard;
+  #observed: ObservedObjects;
 
   constructor(resource: CompressionJob) {
     this.resource = resource;
-    this.#heard = { resource, jobs: [], pods: [] };
+    this.#observed = { resource, jobs: [], pods: [] };
   }
 
   /** What the operator knows; undefined where it knows of no resource. */
-  world(): World | undefined {
-    const { resource, ...children } = this.#heard;
+  world(): ObservedState | undefined {
+    const { resource, ...children } = this.#observed;
     return resource && makeWorld({ now: this.cluster.now, resource, ...children });
   }
 
-  hearAll(): void {
-    this.#heard = this.#live();
+  observeAll(): void {
+    this.#observed = this.#liveObjects();
   }
 
-  #live(): Heard {
+  #liveObjects(): ObservedObjects {
     const { jobs, pods } = this.cluster;
     return { resource: this.resource, jobs, pods };
   }
 
   happen(happening: Happening): void {
-    if (isUsers(happening)) this.#interfere(happening);
-    else this.#happenOfItself(happening);
+    if (isUserHappening(happening)) this.#applyUserHappening(happening);
+    else this.#applyClusterHappening(happening);
   }
 
-  #interfere(happening: UserHappening): void {
+  #applyUserHappening(happening: UserHappening): void {
     const { jobs, pods } = this.cluster;
     switch (happening.type) {
       case "cancel":
@@ -80,20 +83,25 @@ export class SimulatedJob {
       case "suspend":
         return this.#change(({ spec }) => ({ spec: { ...spec, suspend: happening.suspend } }));
       case "delete":
-        return this.#change(({ metadata }) => ({ metadata: { deletionTimestamp: this.#time(), ...metadata } }));
+        return this.#change(({ metadata }) => ({
+          metadata: { deletionTimestamp: this.#time(), ...metadata },
+        }));
       case "deleteChild":
-        return this.cluster.deleteJob(jobs.at(happening.job % Math.max(1, jobs.length))?.uid, happening.background);
+        return this.cluster.deleteJob(
+          jobs.at(happening.job % Math.max(1, jobs.length))?.uid,
+          happening.background,
+        );
       case "deletePod":
         return this.cluster.deletePod(pods.at(happening.pod % Math.max(1, pods.length))?.uid);
     }
   }
 
-  #happenOfItself(happening: ClusterHappening): void {
+  #applyClusterHappening(happening: ClusterHappening): void {
     switch (happening.type) {
       case "pass":
-        return this.#pass(happening.actions);
+        return this.#reconcile(happening.actions);
       case "hear":
-        this.#heard = { ...this.#heard, [happening.of]: this.#live()[happening.of] };
+        this.#observed = { ...this.#observed, [happening.of]: this.#liveObjects()[happening.of] };
         return;
       case "progress":
         return this.#progress(happening.serviceWorks);
@@ -116,8 +124,8 @@ export class SimulatedJob {
   }
 
   #progress(serviceWorks: boolean): void {
-    this.hearAll();
-    this.#pass(Infinity);
+    this.observeAll();
+    this.#reconcile(Infinity);
     this.cluster.sync();
     this.cluster.evict();
     for (const pod of this.cluster.pods.keys()) this.cluster.advancePod(pod, 0);
@@ -128,7 +136,7 @@ export class SimulatedJob {
     return new Date(this.cluster.now).toISOString();
   }
 
-  #pass(most: number): void {
+  #reconcile(most: number): void {
     const world = this.world();
     if (world === undefined) return;
     for (const action of decide(world).actions.slice(0, most)) {
@@ -143,16 +151,16 @@ export class SimulatedJob {
         return this.#write(({ status }) => ({ status: { ...status, ...action.patch } }));
       case "setFinalizer":
         return this.#write(({ metadata }) => ({
-          metadata: { ...metadata, finalizers: action.held ? [recordFinalizer] : [] },
+          metadata: { ...metadata, finalizers: action.present ? [recordFinalizer] : [] },
         }));
       case "confirmStopped":
         return this.cluster.isStopped();
-      case "createJob":
+      case "createWorkerJob":
         return this.#mayStart() && this.#createJob(action);
-      case "deleteJob":
+      case "deleteWorkerJob":
         this.cluster.deleteJob(action.uid);
         return true;
-      case "setJobTtl":
+      case "setWorkerJobTtl":
         this.cluster.changeJobs((job) =>
           job.name === action.name ? { ...job, ttlSeconds: action.seconds ?? undefined } : job,
         );
@@ -174,9 +182,12 @@ export class SimulatedJob {
 
   /** A write of the operator: a conflict where it has not heard of the last write. */
   #write(change: (resource: CompressionJob) => Partial<CompressionJob>): boolean {
-    if (this.resource?.metadata.resourceVersion !== this.#heard.resource?.metadata.resourceVersion) return false;
+    if (
+      this.resource?.metadata.resourceVersion !== this.#observed.resource?.metadata.resourceVersion
+    )
+      return false;
     this.#change(change);
-    this.#heard = { ...this.#heard, resource: this.resource };
+    this.#observed = { ...this.#observed, resource: this.resource };
     return this.resource !== undefined;
   }
 
@@ -186,14 +197,21 @@ export class SimulatedJob {
     const changed = { ...before, ...change(before) };
     checkTransition(before, changed);
     const isStopped = this.cluster.isStopped();
-    const isCancelled = changed.status.status === "Cancelled" && before.status.status !== "Cancelled";
+    const isCancelled =
+      changed.status.status === "Cancelled" && before.status.status !== "Cancelled";
     assert.ok(!isCancelled || isStopped, "Cancelled while a pod may run");
-    const isReleased = isHeld(before) && !isHeld(changed);
-    assert.ok(!isReleased || (isStopped && isRecorded(before)), "released before everything was recorded");
-    const isGone = changed.metadata.deletionTimestamp !== undefined && !isHeld(changed);
+    const isReleased = hasRecordFinalizer(before) && !hasRecordFinalizer(changed);
+    assert.ok(
+      !isReleased || (isStopped && isRecorded(before)),
+      "released before everything was recorded",
+    );
+    const isDeleted =
+      changed.metadata.deletionTimestamp !== undefined && !hasRecordFinalizer(changed);
     const resourceVersion = this.cluster.newUid();
-    this.resource = isGone ? undefined : { ...changed, metadata: { ...changed.metadata, resourceVersion } };
-    if (isGone) for (const { uid } of this.cluster.jobs) this.cluster.deleteJob(uid);
+    this.resource = isDeleted
+      ? undefined
+      : { ...changed, metadata: { ...changed.metadata, resourceVersion } };
+    if (isDeleted) for (const { uid } of this.cluster.jobs) this.cluster.deleteJob(uid);
   }
 
   /** What the operator asks the API server before it makes a Job. */
@@ -205,17 +223,28 @@ export class SimulatedJob {
     return status === "Pending" || this.cluster.isStopped();
   }
 
-  #createJob({ manifest }: Action & { type: "createJob" }): boolean {
+  #createJob({ manifest }: Action & { type: "createWorkerJob" }): boolean {
     const { resource, cluster } = this;
-    if (resource === undefined || cluster.jobs.some(({ name }) => name === manifest.metadata?.name)) return false;
-    assert.ok(isHeld(resource), "a child without a finalizer");
-    assert.ok(this.#heard.pods !== cluster.pods || !cluster.pods.some(mayRun), "a child beside a pod of another");
+    if (resource === undefined || cluster.jobs.some(({ name }) => name === manifest.metadata?.name))
+      return false;
+    assert.ok(hasRecordFinalizer(resource), "a child without a finalizer");
+    assert.ok(
+      this.#observed.pods !== cluster.pods || !cluster.pods.some(mayRun),
+      "a child beside a pod of another",
+    );
     const step = jobStep.parse(manifest.metadata?.labels?.[resourceLabels.step] ?? "work");
     const { suspend = false, ttlSecondsAfterFinished: ttlSeconds } = manifest.spec ?? {};
-    const shares = step === "work" || step === "assemble" ? 1 : 3;
+    const parallelism = step === "work" || step === "assemble" ? 1 : 3;
     const times = { createdAt: cluster.now, startedAt: cluster.now };
     cluster.addJob(
-      makeChild(resource, { step, shares, ttlSeconds, suspended: suspend, uid: cluster.newUid(), ...times }),
+      makeChild(resource, {
+        step,
+        parallelism,
+        ttlSeconds,
+        suspended: suspend,
+        uid: cluster.newUid(),
+        ...times,
+      }),
     );
     return true;
   }
@@ -227,18 +256,24 @@ export class SimulatedJob {
     const { status } = resource.status;
     if (isTerminal(status)) {
       if (!cluster.isStopped() || isRecorded(resource)) return;
-      return this.#change(() => ({ status: { ...resource.status, conditions: [recordedCondition] } }));
+      return this.#change(() => ({
+        status: { ...resource.status, conditions: [recordedCondition] },
+      }));
     }
     if (resource.spec.cancel || status === "Cancelling") return;
     const isLast = cluster.jobs.some(({ step }) => step === "work" || step === "assemble");
     // Workers tell their result before they end.
-    const isDone = isLast && cluster.pods.some(({ phase }) => phase === "Succeeded" || phase === "Running");
-    if (status === "Optimizing" && isDone) this.#tell(resource, "Completed");
+    const isDone =
+      isLast && cluster.pods.some(({ phase }) => phase === "Succeeded" || phase === "Running");
+    if (status === "Optimizing" && isDone) this.#writeServiceStatus(resource, "Completed");
     if (!cluster.pods.some(({ phase }) => phase === "Running") || status === "Optimizing") return;
-    this.#tell(resource, status === "Pending" && resource.spec.kind === "compress" ? "Sharding" : "Optimizing");
+    this.#writeServiceStatus(
+      resource,
+      status === "Pending" && resource.spec.kind === "compress" ? "Sharding" : "Optimizing",
+    );
   }
 
-  #tell(resource: CompressionJob, status: JobStatus): void {
+  #writeServiceStatus(resource: CompressionJob, status: JobStatus): void {
     this.#change(() => ({ status: { ...resource.status, status } }));
   }
 }
@@ -251,7 +286,7 @@ const usersTypes: readonly string[] = [
   "deletePod",
 ] satisfies UserHappening["type"][];
 
-function isUsers(happening: Happening): happening is UserHappening {
+function isUserHappening(happening: Happening): happening is UserHappening {
   return usersTypes.includes(happening.type);
 }
 
@@ -267,16 +302,23 @@ export function isRecorded({ status }: CompressionJob): boolean {
   return status.conditions?.some(({ type }) => type === conditionTypes.recorded) ?? false;
 }
 
-export function isHeld({ metadata }: CompressionJob): boolean {
+export function hasRecordFinalizer({ metadata }: CompressionJob): boolean {
   return metadata.finalizers?.includes(recordFinalizer) ?? false;
 }
 
 /** Every status that was entered may come after the one before. */
-function checkTransition({ spec, status: before }: CompressionJob, { status: after }: CompressionJob): void {
+function checkTransition(
+  { spec, status: before }: CompressionJob,
+  { status: after }: CompressionJob,
+): void {
   if (before.status === after.status) return;
   assert.ok(!isTerminal(before.status), `${before.status} did not stay`);
-  const entered = after.transitions?.slice(before.transitions?.length ?? 0).map(({ status }) => status) ?? [];
+  const entered =
+    after.transitions?.slice(before.transitions?.length ?? 0).map(({ status }) => status) ?? [];
   const path = [before.status, ...(entered.length > 0 ? entered : [after.status])];
   const isWay = path.slice(1).every((next, i) => leadsTo(spec.kind, path[i] ?? next, next));
-  assert.ok(isWay && path.at(-1) === after.status, `${path.join(" → ")} is no way to ${after.status}`);
+  assert.ok(
+    isWay && path.at(-1) === after.status,
+    `${path.join(" → ")} is no way to ${after.status}`,
+  );
 }

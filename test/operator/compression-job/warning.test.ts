@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { clusterWarnings } from "../../../operator/controllers/compression-job/warning.ts";
+import { warningFieldSelector } from "../../../operator/controllers/compression-job/warning-event.ts";
 import { resources } from "../../../src/kubernetes/resources.ts";
-import { clusterMissing } from "../../cluster/cluster-missing.ts";
+import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { connectTestCluster } from "../../kubernetes/connect-test-cluster.ts";
 
 const skip = clusterMissing;
@@ -23,9 +23,17 @@ test(
     const { namespace } = client;
     for (const { name, kind, type, reason } of events) {
       const involvedObject = { kind, name: "a", namespace };
-      await client.create(resources.events, { metadata: { name }, involvedObject, type, reason, message: "Odd" });
+      await client.create(resources.events, {
+        metadata: { name },
+        involvedObject,
+        type,
+        reason,
+        message: "Odd",
+      });
     }
-    const pages = await Array.fromAsync(client.list(resources.events, { fieldSelector: clusterWarnings }));
+    const pages = await Array.fromAsync(
+      client.list(resources.events, { fieldSelector: warningFieldSelector }),
+    );
     const heard = pages.flatMap(({ items }) => items.map(({ metadata }) => metadata.name));
     assert.deepEqual(heard.toSorted(), ["quota", "volume"]);
   },

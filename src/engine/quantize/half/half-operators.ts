@@ -44,6 +44,11 @@ export const halfOperators: ReadonlyMap<string, HalfOperator> = new Map(
 );
 
 /** Names at the positions that an operator gives its floating-point type. */
-export function halfPositions(positions: HalfOperator["inputs"], names: readonly string[]): number[] {
-  return [...names.keys()].filter((index) => names[index] !== "" && (positions === "all" || positions.includes(index)));
+export function halfPositions(
+  positions: HalfOperator["inputs"],
+  names: readonly string[],
+): number[] {
+  return [...names.keys()].filter(
+    (index) => names[index] !== "" && (positions === "all" || positions.includes(index)),
+  );
 }

@@ -24,13 +24,13 @@ export interface RowTile {
 }
 
 /** The codes, scales and packed zero points of a whole matrix; `zeroPoints` is empty where the format is symmetric. */
-export interface BlockCodes {
-  readonly codes: Uint8Array;
+export interface QuantizedBlocks {
+  readonly quantizedValues: Uint8Array;
   readonly scales: Float32Array;
   readonly zeroPoints: Uint8Array;
 }
 
-export function blocksOf(k: number, { blockSize }: BlockFormat): number {
+export function countBlocks(k: number, { blockSize }: BlockFormat): number {
   return Math.ceil(k / blockSize);
 }
 
@@ -38,10 +38,13 @@ export function blocksOf(k: number, { blockSize }: BlockFormat): number {
  * Room for a matrix in the layout of MatMulNBits: codes [N, blocks, blockSize·bits/8], scales [N, blocks],
  * zero points [N, ⌈blocks·bits/8⌉]. Tiles from several threads may fill one set over shared memory.
  */
-export function createBlockCodes({ k, n }: MatrixShape, format: BlockFormat): BlockCodes {
-  const blocks = blocksOf(k, format);
+export function createMatMulNBitsBlocks(
+  { k, n }: MatrixShape,
+  format: BlockFormat,
+): QuantizedBlocks {
+  const blocks = countBlocks(k, format);
   return {
-    codes: new Uint8Array((n * blocks * format.blockSize * format.bits) / 8),
+    quantizedValues: new Uint8Array((n * blocks * format.blockSize * format.bits) / 8),
     scales: new Float32Array(n * blocks),
     zeroPoints: new Uint8Array(format.symmetric ? 0 : n * Math.ceil((blocks * format.bits) / 8)),
   };
@@ -51,19 +54,22 @@ export function createBlockCodes({ k, n }: MatrixShape, format: BlockFormat): Bl
  * Room for a matrix in the layout of GatherBlockQuantized: as for MatMulNBits, but the codes [N, ⌈K·bits/8⌉] of a row
  * end with the row and not with its last block.
  */
-export function createGatherBlockCodes({ k, n }: MatrixShape, format: BlockFormat): BlockCodes {
-  const codes = createBlockCodes({ order: "nk", k, n }, format);
-  return { ...codes, codes: new Uint8Array(n * Math.ceil((k * format.bits) / 8)) };
+export function createGatherBlocks({ k, n }: MatrixShape, format: BlockFormat): QuantizedBlocks {
+  const matMulBlocks = createMatMulNBitsBlocks({ order: "nk", k, n }, format);
+  return { ...matMulBlocks, quantizedValues: new Uint8Array(n * Math.ceil((k * format.bits) / 8)) };
 }
 
 /**
  * Room for a matrix in the layout of a blocked DequantizeLinear on axis 0: codes [K, N], scales [blocks, N], zero points
  * [blocks, N], both packed over the flattened order with the first in the low bits. Symmetric codes are signed.
  */
-export function createLinearBlockCodes({ k, n }: MatrixShape, format: BlockFormat): BlockCodes {
-  const blocks = blocksOf(k, format);
+export function createDequantizeLinearBlocks(
+  { k, n }: MatrixShape,
+  format: BlockFormat,
+): QuantizedBlocks {
+  const blocks = countBlocks(k, format);
   return {
-    codes: new Uint8Array(Math.ceil((k * n * format.bits) / 8)),
+    quantizedValues: new Uint8Array(Math.ceil((k * n * format.bits) / 8)),
     scales: new Float32Array(blocks * n),
     zeroPoints: new Uint8Array(format.symmetric ? 0 : Math.ceil((blocks * n * format.bits) / 8)),
   };

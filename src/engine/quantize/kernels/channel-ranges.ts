@@ -1,6 +1,6 @@
 import type { ChannelLayout, ValueTile } from "./channel-layout.ts";
 import { type ChannelStrip, channelStrips } from "./channel-strips.ts";
-import { clearSums, places, simd, simdFloats } from "./simd.ts";
+import { clearKernelSums, memoryOffsets, simd, simdFloats } from "./simd.ts";
 
 export interface ChannelRanges {
   readonly min: Float32Array;
@@ -15,25 +15,38 @@ export function createChannelRanges({ channels }: ChannelLayout): ChannelRanges 
 }
 
 /** Widens the ranges by the tile's values. */
-export function widenChannelRanges(tile: ValueTile, layout: ChannelLayout, ranges: ChannelRanges): void {
-  clearSums();
+export function widenChannelRanges(
+  tile: ValueTile,
+  layout: ChannelLayout,
+  ranges: ChannelRanges,
+): void {
+  clearKernelSums();
   for (const strip of channelStrips(tile, layout)) {
     const { groups, groupStride, vectors, vectorStride } = strip;
-    const input = places.input;
-    simdFloats.fill(0, places.first / 4, places.first / 4 + groups * 4);
-    simdFloats.fill(0, places.second / 4, places.second / 4 + groups * 4);
-    simd.widenRanges(input, groups, groupStride, vectors, vectorStride, places.first, places.second, places.counts);
-    takeRanges(strip, ranges);
+    const input = memoryOffsets.input;
+    simdFloats.fill(0, memoryOffsets.first / 4, memoryOffsets.first / 4 + groups * 4);
+    simdFloats.fill(0, memoryOffsets.second / 4, memoryOffsets.second / 4 + groups * 4);
+    simd.widenRanges(
+      input,
+      groups,
+      groupStride,
+      vectors,
+      vectorStride,
+      memoryOffsets.first,
+      memoryOffsets.second,
+      memoryOffsets.counts,
+    );
+    mergeRanges(strip, ranges);
   }
-  const seen = simdFloats.subarray(places.counts / 4, places.counts / 4 + 4);
+  const seen = simdFloats.subarray(memoryOffsets.counts / 4, memoryOffsets.counts / 4 + 4);
   if (!seen.every((lane) => lane === 0)) ranges.notFinite = true;
 }
 
-function takeRanges({ groups, channelOf }: ChannelStrip, { min, max }: ChannelRanges): void {
+function mergeRanges({ groups, channelAtLane }: ChannelStrip, { min, max }: ChannelRanges): void {
   for (let lane = 0; lane < groups * 4; lane++) {
-    const channel = channelOf(lane);
-    const low = Number(simdFloats[places.first / 4 + lane]);
-    const high = Number(simdFloats[places.second / 4 + lane]);
+    const channel = channelAtLane(lane);
+    const low = Number(simdFloats[memoryOffsets.first / 4 + lane]);
+    const high = Number(simdFloats[memoryOffsets.second / 4 + lane]);
     if (low < Number(min[channel])) min[channel] = low;
     if (high > Number(max[channel])) max[channel] = high;
   }

@@ -1,5 +1,5 @@
 import type { ChannelLayout, ValueTile } from "./channel-layout.ts";
-import { places, simdFloats, stripValues } from "./simd.ts";
+import { memoryOffsets, simdFloats, stripValues } from "./simd.ts";
 
 /**
  * A part of a tensor staged at `places.input`: `pieces` runs of `length` values, `step` apart in the tile and `pitch` apart as staged. The
@@ -17,7 +17,7 @@ export interface ChannelStrip {
   readonly groupStride: number;
   readonly vectors: number;
   readonly vectorStride: number;
-  readonly channelOf: (lane: number) => number;
+  readonly channelAtLane: (lane: number) => number;
 }
 
 /** Shorter runs of one channel than this are quantized across channels and not along the run. */
@@ -32,9 +32,11 @@ export function* channelStrips(tile: ValueTile, layout: ChannelLayout): Generato
   const across = layout.channels > 1 && layout.inner < shortRun;
   let from = 0;
   while (from < tile.values.length) {
-    const strips = across ? stripsAcross(tile, layout, from) : [stripAlong(tile, layout, from)];
+    const strips = across
+      ? stripsAcrossChannels(tile, layout, from)
+      : [stripAlongRun(tile, layout, from)];
     for (const strip of strips) {
-      stage(tile.values, strip);
+      stageStrip(tile.values, strip);
       yield strip;
       from = Math.max(from, strip.from + (strip.pieces - 1) * strip.step + strip.length);
     }
@@ -42,15 +44,19 @@ export function* channelStrips(tile: ValueTile, layout: ChannelLayout): Generato
 }
 
 /** Whole runs of one channel each, or a part of one. */
-function stripAlong({ values, start }: ValueTile, { channels, inner }: ChannelLayout, from: number): ChannelStrip {
+function stripAlongRun(
+  { values, start }: ValueTile,
+  { channels, inner }: ChannelLayout,
+  from: number,
+): ChannelStrip {
   const rest = values.length - from;
   const run = channels === 1 ? Infinity : inner;
   const within = channels === 1 ? 0 : (start + from) % inner;
   const first = channels === 1 ? 0 : Math.floor((start + from) / inner) % channels;
-  const whole = within === 0 && run <= Math.min(rest, stripValues);
-  const length = whole ? run : Math.min(run - within, rest, stripValues);
-  const pitch = fourfold(length);
-  const pieces = whole ? Math.min(Math.floor(rest / run), Math.floor(stripValues / pitch)) : 1;
+  const isWholeRun = within === 0 && run <= Math.min(rest, stripValues);
+  const length = isWholeRun ? run : Math.min(run - within, rest, stripValues);
+  const pitch = roundUpToFour(length);
+  const pieces = isWholeRun ? Math.min(Math.floor(rest / run), Math.floor(stripValues / pitch)) : 1;
   return {
     from,
     pieces,
@@ -61,20 +67,24 @@ function stripAlong({ values, start }: ValueTile, { channels, inner }: ChannelLa
     groupStride: pitch * 4,
     vectors: pitch / 4,
     vectorStride: 16,
-    channelOf: (lane) => (first + (lane >> 2)) % channels,
+    channelAtLane: (lane) => (first + (lane >> 2)) % channels,
   };
 }
 
 /** As many whole rounds over all channels as there are from here on, or a part of one. */
-function* stripsAcross({ values, start }: ValueTile, layout: ChannelLayout, from: number): Generator<ChannelStrip> {
+function* stripsAcrossChannels(
+  { values, start }: ValueTile,
+  layout: ChannelLayout,
+  from: number,
+): Generator<ChannelStrip> {
   const { channels, inner } = layout;
   const round = channels * inner;
   const rest = values.length - from;
   const within = (start + from) % round;
-  const whole = within === 0 && rest >= round;
-  const width = whole ? round : Math.min(round - within, rest);
-  const rows = whole ? Math.floor(rest / round) : 1;
-  const pitch = fourfold(Math.min(width, widestStrip)) + paddedLanes;
+  const isWholeRound = within === 0 && rest >= round;
+  const width = isWholeRound ? round : Math.min(round - within, rest);
+  const rows = isWholeRound ? Math.floor(rest / round) : 1;
+  const pitch = roundUpToFour(Math.min(width, widestStrip)) + paddedLanes;
   const rowsAtOnce = Math.floor(stripValues / pitch);
   for (let row = 0; row < rows; row += rowsAtOnce) {
     for (let column = 0; column < width; column += widestStrip) {
@@ -87,19 +97,22 @@ function* stripsAcross({ values, start }: ValueTile, layout: ChannelLayout, from
         length,
         step: round,
         pitch,
-        groups: fourfold(length) / 4,
+        groups: roundUpToFour(length) / 4,
         groupStride: 16,
         vectors: pieces,
         vectorStride: pitch * 4,
-        channelOf: (lane) => Math.min(channels - 1, Math.floor((first + lane) / inner)),
+        channelAtLane: (lane) => Math.min(channels - 1, Math.floor((first + lane) / inner)),
       };
     }
   }
 }
 
 /** Copies the pieces, and zeros for as many values as each lacks to a multiple of four. */
-function stage(values: Float32Array, { from, pieces, length, step, pitch }: ChannelStrip): void {
-  const input = places.input / 4;
+function stageStrip(
+  values: Float32Array,
+  { from, pieces, length, step, pitch }: ChannelStrip,
+): void {
+  const input = memoryOffsets.input / 4;
   if (length === step && length === pitch) {
     simdFloats.set(values.subarray(from, from + pieces * length), input);
     return;
@@ -108,10 +121,10 @@ function stage(values: Float32Array, { from, pieces, length, step, pitch }: Chan
     const start = from + piece * step;
     const to = input + piece * pitch;
     simdFloats.set(values.subarray(start, start + length), to);
-    if (length % 4 > 0) simdFloats.fill(0, to + length, to + fourfold(length));
+    if (length % 4 > 0) simdFloats.fill(0, to + length, to + roundUpToFour(length));
   }
 }
 
-function fourfold(count: number): number {
+function roundUpToFour(count: number): number {
   return Math.ceil(count / 4) * 4;
 }

@@ -1,5 +1,14 @@
 import type { ErrorSums } from "../../evaluate/error-sums.ts";
-import { clearSums, places, simd, simdFloats, simdHalves, simdWords, stripValues, takeSums } from "./simd.ts";
+import {
+  clearKernelSums,
+  memoryOffsets,
+  simd,
+  simdFloats,
+  simdHalves,
+  simdWords,
+  stripValues,
+  addKernelSums,
+} from "./simd.ts";
 
 /** What a conversion to half precision did to the values. */
 export interface HalfLosses {
@@ -12,26 +21,44 @@ export interface HalfLosses {
 }
 
 /** Rounds to half precision (nearest, half to even) and adds the losses and the error. */
-export function float32ToFloat16(values: Float32Array, into: Uint16Array, losses: HalfLosses, sums: ErrorSums): void {
-  clearSums();
+export function float32ToFloat16(
+  values: Float32Array,
+  into: Uint16Array,
+  losses: HalfLosses,
+  sums: ErrorSums,
+): void {
+  clearKernelSums();
   for (let start = 0; start < values.length; start += stripValues) {
     const part = values.subarray(start, start + stripValues);
     const vectors = Math.ceil(part.length / 4);
-    simdFloats.set(part, places.input / 4);
-    simdFloats.fill(0, places.input / 4 + part.length, places.input / 4 + vectors * 4);
-    simd.toHalves(places.input, vectors, places.codes, places.counts, places.sums);
-    into.set(simdHalves.subarray(places.codes / 2, places.codes / 2 + part.length), start);
+    simdFloats.set(part, memoryOffsets.input / 4);
+    simdFloats.fill(
+      0,
+      memoryOffsets.input / 4 + part.length,
+      memoryOffsets.input / 4 + vectors * 4,
+    );
+    simd.toHalves(
+      memoryOffsets.input,
+      vectors,
+      memoryOffsets.codes,
+      memoryOffsets.counts,
+      memoryOffsets.sums,
+    );
+    into.set(
+      simdHalves.subarray(memoryOffsets.codes / 2, memoryOffsets.codes / 2 + part.length),
+      start,
+    );
   }
-  const overflowed = takeCount(0);
+  const overflowed = sumCounts(0);
   losses.overflowed += overflowed;
-  losses.vanished += takeCount(1);
-  losses.subnormal += takeCount(2);
-  if (overflowed + takeCount(3) > 0) sums.notFinite = true;
-  takeSums(sums);
+  losses.vanished += sumCounts(1);
+  losses.subnormal += sumCounts(2);
+  if (overflowed + sumCounts(3) > 0) sums.notFinite = true;
+  addKernelSums(sums);
 }
 
-function takeCount(index: number): number {
-  const at = places.counts / 4 + index * 4;
+function sumCounts(index: number): number {
+  const at = memoryOffsets.counts / 4 + index * 4;
   return simdWords.subarray(at, at + 4).reduce((total, lane) => total + lane, 0);
 }
 
@@ -39,9 +66,12 @@ function takeCount(index: number): number {
 export function float16ToFloat32(halves: Uint16Array, into: Float32Array): void {
   for (let start = 0; start < halves.length; start += stripValues) {
     const part = halves.subarray(start, start + stripValues);
-    simdHalves.set(part, places.codes / 2);
-    simd.fromHalves(places.codes, Math.ceil(part.length / 4), places.input);
-    into.set(simdFloats.subarray(places.input / 4, places.input / 4 + part.length), start);
+    simdHalves.set(part, memoryOffsets.codes / 2);
+    simd.fromHalves(memoryOffsets.codes, Math.ceil(part.length / 4), memoryOffsets.input);
+    into.set(
+      simdFloats.subarray(memoryOffsets.input / 4, memoryOffsets.input / 4 + part.length),
+      start,
+    );
   }
 }
 

@@ -1,7 +1,7 @@
 import type { ErrorSums } from "../../evaluate/error-sums.ts";
-import type { BlockCodes, BlockFormat, MatrixShape, RowTile } from "./block-format.ts";
+import type { QuantizedBlocks, BlockFormat, MatrixShape, RowTile } from "./block-format.ts";
 import { type BlockStrip, quantizeStrips } from "./block-strips.ts";
-import { clearSums, places, simdBytes, simdFloats, takeSums } from "./simd.ts";
+import { clearKernelSums, memoryOffsets, simdBytes, simdFloats, addKernelSums } from "./simd.ts";
 
 /**
  * Quantizes rows of a `kn` matrix for a DequantizeLinear (opset 21) on axis 0 with the codes of `quantizeBlocks`: signed
@@ -10,35 +10,39 @@ import { clearSums, places, simdBytes, simdFloats, takeSums } from "./simd.ts";
 export function quantizeLinearBlocks(
   tile: RowTile,
   matrix: { readonly shape: MatrixShape; readonly format: BlockFormat },
-  into: BlockCodes,
+  into: QuantizedBlocks,
   sums: ErrorSums,
 ): void {
   const { shape, format } = matrix;
-  const putCodes = format.bits === 4 ? putHalfBytes : putBytes;
-  clearSums();
+  const writeValues = format.bits === 4 ? writeFourBitValues : writeEightBitValues;
+  clearKernelSums();
   quantizeStrips(tile, matrix, (strip) => {
-    putCodes(strip, { columns: shape.n, format }, into.codes);
-    putBlockRows(strip, shape.n, into, format);
+    writeValues(strip, { columns: shape.n, format }, into.quantizedValues);
+    writeScalesAndZeroPoints(strip, shape.n, into, format);
   });
-  takeSums(sums);
+  addKernelSums(sums);
 }
 
-interface LinearLayout {
+interface ColumnLayout {
   readonly columns: number;
   readonly format: BlockFormat;
 }
 
 /** Turns the codes of a strip, which lie column by column, into rows of two codes a byte. */
-function putHalfBytes(strip: BlockStrip, { columns, format }: LinearLayout, codes: Uint8Array): void {
+function writeFourBitValues(
+  strip: BlockStrip,
+  { columns, format }: ColumnLayout,
+  quantizedValues: Uint8Array,
+): void {
   const { firstOutput, outputs, firstBlock, blocks, depth } = strip;
   const columnBytes = (blocks * format.blockSize) / 2;
   const flip = format.symmetric ? 8 : 0;
   for (let row = 0; row < depth; row++) {
-    let from = places.codes + (row >> 1);
+    let from = memoryOffsets.codes + (row >> 1);
     const shift = (row & 1) * 4;
     const start = (firstBlock * format.blockSize + row) * columns + firstOutput;
     // Whole indexes can go beyond 32 bits; the half bytes from the row's first whole byte on cannot.
-    const bytes = codes.subarray(Math.floor(start / 2));
+    const bytes = quantizedValues.subarray(Math.floor(start / 2));
     const first = start % 2;
     for (let half = first; half < first + outputs; half++, from += columnBytes) {
       const code = ((Number(simdBytes[from]) >> shift) & 15) ^ flip;
@@ -47,27 +51,37 @@ function putHalfBytes(strip: BlockStrip, { columns, format }: LinearLayout, code
   }
 }
 
-function putBytes(strip: BlockStrip, { columns, format }: LinearLayout, codes: Uint8Array): void {
+function writeEightBitValues(
+  strip: BlockStrip,
+  { columns, format }: ColumnLayout,
+  quantizedValues: Uint8Array,
+): void {
   const { firstOutput, outputs, firstBlock, blocks, depth } = strip;
   const columnBytes = blocks * format.blockSize;
   const flip = format.symmetric ? 128 : 0;
   for (let row = 0; row < depth; row++) {
-    let from = places.codes + row;
+    let from = memoryOffsets.codes + row;
     const start = (firstBlock * format.blockSize + row) * columns + firstOutput;
-    for (let to = start; to < start + outputs; to++, from += columnBytes) codes[to] = Number(simdBytes[from]) ^ flip;
+    for (let to = start; to < start + outputs; to++, from += columnBytes)
+      quantizedValues[to] = Number(simdBytes[from]) ^ flip;
   }
 }
 
-function putBlockRows(strip: BlockStrip, columns: number, into: BlockCodes, { bits, symmetric }: BlockFormat): void {
+function writeScalesAndZeroPoints(
+  strip: BlockStrip,
+  columns: number,
+  into: QuantizedBlocks,
+  { bits, symmetric }: BlockFormat,
+): void {
   const { firstOutput, outputs, firstBlock, blocks } = strip;
   const { scales, zeroPoints } = into;
   for (let block = 0; block < blocks; block++) {
     for (let output = 0; output < outputs; output++) {
       const from = output * blocks + block;
       const to = (firstBlock + block) * columns + firstOutput + output;
-      scales[to] = Number(simdFloats[places.first / 4 + from]);
+      scales[to] = Number(simdFloats[memoryOffsets.first / 4 + from]);
       if (symmetric) continue;
-      const point = Number(simdBytes[places.second + from]);
+      const point = Number(simdBytes[memoryOffsets.second + from]);
       if (bits === 8) zeroPoints[to] = point;
       else zeroPoints[to >> 1] = Number(zeroPoints[to >> 1]) | (point << ((to & 1) * 4));
     }

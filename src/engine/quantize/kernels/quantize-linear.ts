@@ -1,8 +1,15 @@
 import type { ErrorSums } from "../../evaluate/error-sums.ts";
 import type { ChannelLayout, ValueTile } from "./channel-layout.ts";
 import { type ChannelStrip, channelStrips } from "./channel-strips.ts";
-import type { LinearCodes } from "./linear-codes.ts";
-import { clearSums, places, simd, simdBytes, simdFloats, takeSums } from "./simd.ts";
+import type { AffineParameters } from "./affine-parameters.ts";
+import {
+  clearKernelSums,
+  memoryOffsets,
+  simd,
+  simdBytes,
+  simdFloats,
+  addKernelSums,
+} from "./simd.ts";
 
 /**
  * Rounds the tile's values (half to even, as QuantizeLinear) to codes of their channel, written to `into` from its beginning, and adds the
@@ -10,48 +17,54 @@ import { clearSums, places, simd, simdBytes, simdFloats, takeSums } from "./simd
  */
 export function quantizeLinear(
   tile: ValueTile,
-  { layout, codes }: { readonly layout: ChannelLayout; readonly codes: LinearCodes },
+  { layout, parameters }: { readonly layout: ChannelLayout; readonly parameters: AffineParameters },
   into: Int8Array | Uint8Array,
   sums: ErrorSums,
 ): void {
   const bytes = new Uint8Array(into.buffer, into.byteOffset, into.length);
-  clearSums();
+  clearKernelSums();
   for (const strip of channelStrips(tile, layout)) {
     const { groups, groupStride, vectors, vectorStride } = strip;
-    putParameters(strip, codes);
+    stageParameters(strip, parameters);
     simd.roundLinear(
-      places.input,
+      memoryOffsets.input,
       groups,
       groupStride,
       vectors,
       vectorStride,
-      places.first,
-      places.second,
-      codes.lowest,
-      codes.highest,
-      places.codes,
-      places.sums,
+      memoryOffsets.first,
+      memoryOffsets.second,
+      parameters.lowest,
+      parameters.highest,
+      memoryOffsets.codes,
+      memoryOffsets.sums,
     );
-    takeCodes(strip, bytes);
+    copyQuantizedValues(strip, bytes);
   }
-  takeSums(sums);
+  addKernelSums(sums);
 }
 
-function putParameters({ groups, channelOf }: ChannelStrip, { scales, zeroPoints }: LinearCodes): void {
+function stageParameters(
+  { groups, channelAtLane }: ChannelStrip,
+  { scales, zeroPoints }: AffineParameters,
+): void {
   for (let lane = 0; lane < groups * 4; lane++) {
-    const channel = channelOf(lane);
-    simdFloats[places.first / 4 + lane] = Number(scales[channel]);
-    simdFloats[places.second / 4 + lane] = Number(zeroPoints[channel]);
+    const channel = channelAtLane(lane);
+    simdFloats[memoryOffsets.first / 4 + lane] = Number(scales[channel]);
+    simdFloats[memoryOffsets.second / 4 + lane] = Number(zeroPoints[channel]);
   }
 }
 
-function takeCodes({ from, pieces, length, step, pitch }: ChannelStrip, into: Uint8Array): void {
+function copyQuantizedValues(
+  { from, pieces, length, step, pitch }: ChannelStrip,
+  into: Uint8Array,
+): void {
   if (length === step && length === pitch) {
-    into.set(simdBytes.subarray(places.codes, places.codes + pieces * length), from);
+    into.set(simdBytes.subarray(memoryOffsets.codes, memoryOffsets.codes + pieces * length), from);
     return;
   }
   for (let piece = 0; piece < pieces; piece++) {
-    const start = places.codes + piece * pitch;
+    const start = memoryOffsets.codes + piece * pitch;
     into.set(simdBytes.subarray(start, start + length), from + piece * step);
   }
 }

@@ -26,7 +26,7 @@ export const simd: SimdKernels = new WebAssembly.Instance(compiled).exports;
 export const stripValues = 32 * 1024;
 
 /** Where things lie in the kernels' memory, in bytes. A strip may be padded to half as much again. */
-export const places = {
+export const memoryOffsets = {
   sums: 0,
   counts: 64,
   panel: 4 * 1024,
@@ -41,16 +41,16 @@ export const simdBytes = new Uint8Array(buffer);
 export const simdHalves = new Uint16Array(buffer);
 export const simdWords = new Uint32Array(buffer);
 export const simdFloats = new Float32Array(buffer);
-const sumPairs = new Float64Array(buffer, places.sums, 6);
-const worst = new Float32Array(buffer, places.sums + 48, 4);
+const sumPairs = new Float64Array(buffer, memoryOffsets.sums, 6);
+const worst = new Float32Array(buffer, memoryOffsets.sums + 48, 4);
 
 /** Clears the sums and counts that kernels add to. */
-export function clearSums(): void {
-  simdWords.fill(0, 0, places.panel / 4);
+export function clearKernelSums(): void {
+  simdWords.fill(0, 0, memoryOffsets.panel / 4);
 }
 
 /** Adds the kernels' sums to the caller's, and marks them where a value or a scale was not finite. */
-export function takeSums(sums: ErrorSums): void {
+export function addKernelSums(sums: ErrorSums): void {
   const pair = (index: number): number => Number(sumPairs[index]) + Number(sumPairs[index + 1]);
   const signal = pair(0);
   const noise = pair(2);

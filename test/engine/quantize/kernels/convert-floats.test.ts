@@ -40,19 +40,33 @@ test("float32ToFloat16() rounds as the platform does, for every half-precision v
       }
     }
   }
-  const floats = Float32Array.from([...values, 65_519.99, 65_520, 1e9, 3.4e38, Infinity, -Infinity, 1e-45, 2 ** -25]);
+  const floats = Float32Array.from([
+    ...values,
+    65_519.99,
+    65_520,
+    1e9,
+    3.4e38,
+    Infinity,
+    -Infinity,
+    1e-45,
+    2 ** -25,
+  ]);
   assert.deepEqual(toHalves(floats).halves, new Uint16Array(new Float16Array(floats).buffer));
 });
 
 test("float32ToFloat16() rounds random bit patterns as the platform does and keeps NaN", () => {
   const next = randomNumbers(5);
-  const floats = new Float32Array(Uint32Array.from({ length: 100_003 }, () => next() * 2 ** 32).buffer);
+  const floats = new Float32Array(
+    Uint32Array.from({ length: 100_003 }, () => next() * 2 ** 32).buffer,
+  );
   const ours = new Float16Array(toHalves(floats).halves.buffer);
   assert.deepEqual(ours, new Float16Array(floats));
 });
 
 test("float32ToFloat16() counts what overflows, vanishes or loses bits", () => {
-  const { losses, sums } = toHalves(Float32Array.of(0, -0, 1, 65_519, 65_520, -1e30, 1e-8, -1e-40, 1e-5, -3e-8));
+  const { losses, sums } = toHalves(
+    Float32Array.of(0, -0, 1, 65_519, 65_520, -1e30, 1e-8, -1e-40, 1e-5, -3e-8),
+  );
   assert.deepEqual(losses, { overflowed: 2, vanished: 2, subnormal: 2 });
   assert.equal(sums.notFinite, true);
   assert.equal(toHalves(Float32Array.of(1, NaN)).sums.notFinite, true);
@@ -65,7 +79,10 @@ test("float32ToFloat16() measures the error that it made", () => {
   const wanted = emptyErrorSums();
   addErrors(wanted, values, new Float16Array(halves.buffer));
   for (const key of ["signal", "noise", "changed", "product", "maxAbsoluteError"] as const) {
-    assert.ok(Math.abs(sums[key] - wanted[key]) <= 1e-4 * wanted[key], `${key} ${sums[key]}, not ${wanted[key]}`);
+    assert.ok(
+      Math.abs(sums[key] - wanted[key]) <= 1e-4 * wanted[key],
+      `${key} ${sums[key]}, not ${wanted[key]}`,
+    );
   }
   assert.equal(sums.notFinite, false);
 });

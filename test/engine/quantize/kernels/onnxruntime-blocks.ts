@@ -1,7 +1,11 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { BlockCodes, BlockFormat, MatrixShape } from "../../../../src/engine/quantize/kernels/block-format.ts";
+import type {
+  QuantizedBlocks,
+  BlockFormat,
+  MatrixShape,
+} from "../../../../src/engine/quantize/kernels/block-format.ts";
 import { runPython } from "../../../support/python.ts";
 
 export interface BlockCase {
@@ -44,7 +48,8 @@ export async function onnxruntimeBlocks(cases: readonly BlockCase[]): Promise<Ui
   try {
     const described = cases.map(({ shape, format, layout }) => ({ ...shape, ...format, layout }));
     await writeFile(join(folder, "cases.json"), JSON.stringify(described));
-    for (const [index, { values }] of cases.entries()) await writeFile(join(folder, `${index}.bin`), values);
+    for (const [index, { values }] of cases.entries())
+      await writeFile(join(folder, `${index}.bin`), values);
     await runPython(program, [folder]);
     return await Promise.all(
       cases.map(async (_, index) => new Uint8Array(await readFile(join(folder, `${index}.out`)))),
@@ -54,8 +59,8 @@ export async function onnxruntimeBlocks(cases: readonly BlockCase[]): Promise<Ui
   }
 }
 
-export function flatten({ codes, scales, zeroPoints }: BlockCodes): Uint8Array {
-  const parts = [codes, scales, zeroPoints].map(
+export function flatten({ quantizedValues, scales, zeroPoints }: QuantizedBlocks): Uint8Array {
+  const parts = [quantizedValues, scales, zeroPoints].map(
     (part) => new Uint8Array(part.buffer, part.byteOffset, part.byteLength),
   );
   return new Uint8Array(Buffer.concat(parts));

@@ -1,14 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { addErrors, emptyErrorSums, type ErrorSums } from "../../../../src/engine/evaluate/error-sums.ts";
 import {
-  type BlockCodes,
+  addErrors,
+  emptyErrorSums,
+  type ErrorSums,
+} from "../../../../src/engine/evaluate/error-sums.ts";
+import {
+  type QuantizedBlocks,
   type BlockFormat,
-  blocksOf,
-  createBlockCodes,
-  createGatherBlockCodes,
-  createLinearBlockCodes,
+  countBlocks,
+  createMatMulNBitsBlocks,
+  createGatherBlocks,
+  createDequantizeLinearBlocks,
   type MatrixShape,
 } from "../../../../src/engine/quantize/kernels/block-format.ts";
 import { quantizeBlocks } from "../../../../src/engine/quantize/kernels/quantize-blocks.ts";
@@ -39,21 +43,30 @@ function codeAt(codes: Uint8Array, index: number, bits: 4 | 8): number {
 }
 
 /** What MatMulNBits takes the weight for, in the order that the values came in. */
-function restored({ shape: { order, k, n }, format }: Matrix, { codes, scales, zeroPoints }: BlockCodes): Float64Array {
+function restored(
+  { shape: { order, k, n }, format }: Matrix,
+  { quantizedValues, scales, zeroPoints }: QuantizedBlocks,
+): Float64Array {
   const { bits, blockSize, symmetric } = format;
-  const blocks = blocksOf(k, format);
+  const blocks = countBlocks(k, format);
   const pointsPerRow = ((zeroPoints.length / n) * 8) / bits;
   return Float64Array.from({ length: k * n }, (_, at) => {
-    const [input, output] = order === "kn" ? [Math.floor(at / n), at % n] : [at % k, Math.floor(at / k)];
+    const [input, output] =
+      order === "kn" ? [Math.floor(at / n), at % n] : [at % k, Math.floor(at / k)];
     const block = Math.floor(input / blockSize);
-    const code = codeAt(codes, output * blocks * blockSize + input, bits);
-    const zero = symmetric ? 2 ** (bits - 1) : codeAt(zeroPoints, output * pointsPerRow + block, bits);
+    const code = codeAt(quantizedValues, output * blocks * blockSize + input, bits);
+    const zero = symmetric
+      ? 2 ** (bits - 1)
+      : codeAt(zeroPoints, output * pointsPerRow + block, bits);
     return (code - zero) * Number(scales[output * blocks + block]);
   });
 }
 
-function quantize(matrix: Matrix, values: Float32Array): { codes: BlockCodes; sums: ErrorSums } {
-  const codes = createBlockCodes(matrix.shape, matrix.format);
+function quantize(
+  matrix: Matrix,
+  values: Float32Array,
+): { codes: QuantizedBlocks; sums: ErrorSums } {
+  const codes = createMatMulNBitsBlocks(matrix.shape, matrix.format);
   const sums = emptyErrorSums();
   quantizeBlocks({ values, firstRow: 0 }, matrix, codes, sums);
   return { codes, sums };
@@ -68,7 +81,10 @@ function assertNear(sums: ErrorSums, wanted: ErrorSums): void {
       `${key} ${sums[key]}, not ${wanted[key]}`,
     );
   }
-  assert.ok(Math.abs(sums.maxAbsoluteError - wanted.maxAbsoluteError) <= 1e-3 * wanted.maxAbsoluteError + rounding);
+  assert.ok(
+    Math.abs(sums.maxAbsoluteError - wanted.maxAbsoluteError) <=
+      1e-3 * wanted.maxAbsoluteError + rounding,
+  );
 }
 
 test("quantizeBlocks() stays within a scale of every value, and within half of it where nothing is clipped", () => {
@@ -79,12 +95,18 @@ test("quantizeBlocks() stays within a scale of every value, and within half of i
       const values = weightValues(k * n, seed);
       const { codes } = quantize(matrix, values);
       const back = restored(matrix, codes);
-      const blocks = blocksOf(k, matrix.format);
+      const blocks = countBlocks(k, matrix.format);
       for (const [at, value] of values.entries()) {
-        const [input, output] = order === "kn" ? [Math.floor(at / n), at % n] : [at % k, Math.floor(at / k)];
-        const scale = Math.abs(Number(codes.scales[output * blocks + Math.floor(input / blockSize)]));
+        const [input, output] =
+          order === "kn" ? [Math.floor(at / n), at % n] : [at % k, Math.floor(at / k)];
+        const scale = Math.abs(
+          Number(codes.scales[output * blocks + Math.floor(input / blockSize)]),
+        );
         const bound = scale * (symmetric ? 1 : 0.5) * (1 + 1e-4);
-        assert.ok(Math.abs(Number(back[at]) - value) <= bound, `${value} became ${back[at]} with scale ${scale}`);
+        assert.ok(
+          Math.abs(Number(back[at]) - value) <= bound,
+          `${value} became ${back[at]} with scale ${scale}`,
+        );
         if (value === 0) assert.equal(Math.abs(Number(back[at])), 0);
       }
     }),
@@ -111,10 +133,14 @@ test("quantizeBlocks() gives the same bytes whatever the tiles", () => {
     fc.property(matrices, fc.integer({ min: 1, max: 9 }), (matrix, step) => {
       const { order, k, n } = matrix.shape;
       const values = weightValues(k * n, step);
-      const [rows, width, rowsAtOnce] = order === "kn" ? [k, n, step * 2 * matrix.format.blockSize] : [n, k, step];
-      const tiled = createBlockCodes(matrix.shape, matrix.format);
+      const [rows, width, rowsAtOnce] =
+        order === "kn" ? [k, n, step * 2 * matrix.format.blockSize] : [n, k, step];
+      const tiled = createMatMulNBitsBlocks(matrix.shape, matrix.format);
       for (let row = 0; row < rows; row += rowsAtOnce) {
-        const tile = { values: values.subarray(row * width, (row + rowsAtOnce) * width), firstRow: row };
+        const tile = {
+          values: values.subarray(row * width, (row + rowsAtOnce) * width),
+          firstRow: row,
+        };
         quantizeBlocks(tile, matrix, tiled, emptyErrorSums());
       }
       assert.deepEqual(flatten(tiled), flatten(quantize(matrix, values).codes));
@@ -127,7 +153,9 @@ test("quantizeBlocks() gives the same bytes for a matrix and its transpose", () 
   fc.assert(
     fc.property(matrices, ({ shape: { k, n }, format }) => {
       const values = weightValues(k * n, k);
-      const turned = Float32Array.from({ length: k * n }, (_, at) => Number(values[(at % k) * n + Math.floor(at / k)]));
+      const turned = Float32Array.from({ length: k * n }, (_, at) =>
+        Number(values[(at % k) * n + Math.floor(at / k)]),
+      );
       const columns = quantize({ shape: { order: "kn", k, n }, format }, values);
       const rows = quantize({ shape: { order: "nk", k, n }, format }, turned);
       assert.deepEqual(flatten(rows.codes), flatten(columns.codes));
@@ -140,12 +168,15 @@ test("quantizeBlocks() ends an embedding's rows of codes with the row", () => {
   const format = { bits: 4, blockSize: 32, symmetric: false } as const;
   const shape = { order: "nk", k: 83, n: 6 } as const;
   const values = weightValues(shape.k * shape.n);
-  const packed = createGatherBlockCodes(shape, format);
+  const packed = createGatherBlocks(shape, format);
   quantizeBlocks({ values, firstRow: 0 }, { shape, format }, packed, emptyErrorSums());
   const { codes } = quantize({ shape, format }, values);
-  assert.equal(packed.codes.length, 6 * 42);
+  assert.equal(packed.quantizedValues.length, 6 * 42);
   for (let row = 0; row < shape.n; row++) {
-    assert.deepEqual(packed.codes.subarray(row * 42, row * 42 + 42), codes.codes.subarray(row * 48, row * 48 + 42));
+    assert.deepEqual(
+      packed.quantizedValues.subarray(row * 42, row * 42 + 42),
+      codes.quantizedValues.subarray(row * 48, row * 48 + 42),
+    );
   }
   assert.deepEqual(packed.scales, codes.scales);
 });
@@ -156,7 +187,7 @@ test("quantizeLinearBlocks() rounds to the codes of quantizeBlocks(), tile by ti
       const { bits, blockSize, symmetric } = format;
       const matrix = { shape: { order: "kn", k, n } as const, format };
       const values = weightValues(k * n, step);
-      const linear = createLinearBlockCodes(matrix.shape, format);
+      const linear = createDequantizeLinearBlocks(matrix.shape, format);
       const rowsAtOnce = step * 2 * blockSize;
       const sums = emptyErrorSums();
       for (let row = 0; row < k; row += rowsAtOnce) {
@@ -164,11 +195,15 @@ test("quantizeLinearBlocks() rounds to the codes of quantizeBlocks(), tile by ti
         quantizeLinearBlocks(tile, matrix, linear, sums);
       }
       const { codes } = quantize(matrix, values);
-      const blocks = blocksOf(k, format);
+      const blocks = countBlocks(k, format);
       const middle = symmetric ? 2 ** (bits - 1) : 0;
       for (let at = 0; at < k * n; at++) {
-        const code = codeAt(codes.codes, (at % n) * blocks * blockSize + Math.floor(at / n), bits);
-        assert.equal(codeAt(linear.codes, at, bits), code ^ middle);
+        const code = codeAt(
+          codes.quantizedValues,
+          (at % n) * blocks * blockSize + Math.floor(at / n),
+          bits,
+        );
+        assert.equal(codeAt(linear.quantizedValues, at, bits), code ^ middle);
       }
       for (let at = 0; at < blocks * n; at++) {
         assert.equal(linear.scales[at], codes.scales[(at % n) * blocks + Math.floor(at / n)]);
@@ -187,7 +222,10 @@ for (const order of ["kn", "nk"] as const)
           for (const others of [0, 1e-42, 0.1]) {
             const values = new Float32Array(350).fill(others);
             values[at] = bad;
-            const { sums } = quantize({ shape, format: { bits: 4, blockSize: 32, symmetric } }, values);
+            const { sums } = quantize(
+              { shape, format: { bits: 4, blockSize: 32, symmetric } },
+              values,
+            );
             assert.equal(sums.notFinite, true, `${at} ${symmetric} ${others}`);
           }
     });

@@ -4,7 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { addErrors, emptyErrorSums, type ErrorSums } from "../../../../src/engine/evaluate/error-sums.ts";
+import {
+  addErrors,
+  emptyErrorSums,
+  type ErrorSums,
+} from "../../../../src/engine/evaluate/error-sums.ts";
 import type { ChannelLayout } from "../../../../src/engine/quantize/kernels/channel-layout.ts";
 import {
   type ChannelRanges,
@@ -12,15 +16,15 @@ import {
   widenChannelRanges,
 } from "../../../../src/engine/quantize/kernels/channel-ranges.ts";
 import {
-  type LinearCodes,
-  linearCodes,
-  type LinearFormat,
-} from "../../../../src/engine/quantize/kernels/linear-codes.ts";
+  type AffineParameters,
+  affineParameters,
+  type AffineFormat,
+} from "../../../../src/engine/quantize/kernels/affine-parameters.ts";
 import { quantizeLinear } from "../../../../src/engine/quantize/kernels/quantize-linear.ts";
 import { pythonMissing, runPython } from "../../../support/python.ts";
 import { weightValues } from "./weight-values.ts";
 
-interface Quantized extends LinearCodes {
+interface Quantized extends AffineParameters {
   readonly ranges: ChannelRanges;
   readonly codes: Int8Array | Uint8Array;
   readonly sums: ErrorSums;
@@ -32,24 +36,29 @@ interface Tensor {
 }
 
 /** Both passes, in tiles of `tileValues`. */
-function quantize({ layout, values }: Tensor, format: LinearFormat, tileValues = values.length): Quantized {
+function quantize(
+  { layout, values }: Tensor,
+  format: AffineFormat,
+  tileValues = values.length,
+): Quantized {
   const ranges = createChannelRanges(layout);
   const tiles = Array.from({ length: Math.ceil(values.length / tileValues) }, (_, index) => {
     const start = index * tileValues;
     return { start, values: values.subarray(start, start + tileValues) };
   });
   for (const tile of tiles) widenChannelRanges(tile, layout, ranges);
-  const parameters = linearCodes(ranges, format);
-  const codes = format.type === "int8" ? new Int8Array(values.length) : new Uint8Array(values.length);
+  const parameters = affineParameters(ranges, format);
+  const codes =
+    format.type === "int8" ? new Int8Array(values.length) : new Uint8Array(values.length);
   const sums = emptyErrorSums();
   for (const tile of tiles) {
     const into = codes.subarray(tile.start, tile.start + tile.values.length);
-    quantizeLinear(tile, { layout, codes: parameters }, into, sums);
+    quantizeLinear(tile, { layout, parameters }, into, sums);
   }
   return { ...parameters, ranges, codes, sums };
 }
 
-function channelOf({ channels, inner }: ChannelLayout, at: number): number {
+function channelIndex({ channels, inner }: ChannelLayout, at: number): number {
   return Math.floor(at / inner) % channels;
 }
 
@@ -66,7 +75,7 @@ const tensors: fc.Arbitrary<Tensor> = fc
     values: weightValues(outer * channels * inner, seed),
   }));
 
-const formats: fc.Arbitrary<LinearFormat> = fc.record({
+const formats: fc.Arbitrary<AffineFormat> = fc.record({
   type: fc.constantFrom("int8", "uint8"),
   symmetric: fc.boolean(),
   reduceRange: fc.boolean(),
@@ -77,7 +86,7 @@ test("widenChannelRanges() finds each channel's least and greatest value", () =>
     fc.property(tensors, ({ layout, values }) => {
       const wanted = createChannelRanges(layout);
       for (const [at, value] of values.entries()) {
-        const channel = channelOf(layout, at);
+        const channel = channelIndex(layout, at);
         wanted.min[channel] = Math.min(Number(wanted.min[channel]), value);
         wanted.max[channel] = Math.max(Number(wanted.max[channel]), value);
       }
@@ -112,12 +121,14 @@ test("quantizeLinear() stays within half a scale of every value and keeps zero",
       // Where the middle of the codes is no code, the symmetric zero point is half a code off, and so the last code clips by as much.
       const clipped = format.symmetric && format.type === "uint8" ? 0.5 : 0;
       for (const [at, value] of values.entries()) {
-        const channel = channelOf(layout, at);
+        const channel = channelIndex(layout, at);
         const scale = Number(scales[channel]);
         const code = Number(codes[at]);
         const back = (code - Number(zeroPoints[channel])) * scale;
         assert.ok(code >= lowest && code <= highest);
-        assert.ok(Math.abs(back - value) <= scale * (0.5 + clipped + asymmetricClip(format)) * (1 + 1e-4));
+        assert.ok(
+          Math.abs(back - value) <= scale * (0.5 + clipped + asymmetricClip(format)) * (1 + 1e-4),
+        );
         if (value === 0) assert.equal(Math.abs(back), 0);
       }
     }),
@@ -126,7 +137,7 @@ test("quantizeLinear() stays within half a scale of every value and keeps zero",
 });
 
 /** A rounded zero point shifts the codes by up to half a code, so that the ends of the range may clip by as much. */
-function asymmetricClip({ symmetric }: LinearFormat): number {
+function asymmetricClip({ symmetric }: AffineFormat): number {
   return symmetric ? 0 : 0.5;
 }
 
@@ -135,7 +146,7 @@ test("quantizeLinear() measures the error that dequantizing shows", () => {
     fc.property(tensors, formats, ({ layout, values }, format) => {
       const { codes, scales, zeroPoints, sums } = quantize({ layout, values }, format);
       const back = Float64Array.from(values, (_, at) => {
-        const channel = channelOf(layout, at);
+        const channel = channelIndex(layout, at);
         return (Number(codes[at]) - Number(zeroPoints[channel])) * Number(scales[channel]);
       });
       const wanted = emptyErrorSums();
@@ -144,7 +155,10 @@ test("quantizeLinear() measures the error that dequantizing shows", () => {
       for (const key of ["signal", "noise", "changed", "product"] as const) {
         assert.ok(Math.abs(sums[key] - wanted[key]) <= 1e-3 * wanted[key] + rounding ** 2, key);
       }
-      assert.ok(Math.abs(sums.maxAbsoluteError - wanted.maxAbsoluteError) <= 1e-3 * wanted.maxAbsoluteError + rounding);
+      assert.ok(
+        Math.abs(sums.maxAbsoluteError - wanted.maxAbsoluteError) <=
+          1e-3 * wanted.maxAbsoluteError + rounding,
+      );
     }),
     { numRuns: 60 },
   );
@@ -152,13 +166,18 @@ test("quantizeLinear() measures the error that dequantizing shows", () => {
 
 test("quantizeLinear() gives the same codes whatever the tiles", () => {
   fc.assert(
-    fc.property(tensors, formats, fc.integer({ min: 900, max: 3000 }), (tensor, format, tileValues) => {
-      const whole = quantize(tensor, format);
-      const tiled = quantize(tensor, format, tileValues);
-      assert.deepEqual(tiled.codes, whole.codes);
-      assert.deepEqual(tiled.scales, whole.scales);
-      assert.deepEqual(tiled.ranges, whole.ranges);
-    }),
+    fc.property(
+      tensors,
+      formats,
+      fc.integer({ min: 900, max: 3000 }),
+      (tensor, format, tileValues) => {
+        const whole = quantize(tensor, format);
+        const tiled = quantize(tensor, format, tileValues);
+        assert.deepEqual(tiled.codes, whole.codes);
+        assert.deepEqual(tiled.scales, whole.scales);
+        assert.deepEqual(tiled.ranges, whole.ranges);
+      },
+    ),
     { numRuns: 60 },
   );
 });
@@ -195,38 +214,46 @@ for index, case in enumerate(json.load(open(os.path.join(folder, "cases.json")))
         out.write(codes.tobytes() + np.array(scales, np.float32).tobytes() + np.array(points).astype(codes.dtype).tobytes())
 `;
 
-test("quantizeLinear() gives ONNX Runtime's own codes, scales and zero points", { skip: pythonMissing }, async () => {
-  const layouts = [
-    [1, 1, 999],
-    [300, 40, 1],
-    [1, 40, 147],
-    [3, 20, 9],
-  ] as const;
-  const cases = layouts.flatMap(([outer, channels, inner]) =>
-    (["int8", "uint8"] as const).flatMap((type) =>
-      [true, false].flatMap((symmetric) =>
-        // With a rounded zero point, ONNX Runtime's codes can leave the reduced range by one; ours stay inside.
-        (symmetric && type === "int8" ? [true, false] : [false]).map((reduceRange) => ({
-          layout: { channels, inner },
-          format: { type, symmetric, reduceRange },
-          values: weightValues(outer * channels * inner, outer),
-        })),
+test(
+  "quantizeLinear() gives ONNX Runtime's own codes, scales and zero points",
+  { skip: pythonMissing },
+  async () => {
+    const layouts = [
+      [1, 1, 999],
+      [300, 40, 1],
+      [1, 40, 147],
+      [3, 20, 9],
+    ] as const;
+    const cases = layouts.flatMap(([outer, channels, inner]) =>
+      (["int8", "uint8"] as const).flatMap((type) =>
+        [true, false].flatMap((symmetric) =>
+          // With a rounded zero point, ONNX Runtime's codes can leave the reduced range by one; ours stay inside.
+          (symmetric && type === "int8" ? [true, false] : [false]).map((reduceRange) => ({
+            layout: { channels, inner },
+            format: { type, symmetric, reduceRange },
+            values: weightValues(outer * channels * inner, outer),
+          })),
+        ),
       ),
-    ),
-  );
-  const folder = await mkdtemp(join(tmpdir(), "linear-"));
-  try {
-    const described = cases.map(({ layout, format }) => ({ ...layout, ...format }));
-    await writeFile(join(folder, "cases.json"), JSON.stringify(described));
-    for (const [index, { values }] of cases.entries()) await writeFile(join(folder, `${index}.bin`), values);
-    await runPython(program, [folder]);
-    for (const [index, { layout, format, values }] of cases.entries()) {
-      const { codes, scales, zeroPoints } = quantize({ layout, values }, format);
-      const parts = [codes, scales, zeroPoints].map((part) => Buffer.from(part.buffer));
-      const wanted = await readFile(join(folder, `${index}.out`));
-      assert.ok(Buffer.concat(parts).equals(wanted), `Other codes for ${JSON.stringify({ ...layout, ...format })}`);
+    );
+    const folder = await mkdtemp(join(tmpdir(), "linear-"));
+    try {
+      const described = cases.map(({ layout, format }) => ({ ...layout, ...format }));
+      await writeFile(join(folder, "cases.json"), JSON.stringify(described));
+      for (const [index, { values }] of cases.entries())
+        await writeFile(join(folder, `${index}.bin`), values);
+      await runPython(program, [folder]);
+      for (const [index, { layout, format, values }] of cases.entries()) {
+        const { codes, scales, zeroPoints } = quantize({ layout, values }, format);
+        const parts = [codes, scales, zeroPoints].map((part) => Buffer.from(part.buffer));
+        const wanted = await readFile(join(folder, `${index}.out`));
+        assert.ok(
+          Buffer.concat(parts).equals(wanted),
+          `Other codes for ${JSON.stringify({ ...layout, ...format })}`,
+        );
+      }
+    } finally {
+      await rm(folder, { recursive: true });
     }
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-});
+  },
+);

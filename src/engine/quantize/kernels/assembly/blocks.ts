@@ -121,7 +121,7 @@ function roundFour(
 }
 
 /** Bytes of the codes of one block. */
-function blobOf(blockSize: i32, bits: i32): usize {
+function packedBlockBytes(blockSize: i32, bits: i32): usize {
   return (<usize>blockSize * <usize>bits) >> 3;
 }
 
@@ -142,7 +142,7 @@ export function roundColumns(
   zeroPoints: usize,
   sums: usize,
 ): void {
-  const blob = blobOf(blockSize, bits);
+  const blob = packedBlockBytes(blockSize, bits);
   const blocks = (rows + blockSize - 1) / blockSize;
   for (let block = 0; block < blocks; block++) {
     const count = min(blockSize, rows - block * blockSize);
@@ -175,12 +175,62 @@ function transposeFour(input: usize, stride: usize, count: i32, panel: usize): v
     const d = v128.load(input + 3 * stride);
     const ab = i8x16.shuffle(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
     const cd = i8x16.shuffle(c, d, 0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
-    const abHigh = i8x16.shuffle(a, b, 8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31);
-    const cdHigh = i8x16.shuffle(c, d, 8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31);
-    v128.store(panel, i8x16.shuffle(ab, cd, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23));
-    v128.store(panel + 16, i8x16.shuffle(ab, cd, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31));
-    v128.store(panel + 32, i8x16.shuffle(abHigh, cdHigh, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23));
-    v128.store(panel + 48, i8x16.shuffle(abHigh, cdHigh, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31));
+    const abHigh = i8x16.shuffle(
+      a,
+      b,
+      8,
+      9,
+      10,
+      11,
+      24,
+      25,
+      26,
+      27,
+      12,
+      13,
+      14,
+      15,
+      28,
+      29,
+      30,
+      31,
+    );
+    const cdHigh = i8x16.shuffle(
+      c,
+      d,
+      8,
+      9,
+      10,
+      11,
+      24,
+      25,
+      26,
+      27,
+      12,
+      13,
+      14,
+      15,
+      28,
+      29,
+      30,
+      31,
+    );
+    v128.store(
+      panel,
+      i8x16.shuffle(ab, cd, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),
+    );
+    v128.store(
+      panel + 16,
+      i8x16.shuffle(ab, cd, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31),
+    );
+    v128.store(
+      panel + 32,
+      i8x16.shuffle(abHigh, cdHigh, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),
+    );
+    v128.store(
+      panel + 48,
+      i8x16.shuffle(abHigh, cdHigh, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31),
+    );
     input += 16;
     panel += 64;
   }
@@ -204,12 +254,17 @@ export function roundRows(
   sums: usize,
   panel: usize,
 ): void {
-  const blob = blobOf(blockSize, bits);
+  const blob = packedBlockBytes(blockSize, bits);
   const blocks = (columns + blockSize - 1) / blockSize;
   for (let row = 0; row < rows; row += 4) {
     for (let block = 0; block < blocks; block++) {
       const count = min(blockSize, columns - block * blockSize);
-      transposeFour(input + <usize>row * stride + 4 * <usize>(block * blockSize), stride, count, panel);
+      transposeFour(
+        input + <usize>row * stride + 4 * <usize>(block * blockSize),
+        stride,
+        count,
+        panel,
+      );
       const to = <usize>(row * blocks + block);
       roundFour(
         bits,

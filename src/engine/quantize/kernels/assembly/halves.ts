@@ -13,7 +13,13 @@ const oneHalf: i32 = 0x3f000000;
  * Rounds vectors of float32 to half precision, half to even. Adds to `counts` (four vectors of u32): finite values that overflowed,
  * values that vanished, values that became subnormal, NaN and infinities; `sums` leaves out what is not finite before or after.
  */
-export function toHalves(input: usize, vectors: i32, output: usize, counts: usize, sums: usize): void {
+export function toHalves(
+  input: usize,
+  vectors: i32,
+  output: usize,
+  counts: usize,
+  sums: usize,
+): void {
   const none = f32x4.splat(0);
   let overflowed = v128.load(counts);
   let vanished = v128.load(counts + 16);
@@ -28,7 +34,10 @@ export function toHalves(input: usize, vectors: i32, output: usize, counts: usiz
     const magnitude = v128.and(bits, i32x4.splat(0x7fffffff));
     const sign = i32x4.shr_u(v128.xor(bits, magnitude), 16);
     const odd = v128.and(i32x4.shr_u(magnitude, 13), i32x4.splat(1));
-    const rounded = v128.and(i32x4.add(i32x4.add(magnitude, i32x4.splat(0xfff)), odd), i32x4.splat(~0x1fff));
+    const rounded = v128.and(
+      i32x4.add(i32x4.add(magnitude, i32x4.splat(0xfff)), odd),
+      i32x4.splat(~0x1fff),
+    );
     let half = i32x4.shr_u(i32x4.sub(rounded, i32x4.splat(0x38000000)), 13);
     let value = magnitude;
     let restored = rounded;
@@ -47,7 +56,10 @@ export function toHalves(input: usize, vectors: i32, output: usize, counts: usiz
       subnormal = i32x4.sub(subnormal, v128.andnot(i32x4.lt_s(half, i32x4.splat(0x400)), isZero));
       notFinite = i32x4.sub(notFinite, isNotFinite);
       value = v128.andnot(magnitude, isHuge);
-      restored = v128.andnot(v128.bitselect(f32x4.sub(shifted, f32x4.splat(0.5)), rounded, isSmall), isHuge);
+      restored = v128.andnot(
+        v128.bitselect(f32x4.sub(shifted, f32x4.splat(0.5)), rounded, isSmall),
+        isHuge,
+      );
     }
     const error = f32x4.sub(restored, value);
     signal = f32x4.add(signal, f32x4.mul(value, value));
@@ -77,7 +89,10 @@ export function fromHalves(input: usize, vectors: i32, output: usize): void {
     const magnitude = i32x4.shl(v128.and(half, i32x4.splat(0x7fff)), 13);
     const sign = i32x4.shl(v128.and(half, i32x4.splat(0x8000)), 16);
     const isNotFinite = i32x4.ge_s(magnitude, shiftedInfinity);
-    const value = v128.or(f32x4.mul(magnitude, rebias), v128.and(isNotFinite, i32x4.splat(infinity)));
+    const value = v128.or(
+      f32x4.mul(magnitude, rebias),
+      v128.and(isNotFinite, i32x4.splat(infinity)),
+    );
     v128.store(output, v128.or(value, sign));
     input += 8;
     output += 16;

@@ -18,7 +18,14 @@ function addSum(at: usize, lanes: v128, low: v128, high: v128): void {
  * Adds sums of squares and products, taken in units of each lane's scale, to the totals at `sums`: three pairs of float64 (signal,
  * noise, value times error), then four float32 (largest error).
  */
-export function addSums(sums: usize, scale: v128, signal: v128, noise: v128, product: v128, worst: v128): void {
+export function addSums(
+  sums: usize,
+  scale: v128,
+  signal: v128,
+  noise: v128,
+  product: v128,
+  worst: v128,
+): void {
   let low = f64x2.promote_low_f32x4(scale);
   let high = f64x2.promote_low_f32x4(highHalf(scale));
   low = f64x2.mul(low, low);

@@ -79,7 +79,11 @@ export function roundLinear(
       product = f32x4.add(product, f32x4.mul(value, error));
       worst = f32x4.pmax(worst, f32x4.abs(error));
       const bits = f32x4.add(code, signed);
-      v128.store_lane<u32>(to, i8x16.shuffle(bits, bits, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12), 0);
+      v128.store_lane<u32>(
+        to,
+        i8x16.shuffle(bits, bits, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12),
+        0,
+      );
       at += vectorStride;
       to += vectorStride >> 2;
     }

@@ -1,0 +1,82 @@
+import { type JobStateCode, jobStateCodes } from "../../../src/contract/custom-resources.ts";
+import { hasFailedGate } from "../../../src/contract/gate.ts";
+import type { BatchObject, CompressionJobObject } from "../../../src/resources/custom-resources.ts";
+import type { Stored } from "../../../src/kubernetes/resources.ts";
+import type { ObservedBatchState } from "./observed-batch-state.ts";
+import { batchJobCount } from "../../../src/resources/child-compression-job.ts";
+
+export interface BatchJobStates {
+  /** One for each job. */
+  readonly states: readonly JobStateCode[];
+  /** Nothing is made any more, and what is there is to be cancelled. */
+  readonly stopping: boolean;
+}
+
+/**
+ * What is known of each job. How a job has ended is known for good, whatever becomes of its CompressionJob: one that was
+ * deleted is not made again.
+ */
+export function readJobStates(observed: ObservedBatchState): BatchJobStates {
+  const { batch } = observed;
+  const observedStates = Array.from({ length: batchJobCount(batch) }, (_, index) =>
+    jobState(observed, index),
+  );
+  const stopping =
+    batch.spec.cancel || (batch.spec.failFast && observedStates.includes(jobStateCodes.failed));
+  return {
+    states: observedStates.map((state) =>
+      stopping && state === jobStateCodes.notMade ? jobStateCodes.cancelled : state,
+    ),
+    stopping,
+  };
+}
+
+/** Whether a CompressionJob belongs to an earlier batch of the same name, and will go as that has gone. */
+export function isFromEarlierBatch(
+  { metadata }: Stored<CompressionJobObject>,
+  batch: Stored<BatchObject>,
+): boolean {
+  const controller = metadata.ownerReferences?.find((owner) => owner.controller);
+  return (
+    metadata.deletionTimestamp !== undefined ||
+    (controller?.kind === "Batch" && controller.name === batch.metadata.name)
+  );
+}
+
+function jobState(
+  { batch, children, deleted, nameConflicts }: ObservedBatchState,
+  index: number,
+): JobStateCode {
+  const before = recordedJobState(batch, index);
+  const child = children.get(index);
+  if (child !== undefined) return childJobState(child);
+  if (deleted.has(index)) return jobStateCodes.cancelled;
+  if (before !== jobStateCodes.notMade) return before;
+  const other = nameConflicts.get(index);
+  return other === undefined || isFromEarlierBatch(other, batch)
+    ? jobStateCodes.notMade
+    : jobStateCodes.failed;
+}
+
+/** What the batch's status says of a job. */
+export function recordedJobState({ status }: BatchObject, index: number): JobStateCode {
+  const letter = status?.marks?.[index];
+  return Object.values(jobStateCodes).find((state) => state === letter) ?? jobStateCodes.notMade;
+}
+
+function childJobState({ status }: CompressionJobObject): JobStateCode {
+  switch (status?.status) {
+    case "Completed":
+      return hasFailedGate(status.gates ?? []) ? jobStateCodes.gateFailed : jobStateCodes.completed;
+    case "Failed":
+      return jobStateCodes.failed;
+    case "Cancelled":
+      return jobStateCodes.cancelled;
+    case "Pending":
+    case "Sharding":
+    case "Optimizing":
+    case "Cancelling":
+    case undefined:
+      return jobStateCodes.made;
+  }
+}

@@ -1,0 +1,34 @@
+const cluster = ["kubernetes", "resources", "controller-runtime"];
+const joined = ["storage", "settings", "kubernetes", "executors", "local", "cluster", "github-app"];
+const work = ["contract", "log", "records", "auth"];
+
+/**
+ * Every part of the product with the other parts that its files may import, lowest first: an import
+ * leads to a part further up in this table. Lint enforces it, and ARCHITECTURE.md describes it.
+ */
+export const parts: Readonly<Record<string, readonly string[]>> = {
+  "src/contract": [],
+  "src/log": [],
+  "src/kubernetes": [],
+  "src/engine": ["contract", "log"],
+  "src/records": ["contract"],
+  "src/storage": ["contract"],
+  "src/client": ["contract"],
+  "src/report": ["contract"],
+  "src/settings": ["contract"],
+  "src/github": ["report"],
+  "src/resources": ["contract", "kubernetes"],
+  "src/controller-runtime": ["log", "kubernetes"],
+  "src/auth": ["contract", "log", "records"],
+  "src/executors": work,
+  "src/executors/local": [...work, "executors", "storage"],
+  "src/executors/cluster": [...work, "executors", ...cluster],
+  "src/github-app": ["contract", "log", "records", "report", "github"],
+  "src/server": [...work, "storage", "executors", "local", "cluster", "github-app"],
+  "src/service": [...work, ...joined, "server"],
+  "src/worker": ["contract", "log", "engine", "storage"],
+  "src/action": ["contract", "log", "client", "report", "github"],
+  "src/demo": ["contract", "log", "client"],
+  "operator/controllers": ["contract", "log", ...cluster],
+  operator: ["contract", "log", "settings", ...cluster, "controllers"],
+};

@@ -1,0 +1,18 @@
+import type { CreatedToken } from "../contract/token.ts";
+import type { Records } from "../records/open-records.ts";
+import type { NewToken } from "../records/token-records.ts";
+import { hashSecret, generateAccessToken, tokenPrefix } from "./access-token.ts";
+
+/** Makes a token and gives it away this once: only its hash is kept. */
+export async function issueToken(
+  { tokens }: Pick<Records, "tokens">,
+  { project, ...fields }: Omit<NewToken, "prefix" | "hash"> & { readonly project: string },
+): Promise<CreatedToken> {
+  const secret = generateAccessToken();
+  const stored = await tokens.create(project, {
+    ...fields,
+    prefix: tokenPrefix(secret),
+    hash: hashSecret(secret),
+  });
+  return { ...stored, token: secret };
+}

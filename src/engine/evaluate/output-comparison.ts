@@ -1,0 +1,78 @@
+import type { OutputAccuracy } from "../../contract/telemetry.ts";
+import { errorMetrics } from "./error-metrics.ts";
+import { addErrors, addMissingErrors, emptyErrorSums, type ErrorSums } from "./error-sums.ts";
+import { tensorNumbers, type TensorData } from "./tensor-data.ts";
+
+/** What has been seen of one output, over samples. */
+export interface OutputComparison {
+  readonly name: string;
+  readonly sums: ErrorSums;
+  rows: number;
+  agreeingRows: number;
+  /** Samples for which original and result gave tensors of different shapes. */
+  reshapedSamples: number;
+}
+
+export function emptyOutputComparison(name: string): OutputComparison {
+  return { name, sums: emptyErrorSums(), rows: 0, agreeingRows: 0, reshapedSamples: 0 };
+}
+
+/** Adds one sample's tensors. A result of another shape counts as zeros, since none of its elements has a counterpart. */
+export function addSampleOutput(
+  comparison: OutputComparison,
+  original: TensorData,
+  result: TensorData,
+): void {
+  const originalNumbers = tensorNumbers(original);
+  const rowLength = original.type === "bool" ? 1 : (original.shape.at(-1) ?? 1);
+  const rows = rowLength > 1 ? originalNumbers.length / rowLength : 0;
+  comparison.rows += rows;
+  if (original.shape.join() !== result.shape.join()) {
+    comparison.reshapedSamples += 1;
+    addMissingErrors(comparison.sums, originalNumbers);
+    return;
+  }
+  const resultNumbers = tensorNumbers(result);
+  addErrors(comparison.sums, originalNumbers, resultNumbers);
+  for (let row = 0; row < rows; row++) {
+    if (
+      hasSameTop1(originalNumbers, resultNumbers, { start: row * rowLength, length: rowLength })
+    ) {
+      comparison.agreeingRows += 1;
+    }
+  }
+}
+
+export function summarizeOutputAccuracy(comparison: OutputComparison): OutputAccuracy {
+  const { name, rows, agreeingRows } = comparison;
+  return {
+    name,
+    ...errorMetrics(comparison.sums),
+    top1Agreement: rows === 0 ? null : agreeingRows / rows,
+  };
+}
+
+/** Whether the result's largest element stands where the original has its largest, or one equal to it. */
+function hasSameTop1(
+  original: ArrayLike<number>,
+  result: ArrayLike<number>,
+  { start, length }: { start: number; length: number },
+): boolean {
+  const largest = indexOfLargest(original, start, length);
+  const candidate = indexOfLargest(result, start, length);
+  return candidate === largest || original[candidate] === original[largest];
+}
+
+/** Index of the first largest element; NaN is never the largest, and `start` stands for a row of nothing else. */
+function indexOfLargest(values: ArrayLike<number>, start: number, length: number): number {
+  let largest = start;
+  let value = -Infinity;
+  for (let index = start; index < start + length; index++) {
+    const candidate = Number(values[index]);
+    if (candidate > value) {
+      value = candidate;
+      largest = index;
+    }
+  }
+  return largest;
+}

@@ -1,0 +1,152 @@
+import { ScalarType } from "@bufbuild/protobuf";
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import type { ByteWindow } from "./byte-window.ts";
+
+/** One field of a protobuf message: where its tag, its length (where it has one), its body and its end lie. */
+export interface WireField {
+  readonly number: number;
+  readonly wireType: number;
+  readonly start: number;
+  readonly lengthStart: number;
+  readonly bodyStart: number;
+  readonly end: number;
+}
+
+export const wireType = { varint: 0, fixed64: 1, lengthDelimited: 2, fixed32: 5 } as const;
+
+/** Thrown where bytes are not the wire format of protobuf. `truncated` tells a field that runs over the end of everything. */
+export class WireError extends Error {
+  override readonly name = "WireError";
+  readonly truncated: boolean;
+
+  constructor(message: string, truncated = false) {
+    super(message);
+    this.truncated = truncated;
+  }
+}
+
+/** Reads a varint as a number; exact below 2^53, which every length and tag is. */
+export function readVarint(
+  bytes: ByteWindow,
+  position: number,
+  limit: number,
+): { value: number; end: number } {
+  let value = 0;
+  let scale = 1;
+  for (let at = position; at < position + 10; at++) {
+    if (at >= limit)
+      throw new WireError(`A number at byte ${position} has no end`, limit === bytes.length);
+    const byte = bytes.byteAt(at);
+    value += (byte & 0x7f) * scale;
+    if (byte < 0x80) return { value, end: at + 1 };
+    scale *= 128;
+  }
+  throw new WireError(`The number at byte ${position} is longer than 10 bytes`);
+}
+
+const maxFieldNumber = 2 ** 29 - 1;
+
+/** Reads the field at `start` of a message that ends at `limit`. @throws WireError */
+export function readField(bytes: ByteWindow, start: number, limit: number): WireField {
+  const tag = readVarint(bytes, start, limit);
+  const number = Math.floor(tag.value / 8);
+  const type = tag.value % 8;
+  if (number === 0 || number > maxFieldNumber) {
+    throw new WireError(`The field at byte ${start} has number ${number}`);
+  }
+  let bodyStart = tag.end;
+  let end: number;
+  switch (type) {
+    case wireType.varint:
+      end = readVarint(bytes, tag.end, limit).end;
+      break;
+    case wireType.fixed64:
+      end = tag.end + 8;
+      break;
+    case wireType.fixed32:
+      end = tag.end + 4;
+      break;
+    case wireType.lengthDelimited: {
+      const length = readVarint(bytes, tag.end, limit);
+      bodyStart = length.end;
+      end = length.end + length.value;
+      break;
+    }
+    default:
+      throw new WireError(`The field at byte ${start} has wire type ${type}`);
+  }
+  if (end > limit)
+    throw new WireError(`The field at byte ${start} runs over the end`, end > bytes.length);
+  return { number, wireType: type, start, lengthStart: tag.end, bodyStart, end };
+}
+
+export function varintBytes(value: number): Uint8Array {
+  const bytes: number[] = [];
+  let rest = value;
+  while (rest >= 128) {
+    bytes.push((rest % 128) + 128);
+    rest = Math.floor(rest / 128);
+  }
+  bytes.push(rest);
+  return Uint8Array.from(bytes);
+}
+
+/** Tag and length of a length-delimited field. */
+export function lengthPrefix(field: number, length: number): Uint8Array {
+  return concatBytes([varintBytes(field * 8 + wireType.lengthDelimited), varintBytes(length)]);
+}
+
+export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
+  const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let offset = 0;
+  for (const part of parts) {
+    all.set(part, offset);
+    offset += part.length;
+  }
+  return all;
+}
+
+/** What the wire format does not say about a message's fields: which hold messages, which many numbers. */
+export interface MessageShape {
+  readonly children: ReadonlyMap<number, DescMessage>;
+  /** Bytes of each number of a list; 0 where they are varints. */
+  readonly packed: ReadonlyMap<number, number>;
+}
+
+const fixedBytes: ReadonlyMap<DescField["scalar"], number> = new Map([
+  [ScalarType.FLOAT, 4],
+  [ScalarType.DOUBLE, 8],
+]);
+
+const shapes = new Map<DescMessage, MessageShape>();
+
+export function messageShape(message: DescMessage): MessageShape {
+  let shape = shapes.get(message);
+  if (shape === undefined) {
+    shape = {
+      children: new Map(
+        message.fields.flatMap((field) => (field.message ? [[field.number, field.message]] : [])),
+      ),
+      packed: new Map(
+        message.fields
+          .filter(isNumberList)
+          .map((field) => [field.number, fixedBytes.get(field.scalar) ?? 0]),
+      ),
+    };
+    shapes.set(message, shape);
+  }
+  return shape;
+}
+
+/** Checks that a list of numbers ends with its last number: the decoder would read on. @throws WireError */
+export function checkPacked(bytes: ByteWindow, field: WireField, width: number): void {
+  const length = field.end - field.bodyStart;
+  const isWhole =
+    width === 0 ? length === 0 || bytes.byteAt(field.end - 1) < 0x80 : length % width === 0;
+  if (!isWhole) throw new WireError(`The list at byte ${field.start} ends within a number`);
+}
+
+function isNumberList(field: DescField): boolean {
+  const isScalarList = field.fieldKind === "list" && field.listKind === "scalar";
+  return isScalarList && field.scalar !== ScalarType.STRING && field.scalar !== ScalarType.BYTES;
+}

@@ -1,0 +1,172 @@
+import { create } from "@bufbuild/protobuf";
+import { sortTopologically } from "../onnx/check-model.ts";
+import { graphsAndFunctions } from "../onnx/model-traversal.ts";
+import { nodeWith } from "../onnx/node-attributes.ts";
+import {
+  AttributeProto_AttributeType as AttributeType,
+  AttributeProtoSchema,
+  NodeProtoSchema,
+  OperatorSetIdProtoSchema,
+} from "../onnx/onnx_pb.js";
+import type { AttributeProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js";
+import { addComputedTensor, payloadIndex } from "../onnx/payload.ts";
+import type { OnnxModel } from "../onnx/payload.ts";
+import { UniqueNames } from "../onnx/unique-names.ts";
+import type { Scope, Weight } from "./find-weights.ts";
+import type { WeightTask } from "./weight-task.ts";
+
+export interface NodeDescription {
+  readonly opType: string;
+  readonly domain?: string;
+  readonly name?: string;
+  readonly input: string[];
+  readonly output: string[];
+  readonly attribute?: AttributeProto[];
+}
+
+export interface TensorDescription {
+  readonly name: string;
+  readonly dims: readonly number[];
+  readonly dataType: number;
+  readonly bytes: number;
+}
+
+/** Names of the three results of a DynamicQuantizeLinear. */
+export interface QuantizedActivation {
+  readonly quantizedValues: string;
+  readonly scale: string;
+  readonly zeroPoint: string;
+}
+
+type Body = Scope["body"];
+
+/** Gathers the changes to a model's graphs while weights are given new forms, and makes them all at once. */
+export class GraphRewrite {
+  readonly model: OnnxModel;
+  readonly names: UniqueNames;
+  readonly tasks: WeightTask[] = [];
+  /** Indices of the computed payloads, with the weight they come from. */
+  readonly weightByPayload = new Map<number, Weight>();
+  /** Activations that are quantized at run time, by the body and name of the value. */
+  readonly quantizedActivations = new Map<Body, Map<string, QuantizedActivation>>();
+  readonly #prepended = new Map<Body, NodeProto[]>();
+  readonly #replaced = new Map<NodeProto, NodeProto[]>();
+  readonly #dropped = new Map<Body, Set<TensorProto>>();
+  #requiresContribOperators = false;
+
+  constructor(model: OnnxModel) {
+    this.model = model;
+    this.names = UniqueNames.forModel(model.proto);
+  }
+
+  /** Asks for ONNX Runtime's own operators. */
+  requireContribOperators(): void {
+    this.#requiresContribOperators = true;
+  }
+
+  /** Puts a node before all others of a body. */
+  prependNode(body: Body, node: NodeDescription): void {
+    const nodes = this.#prepended.get(body) ?? [];
+    this.#prepended.set(body, nodes);
+    nodes.push(this.#createNode(node));
+  }
+
+  /** Puts nodes in the place of one. The last takes its name. */
+  replaceNode(node: NodeProto, nodes: readonly NodeDescription[]): void {
+    this.#replaced.set(
+      node,
+      nodes.map((added, index) =>
+        this.#createNode(index === nodes.length - 1 ? { ...added, name: node.name } : added),
+      ),
+    );
+  }
+
+  /** Puts a changed copy of a node in its place, with others before and after it. */
+  replaceWithCopy(
+    node: NodeProto,
+    {
+      before,
+      changes,
+      after,
+    }: {
+      before: NodeDescription[];
+      changes: Parameters<typeof nodeWith>[1];
+      after: NodeDescription[];
+    },
+  ): void {
+    const added = (nodes: NodeDescription[]) =>
+      nodes.map((description) => this.#createNode(description));
+    this.#replaced.set(node, [...added(before), nodeWith(node, changes), ...added(after)]);
+  }
+
+  /** Makes a constant tensor known in a body whose content will be computed from a weight. @returns its payload's index */
+  addComputedTensor(weight: Weight, { bytes, ...shape }: TensorDescription): number {
+    const tensor = addComputedTensor(this.model, shape, bytes);
+    this.addConstantTensor(weight.scope.body, tensor);
+    const index = payloadIndex(tensor);
+    if (index === undefined) throw new TypeError("A computed tensor has no payload");
+    this.weightByPayload.set(index, weight);
+    return index;
+  }
+
+  addConstantTensor(body: Body, tensor: TensorProto): void {
+    if (body.$typeName === "onnx.GraphProto") {
+      body.initializer.push(tensor);
+    } else {
+      const value = create(AttributeProtoSchema, {
+        name: "value",
+        type: AttributeType.TENSOR,
+        t: tensor,
+      });
+      this.prependNode(body, {
+        opType: "Constant",
+        input: [],
+        output: [tensor.name],
+        attribute: [value],
+      });
+    }
+  }
+
+  /** Takes the weight itself out of its graph. */
+  removeWeight({ scope: { body }, tensor, constantNode }: Weight): void {
+    if (constantNode !== undefined) {
+      this.#replaced.set(constantNode, []);
+      return;
+    }
+    const tensors = this.#dropped.get(body) ?? new Set();
+    this.#dropped.set(body, tensors);
+    tensors.add(tensor);
+  }
+
+  /** Makes the changes, and puts nodes in order. */
+  apply(): void {
+    for (const [body, tensors] of this.#dropped) {
+      if (body.$typeName !== "onnx.GraphProto") continue;
+      body.initializer = body.initializer.filter((tensor) => !tensors.has(tensor));
+      const names = new Set([...tensors].map(({ name }) => name));
+      body.input = body.input.filter(({ name }) => !names.has(name));
+    }
+    for (const body of graphsAndFunctions(this.model.proto)) {
+      const nodes = body.node.flatMap((node) => this.#replaced.get(node) ?? [node]);
+      body.node = sortTopologically([...(this.#prepended.get(body) ?? []), ...nodes]);
+    }
+    if (this.#requiresContribOperators) this.#importContribOperators();
+  }
+
+  #importContribOperators(): void {
+    for (const { opsetImport } of [this.model.proto, ...this.model.proto.functions]) {
+      if (opsetImport.some(({ domain }) => domain === "com.microsoft")) continue;
+      opsetImport.push(create(OperatorSetIdProtoSchema, { domain: "com.microsoft", version: 1n }));
+    }
+  }
+
+  #createNode({ name, output, opType, ...rest }: NodeDescription): NodeProto {
+    return create(NodeProtoSchema, {
+      ...rest,
+      opType,
+      output,
+      name:
+        name === undefined || name === "" ? this.names.allocate(`${output[0]}_${opType}`) : name,
+    });
+  }
+}

@@ -1,0 +1,162 @@
+import type { Recipe } from "../../../contract/recipe.ts";
+import { sortTopologically } from "../../onnx/check-model.ts";
+import { nodeSubgraphs } from "../../onnx/model-traversal.ts";
+import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
+import type { NodeProto } from "../../onnx/onnx_pb.js";
+import type { OnnxModel } from "../../onnx/payload.ts";
+import { readTensor } from "../../onnx/read-tensor.ts";
+import { channelAxis, operatorName } from "../channel-axis.ts";
+import type { Scope, Weight, WeightUse } from "../find-weights.ts";
+import { countElements, weightDims } from "../forms/affine-plan.ts";
+import { halfOperators, halfPositions } from "./half-operators.ts";
+
+/** Largest finite half-precision number, and the smallest that does not become zero. */
+export const halfRange = { largest: 65_504, smallest: 2 ** -25 } as const;
+/** Constants up to that many elements are looked at before the work; larger ones while they are converted. */
+const maxInspected = 4096;
+
+/** Which nodes work in half precision, and which values are half-precision because of it. */
+export interface HalfChoice {
+  readonly nodes: ReadonlySet<NodeProto>;
+  /** Names of the half-precision values that each body makes. */
+  readonly values: ReadonlyMap<Scope["body"], ReadonlySet<string>>;
+  /** Values that may lie beyond the range of half precision. */
+  readonly wide: ReadonlySet<string>;
+}
+
+interface HalfSelection {
+  readonly model: OnnxModel;
+  readonly recipe: Recipe;
+  readonly weightAt: ReadonlyMap<NodeProto, ReadonlyMap<number, Weight>>;
+  /** Why a weight must not be half-precision. */
+  readonly findObstacle: (weight: Weight) => string | undefined;
+  readonly nodes: Set<NodeProto>;
+  readonly values: Map<Scope["body"], Set<string>>;
+  readonly wide: Set<string>;
+}
+
+export interface ChooseHalfOptions {
+  readonly model: OnnxModel;
+  readonly recipe: Recipe;
+  readonly weights: readonly Weight[];
+  readonly findObstacle: HalfSelection["findObstacle"];
+}
+
+/**
+ * Chooses the nodes that work in half precision: those with large weights, and from there on all that take their results, as long as
+ * the operator and its constants allow it.
+ */
+export function chooseHalfNodes({
+  model,
+  recipe,
+  weights,
+  findObstacle,
+}: ChooseHalfOptions): HalfChoice {
+  const weightAt = new Map<NodeProto, Map<number, Weight>>();
+  for (const weight of weights) {
+    for (const { node, input } of weight.uses) {
+      weightAt.set(node, (weightAt.get(node) ?? new Map<number, Weight>()).set(input, weight));
+    }
+  }
+  const choosing = {
+    model,
+    recipe,
+    weightAt,
+    findObstacle,
+    nodes: new Set<NodeProto>(),
+    values: new Map(),
+    wide: new Set<string>(),
+  };
+  const { graph } = model.proto;
+  if (graph !== undefined) chooseNodesInBody({ body: graph, outer: undefined }, choosing);
+  return choosing;
+}
+
+function chooseNodesInBody(scope: Scope, choosing: HalfSelection): void {
+  const own = new Set<string>();
+  choosing.values.set(scope.body, own);
+  for (const node of sortTopologically(scope.body.node)) {
+    if (isHalfNode(node, scope, choosing)) {
+      choosing.nodes.add(node);
+      const outputs = halfOperators.get(node.opType)?.outputs ?? [];
+      for (const index of halfPositions(outputs, node.output)) own.add(node.output[index] ?? "");
+    } else if (hasWideOperand(node, choosing)) {
+      for (const output of node.output) choosing.wide.add(output);
+    }
+    for (const body of nodeSubgraphs(node)) chooseNodesInBody({ body, outer: scope }, choosing);
+  }
+}
+
+function isHalfNode(node: NodeProto, scope: Scope, choosing: HalfSelection): boolean {
+  const operator = node.domain === "" ? halfOperators.get(node.opType) : undefined;
+  if (operator === undefined || operator.outputs.length === 0) return false;
+  if (node.opType === "BatchNormalization" && node.output.length > 1) return false;
+  const weights = choosing.weightAt.get(node);
+  let starts = false;
+  for (const position of halfPositions(operator.inputs, node.input)) {
+    const weight = weights?.get(position);
+    if (weight === undefined) starts ||= isHalfValue(node.input[position] ?? "", scope, choosing);
+    else if (!canBeHalf(weight, choosing)) return false;
+    else
+      starts ||=
+        isLarge(weight, choosing.recipe) &&
+        isOperatorWeight({ node, input: position, scope }, weight);
+  }
+  return starts;
+}
+
+function canBeHalf(weight: Weight, choosing: HalfSelection): boolean {
+  const isSingle = weight.tensor.dataType === DataType.FLOAT;
+  return (
+    isSingle &&
+    choosing.findObstacle(weight) === undefined &&
+    findHalfRangeLoss(weight, choosing) === undefined
+  );
+}
+
+function isLarge(weight: Weight, { minElements }: Recipe): boolean {
+  return countElements(weightDims(weight)) >= Math.max(1, minElements);
+}
+
+function isOperatorWeight(use: WeightUse, { tensor }: Weight): boolean {
+  return channelAxis(use, tensor.dims.length) !== undefined;
+}
+
+export function isHalfValue(
+  name: string,
+  scope: Scope,
+  { values }: Pick<HalfChoice, "values">,
+): boolean {
+  for (let at: Scope | undefined = scope; at !== undefined; at = at.outer) {
+    if (values.get(at.body)?.has(name) === true) return true;
+  }
+  return false;
+}
+
+function hasWideOperand(node: NodeProto, choosing: HalfSelection): boolean {
+  const weights = [...(choosing.weightAt.get(node)?.values() ?? [])];
+  return (
+    operatorName(node) !== "Softmax" &&
+    (node.input.some((name) => choosing.wide.has(name)) ||
+      weights.some((weight) => findHalfRangeLoss(weight, choosing) === "overflow"))
+  );
+}
+
+/** Whether a constant has finite values beyond the range of half precision, or others than zero that would become zero. */
+export function findHalfRangeLoss(
+  weight: Weight,
+  { model }: { readonly model: OnnxModel },
+): "overflow" | "underflow" | undefined {
+  const { tensor } = weight;
+  if (tensor.dataType !== DataType.FLOAT || countElements(weightDims(weight)) > maxInspected)
+    return undefined;
+  const bytes = readTensor(model, tensor);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let underflow = false;
+  for (let offset = 0; offset < bytes.length; offset += 4) {
+    const size = Math.abs(view.getFloat32(offset, true));
+    if (size > halfRange.largest && size !== Infinity) return "overflow";
+    underflow ||= size !== 0 && size <= halfRange.smallest;
+  }
+  return underflow ? "underflow" : undefined;
+}

@@ -1,0 +1,14 @@
+import { batchRequest } from "../../contract/batch.ts";
+import { resourceLabels } from "../../contract/custom-resources.ts";
+import type { BatchObject } from "../../resources/custom-resources.ts";
+
+/** The resource of a batch that was submitted over REST with the given request. */
+export function batchResource(
+  id: string,
+  request: unknown,
+  resourceTtlSeconds: number,
+): BatchObject {
+  const controls = { cancel: false, suspend: false, ttlSecondsAfterFinished: resourceTtlSeconds };
+  const labels = { [resourceLabels.batchId]: id };
+  return { metadata: { name: id, labels }, spec: { ...batchRequest.parse(request), ...controls } };
+}

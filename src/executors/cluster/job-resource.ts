@@ -1,0 +1,31 @@
+import {
+  type CompressionJobSpec,
+  recordFinalizer,
+  resourceLabels,
+} from "../../contract/custom-resources.ts";
+import type { Job } from "../../contract/job.ts";
+import type { CompressionJobObject } from "../../resources/custom-resources.ts";
+
+/** The resource of a job that was started over REST. Its recipe is the effective one, whatever becomes of the target. */
+export function jobResource(job: Job, resourceTtlSeconds: number) {
+  const { source, sha256, name } = job.model;
+  const spec: CompressionJobSpec = {
+    kind: job.kind,
+    name: job.name,
+    model: { source, name, ...(sha256 !== undefined && { sha256 }) },
+    target: job.target,
+    recipe: job.recipe,
+    gates: job.gateLimits,
+    dryRun: job.dryRun,
+    ...(job.deadlineSeconds !== undefined && { deadlineSeconds: job.deadlineSeconds }),
+    labels: job.labels,
+    cancel: false,
+    suspend: false,
+    ttlSecondsAfterFinished: resourceTtlSeconds,
+  };
+  const labels = { [resourceLabels.jobId]: job.id };
+  return {
+    metadata: { name: job.id, labels, finalizers: [recordFinalizer] },
+    spec,
+  } satisfies CompressionJobObject;
+}

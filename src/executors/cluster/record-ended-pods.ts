@@ -1,0 +1,26 @@
+import { byId, type SyncContext } from "./sync-context.ts";
+import { observedWorkerPod, type ObservedWorkerPod } from "./observed-worker-pod.ts";
+
+export interface JobPods {
+  /** Pods whose workers may still say something. */
+  readonly running: readonly ObservedWorkerPod[];
+  /** Whether all that the other pods said is recorded. */
+  readonly allRecorded: boolean;
+}
+
+/** Records what is left of a job's pods that have ended or are gone. */
+export async function recordEndedPods(
+  { pods, logCollector, records }: SyncContext,
+  jobId: string,
+): Promise<JobPods> {
+  const observed = pods.cache.byIndex(byId, jobId).map(observedWorkerPod);
+  let allRecorded = true;
+  for (const pod of observed)
+    if (pod.hasEnded && !(await logCollector.recordEndedPod(pod))) allRecorded = false;
+  const present = new Set(observed.map(({ uid }) => uid));
+  for (const { attempt, podUid } of await records.attempts.listLivePods(jobId)) {
+    if (!present.has(podUid))
+      await records.attempts.end(jobId, attempt, { error: null, lines: [] });
+  }
+  return { running: observed.filter(({ hasEnded }) => !hasEnded), allRecorded };
+}

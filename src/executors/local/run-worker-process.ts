@@ -1,0 +1,58 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { keepTail } from "./keep-tail.ts";
+import { readStartMark, stopProcessGroup } from "./process-group.ts";
+import type { WorkerProcessExit } from "./worker-exit-error.ts";
+import type { ProcessIdentity } from "../../records/attempt-records.ts";
+
+/** How long a worker that is told to stop may take before it is killed. */
+const graceMs = 1_000;
+
+interface WorkerProcess {
+  readonly workerPath: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly directory: string;
+  /** Must not reject: the worker is not left alone for it. */
+  readonly onStarted: (mark: ProcessIdentity) => Promise<void>;
+}
+
+/**
+ * Runs a worker in a process group of its own until no process of that group is left. Its stdin is a pipe that nobody
+ * writes to: it ends when this process does, and the worker with it. An aborted signal stops the worker.
+ */
+export async function runWorkerProcess(
+  worker: WorkerProcess,
+  signal: AbortSignal,
+): Promise<WorkerProcessExit> {
+  const child = spawn(process.execPath, [worker.workerPath], {
+    cwd: worker.directory,
+    env: worker.environment,
+    detached: true,
+    stdio: ["pipe", "ignore", "pipe"],
+  });
+  const lines = keepTail(child.stderr);
+  const closed = once(child, "close");
+  const exited = once(child, "exit");
+  // Both reject together where the process cannot be started; `exited` is the one that is awaited then.
+  closed.catch(() => {});
+  const groupId = child.pid;
+  if (groupId === undefined) {
+    await exited;
+    throw new TypeError("A process without a pid exited");
+  }
+
+  let stopping: Promise<void> | undefined;
+  const stop = () => {
+    stopping ??= stopProcessGroup(groupId, graceMs);
+  };
+  signal.addEventListener("abort", stop);
+  if (signal.aborted) stop();
+
+  const startMark = await readStartMark(groupId);
+  if (startMark !== undefined) await worker.onStarted({ pid: groupId, startMark });
+  await exited;
+  signal.removeEventListener("abort", stop);
+  await (stopping ?? stopProcessGroup(groupId, graceMs));
+  await closed;
+  return { code: child.exitCode, signal: child.signalCode, lines: lines() };
+}

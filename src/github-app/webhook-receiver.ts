@@ -1,0 +1,116 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { z } from "zod";
+import { ServiceError } from "../contract/errors.ts";
+import type { Records } from "../records/open-records.ts";
+import { acceptBaselineAction, rerunAction } from "./check-run-actions.ts";
+import type { Log } from "../log/json-log.ts";
+import { rerunJobs, type SubmitRerun } from "./rerun-jobs.ts";
+
+/** An event as GitHub delivers it. */
+export interface WebhookEvent {
+  /** The header X-Hub-Signature-256. */
+  readonly signature: string | null;
+  /** The header X-GitHub-Event. */
+  readonly event: string | null;
+  /** The header X-GitHub-Delivery. */
+  readonly delivery: string | null;
+  readonly body: Uint8Array;
+}
+
+interface WebhookReceiverOptions {
+  readonly appId: string;
+  readonly webhookSecret: string;
+  readonly records: Records;
+  readonly submit: SubmitRerun;
+  readonly log: Log;
+}
+
+const checkRunEvent = z.object({
+  action: z.string(),
+  check_run: z.object({ id: z.int(), app: z.object({ id: z.int() }) }),
+  requested_action: z.object({ identifier: z.string() }).optional(),
+  sender: z.object({ login: z.string() }),
+});
+type CheckRunEvent = z.infer<typeof checkRunEvent>;
+
+/**
+ * Does what the buttons of a check run ask for; each delivery counts once, and they are worked on one after the other.
+ * @throws ServiceError unauthorized, malformed_request
+ */
+export function createWebhookReceiver(
+  receiver: WebhookReceiverOptions,
+): (event: WebhookEvent) => Promise<void> {
+  let previous = Promise.resolve();
+  return async (event) => {
+    if (!hasValidSignature(event, receiver.webhookSecret)) {
+      throw new ServiceError("unauthorized", "The event is not signed with the webhook's secret");
+    }
+    const { delivery } = event;
+    if (delivery === null)
+      throw new ServiceError("malformed_request", "The header X-GitHub-Delivery is missing");
+    const checkRun = parseCheckRunEvent(event);
+    if (checkRun === undefined || String(checkRun.check_run.app.id) !== receiver.appId) return;
+    const done = previous.then(async () => processDelivery(receiver, delivery, checkRun));
+    previous = done.catch(() => {});
+    await done;
+  };
+}
+
+function hasValidSignature({ signature, body }: WebhookEvent, secret: string): boolean {
+  const expected = Buffer.from(`sha256=${createHmac("sha256", secret).update(body).digest("hex")}`);
+  const given = Buffer.from(signature ?? "");
+  return given.length === expected.length && timingSafeEqual(given, expected);
+}
+
+/** Undefined where it is of a kind that nothing follows from. */
+function parseCheckRunEvent({ event, body }: WebhookEvent): CheckRunEvent | undefined {
+  if (event !== "check_run") return undefined;
+  try {
+    return checkRunEvent.parse(JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body)));
+  } catch (cause) {
+    throw new ServiceError("malformed_request", "The event is none of a check run", { cause });
+  }
+}
+
+async function processDelivery(
+  receiver: WebhookReceiverOptions,
+  delivery: string,
+  event: CheckRunEvent,
+): Promise<void> {
+  const { deliveries } = receiver.records;
+  if (!(await deliveries.begin(delivery))) return;
+  try {
+    await performRequestedAction(receiver, event);
+  } catch (error) {
+    await deliveries.abandon(delivery);
+    throw error;
+  }
+}
+
+async function performRequestedAction(
+  { records, submit, log }: WebhookReceiverOptions,
+  { action, check_run, ...asked }: CheckRunEvent,
+): Promise<void> {
+  const report = await records.reports.findByCheckRun(check_run.id);
+  if (report === undefined) return;
+  const button = action === "requested_action" ? asked.requested_action?.identifier : undefined;
+  const by = asked.sender.login;
+  if (action === "rerequested" || button === rerunAction.identifier) {
+    const count = await rerunJobs(report, { records, submit });
+    log("info", "Jobs are submitted anew, as asked at GitHub", {
+      report: report.id,
+      jobs: count,
+      by,
+    });
+  } else if (button === acceptBaselineAction.identifier) {
+    const jobs = await records.reports.listJobs(report);
+    const batches = [...new Set(jobs.flatMap(({ batchId }) => batchId ?? []))].toSorted();
+    for (const batch of batches) await records.baselines.accept(report.project, batch);
+    await records.reports.accept(report);
+    log("info", "Results are made the baseline, as asked at GitHub", {
+      report: report.id,
+      batches,
+      by,
+    });
+  }
+}

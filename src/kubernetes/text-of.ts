@@ -1,4 +1,0 @@
-/** The text that bytes are in UTF-8, without a copy of them. */
-export function textOf(utf8: Uint8Array): string {
-  return Buffer.from(utf8.buffer, utf8.byteOffset, utf8.byteLength).toString("utf8");
-}

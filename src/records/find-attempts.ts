@@ -1,0 +1,52 @@
+import { type WorkerStep, workerStep } from "../contract/worker.ts";
+import type { WriteTransaction } from "./store.ts";
+
+/** A worker's part of a job that several pods work on. */
+export interface JobPart {
+  readonly step: WorkerStep;
+  /** Number of the share, from 0; 0 for steps of one pod. */
+  readonly index: number;
+}
+
+/** One worker's work on a job. */
+export interface AttemptRecord {
+  readonly attempt: number;
+  /** Null where the worker does all of the job. */
+  readonly part: JobPart | null;
+  /** Sequence number of the worker's next event. */
+  readonly nextSeq: number;
+  /** Share of the worker's own work that is done. */
+  readonly progress: number;
+  readonly ended: boolean;
+}
+
+/** The attempts at a job, in the order in which they were begun. */
+export async function findAttempts(
+  trx: WriteTransaction["trx"],
+  jobId: string,
+): Promise<AttemptRecord[]> {
+  const rows = await trx
+    .selectFrom("attempts")
+    .select(["attempt", "step", "share", "next_seq", "progress", "ended_at"])
+    .where("job_id", "=", jobId)
+    .orderBy("attempt")
+    .execute();
+  return rows.map((row) => ({
+    attempt: row.attempt,
+    part: row.step === null ? null : { step: workerStep.parse(row.step), index: row.share ?? 0 },
+    nextSeq: row.next_seq,
+    progress: row.progress,
+    ended: row.ended_at !== null,
+  }));
+}
+
+/** Attempts that no later one has replaced: pods of one step work beside each other, each on its own share. */
+export function currentAttempts(attempts: readonly AttemptRecord[]): AttemptRecord[] {
+  return attempts.filter(({ attempt, part }) =>
+    attempts.every((other) => other.attempt <= attempt || areParallelParts(part, other.part)),
+  );
+}
+
+function areParallelParts(part: JobPart | null, other: JobPart | null): boolean {
+  return part !== null && part.step === other?.step && part.index !== other.index;
+}

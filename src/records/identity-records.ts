@@ -1,0 +1,33 @@
+import type { Store } from "./store.ts";
+
+/** An identity token that is exchanged. */
+interface SpentIdentity {
+  readonly issuer: string;
+  /** The issuer's name of the token. */
+  readonly jti: string;
+  /** When the token is refused anyway, milliseconds since 1970. */
+  readonly until: number;
+}
+
+/** Identity tokens that were exchanged, so that none is exchanged twice. */
+export function identityRecords(store: Store) {
+  return {
+    /** False where the token was spent before. */
+    async spend({ issuer, jti, until }: SpentIdentity): Promise<boolean> {
+      const { numInsertedOrUpdatedRows } = await store.db
+        .insertInto("spent_identities")
+        .values({ issuer, jti, until })
+        .onConflict((conflict) => conflict.doNothing())
+        .executeTakeFirst();
+      return numInsertedOrUpdatedRows === 1n;
+    },
+
+    /** Forgets those that are refused anyway. */
+    async purge(): Promise<void> {
+      await store.db
+        .deleteFrom("spent_identities")
+        .where("until", "<", store.now().getTime())
+        .execute();
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import type { JobRequest } from "../contract/job.ts";
+import type { ModelReference } from "../contract/model.ts";
+import type { JobKind } from "../contract/status.ts";
+import type { NewJob } from "./insert-jobs.ts";
+
+/** What all jobs of one request have in common. */
+export interface JobFields extends Pick<
+  JobRequest,
+  "gates" | "labels" | "dryRun" | "deadlineSeconds"
+> {
+  readonly kind: JobKind;
+  readonly name?: string | undefined;
+}
+
+/** A job of a request, for one of its models and one of its targets. */
+export function jobFromRequest(
+  request: JobFields,
+  reference: ModelReference,
+  resolved: Pick<NewJob, "target" | "recipe">,
+): NewJob {
+  const { kind, name, gates = {}, labels = {}, dryRun, deadlineSeconds } = request;
+  const model = { ...reference, name: reference.name ?? modelNameFromSource(reference.source) };
+  return {
+    ...resolved,
+    kind,
+    name: name ?? `${model.name} for ${resolved.target.name}`,
+    model,
+    gateLimits: gates,
+    dryRun,
+    deadlineSeconds,
+    labels,
+  };
+}
+
+/** The file's name, or the start of the upload's hash. */
+function modelNameFromSource(source: string): string {
+  const name = source.startsWith("upload:sha256:")
+    ? source.slice("upload:sha256:".length, "upload:sha256:".length + 12)
+    : new URL(source).pathname.split("/").findLast((part) => part !== "");
+  const safe = (name ?? "").replaceAll(/[^A-Za-z0-9._-]+/g, "-").replace(/^[^A-Za-z0-9]+/, "");
+  return safe.slice(0, 100) || "model";
+}

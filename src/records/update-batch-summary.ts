@@ -1,0 +1,45 @@
+import { deriveBatchStatus, zeroCounts } from "../contract/batch-status.ts";
+import { type BatchSummary, batchSummary } from "../contract/page.ts";
+import { isTerminal } from "../contract/status.ts";
+import type { WriteTransaction } from "./store.ts";
+
+/** Brings a batch's record up to date with its jobs. */
+export async function updateBatchSummary(
+  writing: WriteTransaction,
+  batchId: string,
+): Promise<BatchSummary> {
+  const { trx, now, effects } = writing;
+  const row = await trx
+    .selectFrom("batches")
+    .select("document")
+    .where("id", "=", batchId)
+    .executeTakeFirstOrThrow();
+  const before = batchSummary.parse(JSON.parse(row.document));
+  const rows = await trx
+    .selectFrom("jobs")
+    .select((eb) => [
+      "status",
+      eb.fn.countAll<number>().as("jobs"),
+      eb.fn.sum<number>("gates_failed").as("gatesFailed"),
+    ])
+    .where("batch_id", "=", batchId)
+    .groupBy("status")
+    .execute();
+
+  const counts = Object.fromEntries(rows.map((of) => [of.status, Number(of.jobs)]));
+  const after = batchSummary.parse({
+    ...before,
+    counts: { ...zeroCounts, ...counts },
+    gatesFailed: rows.reduce((sum, of) => sum + Number(of.gatesFailed), 0),
+  });
+  after.status = deriveBatchStatus(after.counts);
+  if (isTerminal(after.status)) after.finishedAt = before.finishedAt ?? now.toISOString();
+
+  await trx
+    .updateTable("batches")
+    .set({ status: after.status, document: JSON.stringify(after) })
+    .where("id", "=", batchId)
+    .execute();
+  effects.changed.add(batchId);
+  return after;
+}

@@ -1,0 +1,31 @@
+import {
+  apiVersion,
+  type BatchResourceStatus,
+  type BatchSpec,
+  type CompressionJobSpec,
+  type CompressionJobStatus,
+} from "../contract/custom-resources.ts";
+import { type KubernetesObject, resourceType } from "../kubernetes/resources.ts";
+
+interface CustomObject<Spec, Status> extends KubernetesObject {
+  spec: Spec;
+  /** Absent in what is sent: the API server fills in Pending where nobody has written a status yet. */
+  status?: Status;
+}
+
+export type CompressionJobObject = CustomObject<CompressionJobSpec, CompressionJobStatus>;
+export type BatchObject = CustomObject<BatchSpec, BatchResourceStatus>;
+
+export const compressionJobs = resourceType<CompressionJobObject>({
+  apiVersion,
+  kind: "CompressionJob",
+  plural: "compressionjobs",
+  namespaced: true,
+});
+
+export const batches = resourceType<BatchObject>({
+  apiVersion,
+  kind: "Batch",
+  plural: "batches",
+  namespaced: true,
+});

@@ -1,0 +1,16 @@
+import type { Condition } from "../contract/custom-resources.ts";
+
+/** The conditions with one of them as told; the time of its last transition stays as long as its status does. */
+export function withCondition(
+  conditions: readonly Condition[] | undefined = [],
+  condition: Omit<Condition, "lastTransitionTime">,
+  now: Date,
+): Condition[] {
+  const before = conditions.find(({ type }) => type === condition.type);
+  const lastTransitionTime =
+    before?.status === condition.status ? before.lastTransitionTime : now.toISOString();
+  return [
+    ...conditions.filter(({ type }) => type !== condition.type),
+    { ...condition, lastTransitionTime },
+  ];
+}

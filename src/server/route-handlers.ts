@@ -1,0 +1,48 @@
+import type { Readable } from "node:stream";
+import type { z } from "zod";
+import type { ResponseHeader } from "../contract/response-headers.ts";
+import type { Route, RouteName, Routes } from "../contract/routes.ts";
+import type { Caller } from "../auth/authenticate.ts";
+
+/** The parts of a route's request as its schemas give them. */
+export interface RouteInput<R extends Route> {
+  readonly params: Parsed<R, "params">;
+  readonly query: Parsed<R, "query">;
+  readonly headers: Parsed<R, "headers">;
+  readonly body: Parsed<R, "body">;
+  readonly caller: R extends { readonly open: true } ? undefined : Caller;
+  readonly request: Request;
+}
+
+type Parsed<R extends Route, Part extends "params" | "query" | "headers" | "body"> = R extends {
+  readonly [P in Part]: infer Schema extends z.ZodType;
+}
+  ? z.output<Schema>
+  : undefined;
+
+/** One of the answers that a route has in the table. */
+export type RouteAnswer<R extends Route> = {
+  [Status in keyof R["replies"] & number]: { readonly status: Status } & ReplyContent<
+    R["replies"][Status]
+  > &
+    ReplyHeaders<R["replies"][Status]>;
+}[keyof R["replies"] & number];
+
+type ReplyContent<Reply> = Reply extends { readonly json: infer Schema extends z.ZodType }
+  ? { readonly json: z.output<Schema> }
+  : Reply extends { readonly stream: readonly (infer MediaType extends string)[] }
+    ? { readonly stream: ReadableStream<Uint8Array> | Readable; readonly mediaType: MediaType }
+    : unknown;
+
+type ReplyHeaders<Reply> = Reply extends {
+  readonly headers: readonly (infer Name extends ResponseHeader)[];
+}
+  ? { readonly headers: Partial<Record<Name, string>> }
+  : unknown;
+
+/** What each endpoint does. */
+export type RouteHandlers = {
+  readonly [Name in RouteName]: (
+    input: RouteInput<Routes[Name]>,
+  ) => Promise<RouteAnswer<Routes[Name]>>;
+};

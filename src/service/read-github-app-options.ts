@@ -1,0 +1,51 @@
+import { createPrivateKey } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { GitHubAppOptions } from "../github-app/open-github-app.ts";
+import type { Settings } from "./settings.ts";
+import { StartError } from "../settings/start-error.ts";
+
+/**
+ * The service's GitHub App; undefined where the settings name none.
+ * @throws StartError
+ */
+export async function readGitHubAppOptions(
+  settings: Settings,
+): Promise<GitHubAppOptions | undefined> {
+  const {
+    MOS_GITHUB_APP_ID: appId,
+    MOS_GITHUB_APP_KEY_FILE: keyFile,
+    MOS_GITHUB_API_URL: apiUrl,
+  } = settings;
+  const { MOS_GITHUB_WEBHOOK_SECRET_FILE: secretFile } = settings;
+  if (appId === undefined && keyFile === undefined && secretFile === undefined) return undefined;
+  if (appId === undefined || keyFile === undefined) {
+    throw new StartError("A GitHub App needs both MOS_GITHUB_APP_ID and MOS_GITHUB_APP_KEY_FILE");
+  }
+  const key = await readCredentialFile("key", keyFile, createPrivateKey);
+  const webhookSecret =
+    secretFile === undefined
+      ? undefined
+      : await readCredentialFile("webhook secret", secretFile, parseWebhookSecret);
+  return { appId, apiUrl, key, webhookSecret };
+}
+
+async function readCredentialFile<T>(
+  what: string,
+  file: string,
+  parse: (content: string) => T,
+): Promise<T> {
+  try {
+    return parse(await readFile(file, "utf8"));
+  } catch (cause) {
+    throw new StartError(`The GitHub App's ${what} "${file}" cannot be used: ${String(cause)}`, {
+      cause,
+    });
+  }
+}
+
+/** An empty secret would let anybody sign. */
+function parseWebhookSecret(content: string): string {
+  const secret = content.trim();
+  if (secret === "") throw new Error("It is empty");
+  return secret;
+}

@@ -1,0 +1,20 @@
+import type { Assignment } from "../contract/worker.ts";
+import type { BlobFiles } from "../storage/blob-store.ts";
+import type { Reporter } from "./reporter.ts";
+import type { RunStage } from "./stage-clock.ts";
+
+export interface JobDependencies {
+  readonly blobs: BlobFiles;
+  /** Scratch folder of this attempt alone. */
+  readonly directory: string;
+  readonly reporter: Reporter;
+  readonly signal: AbortSignal;
+}
+
+/** What the functions of a worker's job work on. */
+export interface JobContext extends JobDependencies {
+  readonly assignment: Assignment;
+  readonly runStage: RunStage;
+  /** Folder of the result's files. */
+  readonly outputDirectory: string;
+}

@@ -1,0 +1,100 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
+import type { TestContext } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
+import { workerTokenAudience } from "../../../src/contract/worker.ts";
+import type { Cluster } from "../../support/cluster/cluster.ts";
+import { connect } from "../../kubernetes/connect-test-cluster.ts";
+import { type RunningService, startRunningService } from "../../support/running-service.ts";
+
+export const workerServiceAccount = "model-optimization-worker";
+
+export interface Namespace {
+  readonly cluster: Cluster;
+  readonly namespace: string;
+}
+
+export interface ClusterService extends RunningService, Namespace {
+  /** The API server, as its administrator sees it. */
+  readonly api: KubernetesClient;
+  readonly port: number;
+  readonly stop: (signal: "SIGTERM" | "SIGKILL") => Promise<void>;
+  /** Starts it once more, at the same address with the same data. */
+  readonly again: () => Promise<ClusterService>;
+}
+
+/** Starts the real service with a cluster for an executor, once it has read what is there. */
+export async function startClusterService(
+  t: TestContext,
+  { cluster, namespace }: Namespace,
+  from?: Pick<ClusterService, "directory" | "token" | "port">,
+): Promise<ClusterService> {
+  const port = from?.port ?? (await findFreePort());
+  const environment = {
+    MOS_EXECUTOR: "cluster",
+    MOS_KUBECONFIG: cluster.kubeconfig,
+    MOS_NAMESPACE: namespace,
+    MOS_PORT: String(port),
+  };
+  const service = await startRunningService(t, { environment, ...(from && { from }) });
+  await until(
+    "the service is ready",
+    async () => (await fetch(new URL("/readyz", service.baseUrl))).ok,
+  );
+  const api = await connect({ kubeconfig: cluster.kubeconfig }, { namespace });
+  const stop = async (signal: "SIGTERM" | "SIGKILL") => {
+    service.process.kill(signal);
+    await once(service.process, "exit");
+  };
+  const again = () => startClusterService(t, { cluster, namespace }, { ...service, port });
+  return { ...service, cluster, namespace, api, port, stop, again };
+}
+
+/** A port of this machine that nobody listens on. */
+export async function findFreePort(): Promise<number> {
+  await using server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const bound = server.address();
+  if (bound === null || typeof bound === "string") throw new Error("No port is free");
+  return bound.port;
+}
+
+/** A token as the kubelet mounts it into a pod. */
+export async function podToken(
+  { cluster, namespace }: Namespace,
+  pod: { name: string; uid: string },
+): Promise<string> {
+  const bound = [
+    "--bound-object-kind=Pod",
+    `--bound-object-name=${pod.name}`,
+    `--bound-object-uid=${pod.uid}`,
+  ];
+  const args = [
+    "create",
+    "token",
+    workerServiceAccount,
+    "-n",
+    namespace,
+    `--audience=${workerTokenAudience}`,
+  ];
+  return (await cluster.kubectl([...args, ...bound])).trim();
+}
+
+/** The garbage collector may take a minute to hear of a new kind of resource. */
+const patienceMs = 120_000;
+const pollMs = 50;
+
+/** Waits until the world is so; gives what the check gave. */
+export async function until<T>(
+  what: string,
+  check: () => Promise<T | false | undefined>,
+): Promise<T> {
+  const deadline = performance.now() + patienceMs;
+  for (;;) {
+    const found = await check();
+    if (found !== false && found !== undefined) return found;
+    if (performance.now() > deadline) throw new Error(`It did not come about that ${what}`);
+    await delay(pollMs);
+  }
+}

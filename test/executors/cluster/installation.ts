@@ -1,0 +1,52 @@
+import { randomBytes } from "node:crypto";
+import type { TestContext } from "node:test";
+import type { ControlPlane } from "../../support/cluster/control-plane.ts";
+import { type OperatorProcess, spawnOperator } from "../../operator/start-operator.ts";
+import {
+  type ClusterService,
+  startClusterService,
+  workerServiceAccount,
+} from "./cluster-service.ts";
+import { ProcessNode } from "./process-node.ts";
+
+export interface Installation {
+  readonly service: ClusterService;
+  readonly node: ProcessNode;
+}
+
+/** Service, operator and a node with real workers, in a namespace of their own; all end with the test. */
+export async function startInstallation(
+  t: TestContext,
+  controlPlane: ControlPlane,
+): Promise<Installation> {
+  const namespace = `test-${randomBytes(4).toString("hex")}`;
+  await controlPlane.kubectl(["create", "namespace", namespace]);
+  await controlPlane.kubectl(["create", "serviceaccount", workerServiceAccount, "-n", namespace]);
+  const service = await startClusterService(t, { cluster: controlPlane, namespace });
+  await operate(t, service);
+  const node = await ProcessNode.start(controlPlane, namespace);
+  t.after(() => node[Symbol.asyncDispose]());
+  return { service, node };
+}
+
+/** Starts an operator, and waits until it leads. */
+async function operate(t: TestContext, service: ClusterService): Promise<void> {
+  await spawnStandby(t, service).logged("Leading");
+}
+
+/** Starts an operator that takes over where the other has ended, as it does when the API server is away for long. */
+export function spawnStandby(
+  t: TestContext,
+  { cluster, namespace, baseUrl }: ClusterService,
+): OperatorProcess {
+  const operator = spawnOperator({
+    kubeconfig: cluster.kubeconfig,
+    namespace,
+    environment: {
+      MOS_SERVICE_URL: new URL(baseUrl).origin,
+      MOS_WORKER_SERVICE_ACCOUNT: workerServiceAccount,
+    },
+  });
+  t.after(() => operator[Symbol.asyncDispose]());
+  return operator;
+}

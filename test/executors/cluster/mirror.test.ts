@@ -1,0 +1,387 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test from "node:test";
+import {
+  type CompressionJobStatus,
+  conditionTypes,
+  recordFinalizer,
+  resourceLabels,
+} from "../../../src/contract/custom-resources.ts";
+import { batches, compressionJobs } from "../../../src/resources/custom-resources.ts";
+import { resolveJobId } from "../../../src/resources/job-identity.ts";
+import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
+import { resources } from "../../../src/kubernetes/resources.ts";
+import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
+import { createTestNamespace } from "../../support/cluster/shared-cluster.ts";
+import { startRunningService } from "../../support/running-service.ts";
+import { type ClusterService, startClusterService, until } from "./cluster-service.ts";
+import { logged, playPod } from "./played-pod.ts";
+
+const options = { skip: clusterMissing };
+const model = { source: "https://models.example/detector.onnx" };
+
+async function findResource({ api }: ClusterService, name: string) {
+  return api.get(compressionJobs, name).catch((error: unknown) => {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  });
+}
+
+/** The resource once the check holds for its status. */
+function untilStatus(
+  service: ClusterService,
+  name: string,
+  check: (status: CompressionJobStatus) => boolean,
+) {
+  return until(`the status of "${name}" is as awaited`, async () => {
+    const resource = await findResource(service, name);
+    return resource?.status && check(resource.status) && { ...resource, status: resource.status };
+  });
+}
+
+function isRecorded({ conditions = [] }: CompressionJobStatus): boolean {
+  return conditions.some(
+    ({ type, status }) => type === conditionTypes.recorded && status === "True",
+  );
+}
+
+function untilJob({ client }: ClusterService, id: string, status: string) {
+  return until(`job "${id}" is ${status}`, async () => {
+    const found = await client.call("getJob", { params: { id } }).catch(() => undefined);
+    return found?.status === status && found;
+  });
+}
+
+/** Plays the operator: what became of a job. */
+async function writeResourceStatus(
+  { api }: ClusterService,
+  name: string,
+  status: CompressionJobStatus,
+): Promise<void> {
+  await api.patch(compressionJobs, name, { status }, { subresource: "status" });
+}
+
+async function followLog({ client }: ClusterService, id: string): Promise<string[]> {
+  const lines: string[] = [];
+  for await (const line of client.followLogs(id)) lines.push(line.text);
+  return lines;
+}
+
+function isResource(service: ClusterService, name: string) {
+  return until(`"${name}" is a resource`, () => findResource(service, name));
+}
+
+test(
+  "a job started over REST becomes a resource, and what its worker tells becomes its status",
+  options,
+  async (t) => {
+    const service = await startClusterService(t, await createTestNamespace());
+    const body = {
+      model,
+      target: "cpu",
+      recipe: { scheme: "int4-weight" as const },
+      labels: { team: "vision" },
+    };
+    const { id, recipe } = await service.client.call("startCompression", { body });
+    const { metadata, spec } = await isResource(service, id);
+    assert.equal(metadata.labels?.[resourceLabels.jobId], id);
+    assert.deepEqual(metadata.finalizers, [recordFinalizer]);
+    assert.deepEqual(spec.recipe, recipe);
+    assert.equal(spec.ttlSecondsAfterFinished, 86_400);
+
+    const pod = await playPod(service, id);
+    await pod.report({ type: "status", status: "Sharding" }, logged("one"));
+    await untilStatus(service, id, ({ status }) => status === "Sharding");
+    const size = { originalBytes: 1000, resultBytes: 270, ratio: 0.27, predicted: false };
+    const artifact = {
+      name: "model.onnx",
+      kind: "model" as const,
+      bytes: 270,
+      sha256: "a".repeat(64),
+    };
+    await pod.report(
+      { type: "status", status: "Optimizing" },
+      { type: "telemetry", telemetry: { progress: { fraction: 0.5 }, size } },
+      { type: "artifact", artifact },
+      logged("two"),
+      { type: "result", outcome: "Completed" },
+    );
+    const { status } = await untilStatus(service, id, isRecorded);
+    assert.equal(status.status, "Completed");
+    assert.equal(status.jobId, id);
+    assert.equal(status.progress, "100%");
+    assert.equal(status.ratio, "0.27");
+    assert.deepEqual(status.artifacts, [artifact]);
+    assert.deepEqual(
+      status.transitions?.map((transition) => transition.status),
+      ["Pending", "Sharding", "Optimizing", "Completed"],
+    );
+    assert.deepEqual(await followLog(service, id), ["one", "two"]);
+  },
+);
+
+test(
+  "a resource made with kubectl is a job of the REST interface, with the operator's words",
+  options,
+  async (t) => {
+    const service = await startClusterService(t, await createTestNamespace());
+    const made = await service.api.create(compressionJobs, {
+      metadata: { name: "detector" },
+      spec: {
+        kind: "quantize",
+        model,
+        target: "cpu",
+        dryRun: false,
+        cancel: false,
+        suspend: false,
+      },
+    });
+    const id = resolveJobId(made);
+    const job = await untilJob(service, id, "Pending");
+    assert.equal(job.kind, "quantize");
+    assert.equal(Date.parse(job.createdAt), Date.parse(made.metadata.creationTimestamp));
+    const words = { statusReason: "unschedulable", statusMessage: "No node has 2 nvidia.com/gpu" };
+    await writeResourceStatus(service, "detector", { status: "Pending", ...words });
+    await until("the reason is told", async () => {
+      const { statusReason, statusMessage } = await service.client.call("getJob", {
+        params: { id },
+      });
+      return statusReason === words.statusReason && statusMessage === words.statusMessage;
+    });
+    await writeResourceStatus(service, "detector", {
+      status: "Failed",
+      error: { code: "pod_start_failed", message: "The image cannot be pulled" },
+    });
+    assert.equal((await untilJob(service, id, "Failed")).error?.code, "pod_start_failed");
+  },
+);
+
+test("a resource whose target is not known is recorded as well", options, async (t) => {
+  const service = await startClusterService(t, await createTestNamespace());
+  const made = await service.api.create(compressionJobs, {
+    metadata: { name: "lost" },
+    spec: { kind: "compress", model, target: "tpu", dryRun: false, cancel: false, suspend: false },
+  });
+  await untilJob(service, resolveJobId(made), "Pending");
+});
+
+test(
+  "a cancellation over REST is asked of the operator, and done when the operator says so",
+  options,
+  async (t) => {
+    const service = await startClusterService(t, await createTestNamespace());
+    const { id } = await service.client.call("startCompression", {
+      body: { model, target: "cpu" },
+    });
+    await isResource(service, id);
+    const pod = await playPod(service, id);
+    await pod.report({ type: "status", status: "Sharding" });
+    assert.equal((await service.client.call("cancelJob", { params: { id } })).status, "Cancelling");
+    assert.equal((await pod.report(logged("stopping"))).cancelled, true);
+    await until(
+      "the operator is asked",
+      async () => (await findResource(service, id))?.spec.cancel,
+    );
+    await writeResourceStatus(service, id, { status: "Cancelling" });
+    await writeResourceStatus(service, id, { status: "Cancelled", statusReason: "cancelled" });
+    await pod.end(11, { outcome: "Cancelled", lastSeq: 2 });
+    await untilJob(service, id, "Cancelled");
+    await untilStatus(service, id, isRecorded);
+    assert.deepEqual(await followLog(service, id), ["stopping"]);
+  },
+);
+
+test("a cancellation with kubectl stops the job of the REST interface", options, async (t) => {
+  const service = await startClusterService(t, await createTestNamespace());
+  const { id } = await service.client.call("startCompression", { body: { model, target: "cpu" } });
+  await isResource(service, id);
+  await service.api.patch(compressionJobs, id, { spec: { cancel: true } });
+  await untilJob(service, id, "Cancelling");
+  await writeResourceStatus(service, id, { status: "Cancelling" });
+  await writeResourceStatus(service, id, { status: "Cancelled" });
+  await untilJob(service, id, "Cancelled");
+});
+
+test("a deleted resource cancels its job, whose history stays", options, async (t) => {
+  const service = await startClusterService(t, await createTestNamespace());
+  const { api } = service;
+  const made = await api.create(compressionJobs, {
+    metadata: { name: "short-lived" },
+    spec: { kind: "compress", model, target: "cpu", dryRun: false, cancel: false, suspend: false },
+  });
+  const id = resolveJobId(made);
+  await untilJob(service, id, "Pending");
+  const pod = await playPod(service, id);
+  await pod.report({ type: "status", status: "Sharding" }, logged("one"));
+  await api.delete(compressionJobs, "short-lived", { propagationPolicy: "Background" });
+  await untilJob(service, id, "Cancelling");
+  await api.delete(resources.pods, pod.name, {
+    propagationPolicy: "Background",
+    gracePeriodSeconds: 0,
+  });
+  await untilJob(service, id, "Cancelled");
+  assert.deepEqual(await followLog(service, id), ["one"]);
+});
+
+test("a service that is killed goes on where it was", options, async (t) => {
+  const first = await startClusterService(t, await createTestNamespace());
+  const { id } = await first.client.call("startCompression", { body: { model, target: "cpu" } });
+  await isResource(first, id);
+  const pod = await playPod(first, id);
+  await pod.report({ type: "status", status: "Sharding" }, logged("one"));
+  await first.stop("SIGKILL");
+  const second = await first.again();
+  await pod.report({ type: "status", status: "Optimizing" }, logged("two"), {
+    type: "result",
+    outcome: "Completed",
+  });
+  await untilStatus(second, id, isRecorded);
+  assert.deepEqual(await followLog(second, id), ["one", "two"]);
+});
+
+test("what happens while the service is down is found out afterwards", options, async (t) => {
+  const first = await startClusterService(t, await createTestNamespace());
+  const { api, client } = first;
+  const ids: string[] = [];
+  for (let i = 0; i < 3; i++)
+    ids.push((await client.call("startCompression", { body: { model, target: "cpu" } })).id);
+  const [cancelled = "", failed = "", deleted = ""] = ids;
+  for (const id of ids) await isResource(first, id);
+  await first.stop("SIGTERM");
+  await api.patch(compressionJobs, cancelled, { spec: { cancel: true } });
+  await writeResourceStatus(first, failed, {
+    status: "Failed",
+    error: { code: "out_of_memory", message: "The worker needs more" },
+  });
+  await api.patch(compressionJobs, deleted, { metadata: { finalizers: null } });
+  await api.delete(compressionJobs, deleted, { propagationPolicy: "Background" });
+  const second = await first.again();
+  await untilJob(second, cancelled, "Cancelling");
+  assert.equal((await untilJob(second, failed, "Failed")).error?.code, "out_of_memory");
+  await untilStatus(second, failed, isRecorded);
+  await untilJob(second, deleted, "Cancelled");
+  assert.equal(await findResource(second, deleted), undefined);
+});
+
+test("a lost database is rebuilt from the cluster", options, async (t) => {
+  const first = await startClusterService(t, await createTestNamespace());
+  const { id } = await first.client.call("startCompression", { body: { model, target: "cpu" } });
+  await isResource(first, id);
+  const pod = await playPod(first, id);
+  await pod.report(
+    { type: "status", status: "Sharding" },
+    { type: "status", status: "Optimizing" },
+    { type: "telemetry", telemetry: { progress: { fraction: 0.5 } } },
+  );
+  await untilStatus(
+    first,
+    id,
+    ({ status, progress }) => status === "Optimizing" && progress === "50%",
+  );
+  const before = await first.client.call("getJob", { params: { id } });
+  await first.stop("SIGTERM");
+  await rm(first.directory, { recursive: true });
+  const second = await startClusterService(t, first);
+  const after = await untilJob(second, id, "Optimizing");
+  assert.deepEqual(after.transitions, before.transitions);
+  assert.equal(after.telemetry.progress.fraction, 0.5);
+  assert.deepEqual(after.recipe, before.recipe);
+});
+
+test(
+  "a batch over REST becomes a Batch, and its cancellation is asked of the operator once",
+  options,
+  async (t) => {
+    const service = await startClusterService(t, await createTestNamespace());
+    const body = {
+      models: [model, { source: "https://models.example/other.onnx" }],
+      targets: ["cpu", "cpu-int8"],
+    };
+    const { id, jobs } = await service.client.call("submitBatch", { body });
+    const made = await until("the batch is a resource", () =>
+      service.api.get(batches, id).catch(() => undefined),
+    );
+    assert.deepEqual(made.spec.models, body.models);
+    assert.equal(made.metadata.labels?.[resourceLabels.batchId], id);
+    assert.equal(jobs.length, 4);
+    await service.client.call("cancelBatch", { params: { id } });
+    await until(
+      "the operator is asked",
+      async () => (await service.api.get(batches, id)).spec.cancel,
+    );
+    await service.api.patch(
+      batches,
+      id,
+      { status: { status: "Cancelled" } },
+      { subresource: "status" },
+    );
+    await until("the batch is Cancelled", async () => {
+      return (await service.client.call("getBatch", { params: { id } })).status === "Cancelled";
+    });
+  },
+);
+
+test(
+  "a Batch made with kubectl is a batch of the REST interface, with all of its jobs",
+  options,
+  async (t) => {
+    const service = await startClusterService(t, await createTestNamespace());
+    const { api, client } = service;
+    const spec = { models: [model], targets: ["cpu", "cpu-int8"], suite: "nightly" };
+    const controls = {
+      kind: "compress" as const,
+      dryRun: false,
+      parallelism: 1,
+      failFast: false,
+      cancel: false,
+      suspend: false,
+    };
+    await api.create(batches, { metadata: { name: "nightly" }, spec: { ...spec, ...controls } });
+    const found = await until("the batch is recorded", async () => {
+      const { batches: all } = await client.call("listBatches", { query: { suite: "nightly" } });
+      return all[0];
+    });
+    const { jobs } = await client.call("getBatch", { params: { id: found.id } });
+    assert.deepEqual(
+      jobs.map(({ target, status }) => [target, status]),
+      [
+        ["cpu", "Pending"],
+        ["cpu-int8", "Pending"],
+      ],
+    );
+    await api.delete(batches, "nightly", { propagationPolicy: "Background" });
+    await until("the batch is Cancelled", async () => {
+      return (await client.call("getBatch", { params: { id: found.id } })).status === "Cancelled";
+    });
+  },
+);
+
+test(
+  "a service without rights in its cluster says which it lacks, and answers all the same",
+  options,
+  async (t) => {
+    const { cluster, namespace } = await createTestNamespace();
+    const token = (await cluster.kubectl(["create", "token", "default", "-n", namespace])).trim();
+    const directory = await mkdtemp(join(tmpdir(), "kubeconfig-"));
+    t.after(() => rm(directory, { recursive: true }));
+    const kubeconfig = join(directory, "config.json");
+    const admin = await readFile(cluster.kubeconfig, "utf8");
+    await writeFile(kubeconfig, admin.replaceAll(cluster.adminToken, token));
+    const environment = {
+      MOS_EXECUTOR: "cluster",
+      MOS_KUBECONFIG: kubeconfig,
+      MOS_NAMESPACE: namespace,
+    };
+    const { baseUrl, client } = await startRunningService(t, { environment });
+    const reason = await until("the reason is told", async () => {
+      const answer = await fetch(new URL("/readyz", baseUrl));
+      const text = await answer.text();
+      return answer.status === 503 && text.includes("Role") && text;
+    });
+    assert.match(reason, /verbs \["list", "watch"\]/);
+    const { id } = await client.call("startCompression", { body: { model, target: "cpu" } });
+    assert.equal((await client.call("getJob", { params: { id } })).status, "Pending");
+  },
+);

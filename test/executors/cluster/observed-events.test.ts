@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { eventsFromStatus } from "../../../src/executors/cluster/events-from-status.ts";
+import { desiredStatus } from "../../../src/executors/cluster/desired-status.ts";
+import type { CompressionJobStatus } from "../../../src/contract/custom-resources.ts";
+import type { Job } from "../../../src/contract/job.ts";
+import { applyEvent } from "../../../src/records/apply-event.ts";
+import { makeJob, makeResource } from "./make-job.ts";
+
+const now = new Date("2026-01-01T00:01:00.000Z");
+
+function observe(job: Job, status: CompressionJobStatus): Job {
+  return eventsFromStatus(status, job).reduce(
+    (known, event) => applyEvent(known, event, event.at === undefined ? now : new Date(event.at)),
+    job,
+  );
+}
+
+test("observedEvents() rebuilds a record from the status that was made of it", () => {
+  const artifact = {
+    name: "model.onnx",
+    kind: "model" as const,
+    bytes: 270,
+    sha256: "a".repeat(64),
+  };
+  const size = { originalBytes: 1000, resultBytes: 270, ratio: 0.27, predicted: false };
+  const steps = [
+    { type: "status", status: "Sharding" },
+    { type: "status", status: "Optimizing" },
+    { type: "telemetry", telemetry: { progress: { fraction: 0.5 }, size } },
+    { type: "artifact", artifact },
+    { type: "result", outcome: "Completed" },
+  ] as const;
+  let job = makeJob({ gateLimits: { maxSizeRatio: 0.2 } });
+  for (const [i, step] of steps.entries()) {
+    job = applyEvent(job, step, new Date(now.getTime() + i * 1000));
+    const status = desiredStatus({ job, resource: makeResource(), allRecorded: false, now });
+    const rebuilt = observe(makeJob({ gateLimits: { maxSizeRatio: 0.2 } }), status);
+    assert.deepEqual({ ...rebuilt, updatedAt: job.updatedAt }, job, `Not after event ${i + 1}`);
+  }
+  assert.equal(job.gates[0]?.passed, false);
+});
+
+test("observedEvents() tells a record what it knows already, without effect", () => {
+  const job = makeJob({ status: "Optimizing", startedAt: now.toISOString() });
+  assert.deepEqual(observe(job, { status: "Sharding" }), job);
+  assert.deepEqual(
+    observe(job, { status: "Pending", statusReason: "starting", statusMessage: "It starts" }),
+    job,
+  );
+});
+
+test("observedEvents() takes a job that the operator completed through every status", () => {
+  const at = "2026-01-01T00:00:30.000Z";
+  const job = observe(makeJob(), {
+    status: "Completed",
+    transitions: [{ status: "Completed", at }],
+  });
+  assert.deepEqual(
+    job.transitions.slice(1).map((transition) => [transition.status, transition.at]),
+    [
+      ["Sharding", at],
+      ["Optimizing", at],
+      ["Completed", at],
+    ],
+  );
+});
+
+test("observedEvents() cancels a job whose work ended while it was being cancelled", () => {
+  const job = makeJob({ status: "Cancelling" });
+  assert.equal(observe(job, { status: "Completed" }).status, "Cancelled");
+});
+
+test("observedEvents() gives a failure its code", () => {
+  const told = observe(makeJob(), {
+    status: "Failed",
+    statusReason: "out_of_memory",
+    statusMessage: "It was too much",
+  });
+  assert.deepEqual(told.error, { code: "out_of_memory", message: "It was too much" });
+});

@@ -1,0 +1,112 @@
+import { resourceLabels } from "../../../src/contract/custom-resources.ts";
+import {
+  type TerminationMessage,
+  type WorkerEvent,
+  workerEventsAnswer,
+} from "../../../src/contract/worker.ts";
+import { resources } from "../../../src/kubernetes/resources.ts";
+import { type ClusterService, podToken, until, workerServiceAccount } from "./cluster-service.ts";
+
+type WithoutNumber<Event> = Event extends unknown ? Omit<Event, "seq" | "at"> : never;
+export type UnnumberedEvent = WithoutNumber<WorkerEvent>;
+
+export interface PlayedPod {
+  readonly name: string;
+  readonly uid: string;
+  readonly token: string;
+  /** Tells the next events as the pod's worker. */
+  report(...events: readonly UnnumberedEvent[]): Promise<{ nextSeq: number; cancelled: boolean }>;
+  /** Sends something else to the service as the pod's worker. */
+  ask(path: string, init?: RequestInit, token?: string): Promise<Response>;
+  /** The pod's container ends. */
+  end(exitCode: number, message?: TerminationMessage): Promise<void>;
+}
+
+interface PodOptions {
+  readonly name?: string;
+  /** Number of the first event less one. */
+  readonly reportedEvents?: number;
+}
+
+/** A pod that the operator would have made for a job; the test plays its worker, with the pod's real token. */
+export async function playPod(
+  service: ClusterService,
+  jobId: string,
+  options: PodOptions = {},
+): Promise<PlayedPod> {
+  const { api, cluster, namespace } = service;
+  const { name = `${jobId}-pod` } = options;
+  await cluster
+    .kubectl(["create", "serviceaccount", workerServiceAccount, "-n", namespace])
+    .catch(() => "it is there");
+  const labels = { [resourceLabels.jobId]: jobId };
+  const { metadata } = await until("the pod is admitted", () =>
+    api
+      .create(resources.pods, {
+        metadata: { name, labels },
+        spec: {
+          serviceAccountName: workerServiceAccount,
+          restartPolicy: "Never",
+          containers: [{ name: "worker", image: "none" }],
+        },
+      })
+      .catch(() => undefined),
+  );
+  const token = await podToken(service, metadata);
+  let seq = options.reportedEvents ?? 0;
+  const ask: PlayedPod["ask"] = (path, init = {}, bearer = token) => {
+    const url = new URL(`/worker/v1/jobs/${jobId}${path}`, service.baseUrl);
+    const headers = { authorization: `Bearer ${bearer}`, "content-type": "application/json" };
+    return fetch(url, { ...init, headers });
+  };
+  return {
+    name,
+    uid: metadata.uid,
+    token,
+    ask,
+    async report(...events) {
+      const numbered = events.map((event) => ({
+        ...event,
+        seq: ++seq,
+        at: new Date().toISOString(),
+      }));
+      const body = JSON.stringify({ events: numbered });
+      const answer = await until("the service takes the events", async () => {
+        const reply = await ask("/events", { method: "POST", body });
+        return reply.status === 503 ? undefined : reply;
+      });
+      return workerEventsAnswer.parse(await answer.json());
+    },
+    async end(exitCode, message) {
+      const at = new Date().toISOString();
+      const terminated = {
+        exitCode,
+        startedAt: at,
+        finishedAt: at,
+        ...(message && { message: JSON.stringify(message) }),
+      };
+      const container = {
+        name: "worker",
+        image: "none",
+        imageID: "",
+        ready: false,
+        restartCount: 0,
+      };
+      await api.patch(
+        resources.pods,
+        name,
+        {
+          status: {
+            phase: exitCode === 0 ? "Succeeded" : "Failed",
+            containerStatuses: [{ ...container, state: { terminated } }],
+          },
+        },
+        { subresource: "status" },
+      );
+    },
+  };
+}
+
+export function logged(text: string): UnnumberedEvent {
+  return { type: "log", stream: "stdout", text };
+}

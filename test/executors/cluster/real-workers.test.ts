@@ -1,0 +1,299 @@
+import assert from "node:assert/strict";
+import { copyFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import test, { after } from "node:test";
+import type { Client } from "../../../src/client/create-client.ts";
+import { conditionTypes } from "../../../src/contract/custom-resources.ts";
+import { workerEvent } from "../../../src/contract/worker.ts";
+import { batches, compressionJobs } from "../../../src/resources/custom-resources.ts";
+import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
+import { resources } from "../../../src/kubernetes/resources.ts";
+import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
+import { type ControlPlane, startControlPlane } from "../../support/cluster/control-plane.ts";
+import { realModel } from "../../support/real-models.ts";
+import { type ClusterService, until } from "./cluster-service.ts";
+import { spawnStandby, startInstallation } from "./installation.ts";
+import type { ProcessNode } from "./process-node.ts";
+
+const options = { skip: clusterMissing };
+
+let started: Promise<ControlPlane> | undefined;
+after(async () => (await started)?.stop());
+function controlPlane(): Promise<ControlPlane> {
+  started ??= startControlPlane();
+  return started;
+}
+
+async function startJob({ client }: ClusterService, runs: number): Promise<string> {
+  const { source } = await client.uploadModel(realModel("ocr-orientation"));
+  const recipe = { evaluation: { runs, samples: 2 } };
+  return (
+    await client.call("startCompression", { body: { model: { source }, target: "cpu", recipe } })
+  ).id;
+}
+
+/** Follows the log up to a line that contains the text, or to its end; gives its lines. */
+async function follow(client: Client, id: string, text?: string): Promise<string[]> {
+  const lines: string[] = [];
+  for await (const line of client.followLogs(id)) {
+    lines.push(line.text);
+    if (text !== undefined && line.text.includes(text)) break;
+  }
+  return lines;
+}
+
+async function findPodName({ api }: ClusterService, jobId: string): Promise<string> {
+  const labelSelector = `modeloptimization.dev/job-id=${jobId}`;
+  for await (const { items } of api.list(resources.pods, { labelSelector })) {
+    const [pod] = items;
+    if (pod !== undefined) return pod.metadata.name;
+  }
+  throw new Error(`Job "${jobId}" has no pod`);
+}
+
+/** The lines that a worker printed as events. */
+function printedLines(node: ProcessNode, pod: string): string[] {
+  return node.podOutput(pod).flatMap((line) => {
+    const event = workerEvent.parse(JSON.parse(line));
+    return event.type === "log" ? event.text : [];
+  });
+}
+
+function untilRecorded({ api }: ClusterService, id: string) {
+  return until("the job is recorded", async () => {
+    const found = await api.get(compressionJobs, id);
+    const { conditions = [] } = found.status ?? {};
+    return (
+      conditions.some(
+        ({ type, status }) => type === conditionTypes.recorded && status === "True",
+      ) && found
+    );
+  });
+}
+
+function countApiWrites(metrics: string): number {
+  const ofJobs = /^apiserver_request_total\{.*resource="(compressionjobs|jobs)".*\}/;
+  return metrics
+    .split("\n")
+    .filter(
+      (line) =>
+        ofJobs.test(line) &&
+        /verb="(POST|PUT|PATCH|APPLY|DELETE)"/.test(line) &&
+        /code="2/.test(line),
+    )
+    .filter((line) => !(line.includes('resource="jobs"') && !line.includes('verb="POST"')))
+    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
+}
+
+test(
+  "a job over REST is worked on by a pod, in at most six writes of our own",
+  options,
+  async (t) => {
+    const plane = await controlPlane();
+    const { service, node } = await startInstallation(t, plane);
+    const { client, api } = service;
+    const before = countApiWrites(await plane.kubectl(["get", "--raw", "/metrics"]));
+    const id = await startJob(service, 5);
+    const lines = await follow(client, id);
+    const job = await client.call("getJob", { params: { id } });
+    assert.equal(job.status, "Completed", job.error?.message);
+    const { status } = await untilRecorded(service, id);
+    assert.equal(status?.status, "Completed");
+    assert.equal(status.artifacts?.length, job.artifacts.length);
+    assert.deepEqual(lines, printedLines(node, await findPodName(service, id)));
+    await until("the finalizer is gone", async () => {
+      return ((await api.get(compressionJobs, id)).metadata.finalizers ?? []).length === 0;
+    });
+    const writes = countApiWrites(await plane.kubectl(["get", "--raw", "/metrics"])) - before;
+    // Figures of a job at work are written every five seconds at most.
+    const seconds = (Date.parse(job.finishedAt ?? "") - Date.parse(job.startedAt ?? "")) / 1000;
+    assert.ok(writes <= 6 + Math.floor(seconds / 5), `${writes} writes in ${seconds} s`);
+
+    await api.delete(compressionJobs, id, { propagationPolicy: "Background" });
+    await until("the pod is gone", async () =>
+      findPodName(service, id).then(
+        () => false,
+        () => true,
+      ),
+    );
+    assert.deepEqual(await follow(client, id), lines);
+    assert.equal((await client.call("getJob", { params: { id } })).status, "Completed");
+  },
+);
+
+test("three pods share a job, and give what one pod gives", options, async (t) => {
+  const { service } = await startInstallation(t, await controlPlane());
+  const { client } = service;
+  const { source } = await client.uploadModel(realModel("ocr-orientation"));
+  const results = await Promise.all(
+    [1, 3].map(async (parallelism) => {
+      const recipe = { parallelism, evaluation: { runs: 2, samples: 2 } };
+      const { id } = await client.call("startCompression", {
+        body: { model: { source }, target: "cpu", recipe },
+      });
+      await follow(client, id);
+      const job = await client.call("getJob", { params: { id } });
+      assert.equal(job.status, "Completed", job.error?.message);
+      await untilRecorded(service, id);
+      return job.artifacts.filter(({ kind }) => kind === "model");
+    }),
+  );
+  assert.deepEqual(results[0], results[1]);
+});
+
+test("a batch over REST is worked on, one job at a time where it says so", options, async (t) => {
+  const { service } = await startInstallation(t, await controlPlane());
+  const { client, api } = service;
+  const { source } = await client.uploadModel(realModel("ocr-orientation"));
+  const recipe = { evaluation: { runs: 2, samples: 2 } };
+  const body = { models: [{ source }], targets: ["cpu", "cpu-int8"], recipe, parallelism: 1 };
+  const { id, jobs } = await client.call("submitBatch", { body });
+  for (const job of jobs) await follow(client, job.id);
+  const batch = await client.call("getBatch", { params: { id } });
+  assert.equal(batch.status, "Completed");
+  await until(
+    "the Batch says so, too",
+    async () => (await api.get(batches, id)).status?.status === "Completed",
+  );
+});
+
+test("a job of a batch is cancelled before its turn comes", options, async (t) => {
+  const { service } = await startInstallation(t, await controlPlane());
+  const { client } = service;
+  const { source } = await client.uploadModel(realModel("ocr-orientation"));
+  const recipe = { evaluation: { runs: 1000, samples: 2 } };
+  const body = { models: [{ source }], targets: ["cpu", "cpu-int8"], recipe, parallelism: 1 };
+  const { id, jobs } = await client.call("submitBatch", { body });
+  const [first, second] = jobs.map((job) => job.id);
+  assert.ok(first !== undefined && second !== undefined);
+  await follow(client, first, "[evaluate]");
+  await client.call("cancelJob", { params: { id: second } });
+  await follow(client, second);
+  assert.equal((await client.call("getJob", { params: { id: second } })).status, "Cancelled");
+  assert.equal((await client.call("getJob", { params: { id: first } })).status, "Optimizing");
+  await client.call("cancelBatch", { params: { id } });
+  await follow(client, first);
+  assert.equal((await client.call("getBatch", { params: { id } })).status, "Cancelled");
+});
+
+test("a cancelled job has no process any more when it is Cancelled", options, async (t) => {
+  const { service, node } = await startInstallation(t, await controlPlane());
+  const { client } = service;
+  const id = await startJob(service, 1000);
+  await follow(client, id, "[evaluate]");
+  const pod = await findPodName(service, id);
+  await client.call("cancelJob", { params: { id } });
+  await follow(client, id);
+  assert.equal((await client.call("getJob", { params: { id } })).status, "Cancelled");
+  assert.equal(node.isRunning(pod), false);
+  await untilRecorded(service, id);
+});
+
+test("a resource that is deleted with kubectl stops its work and then goes", options, async (t) => {
+  const { service, node } = await startInstallation(t, await controlPlane());
+  const { client, api } = service;
+  const id = await startJob(service, 1000);
+  await follow(client, id, "[evaluate]");
+  const pod = await findPodName(service, id);
+  await api.delete(compressionJobs, id, { propagationPolicy: "Background" });
+  await follow(client, id);
+  assert.equal((await client.call("getJob", { params: { id } })).status, "Cancelled");
+  assert.equal(node.isRunning(pod), false);
+  await until("the resource is gone", async () =>
+    api.get(compressionJobs, id).then(() => false, isNotFound),
+  );
+});
+
+test("a worker goes on over a service whose database is older than the job", options, async (t) => {
+  const { service: first, node } = await startInstallation(t, await controlPlane());
+  await first.stop("SIGTERM");
+  const database = join(first.directory, "service.sqlite");
+  await copyFile(database, `${database}.backup`);
+  const second = await first.again();
+  const id = await startJob(second, 300);
+  await follow(second.client, id, "[evaluate]");
+  await second.stop("SIGKILL");
+  await Promise.all(["-wal", "-shm"].map((end) => rm(`${database}${end}`, { force: true })));
+  await rename(`${database}.backup`, database);
+  const third = await second.again();
+  const isKnown = () =>
+    third.client.call("getJob", { params: { id } }).then(
+      () => true,
+      () => false,
+    );
+  await until("the job is known again", isKnown);
+  const lines = await follow(third.client, id);
+  const job = await third.client.call("getJob", { params: { id } });
+  assert.equal(job.status, "Completed", job.error?.message);
+  assert.deepEqual(lines, printedLines(node, await findPodName(third, id)));
+});
+
+test(
+  "what a worker said that was killed while the service was away is in the job's log",
+  options,
+  async (t) => {
+    const { service, node } = await startInstallation(t, await controlPlane());
+    const id = await startJob(service, 1000);
+    await follow(service.client, id, "[optimize]");
+    const pod = await findPodName(service, id);
+    await service.stop("SIGKILL");
+    await until("the worker goes on", async () =>
+      printedLines(node, pod).some((line) => line.startsWith("[evaluate]")),
+    );
+    node.kill(pod, "SIGKILL");
+    await until(
+      "the operator tells",
+      async () => (await service.api.get(compressionJobs, id)).status?.status === "Failed",
+    );
+    const next = await service.again();
+    const lines = await follow(next.client, id);
+    const job = await next.client.call("getJob", { params: { id } });
+    assert.equal(job.status, "Failed");
+    assert.equal(job.error?.code, "out_of_memory");
+    assert.deepEqual(lines, printedLines(node, pod));
+    await untilRecorded(next, id);
+  },
+);
+
+test("a log that cannot be read for a while is waited for", options, async (t) => {
+  const { service, node } = await startInstallation(t, await controlPlane());
+  const id = await startJob(service, 1000);
+  await follow(service.client, id, "[optimize]");
+  const pod = await findPodName(service, id);
+  await service.stop("SIGKILL");
+  node.isOutOfReach = true;
+  await until("the worker goes on", async () =>
+    printedLines(node, pod).some((line) => line.startsWith("[evaluate]")),
+  );
+  node.kill(pod, "SIGKILL");
+  const isFailed = async () =>
+    (await service.api.get(compressionJobs, id)).status?.status === "Failed";
+  await until("the operator tells", isFailed);
+  const next = await service.again();
+  await until("the log was asked for", async () => node.refusedReads > 0);
+  assert.equal((await next.client.call("getJob", { params: { id } })).finishedAt, null);
+  node.isOutOfReach = false;
+  assert.deepEqual(await follow(next.client, id), printedLines(node, pod));
+  await untilRecorded(next, id);
+});
+
+test("without the API server the service reads, records and answers", options, async (t) => {
+  const plane = await startControlPlane();
+  const { service, node } = await startInstallation(t, plane);
+  t.after(() => plane.stop());
+  const { client } = service;
+  const id = await startJob(service, 300);
+  await follow(client, id, "[optimize]");
+  await plane.stopApiServer();
+  await follow(client, id, "[evaluate]");
+  const waiting = await startJob(service, 5);
+  assert.equal((await client.call("getJob", { params: { id: waiting } })).status, "Pending");
+  const lines = await follow(client, id);
+  assert.equal((await client.call("getJob", { params: { id } })).status, "Completed");
+  await plane.startApiServer();
+  spawnStandby(t, service);
+  await untilRecorded(service, id);
+  assert.deepEqual(lines, printedLines(node, await findPodName(service, id)));
+  await follow(client, waiting);
+  assert.equal((await client.call("getJob", { params: { id: waiting } })).status, "Completed");
+});

@@ -1,0 +1,40 @@
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { json } from "node:stream/consumers";
+import { workerEvents } from "../../../src/contract/worker.ts";
+import type { Records } from "../../../src/records/open-records.ts";
+
+/** The two requests of a worker, answered from records. */
+export async function listenForWorkers(records: Records) {
+  const server = createServer((request, response) => {
+    void (async () => {
+      const [, , , , jobId = "", events] = (request.url ?? "").split("/");
+      const secret = (request.headers.authorization ?? "").slice("Bearer ".length);
+      const attempt = await records.workers.findAttemptBySecret(
+        jobId,
+        createHash("sha256").update(secret).digest("hex"),
+      );
+      if (attempt === undefined) {
+        response.writeHead(401).end();
+        return;
+      }
+      const limits = { maxModelBytes: 2 ** 30, allowedRoots: ["/"], allowPrivateAddresses: false };
+      const answer =
+        events === undefined
+          ? { ...(await records.workers.findAssignment(jobId, attempt)), limits }
+          : await records.workers.recordEvents(
+              jobId,
+              attempt,
+              workerEvents.parse(await json(request)).events,
+            );
+      response.setHeader("content-type", "application/json").end(JSON.stringify(answer));
+    })();
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string")
+    throw new TypeError("The server has no port");
+  return { url: `http://127.0.0.1:${address.port}`, server };
+}

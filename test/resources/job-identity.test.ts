@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { resourceLabels } from "../../src/contract/custom-resources.ts";
+import { batchId, batchJobId, jobId, newId } from "../../src/contract/id.ts";
+import {
+  resolveBatchId,
+  workerJobName,
+  type IdentifiedResource,
+  resolveJobId,
+  labelValue,
+} from "../../src/resources/job-identity.ts";
+
+const creationTimestamp = "2026-11-21T06:00:00Z";
+
+function resource(
+  name: string,
+  labels: Record<string, string> = {},
+  uid = "3f6d-1",
+): IdentifiedResource {
+  return { metadata: { name, uid, creationTimestamp, labels } };
+}
+
+test("jobIdOf() takes the label of a resource that is named by its id", () => {
+  const id = newId("job", new Date());
+  assert.equal(resolveJobId(resource(id, { [resourceLabels.jobId]: id })), id);
+});
+
+test("jobIdOf() takes the label of a batch's child", () => {
+  const batch = newId("batch", new Date());
+  const id = batchJobId(batch, 17);
+  const labels = { [resourceLabels.batchId]: batch, [resourceLabels.jobId]: id };
+  assert.equal(resolveJobId(resource("nightly-0017", labels)), id);
+});
+
+test("jobIdOf() makes a valid id that depends on the uid, where there is no label", () => {
+  const id = resolveJobId(resource("mine"));
+  assert.equal(jobId.parse(id), id);
+  assert.equal(resolveJobId(resource("mine")), id);
+  assert.notEqual(resolveJobId(resource("mine", {}, "3f6d-2")), id);
+});
+
+test("jobIdOf() gives a copy that carries its original's label along an id of its own", () => {
+  const id = newId("job", new Date());
+  const batch = newId("batch", new Date());
+  const childLabels = {
+    [resourceLabels.batchId]: batch,
+    [resourceLabels.jobId]: batchJobId(batch, 17),
+  };
+  assert.notEqual(resolveJobId(resource("copy", { [resourceLabels.jobId]: id })), id);
+  assert.notEqual(
+    resolveJobId(resource("nightly-0018", childLabels)),
+    childLabels[resourceLabels.jobId],
+  );
+});
+
+test("jobIdOf() does not take a label that is no id", () => {
+  const id = resolveJobId(resource("job-1", { [resourceLabels.jobId]: "job-1" }));
+  assert.equal(jobId.parse(id), id);
+});
+
+test("batchIdOf() takes the label that is the name, and else makes a valid id", () => {
+  const id = newId("batch", new Date());
+  assert.equal(resolveBatchId(resource(id, { [resourceLabels.batchId]: id })), id);
+  const derived = resolveBatchId(resource("nightly", { [resourceLabels.batchId]: id }));
+  assert.equal(batchId.parse(derived), derived);
+  assert.notEqual(derived, id);
+});
+
+test("childJobName() keeps short names and hashes long ones, differently for names that begin alike", () => {
+  assert.equal(workerJobName("voices", "work"), "voices-work");
+  const [one, other] = ["a", "b"].map((end) =>
+    workerJobName(`${"long-name.".repeat(25)}${end}`, "optimize"),
+  );
+  for (const name of [one, other]) {
+    assert.ok(name !== undefined && name.length <= 52);
+    assert.match(name, /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/);
+  }
+  assert.notEqual(one, other);
+  assert.notEqual(workerJobName("voices.v1", "work"), workerJobName("voices-v1", "work"));
+});
+
+test("labelValue() is a valid value of a label", () => {
+  assert.equal(labelValue("voices"), "voices");
+  const value = labelValue("long-name.".repeat(25));
+  assert.ok(value.length <= 63);
+  assert.match(value, /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/);
+});

@@ -1,0 +1,198 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test, { type TestContext } from "node:test";
+import { createClient } from "../../src/client/create-client.ts";
+import { startRunningService } from "../support/running-service.ts";
+import { audience, startLocalIssuer } from "../auth/local-issuer.ts";
+
+const main = join(import.meta.dirname, "../../src/service/main.ts");
+
+interface Ending {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the command until it ends by itself. */
+async function run(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<Ending> {
+  const { PATH = "" } = process.env;
+  const child = spawn(process.execPath, [main, ...args], { env: { PATH, ...environment } });
+  let [stdout, stderr] = ["", ""];
+  child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  const [code] = await once(child, "close");
+  return { code, stdout, stderr };
+}
+
+async function temporaryFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "main-"));
+  t.after(() => rm(folder, { recursive: true }));
+  return folder;
+}
+
+test("a port that is in use is said in one sentence", async (t) => {
+  const { baseUrl } = await startRunningService(t);
+  const { port } = new URL(baseUrl);
+  const ended = await run([], { MOS_PORT: port, MOS_DATA_DIR: await temporaryFolder(t) });
+  assert.equal(ended.code, 1);
+  const sentence = `Cannot listen on 127.0.0.1 port ${port}: the port is in use; set MOS_PORT to another one\n`;
+  assert.equal(ended.stderr, sentence);
+});
+
+test("a data folder that another service uses is said in one sentence", async (t) => {
+  const { directory } = await startRunningService(t);
+  const ended = await run([], { MOS_PORT: "0", MOS_DATA_DIR: directory });
+  assert.equal(ended.code, 1);
+  assert.equal(ended.stderr, `Another service uses the data directory "${directory}"\n`);
+});
+
+test("every setting that is wrong is named", async (t) => {
+  const environment = { MOS_PORT: "http", MOS_WORKERS: "0", MOS_ALLOW_PRIVATE_ADDRESSES: "yes" };
+  const ended = await run([], { ...environment, MOS_DATA_DIR: await temporaryFolder(t) });
+  assert.equal(ended.code, 1);
+  for (const name of Object.keys(environment)) assert.match(ended.stderr, new RegExp(`at ${name}`));
+});
+
+test("the trust policy is read from a file, and a file that is none is refused", async (t) => {
+  const folder = await temporaryFolder(t);
+  const file = join(folder, "trust.yaml");
+  const issuer = await startLocalIssuer(t);
+  const text = (claims: string) => `
+issuers:
+  - issuer: ${issuer.url}
+    audience: ${audience}
+policies:
+  - name: main
+    issuer: ${issuer.url}
+    claims: { repository_owner_id: 45, repository_id: 123${claims} }
+    scopes: [jobs:read]
+`;
+  await writeFile(file, text(", sub: repo:acme/models"));
+  const wrong = await run([], { MOS_PORT: "0", MOS_DATA_DIR: folder, MOS_TRUST_POLICY_FILE: file });
+  assert.equal(wrong.code, 1);
+  assert.match(
+    wrong.stderr,
+    /^Trust policy ".*trust.yaml" cannot be used: .*"sub".*policies\[0\].claims/s,
+  );
+
+  await writeFile(file, text(", ref: refs/heads/main"));
+  const { baseUrl } = await startRunningService(t, {
+    environment: { MOS_TRUST_POLICY_FILE: file },
+  });
+  const now = Math.floor(Date.now() / 1000);
+  const identityToken = await issuer.sign({ claims: { iat: now, nbf: now, exp: now + 300 } });
+  const { token } = await createClient({ baseUrl }).call("exchangeToken", {
+    body: { token: identityToken },
+  });
+  assert.deepEqual(await createClient({ baseUrl, token }).call("listJobs", {}), {
+    jobs: [],
+    nextCursor: null,
+  });
+});
+
+test("a GitHub App whose settings cannot be used is refused", async (t) => {
+  const folder = await temporaryFolder(t);
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const [key, empty] = [join(folder, "key.pem"), join(folder, "empty")];
+  await writeFile(key, privateKey.export({ type: "pkcs1", format: "pem" }));
+  await writeFile(empty, "\n");
+  const refusals: [environment: Record<string, string>, sentence: RegExp][] = [
+    [{}, /^A GitHub App needs both MOS_GITHUB_APP_ID and MOS_GITHUB_APP_KEY_FILE$/m],
+    [{ MOS_GITHUB_APP_KEY_FILE: empty }, /^The GitHub App's key ".*empty" cannot be used: /],
+    [
+      { MOS_GITHUB_APP_KEY_FILE: join(folder, "none") },
+      /^The GitHub App's key ".*none" cannot be used: .*ENOENT/,
+    ],
+    [
+      { MOS_GITHUB_APP_KEY_FILE: key, MOS_GITHUB_WEBHOOK_SECRET_FILE: empty },
+      /^The GitHub App's webhook secret ".*empty" cannot be used: .*empty$/m,
+    ],
+  ];
+  for (const [environment, sentence] of refusals) {
+    const of = { MOS_PORT: "0", MOS_DATA_DIR: folder, MOS_GITHUB_APP_ID: "4711" };
+    const { code, stderr } = await run([], { ...of, ...environment });
+    assert.equal(code, 1);
+    assert.match(stderr, sentence);
+  }
+});
+
+test("targets are read from a file, and a file that is none of targets is refused", async (t) => {
+  const folder = await temporaryFolder(t);
+  const file = join(folder, "targets.yaml");
+  await writeFile(file, "targets:\n  - name: phone\n    scheme: int8\n");
+  const wrong = await run([], { MOS_PORT: "0", MOS_DATA_DIR: folder, MOS_TARGETS_FILE: file });
+  assert.equal(wrong.code, 1);
+  assert.match(wrong.stderr, /^Targets file ".*targets.yaml" cannot be used: .*scheme/s);
+
+  const phone = {
+    name: "phone",
+    description: "A phone",
+    executionProvider: "cpu",
+    operators: "standard",
+    recipe: {},
+  };
+  await writeFile(file, JSON.stringify({ targets: [phone] }));
+  const { client } = await startRunningService(t, { environment: { MOS_TARGETS_FILE: file } });
+  assert.deepEqual((await client.call("listTargets", {})).targets, [{ ...phone, presets: {} }]);
+});
+
+test("the token command makes a token while the service runs", async (t) => {
+  const { directory, baseUrl } = await startRunningService(t);
+  const args = [
+    "token",
+    "create",
+    "--name",
+    "ci",
+    "--scopes",
+    "jobs:read,models:write",
+    "--expires-days",
+    "90",
+  ];
+  const { code, stdout } = await run(args, { MOS_DATA_DIR: directory });
+  assert.equal(code, 0);
+  const client = createClient({ baseUrl, token: stdout.trim() });
+  assert.deepEqual((await client.call("listJobs", {})).jobs, []);
+  await assert.rejects(client.call("listTokens", {}), /missing_scope/);
+});
+
+for (const args of [
+  ["token"],
+  ["token", "create"],
+  ["token", "create", "--name", "a", "--scopes", "all"],
+  ["serve"],
+]) {
+  test(`the command "${args.join(" ")}" is answered with how to use it`, async (t) => {
+    const { code, stdout, stderr } = await run(args, { MOS_DATA_DIR: await temporaryFolder(t) });
+    assert.equal(code, 1);
+    assert.equal(stdout, "");
+    assert.match(stderr, /Usage: .*--name NAME --scopes SCOPE,SCOPE/);
+  });
+}
+
+for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  test(`${signal} ends the service at once and in order`, async (t) => {
+    const service = await startRunningService(t);
+    const log = await fetch(`${service.baseUrl}/openapi.json`, {
+      headers: { authorization: `Bearer ${service.token}` },
+    });
+    assert.equal(log.status, 200);
+    service.process.kill(signal);
+    assert.deepEqual(await once(service.process, "exit"), [0, null]);
+  });
+}
+
+test("a second start needs no token and makes none", async (t) => {
+  const first = await startRunningService(t);
+  first.process.kill("SIGTERM");
+  await once(first.process, "exit");
+  const { client } = await startRunningService(t, { from: first });
+  assert.equal((await client.call("listTokens", {})).tokens.length, 1);
+});

@@ -1,0 +1,13 @@
+import { missingReason, requirements } from "./requirements.ts";
+
+/** False where a control plane can be started, else the sentence to skip with: `test(name, { skip: clusterMissing }, …)`. */
+export const clusterMissing: string | false = await missingReason(requirements.clusterMissing);
+
+/** The same for charts. */
+export const helmMissing: string | false = await missingReason(requirements.helmMissing);
+
+/** The same for workflows. */
+export const actMissing: string | false = await missingReason(requirements.actMissing);
+
+/** The same for a node that runs pods. */
+export const nodeMissing: string | false = await missingReason(requirements.nodeMissing);

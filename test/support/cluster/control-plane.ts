@@ -1,0 +1,194 @@
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { glob, rm, writeFile } from "node:fs/promises";
+import * as http from "node:http";
+import * as https from "node:https";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { openCluster, writeKubeconfig, type Cluster } from "./cluster.ts";
+import { findFreePort } from "./find-free-port.ts";
+import { programPath, type Program } from "./programs.ts";
+import { createRunFolder } from "./run-folder.ts";
+import { startProgram, type RunningProgram } from "./start-program.ts";
+
+export interface ControlPlaneOptions {
+  /** Lifts the control plane's own client limits, which bound the rate of Jobs otherwise. */
+  readonly loadRun?: boolean;
+  /** Where the API server listens: loopback, or an address that a node reaches. */
+  readonly address?: string;
+  /** Of the run; a new one by default. */
+  readonly folder?: string;
+}
+
+/** A control plane that belongs to its caller. It also ends with this process, however that ends. */
+export interface ControlPlane extends Cluster, AsyncDisposable {
+  /** Holds everything of the run: certificates, data, logs. */
+  readonly folder: string;
+  readonly stopApiServer: () => Promise<void>;
+  /** On the same port as before. */
+  readonly startApiServer: () => Promise<void>;
+  readonly restartApiServer: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+const loopback = "127.0.0.1";
+const readyWithinMs = 60_000;
+const pollMs = 50;
+const loadLimits = ["--kube-api-qps=1000", "--kube-api-burst=1000"];
+const resourceDefinitions = fileURLToPath(new URL("../../crds/*.yaml", import.meta.url));
+
+/** Starts etcd, API server, controller manager and scheduler on free ports, with this project's kinds installed. */
+export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  const { folder = await createRunFolder() } = options;
+  const running: RunningProgram[] = [];
+  const stop = async () => {
+    await Promise.all(running.map((program) => program.kill()));
+    await rm(folder, { recursive: true, force: true });
+  };
+  const start = async (name: Program, args: readonly string[]) => {
+    const program = await startProgram(await programPath(name), args, join(folder, `${name}.log`));
+    running.push(program);
+    return program;
+  };
+  try {
+    const token = randomBytes(16).toString("hex");
+    await writeFile(join(folder, "tokens.csv"), `${token},admin,admin,system:masters\n`);
+    await writeFile(join(folder, "service-accounts.pem"), serviceAccountKey());
+    const etcdUrl = `http://${loopback}:${await findFreePort(loopback)}`;
+    const etcd = await start("etcd", etcdFlags(folder, etcdUrl));
+    // An API server that finds no etcd tries again only after a second.
+    await untilReady(`${etcdUrl}/health`, etcd);
+
+    const address = options.address ?? loopback;
+    const port = await findFreePort(address);
+    const url = `https://${address}:${port}`;
+    const flags = apiServerFlags({ folder, etcdUrl, address, port });
+    let apiServer = await start("kube-apiserver", flags);
+    await untilReady(`${url}/readyz`, apiServer);
+    const cluster = await openCluster(await writeKubeconfig({ folder, url, token }));
+
+    await start("kube-controller-manager", [
+      ...clientFlags(cluster.kubeconfig, options),
+      `--service-account-private-key-file=${join(folder, "service-accounts.pem")}`,
+      `--root-ca-file=${join(folder, "apiserver.crt")}`,
+      "--use-service-account-credentials=true",
+      // At the start it makes an account and a token for every controller, which its usual limit stretches to seconds.
+      ...(options.loadRun ? ["--concurrent-job-syncs=20"] : ["--kube-api-burst=200"]),
+    ]);
+    await start("kube-scheduler", clientFlags(cluster.kubeconfig, options));
+    await installResourceDefinitions(cluster);
+    // Pods are admitted only once their service account exists: the controller manager's first sign of life.
+    await cluster.kubectl(["wait", "--for=create", "serviceaccount/default", "--timeout=60s"]);
+
+    const stopApiServer = () => apiServer.kill();
+    const startApiServer = async () => {
+      apiServer = await start("kube-apiserver", flags);
+      await untilReady(`${url}/readyz`, apiServer);
+    };
+    const restartApiServer = async () => {
+      await stopApiServer();
+      await startApiServer();
+    };
+    return {
+      ...cluster,
+      folder,
+      stopApiServer,
+      startApiServer,
+      restartApiServer,
+      stop,
+      [Symbol.asyncDispose]: stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function etcdFlags(folder: string, url: string): string[] {
+  const peer = `http://${loopback}:0`;
+  return formatFlags({
+    "data-dir": join(folder, "etcd"),
+    "listen-client-urls": url,
+    "advertise-client-urls": url,
+    "listen-peer-urls": peer,
+    "initial-advertise-peer-urls": peer,
+    "initial-cluster": `default=${peer}`,
+    "unsafe-no-fsync": true,
+  });
+}
+
+interface ApiServer {
+  readonly folder: string;
+  readonly etcdUrl: string;
+  readonly address: string;
+  readonly port: number;
+}
+
+function apiServerFlags({ folder, etcdUrl, address, port }: ApiServer): string[] {
+  return formatFlags({
+    "etcd-servers": etcdUrl,
+    "bind-address": address,
+    "advertise-address": address,
+    "secure-port": port,
+    // It makes its own certificate there.
+    "cert-dir": folder,
+    "service-account-key-file": join(folder, "service-accounts.pem"),
+    "service-account-signing-key-file": join(folder, "service-accounts.pem"),
+    "service-account-issuer": "https://kubernetes.default.svc",
+    "authorization-mode": "RBAC",
+    "token-auth-file": join(folder, "tokens.csv"),
+    "service-cluster-ip-range": "10.0.0.0/24",
+    "allow-privileged": true,
+    "kubelet-preferred-address-types": "InternalIP",
+    // No pod could reach an API server on loopback, and its address is refused as an endpoint.
+    ...(address === loopback && { "endpoint-reconciler-type": "none" }),
+  });
+}
+
+function formatFlags(values: Readonly<Record<string, string | number | boolean>>): string[] {
+  return Object.entries(values).map(([name, value]) => `--${name}=${value}`);
+}
+
+function clientFlags(kubeconfig: string, { loadRun }: ControlPlaneOptions): string[] {
+  const files = ["kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig"];
+  const flags = files.map((name) => `--${name}=${kubeconfig}`);
+  return [...flags, "--leader-elect=false", "--secure-port=0", ...(loadRun ? loadLimits : [])];
+}
+
+async function installResourceDefinitions(cluster: Cluster): Promise<void> {
+  const files = await Array.fromAsync(glob(resourceDefinitions));
+  if (files.length === 0) return;
+  await cluster.kubectl(["apply", "--server-side", ...files.map((file) => `--filename=${file}`)]);
+  await cluster.kubectl([
+    "wait",
+    "--for=condition=Established",
+    ...files.map((file) => `--filename=${file}`),
+  ]);
+}
+
+async function untilReady(url: string, program: RunningProgram): Promise<void> {
+  const deadline = performance.now() + readyWithinMs;
+  while (!(await isReady(url))) {
+    if (program.hasExited() || performance.now() > deadline) {
+      throw new Error(`Nothing answers at ${url}:\n${await program.lastLines()}`);
+    }
+    await delay(pollMs);
+  }
+}
+
+async function isReady(url: string): Promise<boolean> {
+  const get = url.startsWith("https:") ? https.get : http.get;
+  return new Promise((resolve) => {
+    // The API server's certificate does not exist before it runs.
+    const request = get(url, { rejectUnauthorized: false, agent: false }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode === 200);
+    });
+    request.on("error", () => resolve(false));
+  });
+}
+
+function serviceAccountKey(): string {
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  return privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+}

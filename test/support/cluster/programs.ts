@@ -1,0 +1,118 @@
+import { execFile } from "node:child_process";
+import { access, constants, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
+import { homedir } from "node:os";
+import { delimiter, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { hashParts } from "./hash-parts.ts";
+import { withLock } from "./with-lock.ts";
+
+const exec = promisify(execFile);
+const tests = fileURLToPath(new URL("../..", import.meta.url));
+/** What is built once for many runs. */
+export const cacheFolder = join(homedir(), ".cache", "model-optimization-service", "cluster");
+
+/** The Go modules, each with the folder of its source and the programs that it builds. */
+const modules = {
+  etcd: { source: "cluster/tools/etcd", programs: ["etcd"] },
+  kubernetes: {
+    source: "cluster/tools/kubernetes",
+    programs: [
+      "kube-apiserver",
+      "kube-controller-manager",
+      "kube-scheduler",
+      "kubectl",
+      "kubelet",
+      "kube-proxy",
+    ],
+  },
+  kwok: { source: "cluster/tools/kwok", programs: ["kwok"] },
+  coredns: { source: "cluster/tools/coredns", programs: ["coredns"] },
+  helm: { source: "cluster/tools/helm", programs: ["helm"] },
+  pause: { source: "cluster/tools/pause", programs: ["pause"] },
+  act: { source: "action/tools/act", programs: ["act"] },
+} as const;
+
+export type ToolModule = keyof typeof modules;
+export type Program = (typeof modules)[ToolModule]["programs"][number];
+
+/** Where a program lies, whether it is built or not. Envtest's assets, where they are named, come first. */
+export async function programPath(program: Program): Promise<string> {
+  const assets = process.env["KUBEBUILDER_ASSETS"];
+  if (assets !== undefined && (await isExecutable(join(assets, program))))
+    return join(assets, program);
+  const name = moduleNames.find((module) =>
+    modules[module].programs.some((built) => built === program),
+  );
+  if (name === undefined) throw new TypeError(`No module builds "${program}"`);
+  return join(await moduleFolder(name), program);
+}
+
+/** Looks a command, or an absolute path, up in PATH and in the administrator's folders, which users' PATH often leaves out. */
+export async function findCommand(command: string): Promise<string | undefined> {
+  const folders = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/sbin"];
+  for (const folder of folders) {
+    const path = resolve(folder, command);
+    if (await isExecutable(path)) return path;
+  }
+  return undefined;
+}
+
+export async function isModuleBuilt(name: ToolModule): Promise<boolean> {
+  return isExecutable(await moduleFolder(name));
+}
+
+/** Builds what is missing of a module's programs, ten minutes for Kubernetes on two cores; a no-op in later runs. */
+export async function buildModule(name: ToolModule): Promise<void> {
+  await mkdir(cacheFolder, { recursive: true });
+  await withLock(join(cacheFolder, "build.lock"), async () => {
+    if (await isModuleBuilt(name)) return;
+    if ((await findCommand("go")) === undefined)
+      throw new Error("Go 1.26 or later is needed: install it from go.dev");
+    process.stderr.write(`Building ${modules[name].programs.join(", ")}: minutes, once\n`);
+    const folder = await moduleFolder(name);
+    const partial = `${folder}.partial`;
+    await rm(partial, { recursive: true, force: true });
+    // Without its version the API server calls itself v0.0.0, which charts' version checks refuse.
+    const version = `-X k8s.io/component-base/version.gitVersion=${await kubernetesVersion()}`;
+    const flags = ["-trimpath", "-buildvcs=false", "-ldflags", `-s -w ${version}`];
+    const packages = (await isAccessible(join(sourceFolder(name), "main.go"))) ? "." : "tool";
+    await exec("go", ["build", ...flags, "-o", `${partial}/`, packages], {
+      cwd: sourceFolder(name),
+    });
+    await rename(partial, folder);
+  });
+}
+
+const moduleNames = Object.keys(modules) as ToolModule[];
+
+function sourceFolder(name: ToolModule): string {
+  return join(tests, modules[name].source);
+}
+
+async function moduleFolder(name: ToolModule): Promise<string> {
+  const source = sourceFolder(name);
+  const files = (await readdir(source)).toSorted();
+  const contents = await Promise.all(files.map((file) => readFile(join(source, file))));
+  return join(cacheFolder, `${name}-${hashParts(contents)}`);
+}
+
+async function kubernetesVersion(): Promise<string> {
+  const required = /k8s\.io\/kubernetes (v[\d.]+)/.exec(
+    await readFile(join(sourceFolder("kubernetes"), "go.mod"), "utf8"),
+  );
+  if (required?.[1] === undefined)
+    throw new Error("Cannot find the version of k8s.io/kubernetes in its go.mod");
+  return required[1];
+}
+
+function isExecutable(path: string): Promise<boolean> {
+  return isAccessible(path, constants.X_OK);
+}
+
+export function isAccessible(path: string, mode = constants.R_OK): Promise<boolean> {
+  return access(path, mode).then(
+    () => true,
+    () => false,
+  );
+}
