@@ -11,13 +11,13 @@ import { type ObservedEvent, observedResources } from "../src/resources/observed
 import type { KubernetesObject, Stored } from "../src/kubernetes/resources.ts";
 import { createBatchController } from "./controllers/batch/batch-controller.ts";
 import { createCompressionJobController } from "./controllers/compression-job/compression-job-controller.ts";
-import { jobIdIndex } from "./controllers/compression-job/observe-compression-job.ts";
-import { trimCompressionJob } from "./controllers/compression-job/trim-compression-job.ts";
+import { jobIdIndex } from "./controllers/compression-job/observe/observe-compression-job.ts";
+import { trimCompressionJob } from "./controllers/compression-job/observe/trim-compression-job.ts";
 import {
   involvedObjectIndex,
   warningFieldSelector,
-} from "./controllers/compression-job/warning-event.ts";
-import type { JobSettings } from "./controllers/compression-job/observed-state.ts";
+} from "./controllers/compression-job/observe/warning-event.ts";
+import type { JobSettings } from "./controllers/compression-job/observe/observed-state.ts";
 import { systemClock } from "../src/controller-runtime/clock.ts";
 import type { Log } from "../src/log/json-log.ts";
 import { type RunOptions, runControllers } from "../src/controller-runtime/run-controllers.ts";

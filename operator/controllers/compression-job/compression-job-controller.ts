@@ -5,13 +5,13 @@ import type { KubernetesObject, Stored } from "../../../src/kubernetes/resources
 import type { Clock } from "../../../src/controller-runtime/clock.ts";
 import { type Controller, createSource } from "../../../src/controller-runtime/controller.ts";
 import type { WatchedResource } from "../../../src/controller-runtime/watch-resource.ts";
-import { StartedJobs } from "./started-jobs.ts";
+import { StartedJobs } from "./act/started-jobs.ts";
 import {
   CompressionJobReconciler,
   type ReconcilerDependencies,
-} from "./compression-job-reconciler.ts";
-import { jobIdIndex, observeCompressionJob } from "./observe-compression-job.ts";
-import type { JobSettings } from "./observed-state.ts";
+} from "./reconcile-compression-job.ts";
+import { jobIdIndex, observeCompressionJob } from "./observe/observe-compression-job.ts";
+import type { JobSettings } from "./observe/observed-state.ts";
 
 export interface CompressionJobControllerOptions extends Omit<
   ReconcilerDependencies,

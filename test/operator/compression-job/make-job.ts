@@ -4,13 +4,13 @@ import {
   compressionJobSpec,
 } from "../../../src/contract/custom-resources.ts";
 import { builtinTargets, type Target } from "../../../src/contract/target.ts";
-import type { WorkerJob } from "../../../operator/controllers/compression-job/worker-job.ts";
-import type { StepWarning } from "../../../operator/controllers/compression-job/step-warning.ts";
-import type { WorkerPod } from "../../../operator/controllers/compression-job/worker-pod.ts";
+import type { WorkerJob } from "../../../operator/controllers/compression-job/observe/worker-job.ts";
+import type { StepWarning } from "../../../operator/controllers/compression-job/observe/step-warning.ts";
+import type { WorkerPod } from "../../../operator/controllers/compression-job/observe/worker-pod.ts";
 import type {
   JobSettings,
   ObservedState,
-} from "../../../operator/controllers/compression-job/observed-state.ts";
+} from "../../../operator/controllers/compression-job/observe/observed-state.ts";
 import { workerJobName, resolveJobId } from "../../../src/resources/job-identity.ts";
 
 export const start = Date.UTC(2026, 2, 1);

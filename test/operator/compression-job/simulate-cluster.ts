@@ -1,8 +1,8 @@
-import type { WorkerJob } from "../../../operator/controllers/compression-job/worker-job.ts";
+import type { WorkerJob } from "../../../operator/controllers/compression-job/observe/worker-job.ts";
 import {
   mayRun,
   type WorkerPod,
-} from "../../../operator/controllers/compression-job/worker-pod.ts";
+} from "../../../operator/controllers/compression-job/observe/worker-pod.ts";
 import { workerExit } from "../../../src/contract/worker.ts";
 import { makePod, start } from "./make-job.ts";
 

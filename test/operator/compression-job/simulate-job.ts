@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import type { Action } from "../../../operator/controllers/compression-job/decision.ts";
-import type { WorkerJob } from "../../../operator/controllers/compression-job/worker-job.ts";
-import { decide } from "../../../operator/controllers/compression-job/decide.ts";
+import type { Action } from "../../../operator/controllers/compression-job/decide/decision.ts";
+import type { WorkerJob } from "../../../operator/controllers/compression-job/observe/worker-job.ts";
+import { decide } from "../../../operator/controllers/compression-job/decide/decide.ts";
 import {
   mayRun,
   type WorkerPod,
-} from "../../../operator/controllers/compression-job/worker-pod.ts";
-import type { ObservedState } from "../../../operator/controllers/compression-job/observed-state.ts";
+} from "../../../operator/controllers/compression-job/observe/worker-pod.ts";
+import type { ObservedState } from "../../../operator/controllers/compression-job/observe/observed-state.ts";
 import {
   type CompressionJob,
   conditionTypes,

@@ -1,4 +1,4 @@
-import type { JobStep } from "../../../src/resources/job-identity.ts";
+import type { JobStep } from "../../../../src/resources/job-identity.ts";
 import type { WorkerJob } from "./worker-job.ts";
 import type { WorkerPod } from "./worker-pod.ts";
 import { ownedWorkerJobs, type ObservedState } from "./observed-state.ts";

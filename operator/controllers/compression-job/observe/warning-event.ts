@@ -1,5 +1,5 @@
-import type { ObservedEvent } from "../../../src/resources/observed-resources.ts";
-import type { Stored } from "../../../src/kubernetes/resources.ts";
+import type { ObservedEvent } from "../../../../src/resources/observed-resources.ts";
+import type { Stored } from "../../../../src/kubernetes/resources.ts";
 
 /** Index of warnings by the UID of the object that they are about. */
 export const involvedObjectIndex = "about";

@@ -1,13 +1,13 @@
-import type { Target } from "../../../src/contract/target.ts";
+import type { Target } from "../../../../src/contract/target.ts";
 import { combineDecisions, type Decision, requeueAt, noActions } from "./decision.ts";
-import type { WorkerJob } from "./worker-job.ts";
+import type { WorkerJob } from "../observe/worker-job.ts";
 import { queueName } from "./worker-job-manifest.ts";
 import { stopWorkers } from "./stop-workers.ts";
 import { reportWait } from "./report-wait.ts";
-import { currentWarningMessage } from "./step-warning.ts";
+import { currentWarningMessage } from "../observe/step-warning.ts";
 import { findWait, type Wait } from "./find-wait.ts";
-import { podStartTime, isFailingToStart, mayRun, type WorkerPod } from "./worker-pod.ts";
-import type { ObservedState } from "./observed-state.ts";
+import { podStartTime, isFailingToStart, mayRun, type WorkerPod } from "../observe/worker-pod.ts";
+import type { ObservedState } from "../observe/observed-state.ts";
 
 /** Waiting that is over sooner is not worth a write. */
 const minWaitMs = 3_000;

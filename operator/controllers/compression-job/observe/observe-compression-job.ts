@@ -1,14 +1,14 @@
-import { apiVersion, type CompressionJob } from "../../../src/contract/custom-resources.ts";
-import type { Target } from "../../../src/contract/target.ts";
-import type { CompressionJobObject } from "../../../src/resources/custom-resources.ts";
-import { resolveJobId } from "../../../src/resources/job-identity.ts";
-import type { Reflector } from "../../../src/kubernetes/reflector.ts";
+import { apiVersion, type CompressionJob } from "../../../../src/contract/custom-resources.ts";
+import type { Target } from "../../../../src/contract/target.ts";
+import type { CompressionJobObject } from "../../../../src/resources/custom-resources.ts";
+import { resolveJobId } from "../../../../src/resources/job-identity.ts";
+import type { Reflector } from "../../../../src/kubernetes/reflector.ts";
 import type {
   ObservedEvent,
   ObservedWorkerJob,
   ObservedPod,
-} from "../../../src/resources/observed-resources.ts";
-import type { Stored } from "../../../src/kubernetes/resources.ts";
+} from "../../../../src/resources/observed-resources.ts";
+import type { Stored } from "../../../../src/kubernetes/resources.ts";
 import { toWorkerJob } from "./worker-job.ts";
 import { latestWorkerJob, workerJobPods } from "./steps.ts";
 import { findStepWarning } from "./step-warning.ts";

@@ -1,10 +1,10 @@
-import { resourceLabels, sharesAnnotation } from "../../../src/contract/custom-resources.ts";
-import { type JobStep, jobStep } from "../../../src/resources/job-identity.ts";
+import { resourceLabels, sharesAnnotation } from "../../../../src/contract/custom-resources.ts";
+import { type JobStep, jobStep } from "../../../../src/resources/job-identity.ts";
 import {
   workerJobFinishedConditions,
   type ObservedWorkerJob,
-} from "../../../src/resources/observed-resources.ts";
-import type { Stored } from "../../../src/kubernetes/resources.ts";
+} from "../../../../src/resources/observed-resources.ts";
+import type { Stored } from "../../../../src/kubernetes/resources.ts";
 
 /** How a Job ended, in the Job controller's words. */
 interface WorkerJobEnd {

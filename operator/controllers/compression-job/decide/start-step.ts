@@ -1,18 +1,22 @@
-import { recordFinalizer } from "../../../src/contract/custom-resources.ts";
-import { compressionJobs } from "../../../src/resources/custom-resources.ts";
-import { workerJobName, type JobStep } from "../../../src/resources/job-identity.ts";
+import { recordFinalizer } from "../../../../src/contract/custom-resources.ts";
+import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
+import { workerJobName, type JobStep } from "../../../../src/resources/job-identity.ts";
 import { combineDecisions, type Decision, requeueAt } from "./decision.ts";
-import type { WorkerJob } from "./worker-job.ts";
+import type { WorkerJob } from "../observe/worker-job.ts";
 import { finishCompressionJob } from "./finish-compression-job.ts";
 import { suspendedWait } from "./monitor-step.ts";
 import { workerJobManifest } from "./worker-job-manifest.ts";
 import type { WorkPlan } from "./plan-work.ts";
-import { workerJobPods } from "./steps.ts";
+import { workerJobPods } from "../observe/steps.ts";
 import { reportWait } from "./report-wait.ts";
 import { rejectionWait } from "./find-wait.ts";
 import { deadlineError } from "./find-step-end.ts";
-import { mayRun } from "./worker-pod.ts";
-import { ownedWorkerJobs, isOwnedWorkerJob, type ObservedState } from "./observed-state.ts";
+import { mayRun } from "../observe/worker-pod.ts";
+import {
+  ownedWorkerJobs,
+  isOwnedWorkerJob,
+  type ObservedState,
+} from "../observe/observed-state.ts";
 
 /** What the cluster refused may be allowed the next time. */
 const rejectionRetryMs = 30_000;

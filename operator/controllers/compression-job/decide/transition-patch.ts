@@ -3,11 +3,11 @@ import {
   type CompressionJobStatus,
   type Condition,
   conditionTypes,
-} from "../../../src/contract/custom-resources.ts";
-import type { JobError } from "../../../src/contract/errors.ts";
-import { isTerminal, type JobStatus, leadsTo } from "../../../src/contract/status.ts";
-import { resolveJobId } from "../../../src/resources/job-identity.ts";
-import { withCondition } from "../../../src/resources/with-condition.ts";
+} from "../../../../src/contract/custom-resources.ts";
+import type { JobError } from "../../../../src/contract/errors.ts";
+import { isTerminal, type JobStatus, leadsTo } from "../../../../src/contract/status.ts";
+import { resolveJobId } from "../../../../src/resources/job-identity.ts";
+import { withCondition } from "../../../../src/resources/with-condition.ts";
 import { isWaitReason, waitKind, type Wait } from "./find-wait.ts";
 
 /** Fields of a status to write; lists are whole. */

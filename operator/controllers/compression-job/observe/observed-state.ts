@@ -1,8 +1,8 @@
-import type { CompressionJob } from "../../../src/contract/custom-resources.ts";
-import type { Target } from "../../../src/contract/target.ts";
-import { resolveJobId } from "../../../src/resources/job-identity.ts";
+import type { CompressionJob } from "../../../../src/contract/custom-resources.ts";
+import type { Target } from "../../../../src/contract/target.ts";
+import { resolveJobId } from "../../../../src/resources/job-identity.ts";
 import type { WorkerJob } from "./worker-job.ts";
-import type { WorkerSettings } from "./worker-job-manifest.ts";
+import type { WorkerSettings } from "../decide/worker-job-manifest.ts";
 import type { StepWarning } from "./step-warning.ts";
 import type { WorkerPod } from "./worker-pod.ts";
 

@@ -1,5 +1,5 @@
-import type { CompressionJobObject } from "../../../src/resources/custom-resources.ts";
-import type { Stored } from "../../../src/kubernetes/resources.ts";
+import type { CompressionJobObject } from "../../../../src/resources/custom-resources.ts";
+import type { Stored } from "../../../../src/kubernetes/resources.ts";
 
 /** What a cache keeps of a CompressionJob: all but the result, which is of no matter to what is done. */
 export function trimCompressionJob({

@@ -1,11 +1,11 @@
-import { conditionTypes, recordFinalizer } from "../../../src/contract/custom-resources.ts";
-import { isTerminal } from "../../../src/contract/status.ts";
+import { conditionTypes, recordFinalizer } from "../../../../src/contract/custom-resources.ts";
+import { isTerminal } from "../../../../src/contract/status.ts";
 import { combineDecisions, type Decision, requeueAt, noActions } from "./decision.ts";
 import { decideWork } from "./decide-work.ts";
-import { transitionPatch, pascalCase } from "./status-patch.ts";
+import { transitionPatch, pascalCase } from "./transition-patch.ts";
 import { stopWorkers } from "./stop-workers.ts";
-import { mayRun } from "./worker-pod.ts";
-import { ownedWorkerJobs, type ObservedState } from "./observed-state.ts";
+import { mayRun } from "../observe/worker-pod.ts";
+import { ownedWorkerJobs, type ObservedState } from "../observe/observed-state.ts";
 
 /** Time after which a pod that should have been stopped is taken for lost with its node. */
 const lostPodMs = 20_000;

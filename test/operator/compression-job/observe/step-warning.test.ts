@@ -3,8 +3,8 @@ import test from "node:test";
 import {
   currentWarningMessage,
   findStepWarning,
-} from "../../../operator/controllers/compression-job/step-warning.ts";
-import { makeChild, makeJob, makePod, start } from "./make-job.ts";
+} from "../../../../operator/controllers/compression-job/observe/step-warning.ts";
+import { makeChild, makeJob, makePod, start } from "../make-job.ts";
 
 const second = 1000;
 const job = makeChild(makeJob());

@@ -1,5 +1,5 @@
-import { compressionJobs } from "../../../src/resources/custom-resources.ts";
-import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
+import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
+import type { KubernetesClient } from "../../../../src/kubernetes/kubernetes-client.ts";
 
 interface JobIdentity {
   readonly name: string;

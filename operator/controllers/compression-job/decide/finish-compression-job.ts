@@ -1,7 +1,7 @@
 import { type Decision, requeueAt, noActions } from "./decision.ts";
-import { transitionPatch, pascalCase } from "./status-patch.ts";
+import { transitionPatch, pascalCase } from "./transition-patch.ts";
 import type { StepEnd } from "./find-step-end.ts";
-import type { ObservedState } from "./observed-state.ts";
+import type { ObservedState } from "../observe/observed-state.ts";
 
 /** The service hears the result from the worker itself and knows more of it: it has this long to write it. */
 const serviceReportMs = 10_000;

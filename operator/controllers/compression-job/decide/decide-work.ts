@@ -1,13 +1,13 @@
-import type { JobStep } from "../../../src/resources/job-identity.ts";
+import type { JobStep } from "../../../../src/resources/job-identity.ts";
 import type { Decision } from "./decision.ts";
 import { finishCompressionJob } from "./finish-compression-job.ts";
 import { monitorStep } from "./monitor-step.ts";
 import { planWork } from "./plan-work.ts";
 import { startStep } from "./start-step.ts";
-import { firstStep, latestWorkerJob, workerJobPods, nextStep } from "./steps.ts";
-import { currentWarningMessage } from "./step-warning.ts";
+import { firstStep, latestWorkerJob, workerJobPods, nextStep } from "../observe/steps.ts";
+import { currentWarningMessage } from "../observe/step-warning.ts";
 import { findStepEnd } from "./find-step-end.ts";
-import type { ObservedState } from "./observed-state.ts";
+import type { ObservedState } from "../observe/observed-state.ts";
 
 /** What to do about a job that has neither ended nor been cancelled. */
 export function decideWork(observed: ObservedState): Decision {

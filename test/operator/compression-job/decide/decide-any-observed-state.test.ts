@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import { decide } from "../../../operator/controllers/compression-job/decide.ts";
-import { mayRun } from "../../../operator/controllers/compression-job/worker-pod.ts";
-import { recordFinalizer } from "../../../src/contract/custom-resources.ts";
-import { isTerminal, jobStatus } from "../../../src/contract/status.ts";
-import { jobStep } from "../../../src/resources/job-identity.ts";
-import { makeChild, makeJob, makePod, makeWarning, makeWorld, start } from "./make-job.ts";
-import { type Happening, hasRecordFinalizer, SimulatedJob } from "./simulate-job.ts";
+import { decide } from "../../../../operator/controllers/compression-job/decide/decide.ts";
+import { mayRun } from "../../../../operator/controllers/compression-job/observe/worker-pod.ts";
+import { recordFinalizer } from "../../../../src/contract/custom-resources.ts";
+import { isTerminal, jobStatus } from "../../../../src/contract/status.ts";
+import { jobStep } from "../../../../src/resources/job-identity.ts";
+import { makeChild, makeJob, makePod, makeWarning, makeWorld, start } from "../make-job.ts";
+import { type Happening, hasRecordFinalizer, SimulatedJob } from "../simulate-job.ts";
 
 const number = fc.nat({ max: 5 });
 const typed = <Type extends string>(type: Type) => fc.constant(type);

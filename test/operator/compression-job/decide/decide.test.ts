@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Action } from "../../../operator/controllers/compression-job/decision.ts";
-import type { WorkerJob } from "../../../operator/controllers/compression-job/worker-job.ts";
-import { decide } from "../../../operator/controllers/compression-job/decide.ts";
-import type { WorkerPod } from "../../../operator/controllers/compression-job/worker-pod.ts";
-import type { ObservedState } from "../../../operator/controllers/compression-job/observed-state.ts";
-import { recordFinalizer } from "../../../src/contract/custom-resources.ts";
-import type { ErrorCode } from "../../../src/contract/errors.ts";
-import { makeChild, makeJob, makePod, makeWarning, makeWorld, start } from "./make-job.ts";
+import type { Action } from "../../../../operator/controllers/compression-job/decide/decision.ts";
+import type { WorkerJob } from "../../../../operator/controllers/compression-job/observe/worker-job.ts";
+import { decide } from "../../../../operator/controllers/compression-job/decide/decide.ts";
+import type { WorkerPod } from "../../../../operator/controllers/compression-job/observe/worker-pod.ts";
+import type { ObservedState } from "../../../../operator/controllers/compression-job/observe/observed-state.ts";
+import { recordFinalizer } from "../../../../src/contract/custom-resources.ts";
+import type { ErrorCode } from "../../../../src/contract/errors.ts";
+import { makeChild, makeJob, makePod, makeWarning, makeWorld, start } from "../make-job.ts";
 
 const withFinalizer = { finalizers: [recordFinalizer] };
 const resource = makeJob({ metadata: withFinalizer });

@@ -1,5 +1,5 @@
-import type { Target } from "../../../src/contract/target.ts";
-import type { WorkerJob } from "./worker-job.ts";
+import type { Target } from "../../../../src/contract/target.ts";
+import type { WorkerJob } from "../observe/worker-job.ts";
 import { unschedulableText } from "./unschedulable-text.ts";
 import {
   podStartTime,
@@ -7,7 +7,7 @@ import {
   isBeingPrepared,
   mayRun,
   type WorkerPod,
-} from "./worker-pod.ts";
+} from "../observe/worker-pod.ts";
 
 interface WaitKind {
   /** Whether the pods have nodes all the same. */

@@ -1,9 +1,14 @@
-import type { JobError } from "../../../src/contract/errors.ts";
-import { workerExit } from "../../../src/contract/worker.ts";
-import { readTerminationMessage } from "../../../src/resources/read-termination-message.ts";
-import type { WorkerJob } from "./worker-job.ts";
+import type { JobError } from "../../../../src/contract/errors.ts";
+import { workerExit } from "../../../../src/contract/worker.ts";
+import { readTerminationMessage } from "../../../../src/resources/read-termination-message.ts";
+import type { WorkerJob } from "../observe/worker-job.ts";
 import { warningWait, unstartedWait } from "./find-wait.ts";
-import { podStartTime, isFailingToStart, isBeingPrepared, type WorkerPod } from "./worker-pod.ts";
+import {
+  podStartTime,
+  isFailingToStart,
+  isBeingPrepared,
+  type WorkerPod,
+} from "../observe/worker-pod.ts";
 
 /** How a step of a job ended. */
 export interface StepEnd {

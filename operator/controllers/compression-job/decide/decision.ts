@@ -1,5 +1,5 @@
-import type { KubernetesJob } from "../../../src/kubernetes/resources.ts";
-import type { StatusPatch } from "./status-patch.ts";
+import type { KubernetesJob } from "../../../../src/kubernetes/resources.ts";
+import type { StatusPatch } from "./transition-patch.ts";
 
 /** Something to do about a CompressionJob. */
 export type Action =

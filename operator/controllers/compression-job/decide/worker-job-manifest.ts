@@ -3,17 +3,21 @@ import {
   type CompressionJob,
   resourceLabels,
   sharesAnnotation,
-} from "../../../src/contract/custom-resources.ts";
-import type { Target } from "../../../src/contract/target.ts";
-import { workerContainer, workerExit, workerTokenAudience } from "../../../src/contract/worker.ts";
-import { compressionJobs } from "../../../src/resources/custom-resources.ts";
+} from "../../../../src/contract/custom-resources.ts";
+import type { Target } from "../../../../src/contract/target.ts";
+import {
+  workerContainer,
+  workerExit,
+  workerTokenAudience,
+} from "../../../../src/contract/worker.ts";
+import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
 import {
   workerJobName,
   resolveJobId,
   type JobStep,
   labelValue,
-} from "../../../src/resources/job-identity.ts";
-import type { KubernetesJob, Pod } from "../../../src/kubernetes/resources.ts";
+} from "../../../../src/resources/job-identity.ts";
+import type { KubernetesJob, Pod } from "../../../../src/kubernetes/resources.ts";
 
 type PodSpec = NonNullable<Pod["spec"]>;
 type Container = PodSpec["containers"][number];

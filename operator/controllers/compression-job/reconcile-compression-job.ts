@@ -31,12 +31,12 @@ import {
 import type { ReconcileRun, Requeue } from "../../../src/controller-runtime/controller.ts";
 import type { EventRecorder } from "../../../src/controller-runtime/event-recorder.ts";
 import type { WatchedResource } from "../../../src/controller-runtime/watch-resource.ts";
-import type { Action } from "./decision.ts";
-import type { StartedJobs } from "./started-jobs.ts";
-import { toWorkerJob } from "./worker-job.ts";
-import { decide } from "./decide.ts";
-import { mayRun, toWorkerPod } from "./worker-pod.ts";
-import type { ObservedState } from "./observed-state.ts";
+import type { Action } from "./decide/decision.ts";
+import type { StartedJobs } from "./act/started-jobs.ts";
+import { toWorkerJob } from "./observe/worker-job.ts";
+import { decide } from "./decide/decide.ts";
+import { mayRun, toWorkerPod } from "./observe/worker-pod.ts";
+import type { ObservedState } from "./observe/observed-state.ts";
 
 export interface ReconcilerDependencies {
   readonly client: KubernetesClient;

@@ -1,7 +1,7 @@
 import type { Action, Decision } from "./decision.ts";
-import type { WorkerJob } from "./worker-job.ts";
-import { mayRun, type WorkerPod } from "./worker-pod.ts";
-import { ownedWorkerJobs, type ObservedState } from "./observed-state.ts";
+import type { WorkerJob } from "../observe/worker-job.ts";
+import { mayRun, type WorkerPod } from "../observe/worker-pod.ts";
+import { ownedWorkerJobs, type ObservedState } from "../observe/observed-state.ts";
 
 /** Ends all work of the job; undefined when there is none any more. */
 export function stopWorkers(observed: ObservedState): Decision | undefined {

@@ -1,6 +1,6 @@
-import { workerContainer } from "../../../src/contract/worker.ts";
-import type { ObservedPod } from "../../../src/resources/observed-resources.ts";
-import type { Stored } from "../../../src/kubernetes/resources.ts";
+import { workerContainer } from "../../../../src/contract/worker.ts";
+import type { ObservedPod } from "../../../../src/resources/observed-resources.ts";
+import type { Stored } from "../../../../src/kubernetes/resources.ts";
 
 /** How a worker's process ended. */
 interface Termination {

@@ -2,10 +2,10 @@ import { z } from "zod";
 import {
   type CompressionJobSpec,
   compressionJobSpec,
-} from "../../../src/contract/custom-resources.ts";
-import { effectiveRecipe, findTarget } from "../../../src/contract/effective-recipe.ts";
-import { type JobError, ServiceError } from "../../../src/contract/errors.ts";
-import type { Target } from "../../../src/contract/target.ts";
+} from "../../../../src/contract/custom-resources.ts";
+import { effectiveRecipe, findTarget } from "../../../../src/contract/effective-recipe.ts";
+import { type JobError, ServiceError } from "../../../../src/contract/errors.ts";
+import type { Target } from "../../../../src/contract/target.ts";
 
 export interface WorkPlan {
   readonly target: Target;

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { workerJobManifest } from "../../../operator/controllers/compression-job/worker-job-manifest.ts";
-import type { Target } from "../../../src/contract/target.ts";
-import { resolveJobId } from "../../../src/resources/job-identity.ts";
-import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
-import { createTestNamespace } from "../../support/cluster/shared-cluster.ts";
-import { gpuTarget, jobSettings, makeJob } from "./make-job.ts";
+import { workerJobManifest } from "../../../../operator/controllers/compression-job/decide/worker-job-manifest.ts";
+import type { Target } from "../../../../src/contract/target.ts";
+import { resolveJobId } from "../../../../src/resources/job-identity.ts";
+import { clusterMissing } from "../../../support/cluster/cluster-missing.ts";
+import { createTestNamespace } from "../../../support/cluster/shared-cluster.ts";
+import { gpuTarget, jobSettings, makeJob } from "../make-job.ts";
 
 const skip = clusterMissing;
 

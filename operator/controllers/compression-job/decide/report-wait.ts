@@ -1,7 +1,7 @@
 import { type Decision, noActions } from "./decision.ts";
-import { pascalCase, waitPatch } from "./status-patch.ts";
+import { pascalCase, waitPatch } from "./transition-patch.ts";
 import { waitKind, type Wait } from "./find-wait.ts";
-import type { ObservedState } from "./observed-state.ts";
+import type { ObservedState } from "../observe/observed-state.ts";
 
 /** Says what the job waits for, or that it waits no longer, if that is news. */
 export function reportWait({ resource, now }: ObservedState, wait: Wait | undefined): Decision {
