@@ -17,7 +17,7 @@ import {
   involvedObjectIndex,
   warningFieldSelector,
 } from "./controllers/compression-job/observe/warning-event.ts";
-import type { JobSettings } from "./controllers/compression-job/observe/observed-state.ts";
+import type { JobSettings } from "./controllers/compression-job/observe/job-settings.ts";
 import { systemClock } from "../src/controller-runtime/clock.ts";
 import type { Log } from "../src/log/json-log.ts";
 import { type RunOptions, runControllers } from "../src/controller-runtime/run-controllers.ts";

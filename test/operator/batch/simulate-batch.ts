@@ -1,5 +1,5 @@
 import { type CompressionJobSpec, jobStateCodes } from "../../../src/contract/custom-resources.ts";
-import { batchChildName } from "../../../src/contract/id.ts";
+import { batchChildName, parseBatchChildName } from "../../../src/contract/id.ts";
 import { isTerminal, type JobStatus, transitionTable } from "../../../src/contract/status.ts";
 import {
   childCompressionJob,
@@ -42,8 +42,8 @@ export class SimulatedBatch {
     this.#cachedBatch = batch;
   }
 
-  /** What the operator sees. */
-  world(): ObservedBatchState {
+  /** What the operator observes. */
+  observedState(): ObservedBatchState {
     const batch = this.#cachedBatch;
     const children = new Map(this.#cached);
     const jobs = Array.from({ length: batchJobCount(batch) }, (_, job) => job);
@@ -105,8 +105,8 @@ export class SimulatedBatch {
   }
 
   #reconcile(writes: number): void {
-    const world = this.world();
-    const { create, childPatches, status } = decideBatch(world);
+    const observed = this.observedState();
+    const { create, childPatches, status } = decideBatch(observed);
     const applyStatus = () => {
       this.#write({ ...this.batch, status });
       this.#cachedBatch = this.batch;
@@ -117,11 +117,11 @@ export class SimulatedBatch {
       ...childPatches.map(
         ({ child, spec }) =>
           () =>
-            this.change(Number(child.metadata.name.slice(-4)), spec),
+            this.change(jobIndex(child), spec),
       ),
     ];
     // The batch has changed since the cache heard of it: nothing is done before it has.
-    const conflict = world.batch !== this.batch;
+    const conflict = observed.batch !== this.batch;
     for (const write of all.slice(0, conflict ? 0 : writes)) write();
   }
 
@@ -184,6 +184,12 @@ function withStatus(child: Child, status: JobStatus): Child {
       ...(status === "Completed" && child.metadata.name.endsWith("1") && { gates: [gate] }),
     },
   };
+}
+
+function jobIndex({ metadata: { name } }: Child): number {
+  const { index } = parseBatchChildName(name) ?? {};
+  if (index === undefined) throw new RangeError(`${name} is not the name of a batch's child`);
+  return index;
 }
 
 /** Whether a CompressionJob is still at work or waits. */

@@ -15,7 +15,7 @@ import {
 } from "../../../src/contract/custom-resources.ts";
 import { isTerminal, type JobStatus, leadsTo } from "../../../src/contract/status.ts";
 import { jobStep } from "../../../src/resources/job-identity.ts";
-import { makeChild, makeWorld, start } from "./make-job.ts";
+import { makeChild, makeObservedState, start } from "./make-job.ts";
 import { SimulatedCluster } from "./simulate-cluster.ts";
 
 /** What may happen to a CompressionJob and around it. */
@@ -55,10 +55,11 @@ export class SimulatedJob {
     this.#observed = { resource, jobs: [], pods: [] };
   }
 
-  /** What the operator knows; undefined where it knows of no resource. */
-  world(): ObservedState | undefined {
-    const { resource, ...children } = this.#observed;
-    return resource && makeWorld({ now: this.cluster.now, resource, ...children });
+  /** What the operator observes; undefined where it observes no resource. */
+  observedState(): ObservedState | undefined {
+    const { resource, jobs, pods } = this.#observed;
+    const { now } = this.cluster;
+    return resource && makeObservedState({ now, resource, workerJobs: jobs, pods });
   }
 
   observeAll(): void {
@@ -137,9 +138,9 @@ export class SimulatedJob {
   }
 
   #reconcile(most: number): void {
-    const world = this.world();
-    if (world === undefined) return;
-    for (const action of decide(world).actions.slice(0, most)) {
+    const observed = this.observedState();
+    if (observed === undefined) return;
+    for (const action of decide(observed).actions.slice(0, most)) {
       if (!this.#perform(action)) return;
     }
   }

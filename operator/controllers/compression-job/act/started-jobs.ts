@@ -6,18 +6,18 @@ interface JobIdentity {
   readonly uid: string;
 }
 
-/** Knows of which CompressionJobs the work may have been begun, however old the caches are. For one leadership. */
+/** CompressionJobs whose work may have started, independent of the caches. For one leadership. */
 export class StartedJobs {
   readonly #client: KubernetesClient;
   readonly #uids = new Map<string, string>();
-  /** What was there when the leader first asked: earlier leaders may have begun it. */
+  /** UIDs that existed at the first question: earlier leaders may have started their work. */
   #fromEarlierLeaders: Promise<ReadonlySet<string>> | undefined;
 
   constructor(client: KubernetesClient) {
     this.#client = client;
   }
 
-  /** Comes before the work begins. */
+  /** Comes before the work starts. */
   add({ name, uid }: JobIdentity): void {
     this.#uids.set(name, uid);
   }

@@ -1,63 +1,59 @@
-import type { Target } from "../../../../src/contract/target.ts";
-import { combineDecisions, type Decision, requeueAt, noActions } from "./decision.ts";
-import type { WorkerJob } from "../observe/worker-job.ts";
-import { queueName } from "./worker-job-manifest.ts";
-import { stopWorkers } from "./stop-workers.ts";
-import { reportWait } from "./report-wait.ts";
-import { currentWarningMessage } from "../observe/step-warning.ts";
-import { findWait, type Wait } from "./find-wait.ts";
-import { podStartTime, isFailingToStart, mayRun, type WorkerPod } from "../observe/worker-pod.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
+import { currentWarningMessage } from "../observe/step-warning.ts";
+import type { WorkerJob } from "../observe/worker-job.ts";
+import { isFailingToStart, type WorkerPod } from "../observe/worker-pod.ts";
+import { combineDecisions, type Decision, noActions, requeueAt } from "./decision.ts";
+import { findWait } from "./find-wait.ts";
+import { podStartDeadline } from "./pod-start-seconds.ts";
+import { reportWait } from "./report-wait.ts";
+import { areAllScheduled } from "./scheduling.ts";
+import { queueName, suspendStep } from "./suspend.ts";
+import type { StepWait } from "./wait.ts";
 
-/** Waiting that is over sooner is not worth a write. */
+/** A shorter wait is not worth a write. */
 const minWaitMs = 3_000;
-
-export const suspendedWait: Wait = { reason: "suspended", message: "The job is suspended" };
 
 interface StepInProgress {
   readonly workerJob: WorkerJob;
-  /** Those of the Job. */
+  /** Those of the worker Job. */
   readonly pods: readonly WorkerPod[];
-  /** Undefined where there is no such target any more. */
-  readonly target: Target | undefined;
 }
 
-/** Says what a step waits for that has begun and not ended. */
+/** Reports what a started step waits for. */
 export function monitorStep(
   observed: ObservedState,
-  { workerJob, pods, target }: StepInProgress,
+  { workerJob, pods }: StepInProgress,
 ): Decision {
-  const { resource, now, settings, stepWarning } = observed;
-  if (resource.spec.suspend)
-    return combineDecisions(
-      reportWait(observed, suspendedWait),
-      stopWorkers(observed) ?? noActions,
-    );
+  const { resource, targets, settings } = observed;
+  if (resource.spec.suspend) return suspendStep(observed);
+  const target = targets.find(({ name }) => name === resource.spec.target);
   if (workerJob.deleting || target === undefined) return noActions;
-  const waiting = findWait({
-    workerJob,
-    pods,
-    target,
-    queue: queueName(resource),
-    stepWarning: currentWarningMessage(observed),
-  });
-  const reportAt = (waiting?.since ?? -Infinity) + minWaitMs;
+  const queue = queueName(resource);
+  const warningMessage = currentWarningMessage(observed);
   return combineDecisions(
-    reportAt > now
-      ? requeueAt(reportAt)
-      : waiting || areAllScheduled(pods)
-        ? reportWait(observed, waiting?.wait)
-        : noActions,
+    reportStep(observed, pods, findWait({ workerJob, pods, target, queue, warningMessage })),
     ...pods
       .filter(isFailingToStart)
-      .map((pod) => requeueAt(podStartTime(pod) + settings.podStartSeconds * 1000)),
-    ...[stepWarning?.from, stepWarning?.until].map((at = 0) =>
-      at > now ? requeueAt(at) : noActions,
-    ),
+      .map((pod) => requeueAt(podStartDeadline(pod, settings.podStartSeconds))),
+    requeueForWarning(observed),
   );
 }
 
-function areAllScheduled(pods: readonly WorkerPod[]): boolean {
-  const running = pods.filter(mayRun);
-  return running.length > 0 && running.every(({ node }) => node !== undefined);
+function reportStep(
+  observed: ObservedState,
+  pods: readonly WorkerPod[],
+  waiting: StepWait | undefined,
+): Decision {
+  if (waiting === undefined) {
+    return areAllScheduled(pods) ? reportWait(observed, undefined) : noActions;
+  }
+  const reportAt = waiting.since + minWaitMs;
+  return reportAt > observed.now ? requeueAt(reportAt) : reportWait(observed, waiting.wait);
+}
+
+/** The cluster's warning starts or stops to count then. */
+function requeueForWarning({ stepWarning, now }: ObservedState): Decision {
+  const { from = 0, until = 0 } = stepWarning ?? {};
+  const times = [from, until].filter((time) => time > now);
+  return combineDecisions(...times.map(requeueAt));
 }

@@ -1,100 +1,29 @@
-import { recordFinalizer } from "../../../../src/contract/custom-resources.ts";
-import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
 import { workerJobName, type JobStep } from "../../../../src/resources/job-identity.ts";
-import { combineDecisions, type Decision, requeueAt } from "./decision.ts";
-import type { WorkerJob } from "../observe/worker-job.ts";
-import { finishCompressionJob } from "./finish-compression-job.ts";
-import { suspendedWait } from "./monitor-step.ts";
-import { workerJobManifest } from "./worker-job-manifest.ts";
-import type { WorkPlan } from "./plan-work.ts";
-import { workerJobPods } from "../observe/steps.ts";
-import { reportWait } from "./report-wait.ts";
-import { rejectionWait } from "./find-wait.ts";
-import { deadlineError } from "./find-step-end.ts";
+import type { ObservedState } from "../observe/observed-state.ts";
 import { mayRun } from "../observe/worker-pod.ts";
-import {
-  ownedWorkerJobs,
-  isOwnedWorkerJob,
-  type ObservedState,
-} from "../observe/observed-state.ts";
+import { deadlineError, remainingDeadlineSeconds } from "./deadline-seconds.ts";
+import { type Decision, requeueAt } from "./decision.ts";
+import { addFinalizer } from "./finalizer.ts";
+import { failCompressionJob } from "./finish-compression-job.ts";
+import { findNameConflict, resolveNameConflict } from "./name-conflict.ts";
+import type { WorkPlan } from "./plan-work.ts";
+import { reportSuspended } from "./suspend.ts";
+import { workerJobManifest } from "./worker-job-manifest.ts";
+import { decideRejection } from "./worker-job-rejection.ts";
 
-/** What the cluster refused may be allowed the next time. */
-const rejectionRetryMs = 30_000;
-/** The garbage collector needs a moment to delete what a deleted object owned. */
-const nameConflictRetryMs = 2_000;
+/** Pods without their worker Job are deleted soon, or the cache of worker Jobs is behind. */
 const orphanRetryMs = 2_000;
 
-/** Makes the Job of a step, if nothing of an earlier one runs any more. */
+/** Creates the worker Job of a step, unless a pod of an earlier one may run. */
 export function startStep(observed: ObservedState, plan: WorkPlan, step: JobStep): Decision {
-  const { resource, settings, workerJobRejection, now } = observed;
-  // Their Job is gone, and they follow it; or it is there, and the cache of Jobs lags behind.
+  const { resource, jobId, settings, workerJobRejection, now } = observed;
   if (observed.pods.some(mayRun)) return requeueAt(now + orphanRetryMs);
-  if (resource.spec.suspend) return reportWait(observed, suspendedWait);
-  const name = workerJobName(resource.metadata.name, step);
-  const other = observed.workerJobs.find(
-    (workerJob) => workerJob.name === name && !isOwnedWorkerJob(workerJob, resource),
-  );
+  if (resource.spec.suspend) return reportSuspended(observed);
+  const other = findNameConflict(observed, workerJobName(resource.metadata.name, step));
   if (other !== undefined) return resolveNameConflict(observed, other);
-  const deadlineSeconds =
-    (resource.spec.deadlineSeconds ?? settings.deadlineSeconds) - elapsedWorkSeconds(observed);
-  if (deadlineSeconds < 1)
-    return finishCompressionJob(observed, {
-      error: deadlineError,
-      reportedByWorker: false,
-      at: now,
-    });
-  if (workerJobRejection?.final) {
-    const message = `The cluster refuses the Job: ${workerJobRejection.message}`;
-    return finishCompressionJob(observed, {
-      error: { code: "pod_start_failed", message },
-      reportedByWorker: false,
-      at: now,
-    });
-  }
-  if (workerJobRejection)
-    return combineDecisions(
-      reportWait(observed, rejectionWait(workerJobRejection.message)),
-      requeueAt(now + rejectionRetryMs),
-    );
-  const hasFinalizer = resource.metadata.finalizers?.includes(recordFinalizer);
-  const manifest = workerJobManifest({ ...plan, resource, step, deadlineSeconds }, settings);
-  return {
-    actions: [
-      ...(hasFinalizer ? [] : [{ type: "setFinalizer", present: true } as const]),
-      { type: "createWorkerJob", manifest },
-    ],
-  };
-}
-
-/** A Job of an earlier CompressionJob of the same name goes with its owner; any other stays where it is. */
-function resolveNameConflict(observed: ObservedState, { name, controller }: WorkerJob): Decision {
-  const { resource, now } = observed;
-  if (controller?.kind === compressionJobs.kind && controller.name === resource.metadata.name) {
-    const message = `Waiting for the Job "${name}" of an earlier CompressionJob of this name to be deleted`;
-    return combineDecisions(
-      reportWait(observed, { reason: "name_in_use", message }),
-      requeueAt(now + nameConflictRetryMs),
-    );
-  }
-  const owner =
-    controller === undefined
-      ? "is not this job's"
-      : `belongs to ${controller.kind} "${controller.name}"`;
-  const message = `A Job "${name}", which this job needs for itself, is there and ${owner}`;
-  return finishCompressionJob(observed, {
-    error: { code: "resource_invalid", message },
-    reportedByWorker: false,
-    at: now,
-  });
-}
-
-/** Seconds that the steps before took. */
-function elapsedWorkSeconds(observed: ObservedState): number {
-  const worked = ownedWorkerJobs(observed).map((workerJob) => {
-    const starts = workerJobPods(observed, workerJob).flatMap((pod) => pod.startedAt ?? []);
-    const start =
-      starts.length > 0 ? Math.min(...starts) : (workerJob.startedAt ?? workerJob.createdAt);
-    return workerJob.end === undefined ? 0 : Math.max(0, workerJob.end.at - start);
-  });
-  return Math.floor(worked.reduce((sum, ms) => sum + ms, 0) / 1000);
+  const deadlineSeconds = remainingDeadlineSeconds(observed);
+  if (deadlineSeconds < 1) return failCompressionJob(observed, deadlineError);
+  if (workerJobRejection) return decideRejection(observed, workerJobRejection);
+  const manifest = workerJobManifest({ ...plan, resource, jobId, step, deadlineSeconds }, settings);
+  return { actions: [...addFinalizer(observed), { type: "createWorkerJob", manifest }] };
 }

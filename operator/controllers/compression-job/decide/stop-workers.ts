@@ -1,9 +1,10 @@
-import type { Action, Decision } from "./decision.ts";
+import type { ObservedState } from "../observe/observed-state.ts";
+import { ownedWorkerJobs } from "../observe/owned-worker-jobs.ts";
 import type { WorkerJob } from "../observe/worker-job.ts";
 import { mayRun, type WorkerPod } from "../observe/worker-pod.ts";
-import { ownedWorkerJobs, type ObservedState } from "../observe/observed-state.ts";
+import type { Action, Decision } from "./decision.ts";
 
-/** Ends all work of the job; undefined when there is none any more. */
+/** Deletes all worker Jobs that have not ended and all pods that may run; undefined without any. */
 export function stopWorkers(observed: ObservedState): Decision | undefined {
   const workerJobs = ownedWorkerJobs(observed).filter(({ end }) => end === undefined);
   const pods = observed.pods.filter(mayRun);
@@ -17,7 +18,7 @@ function deleteWorkerJobActions({ name, uid, deleting }: WorkerJob): Action[] {
   return deleting ? [] : [{ type: "deleteWorkerJob", name, uid }];
 }
 
-/** Pods are not left to the garbage collector, which takes its time where there are many. */
+/** Pods are not left to the garbage collector, which is slow where there are many. */
 function deletePodActions({ name, uid, deletionDeadline }: WorkerPod): Action[] {
   return deletionDeadline === undefined ? [{ type: "deletePod", name, uid }] : [];
 }

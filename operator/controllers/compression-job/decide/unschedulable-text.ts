@@ -2,7 +2,7 @@ import type { Target } from "../../../../src/contract/target.ts";
 
 const schedulerPhrases: readonly (readonly [
   RegExp,
-  (target: Target, ...found: string[]) => string,
+  (target: Target, ...groups: string[]) => string,
 ])[] = [
   [
     /^Insufficient (\S+)$/,
@@ -21,8 +21,8 @@ const schedulerPhrases: readonly (readonly [
 ];
 
 /**
- * The scheduler's message without its counts of nodes, which change with every node and pod that comes and goes: a message is
- * written to the job's status only when something else is missing.
+ * The scheduler's message without its counts of nodes, which change with every node and pod: the
+ * status is only written again when something else is missing.
  */
 export function unschedulableText(message: string, target: Target): string {
   if (message === "no nodes available to schedule pods")
@@ -45,7 +45,7 @@ function schedulerText(reason: string, target: Target): string {
 
 function requestText({ gpu, resources }: Target, resource: string): string {
   if (resource === gpu?.resource) return ` (${gpu.count} needed)`;
-  const requested =
-    resource === "cpu" ? resources?.cpu : resource === "memory" ? resources?.memory : undefined;
+  const requests: Readonly<Record<string, string | undefined>> = { ...resources };
+  const requested = requests[resource];
   return requested === undefined ? "" : ` (${requested} needed)`;
 }

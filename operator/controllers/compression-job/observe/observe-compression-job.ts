@@ -1,4 +1,3 @@
-import { apiVersion, type CompressionJob } from "../../../../src/contract/custom-resources.ts";
 import type { Target } from "../../../../src/contract/target.ts";
 import type { CompressionJobObject } from "../../../../src/resources/custom-resources.ts";
 import { resolveJobId } from "../../../../src/resources/job-identity.ts";
@@ -9,17 +8,19 @@ import type {
   ObservedPod,
 } from "../../../../src/resources/observed-resources.ts";
 import type { Stored } from "../../../../src/kubernetes/resources.ts";
-import { toWorkerJob } from "./worker-job.ts";
+import type { JobSettings } from "./job-settings.ts";
+import type { ObservedState } from "./observed-state.ts";
+import { findStepWarning, type StepWarning } from "./step-warning.ts";
 import { latestWorkerJob, workerJobPods } from "./steps.ts";
-import { findStepWarning } from "./step-warning.ts";
+import { toCompressionJob } from "./to-compression-job.ts";
 import { involvedObjectIndex, toWarningEvent } from "./warning-event.ts";
+import { toWorkerJob } from "./worker-job.ts";
 import { toWorkerPod } from "./worker-pod.ts";
-import type { JobSettings, ObservedState } from "./observed-state.ts";
 
 /** Index of caches by the id of the job. */
 export const jobIdIndex = "job-id";
 
-export interface CompressionJobSources {
+interface CompressionJobSources {
   readonly workerJobs: Reflector<ObservedWorkerJob>;
   readonly pods: Reflector<ObservedPod>;
   readonly warnings: Reflector<ObservedEvent>;
@@ -28,40 +29,33 @@ export interface CompressionJobSources {
   readonly now: Date;
 }
 
-export function toCompressionJob(object: Stored<CompressionJobObject>): CompressionJob {
-  const { metadata, spec, status = { status: "Pending" } } = object;
-  const { namespace = "", generation = 0 } = metadata;
-  return {
-    apiVersion,
-    kind: "CompressionJob",
-    metadata: { ...metadata, namespace, generation },
-    spec,
-    status,
-  };
-}
-
-/** Reads what is known of a CompressionJob from the caches. */
+/** Reads the state of a CompressionJob from the caches. */
 export function observeCompressionJob(
-  resourceObject: Stored<CompressionJobObject>,
+  object: Stored<CompressionJobObject>,
   sources: CompressionJobSources,
 ): ObservedState {
-  const { warnings, targets, settings } = sources;
-  const resource = toCompressionJob(resourceObject);
-  const id = resolveJobId(resource);
-  const observed: ObservedState = {
-    now: sources.now.getTime(),
+  const { targets, settings, now } = sources;
+  const resource = toCompressionJob(object);
+  const jobId = resolveJobId(resource);
+  const observed = {
+    now: now.getTime(),
     resource,
-    workerJobs: sources.workerJobs.byIndex(jobIdIndex, id).map(toWorkerJob),
-    pods: sources.pods.byIndex(jobIdIndex, id).map(toWorkerPod),
+    jobId,
+    workerJobs: sources.workerJobs.byIndex(jobIdIndex, jobId).map(toWorkerJob),
+    pods: sources.pods.byIndex(jobIdIndex, jobId).map(toWorkerPod),
     targets,
     settings,
-    stepWarning: undefined,
   };
+  return { ...observed, stepWarning: observeStepWarning(observed, sources.warnings) };
+}
+
+function observeStepWarning(
+  observed: Omit<ObservedState, "stepWarning">,
+  warnings: Reflector<ObservedEvent>,
+): StepWarning | undefined {
   const workerJob = latestWorkerJob(observed);
-  const stepWarning =
-    workerJob &&
-    findStepWarning(workerJob, workerJobPods(observed, workerJob), (uid) =>
-      warnings.byIndex(involvedObjectIndex, uid).map(toWarningEvent),
-    );
-  return { ...observed, stepWarning };
+  if (workerJob === undefined) return undefined;
+  return findStepWarning(workerJob, workerJobPods(observed, workerJob), (uid) =>
+    warnings.byIndex(involvedObjectIndex, uid).map(toWarningEvent),
+  );
 }

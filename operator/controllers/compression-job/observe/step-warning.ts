@@ -1,20 +1,21 @@
-import type { WorkerJob } from "./worker-job.ts";
 import type { WarningEvent } from "./warning-event.ts";
+import type { WorkerJob } from "./worker-job.ts";
 import { podStartTime, isBeingPrepared, type WorkerPod } from "./worker-pod.ts";
 
-/** A pod that is prepared for so long meets with difficulties. */
+/** Warnings about a pod matter once its preparation takes so long. */
 const preparationMs = 30_000;
-/** The cluster repeats a warning about what lasts at least every five minutes. */
+/** The cluster repeats a warning about a lasting state at least every five minutes. */
 const warningRepeatMs = 360_000;
 
-/** Why a step makes no headway, in the cluster's words, and when that is worth telling. Times are milliseconds since 1970. */
+/** The cluster's message about a step that does not advance. Times are milliseconds since 1970. */
 export interface StepWarning {
   readonly message: string;
+  /** From when until when it is worth a report. */
   readonly from: number;
   readonly until: number;
 }
 
-/** What the cluster warns of about a Job that has no pods, or a pod that is prepared for long. */
+/** The cluster's warning about a worker Job without pods, or a pod whose preparation takes long. */
 export function findStepWarning(
   workerJob: WorkerJob,
   pods: readonly WorkerPod[],
@@ -36,7 +37,7 @@ function latestWarning(warnings: readonly WarningEvent[], from: number): StepWar
   };
 }
 
-/** Empty where there is nothing to tell now. */
+/** Empty where there is nothing to report now. */
 export function currentWarningMessage({
   stepWarning,
   now,

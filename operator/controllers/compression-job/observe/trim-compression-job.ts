@@ -1,7 +1,7 @@
 import type { CompressionJobObject } from "../../../../src/resources/custom-resources.ts";
 import type { Stored } from "../../../../src/kubernetes/resources.ts";
 
-/** What a cache keeps of a CompressionJob: all but the result, which is of no matter to what is done. */
+/** What a cache keeps of a CompressionJob: all but the result, on which no decision depends. */
 export function trimCompressionJob({
   status,
   ...object

@@ -1,20 +1,24 @@
 import type { ObservedEvent } from "../../../../src/resources/observed-resources.ts";
 import type { Stored } from "../../../../src/kubernetes/resources.ts";
 
-/** Index of warnings by the UID of the object that they are about. */
+/** Index of warnings by the UID of the involved object. */
 export const involvedObjectIndex = "about";
 
 /**
- * Selects warnings of the cluster among events: what the operator itself says about its resources is none, and what a pod without a
- * node waits for is in its status.
+ * Selects the cluster's warnings among events, without those of the operator about its own
+ * resources. Why a pod has no node is in the pod's status.
  */
-export const warningFieldSelector =
-  "type=Warning,reason!=FailedScheduling,involvedObject.kind!=CompressionJob,involvedObject.kind!=Batch";
+export const warningFieldSelector = [
+  "type=Warning",
+  "reason!=FailedScheduling",
+  "involvedObject.kind!=CompressionJob",
+  "involvedObject.kind!=Batch",
+].join(",");
 
-/** What the cluster says about a Job or a pod of which something is wrong. */
+/** A warning about a worker Job or a pod. */
 export interface WarningEvent {
   readonly message: string;
-  /** When it was last said, milliseconds since 1970. */
+  /** When it was last repeated, milliseconds since 1970. */
   readonly at: number;
 }
 

@@ -6,7 +6,7 @@ import {
 } from "../../../../src/resources/observed-resources.ts";
 import type { Stored } from "../../../../src/kubernetes/resources.ts";
 
-/** How a Job ended, in the Job controller's words. */
+/** How a Job ended, as its conditions have it. */
 interface WorkerJobEnd {
   readonly complete: boolean;
   readonly reason: string;
@@ -21,7 +21,7 @@ export interface WorkerJob {
   readonly controller:
     | { readonly kind: string; readonly name: string; readonly uid: string }
     | undefined;
-  /** Label: the job that it works for. */
+  /** The label of that name. */
   readonly jobId: string | undefined;
   readonly step: JobStep | undefined;
   readonly parallelism: number;
@@ -53,7 +53,7 @@ export function toWorkerJob({ metadata, spec, status }: Stored<ObservedWorkerJob
   };
 }
 
-/** A failure that comes of the Job's deletion is none. */
+/** Undefined too where the Job failed because it was deleted. */
 function readWorkerJobEnd(
   conditions: NonNullable<ObservedWorkerJob["status"]>["conditions"],
   deletedAt: string | undefined,

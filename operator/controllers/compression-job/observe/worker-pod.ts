@@ -5,9 +5,9 @@ import type { Stored } from "../../../../src/kubernetes/resources.ts";
 /** How a worker's process ended. */
 interface Termination {
   readonly exitCode: number;
-  /** In the kubelet's words, for instance `OOMKilled`. */
+  /** Reason of the kubelet, for instance `OOMKilled`. */
   readonly reason: string;
-  /** What the worker left as its last words. */
+  /** The termination message. */
   readonly message: string;
   readonly at: number;
 }
@@ -16,19 +16,19 @@ interface Termination {
 export interface WorkerPod {
   readonly name: string;
   readonly uid: string;
-  /** UID of the Job that made it. */
+  /** UID of the Job that created it. */
   readonly workerJobUid: string | undefined;
   readonly node: string | undefined;
   readonly createdAt: number;
-  /** When the kubelet began to prepare it. */
+  /** When the kubelet started to prepare it. */
   readonly startedAt: number | undefined;
   readonly phase: string;
   /** Of the pod as a whole, for instance `Evicted` or `DeadlineExceeded`. */
   readonly reason: string;
   readonly message: string;
-  /** Whether it ends for a reason that is not its own: preemption, eviction, a drained or lost node. */
+  /** Whether preemption, eviction, or a drained or lost node ends it. */
   readonly disrupted: boolean;
-  /** It is being deleted; the kubelet should have stopped it by then. */
+  /** Of a pod that is being deleted: when the kubelet should have stopped it. */
   readonly deletionDeadline: number | undefined;
   /** Why it has no node. */
   readonly unscheduled:
@@ -54,7 +54,7 @@ export function toWorkerPod({ metadata, spec, status = {} }: Stored<ObservedPod>
     reason,
     message,
     disrupted: conditions.some(
-      ({ type, status: holds }) => type === "DisruptionTarget" && holds === "True",
+      ({ type, status: value }) => type === "DisruptionTarget" && value === "True",
     ),
     deletionDeadline: parseOptionalTime(metadata.deletionTimestamp),
     unscheduled: readUnscheduled(status, metadata.creationTimestamp),
@@ -62,21 +62,21 @@ export function toWorkerPod({ metadata, spec, status = {} }: Stored<ObservedPod>
   };
 }
 
-/** Whether a process of the pod runs, or may begin to. */
+/** Whether a process of the pod runs, or may start. */
 export function mayRun({ phase, node, deletionDeadline }: WorkerPod): boolean {
   if (phase === "Succeeded" || phase === "Failed") return false;
   return node !== undefined || deletionDeadline === undefined;
 }
 
-/** Reasons for which a container does not run yet that pass by themselves. */
+/** Reasons of waiting containers that need no intervention. */
 const transientReasons: ReadonlySet<string> = new Set(["", "ContainerCreating", "PodInitializing"]);
 
-/** Whether the kubelet cannot start the pod's container: it says why, and tries again. */
+/** Whether the kubelet cannot start the pod's container; it retries. */
 export function isFailingToStart({ waiting, phase }: WorkerPod): boolean {
   return phase === "Pending" && waiting !== undefined && !transientReasons.has(waiting.reason);
 }
 
-/** Whether the pod has a node and is prepared there: its volumes are mounted, its image is pulled. */
+/** Whether a node is preparing the pod: mounts its volumes or pulls its image. */
 export function isBeingPrepared(pod: WorkerPod): boolean {
   return (
     pod.phase === "Pending" &&
@@ -86,7 +86,6 @@ export function isBeingPrepared(pod: WorkerPod): boolean {
   );
 }
 
-/** When the node began with the pod. */
 export function podStartTime({ startedAt, createdAt }: WorkerPod): number {
   return startedAt ?? createdAt;
 }

@@ -6,7 +6,7 @@ import { mayRun } from "../../../../operator/controllers/compression-job/observe
 import { recordFinalizer } from "../../../../src/contract/custom-resources.ts";
 import { isTerminal, jobStatus } from "../../../../src/contract/status.ts";
 import { jobStep } from "../../../../src/resources/job-identity.ts";
-import { makeChild, makeJob, makePod, makeWarning, makeWorld, start } from "../make-job.ts";
+import { makeChild, makeJob, makePod, makeWarning, makeObservedState, start } from "../make-job.ts";
 import { type Happening, hasRecordFinalizer, SimulatedJob } from "../simulate-job.ts";
 
 const number = fc.nat({ max: 5 });
@@ -55,7 +55,7 @@ test("whatever happens, a job keeps to the rules of its statuses, and comes to a
           job.happen(next);
           assertBounded(job);
         }
-        // Nobody interferes any more; the service works, or is gone.
+        // No more interference; the service works, or is deleted.
         job.happen({ type: "suspend", suspend: false });
         for (let round = 0; round < 100; round++) {
           job.happen({ type: "progress", serviceWorks });
@@ -74,7 +74,7 @@ test("whatever happens, a job keeps to the rules of its statuses, and comes to a
         );
         job.observeAll();
         assert.deepEqual(
-          decide(job.world() ?? makeWorld()).actions,
+          decide(job.observedState() ?? makeObservedState()).actions,
           [],
           "there is still something to do",
         );
@@ -108,11 +108,11 @@ const anyPod = fc.record({
   exitCode: fc.constantFrom(undefined, 0, 10, 11, 70, 137),
   waiting: fc.constantFrom(undefined, { reason: "ErrImagePull", message: "not found" }),
 });
-const anyWorld = fc
+const anyObservedState = fc
   .record({
     spec,
     status: fc.constantFrom(...jobStatus.options),
-    held: fc.boolean(),
+    finalized: fc.boolean(),
     cancel: fc.boolean(),
     suspend: fc.boolean(),
     deleting: fc.boolean(),
@@ -126,7 +126,7 @@ const anyWorld = fc
     ({
       spec: fields,
       status,
-      held,
+      finalized,
       cancel,
       suspend,
       deleting,
@@ -140,7 +140,7 @@ const anyWorld = fc
         spec: { ...fields, cancel, suspend, target },
         status: { status },
         metadata: {
-          ...(held && { finalizers: [recordFinalizer] }),
+          ...(finalized && { finalizers: [recordFinalizer] }),
           ...(deleting && { deletionTimestamp: new Date(start).toISOString() }),
         },
       });
@@ -161,7 +161,7 @@ const anyWorld = fc
             exitCode === undefined ? undefined : { exitCode, reason: "", message: "", at: start },
         }),
       );
-      return makeWorld({
+      return makeObservedState({
         now: start + seconds * 1000,
         resource,
         workerJobs: children,
@@ -171,12 +171,12 @@ const anyWorld = fc
     },
   );
 
-test("decide() has an answer for every world, always the same, and makes nothing that should not be there", () => {
+test("decide() answers for every observed state, always the same, and creates nothing that should not exist", () => {
   fc.assert(
-    fc.property(anyWorld, (world) => {
-      const { actions, requeueAt } = decide(world);
-      assert.deepEqual(decide(world), { actions, ...(requeueAt !== undefined && { requeueAt }) });
-      const { spec: wanted, status, metadata } = world.resource;
+    fc.property(anyObservedState, (observed) => {
+      const { actions, requeueAt } = decide(observed);
+      assert.deepEqual(decide(observed), { actions, requeueAt });
+      const { spec: wanted, status, metadata } = observed.resource;
       const creates = actions.filter(({ type }) => type === "createWorkerJob").length;
       const isOver =
         isTerminal(status.status) ||
@@ -187,15 +187,15 @@ test("decide() has an answer for every world, always the same, and makes nothing
         creates === 0 || !(isOver || metadata.deletionTimestamp),
         "a Job for a job that wants none",
       );
-      assert.ok(creates === 0 || !world.pods.some(mayRun), "a Job beside a pod");
+      assert.ok(creates === 0 || !observed.pods.some(mayRun), "a Job beside a pod");
       assert.ok(creates <= 1);
       for (const action of actions) {
         if (action.type === "deletePod")
           assert.ok(
-            world.pods.find(({ uid }) => uid === action.uid)?.deletionDeadline === undefined,
+            observed.pods.find(({ uid }) => uid === action.uid)?.deletionDeadline === undefined,
           );
         if (action.type !== "deleteWorkerJob") continue;
-        const job = world.workerJobs.find(
+        const job = observed.workerJobs.find(
           ({ uid, name }) => uid === action.uid && name === action.name,
         );
         assert.equal(job?.controller?.uid, metadata.uid, "a Job of somebody else is deleted");

@@ -7,7 +7,7 @@ import type { WorkerPod } from "../../../../operator/controllers/compression-job
 import type { ObservedState } from "../../../../operator/controllers/compression-job/observe/observed-state.ts";
 import { recordFinalizer } from "../../../../src/contract/custom-resources.ts";
 import type { ErrorCode } from "../../../../src/contract/errors.ts";
-import { makeChild, makeJob, makePod, makeWarning, makeWorld, start } from "../make-job.ts";
+import { makeChild, makeJob, makePod, makeWarning, makeObservedState, start } from "../make-job.ts";
 
 const withFinalizer = { finalizers: [recordFinalizer] };
 const resource = makeJob({ metadata: withFinalizer });
@@ -94,7 +94,7 @@ for (const [why, pod, code, message] of ends) {
   test(`decide() fails a job with ${code} where ${why}`, () => {
     const job = failed();
     const { actions } = decide(
-      makeWorld({
+      makeObservedState({
         resource,
         workerJobs: [job],
         pods: [makePod(job, pod)],
@@ -115,10 +115,10 @@ test("decide() does not wait for a pod to use too much disk again", () => {
     reason: "Evicted",
     message: "Pod ephemeral local storage usage exceeds the limit",
   };
-  const world = (pod: Partial<WorkerPod>) =>
-    makeWorld({ resource, workerJobs: [child], pods: [makePod(child, pod)] });
-  assert.equal(writtenStatus(decide(world(evicted)).actions)?.error?.code, "worker_killed");
-  assert.equal(writtenStatus(decide(world({ ...evicted, disrupted: true })).actions), undefined);
+  const observe = (pod: Partial<WorkerPod>) =>
+    makeObservedState({ resource, workerJobs: [child], pods: [makePod(child, pod)] });
+  assert.equal(writtenStatus(decide(observe(evicted)).actions)?.error?.code, "worker_killed");
+  assert.equal(writtenStatus(decide(observe({ ...evicted, disrupted: true })).actions), undefined);
 });
 
 test("decide() takes the error of the pod that the Job controller names, and of the last where it names none", () => {
@@ -132,13 +132,15 @@ test("decide() takes the error of the pod that the Job controller names, and of 
     phase: "Failed",
     termination: { ...laterExit, exitCode: 70 },
   });
-  const world = { resource, pods: [first, last], now: start + 5 * minute };
+  const observed = { resource, pods: [first, last], now: start + 5 * minute };
   assert.equal(
-    writtenStatus(decide(makeWorld({ ...world, workerJobs: [job] })).actions)?.error?.code,
+    writtenStatus(decide(makeObservedState({ ...observed, workerJobs: [job] })).actions)?.error
+      ?.code,
     "out_of_memory",
   );
   assert.equal(
-    writtenStatus(decide(makeWorld({ ...world, workerJobs: [failed()] })).actions)?.error?.code,
+    writtenStatus(decide(makeObservedState({ ...observed, workerJobs: [failed()] })).actions)?.error
+      ?.code,
     "worker_crashed",
   );
 });
@@ -150,7 +152,7 @@ test("decide() reads the exit code from the Job where its pods are gone", () => 
     "Container worker for pod models/x failed with exit code 137 matching FailJob rule at index 1",
   );
   assert.equal(
-    writtenStatus(decide(makeWorld({ resource, workerJobs: [job] })).actions)?.error?.code,
+    writtenStatus(decide(makeObservedState({ resource, workerJobs: [job] })).actions)?.error?.code,
     "out_of_memory",
   );
 });
@@ -159,11 +161,11 @@ test("decide() leaves a result that the worker told to the service for a while",
   const job = failed();
   const pods = [makePod(job, exited(10, { message: words }))];
   const soon = decide(
-    makeWorld({ resource, workerJobs: [job], pods, now: start + minute + 1_000 }),
+    makeObservedState({ resource, workerJobs: [job], pods, now: start + minute + 1_000 }),
   );
   assert.deepEqual(soon, { actions: [], requeueAt: start + minute + 10_000 });
   const late = decide(
-    makeWorld({ resource, workerJobs: [job], pods, now: start + minute + 10_000 }),
+    makeObservedState({ resource, workerJobs: [job], pods, now: start + minute + 10_000 }),
   );
   assert.equal(writtenStatus(late.actions)?.error?.code, "model_invalid");
 });
@@ -173,7 +175,7 @@ test("decide() tells of no status that nobody saw", () => {
     end: { complete: true, reason: "", message: "", at: start + minute },
   });
   const unheard = writtenStatus(
-    decide(makeWorld({ resource, workerJobs: [job] })).actions,
+    decide(makeObservedState({ resource, workerJobs: [job] })).actions,
   )?.transitions;
   assert.deepEqual(
     unheard?.map(({ status }) => status),
@@ -185,7 +187,7 @@ test("decide() tells of no status that nobody saw", () => {
     status: { status: "Sharding", transitions: [...transitions] },
   });
   const whole = writtenStatus(
-    decide(makeWorld({ resource: heard, workerJobs: [job] })).actions,
+    decide(makeObservedState({ resource: heard, workerJobs: [job] })).actions,
   )?.transitions;
   assert.deepEqual(
     whole?.map(({ status }) => status),
@@ -254,13 +256,15 @@ function unscheduled(message: string): WorkerPod {
 for (const [what, fields, reason, message] of waitings) {
   test(`decide() says that a job waits for ${what}, once`, () => {
     const waiting = makeJob({ metadata: withFinalizer, spec: { target: "gpu" } });
-    const { actions } = decide(makeWorld({ resource: waiting, workerJobs: [child], ...fields }));
+    const { actions } = decide(
+      makeObservedState({ resource: waiting, workerJobs: [child], ...fields }),
+    );
     const patch = writtenStatus(actions);
     assert.equal(patch?.statusReason, reason);
     assert.equal(patch.statusMessage, message);
-    const told = { ...waiting, status: { ...waiting.status, ...patch } };
+    const reported = { ...waiting, status: { ...waiting.status, ...patch } };
     assert.deepEqual(
-      decide(makeWorld({ resource: told, workerJobs: [child], ...fields })).actions,
+      decide(makeObservedState({ resource: reported, workerJobs: [child], ...fields })).actions,
       [],
     );
   });
@@ -276,13 +280,13 @@ test("decide() does not speak of waiting that may be over in a moment", () => {
       since: start + minute,
     },
   });
-  const world = makeWorld({
+  const observed = makeObservedState({
     resource,
     workerJobs: [child],
     pods: [pod],
     now: start + minute + 1_000,
   });
-  assert.deepEqual(decide(world), { actions: [], requeueAt: start + minute + 3_000 });
+  assert.deepEqual(decide(observed), { actions: [], requeueAt: start + minute + 3_000 });
 });
 
 test("decide() takes its words back when the pod runs", () => {
@@ -303,7 +307,8 @@ test("decide() takes its words back when the pod runs", () => {
     },
   });
   const patch = writtenStatus(
-    decide(makeWorld({ resource: waiting, workerJobs: [child], pods: [makePod(child)] })).actions,
+    decide(makeObservedState({ resource: waiting, workerJobs: [child], pods: [makePod(child)] }))
+      .actions,
   );
   assert.equal(patch?.statusReason, "starting");
   assert.equal(patch.conditions?.[0]?.status, "True");
@@ -312,7 +317,8 @@ test("decide() takes its words back when the pod runs", () => {
 test("decide() writes nothing about a job that runs", () => {
   const running = makeJob({ metadata: withFinalizer, status: { status: "Optimizing" } });
   assert.deepEqual(
-    decide(makeWorld({ resource: running, workerJobs: [child], pods: [makePod(child)] })).actions,
+    decide(makeObservedState({ resource: running, workerJobs: [child], pods: [makePod(child)] }))
+      .actions,
     [],
   );
 });
@@ -326,7 +332,12 @@ test("decide() leaves to the next step what is left of the deadline", () => {
   const shard = makeChild(parallel, { step: "shard", parallelism: 3, end });
   const pod = makePod(shard, { phase: "Succeeded", startedAt: start + minute });
   const [create] = decide(
-    makeWorld({ resource: parallel, workerJobs: [shard], pods: [pod], now: start + 6 * minute }),
+    makeObservedState({
+      resource: parallel,
+      workerJobs: [shard],
+      pods: [pod],
+      now: start + 6 * minute,
+    }),
   ).actions;
   assert.ok(create?.type === "createWorkerJob");
   assert.equal(create.manifest.metadata?.name, "voices-optimize");
@@ -342,7 +353,7 @@ test("decide() does not begin a step for which there is no time left", () => {
   const end = { complete: true, reason: "", message: "", at: start + 5 * minute };
   const shard = makeChild(parallel, { step: "shard", parallelism: 3, end });
   const { actions } = decide(
-    makeWorld({ resource: parallel, workerJobs: [shard], now: start + 6 * minute }),
+    makeObservedState({ resource: parallel, workerJobs: [shard], now: start + 6 * minute }),
   );
   assert.equal(writtenStatus(actions)?.error?.code, "deadline_exceeded");
 });
@@ -351,7 +362,7 @@ test("decide() keeps a job to the number of shares that it began with", () => {
   const parallel = makeJob({ metadata: withFinalizer, spec: { recipe: { parallelism: 3 } } });
   const end = { complete: true, reason: "", message: "", at: start + minute };
   const shard = makeChild(parallel, { step: "shard", parallelism: 5, end });
-  const [create] = decide(makeWorld({ resource: parallel, workerJobs: [shard] })).actions;
+  const [create] = decide(makeObservedState({ resource: parallel, workerJobs: [shard] })).actions;
   assert.ok(create?.type === "createWorkerJob");
   assert.equal(create.manifest.spec?.completions, 5);
 });
@@ -364,8 +375,9 @@ test("decide() begins nothing anew whose later steps are there", () => {
   });
   const assemble = makeChild(parallel, { step: "assemble" });
   assert.deepEqual(
-    decide(makeWorld({ resource: parallel, workerJobs: [assemble], pods: [makePod(assemble)] }))
-      .actions,
+    decide(
+      makeObservedState({ resource: parallel, workerJobs: [assemble], pods: [makePod(assemble)] }),
+    ).actions,
     [],
   );
 });
@@ -386,16 +398,16 @@ test("decide() keeps Jobs from expiring before the job is recorded, and not long
   const job = makeChild(resource, { end, ttlSeconds: 3600 });
   const unrecorded = makeJob({ metadata: withFinalizer, status: ended });
   const early = decide(
-    makeWorld({ resource: unrecorded, workerJobs: [job], now: start + 2 * minute }),
+    makeObservedState({ resource: unrecorded, workerJobs: [job], now: start + 2 * minute }),
   );
   assert.deepEqual(early, { actions: [], requeueAt: start + minute + 3_000_000 });
   const late = decide(
-    makeWorld({ resource: unrecorded, workerJobs: [job], now: start + 55 * minute }),
+    makeObservedState({ resource: unrecorded, workerJobs: [job], now: start + 55 * minute }),
   );
   assert.deepEqual(late.actions, [{ type: "setWorkerJobTtl", name: "voices-work", seconds: null }]);
   const done = makeJob({ status: { ...ended, conditions: [recorded] } });
   const kept = makeChild(resource, { end, ttlSeconds: undefined });
-  assert.deepEqual(decide(makeWorld({ resource: done, workerJobs: [kept] })).actions, [
+  assert.deepEqual(decide(makeObservedState({ resource: done, workerJobs: [kept] })).actions, [
     { type: "setWorkerJobTtl", name: "voices-work", seconds: 3600 },
   ]);
 });
@@ -405,7 +417,7 @@ test("decide() waits for the Job of an earlier resource of the same name to go",
     controller: { kind: "CompressionJob", name: "voices", uid: "earlier" },
     jobId: "other",
   });
-  const { actions, requeueAt } = decide(makeWorld({ resource, workerJobs: [leftover] }));
+  const { actions, requeueAt } = decide(makeObservedState({ resource, workerJobs: [leftover] }));
   assert.equal(writtenStatus(actions)?.statusReason, "name_in_use");
   assert.ok(requeueAt !== undefined);
   assert.ok(!actions.some(({ type }) => type === "deleteWorkerJob"));
@@ -419,12 +431,13 @@ test("decide() fails a job whose Job the API server would never take, and waits 
     final: false,
   };
   assert.equal(
-    writtenStatus(decide(makeWorld({ resource, workerJobRejection: forever })).actions)?.error
-      ?.code,
+    writtenStatus(decide(makeObservedState({ resource, workerJobRejection: forever })).actions)
+      ?.error?.code,
     "pod_start_failed",
   );
   assert.equal(
-    writtenStatus(decide(makeWorld({ resource, workerJobRejection: now })).actions)?.statusReason,
+    writtenStatus(decide(makeObservedState({ resource, workerJobRejection: now })).actions)
+      ?.statusReason,
     "quota_exceeded",
   );
 });
@@ -438,11 +451,21 @@ test("decide() holds a node that does not stop a pod responsible", () => {
   const pod = makePod(child, { deletionDeadline: start });
   const deleting = { ...child, deleting: true };
   const early = decide(
-    makeWorld({ resource: cancelling, workerJobs: [deleting], pods: [pod], now: start + 10_000 }),
+    makeObservedState({
+      resource: cancelling,
+      workerJobs: [deleting],
+      pods: [pod],
+      now: start + 10_000,
+    }),
   );
   assert.deepEqual(early, { actions: [], requeueAt: start + 20_000 });
   const { actions } = decide(
-    makeWorld({ resource: cancelling, workerJobs: [deleting], pods: [pod], now: start + 20_000 }),
+    makeObservedState({
+      resource: cancelling,
+      workerJobs: [deleting],
+      pods: [pod],
+      now: start + 20_000,
+    }),
   );
   assert.match(
     writtenStatus(actions)?.statusMessage ?? "",

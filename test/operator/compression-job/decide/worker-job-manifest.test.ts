@@ -28,10 +28,11 @@ const settings = {
 };
 
 const resource = makeJob({ spec: { target: "gpu" } });
+const jobId = resolveJobId(resource);
 
 function buildPod(plan: Partial<Parameters<typeof workerJobManifest>[0]> = {}) {
   const { spec } = workerJobManifest(
-    { resource, step: "work", target, parallelism: 1, deadlineSeconds: 600, ...plan },
+    { resource, jobId, step: "work", target, parallelism: 1, deadlineSeconds: 600, ...plan },
     settings,
   );
   const pod = spec?.template.spec;
@@ -64,7 +65,7 @@ test("a worker learns where the service is, which job it works for and who it is
     container.env?.map(({ name, value }) => [name, value]) ?? [],
   );
   assert.equal(environment["MOS_SERVICE_URL"], "http://service.test:8080");
-  assert.equal(environment["MOS_JOB_ID"], resolveJobId(resource));
+  assert.equal(environment["MOS_JOB_ID"], jobId);
   const mounts = new Map(container.volumeMounts?.map(({ name, mountPath }) => [name, mountPath]));
   assert.equal(environment["MOS_JOB_TOKEN_FILE"], `${mounts.get("token")}/token`);
   assert.equal(environment["MOS_WORK_DIR"], mounts.get("work"));
@@ -101,20 +102,20 @@ test("a namespace that restricts its pods takes every step's", { skip }, async (
   for (const step of ["work", "shard", "optimize", "assemble"] as const) {
     const { runtimeClassName: _, priorityClassName: __, ...plain } = target;
     const { pod } = buildPod({ step, target: plain });
-    const whole = { apiVersion: "v1", kind: "Pod", metadata: { name: step }, spec: pod };
+    const podManifest = { apiVersion: "v1", kind: "Pod", metadata: { name: step }, spec: pod };
     await cluster.kubectl(
       ["create", "-n", namespace, "--dry-run=server", "-f", "-"],
-      JSON.stringify(whole),
+      JSON.stringify(podManifest),
     );
     const job = workerJobManifest(
-      { resource, step, target, parallelism: 3, deadlineSeconds: 600 },
+      { resource, jobId, step, target, parallelism: 3, deadlineSeconds: 600 },
       settings,
     );
-    const batch = { apiVersion: "batch/v1", kind: "Job", ...job };
-    const said = await cluster.kubectl(
+    const jobManifest = { apiVersion: "batch/v1", kind: "Job", ...job };
+    const output = await cluster.kubectl(
       ["create", "-n", namespace, "--dry-run=server", "-f", "-"],
-      JSON.stringify(batch),
+      JSON.stringify(jobManifest),
     );
-    assert.match(said, /created/);
+    assert.match(output, /created/);
   }
 });
