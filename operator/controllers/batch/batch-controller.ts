@@ -22,7 +22,7 @@ export function createBatchController(dependencies: BatchDependencies): Controll
   return {
     name: "batch",
     workers: 2,
-    sources: createSources(dependencies),
+    sources: createBatchSources(dependencies),
     async reconcile(name, run) {
       const batch = batches.cache.get(name);
       if (batch !== undefined && batch.metadata.deletionTimestamp === undefined) {
@@ -35,7 +35,7 @@ export function createBatchController(dependencies: BatchDependencies): Controll
 }
 
 /** CompressionJobs count by their names: a batch may wait for the deletion of another owner's. */
-function createSources({ batches, compressionJobs }: BatchDependencies): Source[] {
+function createBatchSources({ batches, compressionJobs }: BatchDependencies): Source[] {
   return [
     createSource(batches, {
       mapToKeys: ({ metadata }) => [metadata.name],

@@ -5,7 +5,8 @@ import { countEndedJobs } from "./job-counts.ts";
 import { isFromEarlierBatch } from "./job-states.ts";
 import type { ObservedBatchState } from "./observed-batch-state.ts";
 
-interface BatchSituation {
+/** Figures of a batch, and the status that follows from them. */
+export interface BatchSituation {
   readonly status: BatchStatus;
   readonly counts: StatusCounts;
   readonly gatesFailed: number;

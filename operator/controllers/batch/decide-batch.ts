@@ -16,8 +16,8 @@ interface BatchDecision {
 }
 
 /**
- * What to do about a batch. Depends on nothing but the observed state: after a crash, the next decision
- * continues from there.
+ * What to do about a batch. Depends on nothing but the observed state: after a crash, the next
+ * decision continues from there.
  */
 export function decideBatch(observed: ObservedBatchState): BatchDecision {
   const { batch } = observed;

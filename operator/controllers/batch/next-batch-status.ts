@@ -6,7 +6,7 @@ import { truncate } from "../../../src/contract/truncate.ts";
 import { batchJobCount } from "../../../src/resources/child-compression-job.ts";
 import { resolveBatchId } from "../../../src/resources/job-identity.ts";
 import { batchConditions } from "./batch-conditions.ts";
-import { batchStatusMessage } from "./batch-status-message.ts";
+import { batchStatusMessage, type BatchSituation } from "./batch-status-message.ts";
 import { countEndedJobs, countJobsByStatus } from "./job-counts.ts";
 import type { BatchJobStates } from "./job-states.ts";
 import { listFailures } from "./list-failures.ts";
@@ -28,16 +28,14 @@ export function nextBatchStatus(
 /** Without fields that are undefined, for the comparison with the present status. */
 function unfinishedBatchStatus(
   observed: ObservedBatchState,
-  { states, stopping }: BatchJobStates,
+  jobStates: BatchJobStates,
   isSuspended: boolean,
 ): BatchResourceStatus {
   const { batch, now } = observed;
-  const counts = countJobsByStatus(observed, states);
-  const status = currentStatus(observed, counts);
-  const gatesFailed = states.filter((state) => state === jobStateCodes.gateFailed).length;
-  const text = batchStatusMessage(observed, { status, counts, gatesFailed, stopping });
-  const message = text === undefined ? undefined : truncate(text, textLimits.statusMessage);
-  const failures = listFailures(observed, states);
+  const situation = readSituation(observed, jobStates);
+  const { status, counts, gatesFailed } = situation;
+  const message = truncatedMessage(observed, situation);
+  const failures = listFailures(observed, jobStates.states);
   const startedAt = batch.status?.startedAt ?? earliestStart(observed);
   const next: BatchResourceStatus = {
     batchId: resolveBatchId(batch),
@@ -47,7 +45,7 @@ function unfinishedBatchStatus(
     finished: `${countEndedJobs(counts)}/${batchJobCount(batch)}`,
     counts,
     gatesFailed,
-    marks: states.join(""),
+    marks: jobStates.states.join(""),
     conditions: batchConditions(observed, { status, message, isSuspended }),
   };
   if (message !== undefined) next.statusMessage = message;
@@ -57,12 +55,23 @@ function unfinishedBatchStatus(
   return next;
 }
 
-function currentStatus(
-  { batch }: ObservedBatchState,
-  counts: Parameters<typeof deriveBatchStatus>[0],
-): BatchResourceStatus["status"] {
+function readSituation(
+  observed: ObservedBatchState,
+  { states, stopping }: BatchJobStates,
+): BatchSituation {
+  const counts = countJobsByStatus(observed, states);
   const fromJobs = deriveBatchStatus(counts);
-  return batch.spec.cancel && !isTerminal(fromJobs) ? "Cancelling" : fromJobs;
+  const isCancelling = observed.batch.spec.cancel && !isTerminal(fromJobs);
+  const gatesFailed = states.filter((state) => state === jobStateCodes.gateFailed).length;
+  return { status: isCancelling ? "Cancelling" : fromJobs, counts, gatesFailed, stopping };
+}
+
+function truncatedMessage(
+  observed: ObservedBatchState,
+  situation: BatchSituation,
+): string | undefined {
+  const message = batchStatusMessage(observed, situation);
+  return message === undefined ? undefined : truncate(message, textLimits.statusMessage);
 }
 
 function earliestStart({ children }: ObservedBatchState): string | undefined {

@@ -10,8 +10,8 @@ interface ExpiringBatch {
 }
 
 /**
- * `spec.ttlSecondsAfterFinished`: deletes the batch so long after its end. The milliseconds until then
- * where it is too early.
+ * `spec.ttlSecondsAfterFinished`: deletes the batch so long after its end. Where it is too early,
+ * the milliseconds until then.
  */
 export async function deleteExpiredBatch({
   client,

@@ -11,7 +11,7 @@ import type { ChildPatch } from "./child-patch.ts";
 
 const callsAtOnce = 8;
 
-/** Creates and patches CompressionJobs of the batch, and throws the first error when all is done. */
+/** Creates and patches CompressionJobs of the batch, some at once, and throws the first error. */
 export async function writeChildren(
   reconciliation: BatchReconciliation,
   { create, childPatches }: { create: readonly number[]; childPatches: readonly ChildPatch[] },

@@ -38,7 +38,7 @@ export function createCompressionJobController(
   return {
     name: "compression-job",
     workers,
-    sources: createSources(options),
+    sources: createCompressionJobSources(options),
     async reconcile(name, run) {
       const resource = compressionJobs.cache.get(name);
       if (resource === undefined) {
@@ -65,7 +65,7 @@ function observe(
   });
 }
 
-function createSources(options: CompressionJobControllerOptions): Source[] {
+function createCompressionJobSources(options: CompressionJobControllerOptions): Source[] {
   const { compressionJobs, workerJobs, pods, warnings } = options;
   const mapToKeys = ({ metadata }: Stored<KubernetesObject>) => {
     const id = metadata.labels?.[resourceLabels.jobId] ?? "";

@@ -11,7 +11,7 @@ export const deadlineError: JobError = {
   message: "The job was stopped because it took longer than its deadline",
 };
 
-/** `spec.deadlineSeconds` less the seconds that the steps before took. Time without a node is free. */
+/** `spec.deadlineSeconds` less the time that pods of earlier steps ran. */
 export function remainingDeadlineSeconds(observed: ObservedState): number {
   const { resource, settings } = observed;
   const workMs = ownedWorkerJobs(observed)

@@ -8,8 +8,8 @@ import { removeLostPods } from "./lost-pods.ts";
 import { delayWorkerJobTtl } from "./worker-job-ttl.ts";
 
 /**
- * What to do about a CompressionJob. Depends on nothing but the observed state: after a crash between
- * any two actions, the next decision continues from there.
+ * What to do about a CompressionJob. Depends on nothing but the observed state: after a crash
+ * between any two actions, the next decision continues from there.
  */
 export function decide(observed: ObservedState): Decision {
   return combineDecisions(

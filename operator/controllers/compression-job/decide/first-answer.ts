@@ -1,5 +1,5 @@
 /** Answers a question about the input, or leaves it to the next check. */
-export type Check<Input, Answer> = (input: Input) => Answer | undefined;
+type Check<Input, Answer> = (input: Input) => Answer | undefined;
 
 /** The answer of the first check that has one. */
 export function firstAnswer<Input, Answer>(

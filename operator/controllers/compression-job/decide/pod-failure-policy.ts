@@ -36,7 +36,7 @@ const exitErrors: ReadonlyMap<number, JobError> = new Map([
   ],
 ]);
 
-/** A pod that exceeds its disk would be evicted on every attempt. Other evictions are disruptions. */
+/** A pod that exceeds its disk would be evicted at every attempt. Other evictions disrupt it. */
 export function checkEviction({ pods, now }: ObservedStep): StepEnd | undefined {
   const pod = pods.find(
     ({ phase, reason, disrupted }) => phase === "Failed" && reason === "Evicted" && !disrupted,

@@ -17,9 +17,9 @@ interface StatusTransition {
 }
 
 /**
- * Takes a job to another status, also past statuses in between that were not observed: a worker whose
- * reports did not arrive may have sharded and optimized. Undefined where the transition table has no
- * way there.
+ * Takes a job to another status, also past statuses in between that were not observed: a worker
+ * whose reports did not arrive may have sharded and optimized. Undefined where the transition table
+ * has no way there.
  */
 export function transitionPatch(
   observed: ObservedState,
