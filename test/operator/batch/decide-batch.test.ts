@@ -19,7 +19,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
       writes: fc.constantFrom(0, 1, 2, 99, 99, 99),
     }),
   },
-  { weight: 6, arbitrary: fc.record({ type: fc.constant("hear" as const), job }) },
+  { weight: 6, arbitrary: fc.record({ type: fc.constant("observe" as const), job }) },
   {
     weight: 6,
     arbitrary: fc.record({
@@ -42,7 +42,7 @@ const settings = fc.record({
   failFast: fc.boolean(),
 });
 
-/** Everything is heard of, and every job that is there ends in the end. */
+/** Everything is observed, and every job ends at last. */
 function letJobsEnd(simulated: SimulatedBatch): void {
   simulated.apply({ type: "suspend", suspend: false });
   for (let round = 0; round < 12 * jobs; round++) {
@@ -66,7 +66,7 @@ function assertConsistent(simulated: SimulatedBatch): void {
   assert.equal(marks?.length, batchJobCount(batch));
 }
 
-test("whatever happens, a batch keeps to its limit, makes no job twice and keeps what it once said", () => {
+test("whatever happens, a batch keeps its limit, creates no job twice and keeps what it reported", () => {
   fc.assert(
     fc.property(settings, happenings, (spec, all) => {
       const simulated = new SimulatedBatch(makeBatch({ models, ...spec }));
@@ -116,7 +116,7 @@ test("whatever happened, a batch ends when its jobs do, and nothing is left to d
   );
 });
 
-test("a batch that fails fast or is cancelled makes nothing more", () => {
+test("a batch that fails fast or is cancelled creates nothing more", () => {
   fc.assert(
     fc.property(happenings, (all) => {
       const simulated = new SimulatedBatch(makeBatch({ models, failFast: true, parallelism: 2 }));
@@ -170,7 +170,7 @@ test("a job that was suspended by hand stays so, until its batch is suspended an
   assert.deepEqual(suspended(), [false, false]);
 });
 
-test("a suspended batch makes nothing", () => {
+test("a suspended batch creates nothing", () => {
   const simulated = new SimulatedBatch(makeBatch({ suspend: true }));
   simulated.apply({ type: "reconcile", writes: 99 });
   assert.equal(simulated.children.size, 0);

@@ -19,14 +19,14 @@ export type Happening =
       readonly type: "reconcile";
       /** Writes after which the operator is killed. */ readonly writes: number;
     }
-  | { readonly type: "hear"; readonly job: number }
+  | { readonly type: "observe"; readonly job: number }
   | { readonly type: "advance"; readonly job: number; readonly choice: number }
   | { readonly type: "delete"; readonly job: number }
   | { readonly type: "occupy"; readonly job: number }
   | { readonly type: "cancel" }
   | { readonly type: "suspend"; readonly suspend: boolean };
 
-/** A batch, its CompressionJobs and what the operator's cache has of them. The cache knows all of the operator's own writes. */
+/** A batch, its CompressionJobs and the operator's cache, which has the operator's own writes. */
 export class SimulatedBatch {
   batch: Stored<BatchObject>;
   readonly children = new Map<number, Child>();
@@ -66,7 +66,7 @@ export class SimulatedBatch {
     switch (happening.type) {
       case "reconcile":
         return this.#reconcile(happening.writes);
-      case "hear":
+      case "observe":
         return this.syncCache(happening.job);
       case "advance":
         return this.#advance(happening.job, happening.choice);
@@ -87,7 +87,7 @@ export class SimulatedBatch {
     }
   }
 
-  /** The cache hears of the batch and of a job. */
+  /** The cache observes the batch and a job. */
   syncCache(job: number): void {
     this.#cachedBatch = this.batch;
     const child = this.children.get(job);
@@ -120,7 +120,7 @@ export class SimulatedBatch {
             this.change(jobIndex(child), spec),
       ),
     ];
-    // The batch has changed since the cache heard of it: nothing is done before it has.
+    // A conflict: the batch has changed since the cache observed it.
     const conflict = observed.batch !== this.batch;
     for (const write of all.slice(0, conflict ? 0 : writes)) write();
   }

@@ -6,7 +6,7 @@ import { connectCluster } from "../../../src/kubernetes/connect-cluster.ts";
 import { jobSettings, targets } from "./make-job.ts";
 
 export interface RunningController extends AsyncDisposable {
-  /** Ends it as a crash does: nothing that it has begun goes on. */
+  /** Ends it as a crash does: nothing that it has started continues. */
   crash(): Promise<void>;
 }
 

@@ -28,10 +28,10 @@ type UserHappening =
   | { readonly type: "deletePod"; readonly pod: number };
 
 type ClusterHappening =
-  /** The operator decides on what it has heard, and is killed after so many actions. */
-  | { readonly type: "pass"; readonly actions: number }
-  | { readonly type: "hear"; readonly of: keyof ObservedObjects }
-  /** Everybody hears everything and does their part. */
+  /** The operator decides on what it observed, and is killed after so many actions. */
+  | { readonly type: "reconcile"; readonly actions: number }
+  | { readonly type: "observe"; readonly of: keyof ObservedObjects }
+  /** The operator observes everything, and every component acts. */
   | { readonly type: "progress"; readonly serviceWorks: boolean }
   | { readonly type: "node"; readonly pod: number; readonly choice: number }
   | { readonly type: "sync" | "loseNode" | "evict" | "service" | "expire" }
@@ -43,7 +43,7 @@ interface ObservedObjects {
   readonly pods: readonly WorkerPod[];
 }
 
-/** A CompressionJob in a cluster, with the operator, the service and a user. Breaking a rule is an assertion error. */
+/** A CompressionJob with operator, service and user. Breaking a rule is an assertion error. */
 export class SimulatedJob {
   readonly cluster = new SimulatedCluster();
   resource: CompressionJob | undefined;
@@ -99,9 +99,9 @@ export class SimulatedJob {
 
   #applyClusterHappening(happening: ClusterHappening): void {
     switch (happening.type) {
-      case "pass":
+      case "reconcile":
         return this.#reconcile(happening.actions);
-      case "hear":
+      case "observe":
         this.#observed = { ...this.#observed, [happening.of]: this.#liveObjects()[happening.of] };
         return;
       case "progress":
@@ -181,7 +181,7 @@ export class SimulatedJob {
     }
   }
 
-  /** A write of the operator: a conflict where it has not heard of the last write. */
+  /** A write of the operator: a conflict where it has not observed the last write. */
   #write(change: (resource: CompressionJob) => Partial<CompressionJob>): boolean {
     if (
       this.resource?.metadata.resourceVersion !== this.#observed.resource?.metadata.resourceVersion
@@ -215,7 +215,7 @@ export class SimulatedJob {
     if (isDeleted) for (const { uid } of this.cluster.jobs) this.cluster.deleteJob(uid);
   }
 
-  /** What the operator asks the API server before it makes a Job. */
+  /** What the operator asks the API server before it creates a Job. */
   #mayStart(): boolean {
     const { resource } = this;
     if (resource === undefined || resource.metadata.deletionTimestamp !== undefined) return false;
@@ -250,7 +250,7 @@ export class SimulatedJob {
     return true;
   }
 
-  /** The service projects what workers told, and records what has ended. */
+  /** The service writes what workers reported, and records what has ended. */
   #serve(): void {
     const { resource, cluster } = this;
     if (resource === undefined) return;
@@ -263,7 +263,7 @@ export class SimulatedJob {
     }
     if (resource.spec.cancel || status === "Cancelling") return;
     const isLast = cluster.jobs.some(({ step }) => step === "work" || step === "assemble");
-    // Workers tell their result before they end.
+    // Workers report their result before they exit.
     const isDone =
       isLast && cluster.pods.some(({ phase }) => phase === "Succeeded" || phase === "Running");
     if (status === "Optimizing" && isDone) this.#writeServiceStatus(resource, "Completed");

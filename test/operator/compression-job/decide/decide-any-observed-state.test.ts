@@ -5,6 +5,7 @@ import { decide } from "../../../../operator/controllers/compression-job/decide/
 import { mayRun } from "../../../../operator/controllers/compression-job/observe/worker-pod.ts";
 import { recordFinalizer } from "../../../../src/contract/custom-resources.ts";
 import { isTerminal, jobStatus } from "../../../../src/contract/status.ts";
+import { workerExit } from "../../../../src/contract/worker.ts";
 import { jobStep } from "../../../../src/resources/job-identity.ts";
 import { makeChild, makeJob, makePod, makeWarning, makeObservedState, start } from "../make-job.ts";
 import { type Happening, hasRecordFinalizer, SimulatedJob } from "../simulate-job.ts";
@@ -12,8 +13,8 @@ import { type Happening, hasRecordFinalizer, SimulatedJob } from "../simulate-jo
 const number = fc.nat({ max: 5 });
 const typed = <Type extends string>(type: Type) => fc.constant(type);
 const weighted: readonly (readonly [number, fc.Arbitrary<Happening>])[] = [
-  [8, fc.record({ type: typed("pass"), actions: fc.constantFrom(0, 1, 2, 99, 99, 99) })],
-  [8, fc.record({ type: typed("hear"), of: fc.constantFrom("resource", "jobs", "pods") })],
+  [8, fc.record({ type: typed("reconcile"), actions: fc.constantFrom(0, 1, 2, 99, 99, 99) })],
+  [8, fc.record({ type: typed("observe"), of: fc.constantFrom("resource", "jobs", "pods") })],
   [8, fc.record({ type: typed("progress"), serviceWorks: fc.boolean() })],
   [12, fc.record({ type: typed("node"), pod: number, choice: number })],
   [
@@ -105,7 +106,7 @@ const anyPod = fc.record({
   node: fc.constantFrom(undefined, "node-1"),
   deletedBy: fc.constantFrom(undefined, start, start + 100_000),
   disrupted: fc.boolean(),
-  exitCode: fc.constantFrom(undefined, 0, 10, 11, 70, 137),
+  exitCode: fc.constantFrom(undefined, ...Object.values(workerExit)),
   waiting: fc.constantFrom(undefined, { reason: "ErrImagePull", message: "not found" }),
 });
 const anyObservedState = fc
@@ -198,7 +199,7 @@ test("decide() answers for every observed state, always the same, and creates no
         const job = observed.workerJobs.find(
           ({ uid, name }) => uid === action.uid && name === action.name,
         );
-        assert.equal(job?.controller?.uid, metadata.uid, "a Job of somebody else is deleted");
+        assert.equal(job?.controller?.uid, metadata.uid, "a Job of another owner is deleted");
       }
     }),
     { numRuns: 3000 },

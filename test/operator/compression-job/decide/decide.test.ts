@@ -7,6 +7,7 @@ import type { WorkerPod } from "../../../../operator/controllers/compression-job
 import type { ObservedState } from "../../../../operator/controllers/compression-job/observe/observed-state.ts";
 import { recordFinalizer } from "../../../../src/contract/custom-resources.ts";
 import type { ErrorCode } from "../../../../src/contract/errors.ts";
+import { workerExit } from "../../../../src/contract/worker.ts";
 import { makeChild, makeJob, makePod, makeWarning, makeObservedState, start } from "../make-job.ts";
 
 const withFinalizer = { finalizers: [recordFinalizer] };
@@ -34,7 +35,7 @@ function exited(
   };
 }
 
-const words = JSON.stringify({
+const terminationMessage = JSON.stringify({
   outcome: "Failed",
   error: { code: "model_invalid", message: "No graph" },
   lastSeq: 3,
@@ -42,32 +43,47 @@ const words = JSON.stringify({
 const unparsable = JSON.stringify({ outcome: "Failed", lastSeq: -1 });
 
 const ends: readonly (readonly [string, Partial<WorkerPod>, ErrorCode, RegExp])[] = [
-  ["the worker told its error", exited(10, { message: words }), "model_invalid", /^No graph$/],
-  ["the worker failed without last words", exited(10), "worker_crashed", /code 10/],
   [
-    "the worker's last words are none",
-    exited(10, { message: unparsable }),
+    "the worker reported its error",
+    exited(workerExit.failed, { message: terminationMessage }),
+    "model_invalid",
+    /^No graph$/,
+  ],
+  [
+    "the worker failed without a termination message",
+    exited(workerExit.failed),
     "worker_crashed",
     /code 10/,
   ],
-  ["the worker was stopped", exited(11), "worker_killed", /stopped from outside/],
-  ["the worker crashed", exited(70, { message: "boom" }), "worker_crashed", /code 70: boom/],
+  [
+    "the worker's termination message is invalid",
+    exited(workerExit.failed, { message: unparsable }),
+    "worker_crashed",
+    /code 10/,
+  ],
+  ["the worker was stopped", exited(workerExit.cancelled), "worker_killed", /stopped from outside/],
+  [
+    "the worker crashed",
+    exited(workerExit.crashed, { message: "boom" }),
+    "worker_crashed",
+    /code 70: boom/,
+  ],
   [
     "the kernel killed the worker",
-    exited(137, { reason: "OOMKilled" }),
+    exited(workerExit.killed, { reason: "OOMKilled" }),
     "out_of_memory",
     /ran out of memory/,
   ],
-  ["something killed the worker", exited(137), "out_of_memory", /ran out of memory/],
+  ["something killed the worker", exited(workerExit.killed), "out_of_memory", /ran out of memory/],
   [
     "the worker was killed as its pod was deleted",
-    { ...exited(137), deletionDeadline: start },
+    { ...exited(workerExit.killed), deletionDeadline: start },
     "worker_killed",
     /pod was deleted/,
   ],
   [
     "the pod's time was up",
-    { ...exited(11), reason: "DeadlineExceeded" },
+    { ...exited(workerExit.cancelled), reason: "DeadlineExceeded" },
     "deadline_exceeded",
     /longer than its deadline/,
   ],
@@ -80,14 +96,14 @@ const ends: readonly (readonly [string, Partial<WorkerPod>, ErrorCode, RegExp])[
   [
     "the pod used more disk than it may",
     {
-      ...exited(11),
+      ...exited(workerExit.cancelled),
       reason: "Evicted",
       message: 'Usage of EmptyDir volume "work" exceeds the limit "1Gi". ',
     },
     "worker_killed",
     /exceeds the limit "1Gi"\.$/,
   ],
-  ["nobody says why", { phase: "Failed" }, "worker_killed", /does not say why/],
+  ["the cluster gives no reason", { phase: "Failed" }, "worker_killed", /does not say why/],
 ];
 
 for (const [why, pod, code, message] of ends) {
@@ -111,7 +127,7 @@ for (const [why, pod, code, message] of ends) {
 
 test("decide() does not wait for a pod to use too much disk again", () => {
   const evicted = {
-    ...exited(11),
+    ...exited(workerExit.cancelled),
     reason: "Evicted",
     message: "Pod ephemeral local storage usage exceeds the limit",
   };
@@ -125,12 +141,12 @@ test("decide() takes the error of the pod that the Job controller names, and of 
   const job = failed(
     "Container worker for pod models/first failed with exit code 137 matching FailJob rule at index 1",
   );
-  const first = makePod(job, { name: "first", uid: "1", ...exited(137) });
+  const first = makePod(job, { name: "first", uid: "1", ...exited(workerExit.killed) });
   const last = makePod(job, {
     name: "last",
     uid: "2",
     phase: "Failed",
-    termination: { ...laterExit, exitCode: 70 },
+    termination: { ...laterExit, exitCode: workerExit.crashed },
   });
   const observed = { resource, pods: [first, last], now: start + 5 * minute };
   assert.equal(
@@ -145,9 +161,14 @@ test("decide() takes the error of the pod that the Job controller names, and of 
   );
 });
 
-const laterExit = { exitCode: 70, reason: "Error", message: "", at: start + 2 * minute };
+const laterExit = {
+  exitCode: workerExit.crashed,
+  reason: "Error",
+  message: "",
+  at: start + 2 * minute,
+};
 
-test("decide() reads the exit code from the Job where its pods are gone", () => {
+test("decide() reads the exit code from the Job where its pods are deleted", () => {
   const job = failed(
     "Container worker for pod models/x failed with exit code 137 matching FailJob rule at index 1",
   );
@@ -157,9 +178,9 @@ test("decide() reads the exit code from the Job where its pods are gone", () => 
   );
 });
 
-test("decide() leaves a result that the worker told to the service for a while", () => {
+test("decide() leaves a result that the worker reported to the service for a while", () => {
   const job = failed();
-  const pods = [makePod(job, exited(10, { message: words }))];
+  const pods = [makePod(job, exited(workerExit.failed, { message: terminationMessage }))];
   const soon = decide(
     makeObservedState({ resource, workerJobs: [job], pods, now: start + minute + 1_000 }),
   );
@@ -170,27 +191,27 @@ test("decide() leaves a result that the worker told to the service for a while",
   assert.equal(writtenStatus(late.actions)?.error?.code, "model_invalid");
 });
 
-test("decide() tells of no status that nobody saw", () => {
+test("decide() records no status that was not observed", () => {
   const job = makeChild(resource, {
     end: { complete: true, reason: "", message: "", at: start + minute },
   });
-  const unheard = writtenStatus(
+  const unobserved = writtenStatus(
     decide(makeObservedState({ resource, workerJobs: [job] })).actions,
   )?.transitions;
   assert.deepEqual(
-    unheard?.map(({ status }) => status),
+    unobserved?.map(({ status }) => status),
     ["Completed"],
   );
   const transitions = [{ status: "Sharding", at: new Date(start).toISOString() }] as const;
-  const heard = makeJob({
+  const observed = makeJob({
     metadata: withFinalizer,
     status: { status: "Sharding", transitions: [...transitions] },
   });
-  const whole = writtenStatus(
-    decide(makeObservedState({ resource: heard, workerJobs: [job] })).actions,
+  const complete = writtenStatus(
+    decide(makeObservedState({ resource: observed, workerJobs: [job] })).actions,
   )?.transitions;
   assert.deepEqual(
-    whole?.map(({ status }) => status),
+    complete?.map(({ status }) => status),
     ["Sharding", "Completed"],
   );
 });
@@ -254,7 +275,7 @@ function unscheduled(message: string): WorkerPod {
 }
 
 for (const [what, fields, reason, message] of waitings) {
-  test(`decide() says that a job waits for ${what}, once`, () => {
+  test(`decide() reports that a job waits for ${what}, once`, () => {
     const waiting = makeJob({ metadata: withFinalizer, spec: { target: "gpu" } });
     const { actions } = decide(
       makeObservedState({ resource: waiting, workerJobs: [child], ...fields }),
@@ -270,7 +291,7 @@ for (const [what, fields, reason, message] of waitings) {
   });
 }
 
-test("decide() does not speak of waiting that may be over in a moment", () => {
+test("decide() does not report a wait that may end in a moment", () => {
   const pod = makePod(child, {
     phase: "Pending",
     node: undefined,
@@ -289,7 +310,7 @@ test("decide() does not speak of waiting that may be over in a moment", () => {
   assert.deepEqual(decide(observed), { actions: [], requeueAt: start + minute + 3_000 });
 });
 
-test("decide() takes its words back when the pod runs", () => {
+test("decide() withdraws the wait when the pod runs", () => {
   const waiting = makeJob({
     metadata: withFinalizer,
     status: {
@@ -345,7 +366,7 @@ test("decide() leaves to the next step what is left of the deadline", () => {
   assert.equal(create.manifest.spec.template.spec?.activeDeadlineSeconds, 360);
 });
 
-test("decide() does not begin a step for which there is no time left", () => {
+test("decide() does not start a step for which there is no time left", () => {
   const parallel = makeJob({
     metadata: withFinalizer,
     spec: { recipe: { parallelism: 3 }, deadlineSeconds: 60 },
@@ -358,7 +379,7 @@ test("decide() does not begin a step for which there is no time left", () => {
   assert.equal(writtenStatus(actions)?.error?.code, "deadline_exceeded");
 });
 
-test("decide() keeps a job to the number of shares that it began with", () => {
+test("decide() keeps a job to the number of shares that it started with", () => {
   const parallel = makeJob({ metadata: withFinalizer, spec: { recipe: { parallelism: 3 } } });
   const end = { complete: true, reason: "", message: "", at: start + minute };
   const shard = makeChild(parallel, { step: "shard", parallelism: 5, end });
@@ -367,7 +388,7 @@ test("decide() keeps a job to the number of shares that it began with", () => {
   assert.equal(create.manifest.spec?.completions, 5);
 });
 
-test("decide() begins nothing anew whose later steps are there", () => {
+test("decide() starts no step again whose later steps exist", () => {
   const parallel = makeJob({
     metadata: withFinalizer,
     spec: { recipe: { parallelism: 3 } },
@@ -412,7 +433,7 @@ test("decide() keeps Jobs from expiring before the job is recorded, and not long
   ]);
 });
 
-test("decide() waits for the Job of an earlier resource of the same name to go", () => {
+test("decide() waits until the Job of an earlier resource of the same name is deleted", () => {
   const leftover = makeChild(resource, {
     controller: { kind: "CompressionJob", name: "voices", uid: "earlier" },
     jobId: "other",

@@ -15,28 +15,28 @@ function describeWarning(at: number, stepWarning: ReturnType<typeof findStepWarn
   return currentWarningMessage({ stepWarning, now: start + at * second });
 }
 
-test("a warning about a Job without pods is told at once, the latest one", () => {
-  const trouble = findStepWarning(job, [], () => [
+test("a warning about a Job without pods counts at once, the latest one", () => {
+  const warning = findStepWarning(job, [], () => [
     { message: "an earlier one", at: start },
     refusal,
   ]);
-  assert.equal(describeWarning(6, trouble), "exceeded quota");
+  assert.equal(describeWarning(6, warning), "exceeded quota");
 });
 
 test("a warning that is not repeated is over", () => {
-  const trouble = findStepWarning(job, [], () => [refusal]);
-  assert.equal(describeWarning(364, trouble), "exceeded quota");
-  assert.equal(describeWarning(365, trouble), "");
+  const warning = findStepWarning(job, [], () => [refusal]);
+  assert.equal(describeWarning(364, warning), "exceeded quota");
+  assert.equal(describeWarning(365, warning), "");
 });
 
-test("a warning about a pod is told when it has been prepared for long", () => {
+test("a warning about a pod counts when its preparation takes long", () => {
   const pod = makePod(job, { phase: "Pending", startedAt: start });
-  const trouble = findStepWarning(job, [pod], (uid) => (uid === pod.uid ? [mount] : [refusal]));
-  assert.equal(describeWarning(29, trouble), "");
-  assert.equal(describeWarning(30, trouble), "MountVolume.SetUp failed");
+  const warning = findStepWarning(job, [pod], (uid) => (uid === pod.uid ? [mount] : [refusal]));
+  assert.equal(describeWarning(29, warning), "");
+  assert.equal(describeWarning(30, warning), "MountVolume.SetUp failed");
 });
 
-test("a Job whose pod runs is in no trouble", () => {
+test("a Job whose pod runs has no warning", () => {
   assert.equal(
     findStepWarning(job, [makePod(job, { phase: "Running" })], () => [refusal]),
     undefined,

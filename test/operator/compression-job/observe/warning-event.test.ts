@@ -16,7 +16,7 @@ const events = [
 ];
 
 test(
-  "warnings are heard of what holds a job up, but for what its status or the operator itself says",
+  "warnings of what delays a job are selected, without those in its status or of the operator",
   { skip },
   async () => {
     const { client } = await connectTestCluster();
@@ -34,7 +34,7 @@ test(
     const pages = await Array.fromAsync(
       client.list(resources.events, { fieldSelector: warningFieldSelector }),
     );
-    const heard = pages.flatMap(({ items }) => items.map(({ metadata }) => metadata.name));
-    assert.deepEqual(heard.toSorted(), ["quota", "volume"]);
+    const names = pages.flatMap(({ items }) => items.map(({ metadata }) => metadata.name));
+    assert.deepEqual(names.toSorted(), ["quota", "volume"]);
   },
 );
