@@ -1,45 +1,29 @@
 import { hostname } from "node:os";
 import { z } from "zod";
-import { builtinTargets } from "../src/contract/target.ts";
-import { connectCluster } from "../src/kubernetes/connect-cluster.ts";
-import { readTargets, TargetsFileError } from "../src/settings/read-targets.ts";
-import { runOperator } from "./run-operator.ts";
-import { jsonLog } from "../src/log/json-log.ts";
+import { builtinTargets, type Target } from "../src/contract/target.ts";
 import { createRuntimeMetrics } from "../src/controller-runtime/metrics.ts";
+import { type ClusterSource, connectCluster } from "../src/kubernetes/connect-cluster.ts";
+import { jsonLog } from "../src/log/json-log.ts";
+import { readTargets, TargetsFileError } from "../src/settings/read-targets.ts";
+import type { JobSettings } from "./controllers/compression-job/observe/job-settings.ts";
+import { runOperator } from "./run-operator.ts";
 import { settings } from "./settings.ts";
 
-async function main(): Promise<void> {
+type Settings = z.infer<typeof settings>;
+
+async function runOperatorProcess(): Promise<void> {
   const wanted = settings.parse(process.env);
-  const {
-    MOS_NAMESPACE: namespace,
-    MOS_TARGETS_FILE: targetsFile,
-    KUBERNETES_SERVICE_HOST: host,
-  } = wanted;
-  const targets = targetsFile === undefined ? builtinTargets : await readTargets(targetsFile);
+  const targets = await findTargets(wanted);
   const metrics = createRuntimeMetrics();
-  const source =
-    host === undefined ? { kubeconfig: undefined } : { host, port: wanted.KUBERNETES_SERVICE_PORT };
-  const client = await connectCluster(source, {
-    ...(namespace !== undefined && { namespace }),
-    onCall: metrics.onCall,
-  });
-  const stop = new AbortController();
-  process.once("SIGTERM", () => stop.abort());
-  process.once("SIGINT", () => stop.abort());
+  const { MOS_NAMESPACE: namespace } = wanted;
+  const { onCall } = metrics;
+  const options = namespace === undefined ? { onCall } : { onCall, namespace };
+  const client = await connectCluster(apiServerSource(wanted), options);
   await runOperator(
     {
       client,
       targets,
-      settings: {
-        serviceUrl: wanted.MOS_SERVICE_URL,
-        image: wanted.MOS_WORKER_IMAGE,
-        imagePullPolicy: wanted.MOS_WORKER_IMAGE_PULL_POLICY,
-        serviceAccount: wanted.MOS_WORKER_SERVICE_ACCOUNT,
-        ...wanted.MOS_WORKER_VOLUMES,
-        ttlSeconds: wanted.MOS_JOB_TTL_SECONDS,
-        deadlineSeconds: wanted.MOS_DEADLINE_SECONDS,
-        podStartSeconds: wanted.MOS_POD_START_SECONDS,
-      },
+      settings: jobSettings(wanted),
       election: {
         name: wanted.MOS_LEASE,
         identity: wanted.MOS_POD_NAME ?? `${hostname()}-${process.pid}`,
@@ -48,9 +32,38 @@ async function main(): Promise<void> {
       metrics,
       log: jsonLog(process.stderr, () => new Date()),
     },
-    stop.signal,
+    stopSignal(),
   );
   await client.close();
+}
+
+async function findTargets({ MOS_TARGETS_FILE: file }: Settings): Promise<readonly Target[]> {
+  return file === undefined ? builtinTargets : readTargets(file);
+}
+
+function apiServerSource(wanted: Settings): ClusterSource {
+  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = wanted;
+  return host === undefined ? { kubeconfig: undefined } : { host, port };
+}
+
+function jobSettings(wanted: Settings): JobSettings {
+  return {
+    serviceUrl: wanted.MOS_SERVICE_URL,
+    image: wanted.MOS_WORKER_IMAGE,
+    imagePullPolicy: wanted.MOS_WORKER_IMAGE_PULL_POLICY,
+    serviceAccount: wanted.MOS_WORKER_SERVICE_ACCOUNT,
+    ...wanted.MOS_WORKER_VOLUMES,
+    ttlSeconds: wanted.MOS_JOB_TTL_SECONDS,
+    deadlineSeconds: wanted.MOS_DEADLINE_SECONDS,
+    podStartSeconds: wanted.MOS_POD_START_SECONDS,
+  };
+}
+
+function stopSignal(): AbortSignal {
+  const stop = new AbortController();
+  process.once("SIGTERM", () => stop.abort());
+  process.once("SIGINT", () => stop.abort());
+  return stop.signal;
 }
 
 function exitWithError(error: unknown): never {
@@ -64,4 +77,4 @@ function startError(error: unknown): string {
   return error.stack ?? error.message;
 }
 
-main().then(() => process.exit(0), exitWithError);
+runOperatorProcess().then(() => process.exit(0), exitWithError);

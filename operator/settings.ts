@@ -23,6 +23,15 @@ const workerVolumes = z.strictObject({
   ),
 });
 
+function parseJson(json: string, context: z.RefinementCtx): unknown {
+  try {
+    return JSON.parse(json);
+  } catch (error) {
+    context.addIssue(`must be JSON: ${String(error)}`);
+    return z.NEVER;
+  }
+}
+
 /** Every environment variable that the operator reads. */
 export const settings = z.object({
   MOS_NAMESPACE: text
@@ -39,17 +48,13 @@ export const settings = z.object({
     .describe("Service account of workers."),
   MOS_WORKER_VOLUMES: text
     .default('{"volumes": [], "volumeMounts": []}')
-    .transform((json, context): unknown => {
-      try {
-        return JSON.parse(json);
-      } catch (error) {
-        context.addIssue(`must be JSON: ${String(error)}`);
-        return z.NEVER;
-      }
-    })
+    .transform(parseJson)
     .pipe(workerVolumes)
     .describe(
-      "JSON of the volumes with models for `file://` sources: `volumes` of the pods, `volumeMounts` of the workers.",
+      [
+        "JSON of the volumes with models for `file://` sources:",
+        "`volumes` of the pods, `volumeMounts` of the workers.",
+      ].join(" "),
     ),
   MOS_JOB_TTL_SECONDS: number
     .pipe(z.int().min(60).max(31_536_000))

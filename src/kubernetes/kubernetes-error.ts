@@ -96,3 +96,12 @@ function parseStatus(body: string): StatusObject | undefined {
 function isStatus(value: unknown): value is StatusObject {
   return typeof value === "object" && value !== null && "kind" in value && value.kind === "Status";
 }
+
+export async function ignoreNotFound<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}

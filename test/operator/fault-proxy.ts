@@ -16,11 +16,11 @@ export interface ProxiedRequest {
 /** What becomes of a request instead of its answer. */
 export type Fault =
   | "none"
-  /** The connection breaks before the API server hears of the request. */
+  /** The connection breaks before the request reaches the API server. */
   | "lost"
   /** The API server does what it is asked to, and the connection breaks before its answer. */
   | "unanswered"
-  /** The API server says no. */
+  /** The API server rejects the request. */
   | { readonly status: number; readonly reason: string; readonly retryAfterSeconds?: number };
 
 /** A way to a control plane's API server on which requests meet with accidents. */
@@ -31,7 +31,7 @@ export interface FaultProxy extends AsyncDisposable {
   readonly forwarded: readonly ProxiedRequest[];
   /** Breaks all watches; they can be opened again. */
   cutWatches(): void;
-  /** Keeps what watches of a resource tell until the returned function is called. */
+  /** Delays the events of a resource's watches until the returned function is called. */
   pauseWatches(resource: string): () => void;
   /** Breaks all connections and takes no more. */
   close(): Promise<void>;

@@ -34,12 +34,12 @@ const refusals: readonly (readonly [string, Record<string, string>, RegExp])[] =
 ];
 
 for (const [what, environment, message] of refusals) {
-  test(`the operator does not start with ${what}, and says so`, async () => {
+  test(`the operator does not start with ${what}, and reports it`, async () => {
     await using operator = spawnOperator({ ...nowhere, environment });
     assert.equal(await operator.ended, 1);
-    const said = operator.log.join("\n");
-    assert.match(said, message);
-    assert.doesNotMatch(said, /\n\s+at /);
+    const output = operator.log.join("\n");
+    assert.match(output, message);
+    assert.doesNotMatch(output, /\n\s+at /);
   });
 }
 

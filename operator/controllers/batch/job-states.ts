@@ -8,13 +8,13 @@ import { batchJobCount } from "../../../src/resources/child-compression-job.ts";
 export interface BatchJobStates {
   /** One for each job. */
   readonly states: readonly JobStateCode[];
-  /** Nothing is made any more, and what is there is to be cancelled. */
+  /** No more jobs are created, and those that exist are cancelled. */
   readonly stopping: boolean;
 }
 
 /**
- * What is known of each job. How a job has ended is known for good, whatever becomes of its CompressionJob: one that was
- * deleted is not made again.
+ * The state of each job. The end of a job is final: its CompressionJob is not created again after a
+ * deletion.
  */
 export function readJobStates(observed: ObservedBatchState): BatchJobStates {
   const { batch } = observed;
@@ -31,7 +31,7 @@ export function readJobStates(observed: ObservedBatchState): BatchJobStates {
   };
 }
 
-/** Whether a CompressionJob belongs to an earlier batch of the same name, and will go as that has gone. */
+/** Whether a CompressionJob belongs to an earlier batch of the same name, and will be deleted. */
 export function isFromEarlierBatch(
   { metadata }: Stored<CompressionJobObject>,
   batch: Stored<BatchObject>,
@@ -58,7 +58,7 @@ function jobState(
     : jobStateCodes.failed;
 }
 
-/** What the batch's status says of a job. */
+/** The state of a job that the batch's status has. */
 export function recordedJobState({ status }: BatchObject, index: number): JobStateCode {
   const letter = status?.marks?.[index];
   return Object.values(jobStateCodes).find((state) => state === letter) ?? jobStateCodes.notMade;

@@ -1,56 +1,59 @@
 import { jobStateCodes } from "../../../src/contract/custom-resources.ts";
 import { batchChildName } from "../../../src/contract/id.ts";
+import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
+import { ignoreNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
+import type { Reflector } from "../../../src/kubernetes/reflector.ts";
+import type { Stored } from "../../../src/kubernetes/resources.ts";
+import { batchJobCount } from "../../../src/resources/child-compression-job.ts";
 import {
   type BatchObject,
   type CompressionJobObject,
   compressionJobs as compressionJobType,
 } from "../../../src/resources/custom-resources.ts";
-import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
-import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
-import type { Reflector } from "../../../src/kubernetes/reflector.ts";
-import type { Stored } from "../../../src/kubernetes/resources.ts";
-import type { ObservedBatchState } from "./observed-batch-state.ts";
-import { batchJobCount } from "../../../src/resources/child-compression-job.ts";
 import { recordedJobState } from "./job-states.ts";
+import type { ObservedBatchState } from "./observed-batch-state.ts";
 
-export interface BatchSources {
+interface BatchSources {
   readonly client: KubernetesClient;
   readonly compressionJobs: Reflector<CompressionJobObject>;
   readonly now: Date;
 }
 
-/** Reads a batch's world from the cache, and asks the API server about children that are missing there. */
+type ChildMap = Map<number, Stored<CompressionJobObject>>;
+
+/** Reads a batch's jobs from the cache, and from the API server those that are missing there. */
 export async function observeBatch(
   batch: Stored<BatchObject>,
-  sources: BatchSources,
+  { client, compressionJobs, now }: BatchSources,
 ): Promise<ObservedBatchState> {
-  const { client, compressionJobs, now } = sources;
-  const children = new Map<number, Stored<CompressionJobObject>>();
-  const nameConflicts = new Map<number, Stored<CompressionJobObject>>();
-  const missing: number[] = [];
+  const children: ChildMap = new Map();
+  const nameConflicts: ChildMap = new Map();
+  const deleted = new Set<number>();
   for (let index = 0; index < batchJobCount(batch); index++) {
     const existing = compressionJobs.get(batchChildName(batch.metadata.name, index));
-    if (existing !== undefined)
-      (isBatchChild(existing, batch) ? children : nameConflicts).set(index, existing);
-    if (!children.has(index) && recordedJobState(batch, index) === jobStateCodes.made)
-      missing.push(index);
+    if (existing === undefined) continue;
+    const found = isBatchChild(existing, batch) ? children : nameConflicts;
+    found.set(index, existing);
   }
-  const deleted = new Set<number>();
-  for (const index of missing) {
+  for (const index of listMissing(batch, children)) {
     if (!(await childExists(client, batch, index))) deleted.add(index);
   }
   return { batch, children, deleted, nameConflicts, now };
+}
+
+/** Jobs that were created and that the cache does not have. */
+function listMissing(batch: BatchObject, children: ChildMap): number[] {
+  return Array.from({ length: batchJobCount(batch) }, (_, index) => index).filter(
+    (index) => !children.has(index) && recordedJobState(batch, index) === jobStateCodes.made,
+  );
 }
 
 function isBatchChild(
   { metadata }: Stored<CompressionJobObject>,
   batch: Stored<BatchObject>,
 ): boolean {
-  return (
-    metadata.ownerReferences?.some(
-      ({ controller, uid }) => controller && uid === batch.metadata.uid,
-    ) ?? false
-  );
+  const owners = metadata.ownerReferences ?? [];
+  return owners.some(({ controller, uid }) => controller && uid === batch.metadata.uid);
 }
 
 async function childExists(
@@ -58,13 +61,7 @@ async function childExists(
   batch: Stored<BatchObject>,
   index: number,
 ): Promise<boolean> {
-  try {
-    return isBatchChild(
-      await client.get(compressionJobType, batchChildName(batch.metadata.name, index)),
-      batch,
-    );
-  } catch (error) {
-    if (isNotFound(error)) return false;
-    throw error;
-  }
+  const name = batchChildName(batch.metadata.name, index);
+  const child = await ignoreNotFound(client.get(compressionJobType, name));
+  return child !== undefined && isBatchChild(child, batch);
 }

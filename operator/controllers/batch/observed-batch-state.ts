@@ -1,14 +1,14 @@
-import type { BatchObject, CompressionJobObject } from "../../../src/resources/custom-resources.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
+import type { BatchObject, CompressionJobObject } from "../../../src/resources/custom-resources.ts";
 
-/** All that decisions about a batch are made from. */
+/** All that a decision about a batch depends on. */
 export interface ObservedBatchState {
   readonly batch: Stored<BatchObject>;
-  /** The CompressionJobs that the batch controls, by number of the job. */
+  /** The CompressionJobs that the batch controls, by index of the job. */
   readonly children: ReadonlyMap<number, Stored<CompressionJobObject>>;
-  /** Jobs that were made and whose CompressionJob somebody has deleted. */
+  /** Jobs that were created and whose CompressionJob was deleted. */
   readonly deleted: ReadonlySet<number>;
-  /** CompressionJobs with the names of jobs that belong to others. */
+  /** CompressionJobs of other owners with the names of jobs. */
   readonly nameConflicts: ReadonlyMap<number, Stored<CompressionJobObject>>;
   readonly now: Date;
 }

@@ -1,28 +1,33 @@
-import type { BatchResourceStatus } from "../../../src/contract/custom-resources.ts";
+import type { BatchResourceStatus, EventReason } from "../../../src/contract/custom-resources.ts";
 import { isTerminal } from "../../../src/contract/status.ts";
-import { type BatchObject, batches } from "../../../src/resources/custom-resources.ts";
-import type { Stored } from "../../../src/kubernetes/resources.ts";
 import type { EventRecorder } from "../../../src/controller-runtime/event-recorder.ts";
+import type { Stored } from "../../../src/kubernetes/resources.ts";
+import { type BatchObject, batches } from "../../../src/resources/custom-resources.ts";
 
-/** Tells in events what a new status says for the first time. */
+/** Records events for new failures and for the end of a batch. */
 export function recordBatchEvents(
   events: EventRecorder,
   batch: Stored<BatchObject>,
   next: BatchResourceStatus,
 ): void {
-  const recordedFailures = new Set(batch.status?.failures?.map(({ job }) => job));
-  for (const { job, reason, message } of next.failures ?? []) {
-    if (!recordedFailures.has(job))
-      events.record(batches, batch, {
-        type: "Warning",
-        reason: "JobFailed",
-        message: `${job}: ${reason}: ${message}`,
-      });
+  for (const { job, reason: why, message } of newFailures(batch, next)) {
+    const reason: EventReason = "JobFailed";
+    events.record(batches, batch, {
+      type: "Warning",
+      reason,
+      message: `${job}: ${why}: ${message}`,
+    });
   }
   if (next.status === batch.status?.status || !isTerminal(next.status)) return;
+  const reason: EventReason = next.status;
   events.record(batches, batch, {
     type: next.status === "Failed" ? "Warning" : "Normal",
-    reason: next.status,
+    reason,
     message: next.statusMessage ?? `${next.jobs} jobs are Completed`,
   });
+}
+
+function newFailures({ status }: BatchObject, next: BatchResourceStatus) {
+  const recorded = new Set(status?.failures?.map(({ job }) => job));
+  return (next.failures ?? []).filter(({ job }) => !recorded.has(job));
 }

@@ -25,7 +25,7 @@ const failedGate = {
 const failure = { code: "model_invalid", message: "The file is not ONNX" } as const;
 
 test(
-  "a batch makes a job for each model and target, and tells what becomes of them",
+  "a batch creates a job for each model and target, and reports their states",
   { skip },
   async () => {
     const { client, cluster } = await connectTestCluster();
@@ -112,7 +112,7 @@ test(
 );
 
 test(
-  "a batch of 1,000 jobs has no more unfinished ones than it allows, and makes each once",
+  "a batch of 1,000 jobs has no more unfinished ones than it allows, and creates each once",
   { skip },
   async (t) => {
     const { client, calls } = await connectTestCluster();
@@ -229,35 +229,39 @@ test("a cancelled batch is Cancelled when the last of its jobs is", { skip }, as
   );
 });
 
-test("an operator that is started anew goes on where the last one stopped", { skip }, async () => {
-  const { client, calls } = await connectTestCluster();
-  await using first = await runBatches(client);
-  await client.create(batchType, {
-    metadata: { name: "long" },
-    spec: makeSpec({ models: 2, parallelism: 2 }),
-  });
-  await untilSeen(first.compressionJobs, (all) => (all.length === 2 ? all : undefined));
-  await first.stop();
-  await playJob(client, "long-0000", { status: "Completed" });
-  await using second = await runBatches(client);
-  await untilSeen(second.compressionJobs, (all) => (all.length === 3 ? all : undefined));
-  for (const name of ["long-0001", "long-0002"])
-    await playJob(client, name, { status: "Completed" });
-  await untilSeen(second.compressionJobs, (all) => (all.length === 4 ? all : undefined));
-  await playJob(client, "long-0003", { status: "Completed" });
-  const status = await untilSeen(second.batches, ([one]) =>
-    one?.status?.finishedAt === undefined ? undefined : one.status,
-  );
-  assert.deepEqual([status.status, status.marks], ["Completed", "cccc"]);
-  assert.equal(
-    calls.filter(({ verb, resource }) => verb === "create" && resource === "compressionjobs")
-      .length,
-    4,
-  );
-});
+test(
+  "an operator that is started again continues where the last one stopped",
+  { skip },
+  async () => {
+    const { client, calls } = await connectTestCluster();
+    await using first = await runBatches(client);
+    await client.create(batchType, {
+      metadata: { name: "long" },
+      spec: makeSpec({ models: 2, parallelism: 2 }),
+    });
+    await untilSeen(first.compressionJobs, (all) => (all.length === 2 ? all : undefined));
+    await first.stop();
+    await playJob(client, "long-0000", { status: "Completed" });
+    await using second = await runBatches(client);
+    await untilSeen(second.compressionJobs, (all) => (all.length === 3 ? all : undefined));
+    for (const name of ["long-0001", "long-0002"])
+      await playJob(client, name, { status: "Completed" });
+    await untilSeen(second.compressionJobs, (all) => (all.length === 4 ? all : undefined));
+    await playJob(client, "long-0003", { status: "Completed" });
+    const status = await untilSeen(second.batches, ([one]) =>
+      one?.status?.finishedAt === undefined ? undefined : one.status,
+    );
+    assert.deepEqual([status.status, status.marks], ["Completed", "cccc"]);
+    assert.equal(
+      calls.filter(({ verb, resource }) => verb === "create" && resource === "compressionjobs")
+        .length,
+      4,
+    );
+  },
+);
 
 test(
-  "two operators at once, of which one is stopped and started, make no job twice or too early",
+  "two operators at once, of which one is stopped and started, create no job twice or too early",
   { skip },
   async (t) => {
     const { client } = await connectTestCluster();
@@ -325,7 +329,7 @@ test(
   },
 );
 
-test("a name that somebody else has fails its job and says so", { skip }, async () => {
+test("a name that another owner has fails its job, with the reason", { skip }, async () => {
   const { client } = await connectTestCluster();
   const {
     models: [model],
@@ -354,7 +358,7 @@ test("a name that somebody else has fails its job and says so", { skip }, async 
 });
 
 test(
-  "a batch that is made again under its name waits until the jobs of the first are gone",
+  "a batch that is created again under its name waits until the jobs of the first are deleted",
   { skip },
   async () => {
     const { client } = await connectTestCluster();

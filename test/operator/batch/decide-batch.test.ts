@@ -19,7 +19,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
       writes: fc.constantFrom(0, 1, 2, 99, 99, 99),
     }),
   },
-  { weight: 6, arbitrary: fc.record({ type: fc.constant("hear" as const), job }) },
+  { weight: 6, arbitrary: fc.record({ type: fc.constant("observe" as const), job }) },
   {
     weight: 6,
     arbitrary: fc.record({
@@ -42,18 +42,18 @@ const settings = fc.record({
   failFast: fc.boolean(),
 });
 
-/** Everything is heard of, and every job that is there ends in the end. */
-function letGo(world: SimulatedBatch): void {
-  world.apply({ type: "suspend", suspend: false });
+/** Everything is observed, and every job ends at last. */
+function letJobsEnd(simulated: SimulatedBatch): void {
+  simulated.apply({ type: "suspend", suspend: false });
   for (let round = 0; round < 12 * jobs; round++) {
-    for (let i = 0; i < jobs; i++) world.syncCache(i);
-    world.apply({ type: "reconcile", writes: 99 });
-    for (let i = 0; i < jobs; i++) world.apply({ type: "advance", job: i, choice: 0 });
+    for (let i = 0; i < jobs; i++) simulated.syncCache(i);
+    simulated.apply({ type: "reconcile", writes: 99 });
+    for (let i = 0; i < jobs; i++) simulated.apply({ type: "advance", job: i, choice: 0 });
   }
 }
 
-function assertConsistent(world: SimulatedBatch): void {
-  const { batch, children } = world;
+function assertConsistent(simulated: SimulatedBatch): void {
+  const { batch, children } = simulated;
   const unfinished = [...children.values()].filter(isUnfinished);
   assert.ok(unfinished.length <= batch.spec.parallelism, "more jobs at once than allowed");
   const { counts, marks } = batchResourceStatus.parse(batch.status);
@@ -66,20 +66,20 @@ function assertConsistent(world: SimulatedBatch): void {
   assert.equal(marks?.length, batchJobCount(batch));
 }
 
-test("whatever happens, a batch keeps to its limit, makes no job twice and keeps what it once said", () => {
+test("whatever happens, a batch keeps its limit, creates no job twice and keeps what it reported", () => {
   fc.assert(
     fc.property(settings, happenings, (spec, all) => {
-      const world = new SimulatedBatch(makeBatch({ models, ...spec }));
+      const simulated = new SimulatedBatch(makeBatch({ models, ...spec }));
       for (const next of all) {
-        const { batch, made } = world;
+        const { batch, made } = simulated;
         const before = new Map(made);
         const marks = batch.status?.marks ?? ".".repeat(jobs);
-        world.apply(next);
-        assertConsistent(world);
-        for (const [i, times] of world.made) {
+        simulated.apply(next);
+        assertConsistent(simulated);
+        for (const [i, times] of simulated.made) {
           if (times > (before.get(i) ?? 0)) assert.equal(marks[i], ".", `job ${i} was made again`);
         }
-        const after = world.batch.status;
+        const after = simulated.batch.status;
         for (const [i, mark] of marks.split("").entries()) {
           if ("cgf".includes(mark)) assert.equal(after?.marks?.[i], mark, `job ${i} ended twice`);
         }
@@ -96,33 +96,38 @@ test("whatever happens, a batch keeps to its limit, makes no job twice and keeps
 test("whatever happened, a batch ends when its jobs do, and nothing is left to do", () => {
   fc.assert(
     fc.property(settings, happenings, (spec, all) => {
-      const world = new SimulatedBatch(makeBatch({ models, ...spec }));
-      for (const next of all) world.apply(next);
-      letGo(world);
-      const { status } = world.batch;
+      const simulated = new SimulatedBatch(makeBatch({ models, ...spec }));
+      for (const next of all) simulated.apply(next);
+      letJobsEnd(simulated);
+      const { status } = simulated.batch;
       assert.ok(
         status !== undefined && isTerminal(status.status),
         `the batch is still ${status?.status}`,
       );
       assert.match(status.marks ?? "", /^[cgfx]+$/);
-      assert.deepEqual([...world.children.values()].filter(isUnfinished), []);
-      assert.deepEqual(decideBatch(world.world()), { create: [], steer: [], status });
+      assert.deepEqual([...simulated.children.values()].filter(isUnfinished), []);
+      assert.deepEqual(decideBatch(simulated.observedState()), {
+        create: [],
+        childPatches: [],
+        status,
+      });
     }),
     { numRuns: 1_000 },
   );
 });
 
-test("a batch that fails fast or is cancelled makes nothing more", () => {
+test("a batch that fails fast or is cancelled creates nothing more", () => {
   fc.assert(
     fc.property(happenings, (all) => {
-      const world = new SimulatedBatch(makeBatch({ models, failFast: true, parallelism: 2 }));
+      const simulated = new SimulatedBatch(makeBatch({ models, failFast: true, parallelism: 2 }));
       for (const next of all) {
-        const { marks = "" } = world.batch.status ?? {};
+        const { marks = "" } = simulated.batch.status ?? {};
         const stopped =
-          marks.includes("f") || (world.batch.spec.cancel && world.world().batch.spec.cancel);
-        const made = new Map(world.made);
-        world.apply(next);
-        if (stopped) assert.deepEqual(world.made, made);
+          marks.includes("f") ||
+          (simulated.batch.spec.cancel && simulated.observedState().batch.spec.cancel);
+        const made = new Map(simulated.made);
+        simulated.apply(next);
+        if (stopped) assert.deepEqual(simulated.made, made);
       }
     }),
     { numRuns: 1_000 },
@@ -132,12 +137,12 @@ test("a batch that fails fast or is cancelled makes nothing more", () => {
 test("what was done is not done again", () => {
   fc.assert(
     fc.property(settings, happenings, (spec, all) => {
-      const world = new SimulatedBatch(makeBatch({ models, ...spec }));
+      const simulated = new SimulatedBatch(makeBatch({ models, ...spec }));
       for (const next of all) {
-        for (let i = 0; i < jobs; i++) world.syncCache(i);
-        world.apply(next);
+        for (let i = 0; i < jobs; i++) simulated.syncCache(i);
+        simulated.apply(next);
         if (next.type !== "reconcile" || next.writes < 99) continue;
-        const { create, childPatches } = decideBatch(world.world());
+        const { create, childPatches } = decideBatch(simulated.observedState());
         assert.deepEqual([create, childPatches], [[], []]);
       }
     }),
@@ -146,35 +151,35 @@ test("what was done is not done again", () => {
 });
 
 test("a job that was suspended by hand stays so, until its batch is suspended and resumed", () => {
-  const world = new SimulatedBatch(makeBatch({ models: 1 }));
+  const simulated = new SimulatedBatch(makeBatch({ models: 1 }));
   const reconcile = () => {
-    for (let i = 0; i < 2; i++) world.syncCache(i);
-    world.apply({ type: "reconcile", writes: 99 });
+    for (let i = 0; i < 2; i++) simulated.syncCache(i);
+    simulated.apply({ type: "reconcile", writes: 99 });
   };
-  const held = () => [...world.children.values()].map((child) => child.spec.suspend);
+  const suspended = () => [...simulated.children.values()].map((child) => child.spec.suspend);
   reconcile();
-  world.change(0, { suspend: true });
+  simulated.change(0, { suspend: true });
   reconcile();
-  assert.deepEqual(held(), [true, false]);
-  world.apply({ type: "suspend", suspend: true });
+  assert.deepEqual(suspended(), [true, false]);
+  simulated.apply({ type: "suspend", suspend: true });
   reconcile();
-  assert.deepEqual(held(), [true, true]);
-  assert.equal(world.batch.status?.statusMessage, "Suspended: 2 of 2 jobs are held");
-  world.apply({ type: "suspend", suspend: false });
+  assert.deepEqual(suspended(), [true, true]);
+  assert.equal(simulated.batch.status?.statusMessage, "Suspended: 2 of 2 jobs are held");
+  simulated.apply({ type: "suspend", suspend: false });
   reconcile();
-  assert.deepEqual(held(), [false, false]);
+  assert.deepEqual(suspended(), [false, false]);
 });
 
-test("a suspended batch makes nothing", () => {
-  const world = new SimulatedBatch(makeBatch({ suspend: true }));
-  world.apply({ type: "reconcile", writes: 99 });
-  assert.equal(world.children.size, 0);
+test("a suspended batch creates nothing", () => {
+  const simulated = new SimulatedBatch(makeBatch({ suspend: true }));
+  simulated.apply({ type: "reconcile", writes: 99 });
+  assert.equal(simulated.children.size, 0);
 });
 
 test("a name that a foreign resource has fails its job, one of an earlier batch is waited for", () => {
-  const world = new SimulatedBatch(makeBatch({ models: 1 }));
-  world.apply({ type: "occupy", job: 0 });
-  const { children, ...foreign } = world.world();
+  const simulated = new SimulatedBatch(makeBatch({ models: 1 }));
+  simulated.apply({ type: "occupy", job: 0 });
+  const { children, ...foreign } = simulated.observedState();
   const owner = {
     apiVersion: "modeloptimization.dev/v1",
     kind: "Batch",
@@ -203,11 +208,11 @@ test("a name that a foreign resource has fails its job, one of an earlier batch 
 });
 
 test("a batch that nothing happens to is written once", () => {
-  const world = new SimulatedBatch(makeBatch());
-  world.apply({ type: "reconcile", writes: 99 });
-  for (let i = 0; i < 4; i++) world.syncCache(i);
-  world.apply({ type: "reconcile", writes: 99 });
-  const { status } = world.batch;
-  assert.deepEqual(decideBatch(world.world()).status, status);
+  const simulated = new SimulatedBatch(makeBatch());
+  simulated.apply({ type: "reconcile", writes: 99 });
+  for (let i = 0; i < 4; i++) simulated.syncCache(i);
+  simulated.apply({ type: "reconcile", writes: 99 });
+  const { status } = simulated.batch;
+  assert.deepEqual(decideBatch(simulated.observedState()).status, status);
   assert.deepEqual([status?.status, status?.finished, status?.marks], ["Pending", "0/4", "mmmm"]);
 });

@@ -1,5 +1,5 @@
 import { type CompressionJobSpec, jobStateCodes } from "../../../src/contract/custom-resources.ts";
-import { batchChildName } from "../../../src/contract/id.ts";
+import { batchChildName, parseBatchChildName } from "../../../src/contract/id.ts";
 import { isTerminal, type JobStatus, transitionTable } from "../../../src/contract/status.ts";
 import {
   childCompressionJob,
@@ -19,14 +19,14 @@ export type Happening =
       readonly type: "reconcile";
       /** Writes after which the operator is killed. */ readonly writes: number;
     }
-  | { readonly type: "hear"; readonly job: number }
+  | { readonly type: "observe"; readonly job: number }
   | { readonly type: "advance"; readonly job: number; readonly choice: number }
   | { readonly type: "delete"; readonly job: number }
   | { readonly type: "occupy"; readonly job: number }
   | { readonly type: "cancel" }
   | { readonly type: "suspend"; readonly suspend: boolean };
 
-/** A batch, its CompressionJobs and what the operator's cache has of them. The cache knows all of the operator's own writes. */
+/** A batch, its CompressionJobs and the operator's cache, which has the operator's own writes. */
 export class SimulatedBatch {
   batch: Stored<BatchObject>;
   readonly children = new Map<number, Child>();
@@ -42,8 +42,8 @@ export class SimulatedBatch {
     this.#cachedBatch = batch;
   }
 
-  /** What the operator sees. */
-  world(): ObservedBatchState {
+  /** What the operator observes. */
+  observedState(): ObservedBatchState {
     const batch = this.#cachedBatch;
     const children = new Map(this.#cached);
     const jobs = Array.from({ length: batchJobCount(batch) }, (_, job) => job);
@@ -66,7 +66,7 @@ export class SimulatedBatch {
     switch (happening.type) {
       case "reconcile":
         return this.#reconcile(happening.writes);
-      case "hear":
+      case "observe":
         return this.syncCache(happening.job);
       case "advance":
         return this.#advance(happening.job, happening.choice);
@@ -87,7 +87,7 @@ export class SimulatedBatch {
     }
   }
 
-  /** The cache hears of the batch and of a job. */
+  /** The cache observes the batch and a job. */
   syncCache(job: number): void {
     this.#cachedBatch = this.batch;
     const child = this.children.get(job);
@@ -105,8 +105,8 @@ export class SimulatedBatch {
   }
 
   #reconcile(writes: number): void {
-    const world = this.world();
-    const { create, childPatches, status } = decideBatch(world);
+    const observed = this.observedState();
+    const { create, childPatches, status } = decideBatch(observed);
     const applyStatus = () => {
       this.#write({ ...this.batch, status });
       this.#cachedBatch = this.batch;
@@ -117,11 +117,11 @@ export class SimulatedBatch {
       ...childPatches.map(
         ({ child, spec }) =>
           () =>
-            this.change(Number(child.metadata.name.slice(-4)), spec),
+            this.change(jobIndex(child), spec),
       ),
     ];
-    // The batch has changed since the cache heard of it: nothing is done before it has.
-    const conflict = world.batch !== this.batch;
+    // A conflict: the batch has changed since the cache observed it.
+    const conflict = observed.batch !== this.batch;
     for (const write of all.slice(0, conflict ? 0 : writes)) write();
   }
 
@@ -184,6 +184,12 @@ function withStatus(child: Child, status: JobStatus): Child {
       ...(status === "Completed" && child.metadata.name.endsWith("1") && { gates: [gate] }),
     },
   };
+}
+
+function jobIndex({ metadata: { name } }: Child): number {
+  const { index } = parseBatchChildName(name) ?? {};
+  if (index === undefined) throw new RangeError(`${name} is not the name of a batch's child`);
+  return index;
 }
 
 /** Whether a CompressionJob is still at work or waits. */

@@ -35,7 +35,10 @@ function isWrite({ method, resource }: ProxiedRequest): boolean {
 
 type Scenario = (cluster: ObservedJobs, name: string) => Promise<JobStatus>;
 
-/** Plays a scenario with an operator that crashes at one of its writes, and another that goes on; false where it has fewer. */
+/**
+ * Runs a scenario with an operator that crashes at one of its writes, and another that continues;
+ * false where it has fewer writes.
+ */
 async function survives(
   scenario: Scenario,
   namespace: string,
@@ -63,7 +66,7 @@ async function survives(
   assert.equal(
     cluster.jobsSeen(`${name}-work`) + cluster.jobsSeen(`${name}-shard`),
     1,
-    "a Job was made twice",
+    "a Job was created twice",
   );
   const hasCrashed = writes >= crash.write;
   if (hasCrashed) await (await successor).crash();

@@ -63,7 +63,7 @@ async function untilAllCompleted(cluster: ObservedJobs, all: readonly string[]):
   for (const name of all) {
     const { status } = await cluster.until(name, (job) => isTerminal(job.status.status));
     assert.equal(status.status, "Completed");
-    assert.equal(cluster.jobsSeen(`${name}-work`), 1, "a Job was made twice");
+    assert.equal(cluster.jobsSeen(`${name}-work`), 1, "a Job was created twice");
     assert.equal(cluster.jobs.get(`${name}-work`)?.status?.succeeded, 1);
     assert.equal(cluster.jobs.get(`${name}-work`)?.status?.failed ?? 0, 0);
   }
@@ -122,7 +122,7 @@ suite("an operator at work", { concurrency: true, skip }, () => {
     );
   });
 
-  test("a job that is made while the operator leads is begun without being read again", async () => {
+  test("a job that is created while the operator leads starts without another read", async () => {
     const namespace = await makeNamespace("fresh");
     await using cluster = await observeJobs(controlPlane, namespace);
     await using proxy = await startFaultProxy(controlPlane);
@@ -185,7 +185,7 @@ suite("an operator at work", { concurrency: true, skip }, () => {
     );
   });
 
-  test("a job that ended without the operator hearing of it does not run again", async () => {
+  test("a job whose end the operator has not observed does not run again", async () => {
     const namespace = await makeNamespace("lagging");
     await using cluster = await observeJobs(controlPlane, namespace);
     const asked = Promise.withResolvers<void>();

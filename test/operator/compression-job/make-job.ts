@@ -4,13 +4,11 @@ import {
   compressionJobSpec,
 } from "../../../src/contract/custom-resources.ts";
 import { builtinTargets, type Target } from "../../../src/contract/target.ts";
-import type { WorkerJob } from "../../../operator/controllers/compression-job/worker-job.ts";
-import type { StepWarning } from "../../../operator/controllers/compression-job/step-warning.ts";
-import type { WorkerPod } from "../../../operator/controllers/compression-job/worker-pod.ts";
-import type {
-  JobSettings,
-  ObservedState,
-} from "../../../operator/controllers/compression-job/observed-state.ts";
+import type { WorkerJob } from "../../../operator/controllers/compression-job/observe/worker-job.ts";
+import type { StepWarning } from "../../../operator/controllers/compression-job/observe/step-warning.ts";
+import type { WorkerPod } from "../../../operator/controllers/compression-job/observe/worker-pod.ts";
+import type { JobSettings } from "../../../operator/controllers/compression-job/observe/job-settings.ts";
+import type { ObservedState } from "../../../operator/controllers/compression-job/observe/observed-state.ts";
 import { workerJobName, resolveJobId } from "../../../src/resources/job-identity.ts";
 
 export const start = Date.UTC(2026, 2, 1);
@@ -113,10 +111,12 @@ export function makeWarning(message: string): StepWarning {
   return { message, from: start, until: start + 86_400_000 };
 }
 
-export function makeWorld(fields: Partial<ObservedState> = {}): ObservedState {
+export function makeObservedState(fields: Partial<ObservedState> = {}): ObservedState {
+  const { resource = makeJob() } = fields;
   return {
     now: start + 60_000,
-    resource: makeJob(),
+    resource,
+    jobId: resolveJobId(resource),
     workerJobs: [],
     pods: [],
     targets,

@@ -5,7 +5,7 @@ import {
   type CompressionJobStatus,
   conditionTypes,
 } from "../../../src/contract/custom-resources.ts";
-import { toCompressionJob } from "../../../operator/controllers/compression-job/observe-compression-job.ts";
+import { toCompressionJob } from "../../../operator/controllers/compression-job/observe/to-compression-job.ts";
 import { connectCluster } from "../../../src/kubernetes/connect-cluster.ts";
 import {
   type CompressionJobObject,
@@ -31,7 +31,7 @@ interface JobRequest {
   readonly finalizers?: string[];
 }
 
-/** A namespace as its user sees it: makes CompressionJobs, and waits for what becomes of them. */
+/** A namespace as its user sees it: creates CompressionJobs, and waits for their states. */
 export interface ObservedJobs extends AsyncDisposable {
   readonly client: KubernetesClient;
   readonly jobs: Reflector<KubernetesJob>;
@@ -41,11 +41,11 @@ export interface ObservedJobs extends AsyncDisposable {
   change(name: string, spec: Partial<CompressionJobSpec>): Promise<void>;
   /** Changes the status, as the service does. */
   patchStatus(name: string, status: Partial<CompressionJobStatus>): Promise<void>;
-  /** Says that everything of a job is in the records, as the service does. */
+  /** Sets the condition `Recorded`, as the service does. */
   record(name: string): Promise<void>;
-  /** Resolves as soon as it holds for the job, or has held. */
+  /** Resolves as soon as a state of the job, also an earlier one, fits. */
   until(name: string, condition: (job: CompressionJob) => boolean): Promise<CompressionJob>;
-  /** Resolves as soon as it holds for what is there. */
+  /** Resolves as soon as the condition is true. */
   untilTrue(condition: () => boolean): Promise<void>;
   /** Every state in which a job was seen. */
   history(name: string): readonly CompressionJob[];

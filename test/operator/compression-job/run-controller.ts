@@ -1,12 +1,12 @@
 import { createCompressionJobController } from "../../../operator/controllers/compression-job/compression-job-controller.ts";
 import { systemClock } from "../../../src/controller-runtime/clock.ts";
 import { startController } from "../../../src/controller-runtime/controller.ts";
-import { watchOperatorResources } from "../../../operator/run-operator.ts";
+import { watchOperatorResources } from "../../../operator/watch-operator-resources.ts";
 import { connectCluster } from "../../../src/kubernetes/connect-cluster.ts";
 import { jobSettings, targets } from "./make-job.ts";
 
 export interface RunningController extends AsyncDisposable {
-  /** Ends it as a crash does: nothing that it has begun goes on. */
+  /** Ends it as a crash does: nothing that it has started continues. */
   crash(): Promise<void>;
 }
 

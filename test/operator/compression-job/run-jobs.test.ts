@@ -42,7 +42,7 @@ const ends: Readonly<Record<string, Omit<PodEndStageOptions, "labels">>> = {
       lastSeq: 9,
     }),
   },
-  "told-done": { message: JSON.stringify({ outcome: "Completed", lastSeq: 12 }) },
+  reported: { message: JSON.stringify({ outcome: "Completed", lastSeq: 12 }) },
   hungry: { exitCode: 137, reason: "OOMKilled" },
   stopped: { exitCode: 11 },
   broken: { exitCode: 70, message: "SyntaxError" },
@@ -140,7 +140,7 @@ function findScheduledCondition({ status }: CompressionJob) {
 }
 
 suite("jobs run", { concurrency: true, skip }, () => {
-  test("a job made with kubectl runs in a pod and is Completed", async () => {
+  test("a job created with kubectl runs in a pod and is Completed", async () => {
     const manifest = {
       apiVersion: "modeloptimization.dev/v1",
       kind: "CompressionJob",
@@ -204,14 +204,14 @@ suite("jobs run", { concurrency: true, skip }, () => {
     });
   }
 
-  test("the service has time to write the result that a worker told", async () => {
-    await cluster.create({ name: "told-done" });
-    await cluster.untilTrue(() => cluster.jobs.get("told-done-work")?.status?.succeeded === 1);
-    assert.equal(cluster.history("told-done").at(-1)?.status.status, "Pending");
-    assert.equal((await untilEnd("told-done")).status.status, "Completed");
+  test("the service has time to write the result that a worker reported", async () => {
+    await cluster.create({ name: "reported" });
+    await cluster.untilTrue(() => cluster.jobs.get("reported-work")?.status?.succeeded === 1);
+    assert.equal(cluster.history("reported").at(-1)?.status.status, "Pending");
+    assert.equal((await untilEnd("reported")).status.status, "Completed");
   });
 
-  test("a worker whose result the service has written ends by itself", async () => {
+  test("a worker whose result the service has written exits on its own", async () => {
     await cluster.create({ name: "leaving" });
     await untilRunning("leaving");
     await cluster.patchStatus("leaving", {
@@ -238,7 +238,7 @@ suite("jobs run", { concurrency: true, skip }, () => {
     });
   }
 
-  test("a job says which GPUs it waits for, and no more when it has them", async () => {
+  test("a job reports which GPUs it waits for, and no more when it has them", async () => {
     await cluster.create({ name: "too-big", spec: { target: "big-gpu" } });
     const waiting = await untilWaiting("too-big", "unschedulable");
     assert.equal(
@@ -264,7 +264,7 @@ suite("jobs run", { concurrency: true, skip }, () => {
     assert.equal(ended.status.status, "Completed");
   });
 
-  test("a job says that a quota holds it up, and goes on when there is room", async () => {
+  test("a job reports that it waits for a quota, and continues when there is room", async () => {
     await controlPlane.kubectl(["create", "namespace", "small"]);
     await controlPlane.kubectl([
       "create",
@@ -301,7 +301,7 @@ suite("jobs run", { concurrency: true, skip }, () => {
       /cannot be started \(CreateContainerConfigError\): secret "x" not found/,
     ],
   ] as const) {
-    test(`a job whose pod has ${name.replace("-", " ")} says so, and ends Failed when that does not change`, async () => {
+    test(`a job whose pod has ${name.replace("-", " ")} reports it, and ends Failed when that does not change`, async () => {
       await cluster.create({ name });
       const waiting = await untilWaiting(name, reason);
       assert.match(waiting.status.statusMessage ?? "", message);
@@ -329,7 +329,7 @@ suite("jobs run", { concurrency: true, skip }, () => {
     assert.equal((await untilEnd("queued")).status.status, "Completed");
   });
 
-  test("a job that is suspended stops its pods, and begins anew when it is not", async () => {
+  test("a job that is suspended stops its pods, and starts again when it is not", async () => {
     await cluster.create({ name: "paused" });
     await untilRunning("paused");
     const first = listPods("paused")[0]?.metadata.uid;
@@ -344,7 +344,7 @@ suite("jobs run", { concurrency: true, skip }, () => {
     await cluster.until("paused", ({ status }) => status.statusReason === "starting");
   });
 
-  test("a job that is cancelled while it runs is Cancelled when its pod is gone", async () => {
+  test("a job that is cancelled while it runs is Cancelled when its pod is deleted", async () => {
     await cluster.create({ name: "endless" });
     await untilRunning("endless");
     await cluster.change("endless", { cancel: true });
@@ -365,14 +365,14 @@ suite("jobs run", { concurrency: true, skip }, () => {
     assert.deepEqual(listPods("never"), []);
   });
 
-  test("a job that is cancelled before anything was made for it is Cancelled", async () => {
+  test("a job that is cancelled before anything was created for it is Cancelled", async () => {
     await cluster.create({ name: "early", spec: { cancel: true } });
     await cluster.until("early", ({ status }) => status.status === "Cancelled");
     assert.deepEqual(transitionStatuses("early"), ["Cancelled"]);
     assert.equal(cluster.jobs.get("early-work"), undefined);
   });
 
-  test("a deleted resource stays until its pods are gone and all is recorded", async () => {
+  test("a deleted resource stays until its pods are deleted and all is recorded", async () => {
     await cluster.create({ name: "abandoned" });
     await untilRunning("abandoned");
     await controlPlane.kubectl(["delete", "cpj", "abandoned", "--wait=false"]);
@@ -382,7 +382,7 @@ suite("jobs run", { concurrency: true, skip }, () => {
     assert.deepEqual(listPods("abandoned"), []);
   });
 
-  test("a resource goes when its time to live is over, with its Jobs and pods", async () => {
+  test("a resource is deleted when its time to live is over, with its Jobs and pods", async () => {
     await cluster.create({ name: "short-lived", spec: { ttlSecondsAfterFinished: 1 } });
     await untilEnd("short-lived");
     await cluster.record("short-lived");
@@ -393,7 +393,7 @@ suite("jobs run", { concurrency: true, skip }, () => {
     );
   });
 
-  test("a Job that somebody deletes is made again", async () => {
+  test("a Job that a user deletes is created again", async () => {
     await cluster.create({ name: "job-deleted" });
     await untilRunning("job-deleted");
     const first = cluster.jobs.get("job-deleted-work")?.metadata.uid;

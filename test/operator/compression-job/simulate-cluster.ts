@@ -1,24 +1,28 @@
-import type { WorkerJob } from "../../../operator/controllers/compression-job/worker-job.ts";
+import type { WorkerJob } from "../../../operator/controllers/compression-job/observe/worker-job.ts";
 import {
   mayRun,
   type WorkerPod,
-} from "../../../operator/controllers/compression-job/worker-pod.ts";
+} from "../../../operator/controllers/compression-job/observe/worker-pod.ts";
+import { maxAttempts } from "../../../src/contract/limits.ts";
 import { workerExit } from "../../../src/contract/worker.ts";
 import { makePod, start } from "./make-job.ts";
 
-const retries = 2;
+const retries = maxAttempts - 1;
 const graceMs = 10_000;
-const finalExits: readonly number[] = [workerExit.failed, workerExit.cancelled, 137];
-/** What running pods exit with, by the choice that is made for them; one choice more is a disruption. */
+const finalExits: readonly number[] = [workerExit.failed, workerExit.cancelled, workerExit.killed];
+/** Exit codes of running pods, by their choice; one choice more is a disruption. */
 const exits = [
   workerExit.completed,
   workerExit.failed,
   workerExit.cancelled,
   workerExit.crashed,
-  137,
+  workerExit.killed,
 ] as const;
 
-/** The Jobs and pods of one CompressionJob, with the Job controller, the scheduler, nodes and the garbage collector. */
+/**
+ * The Jobs and pods of one CompressionJob, with the Job controller, the scheduler, nodes and the
+ * garbage collector.
+ */
 export class SimulatedCluster {
   jobs: readonly WorkerJob[] = [];
   pods: readonly WorkerPod[] = [];
@@ -27,7 +31,7 @@ export class SimulatedCluster {
   readonly #lostNodes = new Set<string>();
   /** Of every pod, which share of its Job it works on. */
   readonly #shares = new Map<string, number>();
-  /** Of every Job, pods that failed and shares that are done: they count also when the pod is gone. */
+  /** Of every Job, failed pods and shares that are done, also of deleted pods. */
   readonly #failed = new Map<string, Set<string>>();
   readonly #done = new Map<string, Set<number>>();
 
@@ -51,14 +55,14 @@ export class SimulatedCluster {
     this.pods = this.pods.flatMap((pod) => change(pod) ?? []);
   }
 
-  /** In the background, a Job is gone before its pods are. */
+  /** In the background, a Job is deleted before its pods are. */
   deleteJob(uid: string | undefined, background = false): void {
     this.changeJobs((job) =>
       job.uid === uid ? (background ? undefined : { ...job, deleting: true }) : job,
     );
   }
 
-  /** Pods without a node are gone at once, the others when their node says so. */
+  /** Pods without a node are deleted at once, the others when their node confirms it. */
   deletePod(uid: string | undefined): void {
     this.#changePods((pod) => {
       if (pod.uid !== uid) return pod;

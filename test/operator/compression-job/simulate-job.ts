@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import type { Action } from "../../../operator/controllers/compression-job/decision.ts";
-import type { WorkerJob } from "../../../operator/controllers/compression-job/worker-job.ts";
-import { decide } from "../../../operator/controllers/compression-job/decide.ts";
+import type { Action } from "../../../operator/controllers/compression-job/decide/decision.ts";
+import type { WorkerJob } from "../../../operator/controllers/compression-job/observe/worker-job.ts";
+import { decide } from "../../../operator/controllers/compression-job/decide/decide.ts";
 import {
   mayRun,
   type WorkerPod,
-} from "../../../operator/controllers/compression-job/worker-pod.ts";
-import type { ObservedState } from "../../../operator/controllers/compression-job/observed-state.ts";
+} from "../../../operator/controllers/compression-job/observe/worker-pod.ts";
+import type { ObservedState } from "../../../operator/controllers/compression-job/observe/observed-state.ts";
 import {
   type CompressionJob,
   conditionTypes,
@@ -15,7 +15,7 @@ import {
 } from "../../../src/contract/custom-resources.ts";
 import { isTerminal, type JobStatus, leadsTo } from "../../../src/contract/status.ts";
 import { jobStep } from "../../../src/resources/job-identity.ts";
-import { makeChild, makeWorld, start } from "./make-job.ts";
+import { makeChild, makeObservedState, start } from "./make-job.ts";
 import { SimulatedCluster } from "./simulate-cluster.ts";
 
 /** What may happen to a CompressionJob and around it. */
@@ -28,10 +28,10 @@ type UserHappening =
   | { readonly type: "deletePod"; readonly pod: number };
 
 type ClusterHappening =
-  /** The operator decides on what it has heard, and is killed after so many actions. */
-  | { readonly type: "pass"; readonly actions: number }
-  | { readonly type: "hear"; readonly of: keyof ObservedObjects }
-  /** Everybody hears everything and does their part. */
+  /** The operator decides on what it observed, and is killed after so many actions. */
+  | { readonly type: "reconcile"; readonly actions: number }
+  | { readonly type: "observe"; readonly of: keyof ObservedObjects }
+  /** The operator observes everything, and every component acts. */
   | { readonly type: "progress"; readonly serviceWorks: boolean }
   | { readonly type: "node"; readonly pod: number; readonly choice: number }
   | { readonly type: "sync" | "loseNode" | "evict" | "service" | "expire" }
@@ -43,7 +43,7 @@ interface ObservedObjects {
   readonly pods: readonly WorkerPod[];
 }
 
-/** A CompressionJob in a cluster, with the operator, the service and a user. Breaking a rule is an assertion error. */
+/** A CompressionJob with operator, service and user. Breaking a rule is an assertion error. */
 export class SimulatedJob {
   readonly cluster = new SimulatedCluster();
   resource: CompressionJob | undefined;
@@ -55,10 +55,11 @@ export class SimulatedJob {
     this.#observed = { resource, jobs: [], pods: [] };
   }
 
-  /** What the operator knows; undefined where it knows of no resource. */
-  world(): ObservedState | undefined {
-    const { resource, ...children } = this.#observed;
-    return resource && makeWorld({ now: this.cluster.now, resource, ...children });
+  /** What the operator observes; undefined where it observes no resource. */
+  observedState(): ObservedState | undefined {
+    const { resource, jobs, pods } = this.#observed;
+    const { now } = this.cluster;
+    return resource && makeObservedState({ now, resource, workerJobs: jobs, pods });
   }
 
   observeAll(): void {
@@ -98,9 +99,9 @@ export class SimulatedJob {
 
   #applyClusterHappening(happening: ClusterHappening): void {
     switch (happening.type) {
-      case "pass":
+      case "reconcile":
         return this.#reconcile(happening.actions);
-      case "hear":
+      case "observe":
         this.#observed = { ...this.#observed, [happening.of]: this.#liveObjects()[happening.of] };
         return;
       case "progress":
@@ -137,9 +138,9 @@ export class SimulatedJob {
   }
 
   #reconcile(most: number): void {
-    const world = this.world();
-    if (world === undefined) return;
-    for (const action of decide(world).actions.slice(0, most)) {
+    const observed = this.observedState();
+    if (observed === undefined) return;
+    for (const action of decide(observed).actions.slice(0, most)) {
       if (!this.#perform(action)) return;
     }
   }
@@ -180,7 +181,7 @@ export class SimulatedJob {
     }
   }
 
-  /** A write of the operator: a conflict where it has not heard of the last write. */
+  /** A write of the operator: a conflict where it has not observed the last write. */
   #write(change: (resource: CompressionJob) => Partial<CompressionJob>): boolean {
     if (
       this.resource?.metadata.resourceVersion !== this.#observed.resource?.metadata.resourceVersion
@@ -214,7 +215,7 @@ export class SimulatedJob {
     if (isDeleted) for (const { uid } of this.cluster.jobs) this.cluster.deleteJob(uid);
   }
 
-  /** What the operator asks the API server before it makes a Job. */
+  /** What the operator asks the API server before it creates a Job. */
   #mayStart(): boolean {
     const { resource } = this;
     if (resource === undefined || resource.metadata.deletionTimestamp !== undefined) return false;
@@ -249,7 +250,7 @@ export class SimulatedJob {
     return true;
   }
 
-  /** The service projects what workers told, and records what has ended. */
+  /** The service writes what workers reported, and records what has ended. */
   #serve(): void {
     const { resource, cluster } = this;
     if (resource === undefined) return;
@@ -262,7 +263,7 @@ export class SimulatedJob {
     }
     if (resource.spec.cancel || status === "Cancelling") return;
     const isLast = cluster.jobs.some(({ step }) => step === "work" || step === "assemble");
-    // Workers tell their result before they end.
+    // Workers report their result before they exit.
     const isDone =
       isLast && cluster.pods.some(({ phase }) => phase === "Succeeded" || phase === "Running");
     if (status === "Optimizing" && isDone) this.#writeServiceStatus(resource, "Completed");

@@ -1,0 +1,24 @@
+import type { Clock } from "../../../src/controller-runtime/clock.ts";
+import type { ReconcileRun } from "../../../src/controller-runtime/controller.ts";
+import type { EventRecorder } from "../../../src/controller-runtime/event-recorder.ts";
+import type { WatchedResource } from "../../../src/controller-runtime/watch-resource.ts";
+import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
+import type { Stored } from "../../../src/kubernetes/resources.ts";
+import type { BatchObject, CompressionJobObject } from "../../../src/resources/custom-resources.ts";
+
+export interface BatchDependencies {
+  readonly client: KubernetesClient;
+  readonly batches: WatchedResource<BatchObject>;
+  /** Its cache has of each at least metadata, `spec.cancel`, `spec.suspend` and status. */
+  readonly compressionJobs: WatchedResource<CompressionJobObject>;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+}
+
+/** One reconciliation of a batch. */
+export interface BatchReconciliation extends BatchDependencies {
+  readonly batch: Stored<BatchObject>;
+  readonly run: ReconcileRun;
+  /** When the status of each batch was last written, by its name. */
+  readonly writtenAt: Map<string, number>;
+}

@@ -1,0 +1,50 @@
+import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
+import { resources } from "../../../../src/kubernetes/resources.ts";
+import type { Action } from "../decide/decision.ts";
+import type { ObservedState } from "../observe/observed-state.ts";
+import type { ActionContext, ActionResult } from "./action-context.ts";
+import { areWorkersStopped } from "./are-workers-stopped.ts";
+import { createWorkerJob } from "./create-worker-job.ts";
+import { deleteInForeground } from "./delete-in-foreground.ts";
+import { setFinalizer } from "./set-finalizer.ts";
+import { patchCompressionJob } from "./patch-compression-job.ts";
+import { removeLostPod } from "./remove-lost-pod.ts";
+import { setWorkerJobTtl } from "./set-worker-job-ttl.ts";
+
+export async function executeAction(
+  context: ActionContext,
+  action: Action,
+  observed: ObservedState,
+): Promise<ActionResult> {
+  const { client } = context;
+  switch (action.type) {
+    case "writeStatus":
+      return patchCompressionJob(context, { status: action.patch }, { subresource: "status" });
+    case "setFinalizer":
+      return setFinalizer(context, action);
+    case "confirmStopped":
+      return (await areWorkersStopped(client, observed.jobId)) ? undefined : "stale";
+    case "createWorkerJob":
+      return createWorkerJob(context, action.manifest, observed);
+    case "setWorkerJobTtl":
+      return setWorkerJobTtl(context, action);
+    case "deleteWorkerJob":
+      return deleteInForeground(client, resources.jobs, action);
+    case "deletePod":
+      return deleteInForeground(client, resources.pods, action);
+    case "removeLostPod":
+      return removeLostPod(client, action);
+    case "deleteResource":
+      return deleteInForeground(client, compressionJobs, context.resource.metadata);
+    case "recordEvent":
+      return recordEvent(context, action);
+  }
+}
+
+function recordEvent(
+  { events, resource }: ActionContext,
+  { warning, reason, message }: Action & { type: "recordEvent" },
+): undefined {
+  const type = warning ? "Warning" : "Normal";
+  events.record(compressionJobs, resource, { type, reason, message });
+}

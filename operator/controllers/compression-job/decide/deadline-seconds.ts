@@ -1,0 +1,40 @@
+import type { JobError } from "../../../../src/contract/errors.ts";
+import type { ObservedState } from "../observe/observed-state.ts";
+import { ownedWorkerJobs } from "../observe/owned-worker-jobs.ts";
+import { workerJobPods } from "../observe/steps.ts";
+import type { WorkerJob } from "../observe/worker-job.ts";
+import type { WorkerPod } from "../observe/worker-pod.ts";
+import type { ObservedStep, StepEnd } from "./step-end.ts";
+
+export const deadlineError: JobError = {
+  code: "deadline_exceeded",
+  message: "The job was stopped because it took longer than its deadline",
+};
+
+/** `spec.deadlineSeconds` less the time that pods of earlier steps ran. */
+export function remainingDeadlineSeconds(observed: ObservedState): number {
+  const { resource, settings } = observed;
+  const workMs = ownedWorkerJobs(observed)
+    .map((workerJob) => elapsedWorkMs(observed, workerJob))
+    .reduce((sum, ms) => sum + ms, 0);
+  const deadlineSeconds = resource.spec.deadlineSeconds ?? settings.deadlineSeconds;
+  return deadlineSeconds - Math.floor(workMs / 1000);
+}
+
+function elapsedWorkMs(observed: ObservedState, workerJob: WorkerJob): number {
+  if (workerJob.end === undefined) return 0;
+  const starts = workerJobPods(observed, workerJob).flatMap((pod) => pod.startedAt ?? []);
+  const start =
+    starts.length > 0 ? Math.min(...starts) : (workerJob.startedAt ?? workerJob.createdAt);
+  return Math.max(0, workerJob.end.at - start);
+}
+
+export function checkDeadline({ pods, now }: ObservedStep): StepEnd | undefined {
+  return pods.some(hasPassedDeadline)
+    ? { error: deadlineError, reportedByWorker: false, at: now }
+    : undefined;
+}
+
+export function hasPassedDeadline({ phase, reason }: WorkerPod): boolean {
+  return phase === "Failed" && reason === "DeadlineExceeded";
+}

@@ -1,0 +1,59 @@
+import type { ObservedState } from "../observe/observed-state.ts";
+import { currentWarningMessage } from "../observe/step-warning.ts";
+import type { WorkerJob } from "../observe/worker-job.ts";
+import { isFailingToStart, type WorkerPod } from "../observe/worker-pod.ts";
+import { combineDecisions, type Decision, noActions, requeueAt } from "./decision.ts";
+import { findWait } from "./find-wait.ts";
+import { podStartDeadline } from "./pod-start-seconds.ts";
+import { reportWait } from "./report-wait.ts";
+import { areAllScheduled } from "./scheduling.ts";
+import { queueName, suspendStep } from "./suspend.ts";
+import type { StepWait } from "./wait.ts";
+
+/** A shorter wait is not worth a write. */
+const minWaitMs = 3_000;
+
+interface StepInProgress {
+  readonly workerJob: WorkerJob;
+  /** Those of the worker Job. */
+  readonly pods: readonly WorkerPod[];
+}
+
+/** Reports what a started step waits for. */
+export function monitorStep(
+  observed: ObservedState,
+  { workerJob, pods }: StepInProgress,
+): Decision {
+  const { resource, targets, settings } = observed;
+  if (resource.spec.suspend) return suspendStep(observed);
+  const target = targets.find(({ name }) => name === resource.spec.target);
+  if (workerJob.deleting || target === undefined) return noActions;
+  const queue = queueName(resource);
+  const warningMessage = currentWarningMessage(observed);
+  return combineDecisions(
+    reportStep(observed, pods, findWait({ workerJob, pods, target, queue, warningMessage })),
+    ...pods
+      .filter(isFailingToStart)
+      .map((pod) => requeueAt(podStartDeadline(pod, settings.podStartSeconds))),
+    requeueForWarning(observed),
+  );
+}
+
+function reportStep(
+  observed: ObservedState,
+  pods: readonly WorkerPod[],
+  waiting: StepWait | undefined,
+): Decision {
+  if (waiting === undefined) {
+    return areAllScheduled(pods) ? reportWait(observed, undefined) : noActions;
+  }
+  const reportAt = waiting.since + minWaitMs;
+  return reportAt > observed.now ? requeueAt(reportAt) : reportWait(observed, waiting.wait);
+}
+
+/** The cluster's warning starts or stops to count then. */
+function requeueForWarning({ stepWarning, now }: ObservedState): Decision {
+  const { from = 0, until = 0 } = stepWarning ?? {};
+  const times = [from, until].filter((time) => time > now);
+  return combineDecisions(...times.map(requeueAt));
+}

@@ -1,0 +1,44 @@
+import { z } from "zod";
+import {
+  type CompressionJobSpec,
+  compressionJobSpec,
+} from "../../../../src/contract/custom-resources.ts";
+import { effectiveRecipe, findTarget } from "../../../../src/contract/effective-recipe.ts";
+import { type JobError, ServiceError } from "../../../../src/contract/errors.ts";
+import type { Target } from "../../../../src/contract/target.ts";
+
+export interface WorkPlan {
+  readonly target: Target;
+  /** Pods that optimize a share of the weights each; 1 if a single pod does all of the work. */
+  readonly parallelism: number;
+}
+
+type PlanResult =
+  | { readonly plan: WorkPlan; readonly error?: never }
+  | { readonly plan?: never; readonly error: JobError };
+
+/** The plan for a spec, or the error of a job that cannot be done. */
+export function planWork(spec: CompressionJobSpec, targets: readonly Target[]): PlanResult {
+  const parsed = compressionJobSpec.safeParse(spec);
+  if (!parsed.success) {
+    return { error: { code: "resource_invalid", message: z.prettifyError(parsed.error) } };
+  }
+  try {
+    return { plan: planSteps(parsed.data, targets) };
+  } catch (error) {
+    if (error instanceof ServiceError) {
+      return { error: { code: error.code, message: error.message } };
+    }
+    if (error instanceof z.ZodError) {
+      return { error: { code: "validation_failed", message: z.prettifyError(error) } };
+    }
+    throw error;
+  }
+}
+
+function planSteps(spec: CompressionJobSpec, targets: readonly Target[]): WorkPlan {
+  const { kind, dryRun, recipe } = spec;
+  const target = findTarget(targets, spec.target);
+  const { parallelism } = effectiveRecipe(target, recipe);
+  return { target, parallelism: kind === "compress" && !dryRun ? parallelism : 1 };
+}

@@ -1,0 +1,33 @@
+import { type CompressionJob, resourceLabels } from "../../../../src/contract/custom-resources.ts";
+import { statusReasonTable } from "../../../../src/contract/status-reasons.ts";
+import type { ObservedState } from "../observe/observed-state.ts";
+import { combineDecisions, type Decision, noActions } from "./decision.ts";
+import { reportWait } from "./report-wait.ts";
+import { stopWorkers } from "./stop-workers.ts";
+import type { StepWait, Wait, WaitingStep } from "./wait.ts";
+
+const suspended: Wait = { reason: "suspended", message: statusReasonTable.suspended.message };
+
+/** `spec.suspend` while a step runs: stops its workers. */
+export function suspendStep(observed: ObservedState): Decision {
+  return combineDecisions(reportSuspended(observed), stopWorkers(observed) ?? noActions);
+}
+
+/** `spec.suspend` between two steps: nothing is started. */
+export function reportSuspended(observed: ObservedState): Decision {
+  return reportWait(observed, suspended);
+}
+
+/** Kueue's queue that admits the job's worker Jobs, which are created suspended. */
+export function queueName({ metadata }: CompressionJob): string | undefined {
+  return metadata.labels?.[resourceLabels.queue];
+}
+
+export function checkSuspended({ workerJob, queue }: WaitingStep): StepWait | undefined {
+  if (!workerJob.suspended) return undefined;
+  const wait: Wait =
+    queue === undefined
+      ? { reason: "suspended", message: `The Job "${workerJob.name}" is suspended` }
+      : { reason: "waiting_for_queue", message: `Waiting to be admitted by the queue "${queue}"` };
+  return { wait, since: workerJob.createdAt };
+}

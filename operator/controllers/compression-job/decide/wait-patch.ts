@@ -1,0 +1,37 @@
+import type { CompressionJobStatus } from "../../../../src/contract/custom-resources.ts";
+import { textLimits } from "../../../../src/contract/limits.ts";
+import { statusCause } from "../../../../src/contract/status-reasons.ts";
+import { truncate } from "../../../../src/contract/truncate.ts";
+import type { ObservedState } from "../observe/observed-state.ts";
+import type { StatusPatch } from "./decision.ts";
+import { scheduledConditionPatch } from "./scheduling.ts";
+import { isWaitReason, type Wait } from "./wait.ts";
+
+/**
+ * Reports what a job waits for, or that it no longer waits, in a condition, and of a Pending job in
+ * its status reason. Undefined where the status has it already.
+ */
+export function waitPatch(
+  observed: ObservedState,
+  wait: Wait | undefined,
+): StatusPatch | undefined {
+  const { resource, jobId } = observed;
+  const { status, metadata } = resource;
+  const patch = {
+    ...pendingReasonPatch(status, wait),
+    ...scheduledConditionPatch(observed, wait),
+  };
+  if (Object.keys(patch).length === 0) return undefined;
+  return { jobId, observedGeneration: metadata.generation, ...patch };
+}
+
+function pendingReasonPatch(
+  { status, statusReason, statusMessage }: CompressionJobStatus,
+  wait: Wait | undefined,
+): StatusPatch {
+  if (status !== "Pending" || (wait === undefined && !isWaitReason(statusReason))) return {};
+  const { reason, ...cause } = wait ?? statusCause("starting");
+  const message = truncate(cause.message, textLimits.statusMessage);
+  if (statusReason === reason && statusMessage === message) return {};
+  return { statusReason: reason, statusMessage: message };
+}

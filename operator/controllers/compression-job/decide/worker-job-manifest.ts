@@ -1,0 +1,75 @@
+import {
+  apiVersion,
+  type CompressionJob,
+  resourceLabels,
+  sharesAnnotation,
+} from "../../../../src/contract/custom-resources.ts";
+import type { KubernetesJob } from "../../../../src/kubernetes/resources.ts";
+import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
+import { type JobStep, labelValue, workerJobName } from "../../../../src/resources/job-identity.ts";
+import type { WorkerSettings } from "../observe/job-settings.ts";
+import { definedFields } from "./defined-fields.ts";
+import { completionFields } from "./parallelism.ts";
+import { podFailurePolicy } from "./pod-failure-policy.ts";
+import { queueName } from "./suspend.ts";
+import { workerJobTtl } from "./worker-job-ttl.ts";
+import { workerPodSpec, type WorkerPodPlan } from "./worker-pod-spec.ts";
+
+type Metadata = NonNullable<KubernetesJob["metadata"]>;
+
+interface WorkerJobPlan extends WorkerPodPlan {
+  readonly resource: CompressionJob;
+  readonly step: JobStep;
+  readonly parallelism: number;
+}
+
+/** The worker Job for a step of a job. */
+export function workerJobManifest(plan: WorkerJobPlan, settings: WorkerSettings): KubernetesJob {
+  const { resource, step, parallelism } = plan;
+  const selectorLabels = workerLabels(plan);
+  const suspend = queueName(resource) === undefined ? undefined : true;
+  const ttlSecondsAfterFinished = workerJobTtl(step, settings);
+  return {
+    metadata: workerJobMetadata(plan, selectorLabels),
+    spec: {
+      ...completionFields(step, parallelism),
+      // A pod is replaced only when it has ended, so that two pods of a step never use a GPU each.
+      podReplacementPolicy: "Failed",
+      podFailurePolicy,
+      ...definedFields({ ttlSecondsAfterFinished, suspend }),
+      // Saves every pod the four labels of the Job controller. A job's id is as unique as they are.
+      manualSelector: true,
+      selector: { matchLabels: selectorLabels },
+      template: { metadata: { labels: selectorLabels }, spec: workerPodSpec(plan, settings) },
+    },
+  };
+}
+
+function workerLabels({ resource, jobId, step }: WorkerJobPlan): Record<string, string> {
+  const { name } = resource.metadata;
+  return definedFields({
+    [resourceLabels.jobId]: jobId,
+    [resourceLabels.job]: name === jobId ? undefined : labelValue(name),
+    [resourceLabels.step]: step === "work" ? undefined : step,
+  });
+}
+
+function workerJobMetadata(
+  { resource, step, parallelism }: WorkerJobPlan,
+  labels: Record<string, string>,
+): Metadata {
+  const { name } = resource.metadata;
+  const annotations = step === "shard" ? { [sharesAnnotation]: String(parallelism) } : undefined;
+  return {
+    name: workerJobName(name, step),
+    labels: definedFields({ ...labels, [resourceLabels.queue]: queueName(resource) }),
+    ...definedFields({ annotations }),
+    ownerReferences: [controllerReference(resource)],
+  };
+}
+
+function controllerReference({ metadata }: CompressionJob) {
+  const { name, uid } = metadata;
+  const { kind } = compressionJobs;
+  return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
+}

@@ -1,0 +1,108 @@
+import type { Target } from "../../../../src/contract/target.ts";
+import { workerContainer, workerTokenAudience } from "../../../../src/contract/worker.ts";
+import type { Pod } from "../../../../src/kubernetes/resources.ts";
+import type { WorkerSettings } from "../observe/job-settings.ts";
+import { definedFields } from "./defined-fields.ts";
+
+type PodSpec = NonNullable<Pod["spec"]>;
+type Container = PodSpec["containers"][number];
+type Volume = NonNullable<PodSpec["volumes"]>[number];
+
+export interface WorkerPodPlan {
+  readonly jobId: string;
+  readonly target: Target;
+  readonly deadlineSeconds: number;
+}
+
+/** A worker that stops on SIGTERM writes its termination message within this time. */
+const terminationGraceSeconds = 10;
+const tokenSeconds = 3600;
+const uid = 10_001;
+const workDirectory = "/work";
+const tokenDirectory = "/var/run/secrets/modeloptimization.dev/token";
+
+export function workerPodSpec(plan: WorkerPodPlan, settings: WorkerSettings): PodSpec {
+  const { target, deadlineSeconds } = plan;
+  const { nodeSelector, tolerations, runtimeClassName, priorityClassName } = target;
+  return {
+    restartPolicy: "Never",
+    // The pod's deadline and not the Job's: the time without a node does not count.
+    activeDeadlineSeconds: deadlineSeconds,
+    terminationGracePeriodSeconds: terminationGraceSeconds,
+    serviceAccountName: settings.serviceAccount,
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: uid,
+      runAsGroup: uid,
+      fsGroup: uid,
+      seccompProfile: { type: "RuntimeDefault" },
+    },
+    ...definedFields({ nodeSelector, runtimeClassName, priorityClassName }),
+    ...definedFields({ tolerations: tolerations?.map(definedFields) }),
+    containers: [buildContainer(plan, settings)],
+    volumes: [workVolume(target), tokenVolume, ...settings.volumes],
+  };
+}
+
+function workVolume({ scratch }: Target): Volume {
+  return { name: "work", emptyDir: definedFields({ sizeLimit: scratch }) };
+}
+
+const tokenVolume: Volume = {
+  name: "token",
+  projected: {
+    sources: [
+      {
+        serviceAccountToken: {
+          path: "token",
+          audience: workerTokenAudience,
+          expirationSeconds: tokenSeconds,
+        },
+      },
+    ],
+  },
+};
+
+function buildContainer({ jobId, target }: WorkerPodPlan, settings: WorkerSettings): Container {
+  return {
+    name: workerContainer,
+    image: target.image ?? settings.image,
+    imagePullPolicy: settings.imagePullPolicy,
+    env: workerEnvironment(jobId, settings),
+    resources: containerResources(target),
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ["ALL"] },
+    },
+    terminationMessagePolicy: "File",
+    volumeMounts: [
+      { name: "work", mountPath: workDirectory },
+      { name: "token", mountPath: tokenDirectory, readOnly: true },
+      ...settings.volumeMounts,
+    ],
+  };
+}
+
+function workerEnvironment(jobId: string, { serviceUrl }: WorkerSettings) {
+  const variables = {
+    MOS_SERVICE_URL: serviceUrl,
+    MOS_JOB_ID: jobId,
+    MOS_JOB_TOKEN_FILE: `${tokenDirectory}/token`,
+    MOS_WORK_DIR: workDirectory,
+    TMPDIR: workDirectory,
+  };
+  return Object.entries(variables).map(([name, value]) => ({ name, value }));
+}
+
+/** Memory and GPUs are limited to what is requested; CPU is not limited. */
+function containerResources({ gpu, resources }: Target): NonNullable<Container["resources"]> {
+  const { cpu, memory } = resources ?? {};
+  const gpus = gpu && { [gpu.resource]: String(gpu.count) };
+  return {
+    requests: definedFields({ cpu, memory }),
+    limits: { ...definedFields({ memory }), ...gpus },
+  };
+}

@@ -1,0 +1,26 @@
+import type { Pod } from "../../../../src/kubernetes/resources.ts";
+
+type PodSpec = NonNullable<Pod["spec"]>;
+type Container = PodSpec["containers"][number];
+
+/** What all workers of an installation have in common. */
+export interface WorkerSettings {
+  /** URL of the service as pods reach it. */
+  readonly serviceUrl: string;
+  /** For targets without an image of their own. */
+  readonly image: string;
+  readonly imagePullPolicy: "Always" | "IfNotPresent" | "Never";
+  readonly serviceAccount: string;
+  /** Volumes with models for `file://` sources. */
+  readonly volumes: NonNullable<PodSpec["volumes"]>;
+  readonly volumeMounts: NonNullable<Container["volumeMounts"]>;
+  /** How long a worker Job and its pods stay after they ended. */
+  readonly ttlSeconds: number;
+}
+
+export interface JobSettings extends WorkerSettings {
+  /** For jobs without a deadline of their own. */
+  readonly deadlineSeconds: number;
+  /** A pod that cannot be started for so long fails its job. */
+  readonly podStartSeconds: number;
+}

@@ -1,0 +1,61 @@
+import type { Target } from "../../../../src/contract/target.ts";
+import type { CompressionJobObject } from "../../../../src/resources/custom-resources.ts";
+import { resolveJobId } from "../../../../src/resources/job-identity.ts";
+import type { Reflector } from "../../../../src/kubernetes/reflector.ts";
+import type {
+  ObservedEvent,
+  ObservedWorkerJob,
+  ObservedPod,
+} from "../../../../src/resources/observed-resources.ts";
+import type { Stored } from "../../../../src/kubernetes/resources.ts";
+import type { JobSettings } from "./job-settings.ts";
+import type { ObservedState } from "./observed-state.ts";
+import { findStepWarning, type StepWarning } from "./step-warning.ts";
+import { latestWorkerJob, workerJobPods } from "./steps.ts";
+import { toCompressionJob } from "./to-compression-job.ts";
+import { involvedObjectIndex, toWarningEvent } from "./warning-event.ts";
+import { toWorkerJob } from "./worker-job.ts";
+import { toWorkerPod } from "./worker-pod.ts";
+
+/** Index of caches by the id of the job. */
+export const jobIdIndex = "job-id";
+
+interface CompressionJobSources {
+  readonly workerJobs: Reflector<ObservedWorkerJob>;
+  readonly pods: Reflector<ObservedPod>;
+  readonly warnings: Reflector<ObservedEvent>;
+  readonly targets: readonly Target[];
+  readonly settings: JobSettings;
+  readonly now: Date;
+}
+
+/** Reads the state of a CompressionJob from the caches. */
+export function observeCompressionJob(
+  object: Stored<CompressionJobObject>,
+  sources: CompressionJobSources,
+): ObservedState {
+  const { targets, settings, now } = sources;
+  const resource = toCompressionJob(object);
+  const jobId = resolveJobId(resource);
+  const observed = {
+    now: now.getTime(),
+    resource,
+    jobId,
+    workerJobs: sources.workerJobs.byIndex(jobIdIndex, jobId).map(toWorkerJob),
+    pods: sources.pods.byIndex(jobIdIndex, jobId).map(toWorkerPod),
+    targets,
+    settings,
+  };
+  return { ...observed, stepWarning: observeStepWarning(observed, sources.warnings) };
+}
+
+function observeStepWarning(
+  observed: Omit<ObservedState, "stepWarning">,
+  warnings: Reflector<ObservedEvent>,
+): StepWarning | undefined {
+  const workerJob = latestWorkerJob(observed);
+  if (workerJob === undefined) return undefined;
+  return findStepWarning(workerJob, workerJobPods(observed, workerJob), (uid) =>
+    warnings.byIndex(involvedObjectIndex, uid).map(toWarningEvent),
+  );
+}

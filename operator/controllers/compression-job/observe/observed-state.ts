@@ -1,0 +1,31 @@
+import type { CompressionJob } from "../../../../src/contract/custom-resources.ts";
+import type { Target } from "../../../../src/contract/target.ts";
+import type { JobSettings } from "./job-settings.ts";
+import type { StepWarning } from "./step-warning.ts";
+import type { WorkerJob } from "./worker-job.ts";
+import type { WorkerPod } from "./worker-pod.ts";
+
+/** Why the API server rejected a worker Job. */
+interface WorkerJobRejection {
+  readonly message: string;
+  /** Whether it would reject the same worker Job again. */
+  readonly final: boolean;
+}
+
+/** All that a decision about a CompressionJob depends on. */
+export interface ObservedState {
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  readonly resource: CompressionJob;
+  /** Id of the job in the REST interface. */
+  readonly jobId: string;
+  /** Worker Jobs with the job's id, and an existing Job with the name of one to be created. */
+  readonly workerJobs: readonly WorkerJob[];
+  /** Pods with the job's id. */
+  readonly pods: readonly WorkerPod[];
+  readonly targets: readonly Target[];
+  readonly settings: JobSettings;
+  readonly workerJobRejection?: WorkerJobRejection | undefined;
+  /** The cluster's warning about pods that are not created or not started. */
+  readonly stepWarning: StepWarning | undefined;
+}

@@ -1,0 +1,51 @@
+import type { WarningEvent } from "./warning-event.ts";
+import type { WorkerJob } from "./worker-job.ts";
+import { podStartTime, isBeingPrepared, type WorkerPod } from "./worker-pod.ts";
+
+/** Warnings about a pod matter once its preparation takes so long. */
+const preparationMs = 30_000;
+/** The cluster repeats a warning about a lasting state at least every five minutes. */
+const warningRepeatMs = 360_000;
+
+/** The cluster's message about a step that does not advance. Times are milliseconds since 1970. */
+export interface StepWarning {
+  readonly message: string;
+  /** From when until when it is worth a report. */
+  readonly from: number;
+  readonly until: number;
+}
+
+/** The cluster's warning about a worker Job without pods, or a pod whose preparation takes long. */
+export function findStepWarning(
+  workerJob: WorkerJob,
+  pods: readonly WorkerPod[],
+  listWarnings: (uid: string) => readonly WarningEvent[],
+): StepWarning | undefined {
+  if (workerJob.end !== undefined || workerJob.deleting || workerJob.suspended) return undefined;
+  if (pods.length === 0) return latestWarning(listWarnings(workerJob.uid), workerJob.createdAt);
+  const pod = pods.find(isBeingPrepared);
+  return pod && latestWarning(listWarnings(pod.uid), podStartTime(pod) + preparationMs);
+}
+
+function latestWarning(warnings: readonly WarningEvent[], from: number): StepWarning | undefined {
+  const [latest] = warnings.toSorted((one, other) => other.at - one.at);
+  if (latest === undefined) return undefined;
+  return {
+    message: latest.message.replace(/^Error creating: /, ""),
+    from,
+    until: latest.at + warningRepeatMs,
+  };
+}
+
+/** Empty where there is nothing to report now. */
+export function currentWarningMessage({
+  stepWarning,
+  now,
+}: {
+  readonly stepWarning: StepWarning | undefined;
+  readonly now: number;
+}): string {
+  return stepWarning !== undefined && stepWarning.from <= now && now < stepWarning.until
+    ? stepWarning.message
+    : "";
+}

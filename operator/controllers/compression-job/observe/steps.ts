@@ -1,0 +1,29 @@
+import type { JobStep } from "../../../../src/resources/job-identity.ts";
+import type { ObservedState } from "./observed-state.ts";
+import { ownedWorkerJobs } from "./owned-worker-jobs.ts";
+import type { WorkerJob } from "./worker-job.ts";
+import type { WorkerPod } from "./worker-pod.ts";
+
+/** The steps of a job that runs in several pods, and the one step of a job in a single pod. */
+export const stepSequences: readonly (readonly JobStep[])[] = [
+  ["shard", "optimize", "assemble"],
+  ["work"],
+];
+
+/** The worker Job of the latest step that has one. */
+export function latestWorkerJob(
+  observed: Pick<ObservedState, "resource" | "jobId" | "workerJobs">,
+): WorkerJob | undefined {
+  const workerJobs = ownedWorkerJobs(observed);
+  const steps = stepSequences.flatMap((sequence) => sequence.toReversed());
+  return steps
+    .map((step) => workerJobs.find((workerJob) => workerJob.step === step))
+    .find((workerJob) => workerJob !== undefined);
+}
+
+export function workerJobPods(
+  { pods }: Pick<ObservedState, "pods">,
+  { uid }: WorkerJob,
+): readonly WorkerPod[] {
+  return pods.filter(({ workerJobUid }) => workerJobUid === uid);
+}

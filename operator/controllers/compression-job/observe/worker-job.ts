@@ -1,0 +1,69 @@
+import { resourceLabels, sharesAnnotation } from "../../../../src/contract/custom-resources.ts";
+import { type JobStep, jobStep } from "../../../../src/resources/job-identity.ts";
+import {
+  workerJobFinishedConditions,
+  type ObservedWorkerJob,
+} from "../../../../src/resources/observed-resources.ts";
+import type { Stored } from "../../../../src/kubernetes/resources.ts";
+
+/** How a Job ended, as its conditions have it. */
+interface WorkerJobEnd {
+  readonly complete: boolean;
+  readonly reason: string;
+  readonly message: string;
+  readonly at: number;
+}
+
+/** What decisions need of a `batch/v1` Job. Times are milliseconds since 1970. */
+export interface WorkerJob {
+  readonly name: string;
+  readonly uid: string;
+  readonly controller:
+    | { readonly kind: string; readonly name: string; readonly uid: string }
+    | undefined;
+  /** The label of that name. */
+  readonly jobId: string | undefined;
+  readonly step: JobStep | undefined;
+  readonly parallelism: number;
+  readonly deleting: boolean;
+  readonly suspended: boolean;
+  readonly createdAt: number;
+  readonly startedAt: number | undefined;
+  readonly ttlSeconds: number | undefined;
+  readonly end: WorkerJobEnd | undefined;
+}
+
+export function toWorkerJob({ metadata, spec, status }: Stored<ObservedWorkerJob>): WorkerJob {
+  const controller = metadata.ownerReferences?.find((owner) => owner.controller);
+  return {
+    name: metadata.name,
+    uid: metadata.uid,
+    controller: controller && { kind: controller.kind, name: controller.name, uid: controller.uid },
+    jobId: metadata.labels?.[resourceLabels.jobId],
+    step: jobStep.options.find(
+      (step) => step === (metadata.labels?.[resourceLabels.step] ?? "work"),
+    ),
+    parallelism: Number(metadata.annotations?.[sharesAnnotation] ?? spec?.completions ?? 1),
+    deleting: metadata.deletionTimestamp !== undefined,
+    suspended: spec?.suspend === true,
+    createdAt: Date.parse(metadata.creationTimestamp),
+    startedAt: status?.startTime === undefined ? undefined : Date.parse(status.startTime),
+    ttlSeconds: spec?.ttlSecondsAfterFinished,
+    end: readWorkerJobEnd(status?.conditions, metadata.deletionTimestamp),
+  };
+}
+
+/** Undefined too where the Job failed because it was deleted. */
+function readWorkerJobEnd(
+  conditions: NonNullable<ObservedWorkerJob["status"]>["conditions"],
+  deletedAt: string | undefined,
+): WorkerJobEnd | undefined {
+  const condition = conditions?.find(
+    ({ type, status }) => status === "True" && workerJobFinishedConditions.includes(type),
+  );
+  if (condition === undefined) return undefined;
+  const complete = condition.type === "Complete";
+  const at = Date.parse(condition.lastTransitionTime ?? "");
+  if (!complete && deletedAt !== undefined && at >= Date.parse(deletedAt)) return undefined;
+  return { complete, reason: condition.reason ?? "", message: condition.message ?? "", at };
+}

@@ -1,0 +1,496 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { Action } from "../../../../operator/controllers/compression-job/decide/decision.ts";
+import type { WorkerJob } from "../../../../operator/controllers/compression-job/observe/worker-job.ts";
+import { decide } from "../../../../operator/controllers/compression-job/decide/decide.ts";
+import type { WorkerPod } from "../../../../operator/controllers/compression-job/observe/worker-pod.ts";
+import type { ObservedState } from "../../../../operator/controllers/compression-job/observe/observed-state.ts";
+import { recordFinalizer } from "../../../../src/contract/custom-resources.ts";
+import type { ErrorCode } from "../../../../src/contract/errors.ts";
+import { workerExit } from "../../../../src/contract/worker.ts";
+import { makeChild, makeJob, makePod, makeWarning, makeObservedState, start } from "../make-job.ts";
+
+const withFinalizer = { finalizers: [recordFinalizer] };
+const resource = makeJob({ metadata: withFinalizer });
+const child = makeChild(resource);
+const minute = 60_000;
+
+function writtenStatus(actions: readonly Action[]) {
+  return actions.find((action) => action.type === "writeStatus")?.patch;
+}
+
+function failed(message = ""): WorkerJob {
+  return makeChild(resource, {
+    end: { complete: false, reason: "PodFailurePolicy", message, at: start + minute },
+  });
+}
+
+function exited(
+  exitCode: number,
+  fields: { reason?: string; message?: string } = {},
+): Partial<WorkerPod> {
+  return {
+    phase: "Failed",
+    termination: { exitCode, reason: "Error", message: "", at: start + minute, ...fields },
+  };
+}
+
+const terminationMessage = JSON.stringify({
+  outcome: "Failed",
+  error: { code: "model_invalid", message: "No graph" },
+  lastSeq: 3,
+});
+const unparsable = JSON.stringify({ outcome: "Failed", lastSeq: -1 });
+
+const ends: readonly (readonly [string, Partial<WorkerPod>, ErrorCode, RegExp])[] = [
+  [
+    "the worker reported its error",
+    exited(workerExit.failed, { message: terminationMessage }),
+    "model_invalid",
+    /^No graph$/,
+  ],
+  [
+    "the worker failed without a termination message",
+    exited(workerExit.failed),
+    "worker_crashed",
+    /code 10/,
+  ],
+  [
+    "the worker's termination message is invalid",
+    exited(workerExit.failed, { message: unparsable }),
+    "worker_crashed",
+    /code 10/,
+  ],
+  ["the worker was stopped", exited(workerExit.cancelled), "worker_killed", /stopped from outside/],
+  [
+    "the worker crashed",
+    exited(workerExit.crashed, { message: "boom" }),
+    "worker_crashed",
+    /code 70: boom/,
+  ],
+  [
+    "the kernel killed the worker",
+    exited(workerExit.killed, { reason: "OOMKilled" }),
+    "out_of_memory",
+    /ran out of memory/,
+  ],
+  ["something killed the worker", exited(workerExit.killed), "out_of_memory", /ran out of memory/],
+  [
+    "the worker was killed as its pod was deleted",
+    { ...exited(workerExit.killed), deletionDeadline: start },
+    "worker_killed",
+    /pod was deleted/,
+  ],
+  [
+    "the pod's time was up",
+    { ...exited(workerExit.cancelled), reason: "DeadlineExceeded" },
+    "deadline_exceeded",
+    /longer than its deadline/,
+  ],
+  [
+    "the pod was evicted",
+    { phase: "Failed", reason: "Evicted", message: "low on memory" },
+    "worker_killed",
+    /Evicted: low on/,
+  ],
+  [
+    "the pod used more disk than it may",
+    {
+      ...exited(workerExit.cancelled),
+      reason: "Evicted",
+      message: 'Usage of EmptyDir volume "work" exceeds the limit "1Gi". ',
+    },
+    "worker_killed",
+    /exceeds the limit "1Gi"\.$/,
+  ],
+  ["the cluster gives no reason", { phase: "Failed" }, "worker_killed", /does not say why/],
+];
+
+for (const [why, pod, code, message] of ends) {
+  test(`decide() fails a job with ${code} where ${why}`, () => {
+    const job = failed();
+    const { actions } = decide(
+      makeObservedState({
+        resource,
+        workerJobs: [job],
+        pods: [makePod(job, pod)],
+        now: start + 2 * minute,
+      }),
+    );
+    const patch = writtenStatus(actions);
+    assert.equal(patch?.status, "Failed");
+    assert.equal(patch.error?.code, code);
+    assert.match(patch.error.message, message);
+    assert.equal(patch.finishedAt, new Date(start + 2 * minute).toISOString());
+  });
+}
+
+test("decide() does not wait for a pod to use too much disk again", () => {
+  const evicted = {
+    ...exited(workerExit.cancelled),
+    reason: "Evicted",
+    message: "Pod ephemeral local storage usage exceeds the limit",
+  };
+  const observe = (pod: Partial<WorkerPod>) =>
+    makeObservedState({ resource, workerJobs: [child], pods: [makePod(child, pod)] });
+  assert.equal(writtenStatus(decide(observe(evicted)).actions)?.error?.code, "worker_killed");
+  assert.equal(writtenStatus(decide(observe({ ...evicted, disrupted: true })).actions), undefined);
+});
+
+test("decide() takes the error of the pod that the Job controller names, and of the last where it names none", () => {
+  const job = failed(
+    "Container worker for pod models/first failed with exit code 137 matching FailJob rule at index 1",
+  );
+  const first = makePod(job, { name: "first", uid: "1", ...exited(workerExit.killed) });
+  const last = makePod(job, {
+    name: "last",
+    uid: "2",
+    phase: "Failed",
+    termination: { ...laterExit, exitCode: workerExit.crashed },
+  });
+  const observed = { resource, pods: [first, last], now: start + 5 * minute };
+  assert.equal(
+    writtenStatus(decide(makeObservedState({ ...observed, workerJobs: [job] })).actions)?.error
+      ?.code,
+    "out_of_memory",
+  );
+  assert.equal(
+    writtenStatus(decide(makeObservedState({ ...observed, workerJobs: [failed()] })).actions)?.error
+      ?.code,
+    "worker_crashed",
+  );
+});
+
+const laterExit = {
+  exitCode: workerExit.crashed,
+  reason: "Error",
+  message: "",
+  at: start + 2 * minute,
+};
+
+test("decide() reads the exit code from the Job where its pods are deleted", () => {
+  const job = failed(
+    "Container worker for pod models/x failed with exit code 137 matching FailJob rule at index 1",
+  );
+  assert.equal(
+    writtenStatus(decide(makeObservedState({ resource, workerJobs: [job] })).actions)?.error?.code,
+    "out_of_memory",
+  );
+});
+
+test("decide() leaves a result that the worker reported to the service for a while", () => {
+  const job = failed();
+  const pods = [makePod(job, exited(workerExit.failed, { message: terminationMessage }))];
+  const soon = decide(
+    makeObservedState({ resource, workerJobs: [job], pods, now: start + minute + 1_000 }),
+  );
+  assert.deepEqual(soon, { actions: [], requeueAt: start + minute + 10_000 });
+  const late = decide(
+    makeObservedState({ resource, workerJobs: [job], pods, now: start + minute + 10_000 }),
+  );
+  assert.equal(writtenStatus(late.actions)?.error?.code, "model_invalid");
+});
+
+test("decide() records no status that was not observed", () => {
+  const job = makeChild(resource, {
+    end: { complete: true, reason: "", message: "", at: start + minute },
+  });
+  const unobserved = writtenStatus(
+    decide(makeObservedState({ resource, workerJobs: [job] })).actions,
+  )?.transitions;
+  assert.deepEqual(
+    unobserved?.map(({ status }) => status),
+    ["Completed"],
+  );
+  const transitions = [{ status: "Sharding", at: new Date(start).toISOString() }] as const;
+  const observed = makeJob({
+    metadata: withFinalizer,
+    status: { status: "Sharding", transitions: [...transitions] },
+  });
+  const complete = writtenStatus(
+    decide(makeObservedState({ resource: observed, workerJobs: [job] })).actions,
+  )?.transitions;
+  assert.deepEqual(
+    complete?.map(({ status }) => status),
+    ["Sharding", "Completed"],
+  );
+});
+
+const waitings: readonly (readonly [string, Partial<ObservedState>, string, string])[] = [
+  [
+    "GPUs that are in use and taints",
+    {
+      pods: [
+        unscheduled(
+          "0/5 nodes are available: 1 node(s) had untolerated taint {nvidia.com/gpu: }, 2 node(s) were unschedulable, 2 Insufficient nvidia.com/gpu. no new claims to deallocate, preemption: 0/5 nodes are available: 5 Preemption is not helpful for scheduling.",
+        ),
+      ],
+    },
+    "unschedulable",
+    'No node can take the worker: a taint that the target "gpu" does not tolerate (nvidia.com/gpu); cordoned; not enough nvidia.com/gpu free (2 needed)',
+  ],
+  [
+    "a cluster without nodes",
+    { pods: [unscheduled("no nodes available to schedule pods")] },
+    "unschedulable",
+    "No node can take the worker: there are no nodes",
+  ],
+  [
+    "a quota of pods",
+    {
+      stepWarning: makeWarning(
+        'pods "voices-work-x" is forbidden: exceeded quota: gpus, requested: requests.nvidia.com/gpu=2, used: requests.nvidia.com/gpu=7, limited: requests.nvidia.com/gpu=8',
+      ),
+    },
+    "quota_exceeded",
+    'Waiting for the quota "gpus": it needs requests.nvidia.com/gpu=2, and of requests.nvidia.com/gpu=8 there are requests.nvidia.com/gpu=7 in use',
+  ],
+  [
+    "a service account",
+    {
+      stepWarning: makeWarning(
+        'error looking up service account models/worker: serviceaccount "worker" not found',
+      ),
+    },
+    "pod_refused",
+    'The cluster refuses the worker\'s pod: error looking up service account models/worker: serviceaccount "worker" not found',
+  ],
+  [
+    "a volume",
+    {
+      pods: [makePod(child, { phase: "Pending" })],
+      stepWarning: makeWarning('MountVolume.SetUp failed: configmap "x" not found'),
+    },
+    "pod_not_starting",
+    'The worker\'s pod cannot be started: MountVolume.SetUp failed: configmap "x" not found',
+  ],
+];
+
+function unscheduled(message: string): WorkerPod {
+  return makePod(child, {
+    phase: "Pending",
+    node: undefined,
+    unscheduled: { reason: "Unschedulable", message, since: start },
+  });
+}
+
+for (const [what, fields, reason, message] of waitings) {
+  test(`decide() reports that a job waits for ${what}, once`, () => {
+    const waiting = makeJob({ metadata: withFinalizer, spec: { target: "gpu" } });
+    const { actions } = decide(
+      makeObservedState({ resource: waiting, workerJobs: [child], ...fields }),
+    );
+    const patch = writtenStatus(actions);
+    assert.equal(patch?.statusReason, reason);
+    assert.equal(patch.statusMessage, message);
+    const reported = { ...waiting, status: { ...waiting.status, ...patch } };
+    assert.deepEqual(
+      decide(makeObservedState({ resource: reported, workerJobs: [child], ...fields })).actions,
+      [],
+    );
+  });
+}
+
+test("decide() does not report a wait that may end in a moment", () => {
+  const pod = makePod(child, {
+    phase: "Pending",
+    node: undefined,
+    unscheduled: {
+      reason: "Unschedulable",
+      message: "no nodes available to schedule pods",
+      since: start + minute,
+    },
+  });
+  const observed = makeObservedState({
+    resource,
+    workerJobs: [child],
+    pods: [pod],
+    now: start + minute + 1_000,
+  });
+  assert.deepEqual(decide(observed), { actions: [], requeueAt: start + minute + 3_000 });
+});
+
+test("decide() withdraws the wait when the pod runs", () => {
+  const waiting = makeJob({
+    metadata: withFinalizer,
+    status: {
+      statusReason: "unschedulable",
+      statusMessage: "No node",
+      conditions: [
+        {
+          type: "Scheduled",
+          status: "False",
+          reason: "Unschedulable",
+          message: "No node",
+          lastTransitionTime: "2026-03-01T00:00:00Z",
+        },
+      ],
+    },
+  });
+  const patch = writtenStatus(
+    decide(makeObservedState({ resource: waiting, workerJobs: [child], pods: [makePod(child)] }))
+      .actions,
+  );
+  assert.equal(patch?.statusReason, "starting");
+  assert.equal(patch.conditions?.[0]?.status, "True");
+});
+
+test("decide() writes nothing about a job that runs", () => {
+  const running = makeJob({ metadata: withFinalizer, status: { status: "Optimizing" } });
+  assert.deepEqual(
+    decide(makeObservedState({ resource: running, workerJobs: [child], pods: [makePod(child)] }))
+      .actions,
+    [],
+  );
+});
+
+test("decide() leaves to the next step what is left of the deadline", () => {
+  const parallel = makeJob({
+    metadata: withFinalizer,
+    spec: { recipe: { parallelism: 3 }, deadlineSeconds: 600 },
+  });
+  const end = { complete: true, reason: "", message: "", at: start + 5 * minute };
+  const shard = makeChild(parallel, { step: "shard", parallelism: 3, end });
+  const pod = makePod(shard, { phase: "Succeeded", startedAt: start + minute });
+  const [create] = decide(
+    makeObservedState({
+      resource: parallel,
+      workerJobs: [shard],
+      pods: [pod],
+      now: start + 6 * minute,
+    }),
+  ).actions;
+  assert.ok(create?.type === "createWorkerJob");
+  assert.equal(create.manifest.metadata?.name, "voices-optimize");
+  assert.equal(create.manifest.spec?.completions, 3);
+  assert.equal(create.manifest.spec.template.spec?.activeDeadlineSeconds, 360);
+});
+
+test("decide() does not start a step for which there is no time left", () => {
+  const parallel = makeJob({
+    metadata: withFinalizer,
+    spec: { recipe: { parallelism: 3 }, deadlineSeconds: 60 },
+  });
+  const end = { complete: true, reason: "", message: "", at: start + 5 * minute };
+  const shard = makeChild(parallel, { step: "shard", parallelism: 3, end });
+  const { actions } = decide(
+    makeObservedState({ resource: parallel, workerJobs: [shard], now: start + 6 * minute }),
+  );
+  assert.equal(writtenStatus(actions)?.error?.code, "deadline_exceeded");
+});
+
+test("decide() keeps a job to the number of shares that it started with", () => {
+  const parallel = makeJob({ metadata: withFinalizer, spec: { recipe: { parallelism: 3 } } });
+  const end = { complete: true, reason: "", message: "", at: start + minute };
+  const shard = makeChild(parallel, { step: "shard", parallelism: 5, end });
+  const [create] = decide(makeObservedState({ resource: parallel, workerJobs: [shard] })).actions;
+  assert.ok(create?.type === "createWorkerJob");
+  assert.equal(create.manifest.spec?.completions, 5);
+});
+
+test("decide() starts no step again whose later steps exist", () => {
+  const parallel = makeJob({
+    metadata: withFinalizer,
+    spec: { recipe: { parallelism: 3 } },
+    status: { status: "Optimizing" },
+  });
+  const assemble = makeChild(parallel, { step: "assemble" });
+  assert.deepEqual(
+    decide(
+      makeObservedState({ resource: parallel, workerJobs: [assemble], pods: [makePod(assemble)] }),
+    ).actions,
+    [],
+  );
+});
+
+test("decide() keeps Jobs from expiring before the job is recorded, and not longer", () => {
+  const recorded = {
+    type: "Recorded",
+    status: "True",
+    reason: "Recorded",
+    message: "",
+    lastTransitionTime: "2026-03-01T00:00:00Z",
+  } as const;
+  const ended = {
+    status: "Completed",
+    finishedAt: new Date(start + minute).toISOString(),
+  } as const;
+  const end = { complete: true, reason: "", message: "", at: start + minute };
+  const job = makeChild(resource, { end, ttlSeconds: 3600 });
+  const unrecorded = makeJob({ metadata: withFinalizer, status: ended });
+  const early = decide(
+    makeObservedState({ resource: unrecorded, workerJobs: [job], now: start + 2 * minute }),
+  );
+  assert.deepEqual(early, { actions: [], requeueAt: start + minute + 3_000_000 });
+  const late = decide(
+    makeObservedState({ resource: unrecorded, workerJobs: [job], now: start + 55 * minute }),
+  );
+  assert.deepEqual(late.actions, [{ type: "setWorkerJobTtl", name: "voices-work", seconds: null }]);
+  const done = makeJob({ status: { ...ended, conditions: [recorded] } });
+  const kept = makeChild(resource, { end, ttlSeconds: undefined });
+  assert.deepEqual(decide(makeObservedState({ resource: done, workerJobs: [kept] })).actions, [
+    { type: "setWorkerJobTtl", name: "voices-work", seconds: 3600 },
+  ]);
+});
+
+test("decide() waits until the Job of an earlier resource of the same name is deleted", () => {
+  const leftover = makeChild(resource, {
+    controller: { kind: "CompressionJob", name: "voices", uid: "earlier" },
+    jobId: "other",
+  });
+  const { actions, requeueAt } = decide(makeObservedState({ resource, workerJobs: [leftover] }));
+  assert.equal(writtenStatus(actions)?.statusReason, "name_in_use");
+  assert.ok(requeueAt !== undefined);
+  assert.ok(!actions.some(({ type }) => type === "deleteWorkerJob"));
+});
+
+test("decide() fails a job whose Job the API server would never take, and waits where it may", () => {
+  const forever = { message: "Invalid value", final: true };
+  const now = {
+    message:
+      "exceeded quota: jobs, requested: count/jobs.batch=1, used: count/jobs.batch=9, limited: count/jobs.batch=9",
+    final: false,
+  };
+  assert.equal(
+    writtenStatus(decide(makeObservedState({ resource, workerJobRejection: forever })).actions)
+      ?.error?.code,
+    "pod_start_failed",
+  );
+  assert.equal(
+    writtenStatus(decide(makeObservedState({ resource, workerJobRejection: now })).actions)
+      ?.statusReason,
+    "quota_exceeded",
+  );
+});
+
+test("decide() holds a node that does not stop a pod responsible", () => {
+  const cancelling = makeJob({
+    metadata: withFinalizer,
+    spec: { cancel: true },
+    status: { status: "Cancelling" },
+  });
+  const pod = makePod(child, { deletionDeadline: start });
+  const deleting = { ...child, deleting: true };
+  const early = decide(
+    makeObservedState({
+      resource: cancelling,
+      workerJobs: [deleting],
+      pods: [pod],
+      now: start + 10_000,
+    }),
+  );
+  assert.deepEqual(early, { actions: [], requeueAt: start + 20_000 });
+  const { actions } = decide(
+    makeObservedState({
+      resource: cancelling,
+      workerJobs: [deleting],
+      pods: [pod],
+      now: start + 20_000,
+    }),
+  );
+  assert.match(
+    writtenStatus(actions)?.statusMessage ?? "",
+    /node "node-1" did not confirm that the pod "voices-work-abcde" stopped/,
+  );
+  assert.ok(actions.some(({ type }) => type === "removeLostPod"));
+});

@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { workerJobManifest } from "../../../../operator/controllers/compression-job/decide/worker-job-manifest.ts";
+import type { Target } from "../../../../src/contract/target.ts";
+import { resolveJobId } from "../../../../src/resources/job-identity.ts";
+import { clusterMissing } from "../../../support/cluster/cluster-missing.ts";
+import { createTestNamespace } from "../../../support/cluster/shared-cluster.ts";
+import { gpuTarget, jobSettings, makeJob } from "../make-job.ts";
+
+const skip = clusterMissing;
+
+const target: Target = {
+  ...gpuTarget,
+  image: "worker.test/worker-cuda:1",
+  resources: { cpu: "500m", memory: "4Gi" },
+  scratch: "20Gi",
+  nodeSelector: { pool: "gpu" },
+  tolerations: [{ key: "nvidia.com/gpu", operator: "Exists", effect: "NoSchedule" }],
+  runtimeClassName: "nvidia",
+  priorityClassName: "batch",
+};
+
+const settings = {
+  ...jobSettings,
+  serviceAccount: "default",
+  volumes: [{ name: "models", persistentVolumeClaim: { claimName: "models" } }],
+  volumeMounts: [{ name: "models", mountPath: "/models", readOnly: true }],
+};
+
+const resource = makeJob({ spec: { target: "gpu" } });
+const jobId = resolveJobId(resource);
+
+function buildPod(plan: Partial<Parameters<typeof workerJobManifest>[0]> = {}) {
+  const { spec } = workerJobManifest(
+    { resource, jobId, step: "work", target, parallelism: 1, deadlineSeconds: 600, ...plan },
+    settings,
+  );
+  const pod = spec?.template.spec;
+  assert.ok(spec !== undefined && pod !== undefined);
+  const [container] = pod.containers;
+  assert.ok(container !== undefined);
+  return { spec, pod, container };
+}
+
+test("a worker gets what its target asks for", () => {
+  const { pod, container } = buildPod();
+  assert.equal(container.image, "worker.test/worker-cuda:1");
+  assert.deepEqual(container.resources, {
+    requests: { cpu: "500m", memory: "4Gi" },
+    limits: { memory: "4Gi", "nvidia.com/gpu": "2" },
+  });
+  assert.deepEqual(pod.volumes?.[0], { name: "work", emptyDir: { sizeLimit: "20Gi" } });
+  assert.deepEqual(pod.nodeSelector, { pool: "gpu" });
+  assert.deepEqual(pod.tolerations, [
+    { key: "nvidia.com/gpu", operator: "Exists", effect: "NoSchedule" },
+  ]);
+  assert.equal(pod.runtimeClassName, "nvidia");
+  assert.equal(pod.priorityClassName, "batch");
+  assert.equal(pod.activeDeadlineSeconds, 600);
+});
+
+test("a worker learns where the service is, which job it works for and who it is", () => {
+  const { pod, container } = buildPod();
+  const environment = Object.fromEntries(
+    container.env?.map(({ name, value }) => [name, value]) ?? [],
+  );
+  assert.equal(environment["MOS_SERVICE_URL"], "http://service.test:8080");
+  assert.equal(environment["MOS_JOB_ID"], jobId);
+  const mounts = new Map(container.volumeMounts?.map(({ name, mountPath }) => [name, mountPath]));
+  assert.equal(environment["MOS_JOB_TOKEN_FILE"], `${mounts.get("token")}/token`);
+  assert.equal(environment["MOS_WORK_DIR"], mounts.get("work"));
+  assert.equal(mounts.get("models"), "/models");
+  const token = pod.volumes?.find(({ name }) => name === "token")?.projected?.sources?.[0]
+    ?.serviceAccountToken;
+  assert.equal(token?.audience, "model-optimization-worker");
+  assert.equal(pod.automountServiceAccountToken, false);
+});
+
+test("shares are worked on at once, and the first that fails for good ends the others", () => {
+  const { spec } = buildPod({ step: "optimize", parallelism: 8 });
+  assert.deepEqual([spec.completionMode, spec.completions, spec.parallelism], ["Indexed", 8, 8]);
+  assert.deepEqual([spec.backoffLimitPerIndex, spec.maxFailedIndexes], [2, 0]);
+});
+
+test("the pods of each step are selected by their own labels", () => {
+  const selectors = (["work", "shard", "optimize", "assemble"] as const).map((step) => {
+    const { spec } = buildPod({ step, parallelism: 3 });
+    assert.deepEqual(spec.selector?.matchLabels, spec.template.metadata?.labels);
+    return JSON.stringify(spec.selector);
+  });
+  assert.equal(new Set(selectors).size, 4);
+});
+
+test("a namespace that restricts its pods takes every step's", { skip }, async () => {
+  const { cluster, namespace } = await createTestNamespace();
+  await cluster.kubectl([
+    "label",
+    "namespace",
+    namespace,
+    "pod-security.kubernetes.io/enforce=restricted",
+  ]);
+  for (const step of ["work", "shard", "optimize", "assemble"] as const) {
+    const { runtimeClassName: _, priorityClassName: __, ...plain } = target;
+    const { pod } = buildPod({ step, target: plain });
+    const podManifest = { apiVersion: "v1", kind: "Pod", metadata: { name: step }, spec: pod };
+    await cluster.kubectl(
+      ["create", "-n", namespace, "--dry-run=server", "-f", "-"],
+      JSON.stringify(podManifest),
+    );
+    const job = workerJobManifest(
+      { resource, jobId, step, target, parallelism: 3, deadlineSeconds: 600 },
+      settings,
+    );
+    const jobManifest = { apiVersion: "batch/v1", kind: "Job", ...job };
+    const output = await cluster.kubectl(
+      ["create", "-n", namespace, "--dry-run=server", "-f", "-"],
+      JSON.stringify(jobManifest),
+    );
+    assert.match(output, /created/);
+  }
+});
