@@ -16,8 +16,6 @@ export function fenceWrites(client: KubernetesClient, leadership: Leadership): K
     create: async (type, object, options) => client.create(type, object, fenced(options)),
     replace: async (type, object, options) => client.replace(type, object, fenced(options)),
     patch: async (type, name, patch, options) => client.patch(type, name, patch, fenced(options)),
-    apply: async (type, object, options) =>
-      client.apply(type, object, { ...options, ...fenced(options) }),
     delete: async (type, name, options) =>
       client.delete(type, name, { ...options, ...fenced(options) }),
     get: (type, name, options) => client.get(type, name, options),
