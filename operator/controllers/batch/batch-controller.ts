@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { BatchResourceStatus } from "../../../src/contract/custom-resources.ts";
+import { parseBatchChildName } from "../../../src/contract/id.ts";
 import {
   type BatchObject,
   batches as batchType,
@@ -51,7 +52,10 @@ export function createBatchController(options: BatchControllerOptions): Controll
       }),
       // By their names: batches wake, too, when a name that another resource had is free.
       createSource(compressionJobs, {
-        mapToKeys: ({ metadata }) => /^(.+)-\d{4}$/.exec(metadata.name)?.slice(1) ?? [],
+        mapToKeys: ({ metadata }) => {
+          const child = parseBatchChildName(metadata.name);
+          return child === undefined ? [] : [child.batch];
+        },
         isGrouped: true,
       }),
     ],
