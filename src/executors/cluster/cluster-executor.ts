@@ -1,9 +1,9 @@
 import { systemClock } from "../../controller-runtime/clock.ts";
+import { createSource } from "../../controller-runtime/controller.ts";
 import {
   type RunningController,
-  createSource,
   startController,
-} from "../../controller-runtime/controller.ts";
+} from "../../controller-runtime/start-controller.ts";
 import { type ResourceWatch, watchResource } from "../../controller-runtime/watch-resource.ts";
 import { resourceLabels } from "../../contract/custom-resources.ts";
 import { jobId as jobIdSchema } from "../../contract/id.ts";
