@@ -14,7 +14,7 @@ export type Pod = Serialized<V1Pod>;
 export type KubernetesEvent = Serialized<CoreV1Event>;
 export type KubernetesJob = Serialized<V1Job>;
 export type Lease = Serialized<V1Lease>;
-type TokenReview = Serialized<V1TokenReview>;
+export type TokenReview = Serialized<V1TokenReview>;
 
 export interface KubernetesObject {
   apiVersion?: string;
