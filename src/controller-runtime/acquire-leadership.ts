@@ -13,8 +13,9 @@ import {
 } from "./lease-record.ts";
 
 /**
- * Waits until this candidate holds the Lease. Others' clocks do not count: a Lease has run out when this candidate saw it
- * unchanged for as long as it says. Goes on while the API server is away; throws only what the signal was aborted with.
+ * Waits until this candidate holds the Lease. The clocks of other candidates do not matter: a Lease has
+ * expired when this candidate has observed no change for its duration. Retries while the API server is
+ * unavailable; throws only the reason of the signal.
  */
 export async function acquireLeadership(
   options: ElectionOptions,
@@ -26,11 +27,11 @@ export async function acquireLeadership(
 
 interface LeaseObservation {
   readonly lease: Stored<Lease>;
-  /** When it was first seen so. */
+  /** When this state was first observed. */
   readonly at: number;
 }
 
-/** The server ends a watch then; it is opened again. */
+/** The server ends a watch after so long; it is opened again. */
 const watchSeconds = 300;
 
 class LeaderElector {
@@ -57,28 +58,28 @@ class LeaderElector {
     }
   }
 
-  /** One look at the Lease, and the wait for its end where another candidate holds it. */
+  /** Acquires the Lease if it is free; otherwise waits until it changes or expires. */
   async #tryAcquire(signal: AbortSignal): Promise<Leadership | undefined> {
     const { timing } = this.#options;
     const lease = await findLease(this.#options, { signal, deadlineMs: timing.renewDeadlineMs });
     if (lease !== undefined) this.#observe(lease);
     if (this.#remainingMs() <= 0) return this.#acquire(lease);
-    // Who held a lease that was deleted does not know yet.
+    // The holder of a deleted Lease does not know yet that it was deleted.
     if (lease === undefined) await this.#pause(signal);
     else await this.#watchLease(lease, signal);
     return undefined;
   }
 
-  /** A claim under way is not given up when the campaign is stopped: the Lease would be held by nobody. */
+  /** Not aborted with the election: the Lease could be acquired without a process that knows it. */
   async #acquire(before: Stored<Lease> | undefined): Promise<Leadership | undefined> {
     const { client, name, clock, timing } = this.#options;
-    const claim = acquiredLease(this.#options, before ?? this.#observation?.lease);
+    const acquired = acquiredLease(this.#options, before ?? this.#observation?.lease);
     const call = { deadlineMs: timing.renewDeadlineMs };
     const at = takeMoment(clock);
     try {
       const lease = await (before === undefined
-        ? client.create(resources.leases, { metadata: { name }, ...claim }, call)
-        : client.replace(resources.leases, { ...before, ...claim }, call));
+        ? client.create(resources.leases, { metadata: { name }, ...acquired }, call)
+        : client.replace(resources.leases, { ...before, ...acquired }, call));
       return startLeaseRenewal(this.#options, lease, at);
     } catch (error) {
       if (isConflict(error) || isAlreadyExists(error)) return undefined;
@@ -86,43 +87,45 @@ class LeaderElector {
     }
   }
 
-  /** Watches the Lease until it is free, gone, or has run out. */
+  /** Watches the Lease until it is released or deleted, or expires. */
   async #watchLease(lease: Stored<Lease>, signal: AbortSignal): Promise<void> {
-    const { client, name, clock } = this.#options;
-    const runOut = new AbortController();
-    let cancel = clock.schedule(this.#remainingMs(), () => runOut.abort());
+    const { clock } = this.#options;
+    const expiry = new AbortController();
+    const schedule = () => clock.schedule(this.#remainingMs(), () => expiry.abort());
+    const end = AbortSignal.any([signal, expiry.signal]);
+    let cancel = schedule();
     try {
-      for await (const { type, object } of client.watch(resources.leases, {
-        fieldSelector: `metadata.name=${name}`,
-        resourceVersion: lease.metadata.resourceVersion,
-        timeoutSeconds: watchSeconds,
-        signal: AbortSignal.any([signal, runOut.signal]),
-      })) {
+      for await (const { type, object } of this.#leaseEvents(lease, end)) {
         if (type === "BOOKMARK") continue;
         if (type === "DELETED") return;
         this.#observe(object);
         cancel();
         if (this.#remainingMs() <= 0) return;
-        cancel = clock.schedule(this.#remainingMs(), () => runOut.abort());
+        cancel = schedule();
       }
-      await this.#pause(AbortSignal.any([signal, runOut.signal]));
+      await this.#pause(end);
     } catch (error) {
-      if (!runOut.signal.aborted) throw error;
+      if (!expiry.signal.aborted) throw error;
     } finally {
       cancel();
     }
   }
 
-  #observe(lease: Stored<Lease>): void {
-    if (
-      this.#observation === undefined ||
-      leaseClaimKey(lease) !== leaseClaimKey(this.#observation.lease)
-    ) {
-      this.#observation = { lease, at: this.#options.clock.now() };
-    }
+  #leaseEvents({ metadata: { resourceVersion } }: Stored<Lease>, signal: AbortSignal) {
+    const { client, name } = this.#options;
+    const fieldSelector = `metadata.name=${name}`;
+    const timeoutSeconds = watchSeconds;
+    const selection = { fieldSelector, resourceVersion };
+    return client.watch(resources.leases, { ...selection, timeoutSeconds, signal });
   }
 
-  /** How long the Lease as it was seen last is still another's. */
+  #observe(lease: Stored<Lease>): void {
+    const before = this.#observation?.lease;
+    if (before !== undefined && renewalKey(lease) === renewalKey(before)) return;
+    this.#observation = { lease, at: this.#options.clock.now() };
+  }
+
+  /** Time until the Lease as last observed expires; 0 when this candidate may acquire it. */
   #remainingMs(): number {
     if (this.#observation === undefined) return 0;
     const { lease, at } = this.#observation;
@@ -138,13 +141,14 @@ class LeaderElector {
 
   #logWarning(error: unknown): void {
     const warning = errorMessageWithCauses(error);
-    if (warning !== this.#lastWarning)
-      this.#options.log("warn", "Cannot campaign for the lease", { error: warning });
+    if (warning !== this.#lastWarning) {
+      this.#options.log("warn", "Cannot acquire the lease", { error: warning });
+    }
     this.#lastWarning = warning;
   }
 }
 
-/** Changes with every renewal, and not with what others write to the same object. */
-function leaseClaimKey({ spec }: Lease): string {
+/** Changes with every renewal, and not with other writes to the same object. */
+function renewalKey({ spec }: Lease): string {
   return JSON.stringify([spec?.holderIdentity, spec?.renewTime, spec?.leaseTransitions]);
 }

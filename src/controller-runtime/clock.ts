@@ -1,10 +1,13 @@
-/** Time as the runtime sees it; tests move a clock of their own. */
+/** Time as the runtime sees it; tests use a clock of their own. */
 export interface Clock {
-  /** Milliseconds since some moment; never goes back. */
+  /** Milliseconds of a monotonic clock. */
   now(): number;
-  /** The wall clock, for what others read. */
+  /** The wall clock, for times that others read. */
   date(): Date;
-  /** Calls back once after `ms`, or earlier where that is longer than a timer can wait. Gives the way to cancel. */
+  /**
+   * Calls back once after `ms`, or earlier where that exceeds the longest timer. Returns a function
+   * that cancels it.
+   */
   schedule(ms: number, callback: () => void): () => void;
 }
 
@@ -20,7 +23,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** Resolves after `ms`, or as soon as the signal is aborted. */
+/** Resolves after `ms`, or when the signal is aborted. */
 export async function sleepUnlessAborted(
   clock: Clock,
   ms: number,
@@ -38,7 +41,7 @@ export async function sleepUnlessAborted(
   });
 }
 
-/** A moment on both clocks, taken by `momentOf`. */
+/** A moment on both clocks, taken by `takeMoment`. */
 export interface Moment {
   readonly now: number;
   readonly date: number;
@@ -49,8 +52,8 @@ export function takeMoment(clock: Clock): Moment {
 }
 
 /**
- * Milliseconds since the moment, by the clock that says more: a machine that slept may not have counted the time, and a wall
- * clock that was set back hides it.
+ * Milliseconds since the moment, by the clock that shows more: the monotonic clock may stop while the
+ * machine sleeps, and the wall clock may be set back.
  */
 export function elapsedMs(clock: Clock, since: Moment): number {
   return Math.max(clock.now() - since.now, clock.date().getTime() - since.date);

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { KubernetesClient } from "../kubernetes/kubernetes-client.ts";
 import { isAlreadyExists } from "../kubernetes/kubernetes-error.ts";
 import {
@@ -7,51 +6,34 @@ import {
   type ResourceType,
   type Stored,
 } from "../kubernetes/resources.ts";
-import type { Clock } from "./clock.ts";
 import { errorMessageWithCauses } from "../log/error-message.ts";
 import type { Log } from "../log/json-log.ts";
-
-/** What `kubectl describe` shows below an object. */
-export interface ObjectEvent {
-  readonly type: "Normal" | "Warning";
-  /** One word, for instance `PodFailed`. */
-  readonly reason: string;
-  readonly message: string;
-}
+import { buildEvent, type ObjectEvent } from "./build-event.ts";
+import type { Clock } from "./clock.ts";
+import { EventAllowances } from "./event-allowances.ts";
 
 /** Writes Kubernetes events. An event that cannot be written is logged and lost. */
 export interface EventRecorder {
-  /** The same event of the same object again is counted instead. */
+  /** Records an event of an object; the same event again only raises its count. */
   record<T extends KubernetesObject>(
     type: ResourceType<T>,
     object: Stored<T>,
     event: ObjectEvent,
   ): void;
-  /** Resolves when what was recorded is written, or after a few seconds. */
+  /** Resolves when all recorded events are written, or after a few seconds. */
   close(): Promise<void>;
 }
 
-export interface EventRecorderOptions {
+interface EventRecorderOptions {
   readonly client: KubernetesClient;
-  /** Whose events these are. */
+  /** The component that reports the events. */
   readonly component: string;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-interface Allowance {
-  readonly left: number;
-  readonly at: number;
-}
-
 type NewEvent = ReturnType<typeof buildEvent>;
 
-const maxMessageLength = 1_024;
-/** Of one object in a row; then one every `allowanceMs`. */
-const maxInARow = 25;
-const allowanceMs = 300_000;
-/** Objects whose allowance is remembered. */
-const maxObjects = 4_096;
 const maxUnsent = 1_000;
 const callMs = 5_000;
 const closeMs = 3_000;
@@ -62,12 +44,13 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
 
 class CountingRecorder implements EventRecorder {
   readonly #options: EventRecorderOptions;
-  readonly #allowances = new Map<string, Allowance>();
+  readonly #allowances: EventAllowances;
   readonly #unsent: NewEvent[] = [];
   #sending: Promise<void> | undefined;
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
+    this.#allowances = new EventAllowances(options.clock);
   }
 
   record<T extends KubernetesObject>(
@@ -75,7 +58,7 @@ class CountingRecorder implements EventRecorder {
     object: Stored<T>,
     event: ObjectEvent,
   ): void {
-    if (this.#unsent.length >= maxUnsent || !this.#allows(object.metadata.uid)) return;
+    if (this.#unsent.length >= maxUnsent || !this.#allowances.take(object.metadata.uid)) return;
     const { component, clock } = this.#options;
     this.#unsent.push(buildEvent({ type, object, event, component, at: clock.date() }));
     this.#sending ??= this.#sendAll().finally(() => {
@@ -89,17 +72,6 @@ class CountingRecorder implements EventRecorder {
     await Promise.race([this.#sending, promise]);
     cancel();
     this.#unsent.length = 0;
-  }
-
-  #allows(uid: string): boolean {
-    const now = this.#options.clock.now();
-    const before = this.#allowances.get(uid) ?? { left: maxInARow, at: now };
-    const left = Math.min(maxInARow, before.left + (now - before.at) / allowanceMs);
-    this.#allowances.delete(uid);
-    this.#allowances.set(uid, { left: left < 1 ? left : left - 1, at: now });
-    const [oldest] = this.#allowances.keys();
-    if (oldest !== undefined && this.#allowances.size > maxObjects) this.#allowances.delete(oldest);
-    return left >= 1;
   }
 
   async #sendAll(): Promise<void> {
@@ -120,45 +92,9 @@ class CountingRecorder implements EventRecorder {
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
       const { count = 1, metadata } = await client.get(resources.events, event.metadata.name, call);
-      const { resourceVersion } = metadata;
-      const { lastTimestamp } = event;
-      const more = { count: count + 1, lastTimestamp };
-      await client.patch(resources.events, metadata.name, more, { ...call, resourceVersion });
+      const { name, resourceVersion } = metadata;
+      const update = { count: count + 1, lastTimestamp: event.lastTimestamp };
+      await client.patch(resources.events, name, update, { ...call, resourceVersion });
     }
   }
-}
-
-interface Occurrence<T extends KubernetesObject> {
-  readonly type: ResourceType<T>;
-  readonly object: Stored<T>;
-  readonly event: ObjectEvent;
-  readonly component: string;
-  readonly at: Date;
-}
-
-/** The same occurrence has the same name, so that every process of the component counts on. */
-function buildEvent<T extends KubernetesObject>({
-  type,
-  object,
-  event,
-  component,
-  at,
-}: Occurrence<T>) {
-  const { name, uid, namespace = "" } = object.metadata;
-  const message = event.message.slice(0, maxMessageLength);
-  const identity = JSON.stringify([component, uid, event.type, event.reason, message]);
-  const digest = createHash("sha256").update(identity).digest("hex").slice(0, 16);
-  const { apiVersion, kind } = type;
-  return {
-    metadata: { name: `${name.slice(0, 200).replace(/[^a-z0-9]+$/, "")}.${digest}`, namespace },
-    involvedObject: { apiVersion, kind, name, namespace, uid },
-    ...event,
-    message,
-    source: { component },
-    reportingComponent: component,
-    reportingInstance: "",
-    firstTimestamp: at.toISOString(),
-    lastTimestamp: at.toISOString(),
-    count: 1,
-  };
 }

@@ -1,7 +1,10 @@
 import type { KubernetesClient } from "../kubernetes/kubernetes-client.ts";
 import type { Leadership } from "./leadership.ts";
 
-/** The client, whose writes need the leadership: they throw `NotLeaderError` without it, also those under way when it is lost. */
+/**
+ * A client whose writes require the leadership. Without it they throw `NotLeaderError`, and calls in
+ * progress are aborted when it is lost.
+ */
 export function fenceWrites(client: KubernetesClient, leadership: Leadership): KubernetesClient {
   const fenced = <T extends { readonly signal?: AbortSignal }>(options?: T) => {
     leadership.assertLeader();
@@ -16,8 +19,6 @@ export function fenceWrites(client: KubernetesClient, leadership: Leadership): K
     create: async (type, object, options) => client.create(type, object, fenced(options)),
     replace: async (type, object, options) => client.replace(type, object, fenced(options)),
     patch: async (type, name, patch, options) => client.patch(type, name, patch, fenced(options)),
-    apply: async (type, object, options) =>
-      client.apply(type, object, { ...options, ...fenced(options) }),
     delete: async (type, name, options) =>
       client.delete(type, name, { ...options, ...fenced(options) }),
     get: (type, name, options) => client.get(type, name, options),

@@ -1,19 +1,19 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { errorMessageWithCauses } from "../log/error-message.ts";
 import type { RuntimeMetrics } from "./metrics.ts";
 import type { ResourceWatch } from "./watch-resource.ts";
 
-export interface HealthServerOptions {
+interface HealthServerOptions {
   readonly host: string;
-  /** 0 takes any that is free. */
+  /** 0 for any free port. */
   readonly port: number;
   readonly watched: readonly ResourceWatch[];
   readonly metrics: RuntimeMetrics;
 }
 
-export interface HealthServer {
+interface HealthServer {
   readonly port: number;
   close(): Promise<void>;
 }
@@ -23,50 +23,49 @@ interface HealthResponse {
   readonly text: string;
 }
 
-/** Prometheus' text format, which is plain text to everybody else. */
+type Endpoints = Readonly<Record<string, () => HealthResponse | Promise<HealthResponse>>>;
+
+/** The Prometheus text format, which other clients read as plain text. */
 const textFormat = "text/plain; version=0.0.4; charset=utf-8";
 
 /**
- * Answers probes and monitoring. `/healthz` fails when a watch has died for good: the process should be started anew.
- * `/readyz` fails until every cache is filled. Both say why.
+ * Serves probes and metrics. `/healthz` fails when a watch hangs: the process should be restarted.
+ * `/readyz` fails until every cache has synced. Both respond with the reason.
  */
 export async function startHealthServer(options: HealthServerOptions): Promise<HealthServer> {
-  const { watched, metrics } = options;
-  const waiting = new Set(watched);
-  for (const each of watched) {
-    each.synced.then(
-      () => waiting.delete(each),
-      () => {},
-    );
-  }
-  const answers: Record<string, () => HealthResponse | Promise<HealthResponse>> = {
-    "/healthz": () => probeResponse(watched.filter(({ isHung }) => isHung).map(hangMessage)),
-    "/readyz": () => probeResponse(Array.from(waiting, notSyncedMessage)),
-    "/metrics": async () => ({ status: 200, text: await metrics.text() }),
-  };
-  const answerTo = async (url = "") =>
-    answers[url.split("?")[0] ?? ""]?.() ?? { status: 404, text: "Not found\n" };
+  const endpoints = createEndpoints(options);
   const server = createServer((request, response) => {
-    void answerTo(request.url)
-      .catch((error: unknown): HealthResponse => ({
-        status: 500,
-        text: `${errorMessageWithCauses(error)}\n`,
-      }))
-      .then(({ status, text }) =>
-        response.writeHead(status, { "content-type": textFormat }).end(text),
-      );
+    void respondTo(endpoints, request.url).then(({ status, text }) =>
+      response.writeHead(status, { "content-type": textFormat }).end(text),
+    );
   });
   server.listen(options.port, options.host);
   await once(server, "listening");
+  return { port: listeningPort(server.address()), close: () => closeServer(server) };
+}
+
+function createEndpoints({ watched, metrics }: HealthServerOptions): Endpoints {
+  const unsynced = new Set(watched);
+  for (const each of watched) {
+    each.synced.then(
+      () => unsynced.delete(each),
+      () => {},
+    );
+  }
   return {
-    port: listeningPort(server.address()),
-    close: async () => {
-      const closed = once(server, "close");
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
+    "/healthz": () => probeResponse(watched.filter(({ isHung }) => isHung).map(hangMessage)),
+    "/readyz": () => probeResponse(Array.from(unsynced, notSyncedMessage)),
+    "/metrics": async () => ({ status: 200, text: await metrics.text() }),
   };
+}
+
+async function respondTo(endpoints: Endpoints, url = ""): Promise<HealthResponse> {
+  try {
+    const respond = endpoints[url.split("?")[0] ?? ""];
+    return (await respond?.()) ?? { status: 404, text: "Not found\n" };
+  } catch (error) {
+    return { status: 500, text: `${errorMessageWithCauses(error)}\n` };
+  }
 }
 
 function probeResponse(reasons: readonly string[]): HealthResponse {
@@ -75,15 +74,23 @@ function probeResponse(reasons: readonly string[]): HealthResponse {
 }
 
 function hangMessage({ resource, secondsSinceReceived }: ResourceWatch): string {
-  return `Nothing was heard of ${resource} for ${Math.round(secondsSinceReceived)} s`;
+  return `The watch of ${resource} received nothing for ${Math.round(secondsSinceReceived)} s`;
 }
 
 function notSyncedMessage({ resource, problem }: ResourceWatch): string {
   return problem ?? `The list of ${resource} has not arrived yet`;
 }
 
+async function closeServer(server: Server): Promise<void> {
+  const closed = once(server, "close");
+  server.close();
+  server.closeAllConnections();
+  await closed;
+}
+
 function listeningPort(address: AddressInfo | string | null): number {
-  if (address === null || typeof address === "string")
+  if (address === null || typeof address === "string") {
     throw new TypeError("The server listens on no port");
+  }
   return address.port;
 }

@@ -12,32 +12,32 @@ import {
   leaseHolder,
 } from "./lease-record.ts";
 
-/** A write that must not happen, because another process may lead by now. */
+/** A refused write: another process may be the leader. */
 export class NotLeaderError extends Error {
   override readonly name = "NotLeaderError";
 }
 
 export interface Leadership {
-  /** Aborted, with the reason, once and for all when the leadership is over against our will. */
+  /** Aborted with the reason when the leadership is lost. */
   readonly lost: AbortSignal;
   /**
-   * False as soon as the Lease was not renewed for so long that another candidate could soon take it, also where this process
-   * stood still meanwhile and has not noticed anything yet.
+   * False as soon as the Lease has not been renewed for so long that another candidate may soon
+   * acquire it, even if this process was suspended and `lost` is not aborted yet.
    */
   isLeader(): boolean;
-  /** Goes before every write. Throws `NotLeaderError`. */
+  /** To be called before every write. Throws `NotLeaderError`. */
   assertLeader(): void;
-  /** Hands the Lease to the next candidate. Whoever calls it has ended all work of the leader. */
+  /** Releases the Lease. The caller has to end all work of the leader before. */
   release(): Promise<void>;
 }
 
-/** Renews the Lease, that was claimed with a request made at `claimedAt`, until it is lost or released. */
+/** Renews the Lease until it is lost or released. It was acquired by a request sent at `acquiredAt`. */
 export function startLeaseRenewal(
   options: ElectionOptions & { timing: ElectionTiming },
   lease: Stored<Lease>,
-  claimedAt: Moment,
+  acquiredAt: Moment,
 ) {
-  return new LeaseRenewer(options, lease, claimedAt);
+  return new LeaseRenewer(options, lease, acquiredAt);
 }
 
 class LeaseRenewer implements Leadership {
@@ -52,13 +52,13 @@ class LeaseRenewer implements Leadership {
   constructor(
     options: ElectionOptions & { timing: ElectionTiming },
     lease: Stored<Lease>,
-    claimedAt: Moment,
+    acquiredAt: Moment,
   ) {
     this.#options = options;
     this.#lease = lease;
-    this.#renewedAt = claimedAt;
+    this.#renewedAt = acquiredAt;
     this.#scheduleRenewDeadline();
-    this.#renewing = this.#renewUntilOver();
+    this.#renewing = this.#renewUntilEnd();
   }
 
   get lost(): AbortSignal {
@@ -67,13 +67,14 @@ class LeaseRenewer implements Leadership {
 
   isLeader(): boolean {
     const { clock, timing } = this.#options;
-    const over = this.#lost.signal.aborted || this.#releasing.signal.aborted;
-    return !over && elapsedMs(clock, this.#renewedAt) < timing.renewDeadlineMs;
+    const hasEnded = this.#lost.signal.aborted || this.#releasing.signal.aborted;
+    return !hasEnded && elapsedMs(clock, this.#renewedAt) < timing.renewDeadlineMs;
   }
 
   assertLeader(): void {
-    if (!this.isLeader())
+    if (!this.isLeader()) {
       throw new NotLeaderError(`"${this.#options.identity}" does not lead any more`);
+    }
   }
 
   async release(): Promise<void> {
@@ -84,23 +85,25 @@ class LeaseRenewer implements Leadership {
     try {
       await this.#releaseLease();
     } catch (error) {
-      this.#options.log("warn", "Cannot release the lease: others take it when it has run out", {
+      this.#options.log("warn", "Cannot release the lease: others acquire it when it expires", {
         error: errorMessageWithCauses(error),
       });
     }
   }
 
-  async #renewUntilOver(): Promise<void> {
+  async #renewUntilEnd(): Promise<void> {
     const { clock, timing, log } = this.#options;
-    const over = AbortSignal.any([this.#lost.signal, this.#releasing.signal]);
+    const end = AbortSignal.any([this.#lost.signal, this.#releasing.signal]);
     for (;;) {
-      await sleepUnlessAborted(clock, timing.retryMs, over);
-      if (over.aborted) return;
-      if (!this.isLeader()) this.#endLeadership("The lease was not renewed in time");
-      else
-        await this.#renew().catch((error: unknown) =>
-          log("warn", "Cannot renew the lease", { error: errorMessageWithCauses(error) }),
-        );
+      await sleepUnlessAborted(clock, timing.retryMs, end);
+      if (end.aborted) return;
+      if (!this.isLeader()) {
+        this.#endLeadership("The lease was not renewed in time");
+        continue;
+      }
+      await this.#renew().catch((error: unknown) =>
+        log("warn", "Cannot renew the lease", { error: errorMessageWithCauses(error) }),
+      );
     }
   }
 
@@ -116,31 +119,25 @@ class LeaseRenewer implements Leadership {
   async #writeRenewal(): Promise<Stored<Lease> | undefined> {
     const { client, name, identity } = this.#options;
     try {
-      return await client.replace(
-        resources.leases,
-        this.#renewedLease(this.#lease),
-        this.#callOptions(),
-      );
+      return await this.#replaceLease(this.#lease);
     } catch (error) {
       if (!isConflict(error) && !isNotFound(error)) throw error;
     }
     const lease = await findLease(this.#options, this.#callOptions());
     if (lease === undefined) {
-      return client.create(
-        resources.leases,
-        { metadata: { name }, ...acquiredLease(this.#options, this.#lease) },
-        this.#callOptions(),
-      );
+      const created = { metadata: { name }, ...acquiredLease(this.#options, this.#lease) };
+      return client.create(resources.leases, created, this.#callOptions());
     }
-    if (leaseHolder(lease) === identity)
-      return client.replace(resources.leases, this.#renewedLease(lease), this.#callOptions());
+    if (leaseHolder(lease) === identity) return this.#replaceLease(lease);
     this.#endLeadership(`The lease is now held by "${leaseHolder(lease) ?? ""}"`);
     return undefined;
   }
 
-  #renewedLease(lease: Stored<Lease>): Stored<Lease> {
-    const renewTime = formatMicroTime(this.#options.clock.date().getTime());
-    return { ...lease, spec: { ...lease.spec, renewTime } };
+  #replaceLease(lease: Stored<Lease>): Promise<Stored<Lease>> {
+    const { client, clock } = this.#options;
+    const renewTime = formatMicroTime(clock.date().getTime());
+    const renewed = { ...lease, spec: { ...lease.spec, renewTime } };
+    return client.replace(resources.leases, renewed, this.#callOptions());
   }
 
   async #releaseLease(): Promise<void> {
@@ -165,7 +162,7 @@ class LeaseRenewer implements Leadership {
     this.#lost.abort(new NotLeaderError(reason));
   }
 
-  /** Leaves time for a second try. */
+  /** Leaves time for a second attempt. */
   #callOptions(): CallOptions {
     return { signal: this.#lost.signal, deadlineMs: this.#options.timing.renewDeadlineMs / 2 };
   }

@@ -1,4 +1,4 @@
-import { isNotFound } from "../kubernetes/kubernetes-error.ts";
+import { ignoreNotFound } from "../kubernetes/kubernetes-error.ts";
 import type { KubernetesClient } from "../kubernetes/kubernetes-client.ts";
 import { formatMicroTime } from "../kubernetes/micro-time.ts";
 import { type Lease, resources, type Stored } from "../kubernetes/resources.ts";
@@ -11,21 +11,25 @@ export interface ElectionOptions {
   /** Name of the Lease. */
   readonly name: string;
   /**
-   * Names this candidate in the Lease. A candidate takes a Lease over at once that its own name holds, so the name belongs to
-   * one process at a time: a pod's name will do, since its former container has ended before the next one starts.
+   * The `holderIdentity` of this candidate. A candidate acquires a Lease with its own identity at once,
+   * so only one process may have it at a time. The name of a pod is suitable, since its previous
+   * container has ended before the next one starts.
    */
   readonly identity: string;
   readonly clock: Clock;
   readonly log: Log;
-  readonly timing?: ElectionTiming;
+  readonly timing?: ElectionTiming | undefined;
 }
 
 export interface ElectionTiming {
-  /** For how long others leave a Lease alone after they saw it change. Whole seconds. */
+  /** How long other candidates wait after a change of the Lease. Whole seconds. */
   readonly leaseMs: number;
-  /** After which a leader that could not renew stops to lead. What it lacks to `leaseMs` is left to calls under way. */
+  /**
+   * After so long without renewal a leader stops to lead. The rest of `leaseMs` is for calls in
+   * progress.
+   */
   readonly renewDeadlineMs: number;
-  /** Between two renewals, and between two tries of a candidate. */
+  /** Between two renewals, and between two attempts of a candidate. */
   readonly retryMs: number;
 }
 
@@ -35,20 +39,14 @@ export const defaultTiming: ElectionTiming = {
   retryMs: 2_000,
 };
 
-/** The Lease as the API server has it now. */
 export async function findLease(
   { client, name }: ElectionOptions,
   options: CallOptions,
 ): Promise<Stored<Lease> | undefined> {
-  try {
-    return await client.get(resources.leases, name, options);
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  return ignoreNotFound(client.get(resources.leases, name, options));
 }
 
-/** A Lease that the candidate holds from now on; the transitions of `before` are counted on. */
+/** The Lease with this candidate as its holder, and one more transition than `before`. */
 export function acquiredLease(
   options: ElectionOptions,
   before: Lease | undefined,

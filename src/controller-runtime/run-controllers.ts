@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { KubernetesClient } from "../kubernetes/kubernetes-client.ts";
 import { acquireLeadership } from "./acquire-leadership.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import { type Controller, startController } from "./controller.ts";
+import type { Controller } from "./controller.ts";
 import { createEventRecorder, type EventRecorder } from "./event-recorder.ts";
 import { fenceWrites } from "./fence-writes.ts";
 import { startHealthServer } from "./health-server.ts";
@@ -10,26 +10,27 @@ import type { Log } from "../log/json-log.ts";
 import type { Leadership } from "./leadership.ts";
 import type { ElectionTiming } from "./lease-record.ts";
 import type { RuntimeMetrics } from "./metrics.ts";
+import { startController } from "./start-controller.ts";
 import type { ResourceWatch } from "./watch-resource.ts";
 
-/** What the controllers of the leader work with. */
-export interface LeaderDependencies {
-  /** Writes with it fail once the leadership may be over. */
+/** Dependencies of the controllers of the leader. */
+interface LeaderDependencies {
+  /** Its writes fail when the leadership may be lost. */
   readonly client: KubernetesClient;
   readonly events: EventRecorder;
 }
 
 export interface RunOptions {
   readonly client: KubernetesClient;
-  /** Whose events these are. */
+  /** The component that reports events. */
   readonly component: string;
-  /** Everything that controllers read; runs already, and is stopped at the end. */
+  /** All watches that controllers read. They run already, and are stopped at the end. */
   readonly watched: readonly ResourceWatch[];
   readonly controllers: (leader: LeaderDependencies) => readonly Controller[];
   readonly election: {
     readonly name: string;
     readonly identity: string;
-    readonly timing?: ElectionTiming;
+    readonly timing?: ElectionTiming | undefined;
   };
   readonly health: { readonly host: string; readonly port: number };
   readonly metrics: RuntimeMetrics;
@@ -37,8 +38,9 @@ export interface RunOptions {
 }
 
 /**
- * Fills the caches, waits for the leadership and runs the controllers, until `stop`: then nothing more is taken in, what is being
- * reconciled ends, events are sent and the Lease is released. Throws `NotLeaderError` when the leadership was lost before.
+ * Waits for the caches and the leadership and runs the controllers until `stop`. Then it waits for
+ * running reconciliations, sends the remaining events and releases the Lease. Throws `NotLeaderError`
+ * when the leadership was lost before.
  */
 export async function runControllers(options: RunOptions, stop: AbortSignal): Promise<void> {
   const { client, watched, election, health, metrics, log } = options;
@@ -73,16 +75,13 @@ async function runAsLeader(
   const { clock, stop } = run;
   const fenced = fenceWrites(client, leadership);
   const events = createEventRecorder({ client: fenced, component, clock, log });
-  const running = controllers({ client: fenced, events }).map((controller) =>
-    startController(controller, {
-      clock,
-      log,
-      observer: metrics.createControllerObserver(controller.name),
-    }),
-  );
-  const over = AbortSignal.any([stop, leadership.lost]);
-  if (!over.aborted) await once(over, "abort");
-  log("info", "Stopping: what is being reconciled ends");
+  const running = controllers({ client: fenced, events }).map((controller) => {
+    const observer = metrics.createControllerObserver(controller.name);
+    return startController(controller, { clock, log, observer });
+  });
+  const end = AbortSignal.any([stop, leadership.lost]);
+  if (!end.aborted) await once(end, "abort");
+  log("info", "Stopping: running reconciliations end");
   await Promise.all(running.map((controller) => controller.stop()));
   await events.close();
   await leadership.release();

@@ -1,66 +1,56 @@
 import type { Clock } from "./clock.ts";
-
-/** What is urgent goes before what is normal, and both before the periodic resync. */
-export type Lane = (typeof lanes)[number];
+import { DelayedKeys } from "./delayed-keys.ts";
+import { type Lane, lanes, moreUrgentLane } from "./lane.ts";
 
 export interface QueueObserver {
   added(): void;
   retried(): void;
-  /** A key was taken after it had waited so long. */
+  /** A key was taken after so long in the queue. */
   taken(waitedSeconds: number): void;
-  /** A key was done after it had been worked on so long. */
+  /** The work on a key ended after so long. */
   done(workedSeconds: number): void;
 }
 
 export interface QueueStats {
-  /** Keys that could be taken now. */
+  /** Keys that can be taken now. */
   readonly depth: number;
-  /** Keys that wait for their time. */
+  /** Keys that become available later. */
   readonly delayed: number;
   readonly processing: number;
-  /** Work in progress, seconds summed over the keys. */
+  /** Age of the work in progress, summed over the keys. */
   readonly unfinishedSeconds: number;
   readonly longestRunningSeconds: number;
 }
 
-export interface WorkQueueOptions {
+interface WorkQueueOptions {
   readonly clock: Clock;
-  readonly observer?: QueueObserver;
+  readonly observer?: QueueObserver | undefined;
 }
 
-interface Delayed {
-  readonly due: number;
-  readonly lane: Lane;
-}
-
-const lanes = ["urgent", "normal", "resync"] as const;
-/** Keys in a row that may pass over those of other lanes; then it is the turn of the one that has waited longest. */
+/** Keys of other lanes that may overtake the oldest key in a row. */
 const maxInARow = 16;
 const groupMs = 250;
 const firstRetryMs = 5;
 const maxRetryMs = 60_000;
 
 /**
- * Keys to work on. A key that is added again while it waits is worked on once; while it is worked on, once more
- * afterwards. No key is ever with two workers at a time.
+ * A queue of keys. A key that is added again while it waits is processed once; while it is processed,
+ * once more afterwards. No key is processed by two workers at the same time.
  */
 export class WorkQueue {
   readonly #clock: Clock;
   readonly #observer: QueueObserver | undefined;
-  /** Key to when it was added, oldest first. */
+  /** Time of addition by key, oldest first. */
   readonly #waiting: Record<Lane, Map<string, number>> = {
     urgent: new Map(),
     normal: new Map(),
     resync: new Map(),
   };
-  /** Key to when it was taken. */
+  /** Time of taking by key. */
   readonly #processing = new Map<string, number>();
-  /** Keys that were added while they are worked on. */
+  /** Keys that were added while they are processed. */
   readonly #again = new Map<string, Lane>();
-  readonly #delayed = new Map<string, Delayed>();
-  /** When the first of the delayed keys is due, and how not to be woken then. */
-  #wakeAt = Infinity;
-  #cancelWake: () => void = () => {};
+  readonly #delayed: DelayedKeys;
   readonly #failures = new Map<string, number>();
   readonly #takers: ((key: string | undefined) => void)[] = [];
   readonly #drained = Promise.withResolvers<void>();
@@ -70,6 +60,7 @@ export class WorkQueue {
   constructor({ clock, observer }: WorkQueueOptions) {
     this.#clock = clock;
     this.#observer = observer;
+    this.#delayed = new DelayedKeys({ clock, onDue: (key, lane) => this.add(key, lane) });
   }
 
   add(key: string, lane: Lane = "normal"): void {
@@ -79,23 +70,29 @@ export class WorkQueue {
     else this.#enqueue(key, lane);
   }
 
-  /** Adds the key after `ms`, unless it is taken before. Of several delays of one key the one that ends first counts. */
+  /**
+   * Adds the key after `ms`, unless it is taken before. Of several delays of one key the earliest
+   * counts.
+   */
   addAfter(key: string, ms: number, lane: Lane = "normal"): void {
     if (this.#closed) return;
     if (!(ms > 0)) {
       this.add(key, lane);
       return;
     }
-    this.#addAt(this.#clock.now() + ms, key, lane);
+    this.#delayed.addAt(this.#clock.now() + ms, key, lane);
   }
 
-  /** Adds the key four times a second, with others: one by one they cost a fourth more, and what changed since is seen at one look. */
+  /**
+   * Adds the key at the next quarter of a second, together with others. Keys added one by one cost a
+   * quarter more, and several changes of a key lead to one reconciliation.
+   */
   addToGroup(key: string, lane: Lane = "normal"): void {
     if (this.#closed) return;
-    this.#addAt((Math.floor(this.#clock.now() / groupMs) + 1) * groupMs, key, lane);
+    this.#delayed.addAt((Math.floor(this.#clock.now() / groupMs) + 1) * groupMs, key, lane);
   }
 
-  /** Adds the key after a delay that doubles with every retry since it was last forgotten. */
+  /** Adds the key after a delay that doubles with every retry since the last `forget`. */
   retry(key: string): void {
     if (this.#closed) return;
     const failures = this.#failures.get(key) ?? 0;
@@ -104,12 +101,12 @@ export class WorkQueue {
     this.addAfter(key, Math.min(firstRetryMs * 2 ** failures, maxRetryMs));
   }
 
-  /** Ends the key's series of retries. */
+  /** Resets the delay of the key's retries. */
   forget(key: string): void {
     this.#failures.delete(key);
   }
 
-  /** Waits for a key. Each has to be given back with `done`. Undefined once the queue is closed. */
+  /** Waits for a key, for which `done` has to be called. Undefined after the queue is closed. */
   async take(): Promise<string | undefined> {
     if (this.#closed) return undefined;
     const key = this.#next();
@@ -119,10 +116,10 @@ export class WorkQueue {
     return promise;
   }
 
-  /** Ends the work on a key that was taken. */
+  /** Ends the processing of a key. */
   done(key: string): void {
     const since = this.#processing.get(key);
-    if (since === undefined) throw new RangeError(`Key "${key}" is not worked on`);
+    if (since === undefined) throw new RangeError(`Key "${key}" is not being processed`);
     this.#processing.delete(key);
     this.#observer?.done((this.#clock.now() - since) / 1_000);
     const lane = this.#again.get(key);
@@ -143,43 +140,14 @@ export class WorkQueue {
     };
   }
 
-  /** Drops the keys that wait, and resolves when no key is worked on any more. */
+  /** Drops the waiting keys, and resolves when no key is processed any more. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#cancelWake();
     this.#delayed.clear();
     for (const lane of lanes) this.#waiting[lane].clear();
     for (const resolve of this.#takers.splice(0)) resolve(undefined);
     this.#resolveIfDrained();
     await this.#drained.promise;
-  }
-
-  #addAt(due: number, key: string, lane: Lane): void {
-    const earlier = this.#delayed.get(key);
-    if (earlier !== undefined && earlier.due <= due) return;
-    this.#delayed.set(key, { due, lane });
-    this.#wakeBy(due);
-  }
-
-  #wakeBy(due: number): void {
-    if (due >= this.#wakeAt) return;
-    this.#cancelWake();
-    this.#wakeAt = due;
-    this.#cancelWake = this.#clock.schedule(due - this.#clock.now(), () => this.#wake());
-  }
-
-  #wake(): void {
-    const now = this.#clock.now();
-    let next = Infinity;
-    for (const [key, { due, lane }] of this.#delayed) {
-      if (due > now) next = Math.min(next, due);
-      else {
-        this.#delayed.delete(key);
-        this.add(key, lane);
-      }
-    }
-    this.#wakeAt = Infinity;
-    this.#wakeBy(next);
   }
 
   #enqueue(key: string, lane: Lane): void {
@@ -215,8 +183,4 @@ export class WorkQueue {
   #resolveIfDrained(): void {
     if (this.#processing.size === 0) this.#drained.resolve();
   }
-}
-
-function moreUrgentLane(lane: Lane, other: Lane | undefined): Lane {
-  return other !== undefined && lanes.indexOf(other) < lanes.indexOf(lane) ? other : lane;
 }

@@ -5,10 +5,10 @@ interface Expectation {
   readonly until: number;
 }
 
-/** An event that was lost holds a key up for no longer. */
+/** Limit of the delay of a key by an event that was lost. */
 const expectationTimeoutMs = 30_000;
 
-/** Writes of our own that the caches may not have yet, by key. */
+/** Own writes that the caches may not have received yet, by key. */
 export class WriteExpectations {
   readonly #clock: Clock;
   readonly #byKey = new Map<string, Expectation[]>();
@@ -24,7 +24,7 @@ export class WriteExpectations {
     else expected.push(expectation);
   }
 
-  /** For how long the key waits at most until its writes are seen. 0 when all are. */
+  /** Longest time until the key no longer waits for its writes; 0 when the caches have all. */
   remainingMs(key: string): number {
     const now = this.#clock.now();
     const unseen = (this.#byKey.get(key) ?? []).filter(

@@ -1,7 +1,7 @@
-import { protobufContentType } from "./protobuf-responses.ts";
+import { protobufContentType } from "./protobuf/responses.ts";
 import type { KubernetesObject, ResourceType } from "./resources.ts";
 
-export type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "apply" | "delete";
+export type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete";
 
 /** One call to the API server. */
 export interface ApiRequest {
@@ -12,11 +12,11 @@ export interface ApiRequest {
   readonly path: string;
   /** For messages, for instance `create jobs "a"`. */
   readonly action: string;
-  /** In which form the answer is wanted. */
+  /** Content type of the response. */
   readonly accept: string;
-  readonly contentType?: string;
-  readonly body?: string;
-  /** Whether a second call does no harm when the answer to the first was lost. */
+  readonly contentType?: string | undefined;
+  readonly body?: string | undefined;
+  /** Whether a second call does no harm when the response to the first was lost. */
   readonly repeatable: boolean;
 }
 
@@ -24,10 +24,12 @@ interface RequestFacts {
   readonly namespace: string;
   readonly name?: string | undefined;
   readonly subresource?: "status" | "log" | undefined;
-  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly query?: Query;
   readonly body?: object;
   readonly repeatable?: boolean;
 }
+
+type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
 const httpMethods = {
   get: "GET",
@@ -36,42 +38,42 @@ const httpMethods = {
   create: "POST",
   update: "PUT",
   patch: "PATCH",
-  apply: "PATCH",
   delete: "DELETE",
 } as const;
-
-const contentTypes: Partial<Record<Verb, string>> = {
-  patch: "application/merge-patch+json",
-  apply: "application/apply-patch+yaml",
-};
 
 export function apiRequest<T extends KubernetesObject>(
   verb: Verb,
   type: ResourceType<T>,
-  { namespace, name, subresource, query = {}, body, repeatable = true }: RequestFacts,
+  facts: RequestFacts,
 ): ApiRequest {
+  const { name, subresource, body, repeatable = true } = facts;
   const resource = subresource === undefined ? type.plural : `${type.plural}/${subresource}`;
-  const segments = [
-    type.apiVersion.includes("/") ? "apis" : "api",
-    ...type.apiVersion.split("/"),
-    ...(type.namespaced ? ["namespaces", namespace] : []),
-    type.plural,
-    ...(name === undefined ? [] : [name]),
-    ...(subresource === undefined ? [] : [subresource]),
-  ];
   return {
     verb,
     resource,
     method: httpMethods[verb],
-    path: `/${segments.map(encodeURIComponent).join("/")}${queryString(query)}`,
+    path: requestPath(type, facts),
     accept: acceptedType(verb, type),
     action: name === undefined ? `${verb} ${resource}` : `${verb} ${resource} "${name}"`,
-    ...(body !== undefined && {
-      contentType: contentTypes[verb] ?? "application/json",
-      body: JSON.stringify(body),
-    }),
+    contentType: body && (verb === "patch" ? "application/merge-patch+json" : "application/json"),
+    body: body && JSON.stringify(body),
     repeatable,
   };
+}
+
+function requestPath(
+  { apiVersion, namespaced, plural }: ResourceType<KubernetesObject>,
+  { namespace, name, subresource, query = {} }: RequestFacts,
+): string {
+  const segments = [
+    apiVersion.includes("/") ? "apis" : "api",
+    ...apiVersion.split("/"),
+    ...(namespaced ? ["namespaces", namespace] : []),
+    plural,
+    name,
+    subresource,
+  ].filter((segment) => segment !== undefined);
+  return `/${segments.map(encodeURIComponent).join("/")}${queryString(query)}`;
 }
 
 function acceptedType(verb: Verb, { protobuf }: ResourceType<KubernetesObject>): string {
@@ -79,9 +81,7 @@ function acceptedType(verb: Verb, { protobuf }: ResourceType<KubernetesObject>):
   return verb === "watch" ? `${protobufContentType};stream=watch` : protobufContentType;
 }
 
-function queryString(
-  query: Readonly<Record<string, string | number | boolean | undefined>>,
-): string {
+function queryString(query: Query): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
     if (value !== undefined) parameters.set(name, String(value));

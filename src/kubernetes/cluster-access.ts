@@ -1,23 +1,26 @@
-/** Where an API server is and what to show it. */
+/** Address of an API server and credentials for it. */
 export interface ClusterAccess {
   /** For instance `https://10.0.0.1:443`. */
   readonly url: string;
   readonly namespace: string;
   readonly tls: {
-    readonly ca?: string | Buffer;
-    readonly cert?: string | Buffer;
-    readonly key?: string | Buffer;
-    readonly servername?: string;
+    readonly ca?: string | Buffer | undefined;
+    readonly cert?: string | Buffer | undefined;
+    readonly key?: string | Buffer | undefined;
+    readonly servername?: string | undefined;
     readonly rejectUnauthorized?: boolean;
   };
-  /** Headers of a request. They are read anew from time to time, and with `refresh` when the server has refused the last. */
+  /**
+   * Headers of a request. They are cached for a minute; `refresh` reads them again, after the server
+   * has refused the last ones.
+   */
   authorize(options?: { refresh: boolean }): Promise<Readonly<Record<string, string>>>;
 }
 
-/** Credentials are read again after so long; tokens of pods are replaced well before they expire. */
+/** Tokens of pods are replaced well before they expire. */
 const cacheMs = 60_000;
 
-/** Remembers what `read` gave for a minute. Callers at the same time share one read. */
+/** Caches the result of `read` for a minute. Concurrent callers share one read. */
 export function cacheHeaders(
   read: () => Promise<Record<string, string>>,
 ): ClusterAccess["authorize"] {

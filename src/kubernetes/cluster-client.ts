@@ -1,6 +1,6 @@
 import { type ApiRequest, apiRequest } from "./api-request.ts";
+import { decodeUtf8 } from "./protobuf/decode-utf8.ts";
 import type {
-  ApplyOptions,
   DeleteOptions,
   KubernetesClient,
   ListOptions,
@@ -13,23 +13,25 @@ import type {
   WriteOptions,
 } from "./kubernetes-client.ts";
 import { responseError } from "./kubernetes-error.ts";
+import { parseJsonEvents } from "./parse-json-events.ts";
+import { parseResponseJson } from "./parse-response-json.ts";
 import {
   decodeEvents,
   decodeList,
   decodeObject,
-  type DecodeEventsOptions,
   type KubernetesStatus,
-} from "./protobuf-responses.ts";
-import { readLines } from "./read-lines.ts";
+} from "./protobuf/responses.ts";
 import { type KubernetesObject, resources, type ResourceType, type Stored } from "./resources.ts";
-import { decodeUtf8 } from "./decode-utf8.ts";
 import type { CallOptions, Transport } from "./transport.ts";
 
 const pageSize = 500;
-/** Objects are at most about 2 MB, what etcd takes; a longer line is none. */
+/** etcd limits objects to about 2 MB. */
 const maxEventBytes = 16 * 1024 * 1024;
 const watchAnswerMs = 15_000;
-/** A log may stay silent for hours, and begins with its first line. After so long it is opened anew, in case the connection is dead. */
+/**
+ * The response to a log request starts with the first line, which may take hours. After so long the
+ * log is opened again, in case the connection is dead.
+ */
 const logSilenceMs = 300_000;
 
 export class ClusterClient implements KubernetesClient {
@@ -103,23 +105,6 @@ export class ClusterClient implements KubernetesClient {
     return this.#call(type, apiRequest("patch", type, facts), options);
   }
 
-  apply<T extends KubernetesObject>(
-    type: ResourceType<T>,
-    object: T & { metadata: { name: string } },
-    { fieldManager, force, subresource, ...options }: ApplyOptions,
-  ): Promise<Stored<T>> {
-    const { name } = object.metadata;
-    const query = { fieldManager, force };
-    const facts = {
-      namespace: this.namespace,
-      name,
-      subresource,
-      query,
-      body: withTypeMeta(type, object),
-    };
-    return this.#call(type, apiRequest("apply", type, facts), options);
-  }
-
   async delete<T extends KubernetesObject>(
     type: ResourceType<T>,
     name: string,
@@ -154,7 +139,7 @@ export class ClusterClient implements KubernetesClient {
       query: { ...query, watch: true, allowWatchBookmarks: true },
     };
     const request = apiRequest("watch", type, facts);
-    // The server ends a watch in time; one that it has not ended then has lost its connection.
+    // The server ends a watch after `timeoutSeconds`; silence beyond that means a lost connection.
     const silenceMs = query.timeoutSeconds * 1000 + watchAnswerMs;
     const body = this.#transport.open(request, { signal, headersMs: watchAnswerMs, silenceMs });
     const createError = (status: KubernetesStatus) =>
@@ -162,22 +147,18 @@ export class ClusterClient implements KubernetesClient {
     const decodeOptions = { maxBytes: maxEventBytes, createError };
     return type.protobuf
       ? decodeEvents(type.protobuf, body, decodeOptions)
-      : parseEvents<T>(body, decodeOptions);
+      : parseJsonEvents<T>(body, decodeOptions);
   }
 
-  openLog(pod: string, { signal, ...query }: LogOptions): AsyncIterable<Uint8Array> {
+  openLog(pod: string, options: LogOptions): AsyncIterable<Uint8Array> {
     const facts = {
       namespace: this.namespace,
       name: pod,
       subresource: "log",
-      query: { ...query, timestamps: true },
+      query: { ...options, timestamps: true },
     } as const;
     const request = apiRequest("get", resources.pods, facts);
-    return this.#transport.open(request, {
-      signal,
-      headersMs: logSilenceMs,
-      silenceMs: logSilenceMs,
-    });
+    return this.#transport.open(request, { headersMs: logSilenceMs, silenceMs: logSilenceMs });
   }
 
   close(): Promise<void> {
@@ -197,24 +178,6 @@ export class ClusterClient implements KubernetesClient {
 interface List<T extends KubernetesObject> {
   readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
   readonly items: readonly Stored<T>[];
-}
-
-/** The API server is trusted to answer with objects of the type that it was asked for. */
-function parseResponseJson<T>(json: string): T {
-  return JSON.parse(json);
-}
-
-async function* parseEvents<T extends KubernetesObject>(
-  chunks: AsyncIterable<Uint8Array>,
-  { maxBytes, createError }: DecodeEventsOptions,
-): AsyncGenerator<WatchEvent<T>, void, undefined> {
-  for await (const line of readLines(chunks, maxBytes)) {
-    const event = parseResponseJson<
-      WatchEvent<T> | { readonly type: "ERROR"; readonly object: KubernetesStatus }
-    >(line);
-    if (event.type === "ERROR") throw createError(event.object);
-    yield event;
-  }
 }
 
 function withTypeMeta<T extends KubernetesObject>(

@@ -7,13 +7,13 @@ import { type ClusterCall, createTransport } from "./transport.ts";
 export type ClusterSource = PodSource | KubeconfigSource;
 
 interface ConnectOptions {
-  /** By default the pod's, or that of the kubeconfig's context. */
+  /** By default the pod's namespace, or that of the kubeconfig's context. */
   readonly namespace?: string;
-  /** Told of every HTTP request. */
+  /** Called after every HTTP request. */
   readonly onCall?: (call: ClusterCall) => void;
 }
 
-/** Reads the credentials; the first call makes the connection. */
+/** Reads the credentials. The first call opens the connection. */
 export async function connectCluster(
   source: ClusterSource,
   options: ConnectOptions = {},

@@ -1,8 +1,11 @@
-/** Objects of a kind say the same words, and what belongs together the same names, within a short time. */
+/** Objects of a kind share words, and related objects share names, within a short time. */
 const maxInterned = 4_096;
 const interned = new Map<string, string>();
 
-/** Puts one and the same string wherever the object, or another one lately, has equal ones: each took memory of its own. */
+/**
+ * Replaces the strings of an object with one instance of each text, shared with recent objects. The
+ * strings of a decoded response would each take memory of their own.
+ */
 export function internStrings(object: object): void {
   for (const [key, value] of Object.entries(object)) {
     if (typeof value === "string") Reflect.set(object, key, internString(value));

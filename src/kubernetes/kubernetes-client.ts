@@ -1,7 +1,7 @@
 import type { KubernetesObject, ResourceType, Stored } from "./resources.ts";
 import type { CallOptions } from "./transport.ts";
 
-export interface Selection {
+interface Selection {
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
 }
@@ -13,7 +13,7 @@ export interface ListOptions extends Selection, CallOptions {
 
 export interface ListPage<T extends KubernetesObject> {
   readonly items: readonly Stored<T>[];
-  /** Of the whole list: where a watch goes on. */
+  /** Version of the whole list, from which a watch can start. */
   readonly resourceVersion: string;
 }
 
@@ -26,7 +26,7 @@ export type WatchEvent<T extends KubernetesObject> =
 
 export interface WatchOptions extends Selection {
   readonly resourceVersion: string;
-  /** The server ends the watch then. */
+  /** The server ends the watch after so long. */
   readonly timeoutSeconds: number;
   readonly signal: AbortSignal;
 }
@@ -36,20 +36,14 @@ export interface WriteOptions extends CallOptions {
 }
 
 export interface PatchOptions extends WriteOptions {
-  /** Precondition: an object with another one is a conflict. */
+  /** Precondition: an object with another version is a conflict. */
   readonly resourceVersion?: string;
 }
 
-export interface ApplyOptions extends WriteOptions {
-  readonly fieldManager: string;
-  /** Takes fields over that other managers own; without it that is a conflict. */
-  readonly force?: boolean;
-}
-
 export interface DeleteOptions extends CallOptions {
-  /** Needed, because the default of Jobs leaves their pods behind. */
+  /** Required, because the default of Jobs orphans their pods. */
   readonly propagationPolicy: "Foreground" | "Background" | "Orphan";
-  /** Precondition: an object of that name with another one is a conflict. */
+  /** Precondition: an object of that name with another uid is a conflict. */
   readonly uid?: string;
   readonly resourceVersion?: string;
   readonly gracePeriodSeconds?: number;
@@ -57,15 +51,11 @@ export interface DeleteOptions extends CallOptions {
 
 export interface LogOptions {
   readonly container: string;
-  readonly follow?: boolean;
-  /** Of the container's run before its last restart. */
-  readonly previous?: boolean;
-  /** RFC 3339. The API server keeps whole seconds only. */
+  /** RFC 3339. The API server reads whole seconds only. */
   readonly sinceTime?: string | undefined;
-  readonly signal?: AbortSignal;
 }
 
-/** A JSON merge patch: what is absent stays, null deletes, arrays are replaced whole. */
+/** A JSON merge patch: absent fields stay, null deletes a field, arrays are replaced whole. */
 export type MergePatch<T> = T extends readonly unknown[]
   ? T
   : T extends object
@@ -73,10 +63,10 @@ export type MergePatch<T> = T extends readonly unknown[]
     : T;
 
 /**
- * An API server, seen from one namespace. Objects are plain JSON. Every method throws `KubernetesError`, and what its
- * signal was aborted with. Calls are repeated while that may help: after 429 always, after 5xx and lost answers where a
- * second call does no harm. A `create` of a named object is such a call: when the first one did arrive, the caller is
- * told `AlreadyExists`.
+ * A client of one namespace of an API server. Objects are plain JSON. Every method throws
+ * `KubernetesError`, and the reason of its signal when that is aborted. Calls are retried after 429,
+ * and after 5xx and lost responses when a second call does no harm. A `create` of a named object is
+ * such a call: it fails with `AlreadyExists` when the first request succeeded without a response.
  */
 export interface KubernetesClient {
   readonly namespace: string;
@@ -85,7 +75,7 @@ export interface KubernetesClient {
     name: string,
     options?: CallOptions,
   ): Promise<Stored<T>>;
-  /** Pages of one state of the world. Throws `isExpired` when reading took so long that the server has dropped it. */
+  /** Pages of one snapshot. Throws `isExpired` when the server has dropped the snapshot meanwhile. */
   list<T extends KubernetesObject>(
     type: ResourceType<T>,
     options?: ListOptions,
@@ -95,7 +85,7 @@ export interface KubernetesClient {
     object: T,
     options?: CallOptions,
   ): Promise<Stored<T>>;
-  /** Conflicts when the object has changed since it was read. */
+  /** Fails with a conflict when the object has changed since it was read. */
   replace<T extends KubernetesObject>(
     type: ResourceType<T>,
     object: Stored<T>,
@@ -107,29 +97,23 @@ export interface KubernetesClient {
     patch: MergePatch<T>,
     options?: PatchOptions,
   ): Promise<Stored<T>>;
-  /** Server-side apply: the object's fields, owned by the field manager, and none else. */
-  apply<T extends KubernetesObject>(
-    type: ResourceType<T>,
-    object: T & { metadata: { name: string } },
-    options: ApplyOptions,
-  ): Promise<Stored<T>>;
   delete<T extends KubernetesObject>(
     type: ResourceType<T>,
     name: string,
     options: DeleteOptions,
   ): Promise<void>;
-  /** A question in the form of an object that is answered, not stored. */
+  /** Creates an object that the API server answers and does not store, such as a TokenReview. */
   review<T extends KubernetesObject>(
     type: ResourceType<T>,
     object: T,
     options?: CallOptions,
   ): Promise<T>;
-  /** Ends when the server ends it; an event of an error is thrown. `createReflector()` makes a cache of it. */
+  /** Ends when the server ends it. Throws on an event of type ERROR. */
   watch<T extends KubernetesObject>(
     type: ResourceType<T>,
     options: WatchOptions,
   ): AsyncGenerator<WatchEvent<T>, void, undefined>;
-  /** Bytes of a container's log, each line with its time in front. Fails after minutes of silence; see `followPodLog()`. */
+  /** Bytes of a container's log, each line with its timestamp. See `readPodLog()`. */
   openLog(pod: string, options: LogOptions): AsyncIterable<Uint8Array>;
   /** Ends all calls and connections. */
   close(): Promise<void>;

@@ -1,5 +1,5 @@
-/** What the API server finds wrong with one field. */
-export interface StatusCause {
+/** An invalid field, and what is wrong with it. */
+interface FieldCause {
   readonly reason?: string;
   readonly message?: string;
   readonly field?: string;
@@ -8,19 +8,22 @@ export interface StatusCause {
 interface KubernetesErrorFacts {
   readonly status?: number;
   readonly reason: string;
-  readonly causes?: readonly StatusCause[];
+  readonly causes?: readonly FieldCause[];
   readonly retryAfterSeconds?: number | undefined;
   readonly cause?: unknown;
 }
 
-/** A call that the API server refused, or did not answer. */
+/** A call that the API server refused or did not answer. */
 export class KubernetesError extends Error {
   override readonly name = "KubernetesError";
-  /** HTTP status; undefined when there was no answer. */
+  /** HTTP status; undefined when there was no response. */
   readonly status: number | undefined;
-  /** The API server's word, for instance `Conflict`; `ConnectionFailed` or `DeadlineExceeded` when there was no answer. */
+  /**
+   * Reason of the API server, for instance `Conflict`; `ConnectionFailed` or `DeadlineExceeded` when
+   * there was no response.
+   */
   readonly reason: string;
-  readonly causes: readonly StatusCause[];
+  readonly causes: readonly FieldCause[];
   readonly retryAfterSeconds: number | undefined;
 
   constructor(message: string, facts: KubernetesErrorFacts) {
@@ -36,7 +39,7 @@ export function isNotFound(error: unknown): boolean {
   return hasStatus(error, 404);
 }
 
-/** Another write came first, or a precondition does not hold. */
+/** Another write came first, or a precondition is not met. */
 export function isConflict(error: unknown): boolean {
   return hasStatus(error, 409) && !isAlreadyExists(error);
 }
@@ -59,7 +62,10 @@ function hasStatus(error: unknown, status: number): error is KubernetesError {
   return error instanceof KubernetesError && error.status === status;
 }
 
-/** `action` reads like `create jobs "a"`. `body` is the answer's text: a `Status` object, or what a proxy wrote. */
+/**
+ * `action` reads like `create jobs "a"`. `body` is the text of the response: a `Status` object, or
+ * the text of a proxy.
+ */
 export function responseError(
   action: string,
   status: number,
@@ -81,7 +87,7 @@ interface StatusObject {
   readonly kind: "Status";
   readonly message?: string;
   readonly reason?: string;
-  readonly details?: { readonly causes?: StatusCause[]; readonly retryAfterSeconds?: number };
+  readonly details?: { readonly causes?: FieldCause[]; readonly retryAfterSeconds?: number };
 }
 
 function parseStatus(body: string): StatusObject | undefined {

@@ -1,19 +1,24 @@
 import type { KubernetesObject, Stored } from "./resources.ts";
 
-/** Gives the values under which an object is found, each once. */
+/** Returns the distinct values under which an object is indexed. */
 export type Indexer<T extends KubernetesObject> = (object: Stored<T>) => readonly string[];
 
-/** Objects of one namespace by name, and by the values that indexers give them. */
+/** Most values belong to one object: an array takes a quarter of the memory of a set. */
+type NamesByValue = Map<string, string[]>;
+
+interface Index<T extends KubernetesObject> {
+  readonly indexer: Indexer<T>;
+  readonly names: NamesByValue;
+}
+
+/** Objects of one namespace by name and by the values of indexers. */
 export class ObjectCache<T extends KubernetesObject> {
   readonly #objects = new Map<string, Stored<T>>();
-  readonly indexer: ReadonlyMap<
-    string,
-    { readonly indexer: Indexer<T>; readonly names: NamesByValue }
-  >;
+  readonly #indexes: ReadonlyMap<string, Index<T>>;
 
   constructor(indexers: Readonly<Record<string, Indexer<T>>>) {
     const entries = Object.entries(indexers);
-    this.indexer = new Map(
+    this.#indexes = new Map(
       entries.map(([index, indexer]) => [index, { indexer, names: new Map() }]),
     );
   }
@@ -31,10 +36,9 @@ export class ObjectCache<T extends KubernetesObject> {
   }
 
   byIndex(index: string, value: string): Stored<T>[] {
-    const found = this.indexer.get(index);
-    if (found === undefined) throw new RangeError(`There is no index "${index}"`);
+    const { names: namesByValue } = this.#getIndex(index);
     const objects: Stored<T>[] = [];
-    for (const name of found.names.get(value) ?? []) {
+    for (const name of namesByValue.get(value) ?? []) {
       const object = this.#objects.get(name);
       if (object !== undefined) objects.push(object);
     }
@@ -45,17 +49,23 @@ export class ObjectCache<T extends KubernetesObject> {
     const { name } = object.metadata;
     const before = this.#objects.get(name);
     this.#objects.set(name, object);
-    this.#index(name, before, object);
+    this.#updateIndexes(name, before, object);
   }
 
   delete(name: string): void {
     const before = this.#objects.get(name);
     this.#objects.delete(name);
-    this.#index(name, before, undefined);
+    this.#updateIndexes(name, before, undefined);
   }
 
-  #index(name: string, before: Stored<T> | undefined, after: Stored<T> | undefined): void {
-    for (const { indexer, names } of this.indexer.values()) {
+  #getIndex(name: string): Index<T> {
+    const index = this.#indexes.get(name);
+    if (index === undefined) throw new RangeError(`There is no index "${name}"`);
+    return index;
+  }
+
+  #updateIndexes(name: string, before: Stored<T> | undefined, after: Stored<T> | undefined): void {
+    for (const { indexer, names } of this.#indexes.values()) {
       const removedValues = before === undefined ? [] : indexer(before);
       const addedValues = after === undefined ? [] : indexer(after);
       for (const value of removedValues)
@@ -65,9 +75,6 @@ export class ObjectCache<T extends KubernetesObject> {
     }
   }
 }
-
-/** Few objects share a value, most often one has it alone: a list takes a quarter of a set's memory. */
-type NamesByValue = Map<string, string[]>;
 
 function addToIndex(names: NamesByValue, value: string, name: string): void {
   const sharing = names.get(value);

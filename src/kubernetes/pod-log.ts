@@ -3,15 +3,14 @@ import type { KubernetesClient } from "./kubernetes-client.ts";
 import { KubernetesError } from "./kubernetes-error.ts";
 import { readLines } from "./read-lines.ts";
 import { RecentLines } from "./recent-lines.ts";
-import { resources } from "./resources.ts";
 
-export interface ContainerLog {
+interface ContainerLog {
   readonly pod: string;
   readonly container: string;
 }
 
-export interface PodLogLine {
-  /** When the node took it in: RFC 3339 with nanoseconds. */
+interface PodLogLine {
+  /** When the node received the line: RFC 3339 with nanoseconds. */
   readonly at: string;
   readonly text: string;
 }
@@ -22,74 +21,40 @@ const maxAttemptsWithoutNewLines = 6;
 const maxRetryMs = 5_000;
 
 /**
- * Everything that the node still has of the output of a container that has ended, through as many connections as it
- * takes. Throws `isNotFound` when the pod is gone.
+ * The output of a container as far as the node still has it, read over as many connections as
+ * necessary. It is read until a read adds no lines: when the API server loses the node, its response
+ * ends like a complete one. Throws `isNotFound` when the pod does not exist.
  */
-export function readPodLog(
-  client: KubernetesClient,
-  log: ContainerLog & { readonly previous?: boolean },
-  options: { readonly signal?: AbortSignal } = {},
-): AsyncGenerator<PodLogLine, void, undefined> {
-  return readRemainingLines(client, log, new RecentLines(), options);
-}
-
-/**
- * A container's output as it comes, from before the container's start to its end. Each line comes once, through silence,
- * cut connections and rotation of the node's files, as long as the node keeps what a reconnection takes.
- */
-export async function* followPodLog(
+export async function* readPodLog(
   client: KubernetesClient,
   log: ContainerLog,
-  options: { readonly signal: AbortSignal },
 ): AsyncGenerator<PodLogLine, void, undefined> {
   const recent = new RecentLines();
-  let attemptsWithoutNewLines = 0;
-  while (!(await hasContainerTerminated(client, log, options.signal))) {
-    const before = recent.newLineCount;
-    try {
-      yield* readNewLines(client, { ...log, follow: true }, recent, options);
-    } catch (error) {
-      // A container that has not started, a node that cannot be reached: the pod's status decides.
-      if (!(error instanceof KubernetesError)) throw error;
-    }
-    attemptsWithoutNewLines = recent.newLineCount > before ? 0 : attemptsWithoutNewLines + 1;
-    await sleep(backOffMs(attemptsWithoutNewLines, maxRetryMs), options.signal);
-  }
-  yield* readRemainingLines(client, log, recent, options);
-}
-
-/** Until a pass brings nothing new: when the API server loses the node, its answer ends as if it were complete. */
-async function* readRemainingLines(
-  client: KubernetesClient,
-  log: ContainerLog & { readonly previous?: boolean },
-  recent: RecentLines,
-  options: { readonly signal?: AbortSignal },
-): AsyncGenerator<PodLogLine, void, undefined> {
   for (let attemptsWithoutNewLines = 0; ;) {
     const before = recent.newLineCount;
     try {
-      const unfinished = yield* readNewLines(client, log, recent, options);
+      const unfinished = yield* readNewLines(client, log, recent);
       if (recent.newLineCount > before) continue;
       if (unfinished !== undefined) yield unfinished;
       return;
     } catch (error) {
       attemptsWithoutNewLines = recent.newLineCount > before ? 1 : attemptsWithoutNewLines + 1;
-      if (!isTransientError(error) || attemptsWithoutNewLines > maxAttemptsWithoutNewLines)
+      if (!isTransientError(error) || attemptsWithoutNewLines > maxAttemptsWithoutNewLines) {
         throw error;
+      }
     }
-    await sleep(backOffMs(attemptsWithoutNewLines, maxRetryMs), options.signal);
+    await sleep(backOffMs(attemptsWithoutNewLines, maxRetryMs));
   }
 }
 
-/** One pass over the log from where the last one ended. Returns what follows the last line feed. */
+/** Reads the log once, from the last line on. Returns the text after the last line feed. */
 async function* readNewLines(
   client: KubernetesClient,
-  { pod, ...log }: ContainerLog & { readonly previous?: boolean; readonly follow?: boolean },
+  { pod, container }: ContainerLog,
   recent: RecentLines,
-  options: { readonly signal?: AbortSignal },
 ): AsyncGenerator<PodLogLine, PodLogLine | undefined, undefined> {
   recent.expectRepeats();
-  const bytes = client.openLog(pod, { ...log, ...options, sinceTime: recent.since });
+  const bytes = client.openLog(pod, { container, sinceTime: recent.since });
   let unfinished: PodLogLine | undefined;
   for await (const piece of readLines(bytes, maxLineBytes)) {
     if (unfinished !== undefined && recent.addIfNew(unfinished)) yield unfinished;
@@ -103,20 +68,7 @@ async function* readNewLines(
   return unfinished;
 }
 
-async function hasContainerTerminated(
-  client: KubernetesClient,
-  log: ContainerLog,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const { status } = await client.get(resources.pods, log.pod, { signal });
-  if (status?.phase === "Succeeded" || status?.phase === "Failed") return true;
-  const states = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-  return states.some(
-    ({ name, state }) => name === log.container && state?.terminated !== undefined,
-  );
-}
-
-/** Whether the same may succeed later. */
+/** Whether the same request may succeed later. */
 function isTransientError(error: unknown): boolean {
   if (!(error instanceof KubernetesError)) return false;
   return error.status === undefined || error.status === 429 || error.status >= 500;

@@ -1,9 +1,9 @@
 import type { RequestOptions } from "node:https";
 import { type ClusterAccess, cacheHeaders } from "./cluster-access.ts";
 
-/** Of a process outside the cluster. */
+/** Access from outside the cluster. */
 export interface KubeconfigSource {
-  /** Path; without one, what `KUBECONFIG` names or `~/.kube/config`. */
+  /** Path; undefined for the file that `KUBECONFIG` names, or `~/.kube/config`. */
   readonly kubeconfig: string | undefined;
   readonly context?: string;
 }
@@ -12,22 +12,21 @@ export async function readKubeconfigAccess({
   kubeconfig,
   context,
 }: KubeconfigSource): Promise<ClusterAccess> {
-  // Its generated classes take 60 MB, which a pod need not pay.
+  // Imported on demand: its generated classes take 60 MB, which a pod does not need.
   const { KubeConfig } = await import("@kubernetes/client-node");
   const config = new KubeConfig();
   if (kubeconfig === undefined) config.loadFromDefault();
   else config.loadFromFile(kubeconfig);
   if (context !== undefined) config.setCurrentContext(context);
+  const currentContext = config.getCurrentContext();
   const cluster = config.getCurrentCluster();
-  if (cluster === null)
-    throw new TypeError(
-      `The kubeconfig has no cluster for context "${config.getCurrentContext()}"`,
-    );
-  const options = await readRequestOptions(config);
+  if (cluster === null) {
+    throw new TypeError(`The kubeconfig has no cluster for context "${currentContext}"`);
+  }
   return {
     url: cluster.server,
-    namespace: config.getContextObject(config.getCurrentContext())?.namespace ?? "default",
-    tls: tlsOptions(options),
+    namespace: config.getContextObject(currentContext)?.namespace ?? "default",
+    tls: tlsOptions(await readRequestOptions(config)),
     authorize: cacheHeaders(async () => authorizationHeaders(await readRequestOptions(config))),
   };
 }
@@ -40,28 +39,20 @@ async function readRequestOptions(config: {
   return options;
 }
 
-/** The client reads files whole: each option is one value or none. */
 function tlsOptions(options: RequestOptions): ClusterAccess["tls"] {
   const { ca, cert, key, servername, rejectUnauthorized } = options;
-  return {
-    ...(isText(ca) && { ca }),
-    ...(isText(cert) && { cert }),
-    ...(isText(key) && { key }),
-    ...(servername !== undefined && { servername }),
-    ...(rejectUnauthorized !== undefined && { rejectUnauthorized }),
-  };
+  const tls = { ca: singleText(ca), cert: singleText(cert), key: singleText(key), servername };
+  // Set to undefined, it would replace the default of Node.
+  return rejectUnauthorized === undefined ? tls : { ...tls, rejectUnauthorized };
 }
 
-function isText(value: unknown): value is string | Buffer {
-  return typeof value === "string" || Buffer.isBuffer(value);
+/** The client reads each file whole, so an option has one value or none. */
+function singleText(value: unknown): string | Buffer | undefined {
+  return typeof value === "string" || Buffer.isBuffer(value) ? value : undefined;
 }
 
 function authorizationHeaders({ headers, auth }: RequestOptions): Record<string, string> {
   const basic = auth ? { authorization: `Basic ${Buffer.from(auth).toString("base64")}` } : {};
-  return {
-    ...basic,
-    ...Object.fromEntries(
-      Object.entries(headers ?? {}).map(([name, value]) => [name, String(value)]),
-    ),
-  };
+  const others = Object.entries(headers ?? {}).map(([name, value]) => [name, String(value)]);
+  return { ...basic, ...Object.fromEntries(others) };
 }

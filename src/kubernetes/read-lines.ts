@@ -1,10 +1,10 @@
-import { decodeUtf8 } from "./decode-utf8.ts";
+import { decodeUtf8 } from "./protobuf/decode-utf8.ts";
 
 const lineFeed = 0x0a;
 
 /**
- * Lines of a stream. Each ends with its line feed, except one that the stream's end cuts off, and one above `maxBytes`:
- * that comes in pieces, of which the last ends with the line feed. Pieces are cut between characters.
+ * Lines of a stream, each with its line feed; the last one lacks it where the stream ends without. A
+ * line above `maxBytes` comes in pieces, cut between characters, of which the last has the line feed.
  */
 export async function* readLines(
   chunks: AsyncIterable<Uint8Array>,
@@ -32,7 +32,7 @@ export async function* readLines(
   if (rest.length > 0) yield decodeUtf8(rest);
 }
 
-/** The last place not after `at` where a UTF-8 character starts. */
+/** The last index up to `at` where a UTF-8 character starts. */
 function findCharacterStart(bytes: Uint8Array, at: number): number {
   let start = at;
   while (at - start < 3 && ((bytes[start] ?? 0) & 0xc0) === 0x80) start--;

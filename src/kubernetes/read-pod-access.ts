@@ -2,13 +2,13 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ClusterAccess, cacheHeaders } from "./cluster-access.ts";
 
-/** Of a process in a pod: its service account's token, which the kubelet replaces as it ages. */
+/** Access from a pod, with the token of its service account, which the kubelet renews. */
 export interface PodSource {
   /** `KUBERNETES_SERVICE_HOST` */
   readonly host: string;
   /** `KUBERNETES_SERVICE_PORT` */
   readonly port: string;
-  /** Folder where the service account is mounted. */
+  /** Mount path of the service account. */
   readonly directory?: string;
 }
 

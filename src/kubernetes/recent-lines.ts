@@ -3,30 +3,29 @@ interface TimedLine {
   readonly text: string;
 }
 
-/** Lines that are older than the newest by more than this may come no more, however writers and clocks disagree. */
+/** Bound of the disorder of lines: an older line than this before the newest does not come. */
 const overlapSeconds = 1;
 
-/** Remembers the newest lines of a log, to tell those apart that come once more when it is opened anew. */
+/** The newest lines of a log, to skip the lines that repeat when the log is opened again. */
 export class RecentLines {
-  /** How often each line came, by the second of its time. */
+  /** Count of each line, by the second of its time. */
   readonly #bySecond = new Map<number, Map<string, number>>();
   #newest = -Infinity;
   #newLineCount = 0;
-  /** What comes once more, unless it is older than what is remembered. */
+  /** Count of each line that is expected again. */
   #expectedRepeats = new Map<string, number>();
 
-  /** How many lines were new so far. */
   get newLineCount(): number {
     return this.#newLineCount;
   }
 
-  /** From where the log must be read: RFC 3339, in whole seconds. */
+  /** Start of the next read of the log: RFC 3339, in whole seconds. */
   get since(): string | undefined {
     if (this.#newest === -Infinity) return undefined;
     return `${new Date((this.#newest - overlapSeconds) * 1000).toISOString().slice(0, 19)}Z`;
   }
 
-  /** To be called when the log is opened anew from `since`. */
+  /** To be called when the log is opened again from `since`. */
   expectRepeats(): void {
     this.#expectedRepeats = new Map();
     for (const lines of this.#bySecond.values()) {
@@ -35,7 +34,7 @@ export class RecentLines {
     }
   }
 
-  /** Whether the line is new; then it is remembered. */
+  /** Records the line if it is new, and returns whether it is. */
   addIfNew({ at, text }: TimedLine): boolean {
     const line = `${at} ${text}`;
     const again = this.#expectedRepeats.get(line) ?? 0;

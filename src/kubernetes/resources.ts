@@ -2,22 +2,16 @@ import type {
   CoreV1Event,
   V1Job,
   V1Lease,
-  V1Namespace,
-  V1Node,
   V1ObjectMeta,
   V1Pod,
-  V1Secret,
   V1TokenReview,
 } from "@kubernetes/client-node";
-import type { MessageReader } from "./protobuf.ts";
+import type { MessageReader } from "./protobuf/message-reader.ts";
 import type { Serialized } from "./serialized.ts";
 
 export type ObjectMeta = Serialized<V1ObjectMeta>;
 export type Pod = Serialized<V1Pod>;
 export type KubernetesEvent = Serialized<CoreV1Event>;
-export type Node = Serialized<V1Node>;
-export type Secret = Serialized<V1Secret>;
-export type Namespace = Serialized<V1Namespace>;
 export type KubernetesJob = Serialized<V1Job>;
 export type Lease = Serialized<V1Lease>;
 export type TokenReview = Serialized<V1TokenReview>;
@@ -28,7 +22,10 @@ export interface KubernetesObject {
   metadata?: ObjectMeta;
 }
 
-/** An object as the API server answers it. Objects out of lists and caches may lack `apiVersion` and `kind`. */
+/**
+ * An object as the API server returns it. Objects of lists and caches may lack `apiVersion` and
+ * `kind`.
+ */
 export type Stored<T extends KubernetesObject> = T & { metadata: StoredMeta };
 
 type StoredMeta = ObjectMeta & {
@@ -40,55 +37,35 @@ type StoredMeta = ObjectMeta & {
 
 declare const objectType: unique symbol;
 
-/** Where the API server keeps objects of one kind, and their type. */
+/** A resource of the API server, and the type of its objects. */
 export interface ResourceType<T extends KubernetesObject> {
   readonly apiVersion: string;
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
-  /** What is read of an object in answers, which then come as protobuf; all of it, as JSON, where there is none. */
+  /** Reader of the fields that are used, from responses in protobuf; without it, responses are JSON. */
   readonly protobuf?: MessageReader<Stored<T>>;
   readonly [objectType]?: T;
 }
 
-/** Facts of a resource that this table does not hold, for instance of a custom one. */
+/** A resource that the table below lacks, for instance a custom one. */
 export function resourceType<T extends KubernetesObject>(facts: ResourceType<T>): ResourceType<T> {
   return facts;
 }
 
+function namespacedType<T extends KubernetesObject>(
+  apiVersion: string,
+  kind: string,
+  plural: string,
+): ResourceType<T> {
+  return { apiVersion, kind, plural, namespaced: true };
+}
+
 export const resources = {
-  pods: resourceType<Pod>({ apiVersion: "v1", kind: "Pod", plural: "pods", namespaced: true }),
-  events: resourceType<KubernetesEvent>({
-    apiVersion: "v1",
-    kind: "Event",
-    plural: "events",
-    namespaced: true,
-  }),
-  nodes: resourceType<Node>({ apiVersion: "v1", kind: "Node", plural: "nodes", namespaced: false }),
-  secrets: resourceType<Secret>({
-    apiVersion: "v1",
-    kind: "Secret",
-    plural: "secrets",
-    namespaced: true,
-  }),
-  namespaces: resourceType<Namespace>({
-    apiVersion: "v1",
-    kind: "Namespace",
-    plural: "namespaces",
-    namespaced: false,
-  }),
-  jobs: resourceType<KubernetesJob>({
-    apiVersion: "batch/v1",
-    kind: "Job",
-    plural: "jobs",
-    namespaced: true,
-  }),
-  leases: resourceType<Lease>({
-    apiVersion: "coordination.k8s.io/v1",
-    kind: "Lease",
-    plural: "leases",
-    namespaced: true,
-  }),
+  pods: namespacedType<Pod>("v1", "Pod", "pods"),
+  events: namespacedType<KubernetesEvent>("v1", "Event", "events"),
+  jobs: namespacedType<KubernetesJob>("batch/v1", "Job", "jobs"),
+  leases: namespacedType<Lease>("coordination.k8s.io/v1", "Lease", "leases"),
   tokenReviews: resourceType<TokenReview>({
     apiVersion: "authentication.k8s.io/v1",
     kind: "TokenReview",

@@ -1,13 +1,15 @@
 import { type Dispatcher, Pool } from "undici";
 import type { ApiRequest, Verb } from "./api-request.ts";
-import { backOffMs, sleep } from "./back-off.ts";
+import { sleep } from "./back-off.ts";
 import type { ClusterAccess } from "./cluster-access.ts";
-import { decodeStatus, protobufContentType } from "./protobuf-responses.ts";
-import { responseError, KubernetesError } from "./kubernetes-error.ts";
+import { createDeadline } from "./deadline.ts";
+import { KubernetesError, responseError } from "./kubernetes-error.ts";
+import { decodeStatus, protobufContentType } from "./protobuf/responses.ts";
+import { retryDelayMs } from "./retry-delay-ms.ts";
 
 export interface CallOptions {
   readonly signal?: AbortSignal;
-  /** For the call with all its repetitions; 30 seconds by default. */
+  /** Time limit of the call with all its retries; 30 seconds by default. */
   readonly deadlineMs?: number;
 }
 
@@ -16,40 +18,28 @@ export interface ClusterCall {
   readonly verb: Verb;
   /** For instance `jobs`, `compressionjobs/status`, `pods/log`. */
   readonly resource: string;
-  /** The HTTP status, or `none` without an answer. */
+  /** The HTTP status, or `none` without a response. */
   readonly code: string;
-  /** Until the whole answer was there; of a stream, until it began. */
+  /** Until the end of the response; of a stream, until its start. */
   readonly seconds: number;
 }
 
-export interface StreamOptions {
-  readonly signal: AbortSignal | undefined;
+interface StreamOptions {
+  readonly signal?: AbortSignal;
   /** Silence after which the connection counts as lost. */
   readonly silenceMs: number;
   readonly headersMs: number;
 }
 
 export interface Transport {
-  /** The answer's body. Repeats the request where that may help and can do no harm. */
+  /** Returns the body of the response. Retries the request where that may help and does no harm. */
   send(request: ApiRequest, options: CallOptions): Promise<Uint8Array>;
-  /** The answer's body as it comes. Never repeated. */
+  /** Returns the body of the response as a stream. Never retries. */
   open(request: ApiRequest, options: StreamOptions): AsyncGenerator<Uint8Array, void, undefined>;
   close(): Promise<void>;
 }
 
-const defaultDeadlineMs = 30_000;
-const maxAttempts = 8;
-const maxRetryMs = 5_000;
-const transientStatuses = new Set([500, 502, 503, 504]);
-/** Errors of connections that were never made: the server has not seen the request. */
-const unsentCodes = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "UND_ERR_CONNECT_TIMEOUT",
-]);
+type ResponseBody = Dispatcher.ResponseData["body"];
 
 interface Connection {
   readonly pool: Pool;
@@ -60,10 +50,12 @@ interface Connection {
 interface Limits {
   readonly headersTimeout: number;
   readonly bodyTimeout: number;
-  readonly signal?: AbortSignal;
+  readonly signal: AbortSignal | undefined;
 }
 
-/** One pool of kept connections; over HTTP/2, one connection carries a hundred calls at once. */
+const defaultDeadlineMs = 30_000;
+
+/** Keeps connections open in one pool; over HTTP/2, one connection carries a hundred calls at once. */
 export function createTransport(
   access: ClusterAccess,
   onCall: (call: ClusterCall) => void,
@@ -74,57 +66,59 @@ export function createTransport(
   });
   const connection = { pool, access, onCall };
   return {
-    async send(request, { signal, deadlineMs = defaultDeadlineMs }) {
-      using deadline = createDeadline(request.action, deadlineMs, signal);
-      // A third until silence is noticed, a third for undici to see that the connection is dead, a third on a new one.
-      const silenceMs = Math.ceil(deadlineMs / 3);
-      const limits = { headersTimeout: silenceMs, bodyTimeout: silenceMs, signal: deadline.signal };
-      for (let attempt = 1; ; attempt++) {
-        try {
-          return await sendOnce(connection, request, limits, (body) => body.bytes());
-        } catch (error) {
-          const wait = retryDelayMs(request, error, attempt);
-          if (wait === undefined || performance.now() + wait > deadline.at) throw error;
-          await sleep(wait, deadline.signal);
-        }
-      }
-    },
-    async *open(request, { signal, headersMs, silenceMs }) {
-      const limits = {
-        headersTimeout: headersMs,
-        bodyTimeout: silenceMs,
-        ...(signal && { signal }),
-      };
-      const body = await sendOnce(connection, request, limits, async (stream) => stream);
-      try {
-        yield* body;
-      } catch (error) {
-        throw connectionError(request.action, error, signal);
-      }
-    },
+    send: (request, options) => sendWithRetries(connection, request, options),
+    open: (request, options) => openStream(connection, request, options),
     close: () => pool.destroy(),
   };
+}
+
+async function sendWithRetries(
+  connection: Connection,
+  request: ApiRequest,
+  { signal, deadlineMs = defaultDeadlineMs }: CallOptions,
+): Promise<Uint8Array> {
+  using deadline = createDeadline(request.action, deadlineMs, signal);
+  // One third until silence is noticed, one until undici closes the connection, one for a new one.
+  const silenceMs = Math.ceil(deadlineMs / 3);
+  const limits = { headersTimeout: silenceMs, bodyTimeout: silenceMs, signal: deadline.signal };
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await sendOnce(connection, request, limits, (body) => body.bytes());
+    } catch (error) {
+      const wait = retryDelayMs(request, error, attempt);
+      if (wait === undefined || performance.now() + wait > deadline.at) throw error;
+      await sleep(wait, deadline.signal);
+    }
+  }
+}
+
+async function* openStream(
+  connection: Connection,
+  request: ApiRequest,
+  { signal, headersMs, silenceMs }: StreamOptions,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const limits = { headersTimeout: headersMs, bodyTimeout: silenceMs, signal };
+  const body = await sendOnce(connection, request, limits, async (stream) => stream);
+  try {
+    yield* body;
+  } catch (error) {
+    throw connectionError(request.action, error, signal);
+  }
 }
 
 async function sendOnce<T>(
   connection: Connection,
   request: ApiRequest,
   limits: Limits,
-  read: (body: Dispatcher.ResponseData["body"]) => Promise<T>,
+  read: (body: ResponseBody) => Promise<T>,
 ): Promise<T> {
   const start = performance.now();
   let code = "none";
   try {
-    const answer = await sendAuthorized(connection, request, limits);
-    code = String(answer.statusCode);
-    if (answer.statusCode < 400) return await read(answer.body);
-    const retryAfter = answer.headers["retry-after"];
-    throw responseError(
-      request.action,
-      answer.statusCode,
-      await readErrorBody(answer),
-      String(retryAfter),
-    );
+    const response = await sendAuthorized(connection, request, limits);
+    code = String(response.statusCode);
+    if (response.statusCode < 400) return await read(response.body);
+    throw await readResponseError(request, response);
   } catch (error) {
     throw error instanceof KubernetesError
       ? error
@@ -135,76 +129,44 @@ async function sendOnce<T>(
   }
 }
 
-/** As JSON where it is protobuf. */
-async function readErrorBody({ headers, body }: Dispatcher.ResponseData): Promise<string> {
+async function readResponseError(
+  { action }: ApiRequest,
+  { statusCode, headers, body }: Dispatcher.ResponseData,
+): Promise<KubernetesError> {
   const isProtobuf = String(headers["content-type"]).startsWith(protobufContentType);
-  return isProtobuf ? JSON.stringify(decodeStatus(await body.bytes())) : body.text();
+  const text = isProtobuf ? JSON.stringify(decodeStatus(await body.bytes())) : await body.text();
+  return responseError(action, statusCode, text, String(headers["retry-after"]));
 }
 
-/** Credentials that are refused are read again once: they may just have been replaced. */
+/** Credentials that the server refuses are read again once: they may have been replaced. */
 async function sendAuthorized({ pool, access }: Connection, request: ApiRequest, limits: Limits) {
-  const answer = await pool.request({
-    ...(await buildHttpRequest(access, request, false)),
-    ...limits,
-  });
-  if (answer.statusCode !== 401) return answer;
-  await answer.body.dump();
-  return pool.request({ ...(await buildHttpRequest(access, request, true)), ...limits });
+  const { signal = null, ...timeouts } = limits;
+  const send = async (options: { refresh: boolean }) => {
+    const credentials = await access.authorize(options);
+    return pool.request({ ...httpRequest(request, credentials), ...timeouts, signal });
+  };
+  const response = await send({ refresh: false });
+  if (response.statusCode !== 401) return response;
+  await response.body.dump();
+  return send({ refresh: true });
 }
 
-async function buildHttpRequest(access: ClusterAccess, request: ApiRequest, refresh: boolean) {
+function httpRequest(
+  { method, path, accept, contentType, body }: ApiRequest,
+  credentials: Readonly<Record<string, string>>,
+) {
   const headers = {
-    accept: request.accept,
+    accept,
     "user-agent": "model-optimization-service",
-    ...(request.contentType !== undefined && { "content-type": request.contentType }),
-    ...(await access.authorize({ refresh })),
+    "content-type": contentType,
+    ...credentials,
   };
-  return {
-    method: request.method,
-    path: request.path,
-    headers,
-    ...(request.body !== undefined && { body: request.body }),
-  };
+  return { method, path, headers, body: body ?? null };
 }
 
-/** What the caller aborted with, where it did. */
+/** The reason of the signal where the caller aborted the call. */
 function connectionError(action: string, error: unknown, signal: AbortSignal | undefined): unknown {
   if (signal?.aborted) return signal.reason;
   const message = `Cannot ${action}: ${error instanceof Error ? error.message : String(error)}`;
   return new KubernetesError(message, { reason: "ConnectionFailed", cause: error });
-}
-
-/** How long to wait before the request is made again; undefined when it must not or need not be. */
-function retryDelayMs(request: ApiRequest, error: unknown, attempt: number): number | undefined {
-  if (!(error instanceof KubernetesError) || attempt >= maxAttempts) return undefined;
-  const unseen = error.status === 429 || unsentCodes.has(networkErrorCode(error.cause));
-  const lost = error.status === undefined && networkErrorCode(error.cause) !== "UND_ERR_DESTROYED";
-  const isTransient = lost || (error.status !== undefined && transientStatuses.has(error.status));
-  if (!unseen && !(isTransient && request.repeatable)) return undefined;
-  return (error.retryAfterSeconds ?? 0) * 1000 + backOffMs(attempt, maxRetryMs);
-}
-
-function networkErrorCode(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "";
-}
-
-function createDeadline(action: string, ms: number, parent: AbortSignal | undefined) {
-  const controller = new AbortController();
-  const seconds = ms / 1000;
-  const message = `Cannot ${action}: no answer within ${seconds} s`;
-  const timer = setTimeout(
-    () => controller.abort(new KubernetesError(message, { reason: "DeadlineExceeded" })),
-    ms,
-  );
-  const onAbort = () => controller.abort(parent?.reason);
-  parent?.addEventListener("abort", onAbort);
-  if (parent?.aborted) onAbort();
-  return {
-    signal: controller.signal,
-    at: performance.now() + ms,
-    [Symbol.dispose]() {
-      clearTimeout(timer);
-      parent?.removeEventListener("abort", onAbort);
-    },
-  };
 }

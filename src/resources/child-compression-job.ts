@@ -1,67 +1,72 @@
-import { apiVersion, recordFinalizer, resourceLabels } from "../contract/custom-resources.ts";
+import {
+  apiVersion,
+  type CompressionJobSpec,
+  recordFinalizer,
+  resourceLabels,
+} from "../contract/custom-resources.ts";
 import { batchChildName, batchJobId } from "../contract/id.ts";
 import type { ModelReference } from "../contract/model.ts";
-import type { BatchObject, CompressionJobObject } from "./custom-resources.ts";
-import { resolveBatchId, labelValue } from "./job-identity.ts";
 import type { Stored } from "../kubernetes/resources.ts";
+import type { BatchObject, CompressionJobObject } from "./custom-resources.ts";
+import { labelValue, resolveBatchId } from "./job-identity.ts";
 
-/** Jobs of a batch: one for each pair of a model and a target. */
+/** Number of jobs of a batch: one for each pair of a model and a target. */
 export function batchJobCount({ spec }: BatchObject): number {
   return spec.models.length * spec.targets.length;
 }
 
-/** What the job of that number works on, in the order of models × targets. */
+/** Model and target of the job with that index, in the order of models × targets. */
 export function modelTargetPair(
   { spec }: BatchObject,
   index: number,
 ): { model: ModelReference; target: string } {
   const model = spec.models[Math.floor(index / spec.targets.length)];
   const target = spec.targets[index % spec.targets.length];
-  if (model === undefined || target === undefined)
+  if (model === undefined || target === undefined) {
     throw new RangeError(`The batch has no job ${index}`);
+  }
   return { model, target };
 }
 
-/** The CompressionJob of that number. It goes when the batch goes, once its logs and result are recorded. */
+/**
+ * The CompressionJob of a batch with that index. It is deleted with the batch, after its logs and
+ * result are recorded.
+ */
 export function childCompressionJob(
   batch: Stored<BatchObject>,
   index: number,
 ): CompressionJobObject {
-  const { metadata, spec } = batch;
-  const { kind, recipe, gates, dryRun, deadlineSeconds, labels } = spec;
-  const queue = metadata.labels?.[resourceLabels.queue];
-  const id = resolveBatchId(batch);
   return {
     metadata: {
-      name: batchChildName(metadata.name, index),
-      labels: {
-        [resourceLabels.batch]: labelValue(metadata.name),
-        [resourceLabels.batchId]: id,
-        [resourceLabels.jobId]: batchJobId(id, index),
-        ...(queue !== undefined && { [resourceLabels.queue]: queue }),
-      },
+      name: batchChildName(batch.metadata.name, index),
+      labels: childLabels(batch, index),
       finalizers: [recordFinalizer],
-      ownerReferences: [
-        {
-          apiVersion,
-          kind: "Batch",
-          name: metadata.name,
-          uid: metadata.uid,
-          controller: true,
-          blockOwnerDeletion: true,
-        },
-      ],
+      ownerReferences: [batchReference(batch)],
     },
-    spec: {
-      kind,
-      ...modelTargetPair(batch, index),
-      ...(recipe && { recipe }),
-      ...(gates && { gates }),
-      dryRun,
-      ...(deadlineSeconds !== undefined && { deadlineSeconds }),
-      ...(labels && { labels }),
-      cancel: false,
-      suspend: false,
-    },
+    spec: childSpec(batch, index),
   };
+}
+
+function childLabels(batch: Stored<BatchObject>, index: number): Record<string, string> {
+  const { name, labels } = batch.metadata;
+  const id = resolveBatchId(batch);
+  const own = {
+    [resourceLabels.batch]: labelValue(name),
+    [resourceLabels.batchId]: id,
+    [resourceLabels.jobId]: batchJobId(id, index),
+  };
+  const queue = labels?.[resourceLabels.queue];
+  return queue === undefined ? own : { ...own, [resourceLabels.queue]: queue };
+}
+
+function batchReference({ metadata: { name, uid } }: Stored<BatchObject>) {
+  const owner = { apiVersion, kind: "Batch", name, uid };
+  return { ...owner, controller: true, blockOwnerDeletion: true };
+}
+
+function childSpec(batch: BatchObject, index: number): CompressionJobSpec {
+  const { kind, recipe, gates, dryRun, deadlineSeconds, labels } = batch.spec;
+  const controls = { cancel: false, suspend: false };
+  const work = { ...modelTargetPair(batch, index), recipe, gates, dryRun };
+  return { kind, ...work, deadlineSeconds, labels, ...controls };
 }

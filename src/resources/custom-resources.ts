@@ -9,7 +9,7 @@ import { type KubernetesObject, resourceType } from "../kubernetes/resources.ts"
 
 interface CustomObject<Spec, Status> extends KubernetesObject {
   spec: Spec;
-  /** Absent in what is sent: the API server fills in Pending where nobody has written a status yet. */
+  /** Absent when an object is created: the API server sets the default status, Pending. */
   status?: Status;
 }
 

@@ -1,9 +1,9 @@
 import type { Condition } from "../contract/custom-resources.ts";
 
-/** Whether the condition of this type is there and `True`. */
+/** Whether the condition of that type is present with the status True. */
 export function hasTrueCondition(
-  conditions: readonly Condition[] | undefined,
-  type: Condition["type"],
+  conditions: readonly Pick<Condition, "type" | "status">[] | undefined = [],
+  type: string,
 ): boolean {
-  return conditions?.some((one) => one.type === type && one.status === "True") ?? false;
+  return conditions.some((condition) => condition.type === type && condition.status === "True");
 }

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { resourceLabels } from "../contract/custom-resources.ts";
-import { batchJobId, composeId, isId } from "../contract/id.ts";
+import { batchJobId, composeId, isId, parseBatchChildName } from "../contract/id.ts";
 import { workerStep } from "../contract/worker.ts";
 
-/** What identity is made of: the metadata of a CompressionJob or Batch. */
-export interface IdentifiedResource {
+/** The metadata of a CompressionJob or Batch from which its id follows. */
+interface IdentifiedResource {
   readonly metadata: {
     readonly name: string;
     readonly uid: string;
@@ -14,19 +14,19 @@ export interface IdentifiedResource {
   };
 }
 
-/** Step of a child Job, as its label has it; `work` is all of the work in one pod. */
+/** Step of a worker Job, the value of its label; `work` is all of the work in one pod. */
 export const jobStep = z.enum(["work", ...workerStep.options]);
 export type JobStep = z.infer<typeof jobStep>;
 
-/** Names of Jobs leave room for what the Job controller adds to name a pod: `-<index>-<5 characters>`, 63 in all. */
+/** The Job controller appends `-<index>-<5 characters>` to name a pod, which is limited to 63. */
 const maxWorkerJobName = 52;
 const maxLabelValue = 63;
 const hashLength = 10;
-const childIndexPattern = /-(\d{4,})$/;
 
 /**
- * Id of a CompressionJob in the REST interface. The label counts where it agrees with the name, as it does on every resource that the
- * service or the operator made; a copy under another name, which carries the label of its original along, is a job of its own.
+ * Id of a CompressionJob in the REST interface: its label, where that agrees with its name, as it does
+ * on resources that the service or the operator created. A copy under another name keeps the label of
+ * the original but is another job, so its id is derived from its uid.
  */
 export function resolveJobId({ metadata }: IdentifiedResource): string {
   const id = metadata.labels?.[resourceLabels.jobId];
@@ -40,8 +40,8 @@ export function resolveBatchId({ metadata }: IdentifiedResource): string {
 }
 
 /**
- * Name of the child Job of a CompressionJob for a step: at most 52 characters and, since it becomes a host name, without dots; what
- * cannot stay makes way for a hash.
+ * Name of the worker Job of a CompressionJob for a step: at most 52 characters and, since it becomes
+ * a host name, without dots. A hash replaces what does not fit.
  */
 export function workerJobName(name: string, step: JobStep): string {
   const text = `${name}-${step}`;
@@ -50,7 +50,7 @@ export function workerJobName(name: string, step: JobStep): string {
     : limitLength(text, maxWorkerJobName);
 }
 
-/** A resource's name as the value of a label: at most 63 characters, a hash in place of what would be cut. */
+/** A resource's name as a label value: at most 63 characters, with a hash in place of the rest. */
 export function labelValue(name: string): string {
   return limitLength(name, maxLabelValue);
 }
@@ -58,8 +58,8 @@ export function labelValue(name: string): string {
 function isConsistentJobId({ name, labels }: IdentifiedResource["metadata"], id: string): boolean {
   if (name === id) return true;
   const batch = labels?.[resourceLabels.batchId];
-  const [, index] = childIndexPattern.exec(name) ?? [];
-  return isId("batch", batch) && index !== undefined && batchJobId(batch, Number(index)) === id;
+  const child = parseBatchChildName(name);
+  return isId("batch", batch) && child !== undefined && batchJobId(batch, child.index) === id;
 }
 
 function deriveId(
@@ -76,7 +76,7 @@ function limitLength(text: string, length: number): string {
   return text.length <= length ? text : truncateWithHash(text, text, length);
 }
 
-/** As much of the text as fits, and a hash of what it stands for. */
+/** The start of the text and a hash of `hashed`, `length` characters at most. */
 function truncateWithHash(text: string, hashed: string, length: number): string {
   const hash = createHash("sha256").update(hashed).digest("hex").slice(0, hashLength);
   const prefix = text.slice(0, length - hashLength - 1).replace(/[^a-z0-9]+$/, "");

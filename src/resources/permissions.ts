@@ -1,6 +1,6 @@
 import { apiGroup } from "../contract/custom-resources.ts";
 
-/** A rule of a Role, and what it is for. */
+/** A rule of a Role, with its purpose. */
 export interface Permission {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
@@ -16,19 +16,19 @@ export const operatorPermissions: readonly Permission[] = [
     apiGroups: [apiGroup],
     resources: ["compressionjobs"],
     verbs: [...readVerbs, "create", "patch", "delete"],
-    why: "Jobs to run; those of batches, finalizers, cancelling, and the end of their time to live",
+    why: "Jobs to run, jobs of batches, finalizers, cancellation and ttlSecondsAfterFinished",
   },
   {
     apiGroups: [apiGroup],
     resources: ["batches"],
     verbs: ["list", "watch", "delete"],
-    why: "Batches to make jobs of, and the end of their time to live",
+    why: "Batches whose jobs are created, and ttlSecondsAfterFinished",
   },
   {
     apiGroups: [apiGroup],
     resources: ["compressionjobs/status", "batches/status"],
     verbs: ["patch"],
-    why: "What became of them",
+    why: "Status of jobs and batches",
   },
   {
     apiGroups: [apiGroup],
@@ -46,7 +46,7 @@ export const operatorPermissions: readonly Permission[] = [
     apiGroups: [""],
     resources: ["pods"],
     verbs: [...readVerbs, "delete"],
-    why: "What workers' pods wait for and how they ended; pods of cancelled jobs and on lost nodes are deleted",
+    why: "State of workers' pods; pods of cancelled jobs and on lost nodes are deleted",
   },
   {
     apiGroups: [""],
@@ -64,23 +64,26 @@ export const operatorPermissions: readonly Permission[] = [
     apiGroups: ["coordination.k8s.io"],
     resources: ["leases"],
     verbs: ["get", "watch", "create", "update"],
-    why: "The election of a leader",
+    why: "Leader election",
   },
 ];
 
-/** What the service may do in its namespace. To check workers' tokens it is also bound to `system:auth-delegator`. */
+/**
+ * What the service may do in its namespace. It is also bound to `system:auth-delegator`, to review the
+ * tokens of workers.
+ */
 export const servicePermissions: readonly Permission[] = [
   {
     apiGroups: [apiGroup],
     resources: ["compressionjobs", "batches"],
     verbs: [...readVerbs, "create", "patch"],
-    why: "Requests of the REST interface become resources, resources become records",
+    why: "Requests of the REST interface are created as resources, and resources are recorded",
   },
   {
     apiGroups: [apiGroup],
     resources: ["compressionjobs/status"],
     verbs: ["patch"],
-    why: "What workers told: progress, telemetry, artifacts, result",
+    why: "Reports of workers: progress, telemetry, artifacts, result",
   },
   {
     apiGroups: [apiGroup],
@@ -88,11 +91,11 @@ export const servicePermissions: readonly Permission[] = [
     verbs: ["update"],
     why: "Owner references that block deletion, where the API server checks them",
   },
-  { apiGroups: [""], resources: ["pods"], verbs: readVerbs, why: "Which pod works on which job" },
+  { apiGroups: [""], resources: ["pods"], verbs: readVerbs, why: "Pods that work on a job" },
   {
     apiGroups: [""],
     resources: ["pods/log"],
     verbs: ["get"],
-    why: "Events that a pod could not send",
+    why: "Events that a pod could not report",
   },
 ];

@@ -13,7 +13,10 @@ const schema = z
   })
   .pipe(terminationMessage);
 
-/** A worker's last words in the status of its pod; undefined where something else stands there, such as the end of its output. */
+/**
+ * Parses the termination message of a worker in the status of its pod; undefined where the text is
+ * another one, such as the end of the container's output.
+ */
 export function readTerminationMessage(text: string | undefined): TerminationMessage | undefined {
   return text === undefined ? undefined : schema.safeParse(text).data;
 }

@@ -1,6 +1,6 @@
 import type { Condition } from "../contract/custom-resources.ts";
 
-/** The conditions with one of them as told; the time of its last transition stays as long as its status does. */
+/** Adds or replaces a condition. Its `lastTransitionTime` changes only when its status does. */
 export function withCondition(
   conditions: readonly Condition[] | undefined = [],
   condition: Omit<Condition, "lastTransitionTime">,

@@ -6,10 +6,10 @@ import {
   type Controller,
   type Source,
   createSource,
-  startController,
 } from "../../src/controller-runtime/controller.ts";
+import { startController } from "../../src/controller-runtime/start-controller.ts";
 import { watchResource } from "../../src/controller-runtime/watch-resource.ts";
-import type { Lane } from "../../src/controller-runtime/work-queue.ts";
+import type { Lane } from "../../src/controller-runtime/lane.ts";
 import { WriteExpectations } from "../../src/controller-runtime/write-expectations.ts";
 import { connectCluster } from "../../src/kubernetes/connect-cluster.ts";
 import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts";

@@ -32,7 +32,7 @@ test("a process whose watch has died is not healthy, and says which", async (t) 
     pods,
     { ...pods, resource: "jobs", isHung: true, secondsSinceReceived: 700.4 },
   ]);
-  assert.equal(await ask("/healthz"), "503 Nothing was heard of jobs for 700 s\n");
+  assert.equal(await ask("/healthz"), "503 The watch of jobs received nothing for 700 s\n");
   assert.equal(await ask("/readyz?verbose"), "200 ok\n");
 });
 

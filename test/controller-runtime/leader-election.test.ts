@@ -296,6 +296,6 @@ test(
     const next = await other;
     assert.ok(next.isLeader());
     await next.release();
-    assert.ok(logged.includes("Cannot campaign for the lease"));
+    assert.ok(logged.includes("Cannot acquire the lease"));
   },
 );

@@ -3,10 +3,7 @@ import test, { type TestContext } from "node:test";
 import { type Controller, createSource } from "../../src/controller-runtime/controller.ts";
 import { NotLeaderError } from "../../src/controller-runtime/leadership.ts";
 import { createRuntimeMetrics } from "../../src/controller-runtime/metrics.ts";
-import {
-  type LeaderDependencies,
-  runControllers,
-} from "../../src/controller-runtime/run-controllers.ts";
+import { runControllers, type RunOptions } from "../../src/controller-runtime/run-controllers.ts";
 import {
   watchResource,
   type WatchedResource,
@@ -25,7 +22,7 @@ const timing = { leaseMs: 60_000, renewDeadlineMs: 55_000, retryMs: 300 };
 
 type Place = Awaited<ReturnType<typeof createTestNamespace>>;
 type Reconciler = (
-  tools: LeaderDependencies & { watched: WatchedResource<ConfigMap> },
+  tools: Parameters<RunOptions["controllers"]>[0] & { watched: WatchedResource<ConfigMap> },
 ) => Controller["reconcile"];
 
 /** An operator as its `main.ts` would run it. */
@@ -152,7 +149,7 @@ test("one operator of two works; when it is stopped the other goes on", { skip }
   await first.ended;
   await second.logged.until((all) => all.includes("Leading"));
   assert.deepEqual(await makeMany("late"), new Set(["second"]));
-  assert.deepEqual(first.logged.all.slice(-1), ["Stopping: what is being reconciled ends"]);
+  assert.deepEqual(first.logged.all.slice(-1), ["Stopping: running reconciliations end"]);
   const pages = await Array.fromAsync(client.list(resources.events));
   const sources = pages.flatMap(({ items }) => items.map(({ message }) => message));
   assert.ok(sources.includes("Signed by first"));
@@ -177,7 +174,7 @@ test(
     await client.create(configMaps, { metadata: { name: "a" } });
     await inMidst.promise;
     await client.patch(resources.leases, name, { spec: { holderIdentity: "second" } });
-    await logged.until((all) => all.includes("Stopping: what is being reconciled ends"));
+    await logged.until((all) => all.includes("Stopping: running reconciliations end"));
     goOn.resolve();
     assert.ok((await result.promise) instanceof NotLeaderError);
     await assert.rejects(ended, NotLeaderError);

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
-import { type Lane, WorkQueue } from "../../src/controller-runtime/work-queue.ts";
+import type { Lane } from "../../src/controller-runtime/lane.ts";
+import { WorkQueue } from "../../src/controller-runtime/work-queue.ts";
 import { createManualClock } from "./manual-clock.ts";
 
 function makeQueue() {

@@ -265,24 +265,24 @@ test("a batch that has ended stays so", { skip }, async () => {
 });
 
 test("conditions are merged by their type", { skip }, async () => {
-  const { client } = await connectTestCluster();
+  const { client, cluster } = await connectTestCluster();
+  const { apiVersion, kind } = compressionJobType;
+  const { namespace } = client;
   await makeJob(client, "a");
   for (const type of [conditionTypes.scheduled, conditionTypes.recorded]) {
-    const conditions = [
-      {
-        type,
-        status: "True" as const,
-        reason: "Seen",
-        message: "",
-        lastTransitionTime: "2026-03-01T00:00:00Z",
-      },
-    ];
-    const object = {
-      metadata: { name: "a" },
-      spec,
-      status: { status: "Pending" as const, conditions },
+    const condition = {
+      type,
+      status: "True",
+      reason: "Seen",
+      message: "",
+      lastTransitionTime: "2026-03-01T00:00:00Z",
     };
-    await client.apply(compressionJobType, object, { fieldManager: type, subresource: "status" });
+    const status = { status: "Pending", conditions: [condition] };
+    const object = { apiVersion, kind, metadata: { name: "a", namespace }, status };
+    await cluster.kubectl(
+      ["apply", "--server-side", `--field-manager=${type}`, "--subresource=status", "-f", "-"],
+      JSON.stringify(object),
+    );
   }
   const { status } = await client.get(compressionJobType, "a");
   assert.deepEqual(

@@ -10,13 +10,14 @@ import {
   isNotFound,
   KubernetesError,
 } from "../../src/kubernetes/kubernetes-error.ts";
-import { resources, type Secret } from "../../src/kubernetes/resources.ts";
+import { resources } from "../../src/kubernetes/resources.ts";
 import { clusterMissing } from "../support/cluster/cluster-missing.ts";
 import { openSharedCluster } from "../support/cluster/shared-cluster.ts";
+import { namespaces, type Secret, secrets } from "../support/cluster/test-resources.ts";
 import { connect, connectTestCluster, mountServiceAccount } from "./connect-test-cluster.ts";
 import { startTcpRelay } from "./tcp-relay.ts";
 
-const { secrets, pods, jobs, namespaces, tokenReviews } = resources;
+const { pods, jobs, tokenReviews } = resources;
 
 test(
   "an object is created, read, replaced, patched and deleted",
@@ -147,27 +148,6 @@ test(
         .catch((error: unknown) => assert.ok(isNotFound(error)));
       assert.ok(left === undefined || left.metadata.deletionTimestamp !== undefined);
     });
-  },
-);
-
-test(
-  "apply() owns its fields and takes others only by force",
-  { skip: clusterMissing },
-  async () => {
-    const { client } = await connectTestCluster();
-    const labelled = (labels: Record<string, string>) => ({ metadata: { name: "a", labels } });
-    await client.apply(secrets, labelled({ color: "red", size: "big" }), { fieldManager: "one" });
-    await assert.rejects(
-      client.apply(secrets, labelled({ color: "blue" }), { fieldManager: "two" }),
-      (error) => {
-        assert.ok(error instanceof KubernetesError);
-        assert.equal(error.causes[0]?.field, ".metadata.labels.color");
-        return isConflict(error);
-      },
-    );
-    await client.apply(secrets, labelled({ color: "blue" }), { fieldManager: "two", force: true });
-    const { metadata } = await client.apply(secrets, labelled({}), { fieldManager: "one" });
-    assert.deepEqual(metadata.labels, { color: "blue" });
   },
 );
 

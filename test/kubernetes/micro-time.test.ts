@@ -1,17 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatMicroTime, parseMicroTime } from "../../src/kubernetes/micro-time.ts";
+import { formatMicroTime } from "../../src/kubernetes/micro-time.ts";
 import { resources } from "../../src/kubernetes/resources.ts";
 import { clusterMissing } from "../support/cluster/cluster-missing.ts";
 import { connectTestCluster } from "./connect-test-cluster.ts";
 
-test("micro times are read with their microseconds", () => {
+test("formatMicroTime() writes six fractional digits", () => {
   const ms = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
   assert.equal(formatMicroTime(ms), "2026-01-02T03:04:05.678000Z");
-  assert.equal(parseMicroTime("2026-01-02T03:04:05.678000Z"), ms);
-  assert.equal(parseMicroTime("2026-01-02T03:04:05.678250Z"), ms + 0.25);
-  assert.equal(parseMicroTime("2026-01-02T04:04:05.678+01:00"), ms);
-  assert.equal(parseMicroTime("2026-01-02T03:04:05Z"), ms - 678);
 });
 
 test("the API server takes and gives back micro times", { skip: clusterMissing }, async () => {
@@ -21,5 +17,5 @@ test("the API server takes and gives back micro times", { skip: clusterMissing }
     metadata: { name: "a" },
     spec: { holderIdentity: "me", renewTime: formatMicroTime(ms) },
   });
-  assert.equal(parseMicroTime(lease.spec?.renewTime ?? ""), ms);
+  assert.equal(lease.spec?.renewTime, formatMicroTime(ms));
 });

@@ -6,7 +6,7 @@ import {
   type Reflector,
   type ReflectorOptions,
 } from "../../src/kubernetes/reflector.ts";
-import { resources, type Secret } from "../../src/kubernetes/resources.ts";
+import { type Secret, secrets } from "../support/cluster/test-resources.ts";
 
 export interface ObservedSecrets {
   readonly reflector: Reflector<Secret>;
@@ -31,7 +31,7 @@ export function observeSecrets(
   };
   const reflector = createReflector({
     client,
-    type: resources.secrets,
+    type: secrets,
     onAdded: ({ metadata }) => recordEvent(`added ${metadata.name}`),
     onUpdated: ({ metadata }) => recordEvent(`updated ${metadata.name}`),
     onDeleted: ({ metadata }) => recordEvent(`deleted ${metadata.name}`),

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts";
 import { isNotFound } from "../../src/kubernetes/kubernetes-error.ts";
-import { followPodLog, type PodLogLine, readPodLog } from "../../src/kubernetes/pod-log.ts";
+import { readPodLog } from "../../src/kubernetes/pod-log.ts";
 import { resources } from "../../src/kubernetes/resources.ts";
 import { clusterMissing } from "../support/cluster/cluster-missing.ts";
 import { connectTestCluster } from "./connect-test-cluster.ts";
@@ -56,105 +55,23 @@ test(
   },
 );
 
-test(
-  "followPodLog() gives each line once through cuts and rotation, until the end",
-  { skip: clusterMissing },
-  async () => {
-    const { client, kubelet } = await runningPod();
-    const follower = startFollower(client);
-    const lines = [line(1, "one"), line(1, "one"), line(1, "one")];
-    kubelet.write(...lines);
-    await follower.got(3);
-    kubelet.cut();
-    await kubelet.opened(2);
-    lines.push(line(1, "one"), line(1.5, "two"));
-    kubelet.write(...lines.slice(3));
-    await follower.got(5);
-    kubelet.rotate();
-    kubelet.end();
-    await kubelet.opened(3);
-    lines.push(line(2, "three"), line(9, "four"));
-    kubelet.write(...lines.slice(5));
-    await follower.got(7);
-    await endContainer(client);
-    lines.push(line(9, "last"));
-    kubelet.write(...lines.slice(7));
-    kubelet.end();
-    assert.deepEqual(await follower.ended, lines);
-  },
-);
-
-test("followPodLog() waits for the container's start", { skip: clusterMissing }, async () => {
-  const { client, kubelet, calls } = await runningPod();
-  kubelet.started = false;
-  const follower = startFollower(client);
-  while (!calls.some(({ resource, code }) => resource === "pods/log" && code === "400"))
-    await client.get(resources.pods, "a");
-  kubelet.started = true;
-  kubelet.write(line(1, "begins"));
-  await follower.got(1);
-  await endContainer(client);
-  kubelet.end();
-  assert.deepEqual(await follower.ended, [line(1, "begins")]);
-});
-
-test("followPodLog() stops when it is told to", { skip: clusterMissing }, async () => {
-  const { client, kubelet } = await runningPod();
-  const follower = startFollower(client);
-  kubelet.write(line(1, "one"));
-  await follower.got(1);
-  follower.stop.abort(new Error("Enough"));
-  await assert.rejects(follower.ended, /^Error: Enough$/);
-});
-
 /** A pod on a node of its own, whose log is what the test writes. */
 async function runningPod() {
-  const { cluster, client, calls } = await connectTestCluster();
+  const { cluster, client } = await connectTestCluster();
   const nodeName = `node-${client.namespace}`;
   const kubelet = await startStandInKubelet(cluster, client, nodeName);
   const containers = [{ name: "work", image: "none" }];
   await client.create(resources.pods, { metadata: { name: "a" }, spec: { nodeName, containers } });
-  return { client, kubelet, calls };
+  return { client, kubelet };
 }
 
-async function endContainer(client: KubernetesClient): Promise<void> {
-  const state = { terminated: { exitCode: 0 } };
-  const ended = { name: "work", image: "none", imageID: "", ready: false, restartCount: 0, state };
-  await client.patch(
-    resources.pods,
-    "a",
-    { status: { containerStatuses: [ended] } },
-    { subresource: "status" },
-  );
-}
-
-function startFollower(client: KubernetesClient) {
-  const stop = new AbortController();
-  const lines: PodLogLine[] = [];
-  let wake = () => {};
-  const ended = (async () => {
-    for await (const read of followPodLog(client, log, { signal: stop.signal })) {
-      lines.push(read);
-      wake();
-    }
-    return lines;
-  })();
-  return {
-    stop,
-    ended,
-    async got(count: number) {
-      while (lines.length < count) await new Promise<void>((resolve) => (wake = resolve));
-    },
-  };
-}
-
-function line(second: number, text: string): PodLogLine {
+function line(second: number, text: string) {
   return {
     at: new Date(1_700_000_000_000 + second * 1000).toISOString().replace("Z", "000000Z"),
     text,
   };
 }
 
-function joinLines(lines: readonly PodLogLine[]): string {
+function joinLines(lines: readonly { text: string }[]): string {
   return lines.map(({ text }) => text).join("");
 }

@@ -1,14 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { resources } from "../../src/kubernetes/resources.ts";
 import type { ClusterCall } from "../../src/kubernetes/transport.ts";
 import { clusterMissing } from "../support/cluster/cluster-missing.ts";
 import { startControlPlane } from "../support/cluster/control-plane.ts";
+import { secrets } from "../support/cluster/test-resources.ts";
 import { connect, mountServiceAccount } from "./connect-test-cluster.ts";
 import { observeSecrets, secret } from "./observe-secrets.ts";
 import { startTcpRelay } from "./tcp-relay.ts";
-
-const { secrets } = resources;
 
 test(
   "a reflector outlives the API server and learns what was deleted meanwhile",

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { KubernetesError } from "../../src/kubernetes/kubernetes-error.ts";
-import { resources, type Secret, type Stored } from "../../src/kubernetes/resources.ts";
+import type { Stored } from "../../src/kubernetes/resources.ts";
 import type { ClusterCall } from "../../src/kubernetes/transport.ts";
 import { clusterMissing } from "../support/cluster/cluster-missing.ts";
+import { type Secret, secrets } from "../support/cluster/test-resources.ts";
 import { connect, connectTestCluster, mountServiceAccount } from "./connect-test-cluster.ts";
 import { observeSecrets, secret } from "./observe-secrets.ts";
 import { startTcpRelay } from "./tcp-relay.ts";
 
-const { secrets } = resources;
 const background = { propagationPolicy: "Background" } as const;
 
 test("a reflector holds what is there and follows changes", { skip: clusterMissing }, async () => {

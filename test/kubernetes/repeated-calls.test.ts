@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isAlreadyExists } from "../../src/kubernetes/kubernetes-error.ts";
-import { resources } from "../../src/kubernetes/resources.ts";
 import { clusterMissing } from "../support/cluster/cluster-missing.ts";
+import { secrets } from "../support/cluster/test-resources.ts";
 import { connect, connectTestCluster, mountServiceAccount } from "./connect-test-cluster.ts";
 import { observeSecrets, secret } from "./observe-secrets.ts";
 import { answer, breakOff, connectStandIn, refusal } from "./stand-in-api-server.ts";
 import { startTcpRelay } from "./tcp-relay.ts";
 
-const { secrets } = resources;
 const path = "/api/v1/namespaces/ours/secrets";
 const stored = {
   metadata: {

@@ -5,7 +5,6 @@ import { batchId, batchJobId, jobId, newId } from "../../src/contract/id.ts";
 import {
   resolveBatchId,
   workerJobName,
-  type IdentifiedResource,
   resolveJobId,
   labelValue,
 } from "../../src/resources/job-identity.ts";
@@ -16,30 +15,30 @@ function resource(
   name: string,
   labels: Record<string, string> = {},
   uid = "3f6d-1",
-): IdentifiedResource {
+): Parameters<typeof resolveJobId>[0] {
   return { metadata: { name, uid, creationTimestamp, labels } };
 }
 
-test("jobIdOf() takes the label of a resource that is named by its id", () => {
+test("resolveJobId() takes the label of a resource that is named by its id", () => {
   const id = newId("job", new Date());
   assert.equal(resolveJobId(resource(id, { [resourceLabels.jobId]: id })), id);
 });
 
-test("jobIdOf() takes the label of a batch's child", () => {
+test("resolveJobId() takes the label of a batch's child", () => {
   const batch = newId("batch", new Date());
   const id = batchJobId(batch, 17);
   const labels = { [resourceLabels.batchId]: batch, [resourceLabels.jobId]: id };
   assert.equal(resolveJobId(resource("nightly-0017", labels)), id);
 });
 
-test("jobIdOf() makes a valid id that depends on the uid, where there is no label", () => {
+test("resolveJobId() makes a valid id that depends on the uid, where there is no label", () => {
   const id = resolveJobId(resource("mine"));
   assert.equal(jobId.parse(id), id);
   assert.equal(resolveJobId(resource("mine")), id);
   assert.notEqual(resolveJobId(resource("mine", {}, "3f6d-2")), id);
 });
 
-test("jobIdOf() gives a copy that carries its original's label along an id of its own", () => {
+test("resolveJobId() gives a copy that carries its original's label along an id of its own", () => {
   const id = newId("job", new Date());
   const batch = newId("batch", new Date());
   const childLabels = {
@@ -53,12 +52,12 @@ test("jobIdOf() gives a copy that carries its original's label along an id of it
   );
 });
 
-test("jobIdOf() does not take a label that is no id", () => {
+test("resolveJobId() does not take a label that is no id", () => {
   const id = resolveJobId(resource("job-1", { [resourceLabels.jobId]: "job-1" }));
   assert.equal(jobId.parse(id), id);
 });
 
-test("batchIdOf() takes the label that is the name, and else makes a valid id", () => {
+test("resolveBatchId() takes the label that is the name, and else makes a valid id", () => {
   const id = newId("batch", new Date());
   assert.equal(resolveBatchId(resource(id, { [resourceLabels.batchId]: id })), id);
   const derived = resolveBatchId(resource("nightly", { [resourceLabels.batchId]: id }));
@@ -66,7 +65,7 @@ test("batchIdOf() takes the label that is the name, and else makes a valid id", 
   assert.notEqual(derived, id);
 });
 
-test("childJobName() keeps short names and hashes long ones, differently for names that begin alike", () => {
+test("workerJobName() keeps short names and hashes long ones, differently for names that begin alike", () => {
   assert.equal(workerJobName("voices", "work"), "voices-work");
   const [one, other] = ["a", "b"].map((end) =>
     workerJobName(`${"long-name.".repeat(25)}${end}`, "optimize"),

@@ -6,8 +6,8 @@ import { resourceLabels, sharesAnnotation } from "../../src/contract/custom-reso
 import { workerContainer } from "../../src/contract/worker.ts";
 import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts";
 import { observedResources } from "../../src/resources/observed-resources.ts";
-import type { MessageReader } from "../../src/kubernetes/protobuf.ts";
-import { decodeEvents, type KubernetesStatus } from "../../src/kubernetes/protobuf-responses.ts";
+import type { MessageReader } from "../../src/kubernetes/protobuf/message-reader.ts";
+import { decodeEvents, type KubernetesStatus } from "../../src/kubernetes/protobuf/responses.ts";
 import {
   type KubernetesObject,
   resources,
@@ -15,6 +15,7 @@ import {
   type Stored,
 } from "../../src/kubernetes/resources.ts";
 import { clusterMissing } from "../support/cluster/cluster-missing.ts";
+import { secrets } from "../support/cluster/test-resources.ts";
 import {
   connect,
   connectTestCluster,
@@ -104,7 +105,7 @@ const readItems: readonly string[] = [
 
 test("what is observed of jobs, pods and events is what their JSON says", { skip }, async () => {
   const { client } = await connectTestCluster();
-  const { uid } = (await client.create(resources.secrets, { metadata: { name: "a" } })).metadata;
+  const { uid } = (await client.create(secrets, { metadata: { name: "a" } })).metadata;
   await makeJob(client, uid);
   await makePod(client, uid);
   await client.create(resources.events, {

@@ -3,12 +3,11 @@ import { resourceLabels } from "../../contract/custom-resources.ts";
 import type { BatchObject } from "../../resources/custom-resources.ts";
 
 /** The resource of a batch that was submitted over REST with the given request. */
-export function batchResource(
-  id: string,
-  request: unknown,
-  resourceTtlSeconds: number,
-): BatchObject {
+export function batchResource(id: string, request: unknown, resourceTtlSeconds: number) {
   const controls = { cancel: false, suspend: false, ttlSecondsAfterFinished: resourceTtlSeconds };
   const labels = { [resourceLabels.batchId]: id };
-  return { metadata: { name: id, labels }, spec: { ...batchRequest.parse(request), ...controls } };
+  return {
+    metadata: { name: id, labels },
+    spec: { ...batchRequest.parse(request), ...controls },
+  } satisfies BatchObject;
 }

@@ -2,29 +2,33 @@ import type { CompressionJobStatus } from "../../contract/custom-resources.ts";
 import { errorCode, type JobError } from "../../contract/errors.ts";
 import type { Job } from "../../contract/job.ts";
 import { type JobStatus, workingStatus } from "../../contract/status.ts";
+import type { TelemetryUpdate } from "../../contract/worker.ts";
 import type { ObservedEvent } from "../../records/cluster-records.ts";
 
 /**
- * What a resource's status says of a job, as events for its record; those that the record knows already change nothing.
- * Figures and files are taken over by a record that was never worked on: the database was lost, and the status is all
- * that is left.
+ * The status of a resource as events of its job's record; those that the record has already change
+ * nothing. A Pending record also takes telemetry and artifacts: without a database, the status is all
+ * that remains of the work.
  */
 export function eventsFromStatus(status: CompressionJobStatus, job: Job): ObservedEvent[] {
   if (status.status === "Pending") return waitingEvents(status);
   const { transitions = [] } = status;
   const enteredAt = new Map(transitions.map((transition) => [transition.status, transition.at]));
-  const withTime = (reached: JobStatus, event: UntimedEvent): ObservedEvent => {
-    // What nobody saw in between is taken to be as late as what came of it.
-    const at = enteredAt.get(reached) ?? enteredAt.get(status.status);
-    return { ...event, ...(at !== undefined && { at }) };
-  };
+  // A status without a transition is dated by the current status, which followed it.
+  const timeOf = (reached: JobStatus) => enteredAt.get(reached) ?? enteredAt.get(status.status);
   const working = workingStatus.options.filter(
     (each) => each === status.status || enteredAt.has(each) || status.status === "Completed",
   );
+  const workingEvents = working.map((reached): ObservedEvent => ({
+    type: "status",
+    status: reached,
+    at: timeOf(reached),
+  }));
+  const endedAt = timeOf(status.status);
   return [
-    ...working.map((reached) => withTime(reached, { type: "status", status: reached })),
+    ...workingEvents,
     ...(job.status === "Pending" ? telemetryEvents(status) : []),
-    ...endEvents(status, job).map((event) => withTime(status.status, event)),
+    ...endEvents(status, job).map((event): ObservedEvent => ({ ...event, at: endedAt })),
   ];
 }
 
@@ -44,16 +48,21 @@ function waitingEvents({
 }
 
 function telemetryEvents({ telemetry, artifacts = [] }: CompressionJobStatus): ObservedEvent[] {
-  const { accuracy, ...figures } = telemetry ?? {};
-  const known = { ...figures, ...(accuracy && { accuracy: { ...accuracy, outputs: [] } }) };
   return [
-    { type: "telemetry", telemetry: known },
+    { type: "telemetry", telemetry: reportedTelemetry(telemetry) },
     ...artifacts.map((artifact): ObservedEvent => ({ type: "artifact", artifact })),
   ];
 }
 
+function reportedTelemetry({
+  accuracy,
+  ...figures
+}: CompressionJobStatus["telemetry"] = {}): TelemetryUpdate {
+  return accuracy === undefined ? figures : { ...figures, accuracy: { ...accuracy, outputs: [] } };
+}
+
 function endEvents(status: CompressionJobStatus, job: Job): UntimedEvent[] {
-  // Work that ended while somebody cancelled it: what came of it does not count any more.
+  // The result of work that ended during the cancellation is dropped.
   const isLate = status.status === "Completed" || status.status === "Failed";
   if (job.status === "Cancelling" && isLate) return [{ type: "stopped" }];
   const { statusReason: reason, statusMessage: message } = status;

@@ -1,7 +1,7 @@
 import type { Job } from "../../contract/job.ts";
 import { byId, type SyncContext } from "./sync-context.ts";
 
-/** A batch that is cancelled as a whole is cancelled by one write, which the operator hands on. */
+/** Whether a job's batch is cancelled as a whole: then the operator cancels the jobs. */
 export async function isBatchCancelled(
   { records, batches }: SyncContext,
   { batchId }: Job,

@@ -6,18 +6,21 @@ import {
 import type { Job } from "../../contract/job.ts";
 import type { CompressionJobObject } from "../../resources/custom-resources.ts";
 
-/** The resource of a job that was started over REST. Its recipe is the effective one, whatever becomes of the target. */
+/**
+ * The resource of a job that was started over REST. It has the effective recipe, which does not change
+ * with the target.
+ */
 export function jobResource(job: Job, resourceTtlSeconds: number) {
   const { source, sha256, name } = job.model;
   const spec: CompressionJobSpec = {
     kind: job.kind,
     name: job.name,
-    model: { source, name, ...(sha256 !== undefined && { sha256 }) },
+    model: { source, name, sha256 },
     target: job.target,
     recipe: job.recipe,
     gates: job.gateLimits,
     dryRun: job.dryRun,
-    ...(job.deadlineSeconds !== undefined && { deadlineSeconds: job.deadlineSeconds }),
+    deadlineSeconds: job.deadlineSeconds,
     labels: job.labels,
     cancel: false,
     suspend: false,

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 
 /**
- * The JSON merge patch that makes one object of the other: null takes a field away, arrays are replaced whole. Undefined
- * where the two are alike.
+ * The JSON merge patch that turns `before` into `after`: null deletes a field, arrays are replaced
+ * whole. Undefined without a difference.
  */
 export function mergePatch(
   before: object,

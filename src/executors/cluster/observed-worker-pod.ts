@@ -5,19 +5,18 @@ import type { ObservedPod } from "../../resources/observed-resources.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
 import type { AttemptPod as PodRecord } from "../../records/attempt-records.ts";
 
-/** What the service needs of a pod that works on a job. */
+/** A pod that works on a job, as far as the service needs it. */
 export interface ObservedWorkerPod {
   readonly name: string;
   readonly uid: string;
   readonly jobId: string;
-  /** Null where it does all of the job. */
+  /** Null when the pod does all of the work. */
   readonly part: PodRecord["part"];
   readonly serviceAccount: string | undefined;
-  /** Whether nothing of it runs any more. */
+  /** Whether the worker has ended. */
   readonly hasEnded: boolean;
-  /** Whether the worker has ever run, so that there may be a log. */
+  /** Whether the worker has started, so that a log may exist. */
   readonly hasRun: boolean;
-  /** The worker's last words. */
   readonly terminationMessage: TerminationMessage | undefined;
 }
 
@@ -30,18 +29,16 @@ export function observedWorkerPod({
 }: Stored<ObservedPod>): ObservedWorkerPod {
   const { labels = {} } = metadata;
   const { running, terminated } = workerContainerStatus(status)?.state ?? {};
+  const index = Number(labels[resourceLabels.completionIndex] ?? 0);
   const step = workerStep.safeParse(labels[resourceLabels.step]).data;
   return {
     name: metadata.name,
     uid: metadata.uid,
     jobId: labels[resourceLabels.jobId] ?? "",
-    part:
-      step === undefined
-        ? null
-        : { step, index: Number(labels[resourceLabels.completionIndex] ?? 0) },
+    part: step === undefined ? null : { step, index },
     serviceAccount: spec?.serviceAccountName,
     hasEnded: terminated !== undefined || finalPhases.has(status?.phase),
-    // Of a container that was given up before it ran, the kubelet says that it terminated, but not since when it ran.
+    // A container that failed before its start is terminated without `startedAt`.
     hasRun: running !== undefined || (terminated?.startedAt ?? null) !== null,
     terminationMessage: readTerminationMessage(terminated?.message),
   };

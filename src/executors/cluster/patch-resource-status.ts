@@ -13,38 +13,34 @@ interface StatusWrite {
   readonly status: CompressionJobStatus;
 }
 
-/** Statuses that follow one another faster are written as one. */
+/** Faster changes are written together. */
 const statusIntervalMs = 1_000;
 const telemetryIntervalMs = 5_000;
 
-/** Writes a resource's status where it differs, not too often; gives when it has to be looked at again. */
+/** Writes the status of a resource if it differs; returns when to retry if that would be too soon. */
 export async function patchResourceStatus(
-  context: SyncContext,
-  wanted: StatusWrite,
+  { client, jobs, statusWrittenAt }: SyncContext,
+  { id, resource, status }: StatusWrite,
   run: ReconcileRun,
 ): Promise<Requeue | undefined> {
-  const { id, resource, status } = wanted;
   const before = resourceStatus(resource);
   const patch = mergePatch(before, status);
   if (patch === undefined) return undefined;
-  const sinceMs = performance.now() - (context.statusWrittenAt.get(id) ?? -Infinity);
+  const sinceMs = performance.now() - (statusWrittenAt.get(id) ?? -Infinity);
+  const intervalMs = minIntervalMs(before, status);
+  if (sinceMs < intervalMs) return { requeueAfterMs: intervalMs - sinceMs };
+  const { name, resourceVersion } = resource.metadata;
+  const options = { subresource: "status", resourceVersion } as const;
+  const written = await client.patch(compressionJobs, name, { status: patch }, options);
+  statusWrittenAt.set(id, performance.now());
+  run.expectWrite(jobs, written);
+  return undefined;
+}
+
+function minIntervalMs(before: CompressionJobStatus, status: CompressionJobStatus): number {
   const isStatusChange =
     status.status !== before.status ||
     hasRecordedCondition(status) !== hasRecordedCondition(before);
-  const intervalMs = !isStatusChange
-    ? telemetryIntervalMs
-    : isTerminal(status.status)
-      ? 0
-      : statusIntervalMs;
-  if (sinceMs < intervalMs) return { requeueAfterMs: intervalMs - sinceMs };
-  const { name, resourceVersion } = resource.metadata;
-  const written = await context.client.patch(
-    compressionJobs,
-    name,
-    { status: patch },
-    { subresource: "status", resourceVersion },
-  );
-  context.statusWrittenAt.set(id, performance.now());
-  run.expectWrite(context.jobs, written);
-  return undefined;
+  if (!isStatusChange) return telemetryIntervalMs;
+  return isTerminal(status.status) ? 0 : statusIntervalMs;
 }

@@ -3,10 +3,10 @@ import { z } from "zod";
 import { ServiceError } from "../../contract/errors.ts";
 import { workerTokenAudience } from "../../contract/worker.ts";
 import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
-import { isNotFound, KubernetesError } from "../../kubernetes/kubernetes-error.ts";
+import { ignoreNotFound, KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import type { Reflector } from "../../kubernetes/reflector.ts";
 import type { ObservedPod } from "../../resources/observed-resources.ts";
-import { resources } from "../../kubernetes/resources.ts";
+import { resources, type TokenReview } from "../../kubernetes/resources.ts";
 import type { Records } from "../../records/open-records.ts";
 import { invalidTokenError } from "../../auth/authenticate.ts";
 import { wrongWorkerError, type WorkerAuthentication } from "../worker-authentication.ts";
@@ -18,20 +18,20 @@ interface PodAuthenticationOptions {
   readonly records: Records;
   readonly pods: Pick<Reflector<ObservedPod>, "get">;
   readonly logCollector: PodLogCollector;
-  /** Of the job's pods that have ended, everything is recorded before another one takes over. */
+  /** Records the output of the job's ended pods, before another pod continues its work. */
   readonly recordEndedPods: (jobId: string) => Promise<void>;
   /** Service account of all workers. */
   readonly serviceAccount: string;
   readonly now: () => Date;
 }
 
-/** The pod that a token was made for. */
+/** The pod to which a token is bound. */
 interface ReviewedToken {
   readonly podName: string;
   readonly podUid: string;
-  /** Until then the review is good, milliseconds since 1970. */
+  /** When the token is reviewed again, milliseconds since 1970. */
   readonly reviewValidUntil: number;
-  /** The token's own end: until then an old review counts while the API server cannot be asked. */
+  /** Expiry of the token; until then an old review is used while the API server is unavailable. */
   readonly expiresAt: number;
 }
 
@@ -41,7 +41,7 @@ const maxCachedEntries = 10_000;
 const podNameKey = "authentication.kubernetes.io/pod-name";
 const podUidKey = "authentication.kubernetes.io/pod-uid";
 
-/** Workers in pods, each with a token of its service account that is bound to the pod and meant for this service. */
+/** Authenticates workers in pods by service account tokens with the worker audience, bound to the pod. */
 export function createPodAuthentication(options: PodAuthenticationOptions): WorkerAuthentication {
   return new PodAuthentication(options);
 }
@@ -56,29 +56,31 @@ class PodAuthentication implements WorkerAuthentication {
   }
 
   async authenticate(token: string, jobId: string) {
-    const { logCollector } = this.#options;
     const reviewed = await this.#reviewCached(token);
     const pod = await this.#getPod(reviewed);
     if (pod.jobId !== jobId) throw wrongWorkerError(jobId);
     const attempt = this.#attempts.get(pod.uid) ?? (await this.#beginAttempt(pod));
-    return {
-      attempt,
-      catchUp: async () => {
-        await logCollector.recordOutput(pod, attempt).catch((error: unknown) => {
-          throw error instanceof KubernetesError ? clusterUnreachableError(error) : error;
-        });
-      },
-    };
+    return { attempt, catchUp: () => this.#recordOutput(pod, attempt) };
+  }
+
+  async #recordOutput(pod: ObservedWorkerPod, attempt: number): Promise<void> {
+    try {
+      await this.#options.logCollector.recordOutput(pod, attempt);
+    } catch (error) {
+      throw error instanceof KubernetesError ? clusterUnreachableError(error) : error;
+    }
   }
 
   async #beginAttempt({ jobId, uid, part }: ObservedWorkerPod): Promise<number> {
     const { records, recordEndedPods } = this.#options;
-    if ((await records.cluster.findJob(jobId)) === undefined)
+    if ((await records.cluster.findJob(jobId)) === undefined) {
       throw notYetKnownError(`Job "${jobId}" is not known yet`);
+    }
     await recordEndedPods(jobId);
     const attempt = await records.attempts.beginPodAttempt(jobId, { podUid: uid, part });
-    if (attempt === undefined)
+    if (attempt === undefined) {
       throw new ServiceError("job_finished", `Job "${jobId}" needs no worker any more`);
+    }
     setBounded(this.#attempts, uid, attempt);
     return attempt;
   }
@@ -87,12 +89,12 @@ class PodAuthentication implements WorkerAuthentication {
     const { pods, client } = this.#options;
     const cached = pods.get(podName);
     if (cached?.metadata.uid === podUid) return observedWorkerPod(cached);
-    const live = await client.get(resources.pods, podName).catch((error: unknown) => {
-      if (isNotFound(error)) throw invalidTokenError(`Pod "${podName}" is gone`);
-      throw clusterUnreachableError(error);
-    });
-    if (live.metadata.uid !== podUid)
-      throw invalidTokenError(`Pod "${podName}" is another one now`);
+    const live = await ignoreNotFound(client.get(resources.pods, podName)).catch(
+      (error: unknown) => {
+        throw clusterUnreachableError(error);
+      },
+    );
+    if (live?.metadata.uid !== podUid) throw invalidTokenError(`Pod "${podName}" was deleted`);
     throw notYetKnownError(`Pod "${podName}" is not known yet`);
   }
 
@@ -115,29 +117,36 @@ class PodAuthentication implements WorkerAuthentication {
   async #requestReview(token: string, now: number): Promise<ReviewedToken> {
     const { client, serviceAccount } = this.#options;
     const spec = { token, audiences: [workerTokenAudience] };
-    const { status } = await client.review(resources.tokenReviews, { spec });
-    const { authenticated = false, audiences = [], user } = status ?? {};
-    if (!authenticated || !audiences.includes(workerTokenAudience)) {
-      throw invalidTokenError("The token is not one that the cluster made for a worker");
-    }
-    if (user?.username !== `system:serviceaccount:${client.namespace}:${serviceAccount}`) {
-      throw invalidTokenError(`The token is that of "${user?.username}", not of a worker`);
-    }
-    const [podName] = user.extra?.[podNameKey] ?? [];
-    const [podUid] = user.extra?.[podUidKey] ?? [];
-    if (podName === undefined || podUid === undefined)
-      throw invalidTokenError("The token is not bound to a pod");
+    const review = await client.review(resources.tokenReviews, { spec });
+    const username = `system:serviceaccount:${client.namespace}:${serviceAccount}`;
+    const pod = readBoundPod(review, username);
     const expiresAt = readTokenExpiry(token);
-    return {
-      podName,
-      podUid,
-      expiresAt,
-      reviewValidUntil: Math.min(now + reviewValidityMs, expiresAt - tokenExpiryMarginMs),
-    };
+    const reviewValidUntil = Math.min(now + reviewValidityMs, expiresAt - tokenExpiryMarginMs);
+    return { ...pod, expiresAt, reviewValidUntil };
   }
 }
 
-/** The oldest entries go where there are too many. */
+/** Checks the result of a review, and returns the pod to which the token is bound. */
+function readBoundPod(
+  { status }: TokenReview,
+  username: string,
+): Pick<ReviewedToken, "podName" | "podUid"> {
+  const { authenticated = false, audiences = [], user } = status ?? {};
+  if (!authenticated || !audiences.includes(workerTokenAudience)) {
+    throw invalidTokenError("The token is not one that the cluster issued for a worker");
+  }
+  if (user?.username !== username) {
+    throw invalidTokenError(`The token is that of "${user?.username}", not of a worker`);
+  }
+  const [podName] = user.extra?.[podNameKey] ?? [];
+  const [podUid] = user.extra?.[podUidKey] ?? [];
+  if (podName === undefined || podUid === undefined) {
+    throw invalidTokenError("The token is not bound to a pod");
+  }
+  return { podName, podUid };
+}
+
+/** Sets an entry and deletes the oldest one above the limit. */
 function setBounded<T>(entries: Map<string, T>, key: string, value: T): void {
   entries.delete(key);
   entries.set(key, value);
@@ -145,7 +154,7 @@ function setBounded<T>(entries: Map<string, T>, key: string, value: T): void {
   if (entries.size > maxCachedEntries && oldest !== undefined) entries.delete(oldest);
 }
 
-/** Of a token that the cluster has accepted, milliseconds since 1970. */
+/** Expiry of a token that the cluster has accepted, milliseconds since 1970. */
 function readTokenExpiry(token: string): number {
   const [, payload = ""] = token.split(".");
   return claims.parse(JSON.parse(Buffer.from(payload, "base64url").toString())).exp * 1000;

@@ -1,4 +1,4 @@
-import type { TerminationMessage, WorkerEvent } from "../../contract/worker.ts";
+import type { WorkerEvent } from "../../contract/worker.ts";
 import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import { KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import type { Records } from "../../records/open-records.ts";
@@ -13,22 +13,22 @@ interface PodLogCollectorOptions {
 }
 
 const eventsPerWrite = 500;
-/** Lines that a worker printed besides its events, of which the last are kept: why it crashed stands there. */
+/** Number of the last lines that are recorded besides events: they say why a worker crashed. */
 const maxStrayLines = 200;
-/** A log that cannot be read for so long is given up. */
+/** After so long an unreadable log counts as lost. */
 const logReadTimeoutMs = 120_000;
 
-/** Takes from the pods of workers what these could not tell, before the pods are gone. */
+/** Records the events of workers' pods that the workers could not report, from the pods' logs. */
 export class PodLogCollector {
   readonly #options: PodLogCollectorOptions;
-  /** Pods whose log cannot be read, with when that was tried first. */
+  /** Time of the first failed read by uid of the pod. */
   readonly #unreadableSince = new Map<string, number>();
 
   constructor(options: PodLogCollectorOptions) {
     this.#options = options;
   }
 
-  /** Records the rest of what a worker said whose pod has ended. False where that has to be tried again. */
+  /** Records the rest of the output of an ended pod. Returns false where that has to be retried. */
   async recordEndedPod(pod: ObservedWorkerPod): Promise<boolean> {
     const { attempts } = this.#options.records;
     const before = await attempts.findPodAttempt(pod.jobId, pod.uid);
@@ -36,20 +36,16 @@ export class PodLogCollector {
     const attempt = await attempts.ensurePodAttempt(pod.jobId, { podUid: pod.uid, part: pod.part });
     if (attempt === undefined) return true;
     const known = await attempts.findPodAttempt(pod.jobId, pod.uid);
-    const isFullyReported =
-      known !== undefined &&
-      hasExitedCleanly(pod) &&
-      known.nextSeq > pod.terminationMessage.lastSeq;
-    const lines = isFullyReported ? [] : await this.#recordRemainingOutput(pod, attempt);
+    const lines = hasReportedAll(pod, known?.nextSeq ?? 0)
+      ? []
+      : await this.#recordRemainingOutput(pod, attempt);
     if (lines === undefined) return false;
-    await attempts.end(pod.jobId, attempt, {
-      error: null,
-      lines: lines.map((text) => ({ stream: "stderr" as const, text })),
-    });
+    const stray = lines.map((text) => ({ stream: "stderr" as const, text }));
+    await attempts.end(pod.jobId, attempt, { error: null, lines: stray });
     return true;
   }
 
-  /** Records what a pod's worker has said until now; gives what else stands in its output. */
+  /** Records the events in a pod's output so far. Returns the last other lines. */
   async recordOutput({ name, jobId }: ObservedWorkerPod, attempt: number): Promise<string[]> {
     const { records, client } = this.#options;
     const stray: string[] = [];
@@ -67,7 +63,7 @@ export class PodLogCollector {
     return stray;
   }
 
-  /** Undefined where the log cannot be read at the moment. */
+  /** Undefined when the log cannot be read at the moment. */
   async #recordRemainingOutput(
     pod: ObservedWorkerPod,
     attempt: number,
@@ -80,8 +76,8 @@ export class PodLogCollector {
       if (!(error instanceof KubernetesError)) throw error;
       const since = this.#unreadableSince.get(pod.uid) ?? performance.now();
       this.#unreadableSince.set(pod.uid, since);
-      const isGone = error.status === 404 || error.status === 400;
-      if (!isGone && performance.now() - since < logReadTimeoutMs) return undefined;
+      const isDeleted = error.status === 404 || error.status === 400;
+      if (!isDeleted && performance.now() - since < logReadTimeoutMs) return undefined;
       this.#unreadableSince.delete(pod.uid);
       this.#options.log("error", "The log of a worker's pod is lost", {
         pod: pod.name,
@@ -93,11 +89,9 @@ export class PodLogCollector {
   }
 }
 
-/** Whether all that the worker printed are events, as many as it said last. */
-function hasExitedCleanly(
-  pod: ObservedWorkerPod,
-): pod is ObservedWorkerPod & { readonly terminationMessage: TerminationMessage } {
-  return (
-    pod.terminationMessage !== undefined && pod.terminationMessage.error?.code !== "worker_crashed"
-  );
+/** Whether the worker did not crash, so that its output is its events, and all of them are recorded. */
+function hasReportedAll({ terminationMessage }: ObservedWorkerPod, nextSeq: number): boolean {
+  if (terminationMessage === undefined) return false;
+  const { error, lastSeq } = terminationMessage;
+  return error?.code !== "worker_crashed" && nextSeq > lastSeq;
 }

@@ -1,23 +1,26 @@
 import type { ReconcileRun, Requeue } from "../../controller-runtime/controller.ts";
 import type { Batch } from "../../contract/batch.ts";
-import type { BatchStatus } from "../../contract/status.ts";
+import { textLimits } from "../../contract/limits.ts";
+import { isTerminal } from "../../contract/status.ts";
+import { truncate } from "../../contract/truncate.ts";
 import { type BatchObject, batches } from "../../resources/custom-resources.ts";
-import {
-  isAlreadyExists,
-  isInvalid,
-  isNotFound,
-  KubernetesError,
-} from "../../kubernetes/kubernetes-error.ts";
+import { ignoreNotFound, isInvalid, KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
 import type { ClusterBatch, ObservedEvent } from "../../records/cluster-records.ts";
 import { defaultProject } from "../../records/default-project.ts";
 import { batchResource } from "./batch-resource.ts";
+import { createOrGet } from "./create-or-get.ts";
+import { isRecordOf } from "./is-record-of.ts";
+import { requeueSoon } from "./requeue-soon.ts";
 import { byId, type SyncContext } from "./sync-context.ts";
 import { batchFromResource } from "./records-from-resources.ts";
 
-const requeueSoon: Requeue = { requeueAfterMs: 1_000 };
+const cancellation: readonly ObservedEvent[] = [{ type: "cancel" }, { type: "stopped" }];
 
-/** Brings a batch's record and its resource together. Its jobs are reconciled on their own, but for those that have no resource. */
+/**
+ * Reconciles the record of a batch with its resource. Its jobs are reconciled one by one, except those
+ * without a resource.
+ */
 export async function reconcileBatchRecord(
   context: SyncContext,
   id: string,
@@ -28,16 +31,12 @@ export async function reconcileBatchRecord(
     (await context.records.cluster.findBatch(id)) ??
     (resource && (await createBatchRecord(context, resource, id)));
   if (record === undefined) return;
-  if (
-    resource === undefined ||
-    (record.resource.uid ?? resource.metadata.uid) !== resource.metadata.uid
-  ) {
+  if (resource === undefined || !isRecordOf(record.resource, resource)) {
     return reconcileBatchWithoutResource(context, record, run);
   }
   if (record.resource.uid === null) await recordResourceUid(context, record, resource);
   await syncBatchCancellation(context, { record, resource }, run);
-  if (isTerminalBatchStatus(resource.status?.status))
-    await endJobsWithoutResource(context, record.batch, [{ type: "cancel" }, { type: "stopped" }]);
+  if (hasEnded(resource)) await endJobsWithoutResource(context, record.batch, cancellation);
 }
 
 async function createBatchRecord(context: SyncContext, resource: Stored<BatchObject>, id: string) {
@@ -51,10 +50,10 @@ async function createBatchRecord(context: SyncContext, resource: Stored<BatchObj
 async function recordResourceUid(
   { records }: SyncContext,
   { batch, resource }: ClusterBatch,
-  made: Stored<BatchObject>,
+  { metadata: { uid } }: Stored<BatchObject>,
 ): Promise<void> {
   const { namespace, name } = resource;
-  await records.cluster.linkBatchResource(batch.id, { namespace, name, uid: made.metadata.uid });
+  await records.cluster.linkBatchResource(batch.id, { namespace, name, uid });
 }
 
 async function reconcileBatchWithoutResource(
@@ -63,19 +62,15 @@ async function reconcileBatchWithoutResource(
   run: ReconcileRun,
 ): Promise<Requeue | void> {
   const { batch, resource } = record;
-  if (isTerminalBatchStatus(batch.status)) return;
+  if (isTerminal(batch.status)) return;
   if (resource.uid === null) {
-    if (batch.status === "Cancelling")
-      await endJobsWithoutResource(context, batch, [{ type: "stopped" }]);
-    else await createBatchResource(context, record, run);
+    if (batch.status !== "Cancelling") await createBatchResource(context, record, run);
+    else await endJobsWithoutResource(context, batch, [{ type: "stopped" }]);
     return;
   }
-  const live = await context.client.get(batches, resource.name).catch((error: unknown) => {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  });
+  const live = await ignoreNotFound(context.client.get(batches, resource.name));
   if (live?.metadata.uid === resource.uid) return requeueSoon;
-  await endJobsWithoutResource(context, batch, [{ type: "cancel" }, { type: "stopped" }]);
+  await endJobsWithoutResource(context, batch, cancellation);
 }
 
 async function createBatchResource(
@@ -84,48 +79,41 @@ async function createBatchResource(
   run: ReconcileRun,
 ): Promise<void> {
   const { client, resourceTtlSeconds } = context;
-  const { id } = record.batch;
-  const wanted = batchResource(id, record.resource.spec, resourceTtlSeconds);
+  const wanted = batchResource(record.batch.id, record.resource.spec, resourceTtlSeconds);
   try {
-    const made = await client.create(batches, wanted);
-    await recordResourceUid(context, record, made);
-    run.expectWrite(context.batches, made);
+    const created = await createOrGet(client, batches, wanted);
+    await recordResourceUid(context, record, created);
+    run.expectWrite(context.batches, created);
   } catch (error) {
-    if (isAlreadyExists(error))
-      await recordResourceUid(context, record, await client.get(batches, id));
-    else if (error instanceof KubernetesError && isInvalid(error)) {
-      const failure = { code: "resource_invalid" as const, message: error.message.slice(0, 4096) };
-      await endJobsWithoutResource(context, record.batch, [{ type: "failure", error: failure }]);
-    } else throw error;
+    if (!(error instanceof KubernetesError && isInvalid(error))) throw error;
+    const message = truncate(error.message, textLimits.errorMessage);
+    const failure = { code: "resource_invalid", message } as const;
+    await endJobsWithoutResource(context, record.batch, [{ type: "failure", error: failure }]);
   }
 }
 
-/** Cancels the one where the other is cancelled. What follows from `failFast` the operator sees by itself. */
+/** Propagates a cancellation between record and resource. For `failFast` the operator cancels jobs. */
 async function syncBatchCancellation(
   context: SyncContext,
   { record: { project, batch }, resource }: { record: ClusterBatch; resource: Stored<BatchObject> },
   run: ReconcileRun,
 ): Promise<void> {
-  if (isTerminalBatchStatus(batch.status)) return;
+  if (isTerminal(batch.status)) return;
   const { metadata, spec } = resource;
   const isResourceCancelled = spec.cancel || metadata.deletionTimestamp !== undefined;
-  if (isResourceCancelled && batch.status !== "Cancelling")
+  if (isResourceCancelled && batch.status !== "Cancelling") {
     await context.records.batches.cancel(project, batch.id);
+  }
+  if (isResourceCancelled || batch.status !== "Cancelling" || hasEnded(resource)) return;
   const hasFailedFast = batch.failFast && batch.counts.Failed > 0;
-  if (
-    isResourceCancelled ||
-    batch.status !== "Cancelling" ||
-    hasFailedFast ||
-    isTerminalBatchStatus(resource.status?.status)
-  )
-    return;
+  if (hasFailedFast) return;
   run.expectWrite(
     context.batches,
     await context.client.patch(batches, metadata.name, { spec: { cancel: true } }),
   );
 }
 
-/** Ends the jobs that have no resource, once none will be made. */
+/** Ends the jobs without a resource, when none will be created. */
 async function endJobsWithoutResource(
   { jobs, records }: SyncContext,
   batch: Batch,
@@ -138,6 +126,6 @@ async function endJobsWithoutResource(
   }
 }
 
-function isTerminalBatchStatus(status: BatchStatus | undefined): boolean {
-  return status === "Completed" || status === "Failed" || status === "Cancelled";
+function hasEnded({ status }: BatchObject): boolean {
+  return status !== undefined && isTerminal(status.status);
 }

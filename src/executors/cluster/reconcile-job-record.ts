@@ -1,5 +1,9 @@
 import type { ReconcileRun, Requeue } from "../../controller-runtime/controller.ts";
-import { recordFinalizer, resourceLabels } from "../../contract/custom-resources.ts";
+import {
+  type CompressionJobStatus,
+  recordFinalizer,
+  resourceLabels,
+} from "../../contract/custom-resources.ts";
 import type { Job } from "../../contract/job.ts";
 import { isTerminal, leadsTo } from "../../contract/status.ts";
 import { type CompressionJobObject, compressionJobs } from "../../resources/custom-resources.ts";
@@ -7,6 +11,8 @@ import type { Stored } from "../../kubernetes/resources.ts";
 import type { ClusterJob } from "../../records/cluster-records.ts";
 import { defaultProject } from "../../records/default-project.ts";
 import { isBatchCancelled } from "./is-batch-cancelled.ts";
+import { isRecordOf } from "./is-record-of.ts";
+import { requeueSoon } from "./requeue-soon.ts";
 import { type JobPods, recordEndedPods } from "./record-ended-pods.ts";
 import { byId, type SyncContext } from "./sync-context.ts";
 import { eventsFromStatus } from "./events-from-status.ts";
@@ -17,9 +23,7 @@ import { patchResourceStatus } from "./patch-resource-status.ts";
 
 type Resource = Stored<CompressionJobObject>;
 
-const requeueSoon: Requeue = { requeueAfterMs: 1_000 };
-
-/** Brings a job's record and its resource together: what users want goes to the resource, what came of it to both. */
+/** Reconciles the record of a job with its resource. */
 export async function reconcileJobRecord(
   context: SyncContext,
   id: string,
@@ -30,19 +34,13 @@ export async function reconcileJobRecord(
     (await context.records.cluster.findJob(id)) ??
     (resource && (await createJobRecord(context, resource, id)));
   if (record === undefined) return resource && requeueSoon;
-  if (
-    resource === undefined ||
-    (record.resource.uid ?? resource.metadata.uid) !== resource.metadata.uid
-  ) {
+  if (resource === undefined || !isRecordOf(record.resource, resource)) {
     return reconcileJobWithoutResource(context, record, run);
   }
   if (record.resource.uid === null) {
     const { namespace, name } = record.resource;
-    await context.records.cluster.linkJobResource(id, {
-      namespace,
-      name,
-      uid: resource.metadata.uid,
-    });
+    const { uid } = resource.metadata;
+    await context.records.cluster.linkJobResource(id, { namespace, name, uid });
   }
   return reconcileJobWithResource(context, { record, resource }, run);
 }
@@ -75,7 +73,10 @@ async function reconcileJobWithResource(
   return requeue ?? (isWaiting ? requeueSoon : undefined);
 }
 
-/** The record of a resource that somebody else made; undefined where the record of its batch has to come first. */
+/**
+ * Creates the record of a resource that was not created over REST. Undefined where its batch has to be
+ * recorded first.
+ */
 async function createJobRecord(
   context: SyncContext,
   resource: Resource,
@@ -91,7 +92,7 @@ async function createJobRecord(
   return context.records.cluster.findJob(id);
 }
 
-/** Cancels the one where the other is cancelled. Undefined where the resource was written. */
+/** Propagates a cancellation between record and resource. Undefined when the resource was written. */
 async function syncJobCancellation(
   context: SyncContext,
   { record, resource }: RecordedResource,
@@ -114,7 +115,7 @@ async function syncJobCancellation(
   return undefined;
 }
 
-/** What the operator found out goes into the record, once workers cannot tell it better. */
+/** Records the status that the operator reported, once workers cannot report more. */
 async function recordOperatorStatus(
   { records }: SyncContext,
   job: Job,
@@ -122,19 +123,29 @@ async function recordOperatorStatus(
 ): Promise<Job> {
   const status = resourceStatus(resource);
   const latest = (await records.cluster.findJob(job.id))?.job ?? job;
-  const isBehind =
-    status.status === "Pending"
-      ? latest.status === "Pending" &&
-        status.statusMessage !== undefined &&
-        status.statusMessage !== latest.statusMessage
-      : latest.status !== status.status && !leadsTo(latest.kind, status.status, latest.status);
   const mayReportMore = pods.running.length > 0 || !pods.allRecorded;
-  if (!isBehind || isTerminal(latest.status) || (isTerminal(status.status) && mayReportMore))
+  if (
+    !isBehind(latest, status) ||
+    isTerminal(latest.status) ||
+    (isTerminal(status.status) && mayReportMore)
+  ) {
     return latest;
+  }
   return (await records.cluster.recordEvents(job.id, eventsFromStatus(status, latest))) ?? latest;
 }
 
-/** The pod that ends the job has told all with its result; others of a job that has ended may be in the middle of it. */
+/** Whether the resource's status is ahead of the record. */
+function isBehind(job: Job, { status, statusMessage }: CompressionJobStatus): boolean {
+  if (status !== "Pending") {
+    return job.status !== status && !leadsTo(job.kind, status, job.status);
+  }
+  const isNewMessage = statusMessage !== undefined && statusMessage !== job.statusMessage;
+  return job.status === "Pending" && isNewMessage;
+}
+
+/**
+ * The pod that ends the job has reported everything before the result; other pods may still report.
+ */
 function isFullyRecorded({ running, allRecorded }: JobPods): boolean {
   return allRecorded && running.every(({ part }) => part === null || part.step === "assemble");
 }

@@ -1,29 +1,34 @@
 import type { ReconcileRun, Requeue } from "../../controller-runtime/controller.ts";
 import { resourceLabels } from "../../contract/custom-resources.ts";
 import type { Job } from "../../contract/job.ts";
+import { parseBatchChildName } from "../../contract/id.ts";
+import { textLimits } from "../../contract/limits.ts";
 import { isTerminal } from "../../contract/status.ts";
-import { childCompressionJob } from "../../resources/child-compression-job.ts";
-import { type CompressionJobObject, compressionJobs } from "../../resources/custom-resources.ts";
-import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import {
+  statusCause,
+  type StatusReason,
+  statusReasonTable,
+} from "../../contract/status-reasons.ts";
+import { truncate } from "../../contract/truncate.ts";
+import { childCompressionJob } from "../../resources/child-compression-job.ts";
+import { compressionJobs } from "../../resources/custom-resources.ts";
+import {
+  ignoreNotFound,
   isAlreadyExists,
   isInvalid,
-  isNotFound,
   KubernetesError,
 } from "../../kubernetes/kubernetes-error.ts";
 import { observedResources } from "../../resources/observed-resources.ts";
-import { pendingCause } from "../../records/apply-event.ts";
-import type { ClusterJob } from "../../records/cluster-records.ts";
+import type { ClusterJob, ObservedEvent } from "../../records/cluster-records.ts";
+import { createOrGet } from "./create-or-get.ts";
 import { jobResource } from "./job-resource.ts";
+import { requeueSoon } from "./requeue-soon.ts";
 import { isBatchCancelled } from "./is-batch-cancelled.ts";
 import { recordEndedPods } from "./record-ended-pods.ts";
 import { byId, type SyncContext } from "./sync-context.ts";
 import { observedWorkerPod } from "./observed-worker-pod.ts";
 
-const notSubmitted = "not_submitted";
-const requeueSoon: Requeue = { requeueAfterMs: 1_000 };
-
-/** A job whose resource is not among those that are known: it is still to be made, or it is gone. */
+/** Reconciles a job whose resource is not in the cache: it was not created yet, or it was deleted. */
 export async function reconcileJobWithoutResource(
   context: SyncContext,
   record: ClusterJob,
@@ -43,7 +48,10 @@ export async function reconcileJobWithoutResource(
   else await createJobResource(context, record, run);
 }
 
-/** The operator makes the resources of a batch's jobs, in its own time; but one that is cancelled need not wait for that. */
+/**
+ * The operator creates the resources of a batch's jobs. The resource of a cancelled job is created
+ * here, so that the job does not wait for its turn.
+ */
 async function reconcileUncreatedChild(
   context: SyncContext,
   { job, name, batchId }: { job: Job; name: string; batchId: string },
@@ -51,14 +59,15 @@ async function reconcileUncreatedChild(
   const { client, batches, enqueue } = context;
   const [batch] = batches.cache.byIndex(byId, batchId);
   enqueue(batchId);
-  if (batch === undefined || job.status !== "Cancelling" || (await isBatchCancelled(context, job)))
-    return;
-  const child = childCompressionJob(batch, Number(name.slice(name.lastIndexOf("-") + 1)));
-  await client
-    .create(compressionJobs, { ...child, spec: { ...child.spec, cancel: true } })
-    .catch((error: unknown) => {
-      if (!isAlreadyExists(error)) throw error;
-    });
+  const number = parseBatchChildName(name)?.index;
+  if (batch === undefined || number === undefined || job.status !== "Cancelling") return;
+  if (await isBatchCancelled(context, job)) return;
+  const child = childCompressionJob(batch, number);
+  try {
+    await client.create(compressionJobs, { ...child, spec: { ...child.spec, cancel: true } });
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
 }
 
 async function createJobResource(
@@ -67,54 +76,38 @@ async function createJobResource(
   run: ReconcileRun,
 ): Promise<void> {
   const { client, records, jobs } = context;
+  const wanted = jobResource(job, context.resourceTtlSeconds);
   try {
-    const made = await createOrGetResource(client, jobResource(job, context.resourceTtlSeconds));
-    await records.cluster.linkJobResource(job.id, { ...resource, uid: made.metadata.uid });
-    run.expectWrite(jobs, made);
-    if (job.statusReason === notSubmitted)
-      await records.cluster.recordEvents(job.id, [{ type: "waiting", ...pendingCause }]);
+    const created = await createOrGet(client, compressionJobs, wanted);
+    await records.cluster.linkJobResource(job.id, { ...resource, uid: created.metadata.uid });
+    run.expectWrite(jobs, created);
+    if (job.statusReason !== ("not_submitted" satisfies StatusReason)) return;
+    await records.cluster.recordEvents(job.id, [{ type: "waiting", ...statusCause("queued") }]);
   } catch (error) {
     if (!(error instanceof KubernetesError)) throw error;
-    if (isInvalid(error)) {
-      await records.cluster.recordEvents(job.id, [
-        {
-          type: "failure",
-          error: { code: "resource_invalid", message: error.message.slice(0, 4096) },
-        },
-      ]);
-      return;
-    }
-    const message = `The cluster does not take the job yet: ${error.message}`.slice(0, 1024);
-    await records.cluster.recordEvents(job.id, [
-      { type: "waiting", reason: notSubmitted, message },
-    ]);
-    throw error;
+    await records.cluster.recordEvents(job.id, [rejectionEvent(error)]);
+    if (!isInvalid(error)) throw error;
   }
 }
 
-/** An earlier try may have arrived although nobody heard of it. */
-async function createOrGetResource(
-  client: KubernetesClient,
-  resource: CompressionJobObject & { metadata: { name: string } },
-) {
-  try {
-    return await client.create(compressionJobs, resource);
-  } catch (error) {
-    if (!isAlreadyExists(error)) throw error;
-    return client.get(compressionJobs, resource.metadata.name);
+/** An invalid resource fails the job; after other errors the job waits for another attempt. */
+function rejectionEvent(error: KubernetesError): ObservedEvent {
+  if (isInvalid(error)) {
+    const message = truncate(error.message, textLimits.errorMessage);
+    return { type: "failure", error: { code: "resource_invalid", message } };
   }
+  const reason = "not_submitted";
+  const text = `${statusReasonTable[reason].message}: ${error.message}`;
+  return { type: "waiting", reason, message: truncate(text, textLimits.statusMessage) };
 }
 
-/** The resource was deleted: the job ends when none of its pods is left. */
+/** Ends a job whose resource was deleted, when none of its pods is running. */
 async function reconcileDeletedResource(
   context: SyncContext,
   { job, resource }: ClusterJob,
 ): Promise<Requeue | void> {
   const { client, records } = context;
-  const live = await client.get(compressionJobs, resource.name).catch((error: unknown) => {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  });
+  const live = await ignoreNotFound(client.get(compressionJobs, resource.name));
   if (live?.metadata.uid === resource.uid) return requeueSoon;
   if (job.status !== "Cancelling") await records.cluster.recordEvents(job.id, [{ type: "cancel" }]);
   const { allRecorded } = await recordEndedPods(context, job.id);

@@ -1,11 +1,11 @@
 import type { Source } from "../../controller-runtime/controller.ts";
 import type { Records } from "../../records/open-records.ts";
 
-/** A job that is worked on changes many times a second; its status is not shown that often. */
+/** A job changes many times a second while it is worked on; its status is written less often. */
 const coalesceMs = 500;
 
 export interface RecordChangeSource extends Source {
-  /** Asks for a look at jobs and batches at once. */
+  /** Reconciles jobs and batches at once. */
   enqueue(ids: readonly string[]): void;
   close(): void;
 }
@@ -14,37 +14,51 @@ export interface RecordChangeSource extends Source {
 export function createRecordChangeSource({
   changes,
 }: Pick<Records, "changes">): RecordChangeSource {
-  const timers = new Map<string, NodeJS.Timeout>();
-  /** Those that were added before anybody listened. */
-  const addedEarly = new Set<string>();
-  let listener: Parameters<Source["subscribe"]>[0] = (id) => addedEarly.add(id);
-  const stops = [
-    changes.onCancelling((id) => listener(id, "urgent")),
-    changes.onChanged((id) => {
-      if (timers.has(id)) return;
-      const timer = setTimeout(() => {
-        timers.delete(id);
-        listener(id, "normal");
-      }, coalesceMs);
-      timers.set(id, timer);
-    }),
-  ];
-  return {
-    keys: () => [],
-    subscribe(added) {
-      listener = added;
-      for (const id of addedEarly) listener(id, "normal");
-      addedEarly.clear();
-      return () => {
-        listener = () => {};
-      };
-    },
-    enqueue(ids) {
-      for (const id of ids) listener(id, "normal");
-    },
-    close() {
-      for (const stop of stops) stop();
-      for (const timer of timers.values()) clearTimeout(timer);
-    },
-  };
+  return new CoalescingSource(changes);
+}
+
+class CoalescingSource implements RecordChangeSource {
+  readonly #timers = new Map<string, NodeJS.Timeout>();
+  /** Ids that were added before the subscription. */
+  readonly #early = new Set<string>();
+  readonly #unsubscribe: readonly (() => void)[];
+  #listener: Parameters<Source["subscribe"]>[0] = (id) => this.#early.add(id);
+
+  constructor(changes: Records["changes"]) {
+    this.#unsubscribe = [
+      changes.onCancelling((id) => this.#listener(id, "urgent")),
+      changes.onChanged((id) => this.#enqueueLater(id)),
+    ];
+  }
+
+  keys(): Iterable<string> {
+    return [];
+  }
+
+  subscribe(listener: Parameters<Source["subscribe"]>[0]): () => void {
+    this.#listener = listener;
+    this.enqueue([...this.#early]);
+    this.#early.clear();
+    return () => {
+      this.#listener = () => {};
+    };
+  }
+
+  enqueue(ids: readonly string[]): void {
+    for (const id of ids) this.#listener(id, "normal");
+  }
+
+  close(): void {
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
+    for (const timer of this.#timers.values()) clearTimeout(timer);
+  }
+
+  #enqueueLater(id: string): void {
+    if (this.#timers.has(id)) return;
+    const timer = setTimeout(() => {
+      this.#timers.delete(id);
+      this.#listener(id, "normal");
+    }, coalesceMs);
+    this.#timers.set(id, timer);
+  }
 }

@@ -1,4 +1,5 @@
 import { batchName } from "../../contract/batch.ts";
+import type { BatchSpec } from "../../contract/custom-resources.ts";
 import { effectiveRecipe, findTarget } from "../../contract/effective-recipe.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { batchChildName, decodeIdTime } from "../../contract/id.ts";
@@ -11,13 +12,13 @@ import type { NewBatch } from "../../records/batch-records.ts";
 import type { NewJob } from "../../records/insert-jobs.ts";
 import { jobFromRequest } from "../../records/job-from-request.ts";
 
-/** Where resources are, and the targets that they can name. */
+/** Namespace of the resources, and the targets that they may name. */
 export interface NamespaceTargets {
   readonly namespace: string;
   readonly targets: readonly Target[];
 }
 
-/** The record of a job that was made as a resource. */
+/** The record of a job that was created as a resource. */
 export function jobFromResource(
   { metadata, spec }: Stored<CompressionJobObject>,
   { namespace, targets }: NamespaceTargets,
@@ -27,55 +28,55 @@ export function jobFromResource(
   return {
     ...jobFromRequest(spec, spec.model, resolveTargetAndRecipe(targets, spec.target, spec.recipe)),
     id,
-    createdAt: creationTimeOfRecord(id, metadata),
+    createdAt: recordedCreationTime(id, metadata),
     resource: { namespace, name, uid },
   };
 }
 
-/** The record of a batch that was made as a resource, with all of its jobs: the operator makes their resources bit by bit. */
+/**
+ * The record of a batch that was created as a resource, with all of its jobs. The operator creates
+ * their resources later.
+ */
 export function batchFromResource(
   { metadata, spec }: Stored<BatchObject>,
   { namespace, targets }: NamespaceTargets,
 ): NewBatch {
   const { name, uid } = metadata;
   const id = resolveBatchId({ metadata });
+  const createdAt = recordedCreationTime(id, metadata);
+  const { models, kind, failFast, suite = null, revision = null, labels = {} } = spec;
+  const jobs = batchJobs(spec, targets).map((job, index) => ({
+    ...job,
+    createdAt,
+    resource: { namespace, name: batchChildName(name, index), uid: null },
+  }));
+  const resource = { namespace, name, uid };
+  const batch = { suite, revision, kind, failFast, labels };
+  return { id, createdAt, resource, name: batchName({ ...spec, models }), ...batch, jobs };
+}
+
+/** One job for each pair of a model and a target, in the order of models × targets. */
+function batchJobs(spec: BatchSpec, targets: readonly Target[]) {
   const resolutions = spec.targets.map((target) =>
     resolveTargetAndRecipe(targets, target, spec.recipe),
   );
-  const pairs = spec.models.flatMap((model) =>
-    resolutions.map((resolution) => ({ model, resolution })),
+  return spec.models.flatMap((model) =>
+    resolutions.map((resolution) =>
+      jobFromRequest({ ...spec, name: undefined }, model, resolution),
+    ),
   );
-  const { models, kind, failFast, suite = null, revision = null, labels = {} } = spec;
-  const madeAt = creationTimeOfRecord(id, metadata);
-  return {
-    id,
-    createdAt: madeAt,
-    resource: { namespace, name, uid },
-    name: batchName({ ...spec, models }),
-    suite,
-    revision,
-    kind,
-    failFast,
-    labels,
-    jobs: pairs.map(({ model, resolution }, i) => ({
-      ...jobFromRequest({ ...spec, name: undefined }, model, resolution),
-      createdAt: madeAt,
-      resource: { namespace, name: batchChildName(name, i), uid: null },
-    })),
-  };
 }
 
-/** As precise as the id tells it; whoever makes up an id cannot put its time into the future. */
-function creationTimeOfRecord(
+/** The precise time of the id, limited to the second of creation, since users can choose the id. */
+function recordedCreationTime(
   id: string,
   { creationTimestamp }: Stored<KubernetesObject>["metadata"],
 ): string {
-  return new Date(
-    Math.min(decodeIdTime(id).getTime(), Date.parse(creationTimestamp) + 999),
-  ).toISOString();
+  const latest = Date.parse(creationTimestamp) + 999;
+  return new Date(Math.min(decodeIdTime(id).getTime(), latest)).toISOString();
 }
 
-/** What cannot be resolved is recorded as far as it goes: the operator lets such a job fail, with the reason. */
+/** An unknown target or preset is recorded by its name: the operator fails the job with the reason. */
 function resolveTargetAndRecipe(
   targets: readonly Target[],
   name: string,

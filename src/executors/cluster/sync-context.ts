@@ -7,7 +7,7 @@ import type { Log } from "../../log/json-log.ts";
 import type { PodLogCollector } from "./pod-log-collector.ts";
 import type { NamespaceTargets } from "./records-from-resources.ts";
 
-/** The records on one side, the cluster on the other, and what it takes to keep them alike. */
+/** The records, the caches of the cluster, and everything else that reconciling them needs. */
 export interface SyncContext {
   readonly records: Records;
   readonly client: KubernetesClient;
@@ -16,11 +16,11 @@ export interface SyncContext {
   readonly pods: WatchedResource<ObservedPod>;
   readonly logCollector: PodLogCollector;
   readonly namespaceTargets: NamespaceTargets;
-  /** Seconds after the end at which resources that are made for REST requests go. */
+  /** `ttlSecondsAfterFinished` of resources that are created for REST requests. */
   readonly resourceTtlSeconds: number;
-  /** When the status of a job's resource was written last, milliseconds of `performance.now()`. */
+  /** Time of the last write of a job's status, milliseconds of `performance.now()`. */
   readonly statusWrittenAt: Map<string, number>;
-  /** Asks for a look at another job or batch. */
+  /** Reconciles another job or batch. */
   readonly enqueue: (id: string) => void;
   readonly now: () => Date;
   readonly log: Log;

@@ -10,6 +10,7 @@ import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client
 import { createReflector, type Reflector } from "../../../src/kubernetes/reflector.ts";
 import { type Pod, resources, type Stored } from "../../../src/kubernetes/resources.ts";
 import type { ControlPlane } from "../../support/cluster/control-plane.ts";
+import { nodes } from "../../support/cluster/test-resources.ts";
 import { findFreePort, podToken } from "./cluster-service.ts";
 
 interface PodProcess {
@@ -84,7 +85,7 @@ export class ProcessNode implements AsyncDisposable {
     for (const { child } of this.#processes.values()) child.kill("SIGKILL");
     this.#server?.closeAllConnections();
     this.#server?.close();
-    await this.#client.delete(resources.nodes, this.#name, { propagationPolicy: "Background" });
+    await this.#client.delete(nodes, this.#name, { propagationPolicy: "Background" });
     await this.#client.close();
     await rm(this.#directory, { recursive: true, force: true });
   }
@@ -111,7 +112,7 @@ export class ProcessNode implements AsyncDisposable {
     ).listen(port, "127.0.0.1");
     await once(this.#server, "listening");
     const labels = { "kubernetes.io/os": "linux" };
-    await this.#client.create(resources.nodes, { metadata: { name: this.#name, labels } });
+    await this.#client.create(nodes, { metadata: { name: this.#name, labels } });
     await this.#beat(port);
     this.#heartbeat = setInterval(
       () => void this.#beat(port).catch(() => "it beats again"),
@@ -141,7 +142,7 @@ export class ProcessNode implements AsyncDisposable {
       daemonEndpoints: { kubeletEndpoint: { Port: port } },
       conditions: [{ ...ready, lastHeartbeatTime: new Date().toISOString() }],
     };
-    await this.#client.patch(resources.nodes, this.#name, { status }, { subresource: "status" });
+    await this.#client.patch(nodes, this.#name, { status }, { subresource: "status" });
   }
 
   #observePod(pod: Stored<Pod>): void {

@@ -1,15 +1,17 @@
 import { createFrameSplitter } from "./frame-splitter.ts";
 import {
   bytesField,
-  decodeMessage,
   integerField,
+  messageField,
   repeatedField,
+  stringField,
+} from "./field-readers.ts";
+import {
+  decodeMessage,
+  type FieldReader,
   type MessageReader,
   messageReader,
-  messageField,
-  type FieldReader,
-  stringField,
-} from "./protobuf.ts";
+} from "./message-reader.ts";
 
 export const protobufContentType = "application/vnd.kubernetes.protobuf";
 
@@ -28,13 +30,13 @@ export interface KubernetesStatus {
 }
 
 export interface DecodeEventsOptions {
-  /** Of an event. */
+  /** Limit of the size of an event. */
   readonly maxBytes: number;
-  /** What to throw where the server says why it ends the watch. */
+  /** Creates what is thrown on an event of type ERROR. */
   readonly createError: (status: KubernetesStatus) => Error;
 }
 
-/** In front of every object; then comes a message with the object as bytes. */
+/** Precedes every object; a message with the object as bytes follows. */
 const magic = Buffer.from("k8s\0");
 
 const envelope = messageReader<{ raw?: Uint8Array }>({ raw: [2, bytesField] });
@@ -47,13 +49,13 @@ const listMetadata = messageReader<ListMetadata>({
   resourceVersion: [2, stringField],
   continue: [3, stringField],
 });
-const statusCause = messageReader<{ reason?: string; message?: string; field?: string }>({
+const fieldCause = messageReader<{ reason?: string; message?: string; field?: string }>({
   reason: [1, stringField],
   message: [2, stringField],
   field: [3, stringField],
 });
 const statusDetails = messageReader<{ causes?: object[]; retryAfterSeconds?: number }>({
-  causes: [4, repeatedField(messageField(statusCause))],
+  causes: [4, repeatedField(messageField(fieldCause))],
   retryAfterSeconds: [5, integerField],
 });
 const status = messageReader<KubernetesStatus>({
@@ -63,14 +65,14 @@ const status = messageReader<KubernetesStatus>({
   code: [6, integerField],
 });
 
-/** Why a request was refused. */
 export function decodeStatus(answer: Uint8Array): KubernetesStatus & { readonly kind: "Status" } {
   return { ...decodeObject(status, answer), kind: "Status" };
 }
 
 export function decodeObject<T>(type: MessageReader<T>, answer: Uint8Array): T {
-  if (!magic.every((byte, at) => answer[at] === byte))
+  if (!magic.every((byte, at) => answer[at] === byte)) {
     throw new TypeError("The API server's answer is no protobuf");
+  }
   return decodeMessage(type, decodeMessage(envelope, answer, magic.length).raw ?? new Uint8Array());
 }
 
@@ -85,7 +87,7 @@ export function decodeList<T>(
   return { items: [], ...decodeObject(list, answer) };
 }
 
-/** Events of a watch, until one says why the watch ends. */
+/** Events of a watch in protobuf, until an event of type ERROR, which is thrown. */
 export async function* decodeEvents<T>(
   type: MessageReader<T>,
   chunks: AsyncIterable<Uint8Array>,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { createFrameSplitter } from "../../src/kubernetes/frame-splitter.ts";
+import { createFrameSplitter } from "../../../src/kubernetes/protobuf/frame-splitter.ts";
 
 test("frames are the same however the bytes are cut, and one that is not whole is not given", () => {
   const frames = fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 6 });

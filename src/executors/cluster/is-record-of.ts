@@ -1,0 +1,10 @@
+import type { KubernetesObject, Stored } from "../../kubernetes/resources.ts";
+import type { ResourceReference } from "../../records/resource-reference.ts";
+
+/** Whether a record is linked to this resource, or to none yet. */
+export function isRecordOf(
+  { uid }: Pick<ResourceReference, "uid">,
+  { metadata }: Stored<KubernetesObject>,
+): boolean {
+  return uid === null || uid === metadata.uid;
+}

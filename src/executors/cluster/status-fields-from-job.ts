@@ -1,0 +1,53 @@
+import { type CompressionJobStatus, statusLimits } from "../../contract/custom-resources.ts";
+import type { Job } from "../../contract/job.ts";
+import { textLimits } from "../../contract/limits.ts";
+import type { Telemetry } from "../../contract/telemetry.ts";
+import { truncate } from "../../contract/truncate.ts";
+
+type StatusFields = Omit<CompressionJobStatus, "conditions" | "observedGeneration">;
+
+/** The fields of a resource's status that follow from the job, within the limits of the resource. */
+export function statusFieldsFromJob(job: Job): StatusFields {
+  const { telemetry, error, startedAt, finishedAt } = job;
+  return {
+    jobId: job.id,
+    status: job.status,
+    statusReason: truncate(job.statusReason, textLimits.reason),
+    statusMessage: truncateMessage(job.statusMessage),
+    progress: `${Math.floor(telemetry.progress.fraction * 100)}%`,
+    ratio: telemetry.size?.ratio.toFixed(2),
+    startedAt: startedAt ?? undefined,
+    finishedAt: finishedAt ?? undefined,
+    transitions: job.transitions.slice(-statusLimits.transitions).map(limitTransition),
+    telemetry: summarizeTelemetry(telemetry),
+    artifacts: job.artifacts.slice(0, statusLimits.artifacts),
+    gates: job.gates.slice(0, statusLimits.gates),
+    error: error ? { ...error, message: truncateMessage(error.message) } : undefined,
+  };
+}
+
+/** Without a message, the transition lacks the field: a comparison tells it from undefined. */
+function limitTransition(transition: Job["transitions"][number]) {
+  const { message } = transition;
+  return message === undefined ? transition : { ...transition, message: truncateMessage(message) };
+}
+
+function summarizeTelemetry(telemetry: Telemetry): StatusFields["telemetry"] {
+  const { accuracy, warnings, ...figures } = telemetry;
+  return {
+    ...figures,
+    accuracy: accuracy && withoutOutputs(accuracy),
+    warnings: warnings.slice(0, statusLimits.warnings).map(({ code, message }) => ({
+      code: truncate(code, textLimits.reason),
+      message: truncate(message, textLimits.telemetryWarning),
+    })),
+  };
+}
+
+function withoutOutputs({ outputs: _, ...worst }: NonNullable<Telemetry["accuracy"]>) {
+  return worst;
+}
+
+function truncateMessage(message: string): string {
+  return truncate(message, textLimits.statusMessage);
+}

@@ -1,0 +1,28 @@
+import type { V1Namespace, V1Node, V1Secret } from "@kubernetes/client-node";
+import { resourceType } from "../../../src/kubernetes/resources.ts";
+import type { Serialized } from "../../../src/kubernetes/serialized.ts";
+
+export type Secret = Serialized<V1Secret>;
+
+const apiVersion = "v1";
+
+export const secrets = resourceType<Secret>({
+  apiVersion,
+  kind: "Secret",
+  plural: "secrets",
+  namespaced: true,
+});
+
+export const nodes = resourceType<Serialized<V1Node>>({
+  apiVersion,
+  kind: "Node",
+  plural: "nodes",
+  namespaced: false,
+});
+
+export const namespaces = resourceType<Serialized<V1Namespace>>({
+  apiVersion,
+  kind: "Namespace",
+  plural: "namespaces",
+  namespaced: false,
+});
