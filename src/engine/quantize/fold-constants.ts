@@ -7,7 +7,7 @@ import { TensorProto_DataType as DataType, TensorProtoSchema } from "../onnx/onn
 import type { GraphProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js";
 import type { OnnxModel } from "../onnx/payload.ts";
 import { readTensor, tensorByteLength } from "../onnx/read-tensor.ts";
-import { countElements } from "./forms/affine-plan.ts";
+import { countElements } from "./weight-dims.ts";
 import { planRearrangement } from "./plan-rearrangement.ts";
 import type { Rearrangement } from "./plan-rearrangement.ts";
 

@@ -13,7 +13,7 @@ import { addComputedTensor, payloadIndex } from "../onnx/payload.ts";
 import type { OnnxModel } from "../onnx/payload.ts";
 import { UniqueNames } from "../onnx/unique-names.ts";
 import type { Scope, Weight } from "./find-weights.ts";
-import type { WeightTask } from "./weight-task.ts";
+import type { WeightTask } from "./tasks/weight-task.ts";
 
 export interface NodeDescription {
   readonly opType: string;

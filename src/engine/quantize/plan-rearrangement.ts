@@ -1,6 +1,6 @@
 import { findAttribute } from "../onnx/node-attributes.ts";
 import type { NodeProto, TensorProto } from "../onnx/onnx_pb.js";
-import { countElements, tensorDims } from "./forms/affine-plan.ts";
+import { countElements, tensorDims } from "./weight-dims.ts";
 
 /** Where consecutive indices of each axis lie, in elements. */
 interface StridedLayout {

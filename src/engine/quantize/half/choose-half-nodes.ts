@@ -7,7 +7,7 @@ import type { OnnxModel } from "../../onnx/payload.ts";
 import { readTensor } from "../../onnx/read-tensor.ts";
 import { channelAxis, operatorName } from "../channel-axis.ts";
 import type { Scope, Weight, WeightUse } from "../find-weights.ts";
-import { countElements, weightDims } from "../forms/affine-plan.ts";
+import { countElements, weightDims } from "../weight-dims.ts";
 import { halfOperators, halfPositions } from "./half-operators.ts";
 
 /** Largest finite half-precision number, and the smallest that does not become zero. */

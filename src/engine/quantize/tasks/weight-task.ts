@@ -1,7 +1,7 @@
-import type { ErrorSums } from "../evaluate/error-sums.ts";
-import type { TensorSource } from "../onnx/read-tensor.ts";
-import type { BlockFormat, MatrixShape } from "./kernels/block-format.ts";
-import type { AffineFormat } from "./kernels/affine-parameters.ts";
+import type { ErrorSums } from "../../evaluate/error-sums.ts";
+import type { TensorSource } from "../../onnx/read-tensor.ts";
+import type { BlockFormat, MatrixShape } from "../kernels/block-format.ts";
+import type { AffineFormat } from "../kernels/affine-parameters.ts";
 
 /** Indices of the payloads that a task computes. */
 export interface TaskOutputs {
@@ -10,19 +10,23 @@ export interface TaskOutputs {
   readonly zeroPoints: number | undefined;
 }
 
-interface SourceWeight {
+/** What a task reads. */
+export interface SourceWeight {
   /** Position among the model's weights. */
   readonly weight: number;
   readonly source: TensorSource;
   readonly sourceType: "float32" | "float16";
   readonly elements: number;
   readonly sourceBytes: number;
+}
+
+interface PlannedWeight extends SourceWeight {
   /** Bytes of all that the task computes. */
   readonly resultBytes: number;
 }
 
 /** Codes with one scale for the tensor or for each channel. */
-export interface AffineTask extends SourceWeight {
+export interface AffineTask extends PlannedWeight {
   readonly kind: "linear";
   readonly channels: number;
   readonly inner: number;
@@ -35,7 +39,7 @@ export interface AffineTask extends SourceWeight {
 }
 
 /** Codes with a scale for each block of a matrix. */
-export interface BlockTask extends SourceWeight {
+export interface BlockTask extends PlannedWeight {
   readonly kind: "blocks";
   /** `matmul` for MatMulNBits, `gather` for GatherBlockQuantized, `columns` and `rows` for a DequantizeLinear whose blocks run along axis 0 or 1. */
   readonly layout: "matmul" | "gather" | "columns" | "rows";
@@ -46,7 +50,7 @@ export interface BlockTask extends SourceWeight {
 }
 
 /** Half-precision values. */
-export interface HalfTask extends SourceWeight {
+export interface HalfTask extends PlannedWeight {
   readonly kind: "half";
   readonly outputs: { readonly values: number };
 }

@@ -1,20 +1,20 @@
 import { closeSync, openSync, writeSync } from "node:fs";
-import { emptyErrorSums } from "../evaluate/error-sums.ts";
-import { readFully } from "../onnx/byte-window.ts";
-import type { TensorSource } from "../onnx/read-tensor.ts";
-import type { Destination } from "../onnx/write-model.ts";
-import { createChannelRanges, widenChannelRanges } from "./kernels/channel-ranges.ts";
-import { float16ToFloat32, float32ToFloat16 } from "./kernels/convert-floats.ts";
-import { affineParameters } from "./kernels/affine-parameters.ts";
-import type { AffineParameters } from "./kernels/affine-parameters.ts";
-import { quantizeLinear } from "./kernels/quantize-linear.ts";
+import { emptyErrorSums } from "../../evaluate/error-sums.ts";
+import { readFully } from "../../onnx/byte-window.ts";
+import type { TensorSource } from "../../onnx/read-tensor.ts";
+import type { Destination } from "../../onnx/write-model.ts";
+import { createChannelRanges, widenChannelRanges } from "../kernels/channel-ranges.ts";
+import { float16ToFloat32, float32ToFloat16 } from "../kernels/convert-floats.ts";
+import { affineParameters } from "../kernels/affine-parameters.ts";
+import type { AffineParameters } from "../kernels/affine-parameters.ts";
+import { quantizeLinear } from "../kernels/quantize-linear.ts";
 import {
   createMatMulNBitsBlocks,
   createGatherBlocks,
   createDequantizeLinearBlocks,
-} from "./kernels/block-format.ts";
-import { quantizeBlocks } from "./kernels/quantize-blocks.ts";
-import { quantizeLinearBlocks } from "./kernels/quantize-linear-blocks.ts";
+} from "../kernels/block-format.ts";
+import { quantizeBlocks } from "../kernels/quantize-blocks.ts";
+import { quantizeLinearBlocks } from "../kernels/quantize-linear-blocks.ts";
 import type { BlockTask, HalfTask, AffineTask, TaskResult, WeightTask } from "./weight-task.ts";
 
 /** Values that are converted at once: 1 MB of float32. A thread can be stopped between tiles. */
