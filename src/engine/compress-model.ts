@@ -9,8 +9,9 @@ import { planCompression } from "./plan-compression.ts";
 import type { CompressionPlan, PlanOptions } from "./plan-compression.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { runTasks } from "./quantize/tasks/run-tasks.ts";
-import { reuseCompletedTask, outputPayloads, readPartitions } from "./quantize/tasks/partition-file.ts";
-import type { CompletedTasks } from "./quantize/tasks/partition-file.ts";
+import { readPartitions, reuseCompletedTask } from "./quantize/tasks/completed-tasks.ts";
+import type { CompletedTasks } from "./quantize/tasks/completed-tasks.ts";
+import { outputPayloads } from "./quantize/tasks/task-outputs.ts";
 import type { TaskResult } from "./quantize/tasks/weight-task.ts";
 
 export interface CompressOptions extends PlanOptions {

@@ -1,7 +1,7 @@
 import type { ErrorSums } from "../../evaluate/error-sums.ts";
 import type { TensorSource } from "../../onnx/read-tensor.ts";
-import type { BlockFormat, MatrixShape } from "../kernels/block-format.ts";
 import type { AffineFormat } from "../kernels/affine-parameters.ts";
+import type { BlockFormat, MatrixShape } from "../kernels/block-format.ts";
 
 /** Indices of the payloads that a task computes. */
 export interface TaskOutputs {
@@ -25,7 +25,7 @@ interface PlannedWeight extends SourceWeight {
   readonly resultBytes: number;
 }
 
-/** Codes with one scale for the tensor or for each channel. */
+/** Quantizes with one scale for the tensor or for each channel. */
 export interface AffineTask extends PlannedWeight {
   readonly kind: "linear";
   readonly channels: number;
@@ -33,15 +33,18 @@ export interface AffineTask extends PlannedWeight {
   readonly format: AffineFormat;
   /** Half-precision scales. */
   readonly halfScales: boolean;
-  /** Writes the codes of a matrix of that many columns transposed. */
+  /** Writes the quantized values of a matrix of that many columns transposed. */
   readonly transposeColumns: number | undefined;
   readonly outputs: TaskOutputs;
 }
 
-/** Codes with a scale for each block of a matrix. */
+/** Quantizes with a scale for each block of a matrix. */
 export interface BlockTask extends PlannedWeight {
   readonly kind: "blocks";
-  /** `matmul` for MatMulNBits, `gather` for GatherBlockQuantized, `columns` and `rows` for a DequantizeLinear whose blocks run along axis 0 or 1. */
+  /**
+   * `matmul` for MatMulNBits, `gather` for GatherBlockQuantized, `columns` and `rows` for a
+   * DequantizeLinear whose blocks run along axis 0 or 1.
+   */
   readonly layout: "matmul" | "gather" | "columns" | "rows";
   readonly shape: MatrixShape;
   readonly format: BlockFormat;
@@ -49,18 +52,18 @@ export interface BlockTask extends PlannedWeight {
   readonly outputs: TaskOutputs;
 }
 
-/** Half-precision values. */
+/** Converts to half precision. */
 export interface HalfTask extends PlannedWeight {
   readonly kind: "half";
   readonly outputs: { readonly values: number };
 }
 
-/** One weight's transformation: everything that a thread needs to do it. */
+/** One weight's transformation: all that a thread needs for it. */
 export type WeightTask = AffineTask | BlockTask | HalfTask;
 
 export interface TaskResult {
   readonly weight: number;
   readonly sums: ErrorSums;
-  /** Why the weight cannot be held in this format after all; what was written is of no use then. */
+  /** Why the weight cannot have this format after all; what was written is of no use then. */
   readonly rejection: string | undefined;
 }
