@@ -14,14 +14,14 @@ import { quantizedInputs } from "./quantized-tensors.ts";
  */
 export function gatherBlockQuantizedFormat(bits: 4 | 8): QuantizationFormat {
   return (weight, recipe) => {
-    const { blockSize } = recipe;
+    const granularity = `a scale for each ${recipe.blockSize} values of a row`;
     const obstacle = findTableObstacle(weight, bits);
     if (obstacle !== undefined) return obstacle;
     const [rows = 0, columns = 0] = weightDims(weight);
     const shape = { order: "nk", k: columns, n: rows } as const;
     const plan = packedBlockPlan("gather", shape, blockFormat(bits, recipe));
     return {
-      description: `int${bits} with a scale for each ${blockSize} values of a row, for GatherBlockQuantized`,
+      description: `int${bits} with ${granularity}, for GatherBlockQuantized`,
       bytes: blockPlanBytes(weight, plan),
       opset: 0,
       apply: (rewrite) => replaceWithBlockGather(rewrite, weight, plan),

@@ -11,12 +11,12 @@ import { replaceMatrixProduct } from "./replace-matrix-product.ts";
 /** Values with a scale for each block of inputs, multiplied by ONNX Runtime's MatMulNBits. */
 export function matMulNBitsFormat(bits: 4 | 8): QuantizationFormat {
   return (weight, recipe) => {
-    const { blockSize } = recipe;
+    const granularity = `a scale for each ${recipe.blockSize} inputs of an output`;
     const shape = planMatrixShape(weight);
     if (typeof shape === "string") return shape;
     const plan = packedBlockPlan("matmul", shape, blockFormat(bits, recipe));
     return {
-      description: `int${bits} with a scale for each ${blockSize} inputs of an output, for MatMulNBits`,
+      description: `int${bits} with ${granularity}, for MatMulNBits`,
       bytes: blockPlanBytes(weight, plan),
       opset: 0,
       apply: (rewrite) => replaceWithMatMulNBits(rewrite, weight, plan),

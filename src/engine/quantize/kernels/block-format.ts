@@ -46,8 +46,8 @@ export function countBlocks(k: number, { blockSize }: BlockFormat): number {
 }
 
 /**
- * Buffers for a matrix in the layout of MatMulNBits: quantized values [N, blocks, blockSize·bits/8],
- * scales [N, blocks], zero points [N, ⌈blocks·bits/8⌉].
+ * Buffers for a matrix in the layout of MatMulNBits: values [N, blocks, blockSize·bits/8], scales
+ * [N, blocks], zero points [N, ⌈blocks·bits/8⌉].
  */
 export function createMatMulNBitsBlocks(
   { k, n }: MatrixShape,

@@ -13,8 +13,8 @@ import {
 
 /**
  * Quantizes rows of a matrix, round to nearest, bit for bit as ONNX Runtime's own quantizer does,
- * and adds the weight's error to `sums`. `into` comes from `createMatMulNBitsBlocks` or, for an `nk`
- * matrix, `createGatherBlocks`.
+ * and adds the weight's error to `sums`. `into` comes from `createMatMulNBitsBlocks` or, for an
+ * `nk` matrix, `createGatherBlocks`.
  */
 export function quantizeBlocks(
   tile: RowTile,

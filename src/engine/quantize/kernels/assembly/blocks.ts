@@ -8,7 +8,7 @@ function packedBlockBytes(blockSize: i32, bits: i32): usize {
 }
 
 /**
- * Quantizes a strip of `rows` rows, `columns` (a multiple of four) wide, in blocks down its columns.
+ * Quantizes a strip of `rows` rows, `columns` (a multiple of four) wide, in blocks along columns.
  * Writes codes, scales (float32) and zero points (a byte each) as [column, block].
  */
 export function roundColumns(

@@ -10,7 +10,7 @@ const leastNormal: i32 = 0x38800000;
 const oneHalf: i32 = 0x3f000000;
 
 /**
- * Rounds vectors of float32 to half precision, half to even. Adds to `counts` (four vectors of u32):
+ * Rounds vectors of float32 to half precision, half to even. Adds to `counts`, four vectors of u32:
  * finite values that overflowed, values that vanished, values that became subnormal, NaN and
  * infinities; `sums` leaves out what is not finite before or after.
  */
@@ -74,7 +74,7 @@ export function toHalves(
   addSums(sums, f32x4.splat(1), signal, noise, product, worst);
 }
 
-/** Rounds the bits of float32 magnitudes to as many as a half-precision number has, half to even. */
+/** Rounds float32 magnitudes, as bits, to the mantissa of half precision, half to even. */
 function roundMantissa(magnitude: v128): v128 {
   const odd = v128.and(i32x4.shr_u(magnitude, 13), i32x4.splat(1));
   const raised = i32x4.add(i32x4.add(magnitude, i32x4.splat(0xfff)), odd);

@@ -6,8 +6,8 @@ import { addSums } from "./lanes";
 const signedBits: f32 = 12582912.0;
 
 /**
- * Widens the ranges of groups of four lanes, each with `vectors` vectors of values: `low` and `high`
- * have a vector a group. `seen` gets NaN in a lane where a value is not finite.
+ * Widens the ranges of groups of four lanes, each with `vectors` vectors of values. `low` and
+ * `high` have a vector a group. `seen` gets NaN in a lane where a value is not finite.
  */
 export function widenRanges(
   input: usize,

@@ -2,7 +2,7 @@
 /* oxlint-disable */
 import { addSums, belowHalf } from "./lanes";
 
-/** 2^23: added to a smaller whole number, it leaves the number in the low bits, under the pattern. */
+/** 2^23: added to a smaller whole number, it leaves the number in the low bits. */
 const wholeBits: f32 = 8388608.0;
 const wholePattern: i32 = 0x4b000000;
 
