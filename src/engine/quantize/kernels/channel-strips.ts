@@ -3,9 +3,9 @@ import { roundUpToFour } from "./round-up-to-four.ts";
 import { memoryOffsets, simdFloats, stripValues } from "./simd.ts";
 
 /**
- * A part of a tensor staged at `memoryOffsets.input`: `pieces` runs of `length` values, `step`
- * apart in the tile and `pitch` apart as staged. The kernels see groups of four lanes; each group has its
- * own vector of parameters, and `channelAtLane` gives the channel of each lane of those.
+ * A part of a tensor staged at `memoryOffsets.input`: `pieces` runs of `length` values,
+ * `step` apart in the tile and `pitch` apart as staged. Kernels see groups of four lanes; each
+ * group has its own vector of parameters, and `channelAtLane` gives the channel of each lane of those.
  */
 export interface ChannelStrip {
   /** The strip's first value in the tile. */
