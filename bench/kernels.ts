@@ -12,8 +12,9 @@ import { runPython } from "../test/support/python.ts";
 import { type BenchRow, reportBench } from "./result.ts";
 
 /**
- * A matrix of 64 MiB, as often as makes 1 GiB; all lies in memory already. Processor time and not time on the clock: it changes less
- * with what else the machine does, and ONNX Runtime's block quantizers use all cores where ours is told to use one.
+ * A matrix of 64 MiB, as often as makes 1 GiB; all is in memory already. Processor time and not
+ * time on the clock: it depends less on other processes, and ONNX Runtime's block quantizers use all
+ * cores where ours uses one.
  */
 const k = 2048;
 const n = 8192;
@@ -43,8 +44,9 @@ def blocks(bits, quantize):
     scales = np.zeros((n, k // 32), np.float32)
     quantize(codes, weight, scales, points, 32, n, k, False)
 def columns():
-    parts = [quantize_data(weight[:, column], onnx.TensorProto.INT8, True)[2].reshape(k, 1) for column in range(n)]
-    np.concatenate(parts, 1)
+    int8 = onnx.TensorProto.INT8
+    parts = [quantize_data(weight[:, column], int8, True)[2] for column in range(n)]
+    np.concatenate([part.reshape(k, 1) for part in parts], 1)
 for job, times in [
     (lambda: blocks(4, native.quantize_matmul_4bits), matrices),
     (lambda: blocks(8, native.quantize_matmul_8bits), matrices),

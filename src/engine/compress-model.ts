@@ -7,11 +7,12 @@ import type { WrittenFile } from "./onnx/write-model.ts";
 import { writeLayout } from "./onnx/write-model.ts";
 import { planCompression } from "./plan-compression.ts";
 import type { CompressionPlan, PlanOptions } from "./plan-compression.ts";
-import type { WeightPlan } from "./quantize/plan-weights.ts";
-import { runTasks } from "./quantize/run-tasks.ts";
-import { reuseCompletedTask, outputPayloads, readPartitions } from "./quantize/partition-file.ts";
-import type { CompletedTasks } from "./quantize/partition-file.ts";
-import type { TaskResult } from "./quantize/weight-task.ts";
+import type { WeightPlan } from "./quantize/weight-plan.ts";
+import { runTasks } from "./quantize/tasks/run-tasks.ts";
+import { readPartitions, reuseCompletedTask } from "./quantize/tasks/completed-tasks.ts";
+import type { CompletedTasks } from "./quantize/tasks/completed-tasks.ts";
+import { outputPayloads } from "./quantize/tasks/task-outputs.ts";
+import type { TaskResult } from "./quantize/tasks/weight-task.ts";
 
 export interface CompressOptions extends PlanOptions {
   /** Where the result's files go; they appear when they are complete. */

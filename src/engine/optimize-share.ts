@@ -1,7 +1,7 @@
 import { planCompression } from "./plan-compression.ts";
 import type { PlanOptions } from "./plan-compression.ts";
-import { partitionTasks } from "./quantize/partition-tasks.ts";
-import { writePartition } from "./quantize/partition-file.ts";
+import { partitionTasks } from "./quantize/tasks/partition-tasks.ts";
+import { writePartition } from "./quantize/tasks/write-partition.ts";
 
 export interface ShareOptions extends PlanOptions {
   /** Which of how many shares, from 0. */

@@ -17,10 +17,10 @@ import { findWeights } from "./quantize/find-weights.ts";
 import { planHalfPrecision } from "./quantize/half/plan-half-precision.ts";
 import { planShards } from "./quantize/plan-shards.ts";
 import type { ShardPlan } from "./quantize/plan-shards.ts";
-import { planWeights } from "./quantize/plan-weights.ts";
-import type { WeightPlan } from "./quantize/plan-weights.ts";
+import { planWeights } from "./quantize/formats/plan-weights.ts";
+import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { GraphRewrite } from "./quantize/graph-rewrite.ts";
-import type { WeightTask } from "./quantize/weight-task.ts";
+import type { WeightTask } from "./quantize/tasks/weight-task.ts";
 
 /** First version whose Clip takes its limits as inputs. */
 const minFloat16Opset = 11;

@@ -58,7 +58,7 @@ async function compressWithoutShares(
   );
 }
 
-/** Writes the shares of a model, each from a copy of its own, as machines would that do not know of each other. */
+/** Writes the shares of a model, each from a copy of its own, as separate machines do. */
 async function writeShares(
   [model = "", ...externalData]: readonly string[],
   directory: string,

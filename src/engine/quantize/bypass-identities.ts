@@ -1,12 +1,12 @@
 import { nestedGraphs, nodeSubgraphs } from "../onnx/model-traversal.ts";
 import type { GraphProto, NodeProto } from "../onnx/onnx_pb.js";
 
-/** Lets the users of an Identity of an initializer or Constant take that one itself, so that its real users are seen, and drops those Identities. */
+/**
+ * Removes each Identity of an initializer or Constant, whose users take the constant itself then:
+ * findWeights sees its real users.
+ */
 export function bypassIdentities(graph: GraphProto): void {
-  const constants = new Set(graph.initializer.map(({ name }) => name));
-  for (const node of graph.node)
-    if (node.opType === "Constant") for (const name of node.output) constants.add(name);
-  for (const { name } of graph.input) constants.delete(name);
+  const constants = constantNames(graph);
   const graphOutputs = new Set(
     [graph, ...nestedGraphs(graph.node)].flatMap(({ output }) => output.map(({ name }) => name)),
   );
@@ -15,19 +15,24 @@ export function bypassIdentities(graph: GraphProto): void {
     const [input = ""] = node.input;
     const [output = ""] = node.output;
     const source = sources.get(input) ?? input;
-    if (
-      node.opType !== "Identity" ||
-      node.domain !== "" ||
-      !constants.has(source) ||
-      graphOutputs.has(output)
-    )
-      return true;
+    const isIdentity = node.opType === "Identity" && node.domain === "";
+    if (!isIdentity || !constants.has(source) || graphOutputs.has(output)) return true;
     sources.set(output, source);
     return false;
   });
   graph.valueInfo = graph.valueInfo.filter(({ name }) => !sources.has(name));
   if (sources.size > 0) renameNodeInputs(graph.node, (name) => sources.get(name) ?? name);
   for (const node of graph.node) for (const inner of nodeSubgraphs(node)) bypassIdentities(inner);
+}
+
+function constantNames({ initializer, node, input }: GraphProto): Set<string> {
+  const constantNodes = node.filter(({ opType }) => opType === "Constant");
+  const names = new Set([
+    ...initializer.map(({ name }) => name),
+    ...constantNodes.flatMap(({ output }) => output),
+  ]);
+  for (const { name } of input) names.delete(name);
+  return names;
 }
 
 function renameNodeInputs(nodes: readonly NodeProto[], rename: (name: string) => string): void {

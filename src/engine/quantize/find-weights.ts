@@ -9,7 +9,7 @@ import type {
   TensorProto,
 } from "../onnx/onnx_pb.js";
 
-/** A graph or function body, and the graph around it whose values it may use. */
+/** A graph or function body, and the scope around it whose values it may use. */
 export interface Scope {
   readonly body: GraphProto | FunctionProto;
   readonly outer: Scope | undefined;
@@ -29,10 +29,10 @@ export interface Weight {
   readonly name: string;
   readonly tensor: TensorProto;
   readonly scope: Scope;
-  /** The Constant node that holds the weight; undefined for an initializer. */
+  /** The Constant node whose value the weight is; undefined for an initializer. */
   readonly constantNode: NodeProto | undefined;
   readonly uses: WeightUse[];
-  /** Whether a graph gives the weight out as it is. */
+  /** Whether the weight is an output of a graph. */
   isOutput: boolean;
 }
 
@@ -47,8 +47,9 @@ const floatTypes: ReadonlySet<number> = new Set([
 export function findWeights(model: ModelProto): Weight[] {
   const weights: Weight[] = [];
   const bodies = [model.graph, ...model.functions];
-  for (const body of bodies)
+  for (const body of bodies) {
     if (body !== undefined) collectWeights({ body, outer: undefined }, () => undefined, weights);
+  }
   return weights;
 }
 
@@ -68,28 +69,23 @@ function collectWeights(scope: Scope, findOuter: FindWeight, weights: Weight[]):
   }
 }
 
+/** Finds the values that a body defines: weights, which it appends to the list, and others. */
 function collectDefinitions(scope: Scope, weights: Weight[]): Map<string, Weight | undefined> {
   const definitionsByName = new Map<string, Weight | undefined>();
   const add = (name: string, tensor: TensorProto, constantNode?: NodeProto) => {
-    definitionsByName.set(name, undefined);
-    if (!floatTypes.has(tensor.dataType)) return;
-    const weight: Weight = {
-      index: weights.length,
-      name,
-      tensor,
-      scope,
-      constantNode,
-      uses: [],
-      isOutput: false,
-    };
-    weights.push(weight);
-    definitionsByName.set(name, weight);
+    const isFloat = floatTypes.has(tensor.dataType);
+    const index = weights.length;
+    const constant = { index, name, tensor, scope, constantNode, uses: [], isOutput: false };
+    if (isFloat) weights.push(constant);
+    definitionsByName.set(name, isFloat ? constant : undefined);
   };
   const { body } = scope;
-  for (const input of body.input)
+  for (const input of body.input) {
     definitionsByName.set(typeof input === "string" ? input : input.name, undefined);
-  if (body.$typeName === "onnx.GraphProto")
+  }
+  if (body.$typeName === "onnx.GraphProto") {
     for (const tensor of body.initializer) add(tensor.name, tensor);
+  }
   for (const node of body.node) {
     const tensor = node.opType === "Constant" ? findAttribute(node, "value")?.t : undefined;
     const [output] = node.output;

@@ -7,13 +7,13 @@ import { TensorProto_DataType as DataType, TensorProtoSchema } from "../onnx/onn
 import type { GraphProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js";
 import type { OnnxModel } from "../onnx/payload.ts";
 import { readTensor, tensorByteLength } from "../onnx/read-tensor.ts";
-import { countElements } from "./forms/affine-plan.ts";
+import { countElements } from "./weight-dims.ts";
 import { planRearrangement } from "./plan-rearrangement.ts";
 import type { Rearrangement } from "./plan-rearrangement.ts";
 
-/** Bytes of weights that are rearranged in memory at most, in all; larger weights are seldom held in another order than they are used in. */
+/** Most bytes of weights that are rearranged in memory; large ones seldom need to be. */
 const maxFoldedBytes = 64 * 1024 * 1024;
-/** Smaller ones are of no use to quantization. */
+/** Fewer are not worth quantizing. */
 const minElements = 256;
 
 interface FoldingState {
@@ -28,8 +28,9 @@ interface FoldingState {
 type FindConstant = (name: string) => TensorProto | undefined;
 
 /**
- * Computes what only rearranges weights (Slice, Concat, Transpose, Reshape, Squeeze, Unsqueeze), so that the operator that uses the result
- * is seen to use a weight. Converters leave such nodes behind, above all before LSTM.
+ * Computes nodes that only rearrange weights (Slice, Concat, Transpose, Reshape, Squeeze,
+ * Unsqueeze), so that the operator that uses the result uses a weight. Converters leave such nodes
+ * behind, above all before LSTM.
  */
 export function foldConstants(model: OnnxModel): void {
   const { graph } = model.proto;
@@ -56,9 +57,9 @@ export function foldConstants(model: OnnxModel): void {
 
 function countInputUses(graphs: readonly GraphProto[]): Map<string, number> {
   const uses = new Map<string, number>();
-  for (const { node } of graphs) {
-    for (const { input } of node)
-      for (const name of input) uses.set(name, (uses.get(name) ?? 0) + 1);
+  const nodes = graphs.flatMap(({ node }) => node);
+  for (const name of nodes.flatMap(({ input }) => input)) {
+    uses.set(name, (uses.get(name) ?? 0) + 1);
   }
   return uses;
 }
@@ -93,26 +94,26 @@ function foldNode(
   folding: FoldingState,
 ): TensorProto | undefined {
   const [output = ""] = node.output;
-  const names = node.input.filter((name) => name !== "");
-  const inputs = names.flatMap((name) => find(name) ?? []);
-  const [first] = inputs;
-  if (
-    first === undefined ||
-    inputs.length < names.length ||
-    node.domain !== "" ||
-    folding.graphOutputs.has(output)
-  ) {
-    return undefined;
-  }
-  const isFloat = first.dataType === DataType.FLOAT || first.dataType === DataType.FLOAT16;
-  if (!isFloat || (node.opType === "Transpose" && (folding.useCounts.get(first.name) ?? 0) > 1))
-    return undefined;
+  if (node.domain !== "" || folding.graphOutputs.has(output)) return undefined;
   const tensors = node.input.map((name) => (name === "" ? undefined : find(name)));
-  const movement = planRearrangement(node, tensors, (tensor) =>
+  const [first] = tensors.filter((tensor) => tensor !== undefined);
+  const isConstant = node.input.every((name, index) => name === "" || tensors[index] !== undefined);
+  if (first === undefined || !isConstant || !isFoldable(node, first, folding)) return undefined;
+  const rearrangement = planRearrangement(node, tensors, (tensor) =>
     readIntegers(tensor, folding.model),
   );
-  if (movement === undefined) return undefined;
-  return materializeRearrangement(output, { movement, dataType: first.dataType }, folding);
+  if (rearrangement === undefined) return undefined;
+  return materializeRearrangement(output, { rearrangement, dataType: first.dataType }, folding);
+}
+
+/** A transposed copy of a weight with other users would be stored besides the weight. */
+function isFoldable(
+  { opType }: NodeProto,
+  { name, dataType }: TensorProto,
+  { useCounts }: FoldingState,
+): boolean {
+  const isFloat = dataType === DataType.FLOAT || dataType === DataType.FLOAT16;
+  return isFloat && (opType !== "Transpose" || (useCounts.get(name) ?? 0) <= 1);
 }
 
 function readIntegers(tensor: TensorProto, model: OnnxModel): number[] {
@@ -124,23 +125,24 @@ function readIntegers(tensor: TensorProto, model: OnnxModel): number[] {
 
 function materializeRearrangement(
   name: string,
-  { movement, dataType }: { movement: Rearrangement; dataType: number },
+  { rearrangement, dataType }: { rearrangement: Rearrangement; dataType: number },
   folding: FoldingState,
 ): TensorProto | undefined {
   const width = (elementBits(dataType) ?? 8) / 8;
-  const elements = countElements(movement.dims);
-  const needed = movement.parts.reduce(
+  const { dims, parts } = rearrangement;
+  const elements = countElements(dims);
+  const needed = parts.reduce(
     (sum, { tensor }) => sum + tensorByteLength(tensor),
     elements * width,
   );
   if (elements < minElements || needed > folding.bytesLeft) return undefined;
   folding.bytesLeft -= elements * width;
   const rawData = new Uint8Array(elements * width);
-  for (const { tensor, from, to, sizes } of movement.parts) {
+  for (const { tensor, from, to, sizes } of parts) {
     const source = readTensor(folding.model, tensor);
     copyElements({ source, target: rawData, width }, { sizes, from, to });
   }
-  return create(TensorProtoSchema, { name, dims: movement.dims.map(BigInt), dataType, rawData });
+  return create(TensorProtoSchema, { name, dims: dims.map(BigInt), dataType, rawData });
 }
 
 interface ElementCopy {

@@ -13,7 +13,7 @@ import { addComputedTensor, payloadIndex } from "../onnx/payload.ts";
 import type { OnnxModel } from "../onnx/payload.ts";
 import { UniqueNames } from "../onnx/unique-names.ts";
 import type { Scope, Weight } from "./find-weights.ts";
-import type { WeightTask } from "./weight-task.ts";
+import type { WeightTask } from "./tasks/weight-task.ts";
 
 export interface NodeDescription {
   readonly opType: string;
@@ -40,7 +40,7 @@ export interface QuantizedActivation {
 
 type Body = Scope["body"];
 
-/** Gathers the changes to a model's graphs while weights are given new forms, and makes them all at once. */
+/** Collects the changes to a model's graphs while weights are replaced, and applies them all. */
 export class GraphRewrite {
   readonly model: OnnxModel;
   readonly names: UniqueNames;
@@ -59,7 +59,7 @@ export class GraphRewrite {
     this.names = UniqueNames.forModel(model.proto);
   }
 
-  /** Asks for ONNX Runtime's own operators. */
+  /** Makes the model import ONNX Runtime's own operators. */
   requireContribOperators(): void {
     this.#requiresContribOperators = true;
   }
@@ -99,7 +99,10 @@ export class GraphRewrite {
     this.#replaced.set(node, [...added(before), nodeWith(node, changes), ...added(after)]);
   }
 
-  /** Makes a constant tensor known in a body whose content will be computed from a weight. @returns its payload's index */
+  /**
+   * Adds a constant tensor whose content will be computed from a weight, to the weight's body.
+   * @returns the index of its payload
+   */
   addComputedTensor(weight: Weight, { bytes, ...shape }: TensorDescription): number {
     const tensor = addComputedTensor(this.model, shape, bytes);
     this.addConstantTensor(weight.scope.body, tensor);
@@ -127,7 +130,7 @@ export class GraphRewrite {
     }
   }
 
-  /** Takes the weight itself out of its graph. */
+  /** Removes the weight itself from its graph. */
   removeWeight({ scope: { body }, tensor, constantNode }: Weight): void {
     if (constantNode !== undefined) {
       this.#replaced.set(constantNode, []);
@@ -138,7 +141,7 @@ export class GraphRewrite {
     tensors.add(tensor);
   }
 
-  /** Makes the changes, and puts nodes in order. */
+  /** Applies the changes, and sorts nodes. */
   apply(): void {
     for (const [body, tensors] of this.#dropped) {
       if (body.$typeName !== "onnx.GraphProto") continue;

@@ -1,8 +1,8 @@
 import { findAttribute } from "../onnx/node-attributes.ts";
 import type { NodeProto, TensorProto } from "../onnx/onnx_pb.js";
-import { countElements, tensorDims } from "./forms/affine-plan.ts";
+import { countElements, tensorDims } from "./weight-dims.ts";
 
-/** Where consecutive indices of each axis lie, in elements. */
+/** Where consecutive indices of each axis are, in elements. */
 interface StridedLayout {
   readonly offset: number;
   readonly strides: readonly number[];
@@ -26,7 +26,10 @@ interface RearrangementOperands {
   readonly findIntegers: (input: number, attribute: string) => readonly number[] | undefined;
 }
 
-/** Describes what a node that only rearranges elements does to its constant inputs; undefined for other nodes and for what is not valid. */
+/**
+ * Describes what a node that only rearranges elements does to its constant inputs.
+ * @returns undefined for other nodes and for what is not valid
+ */
 export function planRearrangement(
   node: NodeProto,
   tensors: RearrangementOperands["tensors"],
@@ -37,9 +40,9 @@ export function planRearrangement(
     if (tensor !== undefined) return integers(tensor);
     return findAttribute(node, attribute)?.ints.map(Number);
   };
-  const move = rearrangements[node.opType];
-  const movement = move?.({ node, tensors, findIntegers });
-  return movement !== undefined && staysWithinTensors(movement) ? movement : undefined;
+  const rearrangement = rearrangements[node.opType]?.({ node, tensors, findIntegers });
+  if (rearrangement === undefined || !staysWithinTensors(rearrangement)) return undefined;
+  return rearrangement;
 }
 
 const rearrangements: Readonly<
@@ -155,7 +158,7 @@ function rowMajorStrides(dims: readonly number[]): number[] {
   return dims.map((_, axis) => countElements(dims.slice(axis + 1)));
 }
 
-/** Whether a movement stays within its tensors and fills its result. */
+/** Whether a rearrangement stays within its tensors and fills its result. */
 function staysWithinTensors({ dims, parts }: Rearrangement): boolean {
   const total = parts.reduce((sum, { sizes }) => sum + countElements(sizes), 0);
   const lastIndex = ({ offset, strides }: StridedLayout, sizes: readonly number[]) =>

@@ -13,24 +13,21 @@ export interface ShardPlan {
   /** Original bytes in each shard. */
   readonly bytes: readonly number[];
   readonly shardByTensor: ReadonlyMap<TensorProto, number>;
-  /** Shard of what was a payload before weights were given new forms. */
+  /** Shard of each payload that the original model has. */
   readonly shardByPayload: ReadonlyMap<number, number>;
 }
 
 /**
- * Divides a model's tensors, in the order of the graph, into shards of at most `maxShardBytes`. A tensor that is larger
- * gets a shard of its own.
- * @throws ServiceError recipe_unsupported where that makes too many files
+ * Divides a model's tensors, in the order of the graph, into shards of at most `maxShardBytes`. A
+ * tensor that is larger gets a shard of its own.
+ * @throws ServiceError recipe_unsupported if that gives too many files
  */
 export function planShards(model: OnnxModel, maxShardBytes: number): ShardPlan {
   const bytes = [0];
   const shardByTensor = new Map<TensorProto, number>();
   const shardByPayload = new Map<number, number>();
   for (const tensor of modelTensors(model.proto)) {
-    const size =
-      findPayload(model, tensor)?.length ??
-      rawByteLength(elementCount(tensor.dims), tensor.dataType) ??
-      0;
+    const size = tensorBytes(model, tensor);
     const filled = bytes.at(-1) ?? 0;
     if (filled > 0 && filled + size > maxShardBytes) bytes.push(0);
     const shard = bytes.length - 1;
@@ -39,11 +36,16 @@ export function planShards(model: OnnxModel, maxShardBytes: number): ShardPlan {
     const index = payloadIndex(tensor);
     if (index !== undefined) shardByPayload.set(index, shard);
   }
-  if (bytes.length > maxShards) {
-    throw new ServiceError(
-      "recipe_unsupported",
-      `maxShardBytes ${maxShardBytes} would divide the model into ${bytes.length} shards, and ${maxShards} are allowed`,
-    );
-  }
+  if (bytes.length > maxShards) throw tooManyShardsError(maxShardBytes, bytes.length);
   return { count: bytes.length, bytes, shardByTensor, shardByPayload };
+}
+
+function tensorBytes(model: OnnxModel, tensor: TensorProto): number {
+  const { dims, dataType } = tensor;
+  return findPayload(model, tensor)?.length ?? rawByteLength(elementCount(dims), dataType) ?? 0;
+}
+
+function tooManyShardsError(maxShardBytes: number, count: number): ServiceError {
+  const division = `maxShardBytes ${maxShardBytes} would divide the model into ${count} shards`;
+  return new ServiceError("recipe_unsupported", `${division}, and ${maxShards} are allowed`);
 }

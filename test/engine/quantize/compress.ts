@@ -17,7 +17,7 @@ export const contribTarget: Target = {
   presets: {},
 };
 
-/** A folder that goes with the test. */
+/** A folder that is deleted after the test. */
 export async function makeFolder(): Promise<AsyncDisposable & { path: string }> {
   const path = await mkdtemp(join(tmpdir(), "compress-"));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true }) };
@@ -45,7 +45,7 @@ export function weightNamed(report: CompressionReport, name: string): WeightRepo
   return found;
 }
 
-/** What Python says about a result: how far its outputs are from the original's, and what it is made of. */
+/** A result in numbers: how far its outputs are from the original's, and its operators. */
 export interface Comparison {
   readonly sqnrDb: number;
   readonly operators: Record<string, number>;

@@ -7,18 +7,18 @@ import type { OnnxModel } from "../../onnx/payload.ts";
 import { readTensor } from "../../onnx/read-tensor.ts";
 import { channelAxis, operatorName } from "../channel-axis.ts";
 import type { Scope, Weight, WeightUse } from "../find-weights.ts";
-import { countElements, weightDims } from "../forms/affine-plan.ts";
+import { countElements, weightDims } from "../weight-dims.ts";
 import { halfOperators, halfPositions } from "./half-operators.ts";
 
 /** Largest finite half-precision number, and the smallest that does not become zero. */
 export const halfRange = { largest: 65_504, smallest: 2 ** -25 } as const;
-/** Constants up to that many elements are looked at before the work; larger ones while they are converted. */
+/** Constants of more elements are not checked before the work, but while they are converted. */
 const maxInspected = 4096;
 
 /** Which nodes work in half precision, and which values are half-precision because of it. */
 export interface HalfChoice {
   readonly nodes: ReadonlySet<NodeProto>;
-  /** Names of the half-precision values that each body makes. */
+  /** Names of the half-precision values that each body computes. */
   readonly values: ReadonlyMap<Scope["body"], ReadonlySet<string>>;
   /** Values that may lie beyond the range of half precision. */
   readonly wide: ReadonlySet<string>;
@@ -28,14 +28,14 @@ interface HalfSelection {
   readonly model: OnnxModel;
   readonly recipe: Recipe;
   readonly weightAt: ReadonlyMap<NodeProto, ReadonlyMap<number, Weight>>;
-  /** Why a weight must not be half-precision. */
+  /** Why a weight must not be in half precision. */
   readonly findObstacle: (weight: Weight) => string | undefined;
   readonly nodes: Set<NodeProto>;
   readonly values: Map<Scope["body"], Set<string>>;
   readonly wide: Set<string>;
 }
 
-export interface ChooseHalfOptions {
+interface ChooseHalfOptions {
   readonly model: OnnxModel;
   readonly recipe: Recipe;
   readonly weights: readonly Weight[];
@@ -43,8 +43,8 @@ export interface ChooseHalfOptions {
 }
 
 /**
- * Chooses the nodes that work in half precision: those with large weights, and from there on all that take their results, as long as
- * the operator and its constants allow it.
+ * Chooses the nodes that work in half precision: those with large weights, and from there on all
+ * that take their results, as long as the operator and its constants allow it.
  */
 export function chooseHalfNodes({
   model,
@@ -52,16 +52,10 @@ export function chooseHalfNodes({
   weights,
   findObstacle,
 }: ChooseHalfOptions): HalfChoice {
-  const weightAt = new Map<NodeProto, Map<number, Weight>>();
-  for (const weight of weights) {
-    for (const { node, input } of weight.uses) {
-      weightAt.set(node, (weightAt.get(node) ?? new Map<number, Weight>()).set(input, weight));
-    }
-  }
   const choosing = {
     model,
     recipe,
-    weightAt,
+    weightAt: indexWeights(weights),
     findObstacle,
     nodes: new Set<NodeProto>(),
     values: new Map(),
@@ -85,6 +79,16 @@ function chooseNodesInBody(scope: Scope, choosing: HalfSelection): void {
     }
     for (const body of nodeSubgraphs(node)) chooseNodesInBody({ body, outer: scope }, choosing);
   }
+}
+
+function indexWeights(weights: readonly Weight[]): Map<NodeProto, Map<number, Weight>> {
+  const weightAt = new Map<NodeProto, Map<number, Weight>>();
+  for (const weight of weights) {
+    for (const { node, input } of weight.uses) {
+      weightAt.set(node, (weightAt.get(node) ?? new Map<number, Weight>()).set(input, weight));
+    }
+  }
+  return weightAt;
 }
 
 function isHalfNode(node: NodeProto, scope: Scope, choosing: HalfSelection): boolean {
@@ -122,6 +126,7 @@ function isOperatorWeight(use: WeightUse, { tensor }: Weight): boolean {
   return channelAxis(use, tensor.dims.length) !== undefined;
 }
 
+/** Whether a value that is visible in a scope is computed in half precision. */
 export function isHalfValue(
   name: string,
   scope: Scope,
@@ -142,7 +147,10 @@ function hasWideOperand(node: NodeProto, choosing: HalfSelection): boolean {
   );
 }
 
-/** Whether a constant has finite values beyond the range of half precision, or others than zero that would become zero. */
+/**
+ * Whether a constant has finite values beyond the range of half precision, or values that would
+ * become zero.
+ */
 export function findHalfRangeLoss(
   weight: Weight,
   { model }: { readonly model: OnnxModel },

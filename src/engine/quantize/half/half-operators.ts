@@ -8,7 +8,10 @@ const all: HalfOperator = { inputs: "all", outputs: "all" };
 const first: HalfOperator = { inputs: [0], outputs: [0] };
 const recurrent: HalfOperator = { inputs: [0, 1, 2, 3, 5, 6, 7], outputs: "all" };
 
-/** Lists of names of operators whose result is as large as their inputs at most, by some small factor, so that half precision seldom overflows. */
+/**
+ * Operators whose result is larger than their inputs by a small factor at most, so that half
+ * precision seldom overflows.
+ */
 const operators: readonly (readonly [HalfOperator, readonly string[]])[] = [
   [
     all,

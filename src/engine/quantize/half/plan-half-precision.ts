@@ -2,18 +2,19 @@ import type { Recipe } from "../../../contract/recipe.ts";
 import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import type { NodeProto } from "../../onnx/onnx_pb.js";
 import type { OnnxModel } from "../../onnx/payload.ts";
-import { tensorByteLength, tensorSource } from "../../onnx/read-tensor.ts";
+import { tensorByteLength } from "../../onnx/read-tensor.ts";
 import type { Weight } from "../find-weights.ts";
-import { countElements, weightDims } from "../forms/affine-plan.ts";
-import { exclusionFinder } from "../plan-weights.ts";
-import type { SchemePlan, WeightPlan } from "../plan-weights.ts";
+import { exclusionFinder } from "../exclusion-finder.ts";
+import { sourceWeight } from "../source-weight.ts";
+import { countElements, weightDims } from "../weight-dims.ts";
+import type { PlannedFormat, SchemePlan, WeightPlan } from "../weight-plan.ts";
 import type { GraphRewrite } from "../graph-rewrite.ts";
 import { chooseHalfNodes, findHalfRangeLoss } from "./choose-half-nodes.ts";
 import type { HalfChoice } from "./choose-half-nodes.ts";
 import { halfOperators, halfPositions } from "./half-operators.ts";
 import { rewriteToHalf } from "./rewrite-to-half.ts";
 
-/** Plans a model in half precision: which weights are stored so, because all or some of their users work in it. */
+/** Plans a model in half precision: weights are stored so if any of their users work in it. */
 export function planHalfPrecision(
   model: OnnxModel,
   weights: readonly Weight[],
@@ -24,29 +25,31 @@ export function planHalfPrecision(
   const choice = chooseHalfNodes({ model, recipe, weights, findObstacle });
   const plans = weights.map((weight): WeightPlan => {
     const bytes = tensorByteLength(weight.tensor);
-    const { half, single } = countUsesByPrecision(weight, choice);
-    if (half === 0)
-      return {
-        weight,
-        bytes,
-        format: undefined,
-        reason: explainUnconverted(model, weight, findObstacle(weight)),
-      };
-    const isKept = single > 0 || weight.isOutput;
-    const resultBytes = bytes / 2 + (isKept ? bytes : 0);
-    const format = {
-      description: isKept ? "float16 beside the original" : "float16",
-      bytes: resultBytes,
-      opset: 0,
-    };
-    return { weight, bytes, format: { ...format, apply: () => {} }, reason: undefined };
+    const format = planHalfFormat(weight, choice);
+    if (format !== undefined) return { weight, bytes, format, reason: undefined };
+    const reason = explainUnconverted(model, weight, findObstacle(weight));
+    return { weight, bytes, format, reason };
   });
   const apply = (rewrite: GraphRewrite) => {
     const halfWeights = addHalfWeights(rewrite, plans, choice);
-    if (model.proto.graph !== undefined)
-      rewriteToHalf({ rewrite, choice, halfWeights }, model.proto.graph);
+    const { graph } = model.proto;
+    if (graph !== undefined) rewriteToHalf({ rewrite, choice, halfWeights }, graph);
   };
   return { weights: plans, apply };
+}
+
+/** @returns undefined if no user of the weight works in half precision */
+function planHalfFormat(weight: Weight, choice: HalfChoice): PlannedFormat | undefined {
+  const { half, single } = countUsesByPrecision(weight, choice);
+  if (half === 0) return undefined;
+  const bytes = tensorByteLength(weight.tensor);
+  const isKept = single > 0 || weight.isOutput;
+  return {
+    description: isKept ? "float16 beside the original" : "float16",
+    bytes: bytes / 2 + (isKept ? bytes : 0),
+    opset: 0,
+    apply: () => {},
+  };
 }
 
 function isHalfUse({ node, input }: Weight["uses"][number], choice: HalfChoice): boolean {
@@ -84,31 +87,29 @@ function addHalfWeights(
   const names = new Map<NodeProto, Map<number, string>>();
   for (const { weight, format } of plans) {
     if (format === undefined) continue;
-    const dims = weightDims(weight);
-    const name = rewrite.names.allocate(`${weight.name}_half`);
-    const bytes = countElements(dims) * 2;
-    const payload = rewrite.addComputedTensor(weight, {
-      name,
-      dims,
-      dataType: DataType.FLOAT16,
-      bytes,
-    });
-    rewrite.tasks.push({
-      kind: "half",
-      weight: weight.index,
-      source: tensorSource(rewrite.model, weight.tensor),
-      sourceType: "float32",
-      elements: countElements(dims),
-      sourceBytes: bytes * 2,
-      resultBytes: bytes,
-      outputs: { values: payload },
-    });
+    const name = addHalfWeight(rewrite, weight);
     for (const use of weight.uses) {
       if (!isHalfUse(use, choice)) continue;
       names.set(use.node, (names.get(use.node) ?? new Map<number, string>()).set(use.input, name));
     }
-    if (countUsesByPrecision(weight, choice).single === 0 && !weight.isOutput)
-      rewrite.removeWeight(weight);
+    const { single } = countUsesByPrecision(weight, choice);
+    if (single === 0 && !weight.isOutput) rewrite.removeWeight(weight);
   }
   return names;
+}
+
+/** @returns the name of the half-precision weight */
+function addHalfWeight(rewrite: GraphRewrite, weight: Weight): string {
+  const dims = weightDims(weight);
+  const name = rewrite.names.allocate(`${weight.name}_half`);
+  const bytes = countElements(dims) * 2;
+  const tensor = { name, dims, dataType: DataType.FLOAT16, bytes };
+  const values = rewrite.addComputedTensor(weight, tensor);
+  rewrite.tasks.push({
+    kind: "half",
+    ...sourceWeight(rewrite.model, weight),
+    resultBytes: bytes,
+    outputs: { values },
+  });
+  return name;
 }

@@ -4,11 +4,11 @@ import { nodeSubgraphs } from "../../onnx/model-traversal.ts";
 import { TensorProto_DataType as DataType, TensorProtoSchema } from "../../onnx/onnx_pb.js";
 import type { GraphProto, NodeProto } from "../../onnx/onnx_pb.js";
 import type { NodeDescription, GraphRewrite } from "../graph-rewrite.ts";
-import { halfRange } from "./choose-half-nodes.ts";
+import { halfRange, isHalfValue } from "./choose-half-nodes.ts";
 import type { HalfChoice } from "./choose-half-nodes.ts";
 import { halfOperators, halfPositions } from "./half-operators.ts";
 
-/** Names of the two versions of each value of a body; those of the bodies around it are seen through `outer`. */
+/** Names of the two versions of each value of a body; `outer` has those of the body around it. */
 interface ValueVersions {
   readonly body: GraphProto;
   readonly outer: ValueVersions | undefined;
@@ -16,14 +16,17 @@ interface ValueVersions {
   readonly single: Map<string, string>;
 }
 
-export interface HalfRewriteContext {
+interface HalfRewriteContext {
   readonly rewrite: GraphRewrite;
   readonly choice: HalfChoice;
   /** Names of the half-precision versions of weights, by the node and input that take them. */
   readonly halfWeights: ReadonlyMap<NodeProto, ReadonlyMap<number, string>>;
 }
 
-/** Turns the chosen nodes of a graph to half precision, with a Cast wherever the precision changes. What goes into and out of the graph stays as it is. */
+/**
+ * Converts the chosen nodes of a graph to half precision, with a Cast wherever the precision
+ * changes. Inputs and outputs of the graph keep their types.
+ */
 export function rewriteToHalf(
   rewriting: HalfRewriteContext,
   body: GraphProto,
@@ -57,7 +60,7 @@ export function rewriteToHalf(
   updateValueTypes(body, own);
 }
 
-/** Corrects what the graph says about values that are in half precision now. */
+/** Updates the declared types of values that are in half precision now. */
 function updateValueTypes(body: GraphProto, halfValues: ReadonlySet<string>): void {
   const outputs = new Set(body.output.map(({ name }) => name));
   for (const { name, type } of body.valueInfo) {
@@ -132,21 +135,13 @@ function castToSingle(
   steps: NodeDescription[],
 ): string {
   const half = findVersion(versions, "half", name);
-  if (half === undefined || !isProducedAsHalf(choice, name, versions)) return name;
+  if (half === undefined || !isHalfValue(name, versions, choice)) return name;
   const known = findVersion(versions, "single", name);
   if (known !== undefined) return known;
   const single = rewrite.names.allocate(`${name}_single`);
   steps.push(castNode(half, single, DataType.FLOAT));
   versions.single.set(name, single);
   return single;
-}
-
-/** Whether the value itself is in half precision, and not only a version of it. */
-function isProducedAsHalf(choice: HalfChoice, name: string, versions: ValueVersions): boolean {
-  for (let at: ValueVersions | undefined = versions; at !== undefined; at = at.outer) {
-    if (choice.values.get(at.body)?.has(name) === true) return true;
-  }
-  return false;
 }
 
 function findVersion(

@@ -1,6 +1,6 @@
 import type { ChannelRanges } from "./channel-ranges.ts";
 
-/** The integers a linear format rounds to. */
+/** The integers that an affine format rounds to. */
 export interface AffineFormat {
   readonly type: "int8" | "uint8";
   /** Symmetric: zero point 0 (int8) or 128 (uint8). */
@@ -17,8 +17,9 @@ export interface AffineParameters {
 }
 
 /**
- * Scale and zero point of each channel by the formulas of onnxruntime.quantization's compute_scale_zp: in double precision, then cast; the
- * zero point rounded half to even. A range too small for a scale (all zero) gets scale 1.
+ * Scale and zero point of each channel by the formulas of onnxruntime.quantization's
+ * compute_scale_zp: in double precision, then cast; the zero point rounded half to even. A range
+ * too small for a scale (all zero) gets scale 1.
  */
 export function affineParameters(
   { min, max }: ChannelRanges,

@@ -1,4 +1,4 @@
-/** How a weight is cut into blocks along its inner (K) dimension and rounded to codes of its own scale. */
+/** How a weight is cut along its inner (K) dimension into blocks with a scale each. */
 export interface BlockFormat {
   readonly bits: 4 | 8;
   /** A power of two from 16 to 256. */
@@ -8,8 +8,8 @@ export interface BlockFormat {
 }
 
 /**
- * A weight matrix of K inputs and N outputs as it lies in memory: `kn` has K rows of N values (the B of a MatMul),
- * `nk` has N rows of K values (a Gemm with transB, an embedding table).
+ * A weight matrix of K inputs and N outputs as it is in memory: `kn` has K rows of N values (the B
+ * of a MatMul), `nk` has N rows of K values (a Gemm with transB, an embedding table).
  */
 export interface MatrixShape {
   readonly order: "kn" | "nk";
@@ -17,17 +17,28 @@ export interface MatrixShape {
   readonly n: number;
 }
 
-/** Consecutive rows of a matrix. A tile of a `kn` matrix begins at a multiple of two blocks and has whole blocks up to the matrix's end. */
+/**
+ * Consecutive rows of a matrix. A tile of a `kn` matrix begins at a multiple of two blocks and has
+ * whole blocks up to the matrix's end.
+ */
 export interface RowTile {
   readonly values: Float32Array;
   readonly firstRow: number;
 }
 
-/** The codes, scales and packed zero points of a whole matrix; `zeroPoints` is empty where the format is symmetric. */
+/**
+ * Quantized values, scales and packed zero points of a whole matrix; `zeroPoints` is empty if the
+ * format is symmetric.
+ */
 export interface QuantizedBlocks {
   readonly quantizedValues: Uint8Array;
   readonly scales: Float32Array;
   readonly zeroPoints: Uint8Array;
+}
+
+export interface BlockMatrix {
+  readonly shape: MatrixShape;
+  readonly format: BlockFormat;
 }
 
 export function countBlocks(k: number, { blockSize }: BlockFormat): number {
@@ -35,8 +46,8 @@ export function countBlocks(k: number, { blockSize }: BlockFormat): number {
 }
 
 /**
- * Room for a matrix in the layout of MatMulNBits: codes [N, blocks, blockSize·bits/8], scales [N, blocks],
- * zero points [N, ⌈blocks·bits/8⌉]. Tiles from several threads may fill one set over shared memory.
+ * Buffers for a matrix in the layout of MatMulNBits: values [N, blocks, blockSize·bits/8], scales
+ * [N, blocks], zero points [N, ⌈blocks·bits/8⌉].
  */
 export function createMatMulNBitsBlocks(
   { k, n }: MatrixShape,
@@ -51,8 +62,8 @@ export function createMatMulNBitsBlocks(
 }
 
 /**
- * Room for a matrix in the layout of GatherBlockQuantized: as for MatMulNBits, but the codes [N, ⌈K·bits/8⌉] of a row
- * end with the row and not with its last block.
+ * Buffers for a matrix in the layout of GatherBlockQuantized: as for MatMulNBits, but the values
+ * [N, ⌈K·bits/8⌉] of a row end with the row and not with its last block.
  */
 export function createGatherBlocks({ k, n }: MatrixShape, format: BlockFormat): QuantizedBlocks {
   const matMulBlocks = createMatMulNBitsBlocks({ order: "nk", k, n }, format);
@@ -60,8 +71,9 @@ export function createGatherBlocks({ k, n }: MatrixShape, format: BlockFormat): 
 }
 
 /**
- * Room for a matrix in the layout of a blocked DequantizeLinear on axis 0: codes [K, N], scales [blocks, N], zero points
- * [blocks, N], both packed over the flattened order with the first in the low bits. Symmetric codes are signed.
+ * Buffers for a matrix in the layout of a blocked DequantizeLinear on axis 0: quantized values
+ * [K, N], scales [blocks, N], zero points [blocks, N]. Values and zero points are packed in the
+ * flattened order with the first in the low bits. Symmetric values are signed.
  */
 export function createDequantizeLinearBlocks(
   { k, n }: MatrixShape,

@@ -1,7 +1,9 @@
-import { countBlocks, type BlockFormat, type MatrixShape, type RowTile } from "./block-format.ts";
+import { countBlocks } from "./block-format.ts";
+import type { BlockFormat, BlockMatrix, RowTile } from "./block-format.ts";
+import { roundUpToFour } from "./round-up-to-four.ts";
 import { memoryOffsets, simd, simdFloats, stripValues } from "./simd.ts";
 
-/** A part of a matrix whose codes, scales and zero points lie at `places` as [output, block]. */
+/** A part of a matrix whose results are at `memoryOffsets` as [output, block]. */
 export interface BlockStrip {
   firstOutput: number;
   outputs: number;
@@ -11,12 +13,10 @@ export interface BlockStrip {
   depth: number;
 }
 
-interface BlockMatrix {
-  readonly shape: MatrixShape;
-  readonly format: BlockFormat;
-}
-
-/** Stages and quantizes a tile strip by strip. `take` is called after each; the strip it gets is used again. */
+/**
+ * Stages and quantizes a tile strip by strip. `onStrip` is called after each; the strip it gets is
+ * used again.
+ */
 export function quantizeStrips(
   tile: RowTile,
   matrix: BlockMatrix,
@@ -26,21 +26,23 @@ export function quantizeStrips(
   else quantizeRowStrips(tile, matrix, onStrip);
 }
 
+function createStrip(): BlockStrip {
+  return { firstOutput: 0, outputs: 0, firstBlock: 0, blocks: 0, depth: 0 };
+}
+
 function quantizeColumnStrips(
   { values, firstRow }: RowTile,
   { shape: { n }, format }: BlockMatrix,
   onStrip: (strip: BlockStrip) => void,
 ): void {
-  const { bits, blockSize, symmetric } = format;
+  const { blockSize } = format;
   const rows = values.length / n;
-  const depth = Math.min(
-    Math.max(blockSize, columnStripDepth),
-    Math.ceil(rows / blockSize) * blockSize,
-  );
+  const deepest = Math.ceil(rows / blockSize) * blockSize;
+  const depth = Math.min(Math.max(blockSize, columnStripDepth), deepest);
   const width = Math.min(roundUpToFour(n), Math.floor(stripValues / depth / 4) * 4);
   // The odd line keeps the rows of a strip from falling on the same few cache sets.
-  const stride = width + 16;
-  const strip: BlockStrip = { firstOutput: 0, outputs: 0, firstBlock: 0, blocks: 0, depth: 0 };
+  const pitch = width + 16;
+  const strip = createStrip();
   for (let row = 0; row < rows; row += depth) {
     strip.depth = Math.min(depth, rows - row);
     strip.firstBlock = (firstRow + row) / blockSize;
@@ -48,27 +50,33 @@ function quantizeColumnStrips(
     for (let column = 0; column < n; column += width) {
       strip.firstOutput = column;
       strip.outputs = Math.min(width, n - column);
-      stageColumns(
-        values,
-        { from: row * n + column, stride: n, rows: strip.depth, length: strip.outputs },
-        stride,
-      );
-      simd.roundColumns(
-        memoryOffsets.input,
-        stride * 4,
-        roundUpToFour(strip.outputs),
-        strip.depth,
-        blockSize,
-        bits,
-        Number(symmetric),
-        memoryOffsets.codes,
-        memoryOffsets.first,
-        memoryOffsets.second,
-        memoryOffsets.sums,
-      );
+      const from = row * n + column;
+      const staged = { from, stride: n, rows: strip.depth, length: strip.outputs };
+      stageColumns(values, staged, pitch);
+      runColumnKernel(strip, format, pitch);
       onStrip(strip);
     }
   }
+}
+
+function runColumnKernel(
+  { outputs, depth }: BlockStrip,
+  { blockSize, bits, symmetric }: BlockFormat,
+  pitch: number,
+): void {
+  simd.roundColumns(
+    memoryOffsets.input,
+    pitch * 4,
+    roundUpToFour(outputs),
+    depth,
+    blockSize,
+    bits,
+    Number(symmetric),
+    memoryOffsets.codes,
+    memoryOffsets.first,
+    memoryOffsets.second,
+    memoryOffsets.sums,
+  );
 }
 
 function quantizeRowStrips(
@@ -76,44 +84,46 @@ function quantizeRowStrips(
   { shape: { k }, format }: BlockMatrix,
   onStrip: (strip: BlockStrip) => void,
 ): void {
-  const { bits, blockSize, symmetric } = format;
   const rows = values.length / k;
   const depth = Math.min(k, rowStripLength);
   const height = Math.min(rows, Math.max(4, Math.floor(stripValues / depth / 4) * 4));
-  const strip: BlockStrip = { firstOutput: 0, outputs: 0, firstBlock: 0, blocks: 0, depth: 0 };
+  const strip = createStrip();
   for (let row = 0; row < rows; row += height) {
     strip.firstOutput = firstRow + row;
     strip.outputs = Math.min(height, rows - row);
     for (let start = 0; start < k; start += depth) {
       strip.depth = Math.min(depth, k - start);
-      strip.firstBlock = start / blockSize;
+      strip.firstBlock = start / format.blockSize;
       strip.blocks = countBlocks(strip.depth, format);
-      stageRows(values, {
-        from: row * k + start,
-        stride: k,
-        rows: strip.outputs,
-        length: strip.depth,
-      });
-      simd.roundRows(
-        memoryOffsets.input,
-        strip.depth * 4,
-        strip.depth,
-        roundUpToFour(strip.outputs),
-        blockSize,
-        bits,
-        Number(symmetric),
-        memoryOffsets.codes,
-        memoryOffsets.first,
-        memoryOffsets.second,
-        memoryOffsets.sums,
-        memoryOffsets.panel,
-      );
+      const from = row * k + start;
+      stageRows(values, { from, stride: k, rows: strip.outputs, length: strip.depth });
+      runRowKernel(strip, format);
       onStrip(strip);
     }
   }
 }
 
-/** Copies rows to every `pitch`th value, and zeros for as many columns as are missing to a multiple of four. */
+function runRowKernel(
+  { outputs, depth }: BlockStrip,
+  { blockSize, bits, symmetric }: BlockFormat,
+): void {
+  simd.roundRows(
+    memoryOffsets.input,
+    depth * 4,
+    depth,
+    roundUpToFour(outputs),
+    blockSize,
+    bits,
+    Number(symmetric),
+    memoryOffsets.codes,
+    memoryOffsets.first,
+    memoryOffsets.second,
+    memoryOffsets.sums,
+    memoryOffsets.panel,
+  );
+}
+
+/** Copies rows to every `pitch`th value, with zeros for columns missing to a multiple of four. */
 function stageColumns(
   values: Float32Array,
   { from, stride, rows, length }: RowsToStage,
@@ -136,7 +146,7 @@ interface RowsToStage {
   readonly length: number;
 }
 
-/** Copies rows one behind the other, and zeros for as many as are missing to a multiple of four. */
+/** Copies rows one behind the other, with zeros for rows missing to a multiple of four. */
 function stageRows(values: Float32Array, { from, stride, rows, length }: RowsToStage): void {
   const input = memoryOffsets.input / 4;
   if (length === stride) simdFloats.set(values.subarray(from, from + rows * length), input);
@@ -149,11 +159,7 @@ function stageRows(values: Float32Array, { from, stride, rows, length }: RowsToS
   simdFloats.fill(0, input + rows * length, input + roundUpToFour(rows) * length);
 }
 
-/** Rows of a strip of a `kn` matrix: some blocks deep, so that a column's codes are some tens of bytes. */
+/** Rows of a strip of a `kn` matrix, of whose columns the values take some tens of bytes each. */
 const columnStripDepth = 64;
 /** Values of a row of a strip of an `nk` matrix. */
 const rowStripLength = 4096;
-
-function roundUpToFour(count: number): number {
-  return Math.ceil(count / 4) * 4;
-}

@@ -1,6 +1,6 @@
-/** Where the channels of a flattened tensor are: value i belongs to channel ⌊i / inner⌋ mod channels. */
+/** Channels of a flattened tensor: value i belongs to channel ⌊i / inner⌋ mod channels. */
 export interface ChannelLayout {
-  /** 1 for a scale of the whole tensor; `inner` is then of no account. */
+  /** 1 for a scale of the whole tensor; `inner` does not matter then. */
   readonly channels: number;
   readonly inner: number;
 }

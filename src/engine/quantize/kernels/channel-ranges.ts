@@ -22,24 +22,18 @@ export function widenChannelRanges(
 ): void {
   clearKernelSums();
   for (const strip of channelStrips(tile, layout)) {
-    const { groups, groupStride, vectors, vectorStride } = strip;
-    const input = memoryOffsets.input;
-    simdFloats.fill(0, memoryOffsets.first / 4, memoryOffsets.first / 4 + groups * 4);
-    simdFloats.fill(0, memoryOffsets.second / 4, memoryOffsets.second / 4 + groups * 4);
-    simd.widenRanges(
-      input,
-      groups,
-      groupStride,
-      vectors,
-      vectorStride,
-      memoryOffsets.first,
-      memoryOffsets.second,
-      memoryOffsets.counts,
-    );
+    runRangeKernel(strip);
     mergeRanges(strip, ranges);
   }
   const seen = simdFloats.subarray(memoryOffsets.counts / 4, memoryOffsets.counts / 4 + 4);
   if (!seen.every((lane) => lane === 0)) ranges.notFinite = true;
+}
+
+function runRangeKernel({ groups, groupStride, vectors, vectorStride }: ChannelStrip): void {
+  const { input, first, second, counts } = memoryOffsets;
+  simdFloats.fill(0, first / 4, first / 4 + groups * 4);
+  simdFloats.fill(0, second / 4, second / 4 + groups * 4);
+  simd.widenRanges(input, groups, groupStride, vectors, vectorStride, first, second, counts);
 }
 
 function mergeRanges({ groups, channelAtLane }: ChannelStrip, { min, max }: ChannelRanges): void {

@@ -1,9 +1,11 @@
 import type { ChannelLayout, ValueTile } from "./channel-layout.ts";
+import { roundUpToFour } from "./round-up-to-four.ts";
 import { memoryOffsets, simdFloats, stripValues } from "./simd.ts";
 
 /**
- * A part of a tensor staged at `places.input`: `pieces` runs of `length` values, `step` apart in the tile and `pitch` apart as staged. The
- * kernels see groups of four lanes; each group has its own vector of parameters, and `channelOf` tells the channel of each lane of those.
+ * A part of a tensor staged at `memoryOffsets.input`: `pieces` runs of `length` values,
+ * `step` apart in the tile and `pitch` apart as staged. Kernels see groups of four lanes; each
+ * group has its own vector of parameters, and `channelAtLane` gives the channel of each lane of those.
  */
 export interface ChannelStrip {
   /** The strip's first value in the tile. */
@@ -123,8 +125,4 @@ function stageStrip(
     simdFloats.set(values.subarray(start, start + length), to);
     if (length % 4 > 0) simdFloats.fill(0, to + length, to + roundUpToFour(length));
   }
-}
-
-function roundUpToFour(count: number): number {
-  return Math.ceil(count / 4) * 4;
 }

@@ -1,11 +1,6 @@
 import type { ErrorSums } from "../../evaluate/error-sums.ts";
-import {
-  type QuantizedBlocks,
-  type BlockFormat,
-  countBlocks,
-  type MatrixShape,
-  type RowTile,
-} from "./block-format.ts";
+import { countBlocks } from "./block-format.ts";
+import type { BlockMatrix, QuantizedBlocks, RowTile } from "./block-format.ts";
 import { type BlockStrip, quantizeStrips } from "./block-strips.ts";
 import {
   clearKernelSums,
@@ -17,12 +12,13 @@ import {
 } from "./simd.ts";
 
 /**
- * Quantizes rows of a matrix into the layout that `into` was made for (`createBlockCodes`, or `createGatherBlockCodes` for an
- * `nk` matrix), round to nearest, bit for bit as ONNX Runtime's own quantizer does, and adds the weight's error to `sums`.
+ * Quantizes rows of a matrix, round to nearest, bit for bit as ONNX Runtime's own quantizer does,
+ * and adds the weight's error to `sums`. `into` comes from `createMatMulNBitsBlocks` or, for an
+ * `nk` matrix, `createGatherBlocks`.
  */
 export function quantizeBlocks(
   tile: RowTile,
-  matrix: { readonly shape: MatrixShape; readonly format: BlockFormat },
+  matrix: BlockMatrix,
   into: QuantizedBlocks,
   sums: ErrorSums,
 ): void {
@@ -30,10 +26,8 @@ export function quantizeBlocks(
   const blocks = countBlocks(shape.k, format);
   const rowBytes = into.quantizedValues.length / shape.n;
   const blobBytes = (format.blockSize * format.bits) / 8;
-  const writeValues =
-    shape.order === "kn"
-      ? createWordWriter(into.quantizedValues)
-      : createRowWriter(into.quantizedValues);
+  const createWriter = shape.order === "kn" ? createWordWriter : createRowWriter;
+  const writeValues = createWriter(into.quantizedValues);
   clearKernelSums();
   quantizeStrips(tile, matrix, (strip) => {
     writeValues(strip, { rowBytes, blobBytes });
@@ -50,7 +44,7 @@ interface PackedSizes {
   readonly blobBytes: number;
 }
 
-/** Copies short runs of codes, a few words for each column. */
+/** Copies short runs of values, a few words for each column. */
 function createWordWriter(
   quantizedValues: Uint8Array,
 ): (strip: BlockStrip, sizes: PackedSizes) => void {
@@ -69,7 +63,7 @@ function createWordWriter(
   };
 }
 
-/** Copies long runs of codes, a row's each, as far as the row goes. */
+/** Copies long runs of values, one for each row, up to the row's end. */
 function createRowWriter(
   quantizedValues: Uint8Array,
 ): (strip: BlockStrip, sizes: PackedSizes) => void {
@@ -114,7 +108,10 @@ function writeEightBitZeroPoints(strip: BlockStrip, rowBlocks: number, points: U
   }
 }
 
-/** Two zero points a byte. A spare half byte at a row's end gets the middle code, as ONNX Runtime's quantizer leaves it. */
+/**
+ * Two zero points a byte. A spare half byte at a row's end gets the middle value, as ONNX Runtime's
+ * quantizer leaves it.
+ */
 function writeFourBitZeroPoints(strip: BlockStrip, rowBlocks: number, points: Uint8Array): void {
   const { firstOutput, outputs, firstBlock, blocks } = strip;
   const rowBytes = Math.ceil(rowBlocks / 2);

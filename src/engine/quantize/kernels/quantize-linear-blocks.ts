@@ -1,15 +1,16 @@
 import type { ErrorSums } from "../../evaluate/error-sums.ts";
-import type { QuantizedBlocks, BlockFormat, MatrixShape, RowTile } from "./block-format.ts";
+import type { BlockFormat, BlockMatrix, QuantizedBlocks, RowTile } from "./block-format.ts";
 import { type BlockStrip, quantizeStrips } from "./block-strips.ts";
 import { clearKernelSums, memoryOffsets, simdBytes, simdFloats, addKernelSums } from "./simd.ts";
 
 /**
- * Quantizes rows of a `kn` matrix for a DequantizeLinear (opset 21) on axis 0 with the codes of `quantizeBlocks`: signed
- * INT4 or INT8 where the format is symmetric, else UINT4 or UINT8 with zero points. `into` comes from `createLinearBlockCodes`.
+ * Quantizes rows of a `kn` matrix to the values of `quantizeBlocks` for a DequantizeLinear (opset
+ * 21) on axis 0: signed INT4 or INT8 if the format is symmetric, else UINT4 or UINT8 with zero
+ * points. `into` comes from `createDequantizeLinearBlocks`.
  */
 export function quantizeLinearBlocks(
   tile: RowTile,
-  matrix: { readonly shape: MatrixShape; readonly format: BlockFormat },
+  matrix: BlockMatrix,
   into: QuantizedBlocks,
   sums: ErrorSums,
 ): void {
@@ -28,7 +29,7 @@ interface ColumnLayout {
   readonly format: BlockFormat;
 }
 
-/** Turns the codes of a strip, which lie column by column, into rows of two codes a byte. */
+/** Turns the values of a strip, which are column by column, into rows of two values a byte. */
 function writeFourBitValues(
   strip: BlockStrip,
   { columns, format }: ColumnLayout,
@@ -41,7 +42,7 @@ function writeFourBitValues(
     let from = memoryOffsets.codes + (row >> 1);
     const shift = (row & 1) * 4;
     const start = (firstBlock * format.blockSize + row) * columns + firstOutput;
-    // Whole indexes can go beyond 32 bits; the half bytes from the row's first whole byte on cannot.
+    // The index can go beyond 32 bits; half bytes counted from the row's first byte cannot.
     const bytes = quantizedValues.subarray(Math.floor(start / 2));
     const first = start % 2;
     for (let half = first; half < first + outputs; half++, from += columnBytes) {

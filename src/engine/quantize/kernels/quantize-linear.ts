@@ -12,8 +12,8 @@ import {
 } from "./simd.ts";
 
 /**
- * Rounds the tile's values (half to even, as QuantizeLinear) to codes of their channel, written to `into` from its beginning, and adds the
- * error to `sums`.
+ * Rounds the tile's values (half to even, as QuantizeLinear) with their channel's parameters,
+ * writes them to `into` from its beginning, and adds the error to `sums`.
  */
 export function quantizeLinear(
   tile: ValueTile,
@@ -24,24 +24,28 @@ export function quantizeLinear(
   const bytes = new Uint8Array(into.buffer, into.byteOffset, into.length);
   clearKernelSums();
   for (const strip of channelStrips(tile, layout)) {
-    const { groups, groupStride, vectors, vectorStride } = strip;
     stageParameters(strip, parameters);
-    simd.roundLinear(
-      memoryOffsets.input,
-      groups,
-      groupStride,
-      vectors,
-      vectorStride,
-      memoryOffsets.first,
-      memoryOffsets.second,
-      parameters.lowest,
-      parameters.highest,
-      memoryOffsets.codes,
-      memoryOffsets.sums,
-    );
+    runLinearKernel(strip, parameters);
     copyQuantizedValues(strip, bytes);
   }
   addKernelSums(sums);
+}
+
+function runLinearKernel(strip: ChannelStrip, { lowest, highest }: AffineParameters): void {
+  const { groups, groupStride, vectors, vectorStride } = strip;
+  simd.roundLinear(
+    memoryOffsets.input,
+    groups,
+    groupStride,
+    vectors,
+    vectorStride,
+    memoryOffsets.first,
+    memoryOffsets.second,
+    lowest,
+    highest,
+    memoryOffsets.codes,
+    memoryOffsets.sums,
+  );
 }
 
 function stageParameters(

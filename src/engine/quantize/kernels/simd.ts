@@ -1,15 +1,15 @@
 import type { ErrorSums } from "../../evaluate/error-sums.ts";
 import { simdModule } from "./simd-module.ts";
 
-/** What assembly/kernels.ts exports: all numbers are addresses, byte strides or counts. */
+/** Exports of assembly/kernels.ts; all numbers are addresses, byte strides, counts or limits. */
 interface SimdKernels {
   readonly memory: { readonly buffer: ArrayBuffer };
-  roundColumns: (...places: number[]) => void;
-  roundRows: (...places: number[]) => void;
-  widenRanges: (...places: number[]) => void;
-  roundLinear: (...places: number[]) => void;
-  toHalves: (...places: number[]) => void;
-  fromHalves: (...places: number[]) => void;
+  roundColumns: (...numbers: number[]) => void;
+  roundRows: (...numbers: number[]) => void;
+  widenRanges: (...numbers: number[]) => void;
+  roundLinear: (...numbers: number[]) => void;
+  toHalves: (...numbers: number[]) => void;
+  fromHalves: (...numbers: number[]) => void;
 }
 
 declare const WebAssembly: {
@@ -19,13 +19,16 @@ declare const WebAssembly: {
 
 const compiled = new WebAssembly.Module(Buffer.from(simdModule, "base64"));
 
-/** The compiled kernels of this thread. They work on their own small memory, which callers stage a strip of a weight in. */
+/**
+ * The compiled kernels of this thread. They work on a small memory of their own, in which callers
+ * stage a strip of a weight.
+ */
 export const simd: SimdKernels = new WebAssembly.Instance(compiled).exports;
 
 /** Values that are staged at once: they and their codes stay in the second-level cache. */
 export const stripValues = 32 * 1024;
 
-/** Where things lie in the kernels' memory, in bytes. A strip may be padded to half as much again. */
+/** Offsets in the kernels' memory, bytes. A strip may be padded to half as much again. */
 export const memoryOffsets = {
   sums: 0,
   counts: 64,
@@ -49,7 +52,7 @@ export function clearKernelSums(): void {
   simdWords.fill(0, 0, memoryOffsets.panel / 4);
 }
 
-/** Adds the kernels' sums to the caller's, and marks them where a value or a scale was not finite. */
+/** Adds the kernels' sums to the caller's, and marks them if a value or scale was not finite. */
 export function addKernelSums(sums: ErrorSums): void {
   const pair = (index: number): number => Number(sumPairs[index]) + Number(sumPairs[index + 1]);
   const signal = pair(0);

@@ -2,10 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addErrors, emptyErrorSums } from "../../../../src/engine/evaluate/error-sums.ts";
 import {
-  bfloat16ToFloat32,
   float16ToFloat32,
   float32ToFloat16,
-  float64ToFloat32,
 } from "../../../../src/engine/quantize/kernels/convert-floats.ts";
 import { randomNumbers, weightValues } from "./weight-values.ts";
 
@@ -85,16 +83,4 @@ test("float32ToFloat16() measures the error that it made", () => {
     );
   }
   assert.equal(sums.notFinite, false);
-});
-
-test("bfloat16ToFloat32() puts the bits in the upper half", () => {
-  const floats = new Float32Array(5);
-  bfloat16ToFloat32(Uint16Array.of(0x3f80, 0xc000, 0x7f80, 0x0001, 0x8000), floats);
-  assert.deepEqual(floats, Float32Array.of(1, -2, Infinity, 2 ** -133, -0));
-});
-
-test("float64ToFloat32() rounds to the nearest", () => {
-  const floats = new Float32Array(3);
-  float64ToFloat32(Float64Array.of(0.1, 1e300, -1e-300), floats);
-  assert.deepEqual(floats, Float32Array.of(Math.fround(0.1), Infinity, -0));
 });

@@ -42,7 +42,7 @@ for index, case in enumerate(json.load(open(os.path.join(folder, "cases.json")))
         out.write(codes.tobytes() + scales.tobytes() + (b"" if symmetric else points.tobytes()))
 `;
 
-/** What ONNX Runtime's own quantizer makes of the cases: codes, scales and zero points, one after the other. */
+/** Results of ONNX Runtime's own quantizer: values, scales and zero points of each case. */
 export async function onnxruntimeBlocks(cases: readonly BlockCase[]): Promise<Uint8Array[]> {
   const folder = await mkdtemp(join(tmpdir(), "blocks-"));
   try {

@@ -97,7 +97,10 @@ function hardBlocks(): { columns: number; values: Float32Array } {
   };
 }
 
-/** Beyond an odd K, the C++ quantizer leaves the half byte that its loop had last; ours is zero. No operator reads it. */
+/**
+ * Beyond an odd K, the C++ quantizer leaves the half byte that its loop had last; ours is zero. No
+ * operator reads it.
+ */
 function withoutSpareHalfByte(
   { layout, shape: { k, n }, format }: BlockCase,
   flat: Uint8Array,

@@ -72,7 +72,10 @@ function quantize(
   return { codes, sums };
 }
 
-/** Sums taken in single precision, from values in units of the scale: a weight that is exact shows the error of that arithmetic. */
+/**
+ * Sums in single precision, of values in units of the scale: a weight that is exact shows the error
+ * of that arithmetic.
+ */
 function assertNear(sums: ErrorSums, wanted: ErrorSums): void {
   const rounding = 1e-6 * Math.sqrt(wanted.signal);
   for (const key of ["signal", "noise", "changed", "product"] as const) {

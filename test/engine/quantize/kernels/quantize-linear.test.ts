@@ -118,7 +118,8 @@ test("quantizeLinear() stays within half a scale of every value and keeps zero",
   fc.assert(
     fc.property(tensors, formats, ({ layout, values }, format) => {
       const { codes, scales, zeroPoints, lowest, highest } = quantize({ layout, values }, format);
-      // Where the middle of the codes is no code, the symmetric zero point is half a code off, and so the last code clips by as much.
+      // If the middle of the codes is no code, the symmetric zero point is half a code off, and the
+      // last code clips by as much.
       const clipped = format.symmetric && format.type === "uint8" ? 0.5 : 0;
       for (const [at, value] of values.entries()) {
         const channel = channelIndex(layout, at);
@@ -136,7 +137,10 @@ test("quantizeLinear() stays within half a scale of every value and keeps zero",
   );
 });
 
-/** A rounded zero point shifts the codes by up to half a code, so that the ends of the range may clip by as much. */
+/**
+ * A rounded zero point shifts the codes by up to half a code, so that the ends of the range may clip
+ * by as much.
+ */
 function asymmetricClip({ symmetric }: AffineFormat): number {
   return symmetric ? 0 : 0.5;
 }
@@ -227,7 +231,8 @@ test(
     const cases = layouts.flatMap(([outer, channels, inner]) =>
       (["int8", "uint8"] as const).flatMap((type) =>
         [true, false].flatMap((symmetric) =>
-          // With a rounded zero point, ONNX Runtime's codes can leave the reduced range by one; ours stay inside.
+          // With a rounded zero point, ONNX Runtime's codes can leave the reduced range by one;
+          // ours stay inside.
           (symmetric && type === "int8" ? [true, false] : [false]).map((reduceRange) => ({
             layout: { channels, inner },
             format: { type, symmetric, reduceRange },

@@ -10,8 +10,9 @@ const leastNormal: i32 = 0x38800000;
 const oneHalf: i32 = 0x3f000000;
 
 /**
- * Rounds vectors of float32 to half precision, half to even. Adds to `counts` (four vectors of u32): finite values that overflowed,
- * values that vanished, values that became subnormal, NaN and infinities; `sums` leaves out what is not finite before or after.
+ * Rounds vectors of float32 to half precision, half to even. Adds to `counts`, four vectors of u32:
+ * finite values that overflowed, values that vanished, values that became subnormal, NaN and
+ * infinities; `sums` leaves out what is not finite before or after.
  */
 export function toHalves(
   input: usize,
@@ -33,11 +34,7 @@ export function toHalves(
     const bits = v128.load(input);
     const magnitude = v128.and(bits, i32x4.splat(0x7fffffff));
     const sign = i32x4.shr_u(v128.xor(bits, magnitude), 16);
-    const odd = v128.and(i32x4.shr_u(magnitude, 13), i32x4.splat(1));
-    const rounded = v128.and(
-      i32x4.add(i32x4.add(magnitude, i32x4.splat(0xfff)), odd),
-      i32x4.splat(~0x1fff),
-    );
+    const rounded = roundMantissa(magnitude);
     let half = i32x4.shr_u(i32x4.sub(rounded, i32x4.splat(0x38000000)), 13);
     let value = magnitude;
     let restored = rounded;
@@ -56,10 +53,8 @@ export function toHalves(
       subnormal = i32x4.sub(subnormal, v128.andnot(i32x4.lt_s(half, i32x4.splat(0x400)), isZero));
       notFinite = i32x4.sub(notFinite, isNotFinite);
       value = v128.andnot(magnitude, isHuge);
-      restored = v128.andnot(
-        v128.bitselect(f32x4.sub(shifted, f32x4.splat(0.5)), rounded, isSmall),
-        isHuge,
-      );
+      const exact = f32x4.sub(shifted, f32x4.splat(0.5));
+      restored = v128.andnot(v128.bitselect(exact, rounded, isSmall), isHuge);
     }
     const error = f32x4.sub(restored, value);
     signal = f32x4.add(signal, f32x4.mul(value, value));
@@ -77,6 +72,13 @@ export function toHalves(
   v128.store(counts + 32, subnormal);
   v128.store(counts + 48, notFinite);
   addSums(sums, f32x4.splat(1), signal, noise, product, worst);
+}
+
+/** Rounds float32 magnitudes, as bits, to the mantissa of half precision, half to even. */
+function roundMantissa(magnitude: v128): v128 {
+  const odd = v128.and(i32x4.shr_u(magnitude, 13), i32x4.splat(1));
+  const raised = i32x4.add(i32x4.add(magnitude, i32x4.splat(0xfff)), odd);
+  return v128.and(raised, i32x4.splat(~0x1fff));
 }
 
 /** Widens vectors of four half-precision values to float32. */

@@ -1,11 +1,14 @@
 // @ts-nocheck AssemblyScript: compiled into ../simd-module.ts, never run as TypeScript.
 /* oxlint-disable */
 
-/** The float32 just below one half: added to a number that is not negative, and the fraction cut off, it rounds halves up and nothing less than a half. */
+/**
+ * The float32 just below one half: added to a number that is not negative, and the fraction cut
+ * off, it rounds halves up and nothing less than a half.
+ */
 export const belowHalf: f32 = 0.49999997;
 
-export function highHalf(lanes: v128): v128 {
-  return i8x16.shuffle(lanes, lanes, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15);
+function highHalf(lanes: v128): v128 {
+  return i64x2.shuffle(lanes, lanes, 1, 1);
 }
 
 function addSum(at: usize, lanes: v128, low: v128, high: v128): void {
@@ -15,8 +18,8 @@ function addSum(at: usize, lanes: v128, low: v128, high: v128): void {
 }
 
 /**
- * Adds sums of squares and products, taken in units of each lane's scale, to the totals at `sums`: three pairs of float64 (signal,
- * noise, value times error), then four float32 (largest error).
+ * Adds sums of squares and products, in units of each lane's scale, to the totals at `sums`: three
+ * pairs of float64 (signal, noise, value times error), then four float32 (largest error).
  */
 export function addSums(
   sums: usize,

@@ -2,12 +2,12 @@
 /* oxlint-disable */
 import { addSums } from "./lanes";
 
-/** 1.5 · 2^23: added to a whole number, it leaves the low byte of its two's complement in the low bits. */
+/** 1.5 · 2^23: added to a whole number, it leaves the low byte of its two's complement. */
 const signedBits: f32 = 12582912.0;
 
 /**
- * Widens the ranges of groups of four lanes, each with `vectors` vectors of values: `low` and `high` hold a vector a group. `seen` gets
- * NaN in a lane where a value is not finite.
+ * Widens the ranges of groups of four lanes, each with `vectors` vectors of values. `low` and
+ * `high` have a vector a group. `seen` gets NaN in a lane where a value is not finite.
  */
 export function widenRanges(
   input: usize,
@@ -42,8 +42,8 @@ export function widenRanges(
 }
 
 /**
- * Rounds values (half to even) as `widenRanges` walks them, with a vector of scales and one of zero points a group. Codes are a byte each,
- * four a vector.
+ * Rounds values (half to even) in the order of `widenRanges`, with a vector of scales and one of
+ * zero points a group. Codes are a byte each, four a vector.
  */
 export function roundLinear(
   input: usize,

@@ -1,8 +1,9 @@
 import type { WeightTask } from "./weight-task.ts";
 
 /**
- * Divides tasks into shares whose largest is small: the largest task goes first, each to the share that has least. The same
- * tasks are always divided alike; each share keeps their order.
+ * Divides tasks into that many partitions whose largest is small: the largest task goes first, each
+ * to the partition with the fewest bytes. The same tasks always give the same partitions; each
+ * keeps their order.
  */
 export function partitionTasks(tasks: readonly WeightTask[], count: number): WeightTask[][] {
   const partitions = Array.from({ length: count }, () => ({

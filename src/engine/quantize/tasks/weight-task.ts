@@ -1,7 +1,7 @@
-import type { ErrorSums } from "../evaluate/error-sums.ts";
-import type { TensorSource } from "../onnx/read-tensor.ts";
-import type { BlockFormat, MatrixShape } from "./kernels/block-format.ts";
-import type { AffineFormat } from "./kernels/affine-parameters.ts";
+import type { ErrorSums } from "../../evaluate/error-sums.ts";
+import type { TensorSource } from "../../onnx/read-tensor.ts";
+import type { AffineFormat } from "../kernels/affine-parameters.ts";
+import type { BlockFormat, MatrixShape } from "../kernels/block-format.ts";
 
 /** Indices of the payloads that a task computes. */
 export interface TaskOutputs {
@@ -10,34 +10,41 @@ export interface TaskOutputs {
   readonly zeroPoints: number | undefined;
 }
 
-interface SourceWeight {
+/** What a task reads. */
+export interface SourceWeight {
   /** Position among the model's weights. */
   readonly weight: number;
   readonly source: TensorSource;
   readonly sourceType: "float32" | "float16";
   readonly elements: number;
   readonly sourceBytes: number;
+}
+
+interface PlannedWeight extends SourceWeight {
   /** Bytes of all that the task computes. */
   readonly resultBytes: number;
 }
 
-/** Codes with one scale for the tensor or for each channel. */
-export interface AffineTask extends SourceWeight {
+/** Quantizes with one scale for the tensor or for each channel. */
+export interface AffineTask extends PlannedWeight {
   readonly kind: "linear";
   readonly channels: number;
   readonly inner: number;
   readonly format: AffineFormat;
   /** Half-precision scales. */
   readonly halfScales: boolean;
-  /** Writes the codes of a matrix of that many columns transposed. */
+  /** Writes the quantized values of a matrix of that many columns transposed. */
   readonly transposeColumns: number | undefined;
   readonly outputs: TaskOutputs;
 }
 
-/** Codes with a scale for each block of a matrix. */
-export interface BlockTask extends SourceWeight {
+/** Quantizes with a scale for each block of a matrix. */
+export interface BlockTask extends PlannedWeight {
   readonly kind: "blocks";
-  /** `matmul` for MatMulNBits, `gather` for GatherBlockQuantized, `columns` and `rows` for a DequantizeLinear whose blocks run along axis 0 or 1. */
+  /**
+   * `matmul` for MatMulNBits, `gather` for GatherBlockQuantized, `columns` and `rows` for a
+   * DequantizeLinear whose blocks run along axis 0 or 1.
+   */
   readonly layout: "matmul" | "gather" | "columns" | "rows";
   readonly shape: MatrixShape;
   readonly format: BlockFormat;
@@ -45,18 +52,18 @@ export interface BlockTask extends SourceWeight {
   readonly outputs: TaskOutputs;
 }
 
-/** Half-precision values. */
-export interface HalfTask extends SourceWeight {
+/** Converts to half precision. */
+export interface HalfTask extends PlannedWeight {
   readonly kind: "half";
   readonly outputs: { readonly values: number };
 }
 
-/** One weight's transformation: everything that a thread needs to do it. */
+/** One weight's transformation: all that a thread needs for it. */
 export type WeightTask = AffineTask | BlockTask | HalfTask;
 
 export interface TaskResult {
   readonly weight: number;
   readonly sums: ErrorSums;
-  /** Why the weight cannot be held in this format after all; what was written is of no use then. */
+  /** Why the weight cannot have this format after all; what was written is of no use then. */
   readonly rejection: string | undefined;
 }

@@ -1,9 +1,9 @@
 import { parentPort } from "node:worker_threads";
-import type { ThreadMessage } from "./run-tasks.ts";
+import type { PlacedTask } from "./placed-task.ts";
 import { runWeightTask } from "./run-weight-task.ts";
-import type { PlacedTask } from "./run-weight-task.ts";
+import type { ThreadMessage } from "./thread-message.ts";
 
-/** Tells the progress that often, source bytes. */
+/** Source bytes between two reports of progress. */
 const bytesBetweenMessages = 16 * 1024 * 1024;
 
 function postToParent(message: ThreadMessage): void {

@@ -1,0 +1,83 @@
+import { create } from "@bufbuild/protobuf";
+import { findAttribute } from "../../onnx/node-attributes.ts";
+import { TensorProtoSchema } from "../../onnx/onnx_pb.js";
+import { isAttributeSet, operatorName } from "../channel-axis.ts";
+import type { Weight, WeightUse } from "../find-weights.ts";
+import type { GraphRewrite, NodeDescription } from "../graph-rewrite.ts";
+
+/** Whether products take a weight as N rows of K values. */
+export function isWeightTransposed({ uses }: Weight): boolean {
+  return uses.some(isTransposedUse);
+}
+
+function isTransposedUse({ node }: WeightUse): boolean {
+  return operatorName(node) === "Gemm" && isAttributeSet(node, "transB");
+}
+
+/** Why users of a weight do not all take it alike, as the second input of a matrix product. */
+export function findProductObstacle({ uses }: Weight): string | undefined {
+  for (const use of uses) {
+    const obstacle = findUseObstacle(use);
+    if (obstacle !== undefined) return obstacle;
+  }
+  const orders = new Set(uses.map(isTransposedUse));
+  return orders.size > 1 ? "is used both as it is and transposed" : undefined;
+}
+
+function findUseObstacle({ node, input }: WeightUse): string | undefined {
+  const operator = operatorName(node);
+  if (operator !== "MatMul" && operator !== "Gemm") {
+    return `is used by ${operator}, which is not a product of matrices`;
+  }
+  if (input === 1) return undefined;
+  return `is input ${input} of ${operator}, and only input 1 can be in this form`;
+}
+
+interface ProductReplacement {
+  readonly use: WeightUse;
+  readonly elementType: number;
+  /** Adds the product itself, with the given left side. @returns the name of its result */
+  readonly multiply: (left: string, steps: NodeDescription[]) => string;
+}
+
+/**
+ * Replaces a MatMul or Gemm by another product and, for a Gemm, by nodes for what it does besides:
+ * transA, alpha, beta and C.
+ */
+export function replaceMatrixProduct(rewrite: GraphRewrite, replacement: ProductReplacement): void {
+  const { use, multiply } = replacement;
+  const { node } = use;
+  const steps: NodeDescription[] = [];
+  if (node.opType === "MatMul") multiply(node.input[0] ?? "", steps);
+  else addGemmSteps(rewrite, replacement, steps);
+  const last = steps.pop();
+  if (last !== undefined) rewrite.replaceNode(node, [...steps, { ...last, output: node.output }]);
+}
+
+function addGemmSteps(
+  rewrite: GraphRewrite,
+  { use: { node, scope }, elementType, multiply }: ProductReplacement,
+  steps: NodeDescription[],
+): void {
+  const [left = "", , bias = ""] = node.input;
+  const allocate = (part: string) => rewrite.names.allocate(`${node.output[0]}_${part}`);
+  const scale = (name: string, factor: "alpha" | "beta") => {
+    const number = findAttribute(node, factor)?.f ?? 1;
+    if (number === 1) return name;
+    const [product, constant] = [allocate(`times_${factor}`), allocate(factor)];
+    rewrite.addConstantTensor(scope.body, scalarTensor(constant, elementType, number));
+    steps.push({ opType: "Mul", input: [name, constant], output: [product] });
+    return product;
+  };
+  const straight = isAttributeSet(node, "transA") ? allocate("transposed") : left;
+  if (straight !== left) steps.push({ opType: "Transpose", input: [left], output: [straight] });
+  const result = scale(multiply(straight, steps), "alpha");
+  if (bias === "") return;
+  const input = [result, scale(bias, "beta")];
+  steps.push({ opType: "Add", input, output: [allocate("sum")] });
+}
+
+function scalarTensor(name: string, dataType: number, number: number) {
+  const content = dataType === 1 ? Float32Array.of(number) : Float16Array.of(number);
+  return create(TensorProtoSchema, { name, dataType, rawData: new Uint8Array(content.buffer) });
+}

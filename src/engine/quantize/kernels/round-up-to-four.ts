@@ -1,0 +1,3 @@
+export function roundUpToFour(count: number): number {
+  return Math.ceil(count / 4) * 4;
+}

@@ -1,0 +1,51 @@
+import { payloadField } from "../../onnx/payload.ts";
+import type { OnnxModel } from "../../onnx/payload.ts";
+import { readTrailer } from "./partition-trailer.ts";
+import { taskDigest } from "./task-digest.ts";
+import { outputPayloads, payloadLength } from "./task-outputs.ts";
+import type { TaskResult, WeightTask } from "./weight-task.ts";
+
+/** A task that another pod completed. */
+interface CompletedTask {
+  readonly result: TaskResult;
+  readonly path: string;
+  /** Where its outputs begin, one after the other. */
+  readonly offset: number;
+}
+
+/** Tasks that other pods completed, by their digests. */
+export type CompletedTasks = ReadonlyMap<string, CompletedTask>;
+
+/** Reads what the files of writePartition contain. @throws Error if a file is no partition */
+export async function readPartitions(files: readonly string[]): Promise<CompletedTasks> {
+  const completed = new Map<string, CompletedTask>();
+  for (const file of files) {
+    let offset = 0;
+    for (const { task, bytes, weight, sums, rejection } of await readTrailer(file)) {
+      completed.set(task, { result: { weight, sums, rejection }, path: file, offset });
+      offset += bytes;
+    }
+  }
+  return completed;
+}
+
+/**
+ * Makes the model take the outputs of a task from a partition, if one has them.
+ * @returns the task's result
+ */
+export function reuseCompletedTask(
+  model: OnnxModel,
+  task: WeightTask,
+  completedTasks: CompletedTasks,
+): TaskResult | undefined {
+  const completed = completedTasks.get(taskDigest(model, task));
+  if (completed === undefined || completed.result.rejection !== undefined) return undefined;
+  const { path } = completed;
+  let { offset } = completed;
+  for (const payload of outputPayloads(task)) {
+    const length = payloadLength(model, payload);
+    model.payloads[payload] = { kind: "file", path, offset, length, field: payloadField.raw };
+    offset += length;
+  }
+  return completed.result;
+}

@@ -1,0 +1,19 @@
+import { OutputWriter } from "./output-writer.ts";
+import type { PlacedTask } from "./placed-task.ts";
+import { runAffineTask } from "./run-affine-task.ts";
+import { runBlockTask } from "./run-block-task.ts";
+import { runHalfTask } from "./run-half-task.ts";
+import type { TaskResult } from "./weight-task.ts";
+
+/** Runs a task tile by tile. Yields the source bytes of each tile, so that callers can stop it. */
+export function* runWeightTask({ task, destinations }: PlacedTask): Generator<number, TaskResult> {
+  using output = new OutputWriter(destinations);
+  switch (task.kind) {
+    case "linear":
+      return yield* runAffineTask(task, output);
+    case "blocks":
+      return yield* runBlockTask(task, output);
+    case "half":
+      return yield* runHalfTask(task, output);
+  }
+}

@@ -1,0 +1,59 @@
+import { open } from "node:fs/promises";
+import type { OnnxModel } from "../../onnx/payload.ts";
+import { writeTrailer } from "./partition-trailer.ts";
+import type { PlacedTask } from "./placed-task.ts";
+import { runTasks } from "./run-tasks.ts";
+import type { RunTasksOptions } from "./run-tasks-options.ts";
+import { taskDigest } from "./task-digest.ts";
+import { outputLengths, outputPayloads, payloadLength } from "./task-outputs.ts";
+import type { TaskResult, WeightTask } from "./weight-task.ts";
+
+interface Partition {
+  readonly model: OnnxModel;
+  readonly tasks: readonly WeightTask[];
+}
+
+/**
+ * Runs the tasks of a partition and writes their outputs to a file: one after the other, followed
+ * by a trailer with the results.
+ * @returns the file's size
+ */
+export async function writePartition(
+  file: string,
+  partition: Partition,
+  options: RunTasksOptions,
+): Promise<number> {
+  await using handle = await open(file, "wx");
+  const { placed, bytes } = placeTasks(file, partition);
+  await handle.truncate(bytes);
+  const results = await runTasks(placed, options);
+  const entries = results.map((result, index) => trailerEntry(partition, index, result));
+  return await writeTrailer(handle, entries, bytes);
+}
+
+function placeTasks(
+  file: string,
+  { model, tasks }: Partition,
+): { placed: PlacedTask[]; bytes: number } {
+  let bytes = 0;
+  const placed = tasks.map((task) => {
+    const destinations = outputPayloads(task).map((payload) => {
+      const offset = bytes;
+      bytes += payloadLength(model, payload);
+      return [payload, [{ path: file, offset }]] as const;
+    });
+    return { task, destinations: new Map(destinations) };
+  });
+  return { placed, bytes };
+}
+
+function trailerEntry(
+  { model, tasks }: Partition,
+  index: number,
+  { weight, sums, rejection }: TaskResult,
+) {
+  const task = tasks[index];
+  if (task === undefined) throw new TypeError("There are more results than tasks");
+  const bytes = outputLengths(model, task).reduce((sum, length) => sum + length, 0);
+  return { task: taskDigest(model, task), bytes, weight, sums, rejection };
+}

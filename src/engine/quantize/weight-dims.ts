@@ -1,0 +1,14 @@
+import type { TensorProto } from "../onnx/onnx_pb.js";
+import type { Weight } from "./find-weights.ts";
+
+export function weightDims({ tensor }: Weight): number[] {
+  return tensorDims(tensor);
+}
+
+export function tensorDims({ dims }: TensorProto): number[] {
+  return dims.map(Number);
+}
+
+export function countElements(dims: readonly number[]): number {
+  return dims.reduce((count, dim) => count * dim, 1);
+}
