@@ -1,7 +1,7 @@
 import type { Target } from "../../src/contract/target.ts";
 import { defaultRecipe } from "../../src/contract/recipe.ts";
 import type { NewJob } from "../../src/records/insert-jobs.ts";
-import type { NewBatch } from "../../src/records/batch-records.ts";
+import type { NewBatch } from "../../src/records/insert-batch.ts";
 import { openRecords } from "../../src/records/open-records.ts";
 
 const target: Target = {

@@ -12,7 +12,7 @@ import {
   KubernetesError,
 } from "../../kubernetes/kubernetes-error.ts";
 import { observedResources } from "../../resources/observed-resources.ts";
-import { pendingCause } from "../../records/apply-event.ts";
+import { statusCause } from "../../contract/status-reasons.ts";
 import type { ClusterJob } from "../../records/cluster-records.ts";
 import { jobResource } from "./job-resource.ts";
 import { isBatchCancelled } from "./is-batch-cancelled.ts";
@@ -72,7 +72,7 @@ async function createJobResource(
     await records.cluster.linkJobResource(job.id, { ...resource, uid: made.metadata.uid });
     run.expectWrite(jobs, made);
     if (job.statusReason === notSubmitted)
-      await records.cluster.recordEvents(job.id, [{ type: "waiting", ...pendingCause }]);
+      await records.cluster.recordEvents(job.id, [{ type: "waiting", ...statusCause("queued") }]);
   } catch (error) {
     if (!(error instanceof KubernetesError)) throw error;
     if (isInvalid(error)) {

@@ -6,11 +6,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { JobError } from "../../contract/errors.ts";
 import { jobId as jobIdSchema } from "../../contract/id.ts";
-import type {
-  BegunAttempt,
-  ProcessIdentity,
-  UnfinishedJob,
-} from "../../records/attempt-records.ts";
+import type { StartedAttempt } from "../../records/begin-attempt.ts";
+import type { UnfinishedJob } from "../../records/list-unfinished-jobs.ts";
+import type { ProcessIdentity } from "../../records/process-identity.ts";
 import type { Records } from "../../records/open-records.ts";
 import { hashSecret } from "../../auth/access-token.ts";
 import type { Executor } from "../executor.ts";
@@ -35,7 +33,7 @@ export interface LocalExecutorOptions {
   readonly workerPath?: string;
 }
 
-interface LocalAttempt extends BegunAttempt {
+interface LocalAttempt extends StartedAttempt {
   readonly jobId: string;
   readonly secret: string;
 }

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { keepTail } from "./keep-tail.ts";
 import { readStartMark, stopProcessGroup } from "./process-group.ts";
 import type { WorkerProcessExit } from "./worker-exit-error.ts";
-import type { ProcessIdentity } from "../../records/attempt-records.ts";
+import type { ProcessIdentity } from "../../records/process-identity.ts";
 
 /** How long a worker that is told to stop may take before it is killed. */
 const graceMs = 1_000;
