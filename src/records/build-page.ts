@@ -17,7 +17,7 @@ interface Page<T> {
   readonly nextCursor: string | null;
 }
 
-/** A page of `rows`, which hold one more than the limit where another page follows. */
+/** A page of `rows`: one row more than the limit means that another page follows. */
 export function buildPage<T extends { id: string }>(rows: readonly T[], limit: number): Page<T> {
   const entries = rows.slice(0, limit);
   const last = entries.at(-1);

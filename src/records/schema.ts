@@ -82,7 +82,7 @@ interface AttemptsTable {
   /** Sequence number of the worker's next event. */
   next_seq: number;
   pid: number | null;
-  /** Start time of the process, which tells it from another one with the same pid. */
+  /** Start time of the process: pids are reused. */
   start_mark: string | null;
   started_at: string;
   ended_at: string | null;

@@ -4,7 +4,7 @@ import type { z } from "zod";
 import { type ErrorCode, problem, ServiceError } from "../contract/errors.ts";
 import { type Assignment, assignment, workerEventsAnswer } from "../contract/worker.ts";
 import { storageError } from "../storage/file-error.ts";
-import type { RequestService, ServiceRequest } from "../storage/service-blob-store.ts";
+import type { RequestService, ServiceRequest } from "../storage/service-request.ts";
 
 const firstRetryMs = 100;
 const lastRetryMs = 5_000;
