@@ -20,7 +20,7 @@ interface CallOptions {
 }
 
 export interface Client {
-  /** Calls an endpoint by its name in the route table. Repeated after passing failures where that is safe. */
+  /** Calls an endpoint of the route table. Retries transient failures where that is safe. */
   call<N extends JsonRouteName>(
     name: N,
     input: CallInput<N>,
@@ -32,7 +32,7 @@ export interface Client {
     options?: CallOptions & { after?: number },
   ): AsyncGenerator<LogLine, JobStatus>;
   uploadModel(file: string, options?: UploadOptions): Promise<UploadedFile>;
-  /** The file appears when it is complete. */
+  /** The file appears once it is complete. */
   downloadArtifact(jobId: string, name: string, options: ArtifactDownloadOptions): Promise<void>;
 }
 
@@ -60,12 +60,12 @@ export function createClient(options: ClientOptions): Client {
   };
 }
 
-/** Every input of a route is made of these parts. */
+/** Every input of a route consists of these parts. */
 function toUntypedInput<N extends RouteName>(input: CallInput<N>): UntypedInput {
   return input as UntypedInput;
 }
 
-/** Parsed by the very schema that types it. */
+/** Parses by the schema that gives the result its type. */
 function parseReply<N extends RouteName>(
   name: N,
   status: number,
@@ -73,7 +73,8 @@ function parseReply<N extends RouteName>(
 ): CallOutput<N> {
   const replies: Readonly<Record<number, Reply>> = routes[name].replies;
   const reply = replies[status];
-  if (reply === undefined || !("json" in reply))
+  if (reply === undefined || !("json" in reply)) {
     throw new TypeError(`${name} has no JSON answer ${status}`);
+  }
   return reply.json.parse(document) as CallOutput<N>;
 }

@@ -10,7 +10,7 @@ export interface ArtifactDownloadOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Saves an artifact. After a broken connection it goes on behind the last byte that was written. */
+/** Saves an artifact. Continues behind the last byte that was written after a broken connection. */
 export async function downloadArtifact(
   { jobId, name }: { readonly jobId: string; readonly name: string },
   { file, signal }: ArtifactDownloadOptions,
@@ -22,9 +22,8 @@ export async function downloadArtifact(
   try {
     await retry(async () => {
       const written = etag === undefined ? 0 : (await stat(partial)).size;
-      const headers = {
-        ...(etag !== undefined && { range: `bytes=${written}-`, "if-range": etag }),
-      };
+      const range = etag === undefined ? undefined : `bytes=${written}-`;
+      const headers = { range, "if-range": etag };
       const answer = await sendRequest("getArtifact", { params, headers }, { ...options, signal });
       const start = answer.statusCode === 206 ? written : 0;
       // At a position, not at the end: a write of the broken connection may still be under way.

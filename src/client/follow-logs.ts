@@ -7,14 +7,14 @@ import { isConnectionError, retry } from "./retry.ts";
 const pauseMs = 200;
 
 interface FollowLogsOptions {
-  /** Number of the last line already seen. */
+  /** Number of the last line that is not wanted; by default 0. */
   readonly after?: number;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Lines of a job's output until it has ended, and then its final status. After a broken connection it goes on behind the last
- * line, so that none is lost and none comes twice.
+ * Yields the lines of a job's log until it has ended, and returns its terminal status. Continues
+ * behind the last line after a broken connection: none is lost and none comes twice.
  */
 export async function* followLogs(
   jobId: string,
@@ -22,7 +22,7 @@ export async function* followLogs(
   options: ClientOptions,
 ): AsyncGenerator<LogLine, JobStatus> {
   const headers = { accept: "text/event-stream" };
-  for (let last = after; ; await delay(pauseMs, undefined, signal && { signal })) {
+  for (let last = after; ; await delay(pauseMs, undefined, { signal })) {
     try {
       const input = { params: { id: jobId }, query: { after: String(last) }, headers };
       const answer = await retry(
@@ -47,7 +47,7 @@ interface StreamEvent {
   readonly data: string;
 }
 
-/** Complete events of an event stream. What follows the last blank line was cut off. */
+/** Complete events of an event stream. What follows the last blank line is incomplete. */
 async function* readEventStream(body: AsyncIterable<Uint8Array>): AsyncGenerator<StreamEvent> {
   const decoder = new TextDecoder();
   let rest = "";

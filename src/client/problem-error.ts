@@ -1,6 +1,10 @@
 import { errorTable, type Problem, problem } from "../contract/errors.ts";
+import { truncate } from "../contract/truncate.ts";
 
-/** The service refused a call or failed at it. */
+/** Longest text of an answer in an error message, characters. */
+const maxTextLength = 500;
+
+/** The service answered a call with a problem document. */
 export class ProblemError extends Error {
   override readonly name = "ProblemError";
   readonly problem: Problem;
@@ -21,7 +25,7 @@ export class ProblemError extends Error {
   }
 }
 
-/** Answered by something between the client and the service. */
+/** An error answer without a problem document: of a proxy, not of the service. */
 export class UnexpectedAnswerError extends Error {
   override readonly name = "UnexpectedAnswerError";
   readonly status: number;
@@ -33,7 +37,7 @@ export class UnexpectedAnswerError extends Error {
     { status, headers, text }: FailedAnswer,
     retryAfter: number | undefined,
   ) {
-    super(`${call}: unexpected answer with status ${status}: ${text.slice(0, 500)}`);
+    super(`${call}: unexpected answer with status ${status}: ${truncate(text, maxTextLength)}`);
     this.status = status;
     this.headers = headers;
     this.retryAfter = retryAfter;

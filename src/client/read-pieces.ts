@@ -3,8 +3,8 @@ import { open } from "node:fs/promises";
 const pieceBytes = 1 << 20;
 
 /**
- * The bytes of a file from `start` on, in pieces. A piece is overwritten when the next but one is read: fresh memory for each would pile up
- * faster than it is collected, and take twice the time.
+ * The bytes of a file from `start` on, in pieces. A piece is overwritten when the next but one is
+ * read: new memory for each accumulates faster than it is collected, and takes twice the time.
  */
 export async function* readPieces(
   file: string,

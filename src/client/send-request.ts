@@ -1,19 +1,22 @@
 import { Readable } from "node:stream";
-import { type Dispatcher, request } from "undici";
+import { type Dispatcher, getGlobalDispatcher, request } from "undici";
 import type { z } from "zod";
 import { limits } from "../contract/limits.ts";
 import { type Route, type RouteName, type Routes, routes } from "../contract/routes.ts";
 import { toAnswerError } from "./problem-error.ts";
 
-/** After it an answer counts as lost; quiet streams of logs are kept up by pings. */
+/** Silence after which an answer counts as lost; pings keep quiet log streams open. */
 const silenceLimitMs = 4 * limits.pingSeconds * 1000;
 
 export interface ClientOptions {
   /** Ends in `/v1`. */
   readonly baseUrl: string;
-  /** Needed for all but the exchange of an identity token. A function is asked before each request. */
+  /**
+   * Required except for the exchange of an identity token. A function is called before each
+   * request.
+   */
   readonly token?: string | (() => string);
-  /** Of undici, for proxies and the like. */
+  /** Of undici, such as a proxy agent. */
   readonly dispatcher?: Dispatcher;
 }
 
@@ -47,17 +50,25 @@ export type JsonRouteName = {
 export interface UntypedInput {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, unknown>>;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string | undefined>>;
   readonly body?: unknown;
+}
+
+interface UploadBody {
+  readonly stream: () => AsyncIterable<Uint8Array>;
+  readonly bytes: number;
 }
 
 interface SendOptions {
   readonly signal?: AbortSignal | undefined;
   /** Bytes to send in place of a JSON body. */
-  readonly upload?: { readonly stream: () => AsyncIterable<Uint8Array>; readonly bytes: number };
+  readonly upload?: UploadBody;
 }
 
-/** Sends one request and gives the answer, whose body is still to be read. Answers that are errors are thrown. */
+/**
+ * Sends one request. The caller reads the body of the answer.
+ * @throws ProblemError, UnexpectedAnswerError for an answer that the route table does not list
+ */
 export async function sendRequest(
   name: RouteName,
   input: UntypedInput,
@@ -66,31 +77,34 @@ export async function sendRequest(
   const route: Route = routes[name];
   const url = buildRouteUrl(route, input, options.baseUrl);
   const json = input.body === undefined ? undefined : JSON.stringify(input.body);
-  const { upload, signal, dispatcher } = options;
-  const token = typeof options.token === "function" ? options.token() : options.token;
+  const { upload, token, signal, dispatcher = getGlobalDispatcher() } = options;
+  const secret = typeof token === "function" ? token() : token;
   const answer = await request(url, {
     method: route.method,
     headers: {
-      ...(token !== undefined && { authorization: `Bearer ${token}` }),
-      ...(json !== undefined && { "content-type": "application/json" }),
-      ...(upload && {
-        "content-type": "application/octet-stream",
-        "content-length": String(upload.bytes),
-      }),
+      authorization: secret === undefined ? undefined : `Bearer ${secret}`,
+      ...contentHeaders(json, upload),
       ...input.headers,
     },
     body: upload ? Readable.from(upload.stream()) : (json ?? null),
     bodyTimeout: silenceLimitMs,
-    ...(signal && { signal }),
-    ...(dispatcher && { dispatcher }),
+    signal: signal ?? null,
+    dispatcher,
   });
   if (answer.statusCode in route.replies) return answer;
-  const { statusCode: status, headers, body } = answer;
-  throw toAnswerError(`${route.method} ${url.pathname}`, {
-    status,
-    headers,
-    text: await body.text(),
-  });
+  const { statusCode: status, headers } = answer;
+  const text = await answer.body.text();
+  throw toAnswerError(`${route.method} ${url.pathname}`, { status, headers, text });
+}
+
+function contentHeaders(
+  json: string | undefined,
+  upload: UploadBody | undefined,
+): Record<string, string> {
+  if (upload !== undefined) {
+    return { "content-type": "application/octet-stream", "content-length": String(upload.bytes) };
+  }
+  return json === undefined ? {} : { "content-type": "application/json" };
 }
 
 function buildRouteUrl(

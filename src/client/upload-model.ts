@@ -9,13 +9,13 @@ export interface UploadOptions {
   readonly signal?: AbortSignal;
   /** The file's SHA-256, where the caller knows it. */
   readonly sha256?: string;
-  /** Before bytes are sent, from `offset` on: 0, or how much the service keeps of an upload that broke off. */
+  /** Called before bytes are sent from `offset` on: 0, or the bytes of an earlier upload. */
   readonly onStart?: (offset: number, totalBytes: number) => void;
   readonly onProgress?: (sentBytes: number, totalBytes: number) => void;
 }
 
 export interface UploadedFile {
-  /** What to name in `model.source`. */
+  /** Value for `model.source`. */
   readonly source: string;
   readonly sha256: string;
   readonly bytes: number;
@@ -23,64 +23,91 @@ export interface UploadedFile {
   readonly sent: boolean;
 }
 
-/** Makes sure that the service has a file: hashes it, and sends only what is missing of it. */
+interface FileUpload extends Omit<UploadOptions, "sha256"> {
+  readonly file: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/** Uploads a file, or only what the service lacks of it. */
 export async function uploadModel(
   file: string,
-  { signal, sha256: known, onStart, onProgress }: UploadOptions,
+  uploading: UploadOptions,
   options: ClientOptions,
 ): Promise<UploadedFile> {
+  const { signal } = uploading;
   const { size: bytes } = await stat(file);
-  const sha256 = known ?? (await hashFile(file, signal));
-  const params = { sha256 };
+  const sha256 = uploading.sha256 ?? (await hashFile(file, signal));
+  const upload: FileUpload = { ...uploading, file, bytes, sha256 };
   let sent = false;
-  const sendFrom = async (offset: number) => {
-    sent = true;
-    onStart?.(offset, bytes);
-    const stream = async function* (): AsyncGenerator<Uint8Array> {
-      let position = offset;
-      // The next piece is asked for when the connection has taken this one.
-      for await (const piece of readPieces(file, signal, offset)) {
-        yield piece;
-        position += piece.length;
-        onProgress?.(position, bytes);
-      }
-    };
-    const headers = offset > 0 ? { "content-range": `bytes ${offset}-${bytes - 1}/${bytes}` } : {};
-    const upload = { stream, bytes: bytes - offset };
-    const answer = await sendRequest(
-      "uploadModel",
-      { params, headers },
-      { ...options, signal, upload },
-    );
-    await answer.body.dump();
-  };
   await retry(async () => {
-    const kept = await findKeptBytes(params, { ...options, signal });
+    const kept = await findKeptBytes(upload, options);
     if (kept === "all") return;
-    // The service answers to a last byte, also where it has it already.
-    const offset = Math.max(0, Math.min(kept, bytes - 1));
-    try {
-      await sendFrom(offset);
-    } catch (error) {
-      if (offset === 0 || !isChecksumMismatch(error)) throw error;
-      // What was kept was not of this file, and is gone now.
-      await sendFrom(0);
-    }
+    sent = true;
+    // The service answers to the last byte, so that at least that one is sent.
+    await sendMissingBytes(upload, Math.max(0, Math.min(kept, bytes - 1)), options);
   }, signal);
   return { source: `upload:sha256:${sha256}`, sha256, bytes, sent };
 }
 
+async function sendMissingBytes(
+  upload: FileUpload,
+  offset: number,
+  options: ClientOptions,
+): Promise<void> {
+  try {
+    await sendBytes(upload, offset, options);
+  } catch (error) {
+    if (offset === 0 || !isChecksumMismatch(error)) throw error;
+    // The service kept other bytes than the file's, and has deleted them.
+    await sendBytes(upload, 0, options);
+  }
+}
+
+async function sendBytes(
+  upload: FileUpload,
+  offset: number,
+  options: ClientOptions,
+): Promise<void> {
+  const { sha256, bytes, signal, onStart } = upload;
+  onStart?.(offset, bytes);
+  const range = offset > 0 ? `bytes ${offset}-${bytes - 1}/${bytes}` : undefined;
+  const answer = await sendRequest(
+    "uploadModel",
+    { params: { sha256 }, headers: { "content-range": range } },
+    {
+      ...options,
+      signal,
+      upload: { stream: () => readWithProgress(upload, offset), bytes: bytes - offset },
+    },
+  );
+  await answer.body.dump();
+}
+
+async function* readWithProgress(
+  { file, bytes, signal, onProgress }: FileUpload,
+  offset: number,
+): AsyncGenerator<Uint8Array> {
+  let position = offset;
+  // The next piece is requested when the connection has taken this one.
+  for await (const piece of readPieces(file, signal, offset)) {
+    yield piece;
+    position += piece.length;
+    onProgress?.(position, bytes);
+  }
+}
+
 /** How many of a file's bytes the service keeps. */
 async function findKeptBytes(
-  params: { sha256: string },
-  options: ClientOptions & { signal: AbortSignal | undefined },
+  { sha256, signal }: FileUpload,
+  options: ClientOptions,
 ): Promise<number | "all"> {
   try {
-    const answer = await sendRequest("findModel", { params }, options);
+    const answer = await sendRequest("findModel", { params: { sha256 } }, { ...options, signal });
     await answer.body.dump();
     return "all";
   } catch (error) {
-    // The answer to HEAD has no body that could say `not_found`.
+    // The answer to HEAD has no body with the code `not_found`.
     if (!(error instanceof UnexpectedAnswerError) || error.status !== 404) throw error;
     const offset = String(error.headers["upload-offset"]);
     return /^\d{1,15}$/.test(offset) ? Number(offset) : 0;

@@ -21,6 +21,7 @@ export const textLimits = {
   reason: 64,
   statusMessage: 1024,
   errorMessage: 4096,
+  progressMessage: 500,
   telemetryWarning: 512,
   batchFailure: 512,
 } as const;

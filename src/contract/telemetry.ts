@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { textLimits } from "./limits.ts";
 
 /** SQNR that stands for identical outputs, dB; float32 cannot express a smaller error. Its negative stands for outputs that are not finite. */
 export const maxSqnrDb = 150;
@@ -51,7 +52,11 @@ export const telemetry = z
   .object({
     progress: z.object({
       fraction: z.number().min(0).max(1).describe("Share of the whole job that is done."),
-      message: z.string().max(500).optional().describe("What is being done."),
+      message: z
+        .string()
+        .max(textLimits.progressMessage)
+        .optional()
+        .describe("What is being done."),
     }),
     size: z
       .object({

@@ -2,42 +2,48 @@ import type { Artifact } from "../contract/artifact.ts";
 import type { JobError } from "../contract/errors.ts";
 import { evaluateGates, hasFailedGate } from "../contract/gate.ts";
 import type { Job } from "../contract/job.ts";
-import { canTransition, isTerminal, type JobStatus } from "../contract/status.ts";
+import { type StatusCause, statusCause } from "../contract/status-reasons.ts";
+import {
+  canTransition,
+  isTerminal,
+  type JobStatus,
+  type WorkingStatus,
+} from "../contract/status.ts";
 import type { Telemetry } from "../contract/telemetry.ts";
 import type { TelemetryUpdate, UnnumberedEvent } from "../contract/worker.ts";
 
-/** What happens to a job besides what its workers tell. */
-export type ServiceEvent =
-  /** The job waits, and now it is known what for. */
-  | ({ readonly type: "waiting" } & Cause)
-  | ({ readonly type: "cancel" } & Partial<Cause>)
+/** What happens to a job besides what its workers report. */
+type ServiceEvent =
+  /** The job waits for the cause. */
+  | ({ readonly type: "waiting" } & ObservedCause)
+  | ({ readonly type: "cancel" } & Partial<ObservedCause>)
   /** No process of the job runs any more. */
-  | ({ readonly type: "stopped" } & Partial<Cause>)
+  | ({ readonly type: "stopped" } & Partial<ObservedCause>)
   /** The work ended without a result of the worker. */
   | { readonly type: "failure"; readonly error: JobError }
-  /** The work begins again from its start. */
+  /** The work starts again from its beginning. */
   | { readonly type: "restart" };
 
 export type JobEvent = UnnumberedEvent | ServiceEvent;
 
-interface Cause {
+/** A cause that can also come from an operator of another version, with reasons of its own. */
+interface ObservedCause {
   readonly reason: string;
   readonly message: string;
 }
 
-const workingCauses = {
-  Sharding: { reason: "sharding", message: "The worker fetches the model and shards its weights" },
-  Optimizing: { reason: "optimizing", message: "The worker optimizes and evaluates the model" },
-} as const;
+type FactEvent = JobEvent & { type: "model" | "telemetry" | "artifact" | "restart" };
 
-const cancelCause: Cause = { reason: "cancel_requested", message: "The job is being stopped" };
-const stoppedCause: Cause = { reason: "cancelled", message: "The job was cancelled" };
-export const pendingCause: Cause = { reason: "queued", message: "Waiting for a worker" };
+const workingCauses: Readonly<Record<WorkingStatus, StatusCause>> = {
+  Sharding: statusCause("sharding"),
+  Optimizing: statusCause("optimizing"),
+};
+
 export const emptyTelemetry: Telemetry = { progress: { fraction: 0 }, warnings: [] };
 
 /**
- * The job after an event. Statuses follow the transition table alone: what would break it is ignored, and a job that has
- * ended never changes again.
+ * The job after an event. An event that the transition table does not allow is ignored, and a job
+ * in a terminal status never changes.
  */
 export function applyEvent(job: Job, event: JobEvent, now: Date): Job {
   if (isTerminal(job.status)) return job;
@@ -45,51 +51,60 @@ export function applyEvent(job: Job, event: JobEvent, now: Date): Job {
     case "log":
     case "share":
       return job;
+    case "model":
+    case "telemetry":
+    case "artifact":
+    case "restart":
+      return withUpdate(job, changedFacts(job, event), now);
     case "waiting":
       return applyWaiting(job, event, now);
     case "status":
       return transitionJob(job, event.status, { now, ...workingCauses[event.status] });
-    case "model":
-      return withUpdatedAt(
-        { ...job, model: { ...job.model, bytes: event.bytes, actualSha256: event.sha256 } },
-        now,
-      );
-    case "telemetry":
-      return withUpdatedAt(
-        { ...job, telemetry: mergeTelemetry(job.telemetry, event.telemetry) },
-        now,
-      );
-    case "artifact":
-      return withUpdatedAt({ ...job, artifacts: withArtifact(job.artifacts, event.artifact) }, now);
     case "result":
       return applyResult(job, event, now);
-    case "restart":
-      return withUpdatedAt({ ...job, telemetry: emptyTelemetry, artifacts: [] }, now);
     case "failure":
       return failJob(job, event.error, now);
     case "cancel":
-      return transitionJob(job, "Cancelling", { ...cancelCause, ...event, now });
+      return transitionJob(job, "Cancelling", {
+        ...statusCause("cancel_requested"),
+        ...event,
+        now,
+      });
     case "stopped":
-      return transitionJob(job, "Cancelled", { ...stoppedCause, ...event, now });
+      return transitionJob(job, "Cancelled", { ...statusCause("cancelled"), ...event, now });
   }
 }
 
-function applyWaiting(job: Job, { reason, message }: Cause, now: Date): Job {
+function changedFacts(job: Job, event: FactEvent): Partial<Job> {
+  switch (event.type) {
+    case "model":
+      return { model: { ...job.model, bytes: event.bytes, actualSha256: event.sha256 } };
+    case "telemetry":
+      return { telemetry: mergeTelemetry(job.telemetry, event.telemetry) };
+    case "artifact":
+      return { artifacts: withArtifact(job.artifacts, event.artifact) };
+    case "restart":
+      return { telemetry: emptyTelemetry, artifacts: [] };
+  }
+}
+
+function applyWaiting(job: Job, { reason, message }: ObservedCause, now: Date): Job {
   const isChanged = job.statusReason !== reason || job.statusMessage !== message;
   if (job.status !== "Pending" || !isChanged) return job;
-  return withUpdatedAt({ ...job, statusReason: reason, statusMessage: message }, now);
+  return withUpdate(job, { statusReason: reason, statusMessage: message }, now);
 }
+
+const unexplainedFailure: JobError = {
+  code: "worker_crashed",
+  message: "The worker failed without a reason",
+};
 
 function applyResult(job: Job, event: JobEvent & { type: "result" }, now: Date): Job {
   switch (event.outcome) {
     case "Completed":
       return completeJob(job, now);
     case "Failed":
-      return failJob(
-        job,
-        event.error ?? { code: "worker_crashed", message: "The worker failed without a reason" },
-        now,
-      );
+      return failJob(job, event.error ?? unexplainedFailure, now);
     case "Cancelled":
       return job;
   }
@@ -99,32 +114,27 @@ function completeJob(job: Job, now: Date): Job {
   if (!canTransition(job.kind, job.status, "Completed")) return job;
   const telemetry = { ...job.telemetry, progress: { fraction: 1 } };
   if (job.dryRun) {
-    return transitionJob({ ...job, telemetry }, "Completed", {
-      now,
-      reason: "completed",
-      message: "The plan was made",
-    });
+    const cause = { ...statusCause("completed"), message: "The plan was made" };
+    return transitionJob({ ...job, telemetry }, "Completed", { now, ...cause });
   }
   const gates = evaluateGates(job.gateLimits, telemetry, job.baseline);
-  const cause = hasFailedGate(gates)
-    ? { reason: "gates_failed", message: "The model was compressed, and a gate failed" }
-    : { reason: "completed", message: "The model was compressed" };
+  const cause = statusCause(hasFailedGate(gates) ? "gates_failed" : "completed");
   return transitionJob({ ...job, telemetry, gates }, "Completed", { now, ...cause });
 }
 
 function failJob(job: Job, error: JobError, now: Date): Job {
   if (!canTransition(job.kind, job.status, "Failed")) return job;
-  return transitionJob({ ...job, error }, "Failed", {
-    now,
-    reason: error.code,
-    message: error.message,
-  });
+  const { code: reason, message } = error;
+  return transitionJob({ ...job, error }, "Failed", { now, reason, message });
 }
 
-function transitionJob(job: Job, status: JobStatus, cause: Cause & { readonly now: Date }): Job {
+function transitionJob(
+  job: Job,
+  status: JobStatus,
+  { reason, message, now }: ObservedCause & { readonly now: Date },
+): Job {
   if (!canTransition(job.kind, job.status, status)) return job;
-  const at = cause.now.toISOString();
-  const { reason, message } = cause;
+  const at = now.toISOString();
   return {
     ...job,
     status,
@@ -137,8 +147,8 @@ function transitionJob(job: Job, status: JobStatus, cause: Cause & { readonly no
   };
 }
 
-function withUpdatedAt(job: Job, now: Date): Job {
-  return { ...job, updatedAt: now.toISOString() };
+function withUpdate(job: Job, changes: Partial<Job>, now: Date): Job {
+  return { ...job, ...changes, updatedAt: now.toISOString() };
 }
 
 function mergeTelemetry(telemetry: Telemetry, update: TelemetryUpdate): Telemetry {
@@ -147,8 +157,6 @@ function mergeTelemetry(telemetry: Telemetry, update: TelemetryUpdate): Telemetr
 }
 
 function withArtifact(artifacts: readonly Artifact[], added: Artifact): Artifact[] {
-  const known = artifacts.some((artifact) => artifact.name === added.name);
-  return known
-    ? artifacts.map((artifact) => (artifact.name === added.name ? added : artifact))
-    : [...artifacts, added];
+  const index = artifacts.findIndex((artifact) => artifact.name === added.name);
+  return index < 0 ? [...artifacts, added] : artifacts.with(index, added);
 }

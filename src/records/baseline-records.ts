@@ -1,17 +1,17 @@
 import { saveBaselines } from "./save-baselines.ts";
-import { findBatch } from "./batch-records.ts";
-import { parseJob } from "./save-job-records.ts";
+import { findBatch } from "./find-batch.ts";
+import { parseJob } from "./parse-job.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 
+/** What later jobs are compared with. */
 export function baselineRecords(store: Store) {
   return {
     /**
-     * Makes the completed jobs of a batch, whatever their gates say, what its base is compared with from now on. Gives their
-     * number.
+     * Makes the completed jobs of a batch, whatever their gates say, baselines of its base. Returns
+     * their number.
      */
-    accept(project: string, batchId: string): Promise<number> {
-      return runWriteTransaction(store, (writing) => acceptBatch(writing, project, batchId));
-    },
+    accept: (project: string, batchId: string) =>
+      runWriteTransaction(store, (writing) => acceptBatch(writing, project, batchId)),
   };
 }
 

@@ -8,9 +8,8 @@ function encodeCursor(id: string): string {
 
 export function parseCursor(cursor: string, id: z.ZodType<string>): string {
   const decoded = id.safeParse(Buffer.from(cursor, "base64url").toString());
-  if (!decoded.success)
-    throw new ServiceError("invalid_cursor", `Cursor "${cursor}" is not one that this list gave`);
-  return decoded.data;
+  if (decoded.success) return decoded.data;
+  throw new ServiceError("invalid_cursor", `Cursor "${cursor}" is not one that this list gave`);
 }
 
 interface Page<T> {
@@ -18,12 +17,12 @@ interface Page<T> {
   readonly nextCursor: string | null;
 }
 
-/** Makes a page of entries of which one more than the limit was asked for. */
-export function buildPage<T extends { id: string }>(found: readonly T[], limit: number): Page<T> {
-  const entries = found.slice(0, limit);
+/** A page of `rows`: one row more than the limit means that another page follows. */
+export function buildPage<T extends { id: string }>(rows: readonly T[], limit: number): Page<T> {
+  const entries = rows.slice(0, limit);
   const last = entries.at(-1);
   return {
     entries,
-    nextCursor: found.length > limit && last !== undefined ? encodeCursor(last.id) : null,
+    nextCursor: rows.length > limit && last !== undefined ? encodeCursor(last.id) : null,
   };
 }

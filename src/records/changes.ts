@@ -1,19 +1,20 @@
 type Listener = (id: string) => void;
 
 interface Watcher {
+  /** Whether something changed since the last yield. */
   changed: boolean;
   wake: () => void;
 }
 
-/** Tells this process what has been committed, so that nothing has to poll. */
+/** Publishes to this process what transactions commit, so that nothing has to poll. */
 export class Changes {
   readonly #watchers = new Map<string, Set<Watcher>>();
   readonly #cancellingListeners = new Set<Listener>();
   readonly #changedListeners = new Set<Listener>();
 
   /**
-   * Yields at once, and again after each change of the job or batch; changes during the caller's own work are yielded as
-   * one. Ends when the signal is aborted.
+   * Yields at once, and again after each change of the job or batch; changes while the caller is
+   * busy are yielded as one. Ends when the signal is aborted.
    */
   async *watch(id: string, signal: AbortSignal): AsyncGenerator<void> {
     const watcher: Watcher = { changed: true, wake: () => {} };
@@ -27,9 +28,9 @@ export class Changes {
           watcher.changed = false;
           yield;
         } else {
-          await new Promise<void>((resolve) => {
-            watcher.wake = resolve;
-          });
+          const { promise, resolve } = Promise.withResolvers<void>();
+          watcher.wake = resolve;
+          await promise;
         }
       }
     } finally {
@@ -39,13 +40,19 @@ export class Changes {
     }
   }
 
-  /** Calls the listener for every job whose worker has to be stopped, until the returned function is called. */
+  /**
+   * Calls the listener for every job whose worker has to be stopped.
+   * @returns a function that removes the listener
+   */
   onCancelling(listener: Listener): () => void {
     this.#cancellingListeners.add(listener);
     return () => this.#cancellingListeners.delete(listener);
   }
 
-  /** Calls the listener for every job and batch that was changed, until the returned function is called. */
+  /**
+   * Calls the listener for every job and batch that changes.
+   * @returns a function that removes the listener
+   */
   onChanged(listener: Listener): () => void {
     this.#changedListeners.add(listener);
     return () => this.#changedListeners.delete(listener);
@@ -65,7 +72,7 @@ export class Changes {
   }
 }
 
-/** What a transaction has done that others wait for. */
+/** Effects of a transaction that others wait for. */
 export interface Effects {
   /** Ids of jobs and batches. */
   readonly changed: Set<string>;

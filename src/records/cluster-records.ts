@@ -2,12 +2,15 @@ import type { Batch } from "../contract/batch.ts";
 import type { Job } from "../contract/job.ts";
 import { type Target, target } from "../contract/target.ts";
 import { applyEvent, type JobEvent } from "./apply-event.ts";
-import { findBatch } from "./batch-records.ts";
-import { type ResourceReference, parseResource, serializeResource } from "./resource-reference.ts";
-import { findRecord, parseJob, saveRecords } from "./save-job-records.ts";
+import { findBatch } from "./find-batch.ts";
+import { findRecord } from "./find-record.ts";
+import { listUnfinishedClusterJobs } from "./list-unfinished-jobs.ts";
+import { parseJob } from "./parse-job.ts";
+import { parseResource, type ResourceReference, serializeResource } from "./resource-reference.ts";
+import { saveRecords } from "./save-records.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 
-/** A job that a custom resource holds. */
+/** A job with its custom resource. */
 export interface ClusterJob {
   readonly project: string;
   readonly job: Job;
@@ -15,7 +18,7 @@ export interface ClusterJob {
   readonly resource: ResourceReference;
 }
 
-/** A batch that a custom resource holds. */
+/** A batch with its custom resource. */
 export interface ClusterBatch {
   readonly project: string;
   readonly batch: Batch;
@@ -28,69 +31,61 @@ export type ObservedEvent = JobEvent & { readonly at?: string | undefined };
 /** Jobs and batches that are worked on as custom resources of a cluster. */
 export function clusterRecords(store: Store) {
   return {
-    async findJob(id: string): Promise<ClusterJob | undefined> {
-      const row = await store.db
-        .selectFrom("jobs")
-        .selectAll()
-        .where("id", "=", id)
-        .executeTakeFirst();
-      const resource = parseResource(row?.resource ?? null);
-      if (row === undefined || resource === null) return undefined;
-      const jobTarget = target.parse(JSON.parse(row.target_document));
-      return { project: row.project, job: parseJob(row.document), target: jobTarget, resource };
-    },
+    findJob: (id: string) => findClusterJob(store, id),
 
-    async findBatch(id: string): Promise<ClusterBatch | undefined> {
-      return store.db.transaction().execute(async (trx) => {
-        const row = await trx
-          .selectFrom("batches")
-          .select(["project", "resource"])
-          .where("id", "=", id)
-          .executeTakeFirst();
-        const resource = parseResource(row?.resource ?? null);
-        const batch = row && (await findBatch(trx, row.project, id));
-        return row && batch && resource ? { project: row.project, batch, resource } : undefined;
-      });
-    },
+    findBatch: (id: string) => findClusterBatch(store, id),
 
-    /** Ids of the jobs that have not ended, in the order in which they were made. */
-    async listUnfinishedJobs(): Promise<string[]> {
-      const rows = await store.db
-        .selectFrom("jobs")
-        .select("id")
-        .where("status", "in", ["Pending", "Sharding", "Optimizing", "Cancelling"])
-        .where("resource", "is not", null)
-        .orderBy("id")
-        .execute();
-      return rows.map((row) => row.id);
-    },
+    /** Ids of the jobs that have not ended, in the order of their creation. */
+    listUnfinishedJobs: () => listUnfinishedClusterJobs(store),
 
-    /** Notes which custom resource holds the job. */
-    async linkJobResource(id: string, resource: ResourceReference): Promise<void> {
-      await store.db
-        .updateTable("jobs")
-        .set({ resource: serializeResource(resource) })
-        .where("id", "=", id)
-        .execute();
-    },
+    /** Records the job's custom resource. */
+    linkJobResource: (id: string, resource: ResourceReference) =>
+      updateResource(store, "jobs", { id, resource }),
 
-    /** Notes which custom resource holds the batch. */
-    async linkBatchResource(id: string, resource: ResourceReference): Promise<void> {
-      await store.db
-        .updateTable("batches")
-        .set({ resource: serializeResource(resource) })
-        .where("id", "=", id)
-        .execute();
-    },
+    /** Records the batch's custom resource. */
+    linkBatchResource: (id: string, resource: ResourceReference) =>
+      updateResource(store, "batches", { id, resource }),
 
-    /** Applies what is known of a job besides what its workers told, as far as its transitions allow; gives the job after it. */
-    recordEvents(id: string, events: readonly ObservedEvent[]): Promise<Job | undefined> {
-      return runWriteTransaction(store, (writing) => recordJobEvents(writing, id, events));
-    },
+    /** Applies observed events as far as transitions allow. Returns the job after them. */
+    recordEvents: (id: string, events: readonly ObservedEvent[]) =>
+      runWriteTransaction(store, (writing) => recordObservedEvents(writing, id, events)),
   };
 }
 
-async function recordJobEvents(
+async function findClusterJob({ db }: Store, id: string): Promise<ClusterJob | undefined> {
+  const row = await db.selectFrom("jobs").selectAll().where("id", "=", id).executeTakeFirst();
+  const resource = parseResource(row?.resource ?? null);
+  if (row === undefined || resource === null) return undefined;
+  const jobTarget = target.parse(JSON.parse(row.target_document));
+  return { project: row.project, job: parseJob(row.document), target: jobTarget, resource };
+}
+
+async function findClusterBatch({ db }: Store, id: string): Promise<ClusterBatch | undefined> {
+  return db.transaction().execute(async (trx) => {
+    const row = await trx
+      .selectFrom("batches")
+      .select(["project", "resource"])
+      .where("id", "=", id)
+      .executeTakeFirst();
+    const resource = parseResource(row?.resource ?? null);
+    const batch = row && (await findBatch(trx, row.project, id));
+    return row && batch && resource ? { project: row.project, batch, resource } : undefined;
+  });
+}
+
+async function updateResource(
+  { db }: Store,
+  table: "jobs" | "batches",
+  { id, resource }: { readonly id: string; readonly resource: ResourceReference },
+): Promise<void> {
+  await db
+    .updateTable(table)
+    .set({ resource: serializeResource(resource) })
+    .where("id", "=", id)
+    .execute();
+}
+
+async function recordObservedEvents(
   writing: WriteTransaction,
   id: string,
   events: readonly ObservedEvent[],

@@ -1,2 +1,2 @@
-/** The tenant of everything on a service that has not been told of others. */
+/** The project of everything that does not name another. */
 export const defaultProject = "default";

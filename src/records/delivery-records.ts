@@ -1,6 +1,9 @@
 import type { Store } from "./store.ts";
 
-/** Events of GitHub that were received, so that none counts twice. They are kept for good: signatures do not expire. */
+/**
+ * Events of GitHub that were received, so that none counts twice. They are kept forever: signatures
+ * do not expire.
+ */
 export function deliveryRecords(store: Store) {
   return {
     /** False where the event was received before. */
@@ -13,7 +16,7 @@ export function deliveryRecords(store: Store) {
       return numInsertedOrUpdatedRows === 1n;
     },
 
-    /** Lets an event that came to nothing be delivered again. */
+    /** Lets GitHub deliver an event again that had no effect. */
     async abandon(id: string): Promise<void> {
       await store.db.deleteFrom("github_deliveries").where("id", "=", id).execute();
     },

@@ -20,7 +20,7 @@ export interface AttemptRecord {
   readonly ended: boolean;
 }
 
-/** The attempts at a job, in the order in which they were begun. */
+/** The attempts at a job, in the order in which they started. */
 export async function findAttempts(
   trx: WriteTransaction["trx"],
   jobId: string,
@@ -40,7 +40,9 @@ export async function findAttempts(
   }));
 }
 
-/** Attempts that no later one has replaced: pods of one step work beside each other, each on its own share. */
+/**
+ * Attempts that no later one has replaced: pods of one step run in parallel, one for each share.
+ */
 export function currentAttempts(attempts: readonly AttemptRecord[]): AttemptRecord[] {
   return attempts.filter(({ attempt, part }) =>
     attempts.every((other) => other.attempt <= attempt || areParallelParts(part, other.part)),

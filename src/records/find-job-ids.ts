@@ -6,7 +6,10 @@ import { parseCursor } from "./build-page.ts";
 import type { Schema } from "./schema.ts";
 import type { Store } from "./store.ts";
 
-/** One of the indexes' leading columns besides the project; every further condition filters along that index. */
+/**
+ * One of the indexes' leading columns besides the project; every further condition filters along
+ * that index.
+ */
 interface IndexScan {
   readonly status?: JobStatus;
   readonly model?: { readonly column: "model_name" | "model_source"; readonly value: string };
@@ -18,9 +21,10 @@ export async function findJobIds(
   search: { project: string; query: JobQuery; count: number },
 ) {
   const { query, count } = search;
-  // A scan in id order for each alternative, merged here, is bounded by the page; SQL's IN and OR would sort all matches.
-  const found = await Promise.all(planScans(query).map((scan) => readScanIds(store, search, scan)));
-  return [...new Set(found.flat())].toSorted().toReversed().slice(0, count);
+  // A scan in id order for each alternative, merged here, is bounded by the page; SQL's IN and OR
+  // would sort all matches.
+  const scans = planScans(query).map((scan) => readScanIds(store, search, scan));
+  return [...new Set((await Promise.all(scans)).flat())].toSorted().toReversed().slice(0, count);
 }
 
 function planScans(query: JobQuery): IndexScan[] {
@@ -48,7 +52,7 @@ async function readScanIds(
   }
   let labelled = store.db
     .selectFrom("job_labels as label")
-    // SQLite keeps the order of a cross join: along the label's index, which is in the order of the page.
+    // SQLite keeps the order of a cross join: along the label's index, in the order of the page.
     .crossJoin("jobs")
     .select("jobs.id")
     .whereRef("jobs.id", "=", "label.job_id")

@@ -2,14 +2,14 @@ import { ServiceError } from "../contract/errors.ts";
 import { limits } from "../contract/limits.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 
-/** Where an Idempotency-Key holds: for one token of one project. */
+/** Where an Idempotency-Key counts: for one token of one project. */
 export interface IdempotencyRef {
   readonly project: string;
   readonly tokenId: string;
   readonly key: string;
 }
 
-/** The answer to give again for a request that makes something, stored in the transaction that makes it. */
+/** The answer to repetitions of a creating request, stored in the transaction that creates. */
 export interface IdempotentAnswer<T> {
   readonly ref: IdempotencyRef;
   readonly buildAnswer: (created: T) => string;
@@ -17,93 +17,116 @@ export interface IdempotentAnswer<T> {
 
 const hourMs = 3_600_000;
 
+/** Requests with an Idempotency-Key. */
 export function idempotencyRecords(store: Store) {
-  const oldest = () =>
-    new Date(store.now().getTime() - limits.idempotencyHours * hourMs).toISOString();
-
   return {
-    /** Undefined where the request is the first with its key, and the caller's to answer. */
-    async begin(ref: IdempotencyRef, bodyHash: string): Promise<string | undefined> {
-      return runWriteTransaction(store, async (writing) => {
-        const known = await selectKey(writing, ref)
-          .selectAll()
-          .where("created_at", ">", oldest())
-          .executeTakeFirst();
-        if (known === undefined) {
-          const begun = {
-            body_hash: bodyHash,
-            answer: null,
-            created_at: writing.now.toISOString(),
-          };
-          await writing.trx
-            .insertInto("idempotency_keys")
-            .values({ project: ref.project, token_id: ref.tokenId, key: ref.key, ...begun })
-            .onConflict((conflict) =>
-              conflict.columns(["project", "token_id", "key"]).doUpdateSet(begun),
-            )
-            .execute();
-          return undefined;
-        }
-        if (known.body_hash !== bodyHash) {
-          throw new ServiceError(
-            "idempotency_key_reused",
-            `Idempotency-Key "${ref.key}" was used with another request`,
-          );
-        }
-        if (known.answer === null) {
-          const message = `The first request with Idempotency-Key "${ref.key}" is still being answered`;
-          throw new ServiceError("idempotency_in_progress", message, {
-            headers: { "retry-after": "1" },
-          });
-        }
-        return known.answer;
-      });
-    },
+    /**
+     * The stored answer; undefined for the first request with its key, which the caller answers.
+     */
+    begin: (ref: IdempotencyRef, bodyHash: string) =>
+      runWriteTransaction(store, (writing) => beginRequest(writing, ref, bodyHash)),
 
-    async finish(ref: IdempotencyRef, answer: string): Promise<void> {
-      await runWriteTransaction(store, (writing) => storeAnswer(writing, ref, answer));
-    },
+    finish: (ref: IdempotencyRef, answer: string) =>
+      runWriteTransaction(store, (writing) => updateAnswer(writing, ref, answer)),
 
-    /** The request was refused: its key may be used again. */
-    async abandon(ref: IdempotencyRef): Promise<void> {
-      await store.db
-        .deleteFrom("idempotency_keys")
-        .where("project", "=", ref.project)
-        .where("token_id", "=", ref.tokenId)
-        .where("key", "=", ref.key)
-        .where("answer", "is", null)
-        .execute();
-    },
+    /** Frees the key of a request that was refused. */
+    abandon: (ref: IdempotencyRef) => deleteUnanswered(store, ref),
 
-    /** Forgets the requests that died with the service before this one. */
-    async reset(): Promise<void> {
-      await store.db.deleteFrom("idempotency_keys").where("answer", "is", null).execute();
-    },
+    /** Frees the keys of requests that an earlier process of the service did not answer. */
+    reset: () => deleteAllUnanswered(store),
 
-    async purge(): Promise<void> {
-      await store.db.deleteFrom("idempotency_keys").where("created_at", "<=", oldest()).execute();
-    },
+    /** Deletes keys after their lifetime. */
+    purge: () => purgeKeys(store),
   };
 }
 
-export async function storeAnswer(
+/** Stores the answer that a caller wants for repetitions, if any. */
+export async function storeAnswer<T>(
+  writing: WriteTransaction,
+  created: T,
+  answered: IdempotentAnswer<T> | undefined,
+): Promise<void> {
+  if (answered === undefined) return;
+  await updateAnswer(writing, answered.ref, answered.buildAnswer(created));
+}
+
+async function beginRequest(
   writing: WriteTransaction,
   ref: IdempotencyRef,
-  answer: string,
-): Promise<void> {
-  await writing.trx
-    .updateTable("idempotency_keys")
-    .set({ answer })
+  bodyHash: string,
+): Promise<string | undefined> {
+  const known = await writing.trx
+    .selectFrom("idempotency_keys")
+    .select(["body_hash", "answer"])
     .where("project", "=", ref.project)
     .where("token_id", "=", ref.tokenId)
     .where("key", "=", ref.key)
+    .where("created_at", ">", oldestTime(writing.now))
+    .executeTakeFirst();
+  if (known === undefined) {
+    await insertKey(writing, ref, bodyHash);
+    return undefined;
+  }
+  if (known.body_hash !== bodyHash) {
+    const message = `Idempotency-Key "${ref.key}" was used with another request`;
+    throw new ServiceError("idempotency_key_reused", message);
+  }
+  if (known.answer !== null) return known.answer;
+  throw new ServiceError(
+    "idempotency_in_progress",
+    `The first request with Idempotency-Key "${ref.key}" is still being answered`,
+    { headers: { "retry-after": "1" } },
+  );
+}
+
+async function insertKey(
+  { trx, now }: WriteTransaction,
+  { project, tokenId, key }: IdempotencyRef,
+  bodyHash: string,
+): Promise<void> {
+  const columns = { body_hash: bodyHash, answer: null, created_at: now.toISOString() };
+  await trx
+    .insertInto("idempotency_keys")
+    .values({ project, token_id: tokenId, key, ...columns })
+    .onConflict((conflict) => conflict.columns(["project", "token_id", "key"]).doUpdateSet(columns))
     .execute();
 }
 
-function selectKey(writing: WriteTransaction, ref: IdempotencyRef) {
-  return writing.trx
-    .selectFrom("idempotency_keys")
-    .where("project", "=", ref.project)
-    .where("token_id", "=", ref.tokenId)
-    .where("key", "=", ref.key);
+async function updateAnswer(
+  { trx }: WriteTransaction,
+  { project, tokenId, key }: IdempotencyRef,
+  answer: string,
+): Promise<void> {
+  await trx
+    .updateTable("idempotency_keys")
+    .set({ answer })
+    .where("project", "=", project)
+    .where("token_id", "=", tokenId)
+    .where("key", "=", key)
+    .execute();
+}
+
+async function deleteUnanswered(
+  { db }: Store,
+  { project, tokenId, key }: IdempotencyRef,
+): Promise<void> {
+  await db
+    .deleteFrom("idempotency_keys")
+    .where("project", "=", project)
+    .where("token_id", "=", tokenId)
+    .where("key", "=", key)
+    .where("answer", "is", null)
+    .execute();
+}
+
+async function deleteAllUnanswered({ db }: Store): Promise<void> {
+  await db.deleteFrom("idempotency_keys").where("answer", "is", null).execute();
+}
+
+async function purgeKeys({ db, now }: Store): Promise<void> {
+  await db.deleteFrom("idempotency_keys").where("created_at", "<=", oldestTime(now())).execute();
+}
+
+function oldestTime(now: Date): string {
+  return new Date(now.getTime() - limits.idempotencyHours * hourMs).toISOString();
 }

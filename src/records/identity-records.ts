@@ -1,11 +1,11 @@
 import type { Store } from "./store.ts";
 
-/** An identity token that is exchanged. */
+/** An identity token on its exchange. */
 interface SpentIdentity {
   readonly issuer: string;
   /** The issuer's name of the token. */
   readonly jti: string;
-  /** When the token is refused anyway, milliseconds since 1970. */
+  /** When the token has expired for every check, milliseconds since 1970. */
   readonly until: number;
 }
 
@@ -22,7 +22,7 @@ export function identityRecords(store: Store) {
       return numInsertedOrUpdatedRows === 1n;
     },
 
-    /** Forgets those that are refused anyway. */
+    /** Deletes tokens that have expired. */
     async purge(): Promise<void> {
       await store.db
         .deleteFrom("spent_identities")

@@ -5,15 +5,16 @@ import { batchJobId, newId } from "../contract/id.ts";
 import type { Job } from "../contract/job.ts";
 import type { ModelReference } from "../contract/model.ts";
 import type { Recipe } from "../contract/recipe.ts";
+import { statusCause } from "../contract/status-reasons.ts";
 import type { JobKind } from "../contract/status.ts";
 import type { Target } from "../contract/target.ts";
-import { pendingCause, emptyTelemetry } from "./apply-event.ts";
+import { emptyTelemetry } from "./apply-event.ts";
+import { jobColumns } from "./job-columns.ts";
 import { type ResourceReference, serializeResource } from "./resource-reference.ts";
-import { jobColumns } from "./save-job-records.ts";
 import type { Schema } from "./schema.ts";
 import type { WriteTransaction } from "./store.ts";
 
-/** A job to be made: the request with everything resolved. */
+/** A job to create: the request with everything resolved. */
 export interface NewJob {
   readonly kind: JobKind;
   readonly name: string;
@@ -27,10 +28,12 @@ export interface NewJob {
   readonly labels: Readonly<Record<string, string>>;
   /** What the job is compared with. */
   readonly baseline?: Baseline | null;
-  /** Given where the job was made elsewhere. A batch's jobs have ids that follow from the batch's. */
+  /**
+   * Present where the job was created as a resource. The ids of a batch's jobs follow from its own.
+   */
   readonly id?: string;
   readonly createdAt?: string;
-  /** The custom resource that holds the job. */
+  /** The custom resource of the job. */
   readonly resource?: ResourceReference;
 }
 
@@ -41,18 +44,29 @@ interface JobScope {
 
 const rowsPerInsert = 200;
 
-/** Makes jobs that all wait for a worker, in the given order. */
+/** Creates jobs that all wait for a worker, in the given order. */
 export async function insertJobs(
-  writing: WriteTransaction,
-  owner: JobScope,
+  { trx, now }: WriteTransaction,
+  { project, batchId }: JobScope,
   newJobs: readonly NewJob[],
 ): Promise<Job[]> {
-  const jobs = newJobs.map((newJob, i) =>
-    pendingJob(newJob, owner.batchId, { index: i, now: writing.now }),
-  );
-  const jobRows = jobs.map((job, i): Insertable<Schema["jobs"]> => ({
+  const created = newJobs.map((newJob, index) => {
+    const id = batchId === null ? (newJob.id ?? newId("job", now)) : batchJobId(batchId, index);
+    return { newJob, job: pendingJob(newJob, { id, batchId, now }) };
+  });
+  const jobRows = created.map(({ newJob, job }) => newJobRow(project, newJob, job));
+  const labelRows = created.flatMap(({ job }) => jobLabelRows(project, job));
+  for (const chunk of chunkRows(jobRows)) await trx.insertInto("jobs").values(chunk).execute();
+  for (const chunk of chunkRows(labelRows)) {
+    await trx.insertInto("job_labels").values(chunk).execute();
+  }
+  return created.map(({ job }) => job);
+}
+
+function newJobRow(project: string, newJob: NewJob, job: Job): Insertable<Schema["jobs"]> {
+  return {
     id: job.id,
-    project: owner.project,
+    project,
     kind: job.kind,
     batch_id: job.batchId,
     model_name: job.model.name,
@@ -60,60 +74,57 @@ export async function insertJobs(
     target: job.target,
     attempt: 0,
     next_log_seq: 1,
-    target_document: JSON.stringify(newJobs[i]?.target),
-    resource: serializeResource(newJobs[i]?.resource),
+    target_document: JSON.stringify(newJob.target),
+    resource: serializeResource(newJob.resource),
     ...jobColumns(job),
-  }));
-  const labelRows = jobs.flatMap((job) =>
-    Object.entries(job.labels).map(([key, value]) => ({
-      job_id: job.id,
-      project: owner.project,
-      key,
-      value,
-    })),
-  );
-  for (const chunk of chunkRows(jobRows))
-    await writing.trx.insertInto("jobs").values(chunk).execute();
-  for (const chunk of chunkRows(labelRows))
-    await writing.trx.insertInto("job_labels").values(chunk).execute();
-  return jobs;
+  };
 }
 
-function pendingJob(
-  newJob: NewJob,
-  batchId: string | null,
-  { index, now }: { index: number; now: Date },
-): Job {
+function jobLabelRows(project: string, { id, labels }: Job): Insertable<Schema["job_labels"]>[] {
+  return Object.entries(labels).map(([key, value]) => ({ job_id: id, project, key, value }));
+}
+
+interface JobIdentity {
+  readonly id: string;
+  readonly batchId: string | null;
+  readonly now: Date;
+}
+
+function pendingJob(newJob: NewJob, { id, batchId, now }: JobIdentity): Job {
+  const { kind, name, target, recipe, gateLimits, dryRun, deadlineSeconds } = newJob;
+  const { reason, message } = statusCause("queued");
   const at = newJob.createdAt ?? now.toISOString();
-  return {
-    id: batchId === null ? (newJob.id ?? newId("job", now)) : batchJobId(batchId, index),
-    kind: newJob.kind,
-    name: newJob.name,
+  const job: Job = {
+    id,
+    kind,
+    name,
     status: "Pending",
-    statusReason: pendingCause.reason,
-    statusMessage: pendingCause.message,
+    statusReason: reason,
+    statusMessage: message,
     batchId,
     model: { ...newJob.model, bytes: null, actualSha256: null },
-    target: newJob.target.name,
-    recipe: newJob.recipe,
-    gateLimits: newJob.gateLimits,
-    dryRun: newJob.dryRun,
-    ...(newJob.deadlineSeconds !== undefined && { deadlineSeconds: newJob.deadlineSeconds }),
+    target: target.name,
+    recipe,
+    gateLimits,
+    dryRun,
     labels: { ...newJob.labels },
     createdAt: at,
     updatedAt: at,
     startedAt: null,
     finishedAt: null,
-    transitions: [{ status: "Pending", at, ...pendingCause }],
+    transitions: [{ status: "Pending", at, reason, message }],
     telemetry: emptyTelemetry,
     artifacts: [],
     baseline: newJob.baseline ?? null,
     gates: [],
     error: null,
   };
+  if (deadlineSeconds !== undefined) job.deadlineSeconds = deadlineSeconds;
+  return job;
 }
 
 function* chunkRows<T>(rows: readonly T[]): Generator<T[]> {
-  for (let start = 0; start < rows.length; start += rowsPerInsert)
+  for (let start = 0; start < rows.length; start += rowsPerInsert) {
     yield rows.slice(start, start + rowsPerInsert);
+  }
 }

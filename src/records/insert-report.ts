@@ -4,7 +4,7 @@ import { type GithubReport, githubReport } from "../contract/github-report.ts";
 import type { Schema } from "./schema.ts";
 import type { WriteTransaction } from "./store.ts";
 
-/** A report that a new batch asks for, or one in which its jobs take the place of others. */
+/** A report that a new batch asks for, or one in which its jobs replace others. */
 export type NewReport =
   | { readonly settings: GithubReport; readonly request: BatchRequest }
   | {
@@ -16,7 +16,7 @@ export type NewReport =
       readonly positions: readonly number[];
     };
 
-/** What GitHub is told of a batch. */
+/** A batch's report on GitHub. */
 export interface ReportRecord {
   /** Of the batch that asked for the report. */
   readonly id: string;
@@ -25,13 +25,13 @@ export interface ReportRecord {
   readonly request: BatchRequest;
   /** In the order of models × targets. */
   readonly jobIds: readonly string[];
-  /** Rises each time that jobs are submitted anew. */
+  /** Rises each time that jobs are submitted again. */
   readonly round: number;
   /** GitHub's number of the check run of this round. */
   readonly checkRun: number | null;
   /** Hash of what the check run shows. */
   readonly contentHash: string | null;
-  /** Whether somebody made the results what later ones are compared with. */
+  /** Whether the results were accepted as baselines of later jobs. */
   readonly isAccepted: boolean;
 }
 
@@ -70,7 +70,7 @@ interface Repetition extends Extract<NewReport, { repeats: unknown }> {
   readonly jobIds: readonly string[];
 }
 
-/** The first batch of a round begins it, with a check run of its own. */
+/** Replaces jobs of a report. The first batch of a round starts it, with a check run of its own. */
 export async function replaceReportJobs(
   { trx, effects }: WriteTransaction,
   repetition: Repetition,
@@ -81,10 +81,11 @@ export async function replaceReportJobs(
   const jobs = ids
     .parse(JSON.parse(row.jobs))
     .map((former, i) => jobIds[positions.indexOf(i)] ?? former);
-  const begun = { round, check_run: null, told: null, is_accepted: 0, is_open: 1 };
+  const columns = { jobs: JSON.stringify(jobs) };
+  const newRound = { round, check_run: null, told: null, is_accepted: 0, is_open: 1 };
   await trx
     .updateTable("github_reports")
-    .set({ jobs: JSON.stringify(jobs), ...(row.round !== round && begun) })
+    .set(row.round === round ? columns : { ...columns, ...newRound })
     .where("id", "=", id)
     .execute();
   effects.changed.add(id);

@@ -4,61 +4,62 @@ import type { JobPage, JobQuery } from "../contract/page.ts";
 import { type JobStatus, jobStatus } from "../contract/status.ts";
 import { buildPage } from "./build-page.ts";
 import { findJobIds } from "./find-job-ids.ts";
+import { findRecord } from "./find-record.ts";
 import { type IdempotentAnswer, storeAnswer } from "./idempotency-records.ts";
-import { cancelRecords, findRecord, parseJob } from "./save-job-records.ts";
 import { insertJobs, type NewJob } from "./insert-jobs.ts";
+import { parseJob } from "./parse-job.ts";
+import { cancelRecords } from "./save-records.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 
+/** Jobs of projects. */
 export function jobRecords(store: Store) {
   return {
-    async create(project: string, newJob: NewJob, answered?: IdempotentAnswer<Job>): Promise<Job> {
-      return runWriteTransaction(store, async (writing) => {
+    create: (project: string, newJob: NewJob, answered?: IdempotentAnswer<Job>) =>
+      runWriteTransaction(store, async (writing) => {
         const [job] = await insertJobs(writing, { project, batchId: null }, [newJob]);
-        if (job === undefined) throw new TypeError("No job was made");
-        if (answered !== undefined)
-          await storeAnswer(writing, answered.ref, answered.buildAnswer(job));
+        if (job === undefined) throw new TypeError("No job was created");
+        await storeAnswer(writing, job, answered);
         return job;
-      });
-    },
+      }),
 
-    async find(project: string, id: string): Promise<Job | undefined> {
-      const row = await store.db
-        .selectFrom("jobs")
-        .select("document")
-        .where("id", "=", id)
-        .where("project", "=", project)
-        .executeTakeFirst();
-      return row && parseJob(row.document);
-    },
+    find: (project: string, id: string) => findProjectJob(store, project, id),
 
-    async list(project: string, query: JobQuery): Promise<JobPage> {
-      const ids = await findJobIds(store, { project, query, count: query.limit + 1 });
-      const page = buildPage(
-        ids.map((id) => ({ id })),
-        query.limit,
-      );
-      if (page.entries.length === 0) return { jobs: [], nextCursor: null };
-      const rows = await store.db
-        .selectFrom("jobs")
-        .select("document")
-        .where(
-          "id",
-          "in",
-          page.entries.map((entry) => entry.id),
-        )
-        .orderBy("id", "desc")
-        .execute();
-      return { jobs: rows.map((row) => parseJob(row.document)), nextCursor: page.nextCursor };
-    },
+    list: (project: string, query: JobQuery) => listProjectJobs(store, project, query),
 
     /** Of all projects; statuses without a job are left out. */
     countByStatus: () => countByStatus(store),
 
-    /** Cancelled at once where no worker is at work, else Cancelling until the worker is gone. */
-    cancel(project: string, id: string): Promise<Job | undefined> {
-      return runWriteTransaction(store, (writing) => cancelJob(writing, project, id));
-    },
+    /** Cancelled at once where no worker may be running, else Cancelling until the worker stops. */
+    cancel: (project: string, id: string) =>
+      runWriteTransaction(store, (writing) => cancelJob(writing, project, id)),
   };
+}
+
+async function findProjectJob({ db }: Store, project: string, id: string) {
+  const row = await db
+    .selectFrom("jobs")
+    .select("document")
+    .where("id", "=", id)
+    .where("project", "=", project)
+    .executeTakeFirst();
+  return row && parseJob(row.document);
+}
+
+async function listProjectJobs(store: Store, project: string, query: JobQuery): Promise<JobPage> {
+  const ids = await findJobIds(store, { project, query, count: query.limit + 1 });
+  const page = buildPage(
+    ids.map((id) => ({ id })),
+    query.limit,
+  );
+  const pageIds = page.entries.map(({ id }) => id);
+  if (pageIds.length === 0) return { jobs: [], nextCursor: null };
+  const rows = await store.db
+    .selectFrom("jobs")
+    .select("document")
+    .where("id", "in", pageIds)
+    .orderBy("id", "desc")
+    .execute();
+  return { jobs: rows.map((row) => parseJob(row.document)), nextCursor: page.nextCursor };
 }
 
 async function cancelJob(
@@ -77,8 +78,8 @@ async function cancelJob(
   return cancelled?.job;
 }
 
-async function countByStatus(store: Store): Promise<ReadonlyMap<JobStatus, number>> {
-  const rows = await store.db
+async function countByStatus({ db }: Store): Promise<ReadonlyMap<JobStatus, number>> {
+  const rows = await db
     .selectFrom("jobs")
     .select(({ fn }) => ["status", fn.countAll<number>().as("jobs")])
     .groupBy("status")

@@ -1,6 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import { type Migration, Migrator } from "kysely/migration";
-import type { Schema } from "./schema.ts";
+import type { Migration } from "kysely/migration";
 
 /** Applied in the order of their names. One that was released is never changed. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -9,13 +8,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0003-baselines": { up: (db) => runStatements(db, addBaselines) },
   "0004-reports": { up: (db) => runStatements(db, addReports) },
 };
-
-export async function migrate(db: Kysely<Schema>): Promise<void> {
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
-  const { error } = await migrator.migrateToLatest();
-  if (error !== undefined)
-    throw new Error("The database cannot be brought to the present schema", { cause: error });
-}
 
 const createTables = [
   `create table jobs (
@@ -33,29 +25,31 @@ const createTables = [
   "create index jobs_by_batch_status on jobs (batch_id, status, gates_failed)",
   "create index jobs_unfinished on jobs (status, id)",
   `create table job_labels (
-    job_id text not null references jobs (id), project text not null, key text not null, value text not null,
-    primary key (job_id, key))`,
+    job_id text not null references jobs (id), project text not null, key text not null,
+    value text not null, primary key (job_id, key))`,
   "create index job_labels_by_value on job_labels (project, key, value, job_id)",
   "create index job_labels_by_key on job_labels (project, key, job_id)",
   `create table batches (
-    id text primary key, project text not null, status text not null, suite text, fail_fast integer not null,
-    document text not null)`,
+    id text primary key, project text not null, status text not null, suite text,
+    fail_fast integer not null, document text not null)`,
   "create index batches_by_id on batches (project, id)",
   "create index batches_by_status on batches (project, status, id)",
   "create index batches_by_suite on batches (project, suite, id)",
   `create table log_lines (
-    job_id text not null references jobs (id), seq integer not null, at text not null, stream text not null,
-    text text not null, primary key (job_id, seq))`,
+    job_id text not null references jobs (id), seq integer not null, at text not null,
+    stream text not null, text text not null, primary key (job_id, seq))`,
   `create table attempts (
-    job_id text not null references jobs (id), attempt integer not null, secret_hash text not null, pid integer,
-    start_mark text, started_at text not null, ended_at text, primary key (job_id, attempt))`,
+    job_id text not null references jobs (id), attempt integer not null,
+    secret_hash text not null, pid integer, start_mark text, started_at text not null,
+    ended_at text, primary key (job_id, attempt))`,
   `create table tokens (
-    id text primary key, project text not null, name text not null, prefix text not null, hash text not null unique,
-    scopes text not null, created_at text not null, expires_at text, last_used_at text, revoked_at text)`,
+    id text primary key, project text not null, name text not null, prefix text not null,
+    hash text not null unique, scopes text not null, created_at text not null, expires_at text,
+    last_used_at text, revoked_at text)`,
   "create index tokens_by_project on tokens (project, id)",
   `create table idempotency_keys (
-    project text not null, token_id text not null, key text not null, body_hash text not null, answer text,
-    created_at text not null, primary key (project, token_id, key))`,
+    project text not null, token_id text not null, key text not null, body_hash text not null,
+    answer text, created_at text not null, primary key (project, token_id, key))`,
   "create index idempotency_keys_by_age on idempotency_keys (created_at)",
 ];
 
@@ -65,37 +59,42 @@ const addPods = [
   "alter table batches add column resource text",
   "create index jobs_by_resource on jobs (status, id) where resource is not null",
   `create table new_attempts (
-    job_id text not null references jobs (id), attempt integer not null, secret_hash text, pod_uid text, step text,
-    share integer, progress real not null, next_seq integer not null, pid integer, start_mark text,
-    started_at text not null, ended_at text, primary key (job_id, attempt))`,
-  `insert into new_attempts (job_id, attempt, secret_hash, progress, next_seq, pid, start_mark, started_at, ended_at)
-    select job_id, attempt, secret_hash, 0, 1, pid, start_mark, started_at, ended_at from attempts`,
+    job_id text not null references jobs (id), attempt integer not null, secret_hash text,
+    pod_uid text, step text, share integer, progress real not null, next_seq integer not null,
+    pid integer, start_mark text, started_at text not null, ended_at text,
+    primary key (job_id, attempt))`,
+  `insert into new_attempts (
+      job_id, attempt, secret_hash, progress, next_seq, pid, start_mark, started_at, ended_at)
+    select job_id, attempt, secret_hash, 0, 1, pid, start_mark, started_at, ended_at
+    from attempts`,
   "drop table attempts",
   "alter table new_attempts rename to attempts",
   "create unique index attempts_by_pod on attempts (job_id, pod_uid)",
   "create index attempts_unended on attempts (job_id) where ended_at is null",
   `create table job_shares (
-    job_id text not null references jobs (id), share integer not null, sha256 text not null, bytes integer not null,
-    primary key (job_id, share))`,
+    job_id text not null references jobs (id), share integer not null, sha256 text not null,
+    bytes integer not null, primary key (job_id, share))`,
 ];
 
 const addBaselines = [
   `create table baselines (
-    project text not null, suite text not null, model text not null, target text not null, branch text not null,
-    sha text not null, job_id text not null, document text not null,
+    project text not null, suite text not null, model text not null, target text not null,
+    branch text not null, sha text not null, job_id text not null, document text not null,
     primary key (project, suite, model, target, branch, sha))`,
   "create index baselines_by_sha on baselines (project, suite, sha)",
   "create index baselines_by_branch on baselines (project, suite, model, target, branch, job_id)",
   "alter table tokens add column policy text",
   `create table spent_identities (
-    issuer text not null, jti text not null, until double precision not null, primary key (issuer, jti))`,
+    issuer text not null, jti text not null, until double precision not null,
+    primary key (issuer, jti))`,
   "create index spent_identities_by_end on spent_identities (until)",
 ];
 
 const addReports = [
   `create table github_reports (
-    id text primary key, project text not null, settings text not null, request text not null, jobs text not null,
-    round integer not null, check_run bigint, told text, is_accepted integer not null, is_open integer not null)`,
+    id text primary key, project text not null, settings text not null, request text not null,
+    jobs text not null, round integer not null, check_run bigint, told text,
+    is_accepted integer not null, is_open integer not null)`,
   "create index github_reports_open on github_reports (id) where is_open = 1",
   "create index github_reports_by_check_run on github_reports (check_run)",
   `create table github_job_checks (

@@ -8,7 +8,7 @@ import { idempotencyRecords } from "./idempotency-records.ts";
 import { identityRecords } from "./identity-records.ts";
 import { jobRecords } from "./job-records.ts";
 import { logRecords } from "./log-records.ts";
-import { migrate } from "./migrations.ts";
+import { migrate } from "./migrate.ts";
 import { deliveryRecords } from "./delivery-records.ts";
 import { reportRecords } from "./report-records.ts";
 import type { Schema } from "./schema.ts";

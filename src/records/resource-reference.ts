@@ -3,9 +3,9 @@ import { z } from "zod";
 const resourceReference = z.object({
   namespace: z.string(),
   name: z.string(),
-  /** Null until the resource was seen in the cluster. */
+  /** Null until the resource exists in the cluster. */
   uid: z.string().nullable(),
-  /** Of a resource that is still to be made. */
+  /** Of a resource that is still to be created. */
   spec: z.record(z.string(), z.unknown()).optional(),
 });
 /** The custom resource in a cluster that a job or batch is worked on as. */

@@ -1,29 +1,17 @@
-import {
-  type Baseline,
-  baselineFigures,
-  type RecordedBaseline,
-  recordedBaseline,
-} from "../contract/baseline.ts";
+import { baselineFigures, type RecordedBaseline } from "../contract/baseline.ts";
 import type { Job } from "../contract/job.ts";
-import type { Revision } from "../contract/revision.ts";
 import type { WriteTransaction } from "./store.ts";
 
-/** Where baselines of a project are kept. */
-interface Suite {
+/** Where the baselines of a commit are recorded. */
+interface BaselineCommit extends Pick<RecordedBaseline, "branch" | "sha"> {
   readonly project: string;
   readonly suite: string;
 }
 
-/** What jobs for the same model and target are compared by. */
-interface ModelForTarget {
-  readonly model: { readonly name: string };
-  readonly target: { readonly name: string };
-}
-
-/** Makes completed jobs the baselines of a commit, unless later jobs are. */
+/** Makes completed jobs the baselines of a commit, unless later jobs are already. */
 export async function saveBaselines(
   { trx }: WriteTransaction,
-  { project, suite, branch, sha }: Suite & Pick<RecordedBaseline, "branch" | "sha">,
+  { project, suite, branch, sha }: BaselineCommit,
   jobs: readonly Job[],
 ): Promise<void> {
   for (const { id, model, target, telemetry } of jobs) {
@@ -40,76 +28,4 @@ export async function saveBaselines(
       )
       .execute();
   }
-}
-
-/** What each of the jobs that are to be made is compared with, in their order. */
-export async function findBaselines(
-  writing: WriteTransaction,
-  { base, ...suite }: Suite & Pick<Revision, "base">,
-  newJobs: readonly ModelForTarget[],
-): Promise<(Baseline | null)[]> {
-  if (base === undefined) return newJobs.map(() => null);
-  const [baseBaselines, mergeBaseBaselines] = await Promise.all([
-    listCommitBaselines(writing, suite, base.sha),
-    listCommitBaselines(writing, suite, base.mergeBase),
-  ]);
-  const found: (Baseline | null)[] = [];
-  for (const newJob of newJobs) {
-    const key = baselineKey(newJob.model.name, newJob.target.name);
-    const [atBase, atMergeBase] = [baseBaselines.get(key), mergeBaseBaselines.get(key)];
-    if (atBase !== undefined) found.push({ ...atBase, by: "baseSha" });
-    else if (atMergeBase !== undefined) found.push({ ...atMergeBase, by: "mergeBase" });
-    else found.push(await findNewestBaseline(writing, { ...suite, branch: base.branch }, newJob));
-  }
-  return found;
-}
-
-async function listCommitBaselines(
-  { trx }: WriteTransaction,
-  { project, suite }: Suite,
-  sha: string | undefined,
-): Promise<ReadonlyMap<string, RecordedBaseline>> {
-  if (sha === undefined) return new Map();
-  const rows = await trx
-    .selectFrom("baselines")
-    .select(["model", "target", "document"])
-    .where("project", "=", project)
-    .where("suite", "=", suite)
-    .where("sha", "=", sha)
-    .orderBy("job_id")
-    .execute();
-  return new Map(
-    rows.map(({ model, target, document }) => [
-      baselineKey(model, target),
-      parseBaseline(document),
-    ]),
-  );
-}
-
-async function findNewestBaseline(
-  { trx }: WriteTransaction,
-  { project, suite, branch }: Suite & Pick<RecordedBaseline, "branch">,
-  { model, target }: ModelForTarget,
-): Promise<Baseline | null> {
-  const row = await trx
-    .selectFrom("baselines")
-    .select("document")
-    .where("project", "=", project)
-    .where("suite", "=", suite)
-    .where("model", "=", model.name)
-    .where("target", "=", target.name)
-    .where("branch", "=", branch)
-    .orderBy("job_id", "desc")
-    .limit(1)
-    .executeTakeFirst();
-  return row === undefined ? null : { ...parseBaseline(row.document), by: "branch" };
-}
-
-function parseBaseline(document: string): RecordedBaseline {
-  return recordedBaseline.parse(JSON.parse(document));
-}
-
-/** Names of models and targets hold no slash. */
-function baselineKey(model: string, target: string): string {
-  return `${model}/${target}`;
 }

@@ -1,4 +1,7 @@
-/** Columns as both SQLite and PostgreSQL hold them: times are ISO 8601 texts, booleans 0 or 1, documents JSON texts. */
+/**
+ * Columns for both SQLite and PostgreSQL: times are ISO 8601 texts, booleans 0 or 1, documents JSON
+ * texts.
+ */
 export interface Schema {
   jobs: JobsTable;
   job_labels: JobLabelsTable;
@@ -25,14 +28,14 @@ interface JobsTable {
   model_source: string;
   target: string;
   gates_failed: number;
-  /** Attempts begun. */
+  /** Number of attempts so far. */
   attempt: number;
   next_log_seq: number;
-  /** The target's whole definition when the job was made. */
+  /** The target's definition when the job was created. */
   target_document: string;
-  /** The job as the contract has it; the columns before repeat what queries need. */
+  /** The job as the contract defines it; the columns before repeat what queries need. */
   document: string;
-  /** The custom resource that holds the job, a JSON text; null where there is none. */
+  /** Reference to the job's custom resource, a JSON text; null where there is none. */
   resource: string | null;
 }
 
@@ -49,9 +52,9 @@ interface BatchesTable {
   status: string;
   suite: string | null;
   fail_fast: number;
-  /** The batch's summary as the contract has it. */
+  /** The batch's summary as the contract defines it. */
   document: string;
-  /** The custom resource that holds the batch, a JSON text; null where there is none. */
+  /** Reference to the batch's custom resource, a JSON text; null where there is none. */
   resource: string | null;
 }
 
@@ -67,7 +70,7 @@ interface LogLinesTable {
 interface AttemptsTable {
   job_id: string;
   attempt: number;
-  /** What a process proves itself by; null for pods. */
+  /** Of the secret that authenticates a local process; null for pods. */
   secret_hash: string | null;
   /** Null for processes on this machine. */
   pod_uid: string | null;
@@ -79,7 +82,7 @@ interface AttemptsTable {
   /** Sequence number of the worker's next event. */
   next_seq: number;
   pid: number | null;
-  /** Start time of the process, so that another one with the same pid is not taken for it. */
+  /** Start time of the process: pids are reused. */
   start_mark: string | null;
   started_at: string;
   ended_at: string | null;
@@ -104,9 +107,9 @@ interface TokensTable {
   expires_at: string | null;
   last_used_at: string | null;
   revoked_at: string | null;
-  /** Trust policy by which the token was given for an identity token; null where it was made. */
+  /** Trust policy by which the token was issued for an identity token; null for other tokens. */
   policy: string | null;
-  /** The only one that the token may have check runs written in; null where it may in all. */
+  /** The only one for whose check runs the token counts; null for all. */
   repository: string | null;
 }
 
@@ -114,7 +117,10 @@ interface TokensTable {
 interface SpentIdentitiesTable {
   issuer: string;
   jti: string;
-  /** Milliseconds since 1970, since the issuer chooses it: years of more than four digits have no order as texts. */
+  /**
+   * Milliseconds since 1970, since the issuer chooses it: years of more than four digits have no
+   * order as texts.
+   */
   until: number;
 }
 
@@ -128,7 +134,7 @@ interface BaselinesTable {
   sha: string;
   /** Later jobs have greater ids. */
   job_id: string;
-  /** What was measured, as the contract has it. */
+  /** The measured figures, as the contract defines them. */
   document: string;
 }
 
@@ -142,25 +148,25 @@ interface IdempotencyKeysTable {
   created_at: string;
 }
 
-/** What GitHub is told of batches that asked for it. */
+/** Reports on GitHub of batches that ask for one. */
 interface GithubReportsTable {
   /** Of the batch that asked for the report. */
   id: string;
   project: string;
-  /** Where and what to tell, as the contract has it. */
+  /** Where to report and what, as the contract defines it. */
   settings: string;
-  /** The batch's request, to submit parts of it anew. */
+  /** The batch's request, to submit parts of it again. */
   request: string;
   /** Ids of the jobs that count, a JSON list in the order of models × targets. */
   jobs: string;
-  /** Rises each time that jobs are submitted anew. */
+  /** Rises each time that jobs are submitted again. */
   round: number;
-  /** GitHub's number of the check run of this round; null until it is made. */
+  /** GitHub's number of the check run of this round; null until it is created. */
   check_run: number | null;
   /** Hash of what the check run shows. */
   told: string | null;
   is_accepted: number;
-  /** Whether there is something left to tell. */
+  /** Whether there is something left to write. */
   is_open: number;
 }
 

@@ -11,7 +11,10 @@ import {
 import { ServiceError } from "../contract/errors.ts";
 
 const busyTimeoutMs = 10_000;
-/** Statements kept prepared; the service has fewer different ones, apart from inserts of varying length. */
+/**
+ * Statements kept prepared. The service has fewer different ones, apart from inserts of varying
+ * length.
+ */
 const maxPreparedStatements = 200;
 const sqliteFull = 13;
 
@@ -31,7 +34,8 @@ function createSqliteDriver(path: string): SqliteDriver {
     "pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on;",
   );
   const driver = new SqliteDriver({ database: createCachingDatabase(database) });
-  // A deferred transaction that reads first cannot wait for another process' write lock; an immediate one can.
+  // A deferred transaction that reads first cannot wait for another process' write lock; an
+  // immediate one can.
   driver.beginTransaction = async (connection) => {
     await connection.executeQuery(CompiledQuery.raw("begin immediate"));
   };
@@ -43,28 +47,11 @@ function createSqliteDriver(path: string): SqliteDriver {
 }
 
 function createCachingDatabase(database: DatabaseSync): SqliteDatabase {
-  const prepared = new Map<string, StatementSync>();
-
-  const prepareCached = (sql: string): StatementSync => {
-    const known = prepared.get(sql);
-    if (known !== undefined) {
-      prepared.delete(sql);
-      prepared.set(sql, known);
-      return known;
-    }
-    const statement = database.prepare(sql);
-    prepared.set(sql, statement);
-    for (const oldest of prepared.keys()) {
-      if (prepared.size <= maxPreparedStatements) break;
-      prepared.delete(oldest);
-    }
-    return statement;
-  };
-
+  const prepare = createStatementCache(database);
   return {
     close: () => database.close(),
     prepare: (sql) => {
-      const statement = translateFullDisk(() => prepareCached(sql));
+      const statement = translateFullDisk(() => prepare(sql));
       return {
         reader: statement.columns().length > 0,
         all: (parameters) => translateFullDisk(() => statement.all(...parameters.map(toSqlInput))),
@@ -75,9 +62,26 @@ function createCachingDatabase(database: DatabaseSync): SqliteDatabase {
   };
 }
 
+/** Prepares statements, and keeps those that were used last. */
+function createStatementCache(database: DatabaseSync): (sql: string) => StatementSync {
+  const prepared = new Map<string, StatementSync>();
+  return (sql) => {
+    const known = prepared.get(sql);
+    const statement = known ?? database.prepare(sql);
+    if (known !== undefined) prepared.delete(sql);
+    prepared.set(sql, statement);
+    for (const oldest of prepared.keys()) {
+      if (prepared.size <= maxPreparedStatements) break;
+      prepared.delete(oldest);
+    }
+    return statement;
+  };
+}
+
 function toSqlInput(parameter: unknown): SQLInputValue {
-  if (parameter === null || typeof parameter === "string" || typeof parameter === "number")
+  if (parameter === null || typeof parameter === "string" || typeof parameter === "number") {
     return parameter;
+  }
   throw new TypeError(`Cannot store a value of type "${typeof parameter}"`);
 }
 

@@ -2,21 +2,21 @@ import type { Kysely, Transaction } from "kysely";
 import type { Changes, Effects } from "./changes.ts";
 import type { Schema } from "./schema.ts";
 
-/** What the functions of records work on. */
+/** The database, and what functions of records need besides it. */
 export interface Store {
   readonly db: Kysely<Schema>;
   readonly changes: Changes;
   readonly now: () => Date;
 }
 
-/** One transaction that is being made. */
+/** A running write transaction. */
 export interface WriteTransaction {
   readonly trx: Transaction<Schema>;
   readonly now: Date;
   readonly effects: Effects;
 }
 
-/** Runs one transaction, and tells of its effects once they are committed. */
+/** Runs a write transaction and publishes its effects once they are committed. */
 export async function runWriteTransaction<T>(
   store: Store,
   run: (writing: WriteTransaction) => Promise<T>,

@@ -3,7 +3,7 @@ import { type Scope, type Token, token } from "../contract/token.ts";
 import type { Schema } from "./schema.ts";
 import type { Store } from "./store.ts";
 
-/** A token to be kept: what it may do, and its hash instead of itself. */
+/** A token to store: what it allows, and its hash instead of the token itself. */
 export interface NewToken {
   readonly name: string;
   readonly scopes: readonly Scope[];
@@ -11,96 +11,109 @@ export interface NewToken {
   /** SHA-256 of the token, hexadecimal. */
   readonly hash: string;
   readonly expiresAt: string | null;
-  /** Trust policy by which it is given for an identity token. */
+  /** Trust policy by which it was issued for an identity token. */
   readonly policy: string | null;
-  /** The only repository, `owner/name`, that the token may have check runs written in; absent where it may in all. */
+  /** The only repository, `owner/name`, for whose check runs the token counts; absent for all. */
   readonly repository?: string | undefined;
 }
 
+/** A token with its project; without a repository it counts for the check runs of all. */
+interface FoundToken {
+  readonly project: string;
+  readonly token: Token;
+  readonly repository: string | null;
+}
+
 const lastUsePrecisionMs = 60_000;
-/** Tokens that were given for identity tokens are listed for so long after their end. */
+/** How long tokens that were issued for identity tokens stay listed after they expire. */
 const retentionMs = 86_400_000;
 
+/** Tokens of projects. */
 export function tokenRecords(store: Store) {
   return {
-    async create(project: string, newToken: NewToken): Promise<Token> {
-      const now = store.now();
-      const row: Schema["tokens"] = {
-        id: newId("token", now),
-        project,
-        name: newToken.name,
-        prefix: newToken.prefix,
-        hash: newToken.hash,
-        scopes: JSON.stringify(newToken.scopes),
-        created_at: now.toISOString(),
-        expires_at: newToken.expiresAt,
-        last_used_at: null,
-        revoked_at: null,
-        policy: newToken.policy,
-        repository: newToken.repository ?? null,
-      };
-      await store.db.insertInto("tokens").values(row).execute();
-      return parseTokenRow(row);
-    },
+    create: (project: string, newToken: NewToken) => insertToken(store, project, newToken),
 
     /** Also finds tokens that have expired or were revoked. */
-    async findByHash(
-      hash: string,
-    ): Promise<{ project: string; token: Token; repository: string | null } | undefined> {
-      const row = await store.db
-        .selectFrom("tokens")
-        .selectAll()
-        .where("hash", "=", hash)
-        .executeTakeFirst();
-      return row && { project: row.project, token: parseTokenRow(row), repository: row.repository };
-    },
+    findByHash: (hash: string) => findTokenByHash(store, hash),
 
-    async list(project: string): Promise<Token[]> {
-      const rows = await store.db
-        .selectFrom("tokens")
-        .selectAll()
-        .where("project", "=", project)
-        .orderBy("id", "desc")
-        .execute();
-      return rows.map(parseTokenRow);
-    },
+    list: (project: string) => listTokens(store, project),
 
     /** False where there is no such token. */
-    async revoke(project: string, id: string): Promise<boolean> {
-      const { numUpdatedRows } = await store.db
-        .updateTable("tokens")
-        .set((eb) => ({
-          revoked_at: eb.fn.coalesce("revoked_at", eb.val(store.now().toISOString())),
-        }))
-        .where("id", "=", id)
-        .where("project", "=", project)
-        .executeTakeFirst();
-      return numUpdatedRows > 0n;
-    },
+    revoke: (project: string, id: string) => setTokenRevoked(store, project, id),
 
+    /**
+     * Deletes tokens that were issued for identity tokens, some time after they expire: there is
+     * one for each run of a workflow.
+     */
     purge: () => purgeTokens(store),
 
-    /** Notes the token's use, at most once a minute. */
-    async touch(id: string): Promise<void> {
-      const now = store.now();
-      const stale = new Date(now.getTime() - lastUsePrecisionMs).toISOString();
-      await store.db
-        .updateTable("tokens")
-        .set({ last_used_at: now.toISOString() })
-        .where("id", "=", id)
-        .where((eb) => eb.or([eb("last_used_at", "is", null), eb("last_used_at", "<", stale)]))
-        .execute();
-    },
+    /** Records the token's use, at most once a minute. */
+    touch: (id: string) => updateLastUse(store, id),
   };
 }
 
-/** Forgets tokens that were given for identity tokens, some time after their end: there is one for each run of a workflow. */
+async function insertToken(store: Store, project: string, newToken: NewToken): Promise<Token> {
+  const now = store.now();
+  const row: Schema["tokens"] = {
+    id: newId("token", now),
+    project,
+    name: newToken.name,
+    prefix: newToken.prefix,
+    hash: newToken.hash,
+    scopes: JSON.stringify(newToken.scopes),
+    created_at: now.toISOString(),
+    expires_at: newToken.expiresAt,
+    last_used_at: null,
+    revoked_at: null,
+    policy: newToken.policy,
+    repository: newToken.repository ?? null,
+  };
+  await store.db.insertInto("tokens").values(row).execute();
+  return parseTokenRow(row);
+}
+
+async function findTokenByHash({ db }: Store, hash: string): Promise<FoundToken | undefined> {
+  const row = await db.selectFrom("tokens").selectAll().where("hash", "=", hash).executeTakeFirst();
+  return row && { project: row.project, token: parseTokenRow(row), repository: row.repository };
+}
+
+async function listTokens({ db }: Store, project: string): Promise<Token[]> {
+  const rows = await db
+    .selectFrom("tokens")
+    .selectAll()
+    .where("project", "=", project)
+    .orderBy("id", "desc")
+    .execute();
+  return rows.map(parseTokenRow);
+}
+
+async function setTokenRevoked({ db, now }: Store, project: string, id: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable("tokens")
+    .set((eb) => ({ revoked_at: eb.fn.coalesce("revoked_at", eb.val(now().toISOString())) }))
+    .where("id", "=", id)
+    .where("project", "=", project)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
 async function purgeTokens({ db, now }: Store): Promise<void> {
   const oldest = new Date(now().getTime() - retentionMs).toISOString();
   await db
     .deleteFrom("tokens")
     .where("policy", "is not", null)
     .where("expires_at", "<", oldest)
+    .execute();
+}
+
+async function updateLastUse(store: Store, id: string): Promise<void> {
+  const now = store.now();
+  const stale = new Date(now.getTime() - lastUsePrecisionMs).toISOString();
+  await store.db
+    .updateTable("tokens")
+    .set({ last_used_at: now.toISOString() })
+    .where("id", "=", id)
+    .where((eb) => eb.or([eb("last_used_at", "is", null), eb("last_used_at", "<", stale)]))
     .execute();
 }
 

@@ -1,10 +1,10 @@
 import type { Job } from "../contract/job.ts";
 import type { Telemetry } from "../contract/telemetry.ts";
-import type { WorkerEvent, WorkerStep } from "../contract/worker.ts";
+import type { TelemetryUpdate, WorkerEvent, WorkerStep } from "../contract/worker.ts";
 import type { JobEvent } from "./apply-event.ts";
 import { type AttemptRecord, currentAttempts, type JobPart } from "./find-attempts.ts";
 
-/** Share of the job's progress that is done before and after each step. */
+/** The job's progress before and after each step. */
 const stepProgressRanges: Record<WorkerStep, readonly [number, number]> = {
   shard: [0, 0.15],
   optimize: [0.15, 0.6],
@@ -27,7 +27,7 @@ interface JobWithAttempts {
   readonly attempts: readonly AttemptRecord[];
 }
 
-/** What an event of a worker that does a part means for the whole job. */
+/** The event for the whole job that follows from one of a worker that does a part. */
 export function translatePartEvent(
   event: WorkerEvent,
   part: JobPart,
@@ -35,21 +35,13 @@ export function translatePartEvent(
 ): JobEvent {
   const fraction = computeJobFraction(part.step, { job, attempts });
   switch (event.type) {
-    case "result":
+    case "result": {
       if (event.outcome !== "Completed" || part.step === "assemble") return event;
-      return {
-        type: "telemetry",
-        telemetry: { progress: { ...job.telemetry.progress, fraction } },
-      };
+      const progress = { ...job.telemetry.progress, fraction };
+      return { type: "telemetry", telemetry: { progress } };
+    }
     case "telemetry": {
-      const { progress, stageSeconds } = event.telemetry;
-      const telemetry = {
-        ...event.telemetry,
-        ...(progress && { progress: { ...progress, fraction } }),
-        ...(stageSeconds && {
-          stageSeconds: maxStageSeconds(job.telemetry.stageSeconds ?? {}, stageSeconds),
-        }),
-      };
+      const telemetry = mergePartTelemetry(event.telemetry, job.telemetry, fraction);
       return { type: "telemetry", telemetry };
     }
     case "log":
@@ -61,7 +53,7 @@ export function translatePartEvent(
   }
 }
 
-/** What a job loses when a worker begins with a part that another had begun with. */
+/** Events that undo the work on a part when another worker starts it again. */
 export function restartEvents(job: Job, part: JobPart | null): JobEvent[] {
   switch (part?.step) {
     case undefined:
@@ -79,6 +71,18 @@ export function restartEvents(job: Job, part: JobPart | null): JobEvent[] {
   }
 }
 
+function mergePartTelemetry(
+  update: TelemetryUpdate,
+  known: Telemetry,
+  fraction: number,
+): TelemetryUpdate {
+  const merged = { ...update };
+  const { progress, stageSeconds } = update;
+  if (progress) merged.progress = { ...progress, fraction };
+  if (stageSeconds) merged.stageSeconds = maxStageSeconds(known.stageSeconds ?? {}, stageSeconds);
+  return merged;
+}
+
 function computeJobFraction(step: WorkerStep, { job, attempts }: JobWithAttempts): number {
   const [from, to] = stepProgressRanges[step];
   const pods = step === "optimize" ? job.recipe.parallelism : 1;
@@ -88,7 +92,7 @@ function computeJobFraction(step: WorkerStep, { job, attempts }: JobWithAttempts
   return from + (to - from) * Math.min(1, done / pods);
 }
 
-/** Workers that go through a stage beside each other take as long as the slowest. */
+/** Workers that run a stage in parallel take as long as the slowest. */
 function maxStageSeconds(known: StageSeconds, reported: StageSeconds): StageSeconds {
   const all = { ...known };
   for (const stage of stageNames) {

@@ -3,7 +3,7 @@ import { type BatchSummary, batchSummary } from "../contract/page.ts";
 import { isTerminal } from "../contract/status.ts";
 import type { WriteTransaction } from "./store.ts";
 
-/** Brings a batch's record up to date with its jobs. */
+/** Updates a batch's record from its jobs. */
 export async function updateBatchSummary(
   writing: WriteTransaction,
   batchId: string,
@@ -15,6 +15,19 @@ export async function updateBatchSummary(
     .where("id", "=", batchId)
     .executeTakeFirstOrThrow();
   const before = batchSummary.parse(JSON.parse(row.document));
+  const after = batchSummary.parse({ ...before, ...(await countJobs(writing, batchId)) });
+  after.status = deriveBatchStatus(after.counts);
+  if (isTerminal(after.status)) after.finishedAt = before.finishedAt ?? now.toISOString();
+  await trx
+    .updateTable("batches")
+    .set({ status: after.status, document: JSON.stringify(after) })
+    .where("id", "=", batchId)
+    .execute();
+  effects.changed.add(batchId);
+  return after;
+}
+
+async function countJobs({ trx }: WriteTransaction, batchId: string) {
   const rows = await trx
     .selectFrom("jobs")
     .select((eb) => [
@@ -25,21 +38,9 @@ export async function updateBatchSummary(
     .where("batch_id", "=", batchId)
     .groupBy("status")
     .execute();
-
-  const counts = Object.fromEntries(rows.map((of) => [of.status, Number(of.jobs)]));
-  const after = batchSummary.parse({
-    ...before,
+  const counts = Object.fromEntries(rows.map((row) => [row.status, Number(row.jobs)]));
+  return {
     counts: { ...zeroCounts, ...counts },
-    gatesFailed: rows.reduce((sum, of) => sum + Number(of.gatesFailed), 0),
-  });
-  after.status = deriveBatchStatus(after.counts);
-  if (isTerminal(after.status)) after.finishedAt = before.finishedAt ?? now.toISOString();
-
-  await trx
-    .updateTable("batches")
-    .set({ status: after.status, document: JSON.stringify(after) })
-    .where("id", "=", batchId)
-    .execute();
-  effects.changed.add(batchId);
-  return after;
+    gatesFailed: rows.reduce((sum, row) => sum + Number(row.gatesFailed), 0),
+  };
 }

@@ -1,6 +1,6 @@
 import { ServiceError } from "../contract/errors.ts";
-import { checkUrl } from "../storage/download.ts";
-import { resolveAllowedPath, checkAllowedPath } from "../storage/fetch-model.ts";
+import { checkUrl } from "../storage/check-url.ts";
+import { resolveAllowedPath, checkAllowedPath } from "../storage/allowed-path.ts";
 import type { ServerContext } from "./server-context.ts";
 
 /** Refuses a source that no worker would fetch, before a job is made; the worker checks again what can change until then. */

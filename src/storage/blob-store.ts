@@ -20,44 +20,48 @@ export interface WriteOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Content that is told before it comes, so that it can come in several parts. */
+/** Content whose hash is known before it arrives, so that it can arrive in several parts. */
 export interface Upload {
   readonly sha256: string;
-  /** Only the owner goes on with what arrived. */
+  /** Only the owner may continue the upload. */
   readonly owner: string;
 }
 
 export interface ReceiveOptions extends Pick<WriteOptions, "maxBytes" | "signal"> {
-  /** Byte at which the source goes on; by default 0. */
+  /** First byte of the source in the content; by default 0. */
   readonly offset?: number | undefined;
 }
 
-/** Uploaded models and artifacts, as workers need them: file by file. What is in a store is complete and never changes. */
+/**
+ * Uploaded models and artifacts, as workers need them: file by file. A blob is complete and never
+ * changes.
+ */
 export interface BlobFiles {
   find(sha256: string): Promise<{ bytes: number } | undefined>;
-  /** Makes the blob a file at `path`, which must be on this machine and not exist. */
+  /** Writes the blob to a local file at `path`, which must not exist. */
   materialize(sha256: string, path: string, signal?: AbortSignal): Promise<void>;
-  /** Takes in a whole file of this machine or leaves nothing behind. */
+  /** Stores a whole local file or leaves nothing behind. */
   writeFile(path: string, options?: Pick<WriteOptions, "expectedSha256" | "signal">): Promise<Blob>;
 }
 
 export interface BlobStore extends BlobFiles {
-  /** The stream fails with `ENOENT` when there is no such blob: `find()` it first. */
+  /** The stream fails with `ENOENT` where there is no such blob: call `find()` first. */
   read(sha256: string, range?: BlobRange): Readable;
-  /** Takes in the whole source or leaves nothing behind. */
+  /** Stores the whole source or leaves nothing behind. */
   write(source: AsyncIterable<Uint8Array>, options?: WriteOptions): Promise<Blob>;
-  /** How much is kept of an upload that broke off. */
+  /** How much of an interrupted upload is kept. */
   findPartial(upload: Upload): Promise<{ bytes: number } | undefined>;
   /**
-   * Takes in an upload. What arrived is kept when the source breaks off, unless another is sending the same.
-   * @throws ServiceError upload_offset_mismatch where less is kept, payload_too_large or model_checksum_mismatch for the
-   * whole content, of which nothing is kept then
+   * Stores an upload. What arrived is kept when the source is interrupted, unless another request
+   * sends the same content.
+   * @throws ServiceError upload_offset_mismatch where less is kept; payload_too_large or
+   * model_checksum_mismatch for the whole content, of which nothing is kept then
    */
   receive(
     upload: Upload,
     source: AsyncIterable<Uint8Array>,
     options?: ReceiveOptions,
   ): Promise<Blob>;
-  /** Removes what writers left that are gone for good. */
+  /** Removes temporary files whose writer has ended. */
   purge(): Promise<void>;
 }

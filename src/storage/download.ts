@@ -2,18 +2,20 @@ import { createHash, type Hash } from "node:crypto";
 import { lookup } from "node:dns";
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import { Agent, type Dispatcher, request } from "undici";
+import { Agent, type Dispatcher } from "undici";
 import { ServiceError } from "../contract/errors.ts";
 import { systemErrorCode, storageError } from "./file-error.ts";
-import { checkAddressLiteral, createPublicLookup } from "./public-address.ts";
+import { followRedirects, PermanentDownloadError, readAnswerHeader } from "./follow-redirects.ts";
+import { createPublicLookup } from "./public-address.ts";
+import { stripUrlSecrets } from "./strip-url-secrets.ts";
+import { writeFully } from "./write-fully.ts";
 
-const maxRedirects = 5;
 /** Attempts in a row that bring no new byte. */
 const maxFruitlessAttempts = 4;
 const firstRetryMs = 200;
 
-export interface DownloadOptions {
-  /** Where the file is put; must not exist. */
+interface DownloadOptions {
+  /** Where the file is written; must not exist. */
   readonly path: string;
   readonly maxBytes: number;
   /** Whether `http:` and hosts that are not on the public internet are allowed. */
@@ -22,15 +24,15 @@ export interface DownloadOptions {
   onProgress(bytes: number, total: number | undefined): void;
 }
 
-/** What has been downloaded, through however many connections. */
+/** Progress over all connections. */
 interface DownloadProgress {
   bytes: number;
   hash: Hash;
-  /** Names the version of the file, for `If-Range`; without it a cut download starts over. */
+  /** Version of the file, for `If-Range`; without it an interrupted download starts over. */
   validator: string | undefined;
 }
 
-/** Downloads a file, resuming where a connection is cut. Leaves nothing behind when it fails. */
+/** Downloads a file; resumes after a lost connection. Leaves nothing behind when it fails. */
 export async function download(
   url: string,
   options: DownloadOptions,
@@ -38,7 +40,7 @@ export async function download(
   const agent = new Agent({
     connect: {
       timeout: 10_000,
-      ...(!options.allowPrivateAddresses && { lookup: createPublicLookup(lookup) }),
+      lookup: options.allowPrivateAddresses ? lookup : createPublicLookup(lookup),
     },
     headersTimeout: 30_000,
     bodyTimeout: 60_000,
@@ -57,6 +59,7 @@ export async function download(
 type AttemptOptions = DownloadOptions & { readonly agent: Agent };
 
 async function downloadInto(file: FileHandle, url: string, options: AttemptOptions) {
+  const { signal } = options;
   const progress: DownloadProgress = { bytes: 0, hash: createHash("sha256"), validator: undefined };
   for (let fruitless = 1; ; fruitless++) {
     const before = progress.bytes;
@@ -64,18 +67,16 @@ async function downloadInto(file: FileHandle, url: string, options: AttemptOptio
       await attemptDownload(file, url, { progress, ...options });
       return { bytes: progress.bytes, sha256: progress.hash.digest("hex") };
     } catch (error) {
-      options.signal.throwIfAborted();
+      signal.throwIfAborted();
       if (error instanceof ServiceError || storageError(error) !== error) throw error;
       if (progress.bytes > before) fruitless = 0;
-      if (fruitless >= maxFruitlessAttempts || error instanceof PermanentDownloadError)
+      if (fruitless >= maxFruitlessAttempts || error instanceof PermanentDownloadError) {
         throw modelFetchError(url, error);
+      }
     }
-    await delay(firstRetryMs * 2 ** fruitless, undefined, { signal: options.signal });
+    await delay(firstRetryMs * 2 ** fruitless, undefined, { signal });
   }
 }
-
-/** An answer that another attempt would get again. */
-class PermanentDownloadError extends Error {}
 
 async function attemptDownload(
   file: FileHandle,
@@ -83,25 +84,16 @@ async function attemptDownload(
   { progress, ...options }: AttemptOptions & { progress: DownloadProgress },
 ): Promise<void> {
   const isResumed = progress.bytes > 0 && progress.validator !== undefined;
-  const answer = await followRedirects(url, options, {
+  const headers = {
     "accept-encoding": "identity",
-    ...(isResumed && { range: `bytes=${progress.bytes}-`, "if-range": progress.validator }),
-  });
+    range: isResumed ? `bytes=${progress.bytes}-` : undefined,
+    "if-range": isResumed ? progress.validator : undefined,
+  };
+  const answer = await followRedirects(url, { ...options, headers });
   const isContinued = isResumed && answer.statusCode === 206;
   if (isContinued) checkRange(readAnswerHeader(answer, "content-range"), progress.bytes);
   else await restartDownload(file, progress, answer);
-  const length = Number(readAnswerHeader(answer, "content-length") ?? NaN);
-  const total = Number.isNaN(length) ? undefined : progress.bytes + length;
-  if (total !== undefined && total > options.maxBytes)
-    throw modelTooLargeError(`${total} bytes`, options.maxBytes);
-  for await (const chunk of readBodyChunks(answer.body)) {
-    if (progress.bytes + chunk.length > options.maxBytes)
-      throw modelTooLargeError("more", options.maxBytes);
-    await writeAll(file, chunk, progress.bytes);
-    progress.hash.update(chunk);
-    progress.bytes += chunk.length;
-    options.onProgress(progress.bytes, total);
-  }
+  await appendBody(file, answer, { progress, ...options });
 }
 
 async function restartDownload(
@@ -109,18 +101,18 @@ async function restartDownload(
   progress: DownloadProgress,
   answer: Dispatcher.ResponseData,
 ): Promise<void> {
-  if (answer.statusCode !== 200)
+  if (answer.statusCode !== 200) {
     throw new PermanentDownloadError(`answered ${answer.statusCode} to a plain GET`);
+  }
   const encoding = readAnswerHeader(answer, "content-encoding") ?? "identity";
-  if (encoding !== "identity")
+  if (encoding !== "identity") {
     throw new PermanentDownloadError(`answered with content encoding "${encoding}"`);
+  }
   await file.truncate(0);
   const etag = readAnswerHeader(answer, "etag");
-  Object.assign(progress, {
-    bytes: 0,
-    hash: createHash("sha256"),
-    validator: etag?.startsWith('"') ? etag : readAnswerHeader(answer, "last-modified"),
-  } satisfies DownloadProgress);
+  progress.bytes = 0;
+  progress.hash = createHash("sha256");
+  progress.validator = etag?.startsWith('"') ? etag : readAnswerHeader(answer, "last-modified");
 }
 
 function checkRange(contentRange: string | undefined, start: number): void {
@@ -130,73 +122,21 @@ function checkRange(contentRange: string | undefined, start: number): void {
   );
 }
 
-/** Follows redirects by hand: each hop's address is checked like the first one's. */
-async function followRedirects(
-  first: string,
-  options: AttemptOptions,
-  headers: Record<string, string | undefined>,
-) {
-  let url = new URL(first);
-  for (let hop = 0; hop <= maxRedirects; hop++) {
-    checkUrl(url, options.allowPrivateAddresses);
-    const answer = await request(url, {
-      dispatcher: options.agent,
-      headers,
-      signal: options.signal,
-    });
-    const location = readAnswerHeader(answer, "location");
-    const isRedirect =
-      [301, 302, 303, 307, 308].includes(answer.statusCode) && location !== undefined;
-    if (!isRedirect) {
-      await checkAnswerStatus(answer, url);
-      return answer;
-    }
-    await answer.body.dump();
-    if (!URL.canParse(location, url.href))
-      throw new PermanentDownloadError(`redirects to "${location}", which is not a URL`);
-    url = new URL(location, url);
+async function appendBody(
+  file: FileHandle,
+  answer: Dispatcher.ResponseData,
+  { progress, maxBytes, onProgress }: DownloadOptions & { progress: DownloadProgress },
+): Promise<void> {
+  const length = Number(readAnswerHeader(answer, "content-length") ?? NaN);
+  const total = Number.isNaN(length) ? undefined : progress.bytes + length;
+  if (total !== undefined && total > maxBytes) throw tooLargeError(`${total} bytes`, maxBytes);
+  for await (const chunk of readBodyChunks(answer.body)) {
+    if (progress.bytes + chunk.length > maxBytes) throw tooLargeError("more", maxBytes);
+    await writeFully(file, chunk, progress.bytes);
+    progress.hash.update(chunk);
+    progress.bytes += chunk.length;
+    onProgress(progress.bytes, total);
   }
-  throw new PermanentDownloadError(`redirects more than ${maxRedirects} times`);
-}
-
-export function checkUrl(url: URL, allowPrivateAddresses: boolean): void {
-  if (url.protocol !== "https:" && !(url.protocol === "http:" && allowPrivateAddresses)) {
-    throw new ServiceError(
-      "model_source_refused",
-      `"${stripUrlSecrets(url)}" must be an https:// address`,
-    );
-  }
-  if (url.username !== "" || url.password !== "") {
-    throw new ServiceError(
-      "model_source_refused",
-      `"${stripUrlSecrets(url)}" must not hold a user name or password`,
-    );
-  }
-  if (!allowPrivateAddresses) checkAddressLiteral(url.hostname);
-}
-
-async function checkAnswerStatus(answer: Dispatcher.ResponseData, url: URL): Promise<void> {
-  const { statusCode } = answer;
-  if (statusCode === 200 || statusCode === 206) return;
-  await answer.body.dump();
-  if (statusCode === 404 || statusCode === 410) {
-    throw new ServiceError(
-      "model_not_found",
-      `"${stripUrlSecrets(url)}" does not exist: the host answered ${statusCode}`,
-    );
-  }
-  if (statusCode === 429 || statusCode >= 500) throw new Error(`the host answered ${statusCode}`);
-  throw new PermanentDownloadError(`the host answered ${statusCode}`);
-}
-
-/** Signed URLs carry their secret in the query. */
-function stripUrlSecrets(url: URL): string {
-  return `${url.protocol}//${url.host}${url.pathname}`;
-}
-
-function readAnswerHeader(answer: Dispatcher.ResponseData, name: string): string | undefined {
-  const value = answer.headers[name];
-  return Array.isArray(value) ? value[0] : value;
 }
 
 async function* readBodyChunks(body: AsyncIterable<unknown>): AsyncGenerator<Buffer> {
@@ -206,22 +146,13 @@ async function* readBodyChunks(body: AsyncIterable<unknown>): AsyncGenerator<Buf
   }
 }
 
-async function writeAll(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length;) {
-    done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
-  }
-}
-
-function modelTooLargeError(size: string, maxBytes: number): ServiceError {
+function tooLargeError(size: string, maxBytes: number): ServiceError {
   return new ServiceError("model_too_large", `The file has ${size}, allowed are ${maxBytes}`);
 }
 
 function modelFetchError(url: string, cause: unknown): ServiceError {
   const reason =
     cause instanceof Error && cause.message !== "" ? cause.message : systemErrorCode(cause);
-  return new ServiceError(
-    "model_fetch_failed",
-    `Cannot fetch "${stripUrlSecrets(new URL(url))}": ${reason}`,
-    { cause },
-  );
+  const message = `Cannot fetch "${stripUrlSecrets(new URL(url))}": ${reason}`;
+  return new ServiceError("model_fetch_failed", message, { cause });
 }

@@ -2,14 +2,14 @@ import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import { ServiceError } from "../contract/errors.ts";
 
-/** The system's name for what went wrong (`ENOENT`, `ECONNRESET`), or the empty string. */
+/** The system's code of an error (`ENOENT`, `ECONNRESET`), or the empty string. */
 export function systemErrorCode(error: unknown): string {
   return error instanceof Error && "code" in error && typeof error.code === "string"
     ? error.code
     : "";
 }
 
-/** A full disk or used-up quota becomes `storage_full`; other errors stay what they are. */
+/** Makes a full disk or exhausted quota `storage_full`; returns other errors unchanged. */
 export function storageError(error: unknown): unknown {
   const isFull = ["ENOSPC", "EDQUOT"].includes(systemErrorCode(error));
   return isFull ? new ServiceError("storage_full", "The disk is full", { cause: error }) : error;

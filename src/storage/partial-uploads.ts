@@ -2,102 +2,119 @@ import { rm } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ServiceError } from "../contract/errors.ts";
-import type { BlobStore, Upload } from "./blob-store.ts";
+import type { Blob, BlobStore, ReceiveOptions, Upload } from "./blob-store.ts";
 import { statOrUndefined, storageError } from "./file-error.ts";
 import { receiveFile } from "./receive-file.ts";
 
-/** A broken connection may be seen a moment later on this end than on the other. */
+/** How much later than its sender the service may notice a broken connection. */
 const noticeMs = 2_000;
 const suffix = ".partial";
 
 interface PartialUploadOptions {
-  /** Where uploads are kept until they are whole. */
+  /** Folder of uploads until they are complete. */
   readonly incoming: string;
-  /** Makes a whole file a blob. */
+  /** Makes a complete file a blob. */
   readonly publish: (file: string, sha256: string) => Promise<void>;
-  /** Takes in content on its own; leaves nothing behind when it fails. */
+  /** Stores content without resumption; leaves nothing behind when it fails. */
   readonly write: BlobStore["write"];
 }
 
+interface PartialUploads extends PartialUploadOptions {
+  /** Files that are being written, each until its promise resolves. */
+  readonly receiving: Map<string, Promise<unknown>>;
+}
+
 /**
- * Uploads that can go on after their sender was lost: one file for each hash and owner, at its final name from the first
- * byte, so that it survives its process. One process at a time may receive uploads into a folder.
+ * Uploads that can be resumed after their sender was lost: one file for each hash and owner, at its
+ * final name from the first byte, so that it survives its process. One process at a time may
+ * receive uploads into a folder.
  */
-export function createPartialUploads({
-  incoming,
-  publish,
-  write,
-}: PartialUploadOptions): Pick<BlobStore, "findPartial" | "receive"> {
-  /** Files that are being written. */
-  const receiving = new Map<string, Promise<unknown>>();
-  const partialUploadPath = ({ sha256, owner }: Upload) =>
-    path.join(incoming, `${encodeURIComponent(owner)}.${sha256}${suffix}`);
-
-  const receivePartial: BlobStore["receive"] = async (
-    upload,
-    source,
-    { offset = 0, ...options } = {},
-  ) => {
-    const file = partialUploadPath(upload);
-    if (offset > 0) checkUploadOffset(offset, (await statOrUndefined(file))?.size ?? 0);
-    try {
-      const blob = await receiveFile(file, source, {
-        ...options,
-        offset,
-        expectedSha256: upload.sha256,
-      });
-      await publish(file, upload.sha256);
-      return blob;
-    } catch (error) {
-      const known = storageError(error);
-      // Nothing that is refused can be gone on with.
-      if (known instanceof ServiceError) await rm(file, { force: true });
-      throw known;
-    }
-  };
-
+export function createPartialUploads(
+  options: PartialUploadOptions,
+): Pick<BlobStore, "findPartial" | "receive"> {
+  const uploads: PartialUploads = { ...options, receiving: new Map() };
   return {
-    async findPartial(upload) {
-      const file = partialUploadPath(upload);
-      const ended = receiving.get(file);
-      if (ended) await Promise.race([ended, delay(noticeMs, undefined, { ref: false })]);
-      if (receiving.has(file)) return undefined;
-      const found = await statOrUndefined(file);
-      return found && { bytes: found.size };
-    },
-
-    async receive(upload, source, options = {}) {
-      const { offset = 0, ...writeOptions } = options;
-      const file = partialUploadPath(upload);
-      if (receiving.has(file)) {
-        if (offset === 0) return write(source, { ...writeOptions, expectedSha256: upload.sha256 });
-        const message = `The upload cannot go on at byte ${offset} while another request sends it: only from 0`;
-        throw new ServiceError("upload_offset_mismatch", message, {
-          headers: { "upload-offset": "0" },
-        });
-      }
-      const { promise: ended, resolve: end } = Promise.withResolvers<void>();
-      receiving.set(file, ended);
-      try {
-        return await receivePartial(upload, source, options);
-      } finally {
-        receiving.delete(file);
-        end();
-      }
-    },
+    findPartial: (upload) => findPartial(uploads, upload),
+    receive: (upload, source, receiveOptions = {}) =>
+      receiveUpload(uploads, upload, { source, ...receiveOptions }),
   };
 }
 
-/** Whether a file of the folder is an upload that can go on. */
+/** Whether a file of the folder is an upload that can be resumed. */
 export function isPartialUpload(name: string): boolean {
   return name.endsWith(suffix);
 }
 
+async function findPartial(
+  { incoming, receiving }: PartialUploads,
+  upload: Upload,
+): Promise<{ bytes: number } | undefined> {
+  const file = partialUploadPath(incoming, upload);
+  const ended = receiving.get(file);
+  if (ended) await Promise.race([ended, delay(noticeMs, undefined, { ref: false })]);
+  if (receiving.has(file)) return undefined;
+  const stats = await statOrUndefined(file);
+  return stats && { bytes: stats.size };
+}
+
+interface UploadContent extends ReceiveOptions {
+  readonly source: AsyncIterable<Uint8Array>;
+}
+
+async function receiveUpload(
+  uploads: PartialUploads,
+  upload: Upload,
+  content: UploadContent,
+): Promise<Blob> {
+  const { receiving, write } = uploads;
+  const { source, offset = 0, ...options } = content;
+  const file = partialUploadPath(uploads.incoming, upload);
+  if (receiving.has(file)) {
+    if (offset === 0) return write(source, { ...options, expectedSha256: upload.sha256 });
+    const reason = "while another request sends it: only from 0";
+    throw uploadOffsetError(`The upload cannot go on at byte ${offset} ${reason}`, 0);
+  }
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  receiving.set(file, ended);
+  try {
+    return await receivePartial(uploads, upload, { ...content, offset });
+  } finally {
+    receiving.delete(file);
+    end();
+  }
+}
+
+async function receivePartial(
+  { incoming, publish }: PartialUploads,
+  upload: Upload,
+  { source, offset, ...options }: UploadContent & { readonly offset: number },
+): Promise<Blob> {
+  const { sha256: expectedSha256 } = upload;
+  const file = partialUploadPath(incoming, upload);
+  if (offset > 0) checkUploadOffset(offset, (await statOrUndefined(file))?.size ?? 0);
+  try {
+    const blob = await receiveFile(file, source, { ...options, offset, expectedSha256 });
+    await publish(file, expectedSha256);
+    return blob;
+  } catch (error) {
+    const failure = storageError(error);
+    // Refused content cannot be resumed.
+    if (failure instanceof ServiceError) await rm(file, { force: true });
+    throw failure;
+  }
+}
+
+function partialUploadPath(incoming: string, { sha256, owner }: Upload): string {
+  return path.join(incoming, `${encodeURIComponent(owner)}.${sha256}${suffix}`);
+}
+
 function checkUploadOffset(offset: number, keptBytes: number): void {
   if (offset <= keptBytes) return;
-  throw new ServiceError(
-    "upload_offset_mismatch",
-    `The upload cannot go on at byte ${offset}: ${keptBytes} bytes are kept, so ${keptBytes} or less is allowed`,
-    { headers: { "upload-offset": String(keptBytes) } },
-  );
+  const reason = `${keptBytes} bytes are kept, so ${keptBytes} or less is allowed`;
+  throw uploadOffsetError(`The upload cannot go on at byte ${offset}: ${reason}`, keptBytes);
+}
+
+function uploadOffsetError(message: string, allowedOffset: number): ServiceError {
+  const headers = { "upload-offset": String(allowedOffset) };
+  return new ServiceError("upload_offset_mismatch", message, { headers });
 }

@@ -9,52 +9,50 @@ import { planPipeline } from "../engine/shard/plan-pipeline.ts";
 import { writePipeline } from "../engine/shard/write-pipeline.ts";
 import type { Reporter } from "./reporter.ts";
 
+type StageFile = Pick<Artifact, "name" | "kind" | "bytes">;
+
 interface CutPipelineOptions {
-  /** For files that live as long as the call. */
+  /** For temporary files. */
   readonly directory: string;
-  /** Where the result is and the stages go. */
+  /** Folder of the result, where the stages are written too. */
   readonly outputDirectory: string;
   readonly reporter: Reporter;
   readonly signal: AbortSignal;
 }
 
-/** Cuts the result into stages where the recipe asks for them; gives their files. */
+/** Cuts the result into stages where the recipe asks for them; returns their files. */
 export async function cutPipeline(
   { kind, recipe }: Assignment,
   { files }: CompressionReport,
   { directory, outputDirectory, reporter, signal }: CutPipelineOptions,
-): Promise<Pick<Artifact, "name" | "kind" | "bytes">[]> {
+): Promise<StageFile[]> {
   const { stages, maxStageBytes, balance } = recipe.sharding;
   const [onnxFile] = files;
-  if (
-    kind !== "compress" ||
-    onnxFile === undefined ||
-    (stages === undefined && maxStageBytes === undefined)
-  )
-    return [];
+  const isCut = stages !== undefined || maxStageBytes !== undefined;
+  if (kind !== "compress" || onnxFile === undefined || !isCut) return [];
   const maxBytes = files.reduce((total, file) => total + file.bytes, 0);
   const model = await openModel(path.join(outputDirectory, onnxFile.name), { maxBytes });
-  const threads = availableParallelism();
-  const scratchDirectory = directory;
   const plan = await planPipeline(model, {
     stages,
     maxStageBytes,
     balance,
-    scratchDirectory,
-    threads,
+    scratchDirectory: directory,
+    threads: availableParallelism(),
     signal,
   });
   const pipeline = await writePipeline(model, plan, { directory: outputDirectory, signal });
-  for (const [index, stage] of plan.stages.entries()) {
-    const cut = plan.cuts[index];
-    const onward = cut
-      ? `; ${formatBytes(cut.bytes)} in ${cut.values.length} tensors go on to the next`
-      : "";
-    reporter.log(
-      `[shard] Stage ${index + 1} of ${plan.stages.length}: ${stage.steps.length} nodes, weights of ${formatBytes(stage.parameterBytes)}${onward}`,
-    );
-  }
+  for (const line of describeStages(plan)) reporter.log(`[shard] ${line}`);
   return pipeline.files.map(({ name, kind: fileKind, bytes }) => {
     return { name, kind: fileKind === "manifest" ? "manifest" : "stage", bytes };
+  });
+}
+
+function describeStages({ stages, cuts }: Awaited<ReturnType<typeof planPipeline>>): string[] {
+  return stages.map(({ steps, parameterBytes }, index) => {
+    const content = `${steps.length} nodes, weights of ${formatBytes(parameterBytes)}`;
+    const stage = `Stage ${index + 1} of ${stages.length}: ${content}`;
+    const cut = cuts[index];
+    if (cut === undefined) return stage;
+    return `${stage}; ${formatBytes(cut.bytes)} in ${cut.values.length} tensors go on to the next`;
   });
 }

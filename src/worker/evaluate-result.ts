@@ -20,34 +20,39 @@ export type Evaluation = Pick<Telemetry, "accuracy" | "latency" | "memory" | "de
 
 /** Measures the result against the original as far as the recipe asks. */
 export async function evaluateResult(task: EvaluationTask): Promise<Evaluation> {
-  const { assignment, inputs, report, outputDirectory, signal, stage } = task;
-  const { evaluation } = assignment.recipe;
+  const { assignment, report } = task;
   const workerPeakBytes = await readPeakMemoryBytes();
-  switch (evaluation.level) {
+  switch (assignment.recipe.evaluation.level) {
     case "none":
       return { memory: { workerPeakBytes }, warnings: [] };
     case "weights":
       return { ...weightAccuracy(report.weights), memory: { workerPeakBytes }, warnings: [] };
     case "outputs": {
-      const [onnxFile] = report.files;
-      if (onnxFile === undefined) throw new TypeError("A compression left no file");
-      const measured = await evaluateModels({
-        originalPath: inputs.model.path,
-        resultPath: path.join(outputDirectory, onnxFile.name),
-        evaluation,
-        executionProvider: assignment.target.executionProvider,
-        dataPath: inputs.dataPath,
-        signal,
-        onProgress: stage.onProgress,
-        log: stage.log,
-      });
-      for (const { message } of measured.warnings) stage.log(`Warning: ${message}`);
+      const measured = await evaluateOutputs(task);
       return { ...measured, memory: { ...measured.memory, workerPeakBytes } };
     }
   }
 }
 
-/** Of the worst weight that was changed. */
+async function evaluateOutputs(task: EvaluationTask) {
+  const { assignment, inputs, report, outputDirectory, signal, stage } = task;
+  const [onnxFile] = report.files;
+  if (onnxFile === undefined) throw new TypeError("A compression left no file");
+  const measured = await evaluateModels({
+    originalPath: inputs.model.path,
+    resultPath: path.join(outputDirectory, onnxFile.name),
+    evaluation: assignment.recipe.evaluation,
+    executionProvider: assignment.target.executionProvider,
+    dataPath: inputs.dataPath,
+    signal,
+    onProgress: stage.onProgress,
+    log: stage.log,
+  });
+  for (const { message } of measured.warnings) stage.log(`Warning: ${message}`);
+  return measured;
+}
+
+/** Accuracy of the worst of the quantized weights. */
 function weightAccuracy(weights: readonly WeightReport[]): { accuracy?: Accuracy } {
   const errors = weights.map(({ error }) => error).filter((error) => error !== null);
   if (errors.length === 0) return {};

@@ -2,19 +2,19 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { UnnumberedEvent } from "../contract/worker.ts";
 import type { ServiceConnection } from "./service-connection.ts";
 
-/** Events wait so long for others to share a request with. */
+/** How long events wait for others, to share a request. */
 const batchDelayMs = 100;
 const maxBatchEvents = 1000;
 const maxBatchBytes = 1024 * 1024;
-/** More events than this, waiting for a service that is slow or out of reach, end the job. */
+/** More unsent events, of a service that is slow or unreachable, end the job. */
 const maxWaitingBytes = 64 * 1024 * 1024;
 
-export interface EventSenderOptions {
+interface EventSenderOptions {
   readonly connection: Pick<ServiceConnection, "sendEvents">;
   readonly now: () => Date;
-  /** Takes each event as it will be told, in order. */
+  /** Receives each event as it is sent, in order. */
   readonly record: (json: string) => void;
-  /** The service says that the job was cancelled. */
+  /** The service answered that the job was cancelled. */
   readonly onCancelled: () => void;
   /** Events can no longer be delivered. */
   readonly onFailure: (error: unknown) => void;

@@ -4,17 +4,23 @@ import { type ErrorCode, ServiceError } from "../contract/errors.ts";
 import { formatBytes } from "../contract/format-bytes.ts";
 import type { Assignment } from "../contract/worker.ts";
 import type { BlobFiles } from "../storage/blob-store.ts";
-import { type FetchedModel, fetchModel, type FetchLimits } from "../storage/fetch-model.ts";
+import {
+  type FetchedModel,
+  type FetchLimits,
+  fetchModel,
+  type FetchOptions,
+} from "../storage/fetch-model.ts";
+import { stripUrlSecrets } from "../storage/strip-url-secrets.ts";
 import type { Stage } from "./stage-clock.ts";
 
 /** Largest file of evaluation data, bytes. */
 const maxEvaluationDataBytes = 8 * 1024 ** 3;
-/** Share of the fetch stage that the model counts for where there is evaluation data too. */
+/** The model's share of the fetch stage where evaluation data is fetched too. */
 const modelShare = 0.8;
 
 interface FetchDependencies {
   readonly blobs: BlobFiles;
-  /** Folder of the attempt's own. */
+  /** Scratch folder of the attempt. */
   readonly directory: string;
   readonly signal: AbortSignal;
 }
@@ -25,52 +31,48 @@ export interface JobInputs {
   readonly dataPath: string | undefined;
 }
 
-/** Brings the model and, where the evaluation will use it, the caller's data onto this machine. */
+type FetchAssignment = Pick<Assignment, "model" | "recipe" | "dryRun" | "part" | "limits">;
+
+/** Fetches the model and, where the evaluation will use it, the caller's data. */
 export async function fetchInputs(
-  {
-    model,
-    recipe,
-    dryRun,
-    part,
-    limits,
-  }: Pick<Assignment, "model" | "recipe" | "dryRun" | "part" | "limits">,
+  assignment: FetchAssignment,
   dependencies: FetchDependencies,
   stage: Stage,
 ): Promise<JobInputs> {
-  const { level, data } = recipe.evaluation;
-  const evaluates = level === "outputs" && !dryRun && (part === null || part.step === "assemble");
-  const dataSource = evaluates ? data : undefined;
+  const { model, limits } = assignment;
+  const dataSource = findDataSource(assignment);
+  const fetching = { ...dependencies, limits, stage };
   const share = dataSource === undefined ? 1 : modelShare;
-  stage.log(`Model "${model.name}" from ${stripSourceQuery(model.source)}`);
-  const fetched = await fetchModel(
-    model,
-    await prepareFetchOptions("model.onnx", { limits, ...dependencies, stage, share }),
-  );
+  stage.log(`Model "${model.name}" from ${stripUrlSecrets(model.source)}`);
+  const options = await prepareFetchOptions("model.onnx", { ...fetching, share });
+  const fetched = await fetchModel(model, options);
   stage.log(`${formatBytes(fetched.bytes)}, SHA-256 ${fetched.sha256}`);
   if (dataSource === undefined) return { model: fetched, dataPath: undefined };
-  stage.log(`Evaluation data from ${stripSourceQuery(dataSource)}`);
-  const dataLimits = { ...limits, maxModelBytes: maxEvaluationDataBytes };
-  const options = await prepareFetchOptions("data.npz", {
-    limits: dataLimits,
-    ...dependencies,
-    stage,
-    share: 1,
-  });
-  return { model: fetched, dataPath: await fetchData(dataSource, options) };
+  return { model: fetched, dataPath: await fetchData(dataSource, fetching) };
 }
 
-interface FetchFileOptions extends FetchDependencies {
+/** Source of the caller's data, where this worker evaluates the result on it. */
+function findDataSource({ recipe, dryRun, part }: FetchAssignment): string | undefined {
+  const { level, data } = recipe.evaluation;
+  const evaluates = level === "outputs" && !dryRun && (part === null || part.step === "assemble");
+  return evaluates ? data : undefined;
+}
+
+interface StageFetchOptions extends FetchDependencies {
   readonly limits: FetchLimits;
   readonly stage: Stage;
-  /** Progress of the stage when this file is there. */
+}
+
+interface FetchFileOptions extends StageFetchOptions {
+  /** Progress of the stage when this file is fetched. */
   readonly share: number;
 }
 
-/** Each file gets a folder of its own, so that a model finds nothing but itself beside it. */
+/** Each file gets a folder of its own: external data beside a model is the model's. */
 async function prepareFetchOptions(
   name: string,
   { blobs, directory, signal, limits, stage, share }: FetchFileOptions,
-) {
+): Promise<FetchOptions> {
   const folder = path.join(directory, path.parse(name).name);
   await mkdir(folder, { recursive: true });
   const onProgress = (bytes: number, total: number | undefined) =>
@@ -88,26 +90,16 @@ const modelErrorCodes: readonly ErrorCode[] = [
   "model_too_large",
 ];
 
-/** A caller must not take a fault of the data for one of the model. */
-async function fetchData(
-  source: string,
-  options: Parameters<typeof fetchModel>[1],
-): Promise<string> {
+/** Fetches evaluation data. Its errors have a code that differs from the model's. */
+async function fetchData(source: string, fetching: StageFetchOptions): Promise<string> {
+  fetching.stage.log(`Evaluation data from ${stripUrlSecrets(source)}`);
+  const limits = { ...fetching.limits, maxModelBytes: maxEvaluationDataBytes };
+  const options = await prepareFetchOptions("data.npz", { ...fetching, limits, share: 1 });
   try {
     return (await fetchModel({ source }, options)).path;
-  } catch (error) {
-    if (!(error instanceof ServiceError) || !modelErrorCodes.includes(error.code)) throw error;
-    throw new ServiceError(
-      "evaluation_data_invalid",
-      `The evaluation data cannot be used: ${error.message}`,
-      {
-        cause: error,
-      },
-    );
+  } catch (cause) {
+    if (!(cause instanceof ServiceError) || !modelErrorCodes.includes(cause.code)) throw cause;
+    const message = `The evaluation data cannot be used: ${cause.message}`;
+    throw new ServiceError("evaluation_data_invalid", message, { cause });
   }
-}
-
-/** Signed URLs carry their secret in the query. */
-function stripSourceQuery(source: string): string {
-  return source.replace(/[?#].*$/, "");
 }

@@ -5,13 +5,13 @@ import type { RunStage } from "./stage-clock.ts";
 
 export interface JobDependencies {
   readonly blobs: BlobFiles;
-  /** Scratch folder of this attempt alone. */
+  /** Scratch folder of this attempt. */
   readonly directory: string;
   readonly reporter: Reporter;
   readonly signal: AbortSignal;
 }
 
-/** What the functions of a worker's job work on. */
+/** What the functions of a worker share. */
 export interface JobContext extends JobDependencies {
   readonly assignment: Assignment;
   readonly runStage: RunStage;

@@ -4,16 +4,13 @@ import { jobId } from "../contract/id.ts";
 import { type TerminationMessage, workerExit } from "../contract/worker.ts";
 import { createDirectoryBlobStore } from "../storage/directory-blob-store.ts";
 import { createServiceBlobStore } from "../storage/service-blob-store.ts";
-import {
-  createServiceConnection,
-  type RequestTimeouts,
-  ServiceRefusal,
-} from "./service-connection.ts";
 import { onStopRequest } from "./on-stop-request.ts";
 import { serializeTerminationMessage } from "./serialize-termination-message.ts";
+import { createServiceConnection, type RequestTimeouts } from "./service-connection.ts";
+import { ServiceRefusal } from "./service-errors.ts";
 import { workOnAssignment } from "./work-on-assignment.ts";
 
-/** A worker that was told to stop ends after this time, whatever it is doing. */
+/** A worker that is stopped exits after this time at the latest. */
 const stopLimitMs = 800;
 
 const commonVariables = {
@@ -28,7 +25,7 @@ const environment = z.union([
     MOS_JOB_TOKEN: z.string().min(1),
     MOS_STORAGE_DIR: z.string().min(1),
   }),
-  /** A pod. Its token is replaced now and then; its output is a second way for its events. */
+  /** A pod. Its token is replaced from time to time; its output is a second copy of its events. */
   z.object({
     ...commonVariables,
     MOS_JOB_TOKEN_FILE: z.string().min(1),
@@ -37,7 +34,7 @@ const environment = z.union([
 ]);
 
 const minute = 60_000;
-/** A process ends with its service; without it, it could not tell its result. */
+/** A process ends with its service, which alone can record its result. */
 const processTimeouts: RequestTimeouts = {
   start: 5 * minute,
   events: 5 * minute,
@@ -61,7 +58,7 @@ const stop = new AbortController();
 let lastSeq = 0;
 let writeTerminationMessage: (text: string) => void = () => {};
 
-/** Ends the process, with what is left of it for whoever looks at the pod. */
+/** Writes the termination message of the pod, if any, and exits. */
 function exitWorker(code: number, end: Omit<TerminationMessage, "lastSeq">): never {
   try {
     writeTerminationMessage(serializeTerminationMessage({ ...end, lastSeq }));
@@ -97,7 +94,7 @@ function printError(text: string): void {
 
 type WorkerEnvironment = z.infer<typeof environment>;
 
-/** Workers in pods print their events alone, and others their lines. */
+/** Workers in pods print their events only, and others their lines. */
 function createWorkerContext(settings: WorkerEnvironment) {
   if ("MOS_JOB_TOKEN" in settings) {
     const { MOS_JOB_TOKEN: token, MOS_STORAGE_DIR: directory } = settings;

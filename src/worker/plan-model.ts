@@ -5,7 +5,9 @@ import { type PlanOptions, planCompression } from "../engine/plan-compression.ts
 import type { JobInputs } from "./fetch-inputs.ts";
 import type { JobContext } from "./job-context.ts";
 
-/** Reads the model's graph and divides its weights, so that what is wrong with the model shows before any work. */
+/**
+ * Reads the model's graph and shards its weights, so that an invalid model fails before any work.
+ */
 export async function planModel(
   { assignment, runStage, signal }: JobContext,
   inputs: JobInputs,
@@ -16,34 +18,27 @@ export async function planModel(
     });
     signal.throwIfAborted();
     const { count, bytes } = plan.shards;
+    const shards = `${count} ${count === 1 ? "shard" : "shards"}`;
     const largest = formatBytes(Math.max(...bytes));
-    log(
-      `${plan.weights.length} weights in ${count} ${count === 1 ? "shard" : "shards"}, the largest of ${largest}`,
-    );
-    log(
-      `The result will have ${formatBytes(plan.resultBytes)} of ${formatBytes(plan.originalBytes)}`,
-    );
+    log(`${plan.weights.length} weights in ${shards}, the largest of ${largest}`);
+    const [resultSize, originalSize] = [plan.resultBytes, plan.originalBytes].map(formatBytes);
+    log(`The result will have ${resultSize} of ${originalSize}`);
   });
 }
 
-export function planOptions({
-  kind,
-  recipe,
-  target,
-  limits: { maxModelBytes },
-}: Assignment): PlanOptions {
-  return { kind, recipe, target, maxModelBytes };
+export function planOptions({ kind, recipe, target, limits }: Assignment): PlanOptions {
+  return { kind, recipe, target, maxModelBytes: limits.maxModelBytes };
 }
 
-/** External data comes along with `file://` models alone. */
+/** Adds to an error for missing external data that only `file://` models can have some. */
 export async function explainMissingData<T>(source: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
-  } catch (error) {
-    const isMissing = error instanceof ServiceError && error.code === "external_data_missing";
-    if (!isMissing || source.startsWith("file:")) throw error;
-    const how =
-      "only models from file:// sources can have external data: put the weights into the ONNX file";
-    throw new ServiceError("external_data_missing", `${error.message}; ${how}`, { cause: error });
+  } catch (cause) {
+    const isMissing = cause instanceof ServiceError && cause.code === "external_data_missing";
+    if (!isMissing || source.startsWith("file:")) throw cause;
+    const rule = "only models from file:// sources can have external data";
+    const message = `${cause.message}; ${rule}: put the weights into the ONNX file`;
+    throw new ServiceError("external_data_missing", message, { cause });
   }
 }

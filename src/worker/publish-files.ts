@@ -35,10 +35,6 @@ export async function publishFiles(
   }
   const reportPath = path.join(outputDirectory, "report.json");
   await writeFile(reportPath, `${JSON.stringify(report, null, 2)}\n`);
-  artifacts.push({
-    name: "report.json",
-    kind: "report",
-    ...(await blobs.writeFile(reportPath, { signal })),
-  });
-  return artifacts;
+  const blob = await blobs.writeFile(reportPath, { signal });
+  return [...artifacts, { name: "report.json", kind: "report", ...blob }];
 }

@@ -9,7 +9,7 @@ import { planModel, planOptions, explainMissingData } from "./plan-model.ts";
 import { assembleModel, optimizePart, shardModel } from "./worker-steps.ts";
 import { createStageClock } from "./stage-clock.ts";
 
-/** Does the work of a job, or the worker's part of it. It is done when this resolves: files are stored and told. */
+/** Does the work of a job, or the worker's part of it, until its files are stored and reported. */
 export async function runJob(assignment: Assignment, dependencies: JobDependencies): Promise<void> {
   const outputDirectory = path.join(dependencies.directory, "result");
   await mkdir(outputDirectory);
@@ -34,9 +34,8 @@ function logAssignment({ assignment, reporter }: JobContext): void {
   const share = part?.step === "optimize" ? ` ${part.index + 1} of ${recipe.parallelism}` : "";
   reporter.log(`Job ${id}, attempt ${attempt}${part ? `, ${part.step}${share}` : ""}: ${what}`);
   if (part !== null && part.step !== "shard") return;
-  reporter.log(
-    `Recipe: ${recipe.scheme}, granularity ${recipe.granularity}, evaluation ${recipe.evaluation.level}`,
-  );
+  const { scheme, granularity, evaluation } = recipe;
+  reporter.log(`Recipe: ${scheme}, granularity ${granularity}, evaluation ${evaluation.level}`);
 }
 
 async function runEntireJob(context: JobContext): Promise<void> {

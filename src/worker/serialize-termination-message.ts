@@ -1,16 +1,22 @@
+import { textLimits } from "../contract/limits.ts";
+import { truncate } from "../contract/truncate.ts";
 import { terminationMessage, type TerminationMessage } from "../contract/worker.ts";
 
-/** What Kubernetes keeps of a termination message, bytes. */
+/** Longest termination message that Kubernetes keeps, bytes. */
 const maxBytes = 4096;
-const maxErrorLength = 1024;
 
-/** A termination message as JSON, its error cut to what Kubernetes keeps. */
-export function serializeTerminationMessage({ error, ...message }: TerminationMessage): string {
-  for (let length = maxErrorLength; ; length = Math.floor(length * 0.8)) {
-    const cut = error && { ...error, message: error.message.slice(0, length).toWellFormed() };
-    const text = JSON.stringify(
-      terminationMessage.parse({ ...message, ...(cut && { error: cut }) }),
-    );
+/** A termination message as JSON, its error truncated to what Kubernetes keeps. */
+export function serializeTerminationMessage(message: TerminationMessage): string {
+  for (
+    let maxLength: number = textLimits.statusMessage;
+    ;
+    maxLength = Math.floor(maxLength * 0.8)
+  ) {
+    const error = message.error && {
+      ...message.error,
+      message: truncate(message.error.message, maxLength).toWellFormed(),
+    };
+    const text = JSON.stringify(terminationMessage.parse({ ...message, error }));
     if (Buffer.byteLength(text) <= maxBytes) return text;
   }
 }

@@ -5,7 +5,7 @@ import type { Reporter } from "./reporter.ts";
 type StageName = keyof NonNullable<Telemetry["stageSeconds"]>;
 type ProgressRanges = Partial<Record<StageName, readonly [number, number]>>;
 
-/** Share of a worker's progress that is done before and after each of its stages. */
+/** A worker's progress before and after each of its stages. */
 const stageProgressRanges: Record<"all" | WorkerStep, ProgressRanges> = {
   all: {
     fetch: [0, 0.15],
@@ -33,7 +33,9 @@ interface ClockOptions {
   readonly signal: AbortSignal;
 }
 
-/** Runs the stages of a worker, telling each one's progress as part of the whole, and its time. */
+/**
+ * Runs the stages of a worker; reports the time of each and its progress as part of the worker's.
+ */
 export function createStageClock({
   assignment: { part, recipe },
   reporter,

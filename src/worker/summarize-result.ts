@@ -1,8 +1,9 @@
 import { formatBytes } from "../contract/format-bytes.ts";
+import type { Accuracy } from "../contract/telemetry.ts";
 import type { CompressionReport } from "../engine/compress-model.ts";
 import type { Evaluation } from "./evaluate-result.ts";
 
-/** The figures of a job, as its last words. */
+/** The figures of a job, for the end of its log. */
 export function summarizeResult(
   { originalBytes, resultBytes, weights }: CompressionReport,
   evaluation: Evaluation,
@@ -14,18 +15,15 @@ export function summarizeResult(
     `Size: ${formatBytes(originalBytes)} to ${formatBytes(resultBytes)}, ratio ${ratio}`,
     `Weights: ${changed} of ${weights.length} changed`,
   ];
-  if (accuracy) {
-    const basis =
-      accuracy.level === "weights"
-        ? "worst weight"
-        : `worst output on ${accuracy.samples} ${accuracy.data} samples`;
-    lines.push(
-      `Accuracy: SQNR ${accuracy.sqnrDb.toFixed(1)} dB, cosine ${accuracy.cosine.toFixed(5)}, ${basis}`,
-    );
-  }
+  if (accuracy) lines.push(summarizeAccuracy(accuracy));
   if (latency) {
     const [original, result] = [latency.original.p50Ms.toFixed(2), latency.result.p50Ms.toFixed(2)];
     lines.push(`Latency: median ${original} ms to ${result} ms, ratio ${latency.ratio.toFixed(2)}`);
   }
   return lines;
+}
+
+function summarizeAccuracy({ level, samples, data, sqnrDb, cosine }: Accuracy): string {
+  const basis = level === "weights" ? "worst weight" : `worst output on ${samples} ${data} samples`;
+  return `Accuracy: SQNR ${sqnrDb.toFixed(1)} dB, cosine ${cosine.toFixed(5)}, ${basis}`;
 }

@@ -1,21 +1,18 @@
-import { type JobError, ServiceError } from "../contract/errors.ts";
+import { type ErrorCode, type JobError, ServiceError } from "../contract/errors.ts";
+import { textLimits } from "../contract/limits.ts";
+import { truncate } from "../contract/truncate.ts";
+import { errorMessage } from "../log/error-message.ts";
 import { storageError } from "../storage/file-error.ts";
 
-const maxMessageLength = 4096;
-
-/** What a job's caller is told about an error that ended the work. */
+/** The job's error for an error that ended its work. */
 export function toJobError(error: unknown): JobError {
   const known = storageError(error);
-  const message = known instanceof Error ? known.message : String(known);
-  const code =
-    known instanceof ServiceError
-      ? known.code
-      : isOutOfMemory(known)
-        ? "out_of_memory"
-        : "worker_crashed";
-  return { code, message: message.slice(0, maxMessageLength) };
+  const message = truncate(errorMessage(known), textLimits.errorMessage);
+  return { code: jobErrorCode(known), message };
 }
 
-function isOutOfMemory(error: unknown): boolean {
-  return error instanceof RangeError && /allocation failed/i.test(error.message);
+function jobErrorCode(error: unknown): ErrorCode {
+  if (error instanceof ServiceError) return error.code;
+  const isOutOfMemory = error instanceof RangeError && /allocation failed/i.test(error.message);
+  return isOutOfMemory ? "out_of_memory" : "worker_crashed";
 }

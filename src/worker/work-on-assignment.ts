@@ -6,36 +6,37 @@ import { EventSender } from "./event-sender.ts";
 import { toJobError } from "./to-job-error.ts";
 import { createReporter, type Reporter } from "./reporter.ts";
 import { runJob } from "./run-job.ts";
-import { type ServiceConnection, ServiceOutage } from "./service-connection.ts";
+import type { ServiceConnection } from "./service-connection.ts";
+import { ServiceOutage } from "./service-errors.ts";
 import { errorMessage } from "../log/error-message.ts";
 
-/** How long a stopped worker tries to tell that it stopped. */
+/** How long a stopped worker tries to report that it stopped. */
 const stopReportMs = 300;
 
 /** How a job's work ended. */
-export type AssignmentResult = Pick<TerminationMessage, "outcome" | "error">;
+type AssignmentResult = Pick<TerminationMessage, "outcome" | "error">;
 
 interface WorkerContext {
   readonly connection: ServiceConnection;
   readonly openBlobs: () => Promise<BlobFiles>;
   readonly workDirectory: string;
-  /** The job is to stop, for a reason that people understand. */
+  /** Aborted to stop the job, with a reason for its log. */
   readonly signal: AbortSignal;
   readonly printLine: (line: string) => void;
   readonly printError: (text: string) => void;
   readonly recordEvent: (json: string) => void;
-  /** How often the progress of a job is told, milliseconds. */
+  /** Shortest time between two reports of a job's progress, milliseconds. */
   readonly progressIntervalMs: number;
   /** How long the last events may take to be recorded, milliseconds. */
   readonly deliveryLimitMs: number;
   readonly onCancelled: () => void;
-  /** The service cannot be told of the job any more. */
+  /** Nothing can be reported to the service any more. */
   readonly onFailure: (error: unknown) => void;
 }
 
 /**
- * Runs a job and tells the service how it went.
- * @throws ServiceOutage where the job needs the service, and it cannot be reached
+ * Runs a job and reports its result.
+ * @throws ServiceOutage where the job needs the service, which cannot be reached
  */
 export async function workOnAssignment(
   assignment: Assignment,
@@ -48,12 +49,12 @@ export async function workOnAssignment(
     connection,
     now,
     record: context.recordEvent,
-    // The answer to a job's last events may be that it is over.
+    // The answer to a job's last events may be that the job has ended.
     onCancelled: () => (hasEnded ? undefined : context.onCancelled()),
     onFailure: (error) => (hasEnded ? undefined : context.onFailure(error)),
   });
   const { part, recipe } = assignment;
-  // Workers beside each other tell a job's progress as often, together, as one that works alone.
+  // Parallel workers together report a job's progress as often as a single one.
   const workers = part?.step === "optimize" ? recipe.parallelism : 1;
   const progressIntervalMs = context.progressIntervalMs * workers;
   const reporter = createReporter({ sender, now, progressIntervalMs, print: context.printLine });
@@ -77,21 +78,32 @@ async function runAndReportResult(
     reporter.result("Completed");
     return { outcome: "Completed" };
   } catch (error) {
-    if (signal.aborted) {
-      reporter.log(`Stopped: ${errorMessage(signal.reason)}`, "stderr");
-      reporter.result("Cancelled");
-      return { outcome: "Cancelled" };
-    }
-    // Another worker may find the service again: this is not the job's end.
+    if (signal.aborted) return reportStop(reporter, signal.reason);
+    // Another worker may reach the service again: the job goes on.
     if (error instanceof ServiceOutage) {
       reporter.log(`The worker gives up: ${error.message}`, "stderr");
       throw error;
     }
-    const failure = toJobError(error);
-    reporter.log(`Failed: ${failure.message} (${failure.code})`, "stderr");
-    if (failure.code === "worker_crashed" && error instanceof Error)
-      context.printError(error.stack ?? error.message);
-    reporter.result("Failed", failure);
-    return { outcome: "Failed", error: failure };
+    return reportFailure(reporter, error, context);
   }
+}
+
+function reportStop(reporter: Reporter, reason: unknown): AssignmentResult {
+  reporter.log(`Stopped: ${errorMessage(reason)}`, "stderr");
+  reporter.result("Cancelled");
+  return { outcome: "Cancelled" };
+}
+
+function reportFailure(
+  reporter: Reporter,
+  error: unknown,
+  { printError }: Pick<WorkerContext, "printError">,
+): AssignmentResult {
+  const failure = toJobError(error);
+  reporter.log(`Failed: ${failure.message} (${failure.code})`, "stderr");
+  if (failure.code === "worker_crashed" && error instanceof Error) {
+    printError(error.stack ?? error.message);
+  }
+  reporter.result("Failed", failure);
+  return { outcome: "Failed", error: failure };
 }

@@ -9,7 +9,7 @@ import { planModel, planOptions } from "./plan-model.ts";
 import type { JobContext } from "./job-context.ts";
 import type { Stage } from "./stage-clock.ts";
 
-/** Fetches and plans the model for the workers that come after, who find it in the store. */
+/** Fetches, plans and stores the model for the workers of the later steps. */
 export async function shardModel(context: JobContext): Promise<void> {
   const { assignment, blobs, reporter, runStage, signal } = context;
   reporter.status("Sharding");
@@ -46,7 +46,7 @@ export async function optimizePart(context: JobContext): Promise<void> {
   reporter.share({ index, ...stored });
 }
 
-/** Makes the result from all shares. */
+/** Assembles the result from all shares. */
 export async function assembleModel(context: JobContext): Promise<void> {
   const { assignment, reporter, runStage } = context;
   reporter.status("Optimizing");

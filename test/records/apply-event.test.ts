@@ -5,7 +5,7 @@ import { job as jobSchema, type Job } from "../../src/contract/job.ts";
 import { defaultRecipe } from "../../src/contract/recipe.ts";
 import { canTransition, isTerminal, type JobKind } from "../../src/contract/status.ts";
 import type { WorkerEvent } from "../../src/contract/worker.ts";
-import { applyEvent, type ServiceEvent } from "../../src/records/apply-event.ts";
+import { applyEvent, type JobEvent } from "../../src/records/apply-event.ts";
 
 const created = "2026-03-01T00:00:00.000Z";
 const now = new Date("2026-03-01T00:01:00.000Z");
@@ -47,7 +47,7 @@ function makeJob(kind: JobKind, overrides: Partial<Job> = {}): Job {
 
 const told = { seq: 1, at: created };
 const anyEvent = fc.oneof(
-  fc.constantFrom<WorkerEvent | ServiceEvent>(
+  fc.constantFrom<JobEvent>(
     { ...told, type: "status", status: "Sharding" },
     { ...told, type: "status", status: "Optimizing" },
     { ...told, type: "log", stream: "stdout", text: "x" },

@@ -52,3 +52,17 @@ test("changes tell watchers of a batch when one of its jobs moves", async () => 
   await watch.return(undefined);
   await records.close();
 });
+
+test("changes.onChanged() calls back for every job and batch, until it is ended", async () => {
+  const records = await openTestRecords();
+  const changed = new Set<string>();
+  const stop = records.changes.onChanged((id) => changed.add(id));
+  const batch = await records.batches.create("default", makeNewBatch());
+  const [first, second] = batch.jobs;
+  await records.jobs.cancel("default", first?.id ?? "");
+  assert.deepEqual(changed, new Set([first?.id, batch.id]));
+  stop();
+  await records.jobs.cancel("default", second?.id ?? "");
+  assert.equal(changed.has(second?.id ?? ""), false);
+  await records.close();
+});

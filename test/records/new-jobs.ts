@@ -1,8 +1,8 @@
 import type { Target } from "../../src/contract/target.ts";
 import { defaultRecipe } from "../../src/contract/recipe.ts";
 import type { NewJob } from "../../src/records/insert-jobs.ts";
-import type { NewBatch } from "../../src/records/batch-records.ts";
-import { openRecords } from "../../src/records/open-records.ts";
+import type { NewBatch } from "../../src/records/insert-batch.ts";
+import { openRecords, type Records } from "../../src/records/open-records.ts";
 
 const target: Target = {
   name: "cpu",
@@ -44,8 +44,15 @@ export function makeNewBatch(overrides: Partial<NewBatch> = {}): NewBatch {
   };
 }
 
-/** Records in memory whose clock goes on by a millisecond at each look, so that ids follow the order of creation. */
+/**
+ * Records in memory. Their clock advances by a millisecond at each call, so that ids follow the order
+ * of creation.
+ */
 export async function openTestRecords(start = "2026-03-01T00:00:00.000Z") {
   let time = Date.parse(start);
   return openRecords(":memory:", { now: () => new Date(time++) });
+}
+
+export async function readLogTexts(records: Records, id: string): Promise<string[]> {
+  return (await records.logs.read(id, { after: 0, limit: 1000 })).map(({ text }) => text);
 }

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { type LookupAddress, lookup } from "node:dns";
 import { test } from "node:test";
-import { isPublicAddress, createPublicLookup } from "../../src/storage/public-address.ts";
+import { isPublicAddress } from "../../src/storage/is-public-address.ts";
+import { createPublicLookup } from "../../src/storage/public-address.ts";
 
 test("isPublicAddress() tells the public internet from everything else", () => {
   for (const address of [

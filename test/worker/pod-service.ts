@@ -15,7 +15,7 @@ import { type PartialRecipe, resolveRecipe } from "../../src/contract/recipe.ts"
 import { builtinTargets } from "../../src/contract/target.ts";
 import { type WorkerEvent, workerEvent, terminationMessage } from "../../src/contract/worker.ts";
 import type { JobPart } from "../../src/records/find-attempts.ts";
-import type { AttemptPod } from "../../src/records/attempt-records.ts";
+import type { AttemptPod } from "../../src/records/begin-attempt.ts";
 import type { NewJob } from "../../src/records/insert-jobs.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
 import { createApp } from "../../src/server/create-app.ts";

@@ -3,7 +3,7 @@ import { type TerminationMessage, workerContainer, workerStep } from "../../cont
 import { readTerminationMessage } from "../../resources/read-termination-message.ts";
 import type { ObservedPod } from "../../resources/observed-resources.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
-import type { AttemptPod as PodRecord } from "../../records/attempt-records.ts";
+import type { AttemptPod as PodRecord } from "../../records/begin-attempt.ts";
 
 /** A pod that works on a job, as far as the service needs it. */
 export interface ObservedWorkerPod {

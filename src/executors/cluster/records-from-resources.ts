@@ -8,7 +8,7 @@ import type { Target } from "../../contract/target.ts";
 import type { BatchObject, CompressionJobObject } from "../../resources/custom-resources.ts";
 import { resolveBatchId, resolveJobId } from "../../resources/job-identity.ts";
 import type { KubernetesObject, Stored } from "../../kubernetes/resources.ts";
-import type { NewBatch } from "../../records/batch-records.ts";
+import type { NewBatch } from "../../records/insert-batch.ts";
 import type { NewJob } from "../../records/insert-jobs.ts";
 import { jobFromRequest } from "../../records/job-from-request.ts";
 

@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 const maxTailBytes = 64 * 1024;
 const maxTailLines = 200;
 
-/** Keeps the end of what a process prints, as lines. */
+/** Keeps the end of a process' output. The returned function gives its lines. */
 export function keepTail(stream: Readable): () => string[] {
   let tail = Buffer.alloc(0);
   let cut = false;

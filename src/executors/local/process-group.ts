@@ -6,7 +6,9 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const checkEveryMs = 20;
 
-/** When a process started, in a form that no other process with its pid shares; undefined where it does not run. */
+/**
+ * Start time of a process, unique among processes with its pid; undefined where it does not run.
+ */
 export async function readStartMark(pid: number): Promise<string | undefined> {
   if (process.platform !== "linux") {
     const listed = await run("ps", ["-o", "lstart=", "-p", String(pid)]).catch(() => ({
@@ -20,7 +22,9 @@ export async function readStartMark(pid: number): Promise<string | undefined> {
   return `${bootId.trim()}:${stat.startTicks}`;
 }
 
-/** Asks a process group to end, kills what is left of it after the grace time, and resolves when all of it is gone. */
+/**
+ * Terminates a process group, kills it after the grace time, and resolves when no process is left.
+ */
 export async function stopProcessGroup(groupId: number, graceMs: number): Promise<void> {
   const killAt = performance.now() + graceMs;
   signalGroup(groupId, "SIGTERM");
@@ -33,7 +37,7 @@ export async function stopProcessGroup(groupId: number, graceMs: number): Promis
 async function isGroupAlive(groupId: number): Promise<boolean> {
   if (!signalGroup(groupId, 0)) return false;
   if (process.platform !== "linux") return true;
-  // Zombies that nobody reaps, as in containers without an init, answer signals but run no more.
+  // Zombies that are not reaped, as in containers without an init, accept signals but do not run.
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   const stats = await Promise.all(pids.map(readProcessStat));
   return stats.some((stat) => stat?.groupId === groupId && stat.state !== "Z");
@@ -52,7 +56,7 @@ function signalGroup(groupId: number, signal: NodeJS.Signals | 0): boolean {
 async function readProcessStat(pid: string) {
   const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
   if (text === undefined) return undefined;
-  // The name, in parentheses, may itself hold spaces and parentheses.
+  // The name, in parentheses, may itself contain spaces and parentheses.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   return { state: fields[0], groupId: Number(fields[2]), startTicks: fields[19] };
 }

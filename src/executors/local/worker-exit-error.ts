@@ -16,29 +16,27 @@ const outOfMemoryMarkers = ["JavaScript heap out of memory", "std::bad_alloc"];
 export interface WorkerProcessExit {
   readonly code: number | null;
   readonly signal: string | null;
-  /** The end of what it printed to stderr. */
+  /** The last lines of its stderr. */
   readonly lines: string[];
 }
 
-/** What a job fails with whose worker ended without a result. */
+/** The error of a job whose worker ended without a result. */
 export function workerExitError({ code, signal, lines }: WorkerProcessExit): JobError {
-  if (lines.some((line) => outOfMemoryMarkers.some((mark) => line.includes(mark)))) {
+  if (lines.some((line) => outOfMemoryMarkers.some((marker) => line.includes(marker)))) {
     return { code: "out_of_memory", message: "The worker ran out of memory" };
   }
-  if (signal === "SIGKILL") {
-    const message = "The worker was killed by SIGKILL: the machine may have run out of memory";
-    return { code: "worker_killed", message };
-  }
-  if (signal !== null && crashSignals.has(signal)) {
-    return { code: "worker_crashed", message: `The worker crashed with ${signal}` };
-  }
-  if (signal !== null)
-    return { code: "worker_killed", message: `The worker was killed by ${signal}` };
+  if (signal !== null) return signalError(signal);
   if (code === workerExit.cancelled) {
     return { code: "worker_killed", message: "The worker was stopped from outside the service" };
   }
-  return {
-    code: "worker_crashed",
-    message: `The worker exited with code ${code} before it told a result`,
-  };
+  const message = `The worker exited with code ${code} before it reported a result`;
+  return { code: "worker_crashed", message };
+}
+
+function signalError(signal: string): JobError {
+  if (crashSignals.has(signal)) {
+    return { code: "worker_crashed", message: `The worker crashed with ${signal}` };
+  }
+  const hint = signal === "SIGKILL" ? ": the machine may have run out of memory" : "";
+  return { code: "worker_killed", message: `The worker was killed by ${signal}${hint}` };
 }

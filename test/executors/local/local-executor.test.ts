@@ -166,7 +166,7 @@ const deaths = [
   [
     "exits-early",
     "worker_crashed",
-    "The worker exited with code 0 before it told a result",
+    "The worker exited with code 0 before it reported a result",
     /attempt 1/,
   ],
 ] as const;

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { terminationMessage } from "../../src/contract/worker.ts";
 import { serializeTerminationMessage } from "../../src/worker/serialize-termination-message.ts";
 
-test("terminationText() says the outcome in what Kubernetes keeps, whatever the error says", () => {
+test("serializeTerminationMessage() says the outcome in what Kubernetes keeps, whatever the error says", () => {
   const anyText = fc.oneof(
     fc.string({ unit: "binary", maxLength: 4096 }),
     fc.constantFrom("\u0000".repeat(4000), "😀".repeat(3000)),
@@ -26,12 +26,13 @@ test("terminationText() says the outcome in what Kubernetes keeps, whatever the 
   );
 });
 
-test("terminationText() keeps the first 1024 characters of a plain error", () => {
+test("serializeTerminationMessage() truncates a plain error to 1024 characters", () => {
   const message = "x".repeat(4096);
   const text = serializeTerminationMessage({
     outcome: "Failed",
     error: { code: "out_of_memory", message },
     lastSeq: 7,
   });
-  assert.equal(terminationMessage.parse(JSON.parse(text)).error?.message, message.slice(0, 1024));
+  const { error } = terminationMessage.parse(JSON.parse(text));
+  assert.equal(error?.message, `${message.slice(0, 1023)}…`);
 });

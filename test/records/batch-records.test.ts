@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { maxBatchJobs } from "../../src/contract/batch.ts";
 import { zeroCounts } from "../../src/contract/batch-status.ts";
+import { batchJobId } from "../../src/contract/id.ts";
 import { batchQuery } from "../../src/contract/page.ts";
 import type { Records } from "../../src/records/open-records.ts";
 import { makeNewBatch, makeNewJob, openTestRecords, targets } from "./new-jobs.ts";
@@ -155,5 +156,15 @@ test("batches.list() pages newest first and filters by status and suite", async 
     nextCursor: null,
   });
   await assert.rejects(list({ cursor: "nonsense" }), { code: "invalid_cursor" });
+  await records.close();
+});
+
+test("the jobs of a batch have ids that follow from its own", async () => {
+  const records = await openTestRecords();
+  const batch = await records.batches.create(project, makeNewBatch());
+  assert.deepEqual(
+    batch.jobs.map((job) => job.id),
+    [0, 1, 2].map((index) => batchJobId(batch.id, index)),
+  );
   await records.close();
 });

@@ -3,7 +3,7 @@ import { test, type TestContext } from "node:test";
 import type { Job } from "../../src/contract/job.ts";
 import type { Revision } from "../../src/contract/revision.ts";
 import type { TelemetryUpdate } from "../../src/contract/worker.ts";
-import type { NewBatch } from "../../src/records/batch-records.ts";
+import type { NewBatch } from "../../src/records/insert-batch.ts";
 import type { NewJob } from "../../src/records/insert-jobs.ts";
 import type { Records } from "../../src/records/open-records.ts";
 import { makeNewBatch, makeNewJob, openTestRecords, targets } from "./new-jobs.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { jobQuery } from "../../src/contract/page.ts";
 import { job as jobSchema } from "../../src/contract/job.ts";
-import { parseJob } from "../../src/records/save-job-records.ts";
+import { parseJob } from "../../src/records/parse-job.ts";
 import type { NewJob } from "../../src/records/insert-jobs.ts";
 import { makeNewBatch, makeNewJob, openTestRecords, targets } from "./new-jobs.ts";
 

@@ -1,0 +1,7 @@
+import type { Job } from "../contract/job.ts";
+import { applyEvent, type JobEvent } from "./apply-event.ts";
+
+/** The job after several events at one time. */
+export function applyEvents(job: Job, events: readonly JobEvent[], now: Date): Job {
+  return events.reduce((known, event) => applyEvent(known, event, now), job);
+}

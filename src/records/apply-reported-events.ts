@@ -1,0 +1,85 @@
+import type { Job } from "../contract/job.ts";
+import type { LogLine } from "../contract/log.ts";
+import type { OptimizedShare, WorkerEvent } from "../contract/worker.ts";
+import { applyEvent } from "./apply-event.ts";
+import type { AttemptRecord } from "./find-attempts.ts";
+import { translatePartEvent } from "./translate-part-event.ts";
+
+type NewLine = Omit<LogLine, "seq">;
+
+interface ReportingAttempt {
+  readonly job: Job;
+  readonly attempt: AttemptRecord;
+  /** All attempts at the job. */
+  readonly attempts: readonly AttemptRecord[];
+  /** Whether no later attempt has replaced this one. */
+  readonly isCurrent: boolean;
+}
+
+interface AppliedEvents {
+  readonly job: Job;
+  readonly attempt: AttemptRecord;
+  readonly lines: readonly NewLine[];
+  readonly shares: readonly OptimizedShare[];
+}
+
+interface EventSequence {
+  readonly events: readonly WorkerEvent[];
+  /** Whether missing events are lost; otherwise nothing after a gap counts. */
+  readonly isFinal: boolean;
+}
+
+/** A job and its attempt after events. Of a replaced attempt only lines count. */
+export function applyReportedEvents(
+  { job: initialJob, attempt: initialAttempt, attempts, isCurrent }: ReportingAttempt,
+  { events, isFinal }: EventSequence,
+  now: Date,
+): AppliedEvents {
+  const lines: NewLine[] = [];
+  const shares: OptimizedShare[] = [];
+  let [job, attempt] = [initialJob, initialAttempt];
+  for (const event of events) {
+    if (event.seq < attempt.nextSeq) continue;
+    if (event.seq > attempt.nextSeq) {
+      if (!isFinal) break;
+      lines.push(lostEventsLine(event.seq - attempt.nextSeq, event.at));
+    }
+    attempt = advanceAttempt(attempt, event);
+    if (event.type === "log") lines.push({ at: event.at, stream: event.stream, text: event.text });
+    if (!isCurrent) continue;
+    if (event.type === "share" && event.share.index === attempt.part?.index) {
+      shares.push(event.share);
+    }
+    job = applyAttemptEvent(job, event, { attempt, attempts, now });
+  }
+  return { job, attempt, lines, shares };
+}
+
+function applyAttemptEvent(
+  job: Job,
+  event: WorkerEvent,
+  { attempt, attempts, now }: Omit<ReportingAttempt, "job" | "isCurrent"> & { readonly now: Date },
+): Job {
+  if (attempt.part === null) return applyEvent(job, event, now);
+  const known = attempts.map((one) => (one.attempt === attempt.attempt ? attempt : one));
+  return applyEvent(job, translatePartEvent(event, attempt.part, { job, attempts: known }), now);
+}
+
+function advanceAttempt(attempt: AttemptRecord, event: WorkerEvent): AttemptRecord {
+  return {
+    ...attempt,
+    nextSeq: event.seq + 1,
+    progress: readProgress(event) ?? attempt.progress,
+  };
+}
+
+function lostEventsLine(count: number, at: string): NewLine {
+  const events = count === 1 ? "1 event" : `${count} events`;
+  const text = `(${events} of the worker were lost while the service could not be reached)`;
+  return { at, stream: "stderr", text };
+}
+
+function readProgress(event: WorkerEvent): number | undefined {
+  if (event.type === "telemetry") return event.telemetry.progress?.fraction;
+  return event.type === "result" && event.outcome === "Completed" ? 1 : undefined;
+}

@@ -1,0 +1,60 @@
+import type { JobError } from "../contract/errors.ts";
+import type { LogLine } from "../contract/log.ts";
+import { isTerminal } from "../contract/status.ts";
+import { appendLines } from "./append-lines.ts";
+import type { JobEvent } from "./apply-event.ts";
+import { applyEvents } from "./apply-events.ts";
+import { currentAttempts, findAttempts } from "./find-attempts.ts";
+import { findRecord } from "./find-record.ts";
+import { saveRecords } from "./save-records.ts";
+import type { WriteTransaction } from "./store.ts";
+
+/** How an attempt ended besides what its worker reported. */
+export interface AttemptEnd {
+  /**
+   * The job's error unless it has ended or is being cancelled; null where the end of an attempt
+   * does not end the job.
+   */
+  readonly error: JobError | null;
+  /** Output that the worker did not report. */
+  readonly lines: readonly Pick<LogLine, "stream" | "text">[];
+}
+
+interface EndedAttempt extends AttemptEnd {
+  readonly jobId: string;
+  readonly attempt: number;
+}
+
+/** Records the end of an attempt, and what it means for the job. */
+export async function endAttempt(writing: WriteTransaction, ended: EndedAttempt): Promise<void> {
+  const { jobId, error } = ended;
+  const attempts = await findAttempts(writing.trx, jobId);
+  const attempt = attempts.find((one) => one.attempt === ended.attempt && !one.ended);
+  if (attempt === undefined) return;
+  await setEndTime(writing, jobId, attempt.attempt);
+  const before = await findRecord(writing, jobId);
+  // A reader that has seen the job's end has read its whole log: no line follows.
+  if (before === undefined || isTerminal(before.job.status)) return;
+  const at = writing.now.toISOString();
+  const lines = ended.lines.map((line) => ({ ...line, at }));
+  const logged = await appendLines(writing, before, lines);
+  const events: JobEvent[] = before.live ? [] : [{ type: "stopped" }];
+  if (error !== null && currentAttempts(attempts).includes(attempt)) {
+    events.push({ type: "failure", error });
+  }
+  const after = { ...logged, job: applyEvents(logged.job, events, writing.now) };
+  await saveRecords(writing, [{ before, after }]);
+}
+
+async function setEndTime(
+  { trx, now }: WriteTransaction,
+  jobId: string,
+  attempt: number,
+): Promise<void> {
+  await trx
+    .updateTable("attempts")
+    .set({ ended_at: now.toISOString() })
+    .where("job_id", "=", jobId)
+    .where("attempt", "=", attempt)
+    .execute();
+}

@@ -1,0 +1,64 @@
+import type { Job } from "../contract/job.ts";
+import { isTerminal } from "../contract/status.ts";
+import { target } from "../contract/target.ts";
+import { type Assignment, type OptimizedShare, optimizedShare } from "../contract/worker.ts";
+import { currentAttempts, findAttempts, type JobPart } from "./find-attempts.ts";
+import { parseJob } from "./parse-job.ts";
+import type { WriteTransaction } from "./store.ts";
+
+/** An assignment without the limits, which are the service's. */
+type NewAssignment = Omit<Assignment, "limits">;
+
+/** What the worker of an attempt does; undefined where the job or the attempt has ended. */
+export async function findAssignment(
+  trx: WriteTransaction["trx"],
+  jobId: string,
+  number: number,
+): Promise<NewAssignment | undefined> {
+  const row = await trx.selectFrom("jobs").selectAll().where("id", "=", jobId).executeTakeFirst();
+  if (row === undefined) return undefined;
+  const job = parseJob(row.document);
+  const current = currentAttempts(await findAttempts(trx, jobId));
+  const attempt = current.find((one) => one.attempt === number);
+  if (attempt === undefined || attempt.ended || isTerminal(job.status)) return undefined;
+  const { id, kind, recipe, dryRun } = job;
+  const shares = attempt.part?.step === "assemble" ? await listOptimizedShares(trx, jobId) : [];
+  return {
+    id,
+    kind,
+    recipe,
+    dryRun,
+    model: assignedModel(attempt.part, job.model),
+    target: target.parse(JSON.parse(row.target_document)),
+    attempt: number,
+    part: attempt.part && { ...attempt.part, shares },
+  };
+}
+
+/**
+ * Later steps work on the file that was sharded. It is in the blob store, unless the source is a
+ * file that the workers read directly.
+ */
+function assignedModel(
+  part: JobPart | null,
+  { actualSha256, bytes: _bytes, ...pinned }: Job["model"],
+): Assignment["model"] {
+  if (part === null || part.step === "shard" || actualSha256 === null) return pinned;
+  const source = pinned.source.startsWith("file:")
+    ? pinned.source
+    : `upload:sha256:${actualSha256}`;
+  return { source, name: pinned.name, sha256: actualSha256 };
+}
+
+async function listOptimizedShares(
+  trx: WriteTransaction["trx"],
+  jobId: string,
+): Promise<OptimizedShare[]> {
+  const rows = await trx
+    .selectFrom("job_shares")
+    .select(["share as index", "sha256", "bytes"])
+    .where("job_id", "=", jobId)
+    .orderBy("share")
+    .execute();
+  return rows.map((row) => optimizedShare.parse(row));
+}

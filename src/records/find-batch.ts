@@ -1,0 +1,27 @@
+import { type Batch, batch as batchSchema } from "../contract/batch.ts";
+import { batchSummary } from "../contract/page.ts";
+import type { WriteTransaction } from "./store.ts";
+
+export async function findBatch(
+  trx: WriteTransaction["trx"],
+  project: string,
+  id: string,
+): Promise<Batch | undefined> {
+  const row = await trx
+    .selectFrom("batches")
+    .select("document")
+    .where("id", "=", id)
+    .where("project", "=", project)
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  const jobs = await trx
+    .selectFrom("jobs")
+    .select(["id", "model_name as model", "target", "status", "gates_failed"])
+    .where("batch_id", "=", id)
+    .orderBy("id")
+    .execute();
+  return batchSchema.parse({
+    ...batchSummary.parse(JSON.parse(row.document)),
+    jobs: jobs.map(({ gates_failed, ...job }) => ({ ...job, gatesFailed: gates_failed === 1 })),
+  });
+}

@@ -1,0 +1,96 @@
+import type { Batch } from "../contract/batch.ts";
+import { zeroCounts } from "../contract/batch-status.ts";
+import { newId } from "../contract/id.ts";
+import type { Job } from "../contract/job.ts";
+import { type BatchSummary, batchSummary } from "../contract/page.ts";
+import type { Revision } from "../contract/revision.ts";
+import type { JobKind } from "../contract/status.ts";
+import { findBaselines } from "./find-baselines.ts";
+import { insertJobs, type NewJob } from "./insert-jobs.ts";
+import { insertReport, type NewReport, replaceReportJobs } from "./insert-report.ts";
+import { type ResourceReference, serializeResource } from "./resource-reference.ts";
+import type { WriteTransaction } from "./store.ts";
+
+export interface NewBatch {
+  readonly name: string;
+  readonly suite: string | null;
+  readonly revision: Revision | null;
+  readonly kind: JobKind;
+  readonly failFast: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+  /** In the order of models × targets. */
+  readonly jobs: readonly NewJob[];
+  /** Present where the batch was created as a resource. */
+  readonly id?: string;
+  readonly createdAt?: string;
+  /** The custom resource of the batch. */
+  readonly resource?: ResourceReference;
+  /** Asks for a report, or replaces jobs in one. */
+  readonly report?: NewReport;
+}
+
+export async function insertBatch(
+  writing: WriteTransaction,
+  project: string,
+  newBatch: NewBatch,
+): Promise<Batch> {
+  const summary = pendingSummary(newBatch, writing.now);
+  const { id } = summary;
+  await insertSummary(writing, summary, { project, resource: newBatch.resource });
+  const newJobs = await attachBaselines(writing, project, newBatch);
+  const jobs = await insertJobs(writing, { project, batchId: id }, newJobs);
+  const jobIds = jobs.map((job) => job.id);
+  const { report } = newBatch;
+  if (report && "settings" in report) {
+    await insertReport(writing, { ...report, id, project, jobIds });
+  }
+  if (report && "repeats" in report) await replaceReportJobs(writing, { ...report, jobIds });
+  return { ...summary, jobs: jobs.map(pendingBatchJob) };
+}
+
+function pendingSummary(newBatch: NewBatch, now: Date): BatchSummary {
+  const { jobs, id = newId("batch", now), createdAt = now.toISOString() } = newBatch;
+  return batchSummary.parse({
+    ...newBatch,
+    id,
+    status: "Pending",
+    createdAt,
+    finishedAt: null,
+    counts: { ...zeroCounts, Pending: jobs.length },
+    gatesFailed: 0,
+  });
+}
+
+async function insertSummary(
+  { trx }: WriteTransaction,
+  summary: BatchSummary,
+  { project, resource }: { project: string; resource: ResourceReference | undefined },
+): Promise<void> {
+  await trx
+    .insertInto("batches")
+    .values({
+      id: summary.id,
+      project,
+      status: summary.status,
+      suite: summary.suite,
+      fail_fast: summary.failFast ? 1 : 0,
+      document: JSON.stringify(summary),
+      resource: serializeResource(resource),
+    })
+    .execute();
+}
+
+/** The jobs of the batch, each with its baseline. */
+async function attachBaselines(
+  writing: WriteTransaction,
+  project: string,
+  { suite, revision, jobs }: NewBatch,
+): Promise<readonly NewJob[]> {
+  if (suite === null || revision === null) return jobs;
+  const baselines = await findBaselines(writing, { project, suite, base: revision.base }, jobs);
+  return jobs.map((newJob, i) => ({ ...newJob, baseline: baselines[i] ?? null }));
+}
+
+function pendingBatchJob({ id, model, target, status }: Job): Batch["jobs"][number] {
+  return { id, model: model.name, target, status, gatesFailed: false };
+}

@@ -1,0 +1,11 @@
+import { hasFailedGate } from "../contract/gate.ts";
+import type { Job } from "../contract/job.ts";
+
+/** The columns that follow from the job alone and change with it. */
+export function jobColumns(job: Job) {
+  return {
+    status: job.status,
+    gates_failed: hasFailedGate(job.gates) ? 1 : 0,
+    document: JSON.stringify(job),
+  };
+}

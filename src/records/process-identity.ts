@@ -1,0 +1,5 @@
+/** A process, distinct from later ones with the same pid. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  readonly startMark: string;
+}

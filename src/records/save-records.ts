@@ -1,0 +1,91 @@
+import { hasFailedGate } from "../contract/gate.ts";
+import type { BatchSummary } from "../contract/page.ts";
+import type { JobEvent } from "./apply-event.ts";
+import { applyEvents } from "./apply-events.ts";
+import { type JobRecord, listCancellableRecords } from "./find-record.ts";
+import { jobColumns } from "./job-columns.ts";
+import { saveBaselines } from "./save-baselines.ts";
+import type { WriteTransaction } from "./store.ts";
+import { updateBatchSummary } from "./update-batch-summary.ts";
+
+interface RecordChange {
+  readonly before: JobRecord;
+  readonly after: JobRecord;
+}
+
+/** Writes changed jobs and updates their batches. */
+export async function saveRecords(
+  writing: WriteTransaction,
+  changes: readonly RecordChange[],
+): Promise<void> {
+  for (const change of changes) await saveRecord(writing, change);
+  const moved = changes
+    .filter(({ before, after }) => before.job.status !== after.job.status)
+    .map(({ after }) => after);
+  for (const batchId of new Set(moved.map(({ job }) => job.batchId))) {
+    if (batchId === null) continue;
+    const records = moved.filter(({ job }) => job.batchId === batchId);
+    await updateBatch(writing, batchId, records);
+  }
+}
+
+async function saveRecord(
+  { trx, effects }: WriteTransaction,
+  { before, after }: RecordChange,
+): Promise<void> {
+  const { job } = after;
+  const counters = { attempt: after.attempt, next_log_seq: after.nextLogSeq };
+  await trx
+    .updateTable("jobs")
+    .set(job === before.job ? counters : { ...counters, ...jobColumns(job) })
+    .where("id", "=", job.id)
+    .execute();
+  effects.changed.add(job.id);
+  if (job.status === "Cancelling" && before.job.status !== "Cancelling") {
+    effects.cancelling.add(job.id);
+  }
+}
+
+/** Updates a batch after the status of some of its jobs changed. */
+async function updateBatch(
+  writing: WriteTransaction,
+  batchId: string,
+  records: readonly JobRecord[],
+): Promise<void> {
+  const batch = await updateBatchSummary(writing, batchId);
+  await recordBaselines(writing, batch, records);
+  if (batch.failFast && records.some(({ job }) => job.status === "Failed")) {
+    await cancelRecords(writing, await listCancellableRecords(writing, batchId));
+  }
+}
+
+/** Makes jobs that passed their gates baselines, where the batch's revision asks for it. */
+async function recordBaselines(
+  writing: WriteTransaction,
+  { suite, revision }: BatchSummary,
+  records: readonly JobRecord[],
+): Promise<void> {
+  if (suite === null || !revision?.recordBaseline || revision.branch === undefined) return;
+  const { sha, branch } = revision;
+  for (const { project, job } of records) {
+    if (job.status !== "Completed" || job.dryRun || hasFailedGate(job.gates)) continue;
+    await saveBaselines(writing, { project, suite, branch, sha }, [job]);
+  }
+}
+
+/**
+ * Cancels jobs: at once where no worker may be running, else `effects.cancelling` makes the
+ * executor stop the worker.
+ */
+export async function cancelRecords(
+  writing: WriteTransaction,
+  records: readonly JobRecord[],
+): Promise<JobRecord[]> {
+  const changes = records.map((before) => {
+    const events: JobEvent[] = [{ type: "cancel" }];
+    if (!before.live) events.push({ type: "stopped" });
+    return { before, after: { ...before, job: applyEvents(before.job, events, writing.now) } };
+  });
+  await saveRecords(writing, changes);
+  return changes.map(({ after }) => after);
+}

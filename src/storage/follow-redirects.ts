@@ -1,0 +1,61 @@
+import { type Dispatcher, request } from "undici";
+import { ServiceError } from "../contract/errors.ts";
+import { checkUrl } from "./check-url.ts";
+import { stripUrlSecrets } from "./strip-url-secrets.ts";
+
+const maxRedirects = 5;
+const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** An answer that another attempt would get again. */
+export class PermanentDownloadError extends Error {}
+
+interface RedirectOptions {
+  readonly agent: Dispatcher;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly allowPrivateAddresses: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** Requests a file. Follows redirects itself, to check each address like the first. */
+export async function followRedirects(
+  first: string,
+  { agent: dispatcher, headers, allowPrivateAddresses, signal }: RedirectOptions,
+): Promise<Dispatcher.ResponseData> {
+  let url = new URL(first);
+  for (let hop = 0; hop <= maxRedirects; hop++) {
+    checkUrl(url, allowPrivateAddresses);
+    const answer = await request(url, { dispatcher, headers, signal });
+    const location = readAnswerHeader(answer, "location");
+    if (!redirectStatuses.has(answer.statusCode) || location === undefined) {
+      await checkAnswerStatus(answer, url);
+      return answer;
+    }
+    await answer.body.dump();
+    if (!URL.canParse(location, url.href)) {
+      throw new PermanentDownloadError(`redirects to "${location}", which is not a URL`);
+    }
+    url = new URL(location, url);
+  }
+  throw new PermanentDownloadError(`redirects more than ${maxRedirects} times`);
+}
+
+export function readAnswerHeader(
+  answer: Dispatcher.ResponseData,
+  name: string,
+): string | undefined {
+  const value = answer.headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+async function checkAnswerStatus(answer: Dispatcher.ResponseData, url: URL): Promise<void> {
+  const { statusCode } = answer;
+  if (statusCode === 200 || statusCode === 206) return;
+  await answer.body.dump();
+  const message = `the host answered ${statusCode}`;
+  if (statusCode === 404 || statusCode === 410) {
+    const source = stripUrlSecrets(url);
+    throw new ServiceError("model_not_found", `"${source}" does not exist: ${message}`);
+  }
+  if (statusCode === 429 || statusCode >= 500) throw new Error(message);
+  throw new PermanentDownloadError(message);
+}

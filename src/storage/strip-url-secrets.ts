@@ -1,0 +1,6 @@
+/** An address without user information and query: signed URLs have their secret in the query. */
+export function stripUrlSecrets(address: string | URL): string {
+  return String(address)
+    .replace(/[?#].*$/s, "")
+    .replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/\\]*@/i, "$1");
+}
