@@ -1,15 +1,16 @@
 import { hostname } from "node:os";
-import { z } from "zod";
 import { builtinTargets } from "../src/contract/target.ts";
 import { connectCluster } from "../src/kubernetes/connect-cluster.ts";
-import { readTargets, TargetsFileError } from "../src/settings/read-targets.ts";
+import { describeStartError } from "../src/settings/describe-start-error.ts";
+import { parseEnvironment } from "../src/settings/parse-environment.ts";
+import { readTargets } from "../src/settings/read-targets.ts";
 import { runOperator } from "./run-operator.ts";
 import { jsonLog } from "../src/log/json-log.ts";
 import { createRuntimeMetrics } from "../src/controller-runtime/metrics.ts";
 import { settings } from "./settings.ts";
 
 async function main(): Promise<void> {
-  const wanted = settings.parse(process.env);
+  const wanted = parseEnvironment(settings, process.env);
   const {
     MOS_NAMESPACE: namespace,
     MOS_TARGETS_FILE: targetsFile,
@@ -54,14 +55,8 @@ async function main(): Promise<void> {
 }
 
 function exitWithError(error: unknown): never {
-  process.stderr.write(`${startError(error)}\n`);
+  process.stderr.write(`${describeStartError(error)}\n`);
   process.exit(1);
-}
-
-function startError(error: unknown): string {
-  if (error instanceof z.ZodError) return `The settings are invalid\n${z.prettifyError(error)}`;
-  if (error instanceof TargetsFileError || !(error instanceof Error)) return String(error);
-  return error.stack ?? error.message;
 }
 
 main().then(() => process.exit(0), exitWithError);

@@ -14,12 +14,13 @@ import { type UnnumberedEvent, workerEventsAnswer } from "../../src/contract/wor
 import { type Records, openRecords } from "../../src/records/open-records.ts";
 import { defaultProject } from "../../src/records/default-project.ts";
 import { hashSecret } from "../../src/auth/access-token.ts";
-import { submitBatch } from "../../src/server/batch-handlers.ts";
+import { submitBatch } from "../../src/server/submit-batch.ts";
 import { createApp } from "../../src/server/create-app.ts";
 import type { Log } from "../../src/log/json-log.ts";
 import type { ServerContext } from "../../src/server/server-context.ts";
 import { createSecretAuthentication } from "../../src/executors/worker-authentication.ts";
 import { createToken } from "../../src/auth/create-token.ts";
+import { createTokenExchange } from "../../src/auth/token-exchange.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import type { BlobStore } from "../../src/storage/blob-store.ts";
 
@@ -96,7 +97,7 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
     },
     targets: builtinTargets,
     limits: { maxModelBytes: 1000, allowedRoots: [directory], allowPrivateAddresses: false },
-    trust: options.trust,
+    exchangeToken: options.trust && createTokenExchange({ records, now, log }, options.trust),
     github,
     now,
     log,

@@ -28,7 +28,7 @@ export interface LocalExecutorOptions {
   /** Folder of the jobs' scratch folders, for this executor alone. */
   readonly workDirectory: string;
   /** Workers at once; by default one for every two cores. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /** What workers need of this process' environment: PATH and HOME. */
   readonly environment: Readonly<Record<string, string>>;
   readonly log: (message: string) => void;
