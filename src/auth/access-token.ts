@@ -9,8 +9,8 @@ const prefixLength = 8;
 const tokenPattern = new RegExp(`^${scheme}[0-9A-Za-z]{${randomLength + checksumLength}}$`);
 
 /**
- * `mos_`, 30 random base-62 characters, and their CRC-32 in base 62, by which typing errors and leaked
- * tokens are recognised.
+ * `mos_`, 30 random base-62 characters, and their CRC-32 in base 62, by which typing errors and
+ * leaked tokens are recognised.
  */
 export function generateAccessToken(): string {
   const random = Array.from({ length: randomLength }, () =>

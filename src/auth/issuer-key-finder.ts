@@ -17,7 +17,7 @@ interface CachedKeys {
 
 const keySet = z.object({ keys: z.array(z.looseObject({ kid: z.string(), kty: z.string() })) });
 
-/** Finds an issuer's key by a token's `kid`. Keys are cached; an unknown `kid` fetches them again. */
+/** Finds an issuer's key by a token's `kid`. Keys are cached, and fetched for an unknown `kid`. */
 export function createIssuerKeyFinder(
   { issuer, jwksUri = `${issuer}/.well-known/jwks` }: Issuer,
   now: () => Date,

@@ -4,8 +4,8 @@ import { resolveAllowedPath, checkAllowedPath } from "../storage/fetch-model.ts"
 import type { ServerContext } from "./server-context.ts";
 
 /**
- * Refuses, before a job is created, a source that no worker would fetch. The worker checks again what
- * can change meanwhile.
+ * Refuses, before a job is created, a source that no worker would fetch. The worker checks again
+ * what can change meanwhile.
  * @throws ServiceError model_source_refused, model_not_found
  */
 export async function checkSource(

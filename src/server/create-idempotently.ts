@@ -26,8 +26,8 @@ export interface Created<T> {
 }
 
 /**
- * Creates what a request asks for, once for each Idempotency-Key. The response is stored sealed with
- * the caller's token, since it can contain a secret that the service must not know afterwards.
+ * Creates what a request asks for, once for each Idempotency-Key. The response is stored sealed
+ * with the caller's token, since it can contain a secret that the service must not know afterwards.
  */
 export async function createIdempotently<T>(
   { records }: ServerContext,

@@ -19,7 +19,7 @@ interface LogRequest {
 /** Ends with the job's final status where the log is complete. */
 type LogPages = AsyncGenerator<readonly LogLine[], JobStatus | undefined>;
 
-/** A log as bytes. Back-pressure reaches the records: they are read when the reader asks for more. */
+/** A log as bytes. The records are read only when the reader asks for more. */
 export function createLogStream(
   records: Records,
   request: LogRequest,

@@ -6,7 +6,7 @@ interface AcceptRange {
 }
 
 /**
- * The offered media type that an Accept header prefers; the first of several that it prefers equally.
+ * The offered media type that an Accept header prefers; the first of several with the same quality.
  * @throws ServiceError not_acceptable
  */
 export function negotiateMediaType<T extends string>(

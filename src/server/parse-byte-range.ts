@@ -7,8 +7,8 @@ interface ByteRange {
 }
 
 /**
- * The range of bytes that a Range header asks for; undefined where it asks for several or has another
- * form, to which the whole file is the response.
+ * The range of bytes that a Range header asks for; undefined where it asks for several or has
+ * another form, to which the whole file is the response.
  * @throws ServiceError range_not_satisfiable
  */
 export function parseByteRange(header: string, size: number): ByteRange | undefined {
