@@ -63,7 +63,7 @@ function requireDistinctModelNames(jobs: readonly Pick<NewJob, "model">[]): void
 
 /**
  * In a cluster a batch is a custom resource of its name, which owns the resources of its jobs. The
- * executor creates them after the records.
+ * executor creates them later.
  */
 function withBatchResource(
   { executor: { namespace }, now }: ServerContext,

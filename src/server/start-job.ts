@@ -47,7 +47,7 @@ async function resolveJob(
   return newJob;
 }
 
-/** In a cluster a job is a custom resource of its name; the executor creates it after the record. */
+/** In a cluster a job is a custom resource of its name, which the executor creates later. */
 function withJobResource({ executor: { namespace }, now }: ServerContext, newJob: NewJob): NewJob {
   if (namespace === undefined) return newJob;
   const at = now();
