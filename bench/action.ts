@@ -12,7 +12,9 @@ import { z } from "zod";
 import { listenLocally } from "../test/action/support/listen-locally.ts";
 import { prepareRunner } from "../test/action/support/runner.ts";
 import { startRunningService } from "../test/support/running-service.ts";
-import { type BenchRow, reportBench } from "./result.ts";
+import { median } from "./median.ts";
+import { readPeakBytes } from "./read-peak-bytes.ts";
+import { type BenchRow, limitRow, reportBench } from "./result.ts";
 
 const exec = promisify(execFile);
 const recorder = join(import.meta.dirname, "action/record-requests.ts");
@@ -74,7 +76,7 @@ async function measureBundle(): Promise<BenchRow> {
 
 async function measureUploads(): Promise<BenchRow[]> {
   const service = await startRunningService(owner);
-  // What it uploads is no model, so that it may go no further.
+  // Without the scope to start jobs: the file is not a model.
   const { token } = await service.client.call("createToken", {
     body: { name: "bench", scopes: ["models:write", "jobs:read"] },
   });
@@ -158,14 +160,6 @@ async function measureUploads(): Promise<BenchRow[]> {
   ];
 }
 
-function limitRow(what: string, unit: string, value: number, limit: number): BenchRow {
-  return { what, unit, ours: value, peer: null, bar: `<= ${limit}`, met: value <= limit };
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
-}
-
 async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "bench-action-"));
   cleanup.defer(() => rm(folder, { recursive: true, force: true }));
@@ -180,15 +174,8 @@ async function writeRandomFile(file: string): Promise<void> {
   await once(stream, "close");
 }
 
-/** So that nobody has it yet. */
+/** The file then has a hash that the service does not know. */
 async function changeContent(file: string): Promise<void> {
   await using opened = await open(file, "r+");
   await opened.write(randomBytes(32), 0, 32, 0);
-}
-
-/** Largest resident memory so far. */
-async function readPeakBytes(pid: number): Promise<number> {
-  const [, kib = ""] =
-    /^VmHWM:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, "utf8")) ?? [];
-  return Number(kib) * 1024;
 }

@@ -18,10 +18,12 @@ import { findFreePort } from "../test/support/cluster/find-free-port.ts";
 import { startKwok } from "../test/support/cluster/kwok.ts";
 import { podEndStage } from "../test/support/cluster/pod-end-stage.ts";
 import { reportBench } from "./result.ts";
+import { workerOutput } from "./worker-output.ts";
 
 /**
- * Operator and service are killed again and again, at moments that a seed gives, while jobs run on simulated nodes. Afterwards every job
- * must be done, have had one pod, and have every line of its pod's log once.
+ * Operator and service are killed repeatedly, at moments that follow from a seed, while jobs run on
+ * simulated nodes. Afterwards every job must be done, have had one pod, and have every line of its
+ * pod's log once.
  */
 const [, killCount = "200", seed = "1"] = process.argv.slice(2);
 const kills = Number(killCount);
@@ -38,7 +40,7 @@ await using _nodes = await startKwok(controlPlane, {
   nodes: 4,
   gpusPerNode: 8,
   endStages,
-  logLines: workerOutput(),
+  logLines: workerOutput(lines),
 });
 const { kubeconfig } = controlPlane;
 await controlPlane.kubectl(["create", "namespace", namespace]);
@@ -109,23 +111,12 @@ function row(what: string, ours: number) {
   return { what, unit: "jobs", ours, peer: null, bar: "0", met: ours === 0 };
 }
 
-/** Numbers from 0 to 1 that look random and are the same in every run. */
+/** Random numbers from 0 to 1 that are the same in every run with the seed. */
 function* pseudoRandomNumbers(state: number): Generator<number, never> {
   for (;;) {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     yield state / 2 ** 32;
   }
-}
-
-function workerOutput(): string[] {
-  const at = new Date().toISOString();
-  const events = [
-    { type: "status", status: "Sharding" },
-    ...lines.map((text) => ({ type: "log", stream: "stdout", text })),
-    { type: "status", status: "Optimizing" },
-    { type: "result", outcome: "Completed" },
-  ];
-  return events.map((event, index) => JSON.stringify({ ...event, seq: index + 1, at }));
 }
 
 async function start(name: keyof typeof programs) {
@@ -164,13 +155,13 @@ async function killRepeatedly(name: keyof typeof programs, times: number): Promi
       process.stdout.write(
         `${killed} kills, ${podUidsByJob.size} of ${submitted} jobs have a pod\n`,
       );
-    // The next operator need not wait until the Lease of the killed one has run out.
+    // The next operator then does not wait until the Lease of the killed one expires.
     if (name === "operator")
       await controlPlane.kubectl(["delete", "lease", lease, "-n", namespace]);
   }
 }
 
-/** A job for every few kills, so that there are always some at every stage. */
+/** A job for every few kills, so that at any time there are jobs in every status. */
 async function submitDueJobs(): Promise<void> {
   while (submitted < jobs && submitted * kills <= killed * jobs) {
     const job: CompressionJobObject = {
@@ -188,7 +179,7 @@ async function submitDueJobs(): Promise<void> {
   }
 }
 
-/** Gives the number of jobs that were not done when a minute had passed without one getting done. */
+/** The number of jobs that are not done after a minute in which none was finished. */
 async function waitForAllJobs(): Promise<number> {
   const patienceMs = 60_000;
   let done = -1;

@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import { z } from "zod";
 import { preparePython, pythonParts } from "../test/support/prepare-python.ts";
 import { minilmData, realModel, type RealModelName } from "../test/support/real-models.ts";
+import { median } from "./median.ts";
 import { type BenchRow, reportBench } from "./result.ts";
 
 const exec = promisify(execFile);
@@ -40,7 +41,7 @@ const works = {
 } as const;
 type Work = keyof typeof works;
 
-/** Speed-up and share of the peer's memory that design section 8 asks for. */
+/** Speed-up and share of the peer's memory that are required. */
 const costRuns: readonly {
   model: "1gb" | "3gb";
   work: Work;
@@ -173,7 +174,7 @@ async function measureCosts({
   );
 }
 
-/** Larger than the peer can hold in the memory of most machines: ours alone, beside the limit. */
+/** Ours alone, beside the limit: the peer needs more memory than most machines have. */
 async function measureHugeModel(): Promise<BenchRow> {
   const path = await prepareSyntheticModel("10gb");
   const output = join(cache, "output");
@@ -211,9 +212,7 @@ async function measureAccuracies({
       () => true,
       () => false,
     );
-    const models = [mine, ...(ran ? [theirs] : [])].map((directory) =>
-      join(directory, "model.onnx"),
-    );
+    const models = (ran ? [mine, theirs] : [mine]).map((output) => join(output, "model.onnx"));
     const { stdout } = await exec(python, [join(here, "compare.py"), original, samples, ...models]);
     const [our, theirFigures] = z
       .array(z.object({ sqnrDb: z.number(), bytes: z.int() }))
@@ -243,11 +242,4 @@ async function measureAccuracies({
   }
   await rm(folder, { recursive: true });
   return results;
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = sorted[Math.floor(sorted.length / 2)];
-  if (middle === undefined) throw new RangeError("No values");
-  return middle;
 }

@@ -1,6 +1,7 @@
 import { connectCluster } from "../src/kubernetes/connect-cluster.ts";
 import { recordFinalizer, resourceLabels } from "../src/contract/custom-resources.ts";
 import { newId } from "../src/contract/id.ts";
+import { maxAttempts } from "../src/contract/limits.ts";
 import { type CompressionJobObject, compressionJobs } from "../src/resources/custom-resources.ts";
 import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
 import { createReflector } from "../src/kubernetes/reflector.ts";
@@ -15,15 +16,16 @@ import { startControlPlane } from "../test/support/cluster/control-plane.ts";
 import { startKwok } from "../test/support/cluster/kwok.ts";
 import { type MeasuredProcess, startMeasuredProcess } from "./operator/measured-process.ts";
 import { sumMetric } from "./operator/sum-metric.ts";
-import { reportBench } from "./result.ts";
+import { limitRow, reportBench } from "./result.ts";
+import { workerOutput } from "./worker-output.ts";
 
 /**
- * Jobs submitted at once, so often beside as many bare Jobs; every pod asks for a GPU, finds one free on a simulated node, and ends as
- * soon as it runs.
+ * Jobs that are submitted at once, in rounds, beside as many bare Kubernetes Jobs. Every pod asks for
+ * a GPU, finds a free one on a simulated node, and ends as soon as it runs.
  */
 const [, count = "2000", rounds = "4"] = process.argv.slice(2);
 const jobs = Number(count);
-/** Before each measurement, of the same kind: programs are slow at first. */
+/** Jobs of the same kind before each measurement: a program is slow until its code is compiled. */
 const warmUpJobs = 100;
 const nodes = 250;
 const submissionsAtOnce = 20;
@@ -41,7 +43,7 @@ await using controlPlane = await startControlPlane({ loadRun: true });
 await using _nodes = await startKwok(controlPlane, {
   nodes,
   gpusPerNode: 8,
-  logLines: workerOutput(),
+  logLines: workerOutput(["A worker's only line"]),
 });
 
 await measureOurs("compiled", { isRecorded: true, count: warmUpJobs });
@@ -64,8 +66,8 @@ await reportBench("operator", [
     bar: "none",
     met: true,
   },
-  row("API writes a job, operator and service together", "", recorded.writes, 6),
-  row(
+  limitRow("API writes a job, operator and service together", "", recorded.writes, 6),
+  limitRow(
     `peak memory of the operator, ${warmUpJobs + jobs} jobs and pods`,
     "MB",
     recorded.operatorBytes / 1e6,
@@ -73,7 +75,7 @@ await reportBench("operator", [
   ),
 ]);
 
-/** Rates over all rounds, since a machine's speed drifts from one minute to the next. Who comes first changes from round to round. */
+/** Rates over all rounds, whose order alternates: a machine's speed changes over minutes. */
 async function measureRounds(
   rounds: number,
   pod: PodSpec,
@@ -94,29 +96,16 @@ async function measureRounds(
   return { ours: (jobs * rounds) / seconds.ours, bare: (jobs * rounds) / seconds.bare };
 }
 
-/** What the log of a worker's pod holds: every event as a line of JSON. */
-function workerOutput(): string[] {
-  const events = [
-    { type: "log", stream: "stdout", text: "A worker's only line" },
-    { type: "status", status: "Sharding" },
-    { type: "status", status: "Optimizing" },
-    { type: "result", outcome: "Completed" },
-  ];
-  const at = new Date().toISOString();
-  return events.map((event, index) => JSON.stringify({ ...event, seq: index + 1, at }));
-}
-
-function row(what: string, unit: string, value: number, limit: number) {
-  return { what, unit, ours: value, peer: null, bar: `<= ${limit}`, met: value <= limit };
-}
-
-/** Jobs that somebody makes by hand for the same pods. The namespace has a new name: in one made anew the API server checks each write. */
+/**
+ * Kubernetes Jobs with the same pods and no operator. The namespace has a name of its own: in one
+ * that is created again the API server checks each write.
+ */
 async function measureBareJobs(namespace: string, pod: PodSpec): Promise<number> {
   const client = await connectNamespace(namespace);
-  const spec = { backoffLimit: 2, template: { spec: pod } };
-  let made = 0;
+  const spec = { backoffLimit: maxAttempts - 1, template: { spec: pod } };
+  let created = 0;
   const load: Load<KubernetesJob> = {
-    make: () => ({ metadata: { name: `job-${++made}` }, spec }),
+    make: () => ({ metadata: { name: `job-${++created}` }, spec }),
     isDone: ({ status }) =>
       status?.conditions?.some((each) => each.type === "Complete" && each.status === "True") ??
       false,
@@ -133,11 +122,11 @@ async function findWorkerPodSpec(client: KubernetesClient): Promise<PodSpec> {
     const spec = items[0]?.spec?.template.spec;
     if (spec !== undefined) return spec;
   }
-  throw new Error("The operator has made no Job");
+  throw new Error("The operator has created no Job");
 }
 
 interface MeasureOptions {
-  /** With a service, which fetches from the pods' logs what no worker told it; without it the operator is alone. */
+  /** Whether a service runs too, which records the events from the pods' logs. */
   readonly isRecorded?: boolean;
   readonly count?: number;
 }
@@ -189,7 +178,7 @@ function makeServiceJob(): Named<CompressionJobObject> {
   };
 }
 
-/** Nobody will record these jobs. */
+/** No service records these jobs. */
 async function removeFinalizers(client: KubernetesClient): Promise<void> {
   for await (const { items } of client.list(compressionJobs)) {
     for (const { metadata } of items)
@@ -212,7 +201,7 @@ async function connectNamespace(namespace: string): Promise<KubernetesClient> {
   return connectCluster({ kubeconfig: controlPlane.kubeconfig }, { namespace });
 }
 
-/** Writes so far: whoever's of CompressionJobs and their statuses, and the operator's of all else. */
+/** Writes so far: all of CompressionJobs and their statuses, and the operator's of the rest. */
 async function countApiWrites(operator: MeasuredProcess): Promise<number> {
   const apiServerMetrics = await controlPlane.kubectl(["get", "--raw", "/metrics"]);
   const ofOurKinds = sumMetric(apiServerMetrics, "apiserver_request_total", {

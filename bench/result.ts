@@ -14,6 +14,11 @@ export interface BenchRow {
   readonly met: boolean;
 }
 
+/** A figure that has a limit and no peer. */
+export function limitRow(what: string, unit: string, value: number, limit: number): BenchRow {
+  return { what, unit, ours: value, peer: null, bar: `<= ${limit}`, met: value <= limit };
+}
+
 /** Prints the rows as a table and writes them to `bench/results/NAME.json`. */
 export async function reportBench(name: string, rows: readonly BenchRow[]): Promise<void> {
   const full = rows.map(({ what, unit, ours, peer, bar, met }) => ({
@@ -36,7 +41,8 @@ export async function reportBench(name: string, rows: readonly BenchRow[]): Prom
   const folder = join(import.meta.dirname, "results");
   await mkdir(folder, { recursive: true });
   const [processor] = cpus();
-  const machine = `${cpus().length} × ${processor?.model ?? "unknown"}, ${Math.round(totalmem() / 2 ** 30)} GiB`;
+  const memoryGiB = Math.round(totalmem() / 2 ** 30);
+  const machine = `${cpus().length} × ${processor?.model ?? "unknown"}, ${memoryGiB} GiB`;
   const result = { name, date: new Date().toISOString(), machine, rows: full };
   await writeFile(join(folder, `${name}.json`), `${JSON.stringify(result, undefined, 2)}\n`);
 }

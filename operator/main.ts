@@ -1,10 +1,12 @@
 import { hostname } from "node:os";
-import { z } from "zod";
+import type { z } from "zod";
 import { builtinTargets, type Target } from "../src/contract/target.ts";
 import { createRuntimeMetrics } from "../src/controller-runtime/metrics.ts";
 import { type ClusterSource, connectCluster } from "../src/kubernetes/connect-cluster.ts";
 import { jsonLog } from "../src/log/json-log.ts";
-import { readTargets, TargetsFileError } from "../src/settings/read-targets.ts";
+import { describeStartError } from "../src/settings/describe-start-error.ts";
+import { parseEnvironment } from "../src/settings/parse-environment.ts";
+import { readTargets } from "../src/settings/read-targets.ts";
 import type { JobSettings } from "./controllers/compression-job/observe/job-settings.ts";
 import { runOperator } from "./run-operator.ts";
 import { settings } from "./settings.ts";
@@ -12,13 +14,12 @@ import { settings } from "./settings.ts";
 type Settings = z.infer<typeof settings>;
 
 async function runOperatorProcess(): Promise<void> {
-  const wanted = settings.parse(process.env);
+  const wanted = parseEnvironment(settings, process.env);
   const targets = await findTargets(wanted);
   const metrics = createRuntimeMetrics();
   const { MOS_NAMESPACE: namespace } = wanted;
   const { onCall } = metrics;
-  const options = namespace === undefined ? { onCall } : { onCall, namespace };
-  const client = await connectCluster(apiServerSource(wanted), options);
+  const client = await connectCluster(apiServerSource(wanted), { namespace, onCall });
   await runOperator(
     {
       client,
@@ -67,14 +68,8 @@ function stopSignal(): AbortSignal {
 }
 
 function exitWithError(error: unknown): never {
-  process.stderr.write(`${startError(error)}\n`);
+  process.stderr.write(`${describeStartError(error)}\n`);
   process.exit(1);
-}
-
-function startError(error: unknown): string {
-  if (error instanceof z.ZodError) return `The settings are invalid\n${z.prettifyError(error)}`;
-  if (error instanceof TargetsFileError || !(error instanceof Error)) return String(error);
-  return error.stack ?? error.message;
 }
 
 runOperatorProcess().then(() => process.exit(0), exitWithError);

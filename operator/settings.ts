@@ -1,16 +1,12 @@
 import { z } from "zod";
+import { number, text } from "../src/settings/environment-values.ts";
 import type { Pod } from "../src/kubernetes/resources.ts";
 
 type PodSpec = NonNullable<Pod["spec"]>;
 type Volume = NonNullable<PodSpec["volumes"]>[number];
 type VolumeMount = NonNullable<PodSpec["containers"][number]["volumeMounts"]>[number];
 
-const number = z
-  .string()
-  .regex(/^\d{1,15}$/, { error: "must be a whole number" })
-  .transform(Number);
 const seconds = number.pipe(z.int().min(1).max(31_536_000));
-const text = z.string().min(1);
 
 const workerVolumes = z.strictObject({
   volumes: z.array(

@@ -2,7 +2,7 @@ import { subscribe } from "node:diagnostics_channel";
 import { appendFileSync } from "node:fs";
 import { z } from "zod";
 
-// Loaded into a process before its own program, to tell from outside when its requests begin and end.
+// Loaded into a process before its program: records when its requests begin and end.
 
 const message = z.object({ request: z.object({ method: z.string(), path: z.string() }) });
 const file = process.env["REQUEST_TIMES_FILE"] ?? "";

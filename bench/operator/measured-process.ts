@@ -1,17 +1,21 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { fetch } from "undici";
 import type { ControlPlane } from "../../test/support/cluster/control-plane.ts";
 import { findFreePort } from "../../test/support/cluster/find-free-port.ts";
+import { readPeakBytes } from "../read-peak-bytes.ts";
 
-/** Filled by the first process of each kind when it ends, as the image's is by its build. A process that is killed fills it in part. */
+/**
+ * Filled by the first process of each kind when it ends, as the build of the image does. A process
+ * that is killed fills it in part.
+ */
 const compileCache = join(tmpdir(), "model-optimization-bench-compile-cache");
 await rm(compileCache, { recursive: true, force: true });
-/** As the chart has them; the last is what Node takes by itself in a container of the chart's size, 512 MiB. */
+/** The chart's flags, and the heap size that Node chooses in a container of the chart's 512 MiB. */
 const flags = [
   "--max-semi-space-size=2",
   "--heap-growing-percent=50",
@@ -30,17 +34,17 @@ export interface MeasuredProcess extends AsyncDisposable {
 interface ProcessOptions {
   readonly cluster: Pick<ControlPlane, "url" | "adminToken" | "folder">;
   readonly namespace: string;
-  /** As the targets file has them. */
+  /** In the form of the targets file. */
   readonly targets: readonly object[];
 }
 
-/** Runs a command that finds a service account mounted, as in a pod: its mounts are its own, which takes root. */
+/** Runs a command with a service account mounted, as in a pod. Needs root, for its own mounts. */
 const asInPod = `mount -t tmpfs tmpfs /run && mkdir -p /run/secrets/kubernetes.io &&
   cp -r "$0" /run/secrets/kubernetes.io/serviceaccount && exec "$@"`;
 
 /**
- * Starts the operator, or the service in a cluster's mode, as a process of its own that takes itself for one in a pod, with the chart's
- * settings of Node, and waits until it is ready.
+ * Starts the operator, or the service with the cluster executor, as a process that finds what a pod
+ * has, with the chart's settings of Node. Resolves when it is ready.
  */
 export async function startMeasuredProcess(
   name: keyof typeof mains,
@@ -82,10 +86,7 @@ export async function startMeasuredProcess(
   await untilReady(child, `http://127.0.0.1:${port}/readyz`);
   return {
     metrics: async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text(),
-    async peakBytes() {
-      const status = await readFile(`/proc/${child.pid}/status`, "utf8");
-      return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
-    },
+    peakBytes: async () => readPeakBytes(child.pid ?? Number.NaN),
     async [Symbol.asyncDispose]() {
       child.kill("SIGTERM");
       await once(child, "exit");

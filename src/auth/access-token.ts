@@ -2,43 +2,46 @@ import { createHash, randomInt } from "node:crypto";
 import { crc32 } from "node:zlib";
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const scheme = "mos_";
 const randomLength = 30;
 const checksumLength = 6;
-const tokenPattern = new RegExp(`^mos_[0-9A-Za-z]{${randomLength + checksumLength}}$`);
+const prefixLength = 8;
+const tokenPattern = new RegExp(`^${scheme}[0-9A-Za-z]{${randomLength + checksumLength}}$`);
 
-/** `mos_`, 30 random base-62 characters, and their CRC-32 in base 62, by which typing errors and leaked tokens are recognised. */
+/**
+ * `mos_`, 30 random base-62 characters, and their CRC-32 in base 62, by which typing errors and
+ * leaked tokens are recognised.
+ */
 export function generateAccessToken(): string {
   const random = Array.from({ length: randomLength }, () =>
     alphabet.charAt(randomInt(alphabet.length)),
   ).join("");
-  return `mos_${random}${tokenChecksum(random)}`;
+  return `${scheme}${random}${tokenChecksum(random)}`;
 }
 
-/** Whether the text can be a token at all, so that others cost no lookup. */
+/** Whether the text has the form of a token; no other text is worth a lookup. */
 export function isWellFormedToken(token: string): boolean {
-  return (
-    tokenPattern.test(token) &&
-    tokenChecksum(token.slice(4, -checksumLength)) === token.slice(-checksumLength)
-  );
+  if (!tokenPattern.test(token)) return false;
+  const random = token.slice(scheme.length, -checksumLength);
+  return tokenChecksum(random) === token.slice(-checksumLength);
 }
 
+/** SHA-256 in hexadecimal. */
 export function hashSecret(secret: string): string {
   return createHash("sha256").update(secret).digest("hex");
 }
 
-/** Enough of the token to recognise it by in a list. */
+/** The token's first characters, by which a list shows it. */
 export function tokenPrefix(token: string): string {
-  return token.slice(0, 8);
+  return token.slice(0, prefixLength);
 }
 
 function tokenChecksum(text: string): string {
   let digits = "";
-  for (
-    let rest = crc32(text), i = 0;
-    i < checksumLength;
-    i++, rest = Math.floor(rest / alphabet.length)
-  ) {
+  let rest = crc32(text);
+  for (let i = 0; i < checksumLength; i++) {
     digits = alphabet.charAt(rest % alphabet.length) + digits;
+    rest = Math.floor(rest / alphabet.length);
   }
   return digits;
 }

@@ -1,17 +1,16 @@
 import { ServiceError } from "../contract/errors.ts";
-import type { Scope } from "../contract/token.ts";
-import type { Token } from "../contract/token.ts";
-import { hashSecret, isWellFormedToken } from "./access-token.ts";
+import type { Scope, Token } from "../contract/token.ts";
 import type { Records } from "../records/open-records.ts";
+import { hashSecret, isWellFormedToken } from "./access-token.ts";
 
-/** Who makes a request. */
+/** The owner of the access token of a request. */
 export interface Caller {
   readonly project: string;
   readonly tokenId: string;
   readonly scopes: readonly Scope[];
-  /** The only repository, `owner/name`, that the caller may have check runs written in; null where it may in all. */
+  /** The only repository, `owner/name`, whose check runs the caller may write; null for any. */
   readonly repository: string | null;
-  /** The token itself, which the service does not keep. */
+  /** The token itself, which the service does not store. */
   readonly secret: string;
 }
 
@@ -20,21 +19,23 @@ interface AuthenticationContext {
   readonly now: () => Date;
 }
 
+/** @throws ServiceError unauthorized */
 export async function authenticate(
   { records, now }: AuthenticationContext,
   request: Request,
 ): Promise<Caller> {
   const secret = readBearerToken(request);
-  const found = isWellFormedToken(secret)
+  const stored = isWellFormedToken(secret)
     ? await records.tokens.findByHash(hashSecret(secret))
     : undefined;
-  if (found === undefined) throw invalidTokenError("The access token is not known");
-  const { token, project, repository } = found;
+  if (stored === undefined) throw invalidTokenError("The access token is not known");
+  const { token, project, repository } = stored;
   requireUsableToken(token, now());
   await records.tokens.touch(token.id);
   return { project, tokenId: token.id, scopes: token.scopes, repository, secret };
 }
 
+/** @throws ServiceError missing_scope */
 export function requireScope(caller: Caller, scope: Scope): void {
   if (caller.scopes.includes(scope) || caller.scopes.includes("admin")) return;
   throw new ServiceError("missing_scope", `The access token lacks the scope "${scope}"`, {
@@ -42,17 +43,15 @@ export function requireScope(caller: Caller, scope: Scope): void {
   });
 }
 
-/** The secret in the Authorization header. */
+/**
+ * The secret in the Authorization header.
+ * @throws ServiceError unauthorized
+ */
 export function readBearerToken(request: Request): string {
   const [scheme = "", secret] = (request.headers.get("authorization") ?? "").split(" ");
   if (scheme.toLowerCase() === "bearer" && secret) return secret;
-  throw new ServiceError(
-    "unauthorized",
-    "The request needs an Authorization header with a bearer token",
-    {
-      headers: { "www-authenticate": "Bearer" },
-    },
-  );
+  const message = "The request needs an Authorization header with a bearer token";
+  throw new ServiceError("unauthorized", message, { headers: { "www-authenticate": "Bearer" } });
 }
 
 export function invalidTokenError(message: string): ServiceError {
@@ -61,10 +60,9 @@ export function invalidTokenError(message: string): ServiceError {
   });
 }
 
-function requireUsableToken(token: Token, now: Date): void {
-  if (token.revokedAt !== null)
-    throw invalidTokenError(`The access token was revoked at ${token.revokedAt}`);
-  if (token.expiresAt !== null && Date.parse(token.expiresAt) <= now.getTime()) {
-    throw invalidTokenError(`The access token expired at ${token.expiresAt}`);
+function requireUsableToken({ revokedAt, expiresAt }: Token, now: Date): void {
+  if (revokedAt !== null) throw invalidTokenError(`The access token was revoked at ${revokedAt}`);
+  if (expiresAt !== null && Date.parse(expiresAt) <= now.getTime()) {
+    throw invalidTokenError(`The access token expired at ${expiresAt}`);
   }
 }

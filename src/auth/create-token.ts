@@ -4,7 +4,7 @@ import { issueToken } from "./issue-token.ts";
 
 const dayMs = 86_400_000;
 
-/** Makes the token that was asked for. */
+/** Creates the token of a request. */
 export async function createToken(
   records: Pick<Records, "tokens">,
   { name, scopes, expiresInDays, project, now }: TokenRequest & { project: string; now: Date },
@@ -13,11 +13,6 @@ export async function createToken(
     expiresInDays === undefined
       ? null
       : new Date(now.getTime() + expiresInDays * dayMs).toISOString();
-  return issueToken(records, {
-    name,
-    scopes: [...new Set(scopes)],
-    expiresAt,
-    policy: null,
-    project,
-  });
+  const uniqueScopes = [...new Set(scopes)];
+  return issueToken(records, { name, scopes: uniqueScopes, expiresAt, policy: null, project });
 }

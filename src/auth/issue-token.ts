@@ -1,9 +1,9 @@
 import type { CreatedToken } from "../contract/token.ts";
 import type { Records } from "../records/open-records.ts";
 import type { NewToken } from "../records/token-records.ts";
-import { hashSecret, generateAccessToken, tokenPrefix } from "./access-token.ts";
+import { generateAccessToken, hashSecret, tokenPrefix } from "./access-token.ts";
 
-/** Makes a token and gives it away this once: only its hash is kept. */
+/** Generates a token and stores its hash; the secret exists only in the result. */
 export async function issueToken(
   { tokens }: Pick<Records, "tokens">,
   { project, ...fields }: Omit<NewToken, "prefix" | "hash"> & { readonly project: string },

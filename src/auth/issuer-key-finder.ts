@@ -3,9 +3,9 @@ import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
 import type { Issuer } from "../contract/trust-policy.ts";
 
-/** A key that its issuer has withdrawn is not trusted for longer. */
+/** A key that its issuer withdrew is trusted for no longer. */
 const maxAgeMs = 600_000;
-/** However many tokens name keys that nobody knows, their issuer is not asked more often. */
+/** Tokens that name unknown keys cannot make the service ask their issuer more often. */
 const minFetchIntervalMs = 30_000;
 const fetchTimeoutMs = 5_000;
 
@@ -17,48 +17,51 @@ interface CachedKeys {
 
 const keySet = z.object({ keys: z.array(z.looseObject({ kid: z.string(), kty: z.string() })) });
 
-/** Finds the key of an issuer that a token names. Keys are kept, and fetched again for a token that names another one. */
+/** Finds an issuer's key by a token's `kid`. Keys are cached, and fetched for an unknown `kid`. */
 export function createIssuerKeyFinder(
   { issuer, jwksUri = `${issuer}/.well-known/jwks` }: Issuer,
   now: () => Date,
-) {
+): JWTVerifyGetKey {
+  const keysYoungerThan = cacheKeys(async () => readKeySet(issuer, jwksUri), now);
+  return async (header, token) => {
+    if (header.kid === undefined) throw new errors.JWKSNoMatchingKey();
+    const cached = await keysYoungerThan(maxAgeMs);
+    const isKnown = cached.ids.has(header.kid);
+    const keys = isKnown ? cached : await keysYoungerThan(minFetchIntervalMs);
+    return keys.findKey(header, token);
+  };
+}
+
+type KeySet = z.infer<typeof keySet>;
+
+/** Gives keys of at most an age, ms. Requests at the same time share one fetch. */
+function cacheKeys(fetchKeySet: () => Promise<KeySet>, now: () => Date) {
   let cached: CachedKeys | undefined;
   let fetching: Promise<CachedKeys> | undefined;
   const fetchKeys = async () => {
-    const { keys } = await readKeySet(issuer, jwksUri);
+    const { keys } = await fetchKeySet();
     const ids = new Set(keys.map(({ kid }) => kid));
     cached = { fetchedAt: now().getTime(), ids, findKey: createLocalJWKSet({ keys }) };
     return cached;
   };
-  const keysYoungerThan = async (ageMs: number) => {
+  return async (ageMs: number): Promise<CachedKeys> => {
     if (cached !== undefined && now().getTime() - cached.fetchedAt < ageMs) return cached;
     fetching ??= fetchKeys().finally(() => (fetching = undefined));
     return fetching;
   };
-  const findKey: JWTVerifyGetKey = async (header, token) => {
-    if (header.kid === undefined) throw new errors.JWKSNoMatchingKey();
-    const cachedKeys = await keysYoungerThan(maxAgeMs);
-    const keys = cachedKeys.ids.has(header.kid)
-      ? cachedKeys
-      : await keysYoungerThan(minFetchIntervalMs);
-    return keys.findKey(header, token);
-  };
-  return findKey;
 }
 
-async function readKeySet(issuer: string, url: string): Promise<z.infer<typeof keySet>> {
+async function readKeySet(issuer: string, url: string): Promise<KeySet> {
   try {
-    const answer = await fetch(url, {
+    const response = await fetch(url, {
       redirect: "error",
       signal: AbortSignal.timeout(fetchTimeoutMs),
     });
-    if (!answer.ok) throw new Error(`"${url}" answered with status ${answer.status}`);
-    return keySet.parse(await answer.json());
+    if (!response.ok) throw new Error(`"${url}" answered with status ${response.status}`);
+    return keySet.parse(await response.json());
   } catch (cause) {
     const headers = { "retry-after": "5" };
-    throw new ServiceError("unavailable", `The keys of issuer "${issuer}" cannot be read`, {
-      cause,
-      headers,
-    });
+    const message = `The keys of issuer "${issuer}" cannot be read`;
+    throw new ServiceError("unavailable", message, { cause, headers });
   }
 }

@@ -4,7 +4,7 @@ const algorithm = "aes-256-gcm";
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** Encrypts a text so that only who knows the secret can read it. The secret must be random, not a password. */
+/** Encrypts a text with a secret, which must be random and not a password. */
 export function seal(text: string, secret: string): string {
   const nonce = randomBytes(nonceBytes);
   const cipher = createCipheriv(algorithm, deriveSealKey(secret), nonce);
@@ -12,6 +12,7 @@ export function seal(text: string, secret: string): string {
   return Buffer.concat([...sealed, cipher.getAuthTag()]).toString("base64");
 }
 
+/** @throws Error where the text was sealed with another secret or changed */
 export function unseal(sealed: string, secret: string): string {
   const bytes = Buffer.from(sealed, "base64");
   const decipher = createDecipheriv(

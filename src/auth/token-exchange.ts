@@ -1,16 +1,18 @@
+import type { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
 import { exchangedToken } from "../contract/token.ts";
+import { truncate } from "../contract/truncate.ts";
 import { matchPolicy, type Policy, type TrustPolicy } from "../contract/trust-policy.ts";
-import { defaultProject } from "../records/default-project.ts";
-import { issueToken } from "./issue-token.ts";
-import type { Records } from "../records/open-records.ts";
 import type { Log } from "../log/json-log.ts";
+import { defaultProject } from "../records/default-project.ts";
+import type { Records } from "../records/open-records.ts";
 import {
   clockToleranceSeconds,
-  type Identity,
   createIdentityVerifier,
+  type Identity,
   invalidIdentityError,
 } from "./identity-verifier.ts";
+import { issueToken } from "./issue-token.ts";
 
 interface TokenExchangeContext {
   readonly records: Pick<Records, "tokens" | "identities">;
@@ -18,56 +20,77 @@ interface TokenExchangeContext {
   readonly log: Log;
 }
 
-/** Exchanges identity tokens, each once, for short-lived access tokens with the scopes of the policy that they fit. */
-export function createTokenExchange(
-  { records, now, log }: TokenExchangeContext,
-  trust: TrustPolicy,
-) {
-  const verify = createIdentityVerifier(trust, now);
+/**
+ * Gives the access token for an identity token.
+ * @throws ServiceError identity_token_invalid, identity_token_refused, unavailable
+ */
+export type TokenExchange = (identityToken: string) => Promise<z.infer<typeof exchangedToken>>;
 
-  /** @throws ServiceError identity_token_invalid, identity_token_refused, unavailable */
-  return async (identityToken: string) => {
+/** Longest name of a token that was exchanged, characters. */
+const nameLength = 200;
+/** Longest value of a claim in a message, characters. */
+const claimLength = 500;
+
+/**
+ * Exchanges identity tokens, each once, for short-lived access tokens with the scopes of the policy
+ * that matches.
+ */
+export function createTokenExchange(
+  context: TokenExchangeContext,
+  trust: TrustPolicy,
+): TokenExchange {
+  const verify = createIdentityVerifier(trust, context.now);
+  return async (identityToken) => {
     const identity = await verify(identityToken);
-    const { name, scopes, expiresInSeconds } = selectPolicy(trust, identity);
-    const { iss: issuer, jti, exp } = identity;
-    const isFirst = await records.identities.spend({
-      issuer,
-      jti,
-      until: (exp + clockToleranceSeconds) * 1000,
-    });
-    if (!isFirst) throw invalidIdentityError("The identity token was exchanged already");
-    const expiresAt = new Date(now().getTime() + expiresInSeconds * 1000).toISOString();
-    const minted = await issueToken(records, {
-      name: identityName(identity),
-      scopes,
-      expiresAt,
-      policy: name,
-      repository: claimAsText(identity["repository"]),
-      project: defaultProject,
-    });
-    log("info", "An identity token was exchanged", { token: minted.id, policy: name, identity });
-    return exchangedToken.parse(minted);
+    const policy = selectPolicy(trust, identity);
+    await spendIdentity(context, identity);
+    return issueForIdentity(context, identity, policy);
   };
 }
 
+/** @throws ServiceError identity_token_invalid for an identity token that was exchanged before */
+async function spendIdentity(
+  { records }: TokenExchangeContext,
+  { iss: issuer, jti, exp }: Identity,
+): Promise<void> {
+  const until = (exp + clockToleranceSeconds) * 1000;
+  const isFirst = await records.identities.spend({ issuer, jti, until });
+  if (!isFirst) throw invalidIdentityError("The identity token was exchanged already");
+}
+
+async function issueForIdentity(
+  { records, now, log }: TokenExchangeContext,
+  identity: Identity,
+  { name, scopes, expiresInSeconds }: Policy,
+): Promise<z.infer<typeof exchangedToken>> {
+  const issued = await issueToken(records, {
+    name: identityName(identity),
+    scopes,
+    expiresAt: new Date(now().getTime() + expiresInSeconds * 1000).toISOString(),
+    policy: name,
+    repository: claimAsText(identity["repository"]),
+    project: defaultProject,
+  });
+  log("info", "An identity token was exchanged", { token: issued.id, policy: name, identity });
+  return exchangedToken.parse(issued);
+}
+
 function selectPolicy({ policies }: TrustPolicy, identity: Identity): Policy {
-  const match = matchPolicy(
-    policies.filter(({ issuer }) => issuer === identity.iss),
-    identity,
-  );
+  const candidates = policies.filter(({ issuer }) => issuer === identity.iss);
+  const match = matchPolicy(candidates, identity);
   if ("policy" in match) return match.policy;
-  const value = identity[match.mismatch];
-  const actual = value === undefined ? "missing" : JSON.stringify(value).slice(0, 500);
-  const message = `No trust policy fits the identity token: its claim "${match.mismatch}" is ${actual}`;
+  const { mismatch: claim } = match;
+  const value = identity[claim];
+  const actual = value === undefined ? "missing" : truncate(JSON.stringify(value), claimLength);
+  const message = `No trust policy fits the identity token: its claim "${claim}" is ${actual}`;
   throw new ServiceError("identity_token_refused", message);
 }
 
-/** Who it was given to, for people. */
-function identityName(identity: Identity): string {
-  const { repository, ref, run_id, run_attempt } = identity;
-  return `${claimAsText(repository)} ${claimAsText(ref)} run ${claimAsText(run_id)}.${claimAsText(run_attempt)}`
-    .slice(0, 200)
-    .toWellFormed();
+/** Repository, ref and run of the workflow, by which a list of tokens shows who asked for one. */
+function identityName({ repository, ref, run_id, run_attempt }: Identity): string {
+  const run = `${claimAsText(run_id)}.${claimAsText(run_attempt)}`;
+  const name = `${claimAsText(repository)} ${claimAsText(ref)} run ${run}`;
+  return truncate(name, nameLength).toWellFormed();
 }
 
 function claimAsText(claim: unknown): string {

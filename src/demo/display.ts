@@ -1,16 +1,17 @@
 import type { WriteStream } from "node:tty";
-import { type JobProgress, StatusBlock } from "./status-block.ts";
+import { StatusBlock } from "./status-block.ts";
+import type { JobProgress } from "./status-lines.ts";
 
-/** Where the demo shows what happens. */
+/** The output of the demo. */
 export interface Display {
-  /** Columns for what is printed at the end. */
+  /** Width of the result table. */
   readonly columns: number;
   print(line: string): void;
   update(jobs: readonly JobProgress[]): void;
   close(): void;
 }
 
-/** Lines with the progress of all jobs below them on a terminal; lines alone elsewhere. */
+/** On a terminal lines and, below them, the progress of all jobs; elsewhere lines alone. */
 export function createDisplay(
   output: WriteStream | NodeJS.WritableStream,
   isTerminal: boolean,

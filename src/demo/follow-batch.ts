@@ -4,11 +4,15 @@ import type { Batch } from "../contract/batch.ts";
 import type { Job } from "../contract/job.ts";
 import { isTerminal } from "../contract/status.ts";
 import type { Display } from "./display.ts";
-import type { JobProgress } from "./status-block.ts";
+import type { JobProgress } from "./status-lines.ts";
 
 const pollMs = 300;
+const cancelLimitMs = 10_000;
 
-/** Shows all jobs' output and progress until they have ended, and gives the jobs in the order of the batch. */
+/**
+ * Shows output and progress of all jobs until they have ended.
+ * @returns the jobs in the order of the batch
+ */
 export async function followBatch(
   client: Client,
   batch: Batch,
@@ -16,15 +20,16 @@ export async function followBatch(
   signal: AbortSignal,
 ): Promise<Job[]> {
   const ended = new AbortController();
-  const following = AbortSignal.any([signal, ended.signal]);
+  const eitherSignal = AbortSignal.any([signal, ended.signal]);
   const width = Math.max(...batch.jobs.map((job) => jobLabel(job).length));
   const logs = batch.jobs.map(async (job) => {
     const label = jobLabel(job).padEnd(width);
-    for await (const line of client.followLogs(job.id, { signal: following }))
+    for await (const line of client.followLogs(job.id, { signal: eitherSignal })) {
       display.print(`${label} | ${line.text}`);
+    }
   });
   try {
-    await Promise.race([Promise.all(logs), showProgress(client, batch, display, following)]);
+    await Promise.race([Promise.all(logs), showProgress(client, batch, display, eitherSignal)]);
   } finally {
     ended.abort();
   }
@@ -33,20 +38,17 @@ export async function followBatch(
 
 /** Cancels a batch and waits until none of its processes runs. */
 export async function cancelBatch(client: Client, batch: Pick<Batch, "id">): Promise<void> {
-  const limit = AbortSignal.timeout(10_000);
-  await client.call("cancelBatch", { params: { id: batch.id } }, { signal: limit });
+  const params = { id: batch.id };
+  const signal = AbortSignal.timeout(cancelLimitMs);
+  await client.call("cancelBatch", { params }, { signal });
   for (;;) {
-    const { status } = await client.call(
-      "getBatch",
-      { params: { id: batch.id } },
-      { signal: limit },
-    );
-    if (status === "Completed" || status === "Failed" || status === "Cancelled") return;
-    await delay(pollMs, undefined, { signal: limit });
+    const { status } = await client.call("getBatch", { params }, { signal });
+    if (isTerminal(status)) return;
+    await delay(pollMs, undefined, { signal });
   }
 }
 
-/** Goes on until it is aborted. */
+/** Runs until `signal` is aborted. */
 async function showProgress(
   client: Client,
   batch: Batch,

@@ -1,5 +1,6 @@
 import path from "node:path";
 import { z } from "zod";
+import { errorMessage } from "../log/error-message.ts";
 import { createDisplay } from "./display.ts";
 import { runDemo } from "./run-demo.ts";
 
@@ -8,7 +9,7 @@ const environment = z.object({
   TERM: z.string().optional(),
 });
 
-/** Shells name the signal that ended a process so. */
+/** Exit codes of a process that a signal ended: 128 and the number of the signal. */
 const signalExits = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 
 const stop = new AbortController();
@@ -34,7 +35,7 @@ try {
 } catch (error) {
   if (!stop.signal.aborted) {
     exitCode = 1;
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(`${errorMessage(error)}\n`);
   }
 }
 process.exit(exitCode);

@@ -14,22 +14,20 @@ const heads = [
 ] as const;
 type Cells = Record<(typeof heads)[number], string>;
 
-/** Jobs and their figures as a table, or as a paragraph each where the table is wider than `columns`. */
+/** Figures of jobs as a table, or as a paragraph each where the table is wider than `columns`. */
 export function resultTable(jobs: readonly Job[], columns: number): string {
   const rows = jobs.map(jobCells);
   const widths = heads.map((head) => Math.max(head.length, ...rows.map((row) => row[head].length)));
-  const line = (cells: readonly string[]) =>
-    cells
-      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-      .join("  ")
-      .trimEnd();
-  const table = [
-    line(heads),
-    line(widths.map((width) => "-".repeat(width))),
-    ...rows.map((row) => line(heads.map((head) => row[head]))),
-  ];
-  const fits = table.every((text) => text.length <= columns);
-  return fits ? table.join("\n") : rows.map(jobParagraph).join("\n\n");
+  const rule = widths.map((width) => "-".repeat(width));
+  const cells = [heads, rule, ...rows.map((row) => heads.map((head) => row[head]))];
+  const table = cells.map((texts) => formatTableRow(texts, widths));
+  const isNarrow = table.every((text) => text.length <= columns);
+  return isNarrow ? table.join("\n") : rows.map(jobParagraph).join("\n\n");
+}
+
+function formatTableRow(cells: readonly string[], widths: readonly number[]): string {
+  const padded = cells.map((cell, i) => cell.padEnd(widths[i] ?? 0));
+  return padded.join("  ").trimEnd();
 }
 
 function jobCells({ model, target, status, error, telemetry, gates }: Job): Cells {
@@ -52,10 +50,12 @@ function gatesText(gates: Job["gates"]): string {
   const failed = gates.filter((gate) => !gate.passed);
   if (gates.length === 0) return "none";
   if (failed.length === 0) return `${gates.length} passed`;
-  const texts = failed.map(({ gate, actual, limit }) => {
-    return `${gate} ${actual === null ? "not measured" : Number(actual.toPrecision(3))} ${gateTable[gate].bound === "max" ? ">" : "<"} ${limit}`;
-  });
-  return `failed: ${texts.join(", ")}`;
+  return `failed: ${failed.map(failedGateText).join(", ")}`;
+}
+
+function failedGateText({ gate, actual, limit }: Job["gates"][number]): string {
+  const figure = actual === null ? "not measured" : Number(actual.toPrecision(3));
+  return `${gate} ${figure} ${gateTable[gate].bound === "max" ? ">" : "<"} ${limit}`;
 }
 
 function jobParagraph({ model, target, ...figures }: Cells): string {

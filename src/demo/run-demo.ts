@@ -13,15 +13,23 @@ import { startServiceProcess } from "./start-service-process.ts";
 const targets = ["cpu", "cpu-int8"];
 const gates = { maxSizeRatio: 0.7, minCosine: 0.95 };
 
+const explanation = [
+  "Accuracy is that of the worst output on generated samples,",
+  "latency the median of original and result.",
+].join(" ");
+
 interface DemoOptions {
-  /** Folder for the service's data and the results. */
+  /** Folder of the service's data and the results. */
   readonly directory: string;
   readonly environment: NodeJS.ProcessEnv;
   readonly display: Display;
   readonly signal: AbortSignal;
 }
 
-/** Compresses real models for every built-in target. True where every job is Completed. */
+/**
+ * Compresses real models for the built-in targets.
+ * @returns whether every job is Completed
+ */
 export async function runDemo({
   directory,
   environment,
@@ -58,7 +66,7 @@ async function submitDemoBatch(
     models.push({ source, name });
   }
   signal.throwIfAborted();
-  // Not aborted: a batch that was made without the demo knowing of it could not be cancelled.
+  // Not aborted: a batch whose id the demo does not receive could not be cancelled.
   const batch = await client.call("submitBatch", {
     body: { name: "demo", models, targets, gates },
   });
@@ -94,14 +102,11 @@ async function saveArtifacts(client: Client, job: Job, results: string): Promise
 
 function printResults(jobs: readonly Job[], results: string, display: Display): void {
   display.print(`\n${resultTable(jobs, display.columns)}\n`);
-  display.print(
-    "Accuracy is that of the worst output on generated samples, latency the median of original and result.",
-  );
+  display.print(explanation);
   for (const { telemetry, model, target, error } of jobs) {
-    for (const { message } of telemetry.warnings)
-      display.print(`Warning, ${model.name} for ${target}: ${message}`);
-    if (error)
-      display.print(`Failed, ${model.name} for ${target}: ${error.message} (${error.code})`);
+    const title = `${model.name} for ${target}`;
+    for (const { message } of telemetry.warnings) display.print(`Warning, ${title}: ${message}`);
+    if (error) display.print(`Failed, ${title}: ${error.message} (${error.code})`);
   }
   const saved = jobs.filter((job) => job.artifacts.length > 0);
   if (saved.length === 0) return;

@@ -10,15 +10,18 @@ import { promisify } from "node:util";
 const serviceMain = fileURLToPath(new URL("../service/main.ts", import.meta.url));
 const stopLimitMs = 5_000;
 
-export interface ServiceProcess {
+interface ServiceProcess {
   /** Ends in `/v1`. */
   readonly baseUrl: string;
   readonly token: string;
-  /** Resolves when the process is gone. */
+  /** Resolves when the process has ended. */
   stop(): Promise<void>;
 }
 
-/** Starts the service on a free port, with what it keeps and its log in `directory`, and makes a token for it. */
+/**
+ * Starts the service on a free port and creates a token for it. `directory` contains the service's
+ * data and its log.
+ */
 export async function startServiceProcess(
   directory: string,
   environment: NodeJS.ProcessEnv,
@@ -26,7 +29,7 @@ export async function startServiceProcess(
   await mkdir(directory, { recursive: true });
   const env = { ...environment, MOS_DATA_DIR: directory, MOS_HOST: "127.0.0.1", MOS_PORT: "0" };
   const logFile = path.join(directory, "service.log");
-  // In a process group of its own Ctrl-C does not reach it, so that the batch can be cancelled first.
+  // In its own process group it does not receive Ctrl-C: the batch can be cancelled first.
   const child = spawn(process.execPath, [serviceMain], {
     env,
     detached: true,
@@ -35,24 +38,19 @@ export async function startServiceProcess(
   child.stderr.pipe(createWriteStream(logFile));
   try {
     const baseUrl = await readListeningUrl(child, logFile);
-    const scopes = "jobs:read,jobs:write,models:write";
-    const args = [
-      serviceMain,
-      "token",
-      "create",
-      "--name",
-      "demo",
-      "--scopes",
-      scopes,
-      "--expires-days",
-      "1",
-    ];
-    const { stdout } = await promisify(execFile)(process.execPath, args, { env });
-    return { baseUrl, token: stdout.trim(), stop: async () => stopChild(child) };
+    return { baseUrl, token: await createDemoToken(env), stop: async () => stopChild(child) };
   } catch (error) {
     await stopChild(child);
     throw error;
   }
+}
+
+async function createDemoToken(env: NodeJS.ProcessEnv): Promise<string> {
+  const scopes = "jobs:read,jobs:write,models:write";
+  const options = ["--name", "demo", "--scopes", scopes, "--expires-days", "1"];
+  const args = [serviceMain, "token", "create", ...options];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env });
+  return stdout.trim();
 }
 
 async function readListeningUrl(

@@ -1,18 +1,18 @@
 import type { WorkerAuthentication } from "./worker-authentication.ts";
 
 /**
- * Has jobs worked on: by processes on this machine, or by pods in a cluster. What becomes of them is told through
- * records, and so is a cancellation: executors listen to `records.changes`.
+ * Runs jobs, as processes on this machine or as pods in a cluster. It reports through the records,
+ * and reads cancellations from `records.changes`.
  */
 export interface Executor {
-  /** Where jobs and batches are held by custom resources; undefined where they are not. */
+  /** Of the custom resources that jobs and batches are; undefined where they are not. */
   readonly namespace?: string;
-  /** How workers prove who they are. */
+  /** Authenticates workers. */
   readonly workers: WorkerAuthentication;
-  /** Takes up jobs that are Pending, in the given order. */
+  /** Starts jobs that are Pending, in the given order, when there is a free worker. */
   submit(jobIds: readonly string[]): void;
-  /** Why the service cannot be relied on yet; undefined where it can. */
+  /** Why the service is not ready; undefined where it is. */
   readinessProblem(): string | undefined;
-  /** Stops all work of this process. Jobs that were worked on are taken up again by the next start of the service. */
+  /** Stops all work of this process. Jobs that were worked on go on at the next start. */
   close(): Promise<void>;
 }

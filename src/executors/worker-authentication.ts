@@ -1,20 +1,23 @@
-import type { Records } from "../records/open-records.ts";
 import { hashSecret } from "../auth/access-token.ts";
 import { invalidTokenError } from "../auth/authenticate.ts";
+import type { Records } from "../records/open-records.ts";
 
-/** A worker whose token was found to be that of an attempt at the job. */
-export interface AuthenticatedWorker {
+/** A worker with the token of an attempt at the job. */
+interface AuthenticatedWorker {
   readonly attempt: number;
-  /** Records what the service misses of the worker's events; absent where nothing keeps them. */
+  /** Records events of the worker that the service did not receive; absent where none are kept. */
   readonly catchUp?: () => Promise<void>;
 }
 
 export interface WorkerAuthentication {
-  /** @throws ServiceError unauthorized, unavailable where it cannot be known yet, job_finished where the job needs no worker */
+  /**
+   * @throws ServiceError unauthorized; unavailable where the token cannot be checked yet;
+   * job_finished where the job needs no worker
+   */
   authenticate(token: string, jobId: string): Promise<AuthenticatedWorker>;
 }
 
-/** Workers on this machine, each with a secret of its own. */
+/** Authenticates workers on this machine, each by its own secret. */
 export function createSecretAuthentication({
   workers,
 }: Pick<Records, "workers">): WorkerAuthentication {

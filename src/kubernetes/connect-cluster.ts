@@ -8,7 +8,7 @@ export type ClusterSource = PodSource | KubeconfigSource;
 
 interface ConnectOptions {
   /** By default the pod's namespace, or that of the kubeconfig's context. */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** Called after every HTTP request. */
   readonly onCall?: (call: ClusterCall) => void;
 }

@@ -1,4 +1,4 @@
-/** What went wrong, in the error's own words. */
+/** The message of an error, or of another value that was thrown. */
 export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

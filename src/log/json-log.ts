@@ -1,16 +1,15 @@
-/** Writes one entry of the process' log. */
+/** Writes one entry; `fields` are part of it, and errors among them have stack and causes. */
 export type Log = (
   level: "info" | "warn" | "error",
   message: string,
   fields?: Readonly<Record<string, unknown>>,
 ) => void;
 
-/** A log of one JSON document a line. */
+/** A log of one JSON document for each line. */
 export function jsonLog(stream: NodeJS.WritableStream, now: () => Date): Log {
   return (level, message, fields = {}) => {
-    stream.write(
-      `${JSON.stringify({ at: now().toISOString(), level, message, ...fields }, errorsAsText)}\n`,
-    );
+    const entry = { at: now().toISOString(), level, message, ...fields };
+    stream.write(`${JSON.stringify(entry, errorsAsText)}\n`);
   };
 }
 

@@ -1,41 +1,32 @@
 import { blobResponse } from "./blob-response.ts";
 import { notFoundError } from "./not-found-error.ts";
+import { requireJob } from "./require-job.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
-import type { ServerContext } from "./server-context.ts";
 
-export function artifactHandlers({
-  records,
-  blobs,
-}: ServerContext): Pick<RouteHandlers, "listArtifacts" | "getArtifact"> {
-  return {
-    async listArtifacts({ caller, params }) {
-      const job = await records.jobs.find(caller.project, params.id);
-      if (!job) throw notFoundError("job", params.id);
-      return { status: 200, json: { artifacts: job.artifacts } };
-    },
+export const artifactHandlers: Pick<RouteHandlers, "listArtifacts" | "getArtifact"> = {
+  async listArtifacts({ records }, { caller, params }) {
+    const { artifacts } = await requireJob(records, caller, params.id);
+    return { status: 200, json: { artifacts } };
+  },
 
-    async getArtifact({ caller, params, headers }) {
-      const job = await records.jobs.find(caller.project, params.id);
-      const artifact = job?.artifacts.find(({ name }) => name === params.name);
-      if (!artifact) throw notFoundError(`artifact of job "${params.id}"`, params.name);
-      const { sha256, bytes, name } = artifact;
-      const etag = `"${sha256}"`;
-      if (isETagMatch(headers["if-none-match"], etag)) return { status: 304, headers: { etag } };
-      const file = {
-        etag,
-        "accept-ranges": "bytes",
-        "content-disposition": `attachment; filename="${name}"`,
-      };
-      const isRangeCurrent = (headers["if-range"] ?? etag) === etag;
-      const answer = blobResponse(
-        blobs,
-        { sha256, bytes },
-        isRangeCurrent ? headers.range : undefined,
-      );
-      return { ...answer, headers: { ...file, ...answer.headers } };
-    },
-  };
-}
+  async getArtifact({ records, blobs }, { caller, params, headers }) {
+    const job = await records.jobs.find(caller.project, params.id);
+    const artifact = job?.artifacts.find(({ name }) => name === params.name);
+    if (!artifact) throw notFoundError(`artifact of job "${params.id}"`, params.name);
+    const { sha256, bytes, name } = artifact;
+    const etag = `"${sha256}"`;
+    if (isETagMatch(headers["if-none-match"], etag)) return { status: 304, headers: { etag } };
+    const isRangeCurrent = (headers["if-range"] ?? etag) === etag;
+    const range = isRangeCurrent ? headers.range : undefined;
+    const response = blobResponse(blobs, { sha256, bytes }, range);
+    const fileHeaders = {
+      etag,
+      "accept-ranges": "bytes",
+      "content-disposition": `attachment; filename="${name}"`,
+    };
+    return { ...response, headers: { ...fileHeaders, ...response.headers } };
+  },
+};
 
 function isETagMatch(ifNoneMatch: string | undefined, etag: string): boolean {
   const tags = (ifNoneMatch ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));

@@ -1,10 +1,10 @@
 import type { Hono } from "hono";
 import { limits } from "../contract/limits.ts";
 import { notFoundError } from "./not-found-error.ts";
-import { readBoundedBody } from "./read-request.ts";
+import { readBoundedBody } from "./read-bounded-body.ts";
 import type { ServerContext } from "./server-context.ts";
 
-/** Where GitHub delivers its events; they are signed instead of bearing a token. */
+/** Receives GitHub's events, which are signed and have no access token. */
 export function bindGitHubWebhook(app: Hono, { github }: ServerContext): void {
   app.post("/github/webhook", async (c) => {
     if (!github?.receive) throw notFoundError("resource", c.req.path);

@@ -3,27 +3,40 @@ import { ServiceError } from "../contract/errors.ts";
 import { type JobStatus, jobStatus } from "../contract/status.ts";
 import type { ServerContext } from "./server-context.ts";
 
-/** What probes and monitoring ask, without a token. */
-export function bindHealth(app: Hono, { records, executor }: ServerContext): void {
+/** Probes and metrics, which need no token. */
+export function bindHealth(app: Hono, context: ServerContext): void {
+  const requests = countRequests(app);
+  app.get("/healthz", (c) => c.text("ok\n"));
+  app.get("/readyz", async (c) => {
+    const problem = await findReadinessProblem(context);
+    return problem === undefined ? c.text("ok\n") : c.text(`${problem}\n`, 503);
+  });
+  app.get("/metrics", async (c) => {
+    const text = metricsText(await context.records.jobs.countByStatus(), requests);
+    return c.body(text, 200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" });
+  });
+}
+
+/** Requests by their labels in Prometheus' text format. */
+function countRequests(app: Hono): ReadonlyMap<string, number> {
   const requests = new Map<string, number>();
   app.use(async (c, next) => {
     await next();
     const labels = `{method="${c.req.method}",status="${c.res.status}"}`;
     requests.set(labels, (requests.get(labels) ?? 0) + 1);
   });
-  app.get("/healthz", (c) => c.text("ok\n"));
-  app.get("/readyz", async (c) => {
-    await records.jobs.countByStatus().catch((cause: unknown) => {
-      throw new ServiceError("unavailable", "The service's records cannot be read", { cause });
-    });
-    const reason = executor.readinessProblem();
-    if (reason !== undefined) return c.text(`${reason}\n`, 503);
-    return c.text("ok\n");
+  return requests;
+}
+
+/** @throws ServiceError unavailable */
+async function findReadinessProblem({
+  records,
+  executor,
+}: ServerContext): Promise<string | undefined> {
+  await records.jobs.countByStatus().catch((cause: unknown) => {
+    throw new ServiceError("unavailable", "The service's records cannot be read", { cause });
   });
-  app.get("/metrics", async (c) => {
-    const text = metricsText(await records.jobs.countByStatus(), requests);
-    return c.body(text, 200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" });
-  });
+  return executor.readinessProblem();
 }
 
 /** Prometheus' text format. */

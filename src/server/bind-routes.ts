@@ -1,9 +1,9 @@
 import type { Hono } from "hono";
 import { z } from "zod";
+import { authenticate, type Caller, requireScope } from "../auth/authenticate.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { type Route, type RouteName, type Routes, routes } from "../contract/routes.ts";
 import { buildResponse } from "./build-response.ts";
-import { authenticate, type Caller, requireScope } from "../auth/authenticate.ts";
 import { readRequest, type RequestParts } from "./read-request.ts";
 import type { RouteHandlers, RouteInput } from "./route-handlers.ts";
 import type { ServerContext } from "./server-context.ts";
@@ -13,29 +13,38 @@ type RouteResponder = (
   params: Readonly<Record<string, string>>,
 ) => Promise<Response>;
 
-/** Makes an endpoint of every route in the table: authenticate, parse, handle, answer. */
+/** Binds every route of the table: authenticates, parses, handles and responds. */
 export function bindRoutes(app: Hono, context: ServerContext, handlers: RouteHandlers): void {
-  const names = routeName.options;
-  for (const [path, group] of Map.groupBy(names, (name) => routes[name].path)) {
-    const answers = new Map(
-      group.map((name) => [routes[name].method as string, bindRoute(context, name, handlers)]),
-    );
-    const get = answers.get("GET");
-    if (get) answers.set("HEAD", withoutBody(get));
-    const allow = [...answers.keys()].join(", ");
+  const byPath = Map.groupBy(routeName.options, (name) => routes[name].path);
+  for (const [path, names] of byPath) {
+    const responders = bindMethods(context, names, handlers);
+    const allow = [...responders.keys()].join(", ");
     app.all(`/v1${path.replaceAll(/\{(\w+)\}/g, ":$1")}`, async (c) => {
-      const { raw, method } = { raw: c.req.raw, method: c.req.raw.method };
-      const answer = answers.get(method);
-      if (!answer) {
-        const message = `"${path}" does not have the method ${method}, only ${allow}`;
-        throw new ServiceError("method_not_allowed", message, { headers: { allow } });
-      }
-      return answer(raw, c.req.param());
+      const { raw } = c.req;
+      const respond = responders.get(raw.method);
+      if (respond) return respond(raw, c.req.param());
+      const message = `"${path}" does not have the method ${raw.method}, only ${allow}`;
+      throw new ServiceError("method_not_allowed", message, { headers: { allow } });
     });
   }
 }
 
 const routeName = z.enum(Object.keys(routes) as [RouteName, ...RouteName[]]);
+
+/** The routes of one path by their methods; HEAD is GET without the body. */
+function bindMethods(
+  context: ServerContext,
+  names: readonly RouteName[],
+  handlers: RouteHandlers,
+): ReadonlyMap<string, RouteResponder> {
+  const responders = new Map<string, RouteResponder>();
+  for (const name of names) {
+    responders.set(routes[name].method, bindRoute(context, name, handlers));
+  }
+  const get = responders.get("GET");
+  if (get) responders.set("HEAD", withoutBody(get));
+  return responders;
+}
 
 function bindRoute<Name extends RouteName>(
   context: ServerContext,
@@ -47,7 +56,7 @@ function bindRoute<Name extends RouteName>(
     const caller = route.open ? undefined : await authenticate(context, request);
     if (caller !== undefined && route.scope !== null) requireScope(caller, route.scope);
     const parts = await readRequest(route, request, params);
-    return buildResponse(await handlers[name](routeInput<Name>(parts, caller, request)));
+    return buildResponse(await handlers[name](context, routeInput<Name>(parts, caller, request)));
   };
 }
 

@@ -1,39 +1,56 @@
 import type { Hono } from "hono";
-import { ServiceError } from "../contract/errors.ts";
-import { workerEvents } from "../contract/worker.ts";
 import { readBearerToken } from "../auth/authenticate.ts";
+import { ServiceError } from "../contract/errors.ts";
+import { type WorkerEvent, workerEvents } from "../contract/worker.ts";
 import { fieldErrors, validationError } from "./field-errors.ts";
-import { readJson } from "./read-request.ts";
+import { readJson } from "./read-json.ts";
 import type { ServerContext } from "./server-context.ts";
 
-/** What workers ask and tell; their token is good for one attempt at one job. */
-export function bindWorkerProtocol(app: Hono, { records, limits, executor }: ServerContext): void {
+/** Assignments and events of workers, whose token is valid for one attempt at one job. */
+export function bindWorkerProtocol(app: Hono, context: ServerContext): void {
   app.get("/worker/v1/jobs/:id", async (c) => {
-    const id = c.req.param("id");
-    const { attempt } = await executor.workers.authenticate(readBearerToken(c.req.raw), id);
-    const assignment = await records.workers.findAssignment(id, attempt);
-    if (!assignment)
-      throw new ServiceError("job_finished", `Attempt ${attempt} at job "${id}" is over`);
-    return c.json({ ...assignment, limits });
+    return c.json(await readAssignment(context, c.req.param("id"), c.req.raw));
   });
-
   app.post("/worker/v1/jobs/:id/events", async (c) => {
-    const id = c.req.param("id");
-    const { attempt, catchUp } = await executor.workers.authenticate(
-      readBearerToken(c.req.raw),
-      id,
-    );
-    const parsed = workerEvents.safeParse(await readJson(c.req.raw));
-    if (!parsed.success) throw validationError(fieldErrors("", parsed.error));
-    const { events } = parsed.data;
-    const answer = await records.workers.recordEvents(id, attempt, events);
-    const first = Math.min(...events.map(({ seq }) => seq));
-    if (catchUp === undefined || answer.cancelled || answer.nextSeq >= first) return c.json(answer);
-    await catchUp();
-    const caughtUp = await records.workers.recordEvents(id, attempt, events);
-    if (caughtUp.nextSeq >= first) return c.json(caughtUp);
-    throw new ServiceError("unavailable", `Event ${caughtUp.nextSeq} is awaited`, {
-      headers: { "retry-after": "1" },
-    });
+    return c.json(await recordEvents(context, c.req.param("id"), c.req.raw));
   });
+}
+
+/** @throws ServiceError job_finished where the attempt has ended */
+async function readAssignment(
+  { records, executor, limits }: ServerContext,
+  id: string,
+  request: Request,
+) {
+  const { attempt } = await executor.workers.authenticate(readBearerToken(request), id);
+  const assignment = await records.workers.findAssignment(id, attempt);
+  if (assignment) return { ...assignment, limits };
+  throw new ServiceError("job_finished", `Attempt ${attempt} at job "${id}" is over`);
+}
+
+/**
+ * Records the events, after those before them that the service has not received, where something
+ * keeps them.
+ * @throws ServiceError unavailable where earlier events are still missing
+ */
+async function recordEvents({ records, executor }: ServerContext, id: string, request: Request) {
+  const worker = await executor.workers.authenticate(readBearerToken(request), id);
+  const { attempt, catchUp } = worker;
+  const events = await readEvents(request);
+  const answer = await records.workers.recordEvents(id, attempt, events);
+  const first = Math.min(...events.map(({ seq }) => seq));
+  if (catchUp === undefined || answer.cancelled || answer.nextSeq >= first) return answer;
+  await catchUp();
+  const caughtUp = await records.workers.recordEvents(id, attempt, events);
+  if (caughtUp.nextSeq >= first) return caughtUp;
+  throw new ServiceError("unavailable", `Event ${caughtUp.nextSeq} is awaited`, {
+    headers: { "retry-after": "1" },
+  });
+}
+
+/** @throws ServiceError validation_failed */
+async function readEvents(request: Request): Promise<readonly WorkerEvent[]> {
+  const parsed = workerEvents.safeParse(await readJson(request));
+  if (!parsed.success) throw validationError(fieldErrors("", parsed.error));
+  return parsed.data.events;
 }

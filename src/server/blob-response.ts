@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import type { Blob, BlobStore } from "../storage/blob-store.ts";
-import { parseByteRange } from "./byte-range.ts";
+import { parseByteRange } from "./parse-byte-range.ts";
 
 interface FullBlobResponse {
   readonly status: 200;
@@ -17,7 +17,7 @@ interface PartialBlobResponse {
 }
 
 /**
- * A blob, or the part of it that a Range header asks for.
+ * A blob, or the part of it that a Range header asks for, as a response.
  * @throws ServiceError range_not_satisfiable
  */
 export function blobResponse(

@@ -8,18 +8,16 @@ interface ResponseParts {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export function buildResponse({
-  status,
-  json,
-  stream,
-  mediaType,
-  headers,
-}: ResponseParts): Response {
-  if (json !== undefined) return Response.json(json, { status, headers: { ...headers } });
-  if (stream === undefined) return new Response(null, { status, headers: { ...headers } });
-  const type = mediaType?.startsWith("text/") ? `${mediaType}; charset=utf-8` : mediaType;
-  return new Response(stream instanceof Readable ? Readable.toWeb(stream) : stream, {
-    status,
-    headers: { ...headers, ...(type !== undefined && { "content-type": type }) },
-  });
+export function buildResponse(parts: ResponseParts): Response {
+  const { status, json, stream, mediaType } = parts;
+  const headers = new Headers(parts.headers);
+  if (json !== undefined) return Response.json(json, { status, headers });
+  if (stream === undefined) return new Response(null, { status, headers });
+  if (mediaType !== undefined) headers.set("content-type", contentType(mediaType));
+  const body = stream instanceof Readable ? Readable.toWeb(stream) : stream;
+  return new Response(body, { status, headers });
+}
+
+function contentType(mediaType: string): string {
+  return mediaType.startsWith("text/") ? `${mediaType}; charset=utf-8` : mediaType;
 }

@@ -3,13 +3,17 @@ import { checkUrl } from "../storage/check-url.ts";
 import { resolveAllowedPath, checkAllowedPath } from "../storage/allowed-path.ts";
 import type { ServerContext } from "./server-context.ts";
 
-/** Refuses a source that no worker would fetch, before a job is made; the worker checks again what can change until then. */
+/**
+ * Refuses, before a job is created, a source that no worker would fetch. The worker checks again
+ * what can change meanwhile.
+ * @throws ServiceError model_source_refused, model_not_found
+ */
 export async function checkSource(
   { blobs, limits, executor }: ServerContext,
   source: string,
 ): Promise<void> {
   if (source.startsWith("file:")) {
-    // In a cluster the files are where the workers are.
+    // In a cluster the workers' disks have the files, and the service's need not.
     if (executor.namespace === undefined) await resolveAllowedPath(source, limits.allowedRoots);
     else checkAllowedPath(source, limits.allowedRoots);
     return;

@@ -13,21 +13,21 @@ interface IdempotentRequest {
 }
 
 interface Creation<T> {
-  /** What the answer to the request holds. */
+  /** Of what is created, as the response contains it. */
   readonly schema: z.ZodType<T>;
   readonly create: (answered: IdempotentAnswer<T> | undefined) => Promise<T>;
 }
 
-interface Created<T> {
+export interface Created<T> {
   readonly created: T;
-  /** Whether an earlier request with the same Idempotency-Key made it. */
+  /** Whether an earlier request with the same Idempotency-Key created it. */
   readonly replayed: boolean;
   readonly headers: { readonly "idempotency-replayed"?: "true" };
 }
 
 /**
- * Creates what a request asks for, once for each Idempotency-Key. What was answered is kept sealed with the caller's
- * token, since it can hold a secret that the service must not know afterwards.
+ * Creates what a request asks for, once for each Idempotency-Key. The response is stored sealed
+ * with the caller's token, since it can contain a secret that the service must not know afterwards.
  */
 export async function createIdempotently<T>(
   { records }: ServerContext,

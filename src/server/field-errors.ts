@@ -1,15 +1,13 @@
 import type { z } from "zod";
 import { type FieldError, ServiceError } from "../contract/errors.ts";
 
-/** Says for each issue which field it is about, as a JSON pointer behind `prefix`. */
+/** Each issue with the JSON pointer of its field behind `prefix`. */
 export function fieldErrors(prefix: string, error: z.ZodError): FieldError[] {
   return error.issues.flatMap((issue) => {
     const pointer = [prefix, ...issue.path.map(escapePointer)].join("/");
     if (issue.code === "unrecognized_keys") {
-      return issue.keys.map((key) => ({
-        pointer: `${pointer}/${escapePointer(key)}`,
-        message: "Is not known",
-      }));
+      const message = "Is not known";
+      return issue.keys.map((key) => ({ pointer: `${pointer}/${escapePointer(key)}`, message }));
     }
     return [{ pointer, message: issue.message }];
   });
@@ -18,9 +16,8 @@ export function fieldErrors(prefix: string, error: z.ZodError): FieldError[] {
 export function validationError(fields: readonly FieldError[]): ServiceError {
   const [first] = fields;
   const others = fields.length > 1 ? ` and ${fields.length - 1} more` : "";
-  return new ServiceError("validation_failed", `Field "${first?.pointer}" is invalid${others}`, {
-    fields,
-  });
+  const message = `Field "${first?.pointer}" is invalid${others}`;
+  return new ServiceError("validation_failed", message, { fields });
 }
 
 function escapePointer(key: PropertyKey): string {

@@ -1,12 +1,12 @@
 import type { LogLine } from "../contract/log.ts";
 import type { JobStatus } from "../contract/status.ts";
 
-/** How a log is written for one media type. */
+/** A log in one media type. */
 export interface LogFormat {
   readonly line: (line: LogLine) => string;
-  /** What follows the last line of a job that has ended. */
+  /** Follows the last line of a job that has ended. */
   readonly end: (status: JobStatus) => string;
-  /** What keeps a quiet connection open. */
+  /** Keeps a connection without lines open. */
   readonly ping?: string;
 }
 

@@ -5,7 +5,10 @@ interface AcceptRange {
   readonly q: number;
 }
 
-/** The offered media type that an Accept header likes best; the first of those it likes equally. */
+/**
+ * The offered media type that an Accept header prefers; the first of several with the same quality.
+ * @throws ServiceError not_acceptable
+ */
 export function negotiateMediaType<T extends string>(
   accept: string | undefined,
   offered: readonly [T, ...T[]],
@@ -15,23 +18,21 @@ export function negotiateMediaType<T extends string>(
   const rated = offered.map((type) => ({ type, q: mediaTypeQuality(type, preferences) }));
   const best = rated.reduce((a, b) => (b.q > a.q ? b : a));
   if (best.q > 0) return best.type;
-  throw new ServiceError(
-    "not_acceptable",
-    `Accept is "${accept}", and the answer can be ${offered.join(", ")}`,
-  );
+  const message = `Accept is "${accept}", and the answer can be ${offered.join(", ")}`;
+  throw new ServiceError("not_acceptable", message);
 }
+
+const qualityPattern = /^q=(0(?:\.\d{1,3})?|1(?:\.0{1,3})?)$/;
 
 function parseAcceptRange(text: string): AcceptRange[] {
   const [range = "", ...parameters] = text.split(";").map((part) => part.trim().toLowerCase());
   if (range === "") return [];
-  const [, q] =
-    parameters
-      .map((parameter) => /^q=(0(?:\.\d{1,3})?|1(?:\.0{1,3})?)$/.exec(parameter))
-      .find(Boolean) ?? [];
+  const qualities = parameters.map((parameter) => qualityPattern.exec(parameter));
+  const [, q] = qualities.find(Boolean) ?? [];
   return [{ range, q: q === undefined ? 1 : Number(q) }];
 }
 
-/** The most specific range that covers the type decides. */
+/** The quality of the most specific range that covers the type. */
 function mediaTypeQuality(type: string, preferences: readonly AcceptRange[]): number {
   const [family] = type.split("/");
   for (const range of [type, `${family}/*`, "*/*"]) {

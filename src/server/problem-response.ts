@@ -1,7 +1,7 @@
 import { problemDetails, ServiceError } from "../contract/errors.ts";
 import type { Log } from "../log/json-log.ts";
 
-/** The answer to a request that failed: what a ServiceError says, and nothing about any other error but that it is logged. */
+/** The problem of a ServiceError; of another error, which is logged, it says nothing. */
 export function problemResponse(error: unknown, request: Request, log: Log): Response {
   const known = error instanceof ServiceError ? error : internalError(error);
   const problem = problemDetails(known);

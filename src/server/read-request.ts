@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { type FieldError, ServiceError } from "../contract/errors.ts";
-import { limits } from "../contract/limits.ts";
 import type { Route } from "../contract/routes.ts";
 import { fieldErrors, validationError } from "./field-errors.ts";
+import { readJson } from "./read-json.ts";
 
-/** The parts of a request, each parsed by the route's schema of the same name. */
+/** A request, each part parsed by the route's schema of the same name. */
 export interface RequestParts {
   readonly params: unknown;
   readonly query: unknown;
@@ -12,7 +12,10 @@ export interface RequestParts {
   readonly body: unknown;
 }
 
-/** Parses all that the route reads of a request; every bad field is named at once. */
+/**
+ * Parses all parts of a request.
+ * @throws ServiceError validation_failed that names every invalid field
+ */
 export async function readRequest(
   route: Route,
   request: Request,
@@ -26,15 +29,13 @@ export async function readRequest(
     if (!parsed.success) errors.push(...fieldErrors(prefix, parsed.error));
     return parsed.data;
   };
+  const { query: querySchema = noQuery, headers: headersSchema, body: bodySchema } = route;
+  const query = readQuery(querySchema, new URL(request.url), errors);
   const parts = {
     params,
-    query: parse(
-      "query",
-      route.query ?? noQuery,
-      readQuery(route.query ?? noQuery, new URL(request.url), errors),
-    ),
-    headers: route.headers && parse("header", route.headers, readHeaders(route.headers, request)),
-    body: route.body && parse("", route.body, body),
+    query: parse("query", querySchema, query),
+    headers: headersSchema && parse("header", headersSchema, readHeaders(headersSchema, request)),
+    body: bodySchema && parse("", bodySchema, body),
   };
   if (errors.length > 0) throw validationError(errors);
   return parts;
@@ -42,7 +43,7 @@ export async function readRequest(
 
 const noQuery = z.strictObject({});
 
-/** What cannot be the name of a resource is the name of none. */
+/** @throws ServiceError not_found: an invalid name is the name of no resource */
 function parsePath(
   route: Route,
   schema: z.ZodObject,
@@ -62,8 +63,9 @@ function readQuery(schema: z.ZodObject, url: URL, errors: FieldError[]): Record<
   for (const name of new Set(url.searchParams.keys())) {
     const values = url.searchParams.getAll(name);
     const repeatable = isArraySchema(schema.shape[name]);
-    if (!repeatable && values.length > 1)
+    if (!repeatable && values.length > 1) {
       errors.push({ pointer: `query/${name}`, message: "Is given more than once" });
+    }
     query[name] = repeatable ? values : values[0];
   }
   return query;
@@ -79,50 +81,4 @@ function readHeaders(schema: z.ZodObject, request: Request): Record<string, stri
   return Object.fromEntries(
     Object.keys(schema.shape).map((name) => [name, request.headers.get(name) ?? undefined]),
   );
-}
-
-/** Reads a JSON body of bounded size. */
-export async function readJson(request: Request): Promise<unknown> {
-  const type = readMediaType(request);
-  if (type !== "application/json") {
-    throw new ServiceError(
-      "unsupported_media_type",
-      `Content-Type is "${type}" and must be "application/json"`,
-    );
-  }
-  const bytes = await readBoundedBody(request, limits.jsonBodyBytes);
-  try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch (cause) {
-    throw new ServiceError("malformed_request", "The body is not JSON in UTF-8", { cause });
-  }
-}
-
-export function readMediaType(request: Request): string {
-  const [type = ""] = (request.headers.get("content-type") ?? "").split(";");
-  return type.trim().toLowerCase();
-}
-
-export function checkDeclaredLength(request: Request, maxBytes: number): void {
-  const declared = Number(request.headers.get("content-length") ?? 0);
-  if (declared > maxBytes) {
-    throw new ServiceError(
-      "payload_too_large",
-      `The body has ${declared} bytes, ${maxBytes} are allowed`,
-    );
-  }
-}
-
-/** @throws ServiceError payload_too_large */
-export async function readBoundedBody(request: Request, maxBytes: number): Promise<Uint8Array> {
-  checkDeclaredLength(request, maxBytes);
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of request.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > maxBytes)
-      throw new ServiceError("payload_too_large", `The body has more than ${maxBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }

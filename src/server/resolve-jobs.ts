@@ -7,7 +7,7 @@ import { type JobFields, jobFromRequest } from "../records/job-from-request.ts";
 import { checkSource } from "./check-source.ts";
 import type { ServerContext } from "./server-context.ts";
 
-/** Part of a request that has to be held against what the service has, and where the request names it. */
+/** A value of a request and its JSON pointer. */
 interface RequestField<T> {
   readonly value: T;
   readonly pointer: string;
@@ -18,38 +18,59 @@ interface ResolveJobsRequest extends JobFields, Pick<JobRequest, "recipe"> {
   readonly targets: readonly RequestField<string>[];
 }
 
-/** The jobs of models × targets, with everything resolved. Everything that the service cannot do is named at once. */
+/**
+ * The jobs of models × targets, with target and recipe resolved.
+ * @throws ServiceError of the first field that the service refuses, with all refused fields
+ */
 export async function resolveJobs(
   context: ServerContext,
   request: ResolveJobsRequest,
 ): Promise<NewJob[]> {
-  const { recipe = {} } = request;
   const refusals: Refusal[] = [];
-  const targets = request.targets.flatMap(({ value, pointer }) => {
-    const target = collectRefusal(refusals, pointer, () => findTarget(context.targets, value));
-    const effective =
-      target && collectRefusal(refusals, "/recipe/preset", () => effectiveRecipe(target, recipe));
-    return target && effective ? { target, recipe: effective } : [];
-  });
-  const { data } = recipe.evaluation ?? {};
-  const sources = [
-    ...request.models.map(({ value, pointer }) => ({
-      value: value.source,
-      pointer: `${pointer}/source`,
-    })),
-    ...(data === undefined ? [] : [{ value: data, pointer: "/recipe/evaluation/data" }]),
-  ];
-  const checks = await Promise.allSettled(
-    sources.map(async ({ value }) => checkSource(context, value)),
-  );
-  checks.forEach((check, i) => {
-    if (check.status === "rejected")
-      refusals.push(buildRefusal(sources[i]?.pointer ?? "", check.reason));
-  });
+  const targets = resolveTargets(context, request, refusals);
+  refusals.push(...(await refuseSources(context, listSources(request))));
   throwRefusals(refusals);
   return request.models.flatMap(({ value }) =>
     targets.map((resolved) => jobFromRequest(request, value, resolved)),
   );
+}
+
+function resolveTargets(
+  context: ServerContext,
+  { recipe: requested = {}, targets }: ResolveJobsRequest,
+  refusals: Refusal[],
+): Pick<NewJob, "target" | "recipe">[] {
+  const presetPointer = "/recipe/preset";
+  return targets.flatMap(({ value, pointer }) => {
+    const target = collectRefusal(refusals, pointer, () => findTarget(context.targets, value));
+    if (!target) return [];
+    const resolve = () => effectiveRecipe(target, requested);
+    const recipe = collectRefusal(refusals, presetPointer, resolve);
+    return recipe ? [{ target, recipe }] : [];
+  });
+}
+
+/** The models and the evaluation data. */
+function listSources({ models, recipe }: ResolveJobsRequest): RequestField<string>[] {
+  const sources = models.map(({ value, pointer }) => {
+    return { value: value.source, pointer: `${pointer}/source` };
+  });
+  const data = recipe?.evaluation?.data;
+  if (data !== undefined) sources.push({ value: data, pointer: "/recipe/evaluation/data" });
+  return sources;
+}
+
+async function refuseSources(
+  context: ServerContext,
+  sources: readonly RequestField<string>[],
+): Promise<Refusal[]> {
+  const refused = sources.map(async ({ value, pointer }) => {
+    return checkSource(context, value).then(
+      () => [],
+      (error: unknown) => [buildRefusal(pointer, error)],
+    );
+  });
+  return (await Promise.all(refused)).flat();
 }
 
 interface Refusal {
@@ -75,8 +96,6 @@ function throwRefusals(refusals: readonly Refusal[]): void {
   const [first] = refusals;
   if (!first) return;
   const { code, message } = first.error;
-  throw new ServiceError(code, message, {
-    cause: first.error,
-    fields: refusals.map(({ field }) => field),
-  });
+  const fields = refusals.map(({ field }) => field);
+  throw new ServiceError(code, message, { cause: first.error, fields });
 }

@@ -1,10 +1,11 @@
 import type { Readable } from "node:stream";
 import type { z } from "zod";
+import type { Caller } from "../auth/authenticate.ts";
 import type { ResponseHeader } from "../contract/response-headers.ts";
 import type { Route, RouteName, Routes } from "../contract/routes.ts";
-import type { Caller } from "../auth/authenticate.ts";
+import type { ServerContext } from "./server-context.ts";
 
-/** The parts of a route's request as its schemas give them. */
+/** A route's request, each part in the type that its schema gives. */
 export interface RouteInput<R extends Route> {
   readonly params: Parsed<R, "params">;
   readonly query: Parsed<R, "query">;
@@ -20,8 +21,8 @@ type Parsed<R extends Route, Part extends "params" | "query" | "headers" | "body
   ? z.output<Schema>
   : undefined;
 
-/** One of the answers that a route has in the table. */
-export type RouteAnswer<R extends Route> = {
+/** One of the replies that a route has in the table. */
+type RouteAnswer<R extends Route> = {
   [Status in keyof R["replies"] & number]: { readonly status: Status } & ReplyContent<
     R["replies"][Status]
   > &
@@ -40,9 +41,10 @@ type ReplyHeaders<Reply> = Reply extends {
   ? { readonly headers: Partial<Record<Name, string>> }
   : unknown;
 
-/** What each endpoint does. */
+/** The endpoint of every route. */
 export type RouteHandlers = {
   readonly [Name in RouteName]: (
+    context: ServerContext,
     input: RouteInput<Routes[Name]>,
   ) => Promise<RouteAnswer<Routes[Name]>>;
 };

@@ -1,14 +1,17 @@
-import { type Blob, type ReceiveOptions } from "../storage/blob-store.ts";
-import { checkDeclaredLength } from "./read-request.ts";
+import type { Blob, ReceiveOptions } from "../storage/blob-store.ts";
+import { checkDeclaredLength } from "./read-bounded-body.ts";
 import type { ServerContext } from "./server-context.ts";
 
 interface StoreUploadOptions {
   readonly sha256: string;
-  /** Takes in the request's body. */
   readonly storeBody: (body: AsyncIterable<Uint8Array>, options: ReceiveOptions) => Promise<Blob>;
 }
 
-/** Stores a request's body as the blob of the given hash; 200 where it was stored already. */
+/**
+ * Stores a request's body as the blob of a hash.
+ * @returns status 200 where the blob was stored before
+ * @throws ServiceError payload_too_large
+ */
 export async function storeUpload(
   { blobs, limits }: Pick<ServerContext, "blobs" | "limits">,
   request: Request,

@@ -1,8 +1,5 @@
 import type { RouteHandlers } from "./route-handlers.ts";
-import type { ServerContext } from "./server-context.ts";
 
-export function targetHandlers({ targets }: ServerContext): Pick<RouteHandlers, "listTargets"> {
-  return {
-    listTargets: async () => ({ status: 200, json: { targets: [...targets] } }),
-  };
-}
+export const targetHandlers: Pick<RouteHandlers, "listTargets"> = {
+  listTargets: async ({ targets }) => ({ status: 200, json: { targets: [...targets] } }),
+};

@@ -3,8 +3,9 @@ import { DatabaseSync } from "node:sqlite";
 import { StartError } from "../settings/start-error.ts";
 
 /**
- * Keeps other services off a data directory until it is disposed of. SQLite holds the lock for the process, so the
- * operating system frees it however the process ends.
+ * Locks a data directory for this service until it is disposed of. SQLite's lock belongs to the
+ * process, so the operating system frees it however the process ends.
+ * @throws StartError where another service has locked it
  */
 export function lockDataDirectory(directory: string): Disposable {
   const lock = new DatabaseSync(join(directory, "service.lock"), { timeout: 0 });

@@ -1,22 +1,17 @@
-import { z } from "zod";
-import { TargetsFileError } from "../settings/read-targets.ts";
 import { jsonLog } from "../log/json-log.ts";
-import { settings } from "./settings.ts";
+import { describeStartError } from "../settings/describe-start-error.ts";
+import { parseEnvironment } from "../settings/parse-environment.ts";
 import { StartError } from "../settings/start-error.ts";
+import { settings } from "./settings.ts";
 import { startService } from "./start-service.ts";
 import { runTokenCommand, tokenUsage } from "./token-command.ts";
-
-function readSettings() {
-  const parsed = settings.safeParse(process.env);
-  if (parsed.success) return parsed.data;
-  throw new StartError(`The settings are invalid\n${z.prettifyError(parsed.error)}`);
-}
 
 async function serve(): Promise<void> {
   const now = () => new Date();
   const log = jsonLog(process.stderr, now);
   const workerEnvironment = { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "" };
-  const service = await startService(readSettings(), { now, log, workerEnvironment });
+  const dependencies = { now, log, workerEnvironment };
+  const service = await startService(parseEnvironment(settings, process.env), dependencies);
   process.stdout.write(`Listening on ${service.url}/v1\n`);
   if (service.firstToken !== undefined) {
     process.stdout.write(`Access token with every scope, shown this once: ${service.firstToken}\n`);
@@ -28,17 +23,19 @@ async function serve(): Promise<void> {
   process.once("SIGINT", stop);
 }
 
+async function printToken(args: readonly string[]): Promise<void> {
+  const { MOS_DATA_DIR: directory } = parseEnvironment(settings, process.env);
+  process.stdout.write(`${await runTokenCommand(args, directory)}\n`);
+}
+
 async function main([command, ...args]: readonly string[]): Promise<void> {
-  if (command === undefined) await serve();
-  else if (command === "token") {
-    process.stdout.write(`${await runTokenCommand(args, readSettings().MOS_DATA_DIR)}\n`);
-  } else throw new StartError(`Command "${command}" is not known\nUsage: ${tokenUsage}`);
+  if (command === undefined) return serve();
+  if (command === "token") return printToken(args);
+  throw new StartError(`Command "${command}" is not known\nUsage: ${tokenUsage}`);
 }
 
 function printErrorAndExit(error: unknown): never {
-  const isPlain = error instanceof StartError || error instanceof TargetsFileError;
-  const text = isPlain ? error.message : error instanceof Error ? error.stack : String(error);
-  process.stderr.write(`${text}\n`);
+  process.stderr.write(`${describeStartError(error)}\n`);
   process.exit(1);
 }
 

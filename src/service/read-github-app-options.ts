@@ -1,8 +1,8 @@
 import { createPrivateKey } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { GitHubAppOptions } from "../github-app/open-github-app.ts";
-import type { Settings } from "./settings.ts";
 import { StartError } from "../settings/start-error.ts";
+import type { Settings } from "./settings.ts";
 
 /**
  * The service's GitHub App; undefined where the settings name none.
@@ -15,8 +15,8 @@ export async function readGitHubAppOptions(
     MOS_GITHUB_APP_ID: appId,
     MOS_GITHUB_APP_KEY_FILE: keyFile,
     MOS_GITHUB_API_URL: apiUrl,
+    MOS_GITHUB_WEBHOOK_SECRET_FILE: secretFile,
   } = settings;
-  const { MOS_GITHUB_WEBHOOK_SECRET_FILE: secretFile } = settings;
   if (appId === undefined && keyFile === undefined && secretFile === undefined) return undefined;
   if (appId === undefined || keyFile === undefined) {
     throw new StartError("A GitHub App needs both MOS_GITHUB_APP_ID and MOS_GITHUB_APP_KEY_FILE");
@@ -37,13 +37,12 @@ async function readCredentialFile<T>(
   try {
     return parse(await readFile(file, "utf8"));
   } catch (cause) {
-    throw new StartError(`The GitHub App's ${what} "${file}" cannot be used: ${String(cause)}`, {
-      cause,
-    });
+    const message = `The GitHub App's ${what} "${file}" cannot be used: ${String(cause)}`;
+    throw new StartError(message, { cause });
   }
 }
 
-/** An empty secret would let anybody sign. */
+/** @throws Error for an empty secret, with which anyone can sign */
 function parseWebhookSecret(content: string): string {
   const secret = content.trim();
   if (secret === "") throw new Error("It is empty");

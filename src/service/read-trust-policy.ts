@@ -1,15 +1,7 @@
-import { readFile } from "node:fs/promises";
-import { parse } from "yaml";
-import { z } from "zod";
 import { type TrustPolicy, trustPolicy } from "../contract/trust-policy.ts";
-import { StartError } from "../settings/start-error.ts";
+import { readYamlFile } from "../settings/read-yaml-file.ts";
 
-/** @throws StartError with all that is wrong with the file */
+/** @throws StartError */
 export async function readTrustPolicy(path: string): Promise<TrustPolicy> {
-  try {
-    return trustPolicy.parse(parse(await readFile(path, "utf8")));
-  } catch (cause) {
-    const reason = cause instanceof z.ZodError ? z.prettifyError(cause) : String(cause);
-    throw new StartError(`Trust policy "${path}" cannot be used: ${reason}`, { cause });
-  }
+  return readYamlFile(trustPolicy, { title: "Trust policy", path });
 }

@@ -1,23 +1,15 @@
 import { delimiter, resolve } from "node:path";
 import { z } from "zod";
-
-const number = z
-  .string()
-  .regex(/^\d{1,15}$/, { error: "must be a whole number" })
-  .transform(Number);
+import { number, text } from "../settings/environment-values.ts";
 
 /** Every environment variable that the service reads. */
 export const settings = z.object({
-  MOS_HOST: z.string().min(1).default("127.0.0.1").describe("Address to listen on."),
+  MOS_HOST: text.default("127.0.0.1").describe("Address to listen on."),
   MOS_PORT: number
     .pipe(z.int().max(65_535))
     .default(8080)
     .describe("Port to listen on; 0 takes a free one."),
-  MOS_DATA_DIR: z
-    .string()
-    .min(1)
-    .default("./data")
-    .describe("Folder of everything that the service keeps."),
+  MOS_DATA_DIR: text.default("./data").describe("Folder of everything that the service keeps."),
   MOS_WORKERS: number
     .pipe(z.int().min(1).max(1024))
     .optional()
@@ -29,51 +21,51 @@ export const settings = z.object({
   MOS_ALLOWED_ROOTS: z
     .string()
     .default("")
-    .transform((list) =>
-      list
-        .split(delimiter)
-        .filter((root) => root !== "")
-        .map((root) => resolve(root)),
-    )
+    .transform(splitPathList)
     .describe(
-      "Folders under which `file://` models may lie, separated by colons; without it there are none.",
+      [
+        "Folders under which `file://` models may lie,",
+        "separated by colons; without it there are none.",
+      ].join(" "),
     ),
   MOS_ALLOW_PRIVATE_ADDRESSES: z
     .enum(["true", "false"])
     .default("false")
     .transform((allowed) => allowed === "true")
     .describe(
-      "Whether models may come from `http://` and from addresses that are not on the public internet.",
+      [
+        "Whether models may come from `http://` and from",
+        "addresses that are not on the public internet.",
+      ].join(" "),
     ),
-  MOS_TARGETS_FILE: z
-    .string()
-    .min(1)
+  MOS_TARGETS_FILE: text
     .optional()
     .describe(
-      "YAML file of the targets, in the form of the answer to `GET /targets`; without it there are built-in ones.",
+      [
+        "YAML file of the targets, in the form of the answer to `GET /targets`;",
+        "without it there are built-in ones.",
+      ].join(" "),
     ),
-  MOS_TRUST_POLICY_FILE: z
-    .string()
-    .min(1)
+  MOS_TRUST_POLICY_FILE: text
     .optional()
     .describe(
-      "YAML file that says whose OpenID Connect identity tokens are exchanged for access tokens; without it nobody's.",
+      [
+        "YAML file that says whose OpenID Connect identity tokens are",
+        "exchanged for access tokens; without it none are.",
+      ].join(" "),
     ),
   MOS_GITHUB_APP_ID: z
     .string()
     .regex(/^\d+$/, { error: "must be a number" })
     .optional()
     .describe(
-      "Number of the GitHub App that the service reports as; without it batches cannot ask for a report.",
+      [
+        "Number of the GitHub App that the service reports as;",
+        "without it batches cannot ask for a report.",
+      ].join(" "),
     ),
-  MOS_GITHUB_APP_KEY_FILE: z
-    .string()
-    .min(1)
-    .optional()
-    .describe("PEM file with the GitHub App's private key."),
-  MOS_GITHUB_WEBHOOK_SECRET_FILE: z
-    .string()
-    .min(1)
+  MOS_GITHUB_APP_KEY_FILE: text.optional().describe("PEM file with the GitHub App's private key."),
+  MOS_GITHUB_WEBHOOK_SECRET_FILE: text
     .optional()
     .describe(
       "File with the secret of the GitHub App's webhook, which leads to `/github/webhook`.",
@@ -86,30 +78,35 @@ export const settings = z.object({
     .enum(["local", "cluster"])
     .default("local")
     .describe("Who works on jobs: processes on this machine, or pods of a Kubernetes cluster."),
-  MOS_NAMESPACE: z
-    .string()
-    .min(1)
+  MOS_NAMESPACE: text
     .optional()
     .describe(
-      "Namespace of the custom resources; without it the pod's own, or that of the kubeconfig's context.",
+      [
+        "Namespace of the custom resources;",
+        "without it the pod's own, or that of the kubeconfig's context.",
+      ].join(" "),
     ),
-  MOS_KUBECONFIG: z
-    .string()
-    .min(1)
+  MOS_KUBECONFIG: text
     .optional()
     .describe("File with the access to the cluster, for a service that runs outside of it."),
-  MOS_WORKER_SERVICE_ACCOUNT: z
-    .string()
-    .min(1)
+  MOS_WORKER_SERVICE_ACCOUNT: text
     .default("model-optimization-worker")
     .describe("Service account of worker pods: the service refuses all others."),
   MOS_RESOURCE_TTL_SECONDS: number
     .pipe(z.int().max(31_536_000))
     .default(86_400)
     .describe(
-      "Seconds after a job's end at which a custom resource that was made for a REST request is deleted.",
+      [
+        "Seconds after a job's end at which a custom resource",
+        "that was created for a REST request is deleted.",
+      ].join(" "),
     ),
-  KUBERNETES_SERVICE_HOST: z.string().min(1).optional().describe("Set by Kubernetes in every pod."),
-  KUBERNETES_SERVICE_PORT: z.string().min(1).optional().describe("Set by Kubernetes in every pod."),
+  KUBERNETES_SERVICE_HOST: text.optional().describe("Set by Kubernetes in every pod."),
+  KUBERNETES_SERVICE_PORT: text.optional().describe("Set by Kubernetes in every pod."),
 });
 export type Settings = z.infer<typeof settings>;
+
+function splitPathList(list: string): string[] {
+  const paths = list.split(delimiter).filter((path) => path !== "");
+  return paths.map((path) => resolve(path));
+}

@@ -1,151 +1,111 @@
-import { once } from "node:events";
-import { mkdir } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
-import { join } from "node:path";
-import { getRequestListener } from "@hono/node-server";
+import { createTokenExchange } from "../auth/token-exchange.ts";
 import { ServiceError } from "../contract/errors.ts";
-import { builtinTargets } from "../contract/target.ts";
-import { openGitHubApp } from "../github-app/open-github-app.ts";
+import { builtinTargets, type Target } from "../contract/target.ts";
+import type { TrustPolicy } from "../contract/trust-policy.ts";
+import { type GitHubAppOptions, openGitHubApp } from "../github-app/open-github-app.ts";
 import type { SubmitRerun } from "../github-app/rerun-jobs.ts";
-import { openRecords, type Records } from "../records/open-records.ts";
-import { defaultProject } from "../records/default-project.ts";
-import { createDirectoryBlobStore } from "../storage/directory-blob-store.ts";
-import { submitBatch } from "../server/batch-handlers.ts";
-import { createApp } from "../server/create-app.ts";
-import { lockDataDirectory } from "./lock-data-directory.ts";
 import type { Log } from "../log/json-log.ts";
-import { listen } from "./listen.ts";
-import { openExecutor } from "./open-executor.ts";
+import type { Records } from "../records/open-records.ts";
+import { submitBatch } from "../server/submit-batch.ts";
+import { createApp } from "../server/create-app.ts";
 import { problemResponse } from "../server/problem-response.ts";
+import type { ServerContext } from "../server/server-context.ts";
 import { readTargets } from "../settings/read-targets.ts";
+import type { BlobStore } from "../storage/blob-store.ts";
+import { createFirstToken } from "./create-first-token.ts";
+import { openExecutor } from "./open-executor.ts";
+import { openStorage } from "./open-storage.ts";
 import { readGitHubAppOptions } from "./read-github-app-options.ts";
 import { readTrustPolicy } from "./read-trust-policy.ts";
 import type { Settings } from "./settings.ts";
-import { createToken } from "../auth/create-token.ts";
+import { type HttpServer, startHttpServer } from "./start-http-server.ts";
 
 interface ServiceDependencies {
   readonly now: () => Date;
   readonly log: Log;
-  /** What workers need of the environment. */
+  /** Environment variables of workers on this machine. */
   readonly workerEnvironment: Readonly<Record<string, string>>;
 }
 
-export interface RunningService {
+interface RunningService {
   /** Without `/v1`. */
   readonly url: string;
-  /** A token with every scope, where the service had none and its output is its user's own. */
+  /** A token with every scope, where the service had no token and does not run in a pod. */
   readonly firstToken: string | undefined;
-  /** Stops workers and answers; what was worked on is taken up at the next start. */
+  /** Stops workers and requests; jobs that were worked on go on at the next start. */
   close(): Promise<void>;
 }
 
-/** Time for requests that are being answered when the service stops. */
-const closeGraceMs = 2_000;
-/** After it a connection is asked whether it is still there: one that is gone holds an upload that could go on. */
-const keepAliveInitialDelay = 30_000;
-/** Room for every query parameter at its longest, percent-encoded, bytes. */
-const maxHeaderSize = 65_536;
-const hourMs = 3_600_000;
-
+/**
+ * Joins the parts of the service and starts it.
+ * @throws StartError
+ */
 export async function startService(
   settings: Settings,
   dependencies: ServiceDependencies,
 ): Promise<RunningService> {
-  const {
-    MOS_DATA_DIR: directory,
-    MOS_TARGETS_FILE: targetsFile,
-    MOS_TRUST_POLICY_FILE: trustFile,
-  } = settings;
   const { now, log } = dependencies;
+  const files = await readFiles(settings);
   await using stack = new AsyncDisposableStack();
-  await mkdir(directory, { recursive: true });
-  const targets = targetsFile === undefined ? builtinTargets : await readTargets(targetsFile);
-  const trust = trustFile === undefined ? undefined : await readTrustPolicy(trustFile);
-  const credentials = await readGitHubAppOptions(settings);
-  stack.use(lockDataDirectory(directory));
-  const records = await openRecords(databasePath(directory), { now });
-  stack.defer(() => records.close());
-  await records.idempotency.reset();
-  const blobs = await createDirectoryBlobStore(directory);
-  const purge = () =>
-    Promise.all(
-      [records.idempotency, records.tokens, records.identities, blobs].map((each) => each.purge()),
-    );
-  const purging = setInterval(() => void purge(), hourMs);
-  stack.defer(() => clearInterval(purging));
+  const storage = stack.use(await openStorage(settings.MOS_DATA_DIR, now));
+  const server = stack.use(await startServer(settings, log));
+  const joined = { settings, ...dependencies, ...files, ...storage, serviceUrl: server.url };
+  const app = createApp(await joinParts(joined, stack));
+  server.serve((request) => app.fetch(request));
+  // Others read a pod's log, so that no token is printed there: an administrator creates the first.
+  const isPod = settings.KUBERNETES_SERVICE_HOST !== undefined;
+  const firstToken = isPod ? undefined : await createFirstToken(storage.records, now());
+  const running = stack.move();
+  return { url: server.url, firstToken, close: () => running.disposeAsync() };
+}
 
-  let respond = (request: Request): Response | Promise<Response> =>
-    problemResponse(startingError(), request, log);
-  const server = createHttpServer((request) => respond(request));
-  const url = await listen(server, { host: settings.MOS_HOST, port: settings.MOS_PORT });
-  stack.defer(() => closeServer(server));
-  const executor = await openExecutor(settings, {
-    ...dependencies,
-    records,
-    targets,
-    serviceUrl: url,
-  });
+interface ServiceFiles {
+  readonly targets: readonly Target[];
+  readonly trust: TrustPolicy | undefined;
+  readonly appOptions: GitHubAppOptions | undefined;
+}
+
+async function readFiles(settings: Settings): Promise<ServiceFiles> {
+  const { MOS_TARGETS_FILE: targetsFile, MOS_TRUST_POLICY_FILE: trustFile } = settings;
+  return {
+    targets: targetsFile === undefined ? builtinTargets : await readTargets(targetsFile),
+    trust: trustFile === undefined ? undefined : await readTrustPolicy(trustFile),
+    appOptions: await readGitHubAppOptions(settings),
+  };
+}
+
+/** Listens before the executor is there, since workers need the URL. */
+async function startServer(settings: Settings, log: Log): Promise<HttpServer> {
+  const headers = { "retry-after": "1" };
+  const error = new ServiceError("unavailable", "The service is starting", { headers });
+  const address = { host: settings.MOS_HOST, port: settings.MOS_PORT };
+  return startHttpServer((request) => problemResponse(error, request, log), address);
+}
+
+interface JoinedParts extends ServiceDependencies, ServiceFiles {
+  readonly settings: Settings;
+  readonly records: Records;
+  readonly blobs: BlobStore;
+  readonly serviceUrl: string;
+}
+
+/** Opens what works on jobs and what reports them; `stack` closes both. */
+async function joinParts(
+  { settings, trust, appOptions, ...parts }: JoinedParts,
+  stack: AsyncDisposableStack,
+): Promise<ServerContext> {
+  const { records, log } = parts;
+  const executor = await openExecutor(settings, parts);
   stack.defer(() => executor.close());
   const submit: SubmitRerun = async (project, order) => submitBatch(context, project, order);
-  const github = credentials && openGitHubApp(credentials, { records, submit, log });
+  const github = appOptions && openGitHubApp(appOptions, { records, submit, log });
   if (github) stack.defer(async () => github.close());
+  const exchangeToken = trust && createTokenExchange(parts, trust);
   const limits = {
     maxModelBytes: settings.MOS_MAX_MODEL_BYTES,
     allowedRoots: settings.MOS_ALLOWED_ROOTS,
     allowPrivateAddresses: settings.MOS_ALLOW_PRIVATE_ADDRESSES,
   };
-  const context = { records, blobs, executor, targets, limits, trust, github, now, log };
-  const app = createApp(context);
-  respond = (request) => app.fetch(request);
-  // What a pod prints is kept and read by others: there, whoever may run commands in the pod makes the first token.
-  const isPod = settings.KUBERNETES_SERVICE_HOST !== undefined;
-  const firstToken = isPod ? undefined : await createFirstToken(records, now());
-  const running = stack.move();
-  return { url, firstToken, close: () => running.disposeAsync() };
-}
-
-/** Undefined where there is a token already. */
-async function createFirstToken(records: Records, now: Date): Promise<string | undefined> {
-  if ((await records.tokens.list(defaultProject)).length > 0) return undefined;
-  const created = await createToken(records, {
-    name: "first",
-    scopes: ["admin"],
-    project: defaultProject,
-    now,
-  });
-  return created.token;
-}
-
-export function databasePath(directory: string): string {
-  return join(directory, "service.sqlite");
-}
-
-function startingError(): ServiceError {
-  return new ServiceError("unavailable", "The service is starting", {
-    headers: { "retry-after": "1" },
-  });
-}
-
-function createHttpServer(fetch: (request: Request) => Response | Promise<Response>): Server {
-  const listener = getRequestListener(fetch, { overrideGlobalObjects: false });
-  // A model takes as long as it takes to upload: only the time for the headers is limited.
-  const options = {
-    keepAlive: true,
-    keepAliveInitialDelay,
-    keepAliveTimeout: 60_000,
-    requestTimeout: 0,
-    maxHeaderSize,
-  };
-  return createServer(options, (incoming, outgoing) => {
-    void listener(incoming, outgoing);
-  });
-}
-
-async function closeServer(server: Server): Promise<void> {
-  const closed = once(server, "close");
-  server.close();
-  server.closeIdleConnections();
-  const timer = setTimeout(() => server.closeAllConnections(), closeGraceMs);
-  await closed;
-  clearTimeout(timer);
+  const context: ServerContext = { ...parts, executor, limits, exchangeToken, github };
+  return context;
 }

@@ -1,38 +1,36 @@
 import { mkdir } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { z } from "zod";
-import { tokenRequest } from "../contract/token.ts";
-import { openRecords } from "../records/open-records.ts";
-import { defaultProject } from "../records/default-project.ts";
-import { StartError } from "../settings/start-error.ts";
-import { databasePath } from "./start-service.ts";
 import { createToken } from "../auth/create-token.ts";
+import { type TokenRequest, tokenRequest } from "../contract/token.ts";
+import { defaultProject } from "../records/default-project.ts";
+import { openRecords } from "../records/open-records.ts";
+import { StartError } from "../settings/start-error.ts";
+import { databasePath } from "./database-path.ts";
 
 export const tokenUsage = "token create --name NAME --scopes SCOPE,SCOPE [--expires-days DAYS]";
 
-/** Makes a token in the service's records, whether the service runs or not. */
+/** Creates a token in the service's records, whether the service runs or not. */
 export async function runTokenCommand(args: readonly string[], directory: string): Promise<string> {
-  const { name, scopes, "expires-days": days } = parseOptions(args);
-  const parsed = tokenRequest.safeParse({
-    name,
-    scopes: scopes?.split(","),
-    ...(days !== undefined && { expiresInDays: Number(days) }),
-  });
-  if (!parsed.success)
-    throw new StartError(`${z.prettifyError(parsed.error)}\nUsage: ${tokenUsage}`);
+  const request = parseTokenRequest(args);
   await mkdir(directory, { recursive: true });
   const now = () => new Date();
   const records = await openRecords(databasePath(directory), { now });
   try {
-    const created = await createToken(records, {
-      ...parsed.data,
-      project: defaultProject,
-      now: now(),
-    });
-    return created.token;
+    const fields = { ...request, project: defaultProject, now: now() };
+    const { token } = await createToken(records, fields);
+    return token;
   } finally {
     await records.close();
   }
+}
+
+function parseTokenRequest(args: readonly string[]): TokenRequest {
+  const { name, scopes, "expires-days": days } = parseOptions(args);
+  const expiresInDays = days === undefined ? undefined : Number(days);
+  const parsed = tokenRequest.safeParse({ name, scopes: scopes?.split(","), expiresInDays });
+  if (parsed.success) return parsed.data;
+  throw new StartError(`${z.prettifyError(parsed.error)}\nUsage: ${tokenUsage}`);
 }
 
 function parseOptions(args: readonly string[]) {

@@ -1,12 +1,6 @@
-import { readFile } from "node:fs/promises";
-import { parse } from "yaml";
 import { z } from "zod";
 import { type Target, target } from "../contract/target.ts";
-
-/** The targets file cannot be used; the message says why, in full. */
-export class TargetsFileError extends Error {
-  override readonly name = "TargetsFileError";
-}
+import { readYamlFile } from "./read-yaml-file.ts";
 
 const targetsFile = z.strictObject({
   targets: z
@@ -17,12 +11,11 @@ const targetsFile = z.strictObject({
     }),
 });
 
-/** The targets of a YAML file that looks like the answer to `GET /targets`. Throws `TargetsFileError`. */
+/**
+ * The targets of a YAML file in the form of the response to `GET /targets`.
+ * @throws StartError
+ */
 export async function readTargets(path: string): Promise<Target[]> {
-  try {
-    return targetsFile.parse(parse(await readFile(path, "utf8"))).targets;
-  } catch (cause) {
-    const reason = cause instanceof z.ZodError ? z.prettifyError(cause) : String(cause);
-    throw new TargetsFileError(`Targets file "${path}" cannot be used: ${reason}`, { cause });
-  }
+  const { targets } = await readYamlFile(targetsFile, { title: "Targets file", path });
+  return targets;
 }

@@ -1,4 +1,4 @@
-/** Why the service cannot start, in a sentence for whoever starts it. */
+/** Why a process cannot start. The message is complete without a stack. */
 export class StartError extends Error {
   override readonly name = "StartError";
 }

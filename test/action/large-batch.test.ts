@@ -50,7 +50,7 @@ async function play(service: TestApp, jobIds: readonly string[]): Promise<void> 
       ...lines.map(logEvent),
       { type: "status", status: "Optimizing" },
     ];
-    await worker.tell(...started, ...(i % 2 === 0 ? completed : failed));
+    await worker.report(...started, ...(i % 2 === 0 ? completed : failed));
   }
 }
 

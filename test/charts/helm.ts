@@ -9,7 +9,10 @@ import { programPath } from "../support/cluster/programs.ts";
 const exec = promisify(execFile);
 export const chartFolder = join(import.meta.dirname, "../../charts/model-optimization");
 
-/** Gives what Helm printed; throws with what it printed to standard error. Helm's own files stay out of the user's home. */
+/**
+ * The output of Helm, whose files do not go to the user's home.
+ * @throws Error with the standard error
+ */
 export async function helm(args: readonly string[], kubeconfig = "/nonexistent"): Promise<string> {
   const home = join(tmpdir(), "helm-of-tests");
   const env = {
@@ -44,7 +47,7 @@ export interface Release {
   readonly values?: unknown;
 }
 
-/** The objects of a release, as the chart makes them of the values. */
+/** The objects of a release, rendered by the chart from the values. */
 export async function render({
   name = "mos",
   namespace = "default",

@@ -225,12 +225,12 @@ test(
   },
 );
 
-/** What the operator does only when something goes wrong, or has to be allowed without being called. */
+/** Permissions that the operator uses only in failures, or needs without a call. */
 const rareCalls = [
   // Where the API server checks owner references.
   "update compressionjobs/finalizers",
   "update batches/finalizers",
-  // A Job of the same name is there already, and Jobs that would be deleted before their log is recorded.
+  // A worker Job of the same name exists, or a TTL would delete Jobs before their log is recorded.
   "get jobs",
   "patch jobs",
   // Pods on lost nodes, or that cannot be stopped.

@@ -24,7 +24,7 @@ function formatFieldPath(path: readonly PropertyKey[]): string {
   );
 }
 
-/** Asserts that a spec is taken where it is valid, and else refused with the name of the field that is wrong. */
+/** Asserts that a spec is accepted, or refused with the name of the field that is wrong. */
 export function assertFits({ wrong }: SpecCase, complaints: Complaints): void {
   if (wrong === undefined) assert.deepEqual(complaints, []);
   else

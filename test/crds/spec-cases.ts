@@ -3,8 +3,8 @@ import { maxBatchJobs } from "../../src/contract/batch.ts";
 export interface SpecCase {
   readonly kind: "CompressionJob" | "Batch";
   readonly spec: Readonly<Record<string, unknown>>;
-  /** The field that is wrong, as the API server writes it below `spec`; none where the spec is valid. */
-  readonly wrong?: string;
+  /** The field that is wrong, in the API server's notation below `spec`; none where all are valid. */
+  readonly wrong?: string | undefined;
 }
 
 const source = "https://models.test/detector.onnx";
@@ -14,7 +14,7 @@ function job(fields: object, wrong?: string): SpecCase {
   return {
     kind: "CompressionJob",
     spec: { model: { source }, target: "cpu", ...fields },
-    ...(wrong !== undefined && { wrong }),
+    wrong,
   };
 }
 
@@ -22,7 +22,7 @@ function batch(fields: object, wrong?: string): SpecCase {
   return {
     kind: "Batch",
     spec: { models: [{ source }], targets: ["cpu"], ...fields },
-    ...(wrong !== undefined && { wrong }),
+    wrong,
   };
 }
 

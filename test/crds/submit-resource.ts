@@ -3,7 +3,7 @@ import { z } from "zod";
 import { apiVersion } from "../../src/contract/custom-resources.ts";
 import type { Cluster } from "../support/cluster/cluster.ts";
 
-/** What the API server finds wrong with an object: fields with what it says of them. Empty where it takes the object. */
+/** Fields that the API server refuses, with its messages; empty where it accepts the object. */
 export type Complaints = readonly { readonly field: string; readonly message: string }[];
 
 const answer = z.object({
@@ -18,13 +18,14 @@ const answer = z.object({
 
 const unknownField = /unknown field "([^"]+)"/g;
 
-/** Has the API server look at resources as `kubectl create` would send them, and keep none of them. */
+/** Submits resources as `kubectl create` does, in dry runs. */
 export function dryRuns({ url, adminToken, certificateAuthority }: Cluster) {
   const dispatcher = new Agent({ connect: { ca: certificateAuthority }, connections: 4 });
   return {
     async create(kind: "CompressionJob" | "Batch", spec: unknown): Promise<Complaints> {
       const plural = kind === "Batch" ? "batches" : "compressionjobs";
-      const path = `/apis/${apiVersion}/namespaces/default/${plural}?dryRun=All&fieldValidation=Strict`;
+      const query = "dryRun=All&fieldValidation=Strict";
+      const path = `/apis/${apiVersion}/namespaces/default/${plural}?${query}`;
       const { body } = await request(url + path, {
         method: "POST",
         dispatcher,

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type JobProgress, statusLines, StatusBlock } from "../../src/demo/status-block.ts";
+import { StatusBlock } from "../../src/demo/status-block.ts";
+import { type JobProgress, statusLines } from "../../src/demo/status-lines.ts";
 
 const jobs: JobProgress[] = [
   { label: "recognition cpu", status: "Optimizing", fraction: 0.456, message: "Timed run 3 of 20" },

@@ -2,15 +2,16 @@ import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Installation, nodeName } from "./installation.ts";
+import { listPodNames } from "./list-pod-names.ts";
 import type { Models } from "./jobs.ts";
 import { workerProcesses } from "./processes.ts";
 import { createStepRunner } from "./create-step-runner.ts";
 
 const pollMs = 20;
-/** Work for a minute and more. */
+/** More than a minute of work. */
 const evaluation = { samples: 1024, runs: 1000 };
 
-/** Jobs in every state are cancelled in every way, and nothing of them is left. */
+/** Jobs in every status are cancelled in every way, and nothing of them is left. */
 export async function testCancellation(
   group: TestContext,
   installation: Installation,
@@ -76,7 +77,7 @@ export async function testCancellation(
     await untilField("cpj/another", ".status.status", "Completed");
     await addGpus(4);
     assert.equal(await readResourceField("cpj/no-node", ".status.status"), "Cancelled");
-    assert.equal(await listPodNames(installation, id), "");
+    assert.deepEqual(await listPodNames(installation, id), []);
   });
 
   await step("a job whose image cannot be pulled", async (t) => {
@@ -95,7 +96,10 @@ export async function testCancellation(
 
 const cancelPatch = JSON.stringify({ spec: { cancel: true } });
 
-/** Asks for a job's end, and watches that it is Cancelled only when nothing of it runs; tells how long that took. */
+/**
+ * Requests a job's cancellation, and asserts that it is Cancelled only when nothing of it runs.
+ * @returns how long that took
+ */
 export async function untilCancelled(
   installation: Installation,
   id: string,
@@ -112,19 +116,15 @@ export async function untilCancelled(
     if (processes.length > 0) ranMs = performance.now() - begin;
     if (status === "Cancelled") {
       assert.deepEqual(processes, []);
-      assert.equal(await listPodNames(installation, id), "");
+      assert.deepEqual(await listPodNames(installation, id), []);
       const times = { asked: askedMs, "last process": ranMs, Cancelled: performance.now() - begin };
       return Object.entries(times)
         .map(([what, ms]) => `${what} after ${(ms / 1000).toFixed(1)} s`)
         .join(", ");
     }
-    // What kubectl asks for reaches the service's records a moment later.
+    // A change by kubectl reaches the service's records a moment later.
     isCancelling ||= status === "Cancelling";
     assert.ok(!isCancelling || status === "Cancelling", status);
     await delay(pollMs);
   }
-}
-
-function listPodNames({ kubectl }: Installation, id: string): Promise<string> {
-  return kubectl(["get", "pods", "-l", `modeloptimization.dev/job-id=${id}`, "-o", "name"]);
 }

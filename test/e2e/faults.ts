@@ -4,12 +4,13 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { untilCancelled } from "./cancellation.ts";
 import type { Installation } from "./installation.ts";
+import { listPodNames } from "./list-pod-names.ts";
 import { printedLog, readFullLog } from "./job-log.ts";
 import type { Models } from "./jobs.ts";
 import { pauseKubelet } from "./pause-kubelet.ts";
 import { createStepRunner } from "./create-step-runner.ts";
 
-/** What befalls workers, the node and our own processes, and what becomes of jobs then. */
+/** Failures of workers, of the node and of our processes, and how jobs end then. */
 export async function testFaults(
   group: TestContext,
   installation: Installation,
@@ -18,17 +19,6 @@ export async function testFaults(
   const step = createStepRunner(group, installation);
   const { client, kubectl, apply, readResourceField, untilField, untilReady, cluster } =
     installation;
-  const listPodNames = async (id: string) => {
-    const pods = await kubectl([
-      "get",
-      "pods",
-      "-l",
-      `modeloptimization.dev/job-id=${id}`,
-      "-o",
-      "name",
-    ]);
-    return pods.split("\n").filter((name) => name !== "");
-  };
   const untilFailed = async (name: string, reason: string) => {
     await untilField(`cpj/${name}`, ".status.status", "Failed");
     assert.equal(await readResourceField(`cpj/${name}`, ".status.statusReason"), reason);
@@ -43,7 +33,7 @@ export async function testFaults(
     step("a worker that needs more memory than its target has fails its job", async () => {
       await apply("CompressionJob", "hungry", { model: uploaded, target: "little-memory" });
       const id = await untilFailed("hungry", "out_of_memory");
-      assert.equal((await listPodNames(id)).length, 1);
+      assert.equal((await listPodNames(installation, id)).length, 1);
       assert.match(await readFullLog(installation, id), /^Job job-/);
     }),
 
@@ -52,13 +42,16 @@ export async function testFaults(
       await writeFile(file, "This is no model.");
       const { source } = await client.uploadModel(file);
       await apply("CompressionJob", "no-model", { model: { source }, target: "cpu" });
-      assert.equal((await listPodNames(await untilFailed("no-model", "model_invalid"))).length, 1);
+      assert.equal(
+        (await listPodNames(installation, await untilFailed("no-model", "model_invalid"))).length,
+        1,
+      );
     }),
 
     step("an image that is no worker is tried three times", async () => {
       await apply("CompressionJob", "no-worker", { model: uploaded, target: "wrong-image" });
       assert.equal(
-        (await listPodNames(await untilFailed("no-worker", "worker_crashed"))).length,
+        (await listPodNames(installation, await untilFailed("no-worker", "worker_crashed"))).length,
         3,
       );
     }),
@@ -68,7 +61,7 @@ export async function testFaults(
       await apply("CompressionJob", "evicted", { model: uploaded, target: "gpu", recipe });
       await untilField("cpj/evicted", ".status.status", "Optimizing");
       const id = await readResourceField("cpj/evicted", ".status.jobId");
-      const [pod = ""] = await listPodNames(id);
+      const [pod = ""] = await listPodNames(installation, id);
       const name = pod.replace("pod/", "");
       const namespace = await readResourceField(pod, ".metadata.namespace");
       const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name } };
@@ -105,7 +98,7 @@ export async function testFaults(
       const logs = await followed;
       for (const [index, job] of jobs.entries()) {
         assert.equal((await client.call("getJob", { params: { id: job.id } })).status, "Completed");
-        const pods = await listPodNames(job.id);
+        const pods = await listPodNames(installation, job.id);
         assert.equal(pods.length, 1);
         const printed = await printedLog(installation, pods[0] ?? "");
         assert.equal(logs[index], printed);

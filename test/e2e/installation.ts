@@ -17,11 +17,11 @@ export interface Installation {
   readonly cluster: NodeCluster;
   /** Arguments of Helm: the values that it was installed with. */
   readonly valueFlags: readonly string[];
-  /** Waits until operator and service are there. */
+  /** Resolves when operator and service are ready. */
   readonly untilReady: () => Promise<void>;
   /** In the release's namespace. */
   readonly kubectl: (args: readonly string[], input?: string) => Promise<string>;
-  /** Makes a resource as `kubectl apply` does. */
+  /** Creates a resource with `kubectl apply`. */
   readonly apply: (kind: "CompressionJob" | "Batch", name: string, spec: object) => Promise<void>;
   /** A field of a resource by its JSON path; empty where it has none. */
   readonly readResourceField: (resource: string, path: string) => Promise<string>;
@@ -40,8 +40,9 @@ export interface InstallOptions {
 }
 
 /**
- * Installs the chart as its users do, in a namespace of restricted pods. The values are the default ones but for images and targets;
- * what a node without storage class and ingress lacks is made by hand beside it: volumes, and a port that leads to the service.
+ * Installs the chart as users do, in a namespace of restricted pods, with the default values but for
+ * images and targets. Volumes and a port of the service are created beside it, since the node has no
+ * storage class and no ingress.
  */
 export async function install(
   cluster: NodeCluster,

@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import type { NodeCluster } from "../support/cluster/start-cluster.ts";
 import { findProcesses } from "./processes.ts";
 
-/** Stops the kubelet, as if its node did not answer, until the result is disposed of. Containers run on. */
+/** Stops the kubelet, as on a node that does not respond, until it is disposed of. */
 export async function pauseKubelet({ folder }: NodeCluster): Promise<AsyncDisposable> {
   const find = (program: string) =>
     findProcesses(

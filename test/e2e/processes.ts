@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 
-/** Processes of this machine by a list that the kernel keeps of each: its arguments, or its environment. */
+/** Processes of this machine by their arguments or their environment. */
 export async function findProcesses(
   list: "cmdline" | "environ",
   isWanted: (words: readonly string[]) => boolean,
@@ -8,7 +8,7 @@ export async function findProcesses(
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   const found = await Promise.all(
     pids.map(async (pid) => {
-      // A process that has ended meanwhile, or is about to, has none.
+      // A process that has ended meanwhile has none.
       const words = await readFile(`/proc/${pid}/${list}`, "utf8").catch(() => "");
       return isWanted(words.split("\0")) ? [Number(pid)] : [];
     }),

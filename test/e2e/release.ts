@@ -12,7 +12,7 @@ import type { Models } from "./jobs.ts";
 import { readFullLog } from "./job-log.ts";
 import { createStepRunner } from "./create-step-runner.ts";
 
-/** What the release's notes say, and what becomes of jobs when it is upgraded, uninstalled and installed again. */
+/** The release's notes, and jobs when it is upgraded, uninstalled and installed again. */
 export async function testRelease(
   group: TestContext,
   installation: Installation,

@@ -10,7 +10,7 @@ const plain: Target = {
   presets: {},
 };
 
-/** Hardware profiles of the installation: good ones, and such whose jobs meet with trouble. */
+/** Hardware profiles of the installation: usable ones, and some whose jobs cannot run. */
 export const targets: readonly Target[] = [
   ...builtinTargets,
   { ...plain, gpu: { resource: "nvidia.com/gpu", count: 1 }, scratch: "1Gi" },

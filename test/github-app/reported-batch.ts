@@ -51,7 +51,7 @@ export async function endJob(
   ...events: readonly UnnumberedEvent[]
 ): Promise<void> {
   const worker = await beginTestWorker(service, id);
-  const { cancelled } = await worker.tell(
+  const { cancelled } = await worker.report(
     { type: "status", status: "Sharding" },
     { type: "status", status: "Optimizing" },
     ...events,

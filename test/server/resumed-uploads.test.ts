@@ -16,15 +16,10 @@ async function put(
   body: Uint8Array<ArrayBuffer> | ReadableStream,
   range?: string,
 ) {
-  return app.request(`/v1/models/${sha256}`, {
-    method: "PUT",
-    headers: {
-      authorization: `Bearer ${await tokenFor("models:write")}`,
-      ...(range !== undefined && { "content-range": range }),
-    },
-    body,
-    duplex: "half",
-  });
+  const headers = new Headers({ authorization: `Bearer ${await tokenFor("models:write")}` });
+  if (range !== undefined) headers.set("content-range", range);
+  const path = `/v1/models/${sha256}`;
+  return app.request(path, { method: "PUT", headers, body, duplex: "half" });
 }
 
 /** A service that was sent the first bytes of an upload before its sender was lost. */

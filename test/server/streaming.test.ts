@@ -25,12 +25,12 @@ test("lines reach the reader while the job runs", async (t) => {
   const app = await listeningApp(t);
   const { id } = await startJob(app);
   const worker = await beginTestWorker(app, id);
-  await worker.tell({ type: "status", status: "Sharding" });
+  await worker.report({ type: "status", status: "Sharding" });
   const headers = { authorization: `Bearer ${app.token}`, accept: "text/event-stream" };
   const answer = await fetch(`${app.url}/v1/jobs/${id}/logs`, { headers });
   const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
   for (const [i, text] of ["one", "two"].entries()) {
-    await worker.tell(logEvent(text));
+    await worker.report(logEvent(text));
     assert.match(
       (await reader?.read())?.value ?? "",
       new RegExp(`^id: ${i + 1}\n.*"text":"${text}"`, "s"),
@@ -43,7 +43,7 @@ test("a reader that goes away costs nothing more", async (t) => {
   const app = await listeningApp(t);
   const { id } = await startJob(app);
   const worker = await beginTestWorker(app, id);
-  await worker.tell({ type: "status", status: "Sharding" }, logEvent("one"));
+  await worker.report({ type: "status", status: "Sharding" }, logEvent("one"));
   const [answer, socket] = await Promise.all([
     fetch(`${app.url}/v1/jobs/${id}/logs`, { headers: { authorization: `Bearer ${app.token}` } }),
     nextSocket(app.server),
@@ -53,7 +53,7 @@ test("a reader that goes away costs nothing more", async (t) => {
   await Promise.all([once(socket, "close"), reader?.cancel()]);
   await new Promise(setImmediate);
   const read = t.mock.method(app.records.logs, "read");
-  await worker.tell(logEvent("two"));
+  await worker.report(logEvent("two"));
   await new Promise(setImmediate);
   assert.equal(read.mock.callCount(), 0);
 });

@@ -14,12 +14,13 @@ import { type UnnumberedEvent, workerEventsAnswer } from "../../src/contract/wor
 import { type Records, openRecords } from "../../src/records/open-records.ts";
 import { defaultProject } from "../../src/records/default-project.ts";
 import { hashSecret } from "../../src/auth/access-token.ts";
-import { submitBatch } from "../../src/server/batch-handlers.ts";
+import { submitBatch } from "../../src/server/submit-batch.ts";
 import { createApp } from "../../src/server/create-app.ts";
 import type { Log } from "../../src/log/json-log.ts";
 import type { ServerContext } from "../../src/server/server-context.ts";
 import { createSecretAuthentication } from "../../src/executors/worker-authentication.ts";
 import { createToken } from "../../src/auth/create-token.ts";
+import { createTokenExchange } from "../../src/auth/token-exchange.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import type { BlobStore } from "../../src/storage/blob-store.ts";
 
@@ -36,10 +37,10 @@ export interface TestApp {
   readonly blobs: BlobStore;
   /** Ids of the jobs that were given to the executor. */
   readonly submitted: string[];
-  /** What the service's log says. */
+  /** Entries of the service's log. */
   readonly logged: string[];
   readonly directory: string;
-  /** Ends what goes on besides requests, before the test does. */
+  /** Closes GitHub App and records before the test ends. */
   readonly stop: () => Promise<void>;
   /** Moves the service's clock. */
   readonly advance: (ms: number) => void;
@@ -52,11 +53,11 @@ const start = Date.parse("2026-01-01T00:00:00Z");
 interface TestAppOptions {
   readonly trust?: TrustPolicy;
   readonly github?: GitHubAppOptions;
-  /** Database file of an earlier service, to go on with. */
+  /** Database file of an earlier service. */
   readonly database?: string;
 }
 
-/** The service's HTTP interface on records in memory, with an executor that never takes a job up. */
+/** The service's HTTP interface on records in memory, with an executor that starts no job. */
 export async function makeTestApp(t: TestContext, options: TestAppOptions = {}): Promise<TestApp> {
   let elapsed = 0;
   const now = () => new Date(start + elapsed);
@@ -96,7 +97,7 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
     },
     targets: builtinTargets,
     limits: { maxModelBytes: 1000, allowedRoots: [directory], allowPrivateAddresses: false },
-    trust: options.trust,
+    exchangeToken: options.trust && createTokenExchange({ records, now, log }, options.trust),
     github,
     now,
     log,
@@ -124,15 +125,12 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
     tokenFor,
     async ask(call, { body, headers = {}, token = admin } = {}) {
       const [method = "", path = ""] = call.split(" ");
-      return app.request(path, {
-        method,
-        headers: {
-          ...(token !== null && { authorization: `Bearer ${token}` }),
-          ...(body !== undefined && { "content-type": "application/json" }),
-          ...headers,
-        },
-        ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
-      });
+      const all = new Headers();
+      if (token !== null) all.set("authorization", `Bearer ${token}`);
+      if (body !== undefined) all.set("content-type", "application/json");
+      for (const [name, value] of Object.entries(headers)) all.set(name, value);
+      const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
+      return app.request(path, { method, headers: all, body: text ?? null });
     },
   };
 }
@@ -140,19 +138,19 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
 /** The problem that an answer holds, which has to have the answer's status. */
 export async function problemIn(answer: Response): Promise<Problem> {
   assert.equal(answer.headers.get("content-type"), "application/problem+json");
-  const found = problem.parse(await answer.json());
-  assert.equal(found.status, answer.status);
-  return found;
+  const parsed = problem.parse(await answer.json());
+  assert.equal(parsed.status, answer.status);
+  return parsed;
 }
 
-/** Tells the service, as the worker of a job, what happens to the job. */
+/** Begins an attempt at a job, and reports events as its worker. */
 export async function beginTestWorker({ records, ask }: TestApp, jobId: string) {
   const secret = `secret-of-${jobId}`;
   await records.attempts.begin(jobId, hashSecret(secret));
   let seq = 0;
   return {
     secret,
-    async tell(...events: readonly UnnumberedEvent[]) {
+    async report(...events: readonly UnnumberedEvent[]) {
       const numbered = events.map((event) => ({
         ...event,
         seq: ++seq,

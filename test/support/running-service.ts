@@ -21,12 +21,12 @@ export interface RunningService {
 }
 
 interface StartOptions {
-  /** Data folder and token of an earlier run, to go on with. */
+  /** Data folder and token of an earlier run. */
   readonly from?: Pick<RunningService, "directory" | "token">;
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** Starts the real service on a free port with a data folder of its own; both are gone after the test. */
+/** Starts the real service on a free port with its own data folder, until the test has ended. */
 export async function startRunningService(
   t: Pick<TestContext, "after">,
   { from, environment }: StartOptions = {},
@@ -49,7 +49,7 @@ export async function startRunningService(
   return { baseUrl, token, client: createClient({ baseUrl, token }), process: child, directory };
 }
 
-/** What the service prints when it is ready; a token only at the first start of its data folder. */
+/** Parses what the service prints when it is ready; a token only at the data folder's first start. */
 async function readGreeting(
   output: Readable,
   isRestart: boolean,

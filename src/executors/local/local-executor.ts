@@ -24,7 +24,7 @@ interface LocalExecutorOptions {
   /** Folder of the jobs' scratch folders; no other executor may use it. */
   readonly workDirectory: string;
   /** Parallel workers; by default one for every two cores. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /** Variables of this process' environment that workers need: PATH and HOME. */
   readonly environment: Readonly<Record<string, string>>;
   readonly log: (message: string) => void;

@@ -1,14 +1,15 @@
 import { ServiceError } from "../contract/errors.ts";
 
 /** First and last byte, inclusive. */
-export interface ByteRange {
+interface ByteRange {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * The one range of bytes that a Range header asks for; undefined where it asks for several or is none that this
- * service knows, and the whole file is the answer.
+ * The range of bytes that a Range header asks for; undefined where it asks for several or has
+ * another form, to which the whole file is the response.
+ * @throws ServiceError range_not_satisfiable
  */
 export function parseByteRange(header: string, size: number): ByteRange | undefined {
   const [, first = "", last = ""] = /^bytes=(\d*)-(\d*)$/.exec(header.trim()) ?? [];
@@ -17,13 +18,9 @@ export function parseByteRange(header: string, size: number): ByteRange | undefi
   const start = first === "" ? Math.max(0, size - Number(last)) : Number(first);
   const end = first === "" || last === "" ? size - 1 : Math.min(Number(last), size - 1);
   if (start > end) {
-    throw new ServiceError(
-      "range_not_satisfiable",
-      `Range "${header}" lies outside the ${size} bytes of the file`,
-      {
-        headers: { "content-range": `bytes */${size}` },
-      },
-    );
+    const message = `Range "${header}" lies outside the ${size} bytes of the file`;
+    const headers = { "content-range": `bytes */${size}` };
+    throw new ServiceError("range_not_satisfiable", message, { headers });
   }
   return { start, end };
 }

@@ -12,7 +12,7 @@ async function finishedJob(t: TestContext) {
   const { sha256, bytes } = await app.blobs.write(Readable.from([Buffer.from(content)]));
   const worker = await beginTestWorker(app, id);
   const artifact = { name: "model.onnx", kind: "model", bytes, sha256 } as const;
-  await worker.tell({ type: "status", status: "Sharding" }, { type: "artifact", artifact });
+  await worker.report({ type: "status", status: "Sharding" }, { type: "artifact", artifact });
   const path = `/v1/jobs/${id}/artifacts`;
   return { ...app, path, artifact, etag: `"${sha256}"` };
 }

@@ -23,7 +23,7 @@ test("what a worker tells changes its job, and what it tells twice is recorded o
   const { id } = await startJob(app);
   const worker = await beginTestWorker(app, id);
   assert.equal(
-    (await worker.tell({ type: "status", status: "Sharding" }, logEvent("one"))).nextSeq,
+    (await worker.report({ type: "status", status: "Sharding" }, logEvent("one"))).nextSeq,
     3,
   );
   const body = { events: [{ ...logEvent("one"), seq: 2, at: "2026-01-01T00:00:00.000Z" }] };
@@ -52,7 +52,7 @@ test("a worker of an earlier attempt is refused, and told to stop", async (t) =>
   await app.records.attempts.begin(id, hashSecret("another"));
   const answer = await app.ask(`GET /worker/v1/jobs/${id}`, { token: worker.secret });
   assert.equal((await problemIn(answer)).code, "job_finished");
-  assert.equal((await worker.tell(logEvent("late"))).cancelled, true);
+  assert.equal((await worker.report(logEvent("late"))).cancelled, true);
 });
 
 test("events that are not of the protocol are refused with their fields", async (t) => {

@@ -179,11 +179,11 @@ test("a job that is worked on is cancelling until its worker is gone", async (t)
   const app = await makeTestApp(t);
   const { id } = await startJob(app);
   const worker = await beginTestWorker(app, id);
-  await worker.tell({ type: "status", status: "Sharding" });
+  await worker.report({ type: "status", status: "Sharding" });
   const answer = await app.ask(`POST /v1/jobs/cancel/${id}`);
   assert.equal(answer.status, 202);
   assert.equal(job.parse(await answer.json()).status, "Cancelling");
-  assert.equal((await worker.tell({ type: "result", outcome: "Cancelled" })).cancelled, true);
+  assert.equal((await worker.report({ type: "result", outcome: "Cancelled" })).cancelled, true);
 });
 
 test("a job that has ended cannot be cancelled", async (t) => {
@@ -191,7 +191,7 @@ test("a job that has ended cannot be cancelled", async (t) => {
   const { id } = await startJob(app);
   const worker = await beginTestWorker(app, id);
   const error = { code: "model_invalid", message: "The file is no model" } as const;
-  await worker.tell(
+  await worker.report(
     { type: "status", status: "Sharding" },
     { type: "result", outcome: "Failed", error },
   );
@@ -210,7 +210,7 @@ test("POST /quantize with Prefer: wait answers as soon as the job has ended", as
   while (app.submitted.length === 0) await new Promise(setImmediate);
   const worker = await beginTestWorker(app, app.submitted[0] ?? "");
   const error = { code: "model_invalid", message: "The file is no model" } as const;
-  await worker.tell(
+  await worker.report(
     { type: "status", status: "Optimizing" },
     { type: "result", outcome: "Failed", error },
   );

@@ -18,7 +18,10 @@ const failed = {
 async function jobWithLines(app: TestApp, ...lines: string[]) {
   const { id } = await startJob(app);
   const worker = await beginTestWorker(app, id);
-  await worker.tell({ type: "status", status: "Sharding" }, ...lines.map((line) => logEvent(line)));
+  await worker.report(
+    { type: "status", status: "Sharding" },
+    ...lines.map((line) => logEvent(line)),
+  );
   return { id, worker, path: `GET /v1/jobs/${id}/logs` };
 }
 
@@ -31,7 +34,7 @@ function createReader(answer: Response) {
 test("the log of a job that has ended comes whole, as plain text", async (t) => {
   const app = await makeTestApp(t);
   const { worker, path } = await jobWithLines(app, "one", "two");
-  await worker.tell(failed);
+  await worker.report(failed);
   const answer = await app.ask(path);
   assert.equal(answer.headers.get("content-type"), "text/plain; charset=utf-8");
   assert.equal(await answer.text(), "one\ntwo\n");
@@ -42,9 +45,9 @@ test("a log that is followed comes line by line and ends with the job", async (t
   const { worker, path } = await jobWithLines(app, "one");
   const reader = createReader(await app.ask(path));
   assert.equal(await reader.read(), "one\n");
-  await worker.tell(logEvent("two"));
+  await worker.report(logEvent("two"));
   assert.equal(await reader.read(), "two\n");
-  await worker.tell(logEvent("three"), failed);
+  await worker.report(logEvent("three"), failed);
   assert.equal(await reader.read(), "three\n");
   assert.equal(await reader.read(), undefined);
 });
@@ -58,7 +61,7 @@ test("a log that is not followed ends with the lines there are", async (t) => {
 test("an event stream numbers its lines and ends with the job's status", async (t) => {
   const app = await makeTestApp(t);
   const { worker, path } = await jobWithLines(app, "one");
-  await worker.tell(failed);
+  await worker.report(failed);
   const answer = await app.ask(path, { headers: { accept: "text/event-stream" } });
   assert.equal(answer.headers.get("content-type"), "text/event-stream; charset=utf-8");
   const line = { seq: 1, at: "2026-01-01T00:00:00.000Z", stream: "stdout", text: "one" };
@@ -69,7 +72,7 @@ test("an event stream numbers its lines and ends with the job's status", async (
 test("an event stream resumes behind Last-Event-ID", async (t) => {
   const app = await makeTestApp(t);
   const { worker, path } = await jobWithLines(app, "one", "two", "three");
-  await worker.tell(failed);
+  await worker.report(failed);
   const headers = { accept: "text/event-stream", "last-event-id": "2" };
   const text = await (await app.ask(path, { headers })).text();
   assert.deepEqual(text.match(/^id: .*$/gm), ["id: 3"]);
@@ -78,7 +81,7 @@ test("an event stream resumes behind Last-Event-ID", async (t) => {
 test("NDJSON gives a document a line, resumed behind a number", async (t) => {
   const app = await makeTestApp(t);
   const { worker, path } = await jobWithLines(app, "one", "two");
-  await worker.tell(failed);
+  await worker.report(failed);
   const answer = await app.ask(`${path}?after=1`, { headers: { accept: "application/x-ndjson" } });
   assert.equal(answer.headers.get("content-type"), "application/x-ndjson");
   const text = await answer.text();
@@ -109,7 +112,7 @@ test("a quiet event stream is kept open with pings", async (t) => {
   t.mock.timers.tick(15_000);
   assert.equal(await first, ": ping\n\n");
   const second = reader.read();
-  await worker.tell(logEvent("one"));
+  await worker.report(logEvent("one"));
   assert.match((await second) ?? "", /^id: 1\n/);
   await reader.cancel();
 });
@@ -122,9 +125,9 @@ test("a reader misses no line and sees none twice while lines come as it reads",
   let seq = 1;
   for (let round = 0; round < 20; round++) {
     const events = Array.from({ length: 1 + ((round * 337) % 700) }, () => logEvent(String(seq++)));
-    await worker.tell(...events);
+    await worker.report(...events);
   }
-  await worker.tell(failed);
+  await worker.report(failed);
   const whole = Array.from({ length: seq - 1 }, (_, i) => `${i + 1}\n`).join("");
   for (const text of await texts) assert.equal(text, whole);
 });
@@ -133,7 +136,7 @@ test("nothing is read from records before the reader asks for it", async (t) => 
   const app = await makeTestApp(t);
   const { worker, path } = await jobWithLines(app);
   const read = t.mock.method(app.records.logs, "read");
-  await worker.tell(...Array.from({ length: 1000 }, () => logEvent("line")));
+  await worker.report(...Array.from({ length: 1000 }, () => logEvent("line")));
   const reader = (await app.ask(path)).body?.getReader();
   await new Promise(setImmediate);
   assert.equal(read.mock.callCount(), 0);

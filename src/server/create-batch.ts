@@ -1,0 +1,81 @@
+import { type Batch, batchName, type BatchRequest } from "../contract/batch.ts";
+import { batchChildName, newId } from "../contract/id.ts";
+import type { NewBatch } from "../records/batch-records.ts";
+import type { IdempotentAnswer } from "../records/idempotency-records.ts";
+import type { NewJob } from "../records/insert-jobs.ts";
+import type { NewReport } from "../records/insert-report.ts";
+import { validationError } from "./field-errors.ts";
+import { resolveJobs } from "./resolve-jobs.ts";
+import type { ServerContext } from "./server-context.ts";
+
+export interface BatchSubmission {
+  readonly request: Omit<BatchRequest, "report">;
+  readonly report: NewReport | undefined;
+  readonly answered?: IdempotentAnswer<Batch> | undefined;
+}
+
+/**
+ * Resolves and records a batch, without submitting its jobs.
+ * @throws ServiceError for everything in the request that the service cannot do
+ */
+export async function createBatch(
+  context: ServerContext,
+  project: string,
+  { request, report, answered }: BatchSubmission,
+): Promise<Batch> {
+  const batch = withBatchResource(context, await resolveBatch(context, request), request);
+  return context.records.batches.create(project, report ? { ...batch, report } : batch, answered);
+}
+
+async function resolveBatch(
+  context: ServerContext,
+  { models, targets, ...fields }: BatchSubmission["request"],
+): Promise<NewBatch> {
+  const { suite = null, revision = null, kind, failFast, labels = {} } = fields;
+  const { recipe, gates, dryRun, deadlineSeconds } = fields;
+  const jobs = await resolveJobs(context, {
+    kind,
+    recipe,
+    gates,
+    dryRun,
+    deadlineSeconds,
+    labels,
+    models: models.map((value, i) => ({ value, pointer: `/models/${i}` })),
+    targets: targets.map((value, i) => ({ value, pointer: `/targets/${i}` })),
+  });
+  if (revision !== null) {
+    requireDistinctModelNames(jobs.filter((_, i) => i % targets.length === 0));
+  }
+  const name = batchName({ ...fields, models, targets });
+  return { name, suite, revision, kind, failFast, labels, jobs };
+}
+
+/** Baselines are found by the names of models. */
+function requireDistinctModelNames(jobs: readonly Pick<NewJob, "model">[]): void {
+  const names = jobs.map(({ model }) => model.name);
+  const fields = names.flatMap((name, i) => {
+    if (names.indexOf(name) === i) return [];
+    const rule = "must differ from the other models' names to be compared over time";
+    return [{ pointer: `/models/${i}/name`, message: `${rule}, and "${name}" does not` }];
+  });
+  if (fields.length > 0) throw validationError(fields);
+}
+
+/**
+ * In a cluster a batch is a custom resource of its name, which owns the resources of its jobs. The
+ * executor creates them later.
+ */
+function withBatchResource(
+  { executor: { namespace }, now }: ServerContext,
+  batch: NewBatch,
+  spec: BatchSubmission["request"],
+): NewBatch {
+  if (namespace === undefined) return batch;
+  const at = now();
+  const id = newId("batch", at);
+  const createdAt = at.toISOString();
+  const jobs = batch.jobs.map((job, i) => {
+    return { ...job, createdAt, resource: { namespace, name: batchChildName(id, i), uid: null } };
+  });
+  return { ...batch, id, createdAt, jobs, resource: { namespace, name: id, uid: null, spec } };
+}

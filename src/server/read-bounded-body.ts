@@ -1,0 +1,27 @@
+import { ServiceError } from "../contract/errors.ts";
+
+/** @throws ServiceError payload_too_large */
+export async function readBoundedBody(request: Request, maxBytes: number): Promise<Uint8Array> {
+  checkDeclaredLength(request, maxBytes);
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of request.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > maxBytes) {
+      throw new ServiceError("payload_too_large", `The body has more than ${maxBytes} bytes`);
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/**
+ * Refuses a body by its Content-Length before it is read.
+ * @throws ServiceError payload_too_large
+ */
+export function checkDeclaredLength(request: Request, maxBytes: number): void {
+  const declared = Number(request.headers.get("content-length") ?? 0);
+  if (declared <= maxBytes) return;
+  const message = `The body has ${declared} bytes, ${maxBytes} are allowed`;
+  throw new ServiceError("payload_too_large", message);
+}

@@ -1,0 +1,57 @@
+import type { Caller } from "../auth/authenticate.ts";
+import { newId } from "../contract/id.ts";
+import { type Job, job as jobSchema, type JobRequest } from "../contract/job.ts";
+import type { JobKind } from "../contract/status.ts";
+import type { NewJob } from "../records/insert-jobs.ts";
+import { type Created, createIdempotently } from "./create-idempotently.ts";
+import { resolveJobs } from "./resolve-jobs.ts";
+import type { ServerContext } from "./server-context.ts";
+
+interface StartInput {
+  readonly caller: Caller;
+  readonly request: Request;
+  readonly headers: { readonly "idempotency-key"?: string | undefined };
+  readonly body: JobRequest;
+}
+
+/** Creates the job of a request and submits it to the executor, once for each Idempotency-Key. */
+export async function startJob(
+  context: ServerContext,
+  kind: JobKind,
+  input: StartInput,
+): Promise<Created<Job>> {
+  const { records, executor } = context;
+  const started = await createIdempotently<Job>(context, input, {
+    schema: jobSchema,
+    async create(answered) {
+      const newJob = withJobResource(context, await resolveJob(context, kind, input.body));
+      return records.jobs.create(input.caller.project, newJob, answered);
+    },
+  });
+  if (!started.replayed) executor.submit([started.created.id]);
+  return started;
+}
+
+async function resolveJob(
+  context: ServerContext,
+  kind: JobKind,
+  { model, target, ...fields }: JobRequest,
+): Promise<NewJob> {
+  const [newJob] = await resolveJobs(context, {
+    ...fields,
+    kind,
+    models: [{ value: model, pointer: "/model" }],
+    targets: [{ value: target, pointer: "/target" }],
+  });
+  if (!newJob) throw new TypeError("One model and one target made no job");
+  return newJob;
+}
+
+/** In a cluster a job is a custom resource of its name, which the executor creates later. */
+function withJobResource({ executor: { namespace }, now }: ServerContext, newJob: NewJob): NewJob {
+  if (namespace === undefined) return newJob;
+  const at = now();
+  const id = newId("job", at);
+  const resource = { namespace, name: id, uid: null };
+  return { ...newJob, id, createdAt: at.toISOString(), resource };
+}

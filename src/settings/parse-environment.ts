@@ -1,0 +1,14 @@
+import { z } from "zod";
+import { StartError } from "./start-error.ts";
+
+/** @throws StartError that names every invalid variable */
+export function parseEnvironment<Settings>(
+  settings: z.ZodType<Settings>,
+  environment: NodeJS.ProcessEnv,
+): Settings {
+  const parsed = settings.safeParse(environment);
+  if (parsed.success) return parsed.data;
+  throw new StartError(`The settings are invalid\n${z.prettifyError(parsed.error)}`, {
+    cause: parsed.error,
+  });
+}
