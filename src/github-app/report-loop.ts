@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { httpErrorStatus } from "../github/http-error-status.ts";
 import type { Records } from "../records/open-records.ts";
 import type { ReportRecord } from "../records/insert-report.ts";
-import { httpErrorStatus } from "./github-client.ts";
 import type { Installations } from "./installations.ts";
 import type { Log } from "../log/json-log.ts";
 import { publishReport } from "./publish-report.ts";
