@@ -22,8 +22,8 @@ interface ReporterOptions {
 }
 
 /**
- * Keeps the check runs of a batch and of its jobs up to date. After GitHub refuses a write, which is
- * logged once, it writes no more.
+ * Keeps the check runs of a batch and of its jobs up to date. A write that GitHub refuses is logged
+ * and is the last one.
  */
 export class CheckRunReporter {
   readonly #options: ReporterOptions;

@@ -1,4 +1,4 @@
-/** Text of others on one line of the step's log, without the runner's commands of the form `##[`. */
+/** Foreign text on one line of the step's log, without commands of the form `##[` to the runner. */
 export function escapeLogLine(text: string): string {
   return text.replaceAll("##[", "##\u200b[").replaceAll(/[\r\n]+/g, " ");
 }

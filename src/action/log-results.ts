@@ -1,7 +1,8 @@
 import * as core from "@actions/core";
 import { formatBytes } from "../contract/format-bytes.ts";
 import type { Job } from "../contract/job.ts";
-import { describeJobFailure, formatDecibels } from "../report/figures.ts";
+import { describeJobFailure } from "../report/describe-job-failure.ts";
+import { formatDecibels } from "../report/format-figure.ts";
 import { jobTitle } from "../report/job-title.ts";
 import { classifyOutcome, outcomes } from "../report/outcome.ts";
 import type { Report, ReportRow } from "../report/report.ts";

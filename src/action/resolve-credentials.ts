@@ -2,7 +2,7 @@ import { InputError } from "./input-error.ts";
 import type { Inputs } from "./inputs.ts";
 import type { WorkflowRun } from "./workflow-run.ts";
 
-/** The service's own token, or the audience of the workflow's OIDC token that is exchanged for one. */
+/** A token of the service, or the audience of the OIDC token that is exchanged for one. */
 export type Credentials = { readonly token: string } | { readonly audience: string };
 
 /**

@@ -17,7 +17,7 @@ interface RevisionOptions {
 }
 
 /**
- * The commit of the models, and what their results are compared with; undefined where the run has no
+ * The commit of the models, and what their results are compared with; undefined for a run without a
  * commit.
  */
 export async function resolveRevision(

@@ -19,7 +19,7 @@ export async function submitPlannedBatch(client: Client, body: BatchRequest): Pr
   return batch;
 }
 
-/** Repeated, the request creates no second batch. The body's labels make it unique to the attempt. */
+/** Creates no second batch when repeated. The body's labels make the key unique to the attempt. */
 async function submitIdempotently(client: Client, body: BatchRequest): Promise<Batch> {
   return client.call("submitBatch", { headers: { "idempotency-key": digest(body) }, body });
 }

@@ -6,7 +6,7 @@ import type { Step } from "./step.ts";
 import { digest } from "./step-identity.ts";
 import { writeStickyComment } from "./sticky-comment.ts";
 
-/** Writes the comment on the pull request, where the workflow asks for one. A failure is a warning. */
+/** Comments on the pull request, where the workflow asks for it. A failure is a warning. */
 export async function writeComment(
   { inputs, run, identity, github }: Step,
   report: Report,

@@ -22,8 +22,8 @@ interface PublishOptions {
 }
 
 /**
- * Writes what the check runs of a report lack. Every write is recorded, so that it can be interrupted
- * at any time.
+ * Writes what the check runs of a report lack. Every write is recorded, so that it can stop at any
+ * time.
  */
 export async function publishReport(report: ReportRecord, options: PublishOptions): Promise<void> {
   const { records, hasActions, withProgress, signal } = options;
