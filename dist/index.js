@@ -57317,7 +57317,7 @@ __nccwpck_require__.a(__webpack_module__, async (__webpack_handle_async_dependen
 /* harmony import */ var _actions_github__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1738);
 /* harmony import */ var undici__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1684);
 /* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(6572);
-/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(5815);
+/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(9130);
 /* harmony import */ var _run_post_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(6361);
 
 
@@ -58377,7 +58377,7 @@ function resolveCredentials(inputs, { untrusted }, environment) {
 
 /***/ }),
 
-/***/ 5815:
+/***/ 9130:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -58402,18 +58402,157 @@ function jobTitle({ model, target }) {
     return `${model} for ${target}`;
 }
 
-// EXTERNAL MODULE: ./contract/format-bytes.js
-var format_bytes = __nccwpck_require__(3754);
 // EXTERNAL MODULE: ./report/compose-sections.js
 var compose_sections = __nccwpck_require__(1580);
-// EXTERNAL MODULE: ./report/figures.js
-var figures = __nccwpck_require__(9074);
+// EXTERNAL MODULE: ./report/describe-gate.js
+var describe_gate = __nccwpck_require__(7416);
+// EXTERNAL MODULE: ./report/describe-job-failure.js
+var describe_job_failure = __nccwpck_require__(1563);
+// EXTERNAL MODULE: ./report/format-figure.js
+var format_figure = __nccwpck_require__(1577);
 // EXTERNAL MODULE: ./report/github-limits.js
 var github_limits = __nccwpck_require__(1677);
 // EXTERNAL MODULE: ./report/markdown.js
 var markdown = __nccwpck_require__(8186);
+;// CONCATENATED MODULE: ./report/measurement-notes.js
+
+/** What the figures of a job are compared with, and how they were measured. */
+function measurementNotes({ telemetry, baseline }) {
+    const { device, accuracy, stageSeconds } = telemetry;
+    const notes = [
+        baseline && `Compared with ${(0,markdown/* inlineCode */.ti)(`${baseline.branch} at ${baseline.sha.slice(0, 7)}`)}.`,
+        device && describeDevice(device),
+        accuracy && describeSamples(accuracy),
+        stageSeconds && describeStages(stageSeconds),
+    ].flatMap((note) => note ?? []);
+    return notes.length === 0 ? [] : [{ head: notes.join(" "), rows: [] }];
+}
+function describeDevice(device) {
+    const { name, threads, executionProvider, runtime } = device;
+    const software = (0,markdown/* inlineCode */.ti)(`${executionProvider}, ${runtime}`);
+    return `Measured on ${(0,markdown/* inlineCode */.ti)(name)}, ${threads} threads, ${software}.`;
+}
+function describeSamples({ samples, data }) {
+    const origin = data === "generated" ? "generated samples" : "samples of the caller";
+    return `Accuracy on ${samples} ${origin}.`;
+}
+function describeStages(stageSeconds) {
+    const stages = Object.entries(stageSeconds).map(([stage, seconds = 0]) => {
+        return `${stage} ${seconds.toFixed(1)}`;
+    });
+    return `Seconds: ${stages.join(", ")}.`;
+}
+
+// EXTERNAL MODULE: ./contract/format-bytes.js
+var format_bytes = __nccwpck_require__(3754);
+// EXTERNAL MODULE: ./report/comparable-figures.js
+var comparable_figures = __nccwpck_require__(6603);
+;// CONCATENATED MODULE: ./report/measurement-table.js
+
+
+
+
+const columns = ["figure", "original", "result", "ratio", "baseline", "change"];
+/** The figures of the original and of the result, beside the baseline where there is one. */
+function measurementTable(job) {
+    const rows = [
+        ...sizeRows(job),
+        ...latencyRows(job),
+        ...accuracyRows(job),
+        ...memoryRows(job),
+        ...weightRows(job),
+    ];
+    return { head: (0,markdown/* tableHead */.PP)(columns), rows: rows.map((cells) => (0,markdown/* tableRow */.jD)(padCells(cells))) };
+}
+function sizeRows({ telemetry: { size }, baseline }) {
+    if (!size)
+        return [];
+    const before = baseline?.size?.resultBytes;
+    const cells = [
+        "size",
+        (0,format_bytes/* formatBytes */.z)(size.originalBytes),
+        (0,format_bytes/* formatBytes */.z)(size.resultBytes),
+        size.ratio.toFixed(3),
+    ];
+    if (before === undefined)
+        return [cells];
+    const change = (0,format_figure/* formatChange */.eD)(size.resultBytes / before - 1, format_figure/* formatPercent */.l9);
+    return [[...cells, (0,format_bytes/* formatBytes */.z)(before), change ?? ""]];
+}
+function latencyRows(job) {
+    const { latency } = job.telemetry;
+    if (!latency)
+        return [];
+    const before = (0,comparable_figures/* comparableLatency */.N)(job);
+    return ["p50Ms", "p95Ms", "p99Ms"].map((figure) => {
+        const [original, result] = [latency.original[figure], latency.result[figure]];
+        const name = `latency ${figure.replace("Ms", "")}, ms`;
+        const ratio = (result / original).toFixed(3);
+        const cells = [name, original.toFixed(2), result.toFixed(2), ratio];
+        if (!before)
+            return cells;
+        const change = (0,format_figure/* formatChange */.eD)(result / before[figure] - 1, format_figure/* formatPercent */.l9);
+        return [...cells, before[figure].toFixed(2), change ?? ""];
+    });
+}
+function accuracyRows(job) {
+    const { accuracy } = job.telemetry;
+    if (!accuracy)
+        return [];
+    const worst = ["SQNR, worst", "", (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb), ""];
+    const before = (0,comparable_figures/* comparableAccuracy */.a)(job);
+    if (before) {
+        const change = (0,format_figure/* formatChange */.eD)(accuracy.sqnrDb - before.sqnrDb, format_figure/* formatDecibels */.Tb);
+        worst.push((0,format_figure/* formatDecibels */.Tb)(before.sqnrDb), change ?? "");
+    }
+    return [worst, ...accuracy.outputs.flatMap(outputRows)];
+}
+function outputRows({ name, sqnrDb, cosine, top1Agreement }) {
+    const output = (0,markdown/* inlineCode */.ti)(name);
+    const rows = [
+        [`SQNR of ${output}`, "", (0,format_figure/* formatDecibels */.Tb)(sqnrDb)],
+        [`cosine of ${output}`, "", cosine.toFixed(5)],
+    ];
+    if (top1Agreement !== null) {
+        rows.push([`top-1 agreement of ${output}`, "", (0,format_figure/* formatPercent */.l9)(top1Agreement)]);
+    }
+    return rows;
+}
+function memoryRows({ telemetry: { memory } }) {
+    if (!memory)
+        return [];
+    const peaks = [memory.originalPeakBytes, memory.resultPeakBytes];
+    return [
+        ["peak memory", ...peaks.map((bytes) => (bytes === undefined ? "" : (0,format_bytes/* formatBytes */.z)(bytes)))],
+    ];
+}
+function weightRows({ telemetry: { weights } }) {
+    return weights ? [["weights", String(weights.total), `${weights.quantized} changed`]] : [];
+}
+function padCells(cells) {
+    return columns.map((_, i) => cells[i] ?? "");
+}
+
 // EXTERNAL MODULE: ./report/outcome.js
 var outcome = __nccwpck_require__(5979);
+;// CONCATENATED MODULE: ./report/render-log-tail.js
+
+const maxLineBytes = 1_000;
+const maxLines = 100;
+/** As many of the last lines of a job's output as fit. */
+function renderLogTail(output, { maxBytes, url }) {
+    const head = `### End of the output\n\n[All of it](${url})`;
+    const lines = output.slice(-maxLines).map((line) => (0,markdown/* truncateToBytes */.Ln)(line, maxLineBytes));
+    let tail = head;
+    for (let first = lines.length - 1; first >= 0; first--) {
+        const longer = `${head}\n\n${(0,markdown/* codeBlock */.DV)(lines.slice(first))}`;
+        if ((0,markdown/* utf8ByteLength */.iE)(longer) > maxBytes)
+            break;
+        tail = longer;
+    }
+    return tail;
+}
+
 ;// CONCATENATED MODULE: ./report/render-job.js
 
 
@@ -58421,145 +58560,58 @@ var outcome = __nccwpck_require__(5979);
 
 
 
-const maxLineBytes = 1_000;
-/** Who wants more of the output follows the link. */
-const maxTailLines = 100;
-/** The job for its check run, with the last lines of its output. */
+
+
+
+
+/** The check run of a job, with the last lines of its output. */
 function renderJobCheck(row, output) {
-    const bounds = { maxBytes: github_limits/* githubLimits */.Q.checkFieldBytes, url: row.logUrl };
-    const text = (0,compose_sections/* composeSections */.z)([measurementTable(row.job), ...measurementSections(row.job)], {
-        ...bounds,
-        maxBytes: bounds.maxBytes / 2,
-    });
-    const tail = logTail(output.slice(-maxTailLines), {
-        url: row.logUrl,
-        maxBytes: github_limits/* githubLimits */.Q.checkFieldBytes - (0,markdown/* utf8ByteLength */.iE)(text) - 2,
-    });
+    const { logUrl: url, job } = row;
+    const maxBytes = github_limits/* githubLimits */.Q.checkFieldBytes;
+    const measurements = [measurementTable(job), ...measurementNotes(job)];
+    const text = (0,compose_sections/* composeSections */.z)(measurements, { url, maxBytes: maxBytes / 2 });
+    const tail = renderLogTail(output, { url, maxBytes: maxBytes - (0,markdown/* utf8ByteLength */.iE)(text) - 2 });
     return {
         title: (0,markdown/* truncateToBytes */.Ln)(jobCheckTitle(row), github_limits/* githubLimits */.Q.checkTitleBytes),
-        summary: (0,compose_sections/* composeSections */.z)(summarySections(row), bounds),
+        summary: (0,compose_sections/* composeSections */.z)(summarySections(row), { url, maxBytes }),
         text: `${text}\n\n${tail}`,
     };
 }
 function jobCheckTitle(row) {
     const { size, accuracy, latency } = row.job.telemetry;
-    const figures = [
+    const parts = [
+        outcome/* outcomes */.K[(0,outcome/* classifyOutcome */.$)(row)].words,
         size && `${(100 * size.ratio).toFixed(0)} % of the size`,
-        accuracy && `${accuracy.sqnrDb.toFixed(1)} dB`,
+        accuracy && (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb),
         latency && `${(100 * latency.ratio).toFixed(0)} % of the latency`,
-    ].flatMap((figure) => figure ?? []);
-    return [outcome/* outcomes */.K[(0,outcome/* classifyOutcome */.$)(row)].words, ...figures].join(", ");
+    ];
+    return parts.flatMap((part) => part ?? []).join(", ");
 }
 function summarySections(row) {
-    const { job } = row;
+    const { gates, telemetry } = row.job;
+    const sections = [{ head: summaryHead(row), rows: [] }];
+    if (gates.length > 0) {
+        const rows = gates.map((gate) => (0,markdown/* tableRow */.jD)([gateMark(gate), (0,markdown/* inlineCode */.ti)((0,describe_gate/* describeGate */.l)(gate))]));
+        sections.push({ head: (0,markdown/* tableHead */.PP)(["", "gate"]), rows });
+    }
+    if (telemetry.warnings.length > 0) {
+        const rows = telemetry.warnings.map(({ code, message }) => {
+            return `- ⚠️ ${(0,markdown/* inlineCode */.ti)(`${code}: ${message}`)}`;
+        });
+        sections.push({ head: "Warnings:\n", rows });
+    }
+    return sections;
+}
+function summaryHead(row) {
     const { mark, words } = outcome/* outcomes */.K[(0,outcome/* classifyOutcome */.$)(row)];
-    const failure = (0,figures/* describeJobFailure */.Dg)(job);
-    const head = `${mark} ${(0,markdown/* inlineCode */.ti)(row.model)} for ${(0,markdown/* inlineCode */.ti)(row.target)} ${words}${failure === "" ? "" : `: ${(0,markdown/* inlineCode */.ti)(failure)}`}`;
-    const gates = job.gates.map((gate) => (0,markdown/* tableRow */.jD)([gateMark(gate), (0,markdown/* inlineCode */.ti)((0,figures/* describeGate */.l7)(gate))]));
-    const warnings = job.telemetry.warnings.map(({ code: kind, message }) => `- ⚠️ ${(0,markdown/* inlineCode */.ti)(`${kind}: ${message}`)}`);
-    return [
-        { head, rows: [] },
-        ...(gates.length > 0 ? [{ head: (0,markdown/* tableHead */.PP)(["", "gate"]), rows: gates }] : []),
-        ...(warnings.length > 0 ? [{ head: "Warnings:\n", rows: warnings }] : []),
-    ];
+    const result = `${mark} ${(0,markdown/* inlineCode */.ti)(row.model)} for ${(0,markdown/* inlineCode */.ti)(row.target)} ${words}`;
+    const failure = (0,describe_job_failure/* describeJobFailure */.D)(row.job);
+    return failure === "" ? result : `${result}: ${(0,markdown/* inlineCode */.ti)(failure)}`;
 }
 function gateMark({ passed, level }) {
     if (passed)
         return outcome/* outcomes */.K.passed.mark;
     return level === "warn" ? outcome/* outcomes */.K.warned.mark : outcome/* outcomes */.K.missed.mark;
-}
-/** What was measured of the original and of the result, beside the baseline where there is one. */
-function measurementTable(job) {
-    const rows = [...sizeRows(job), ...latencyRows(job), ...accuracyRows(job), ...otherRows(job)];
-    return {
-        head: (0,markdown/* tableHead */.PP)(["figure", "original", "result", "ratio", "baseline", "change"]),
-        rows: rows.map(markdown/* tableRow */.jD),
-    };
-}
-function sizeRows({ telemetry: { size }, baseline }) {
-    if (!size)
-        return [];
-    const before = baseline?.size?.resultBytes;
-    const change = before === undefined
-        ? []
-        : [(0,format_bytes/* formatBytes */.z)(before), (0,figures/* formatChange */.eD)(size.resultBytes / before - 1, figures/* formatPercent */.l9)];
-    return [
-        padCells("size", (0,format_bytes/* formatBytes */.z)(size.originalBytes), (0,format_bytes/* formatBytes */.z)(size.resultBytes), size.ratio.toFixed(3), ...change),
-    ];
-}
-function latencyRows(job) {
-    const { latency } = job.telemetry;
-    if (!latency)
-        return [];
-    const before = (0,figures/* comparableLatency */.N8)(job);
-    return ["p50Ms", "p95Ms", "p99Ms"].map((figure) => {
-        const [original, result] = [latency.original[figure], latency.result[figure]];
-        const change = before
-            ? [before[figure].toFixed(2), (0,figures/* formatChange */.eD)(result / before[figure] - 1, figures/* formatPercent */.l9)]
-            : [];
-        const name = `latency ${figure.replace("Ms", "")}, ms`;
-        return padCells(name, original.toFixed(2), result.toFixed(2), (result / original).toFixed(3), ...change);
-    });
-}
-function accuracyRows(job) {
-    const { accuracy } = job.telemetry;
-    if (!accuracy)
-        return [];
-    const before = (0,figures/* comparableAccuracy */.a4)(job);
-    const worst = before
-        ? [(0,figures/* formatDecibels */.Tb)(before.sqnrDb), (0,figures/* formatChange */.eD)(accuracy.sqnrDb - before.sqnrDb, figures/* formatDecibels */.Tb)]
-        : [];
-    return [
-        padCells("SQNR, worst", "", (0,figures/* formatDecibels */.Tb)(accuracy.sqnrDb), "", ...worst),
-        ...accuracy.outputs.flatMap(({ name, sqnrDb, cosine, top1Agreement }) => [
-            padCells(`SQNR of ${(0,markdown/* inlineCode */.ti)(name)}`, "", (0,figures/* formatDecibels */.Tb)(sqnrDb)),
-            padCells(`cosine of ${(0,markdown/* inlineCode */.ti)(name)}`, "", cosine.toFixed(5)),
-            ...(top1Agreement === null
-                ? []
-                : [padCells(`top-1 agreement of ${(0,markdown/* inlineCode */.ti)(name)}`, "", (0,figures/* formatPercent */.l9)(top1Agreement))]),
-        ]),
-    ];
-}
-function otherRows({ telemetry: { memory, weights } }) {
-    const bytes = (count) => (count === undefined ? "" : (0,format_bytes/* formatBytes */.z)(count));
-    return [
-        ...(memory
-            ? [padCells("peak memory", bytes(memory.originalPeakBytes), bytes(memory.resultPeakBytes))]
-            : []),
-        ...(weights
-            ? [padCells("weights", String(weights.total), `${weights.quantized} changed`)]
-            : []),
-    ];
-}
-/** A row of the table with empty cells at its end. */
-function padCells(...cells) {
-    return Array.from({ length: 6 }, (_, i) => cells[i] ?? "");
-}
-function measurementSections({ telemetry: { device, accuracy, stageSeconds }, baseline, }) {
-    const lines = [
-        baseline && `Compared with ${(0,markdown/* inlineCode */.ti)(`${baseline.branch} at ${baseline.sha.slice(0, 7)}`)}.`,
-        device &&
-            `Measured on ${(0,markdown/* inlineCode */.ti)(device.name)}, ${device.threads} threads, ${(0,markdown/* inlineCode */.ti)(`${device.executionProvider}, ${device.runtime}`)}.`,
-        accuracy &&
-            `Accuracy on ${accuracy.samples} ${accuracy.data === "generated" ? "generated samples" : "samples of the caller"}.`,
-        stageSeconds &&
-            `Seconds: ${Object.entries(stageSeconds)
-                .map(([stage, seconds = 0]) => `${stage} ${seconds.toFixed(1)}`)
-                .join(", ")}.`,
-    ].flatMap((line) => line ?? []);
-    return lines.length === 0 ? [] : [{ head: lines.join(" "), rows: [] }];
-}
-/** As many of the last lines as fit. */
-function logTail(lines, { maxBytes, url }) {
-    const head = `### End of the output\n\n[All of it](${url})`;
-    let tail = head;
-    for (let first = lines.length - 1; first >= 0; first--) {
-        const longer = `${head}\n\n${(0,markdown/* codeBlock */.DV)(lines.slice(first).map((line) => (0,markdown/* truncateToBytes */.Ln)(line, maxLineBytes)))}`;
-        if ((0,markdown/* utf8ByteLength */.iE)(longer) > maxBytes)
-            break;
-        tail = longer;
-    }
-    return tail;
 }
 
 ;// CONCATENATED MODULE: ./github/job-check-run.js
@@ -58591,9 +58643,9 @@ function errorMessageWithCauses(error) {
 
 ;// CONCATENATED MODULE: ./report/is-job-check-wanted.js
 
-/** Jobs of a batch that all get check runs, where nothing else is asked for. */
+/** In a batch of at most so many jobs, `auto` stands for `all`. */
 const fewJobs = 12;
-/** GitHub takes 500 writes an hour. */
+/** Per batch, as GitHub takes 500 writes an hour. */
 const maxJobChecks = 100;
 /** Whether a job that has ended gets a check run of its own. */
 function isJobCheckWanted(row, { jobChecks, jobCount }) {
@@ -58610,8 +58662,8 @@ function isJobCheckWanted(row, { jobChecks, jobCount }) {
     }
 }
 
-// EXTERNAL MODULE: ./report/render-batch.js + 1 modules
-var render_batch = __nccwpck_require__(8376);
+// EXTERNAL MODULE: ./report/render-batch.js + 5 modules
+var render_batch = __nccwpck_require__(1977);
 ;// CONCATENATED MODULE: ./action/check-run-reporter.js
 
 
@@ -58622,8 +58674,8 @@ var render_batch = __nccwpck_require__(8376);
 
 const progressIntervalMs = 10_000;
 /**
- * Keeps the check runs of a batch and of its jobs up to date. After GitHub refuses a write, which is
- * logged once, it writes no more.
+ * Keeps the check runs of a batch and of its jobs up to date. A write that GitHub refuses is logged
+ * and is the last one.
  */
 class CheckRunReporter {
     #options;
@@ -58727,39 +58779,35 @@ function describeRefusal(error) {
 
 
 
-/** More than these nobody reads one by one; reports hold all of them. */
+
+/** The report has the others. */
 const maxAnnotations = 200;
-/** What is told beside lines of the repository: models that failed, then gates that failed. */
-function buildAnnotations(rows, { models, gates }) {
-    const placesByModel = new Map(models.map(({ model, ...place }) => [model, place]));
-    const placesByGate = new Map(gates.map(({ gate, ...place }) => [gate, place]));
-    const failures = rows.flatMap(({ model, target, job }) => {
-        const place = placesByModel.get(model);
-        if (!place || !job?.error)
+/** Annotations of models that failed, then of gates that did not pass. */
+function buildAnnotations(rows, places) {
+    const modelPlaces = new Map(places.models.map(({ model, ...place }) => [model, place]));
+    const gatePlaces = new Map(places.gates.map(({ gate, ...place }) => [gate, place]));
+    const failures = rows.flatMap((row) => failureAnnotations(row, modelPlaces.get(row.model)));
+    const misses = rows.flatMap((row) => gateAnnotations(row, gatePlaces, modelPlaces.get(row.model)));
+    return [...failures, ...misses].slice(0, maxAnnotations).map(truncateAnnotation);
+}
+function failureAnnotations(row, place) {
+    const error = row.job?.error;
+    if (!place || !error)
+        return [];
+    const title = `${jobTitle(row)} failed`;
+    return [{ place, level: "failure", title, message: `${error.code}: ${error.message}` }];
+}
+function gateAnnotations(row, gatePlaces, modelPlace) {
+    const missed = row.job?.gates.filter(({ passed }) => !passed) ?? [];
+    return missed.flatMap((result) => {
+        const place = gatePlaces.get(result.gate) ?? modelPlace;
+        if (!place)
             return [];
-        const { code, message } = job.error;
-        return truncateAnnotation({
-            place,
-            level: "failure",
-            title: `${model} for ${target} failed`,
-            message: `${code}: ${message}`,
-        });
+        const message = (0,describe_gate/* describeGate */.l)(result);
+        return result.level === "warn"
+            ? [{ place, level: "warning", title: `${jobTitle(row)}: a gate warns`, message }]
+            : [{ place, level: "failure", title: `${jobTitle(row)}: a gate failed`, message }];
     });
-    const misses = rows.flatMap(({ model, target, job }) => (job?.gates ?? []).flatMap((result) => {
-        const place = placesByGate.get(result.gate) ?? placesByModel.get(model);
-        if (result.passed || !place)
-            return [];
-        const [level, words] = result.level === "warn"
-            ? ["warning", "warns"]
-            : ["failure", "failed"];
-        return truncateAnnotation({
-            place,
-            level,
-            title: `${model} for ${target}: a gate ${words}`,
-            message: (0,figures/* describeGate */.l7)(result),
-        });
-    }));
-    return [...failures, ...misses].slice(0, maxAnnotations);
 }
 function truncateAnnotation({ title, message, ...rest }) {
     return {
@@ -58954,7 +59002,7 @@ var external_node_crypto_ = __nccwpck_require__(7598);
 // EXTERNAL MODULE: external "node:events"
 var external_node_events_ = __nccwpck_require__(8474);
 ;// CONCATENATED MODULE: ./action/escape-log-line.js
-/** Text of others on one line of the step's log, without the runner's commands of the form `##[`. */
+/** Foreign text on one line of the step's log, without commands of the form `##[` to the runner. */
 function escapeLogLine(text) {
     return text.replaceAll("##[", "##\u200b[").replaceAll(/[\r\n]+/g, " ");
 }
@@ -58965,8 +59013,8 @@ function escapeLogLine(text) {
 
 
 /**
- * Prints a group of lines to the step's log. The runner executes no command that a line contains, as
- * a model's output may.
+ * Prints a group of lines to the step's log. The runner executes no command in them, which a model's
+ * output may contain.
  */
 async function printOutput(title, output, work) {
     const mark = (0,external_node_crypto_.randomUUID)();
@@ -59368,7 +59416,7 @@ var revision = __nccwpck_require__(1622);
 /** Value of the input `baseline` that compares with nothing. */
 const noBaseline = "none";
 /**
- * The commit of the models, and what their results are compared with; undefined where the run has no
+ * The commit of the models, and what their results are compared with; undefined for a run without a
  * commit.
  */
 async function resolveRevision(run, { inputs, github, scopes }) {
@@ -59469,7 +59517,7 @@ async function submitPlannedBatch(client, body) {
     core/* info */.pq(`Batch ${batch.id}: ${batch.jobs.length} jobs`);
     return batch;
 }
-/** Repeated, the request creates no second batch. The body's labels make it unique to the attempt. */
+/** Creates no second batch when repeated. The body's labels make the key unique to the attempt. */
 async function submitIdempotently(client, body) {
     return client.call("submitBatch", { headers: { "idempotency-key": (0,step_identity/* digest */.b)(body) }, body });
 }
@@ -59481,8 +59529,8 @@ async function submitIdempotently(client, body) {
 
 
 /**
- * Submits the jobs of the step. Those that an earlier attempt of the run completed, with their gates
- * passed, are not submitted again.
+ * Submits the jobs of the step, except those that an earlier attempt of the run completed with their
+ * gates passed.
  */
 async function submitBatches(client, request) {
     const { plan, models, identity } = request;
@@ -59738,6 +59786,7 @@ async function downloadArtifacts(client, rows, { folder, signal }) {
 
 
 
+
 /** Logs the outcome of each job on a line. */
 function logResults({ rows }) {
     for (const row of rows)
@@ -59748,8 +59797,8 @@ function resultLine(row) {
     const parts = [
         `${jobTitle(row)} ${outcome/* outcomes */.K[(0,outcome/* classifyOutcome */.$)(row)].words}`,
         size && describeSizes(size),
-        accuracy && (0,figures/* formatDecibels */.Tb)(accuracy.sqnrDb),
-        row.job && (0,figures/* describeJobFailure */.Dg)(row.job),
+        accuracy && (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb),
+        row.job && (0,describe_job_failure/* describeJobFailure */.D)(row.job),
     ];
     return parts.filter(Boolean).join(", ");
 }
@@ -59762,7 +59811,7 @@ var read_inputs = __nccwpck_require__(1526);
 ;// CONCATENATED MODULE: external "node:os"
 const external_node_os_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:os");
 ;// CONCATENATED MODULE: ./report/report-document.js
-/** The report for programs. */
+/** The report as JSON, for programs. */
 function reportDocument({ name, url, rows }, { conclusion, title }) {
     return {
         version: 1,
@@ -59871,7 +59920,7 @@ async function writeStickyComment(github, { repo, pullRequest, marker }, body) {
 
 
 
-/** Writes the comment on the pull request, where the workflow asks for one. A failure is a warning. */
+/** Comments on the pull request, where the workflow asks for it. A failure is a warning. */
 async function writeComment({ inputs, run, identity, github }, report, verdict) {
     const { repo, pullRequest } = run;
     if (!inputs.comment || !github || pullRequest === undefined)
@@ -59985,7 +60034,7 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony export */ });
 /* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
 /* harmony import */ var _report_conclude_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(4422);
-/* harmony import */ var _report_render_batch_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(8376);
+/* harmony import */ var _report_render_batch_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1977);
 /* harmony import */ var _cancel_batches_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(8068);
 /* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(3324);
 /* harmony import */ var _create_check_run_writer_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(5810);
@@ -62025,13 +62074,36 @@ const builtinTargets = [
 /* harmony export */   X: () => (/* binding */ httpErrorStatus)
 /* harmony export */ });
 /**
- * The HTTP status of an error of Octokit, which is 500 where GitHub gave no answer; undefined for any
- * other error.
+ * The HTTP status of an error of Octokit, which is 500 without an answer of GitHub; undefined for
+ * any other error.
  */
 function httpErrorStatus(error) {
     return error instanceof Error && "status" in error && typeof error.status === "number"
         ? error.status
         : undefined;
+}
+
+
+/***/ }),
+
+/***/ 6603:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   N: () => (/* binding */ comparableLatency),
+/* harmony export */   a: () => (/* binding */ comparableAccuracy)
+/* harmony export */ });
+/* harmony import */ var _contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2537);
+
+/** The baseline's accuracy, where it was measured in the same way. */
+function comparableAccuracy({ telemetry, baseline }) {
+    const isComparable = baseline && (0,_contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c)(telemetry, baseline) === undefined;
+    return isComparable ? baseline.accuracy : undefined;
+}
+/** The latency of the baseline's result, where it was measured on the same hardware. */
+function comparableLatency({ telemetry, baseline }) {
+    const isComparable = baseline && (0,_contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .latencyObstacle */ .i)(telemetry, baseline) === undefined;
+    return isComparable ? baseline.latency?.result : undefined;
 }
 
 
@@ -62045,36 +62117,35 @@ function httpErrorStatus(error) {
 /* harmony export */ });
 /* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8186);
 
-/** Sections one below the other, in at most so many bytes. What has no room is left out from the end of each section, and told. */
+/** The sections in at most `maxBytes`, with notes on how many rows are omitted. */
 function composeSections(sections, { maxBytes, url }) {
     const omission = `\n\nThere is more than fits here: ${url}`;
     const end = maxBytes - (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(omission);
     let text = "";
-    let isCut = false;
+    let isTruncated = false;
     for (const section of sections) {
         const start = text === "" ? section.head : `\n\n${section.head}`;
-        const part = fitSection({ ...section, head: start }, { maxBytes: end - (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(text), url });
+        const room = { maxBytes: end - (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(text), url };
+        const part = fitSection({ ...section, head: start }, room);
         text += part;
-        isCut ||= part === "";
+        isTruncated ||= part === "";
     }
-    return (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .truncateToBytes */ .Ln)(isCut ? text + omission : text, maxBytes);
+    return (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .truncateToBytes */ .Ln)(isTruncated ? text + omission : text, maxBytes);
 }
+/** The section with as many of its rows as fit; the empty string where none does. */
 function fitSection({ head, rows, foot = "" }, { maxBytes, url }) {
-    const complete = head + rows.map((row) => `\n${row}`).join("") + foot;
+    const complete = joinSection(head, rows, foot);
     if ((0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(complete) <= maxBytes)
         return complete;
     const note = (count) => `\n\n${count} more, see ${url}`;
     let remainingBytes = maxBytes - (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(head + foot + note(rows.length));
-    const cut = rows.findIndex((row) => (remainingBytes -= (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(`\n${row}`)) < 0);
-    if (cut <= 0)
+    const end = rows.findIndex((row) => (remainingBytes -= (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(`\n${row}`)) < 0);
+    if (end <= 0)
         return "";
-    return (head +
-        rows
-            .slice(0, cut)
-            .map((row) => `\n${row}`)
-            .join("") +
-        foot +
-        note(rows.length - cut));
+    return joinSection(head, rows.slice(0, end), foot) + note(rows.length - end);
+}
+function joinSection(head, rows, foot) {
+    return head + rows.map((row) => `\n${row}`).join("") + foot;
 }
 
 
@@ -62089,44 +62160,55 @@ function fitSection({ head, rows, foot = "" }, { maxBytes, url }) {
 /* harmony export */ });
 /* harmony import */ var _outcome_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5979);
 
-/** The outcomes of jobs that let the batch fail as a whole. */
+/** The outcomes of jobs that fail the batch as a whole. */
 const failingOutcomes = {
     gates: ["failed", "missed"],
     warnings: ["failed", "missed", "warned"],
     jobs: ["failed"],
     nothing: [],
 };
-/** How a batch ends that was broken off. */
+/** Outcomes that the title counts, the worst first. */
+const badOutcomes = ["failed", "missed", "cancelled", "warned"];
 const abortVerdicts = {
     cancelled: { conclusion: "cancelled", words: "Cancelled" },
     timed_out: { conclusion: "timed_out", words: "Out of time" },
     unreachable: { conclusion: "failure", words: "Infrastructure: the service cannot be reached" },
     error: { conclusion: "failure", words: "The batch could not be run" },
 };
-/** What came of the batch as a whole. */
+/** The verdict on the batch as a whole. */
 function conclude({ rows, abortReason }, failOn) {
     const counts = countOutcomes(rows);
-    const jobs = rows.length === 1 ? "1 job" : `${rows.length} jobs`;
-    const ended = `${rows.length - counts.open} of ${jobs} ended`;
+    const ended = `${rows.length - counts.open} of ${countedJobs(rows)} ended`;
     if (abortReason) {
         const { conclusion, words } = abortVerdicts[abortReason];
         return { conclusion, title: rows.length === 0 ? words : `${words}, ${ended}` };
     }
     if (counts.open > 0)
         return { conclusion: null, title: ended };
-    const bad = ["failed", "missed", "cancelled", "warned"].filter((outcome) => counts[outcome] > 0);
+    const bad = badOutcomes.filter((outcome) => counts[outcome] > 0);
+    return { conclusion: concludeEnded(bad, failOn), title: describeEnded(rows, counts, bad) };
+}
+function concludeEnded(bad, failOn) {
+    if (bad.some((outcome) => failingOutcomes[failOn].includes(outcome)))
+        return "failure";
+    if (bad.includes("cancelled"))
+        return "cancelled";
+    return bad.length > 0 ? "neutral" : "success";
+}
+function describeEnded(rows, counts, bad) {
+    const jobs = countedJobs(rows);
+    if (bad.length === 0)
+        return `${jobs} passed`;
     const parts = bad.map((outcome, i) => {
         const { words } = _outcome_js__WEBPACK_IMPORTED_MODULE_0__/* .outcomes */ .K[outcome];
         if (i > 0)
             return `${counts[outcome]} ${words}`;
         return rows.length === 1 ? `${jobs} ${words}` : `${counts[outcome]} of ${jobs} ${words}`;
     });
-    const title = parts.length === 0 ? `${jobs} passed` : parts.join(", ");
-    if (bad.some((outcome) => failingOutcomes[failOn].includes(outcome)))
-        return { conclusion: "failure", title };
-    if (counts.cancelled > 0)
-        return { conclusion: "cancelled", title };
-    return { conclusion: bad.length > 0 ? "neutral" : "success", title };
+    return parts.join(", ");
+}
+function countedJobs(rows) {
+    return rows.length === 1 ? "1 job" : `${rows.length} jobs`;
 }
 function countOutcomes(rows) {
     const counts = { passed: 0, warned: 0, missed: 0, failed: 0, cancelled: 0, open: 0 };
@@ -62138,67 +62220,77 @@ function countOutcomes(rows) {
 
 /***/ }),
 
-/***/ 9074:
+/***/ 7416:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   Dg: () => (/* binding */ describeJobFailure),
-/* harmony export */   N8: () => (/* binding */ comparableLatency),
-/* harmony export */   Tb: () => (/* binding */ formatDecibels),
-/* harmony export */   a4: () => (/* binding */ comparableAccuracy),
-/* harmony export */   eD: () => (/* binding */ formatChange),
-/* harmony export */   l7: () => (/* binding */ describeGate),
-/* harmony export */   l9: () => (/* binding */ formatPercent),
-/* harmony export */   u5: () => (/* binding */ figures)
+/* harmony export */   l: () => (/* binding */ describeGate)
 /* harmony export */ });
-/* harmony import */ var _contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2537);
 /* harmony import */ var _contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3754);
-/* harmony import */ var _contract_gate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8668);
+/* harmony import */ var _contract_gate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8668);
+/* harmony import */ var _format_figure_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1577);
 
 
 
-/** The figures of a job that its row shows, by the head of their column, with their change since the baseline. */
-const figures = {
-    size({ telemetry: { size }, baseline }) {
-        if (!size)
-            return undefined;
-        const change = baseline?.size &&
-            formatChange(size.resultBytes / baseline.size.resultBytes - 1, formatPercent);
-        return withChange(`${(0,_contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__/* .formatBytes */ .z)(size.originalBytes)} → ${(0,_contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__/* .formatBytes */ .z)(size.resultBytes)}`, change);
-    },
-    ratio: ({ telemetry: { size } }) => size && `${size.ratio.toFixed(2)}${size.predicted ? " (planned)" : ""}`,
-    SQNR(job) {
-        const { accuracy } = job.telemetry;
-        const before = comparableAccuracy(job);
-        return (accuracy &&
-            withChange(formatDecibels(accuracy.sqnrDb), before && formatChange(accuracy.sqnrDb - before.sqnrDb, formatDecibels)));
-    },
-    cosine: ({ telemetry: { accuracy } }) => accuracy && accuracy.cosine.toFixed(4),
-    "latency p50"(job) {
-        const { latency } = job.telemetry;
-        if (!latency)
-            return undefined;
-        const [original, result] = [latency.original.p50Ms, latency.result.p50Ms];
-        const before = comparableLatency(job);
-        return withChange(`${original.toFixed(2)} → ${result.toFixed(2)} ms`, before && formatChange(result / before.p50Ms - 1, formatPercent));
-    },
+/** How the figures of gates are written that are not plain numbers. */
+const gateFormats = {
+    minSqnrDb: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDecibels */ .Tb },
+    minTop1: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatPercent */ .l9 },
+    maxSizeRegression: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatPercent */ .l9, baseline: _contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__/* .formatBytes */ .z },
+    maxSqnrDropDb: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDecibels */ .Tb, baseline: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDecibels */ .Tb },
+    maxLatencyRegression: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatPercent */ .l9, baseline: (ms) => `${ms.toFixed(2)} ms` },
 };
-/** The baseline's accuracy, where it was measured in the same way. */
-function comparableAccuracy({ telemetry, baseline }) {
-    return baseline && (0,_contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c)(telemetry, baseline) === undefined
-        ? baseline.accuracy
-        : undefined;
+const plainFormats = { figure: formatPlain, baseline: formatPlain };
+/** A gate with its limit and what was measured, such as `maxSizeRatio 0.27 ≤ 0.5`. */
+function describeGate(result) {
+    const formats = { ...plainFormats, ...gateFormats[result.gate] };
+    const baseline = result.baseline === null ? "" : `, baseline ${formats.baseline(result.baseline)}`;
+    const note = result.note === undefined ? "" : ` (${result.note})`;
+    return `${result.gate} ${describeMeasured(result, formats.figure)}${baseline}${note}`;
 }
-/** The latency of the baseline's result, where it was measured on the same hardware. */
-function comparableLatency({ telemetry, baseline }) {
-    return baseline && (0,_contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .latencyObstacle */ .i)(telemetry, baseline) === undefined
-        ? baseline.latency?.result
-        : undefined;
+function describeMeasured({ gate, actual, limit, passed, note }, format) {
+    if (actual === null)
+        return note === undefined ? "not measured" : "not comparable";
+    const upper = actual > limit ? ">" : "≤";
+    const lower = passed ? "≥" : "<";
+    const relation = _contract_gate_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k0[gate].bound === "max" ? upper : lower;
+    return `${format(actual)} ${relation} ${format(limit)}`;
 }
-function withChange(figure, change) {
-    return change === undefined ? figure : `${figure} ${change}`;
+function formatPlain(value) {
+    return String(Number(value.toPrecision(4)));
 }
-/** A change with its direction; `=` where it rounds to nothing. */
+
+
+/***/ }),
+
+/***/ 1563:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   D: () => (/* binding */ describeJobFailure)
+/* harmony export */ });
+/* harmony import */ var _describe_gate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7416);
+
+/** Why a job did not pass, on one line; the empty string for a job that did. */
+function describeJobFailure({ error, gates }) {
+    if (error)
+        return `${error.code}: ${error.message}`;
+    const missed = gates.filter(({ passed }) => !passed);
+    return missed.map(_describe_gate_js__WEBPACK_IMPORTED_MODULE_0__/* .describeGate */ .l).join(", ");
+}
+
+
+/***/ }),
+
+/***/ 1577:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Tb: () => (/* binding */ formatDecibels),
+/* harmony export */   eD: () => (/* binding */ formatChange),
+/* harmony export */   l9: () => (/* binding */ formatPercent)
+/* harmony export */ });
+/** A change with its direction; `=` where it rounds to zero. */
 function formatChange(change, format) {
     if (!Number.isFinite(change))
         return undefined;
@@ -62211,37 +62303,6 @@ function formatPercent(share) {
 function formatDecibels(value) {
     return `${value.toFixed(1)} dB`;
 }
-const formatPlain = (value) => String(Number(value.toPrecision(4)));
-/** How figures of gates are written, where they are not plain numbers. */
-const gateFormats = {
-    minSqnrDb: { figure: formatDecibels },
-    minTop1: { figure: formatPercent },
-    maxSizeRegression: { figure: formatPercent, baseline: _contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__/* .formatBytes */ .z },
-    maxSqnrDropDb: { figure: formatDecibels, baseline: formatDecibels },
-    maxLatencyRegression: { figure: formatPercent, baseline: (ms) => `${ms.toFixed(2)} ms` },
-};
-/** A gate with its limit and what was measured, such as `maxSizeRatio 0.27 ≤ 0.5`. */
-function describeGate({ gate, actual, limit, passed, baseline, note, }) {
-    const { figure = formatPlain, baseline: before = formatPlain } = gateFormats[gate] ?? {};
-    const isAbove = actual !== null && actual > limit;
-    const relation = _contract_gate_js__WEBPACK_IMPORTED_MODULE_1__/* .gateTable */ .k0[gate].bound === "max" ? (isAbove ? ">" : "≤") : passed ? "≥" : "<";
-    const measured = actual === null
-        ? note === undefined
-            ? "not measured"
-            : "not told"
-        : `${figure(actual)} ${relation} ${figure(limit)}`;
-    const since = baseline === null ? "" : `, baseline ${before(baseline)}`;
-    return `${gate} ${measured}${since}${note === undefined ? "" : ` (${note})`}`;
-}
-/** Why a job did not pass, on one line; the empty text where it did. */
-function describeJobFailure({ error, gates }) {
-    if (error)
-        return `${error.code}: ${error.message}`;
-    return gates
-        .filter(({ passed }) => !passed)
-        .map(describeGate)
-        .join(", ");
-}
 
 
 /***/ }),
@@ -62252,14 +62313,14 @@ function describeJobFailure({ error, gates }) {
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   Q: () => (/* binding */ githubLimits)
 /* harmony export */ });
-/** What GitHub takes at most. */
+/** Limits of GitHub. */
 const githubLimits = {
     jobSummaryBytes: 1_048_576,
-    /** Of the summary and the text of a check run each. */
+    /** For the summary and the text of a check run each. */
     checkFieldBytes: 65_535,
     checkTitleBytes: 255,
     commentBytes: 65_536,
-    /** Annotations of one request. */
+    /** Per request. */
     annotations: 50,
     annotationTitleBytes: 255,
     annotationMessageBytes: 64_000,
@@ -62281,37 +62342,43 @@ const githubLimits = {
 /* harmony export */ });
 /* harmony import */ var node_util__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7975);
 
-/** Bytes of a text in UTF-8, in which GitHub counts its limits. */
+/** GitHub counts its limits in bytes of UTF-8. */
 function utf8ByteLength(text) {
     return Buffer.byteLength(text);
 }
-/** The beginning of a text in at most so many bytes; characters stay whole. */
+/** The start of the text in at most so many bytes; no character is split. */
 function truncateToBytes(text, maxBytes) {
     if (utf8ByteLength(text) <= maxBytes)
         return text;
     const mark = "…";
     const bytes = Buffer.from(text).subarray(0, Math.max(0, maxBytes - utf8ByteLength(mark)));
-    // A character that was cut becomes one that replaces it, or several.
-    return (bytes.toString("utf8").replace(/\ufffd+$/, "") + (maxBytes >= utf8ByteLength(mark) ? mark : ""));
+    // Decoding turns a split character into replacement characters.
+    const start = bytes.toString("utf8").replace(/\ufffd+$/, "");
+    return maxBytes >= utf8ByteLength(mark) ? start + mark : start;
 }
-/** Text that is not ours, shown as it is on one line: in code nothing is a link, a mention, markup or the end of a table's cell. */
+/**
+ * Foreign text as code on one line, in which GitHub sees no link, mention, markup or end of a table's
+ * cell.
+ */
 function inlineCode(text) {
     const line = toOneLine(text).replaceAll("|", "¦");
     if (line === "")
         return "";
-    const longest = Math.max(0, ...Array.from(line.matchAll(/`+/g), ([run]) => run.length));
-    const fence = "`".repeat(longest + 1);
+    const fence = fenceFor([line], 1);
     const space = line.startsWith("`") || line.endsWith("`") ? " " : "";
     return `${fence}${space}${line}${space}${fence}`;
 }
-/** Text that is not ours, over several lines, shown as it is. */
+/** Foreign text as a block of code. */
 function codeBlock(lines) {
     const visibleLines = lines.map(stripControlCharacters);
-    const longest = Math.max(2, ...visibleLines.flatMap((line) => Array.from(line.matchAll(/`+/g), ([run]) => run.length)));
-    const fence = "`".repeat(longest + 1);
+    const fence = fenceFor(visibleLines, 3);
     return [`${fence}text`, ...visibleLines, fence].join("\n");
 }
-/** A row of a table. */
+/** More backticks than the lines have in a row, which end the code otherwise. */
+function fenceFor(lines, minLength) {
+    const runs = lines.flatMap((line) => Array.from(line.matchAll(/`+/g), ([run]) => run.length));
+    return "`".repeat(Math.max(minLength, ...runs.map((length) => length + 1)));
+}
 function tableRow(cells) {
     return `| ${cells.join(" | ")} |`;
 }
@@ -62321,7 +62388,7 @@ function tableHead(heads) {
 function toOneLine(text) {
     return stripControlCharacters(text).replaceAll(/\s+/g, " ").trim();
 }
-/** Without what terminals and browsers obey instead of showing it. */
+/** Removes what terminals and browsers interpret instead of displaying it. */
 function stripControlCharacters(text) {
     return (0,node_util__WEBPACK_IMPORTED_MODULE_0__.stripVTControlCharacters)(text)
         .replaceAll(/[\p{Cc}\p{Bidi_Control}]+/gu, " ")
@@ -62340,7 +62407,7 @@ function stripControlCharacters(text) {
 /* harmony export */ });
 /* harmony import */ var _contract_status_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7949);
 
-/** What came of a job, with the mark that stands for it. */
+/** The outcomes of a job, with their marks and words in reports. */
 const outcomes = {
     passed: { mark: "✅", words: "passed" },
     warned: { mark: "⚠️", words: "passed with a warning" },
@@ -62364,7 +62431,7 @@ function classifyOutcome({ status, gatesFailed, job }) {
 
 /***/ }),
 
-/***/ 8376:
+/***/ 1977:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -62375,23 +62442,182 @@ __nccwpck_require__.d(__webpack_exports__, {
   qE: () => (/* binding */ renderJobSummary)
 });
 
-// EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./report/compose-sections.js
 var compose_sections = __nccwpck_require__(1580);
 // EXTERNAL MODULE: ./report/conclude.js
 var conclude = __nccwpck_require__(4422);
-// EXTERNAL MODULE: ./report/figures.js
-var figures = __nccwpck_require__(9074);
-// EXTERNAL MODULE: ./report/github-limits.js
-var github_limits = __nccwpck_require__(1677);
+// EXTERNAL MODULE: ./contract/gate.js
+var gate = __nccwpck_require__(8668);
+// EXTERNAL MODULE: ./contract/format-bytes.js
+var format_bytes = __nccwpck_require__(3754);
+// EXTERNAL MODULE: ./report/comparable-figures.js
+var comparable_figures = __nccwpck_require__(6603);
+// EXTERNAL MODULE: ./report/format-figure.js
+var format_figure = __nccwpck_require__(1577);
+;// CONCATENATED MODULE: ./report/figures.js
+
+
+
+/** The figures of a job with their change since the baseline, by the heads of their columns. */
+const figures = {
+    size({ telemetry: { size }, baseline }) {
+        if (!size)
+            return undefined;
+        const before = baseline?.size;
+        const change = before && (0,format_figure/* formatChange */.eD)(size.resultBytes / before.resultBytes - 1, format_figure/* formatPercent */.l9);
+        const sizes = `${(0,format_bytes/* formatBytes */.z)(size.originalBytes)} → ${(0,format_bytes/* formatBytes */.z)(size.resultBytes)}`;
+        return withChange(sizes, change);
+    },
+    ratio: ({ telemetry: { size } }) => size && `${size.ratio.toFixed(2)}${size.predicted ? " (planned)" : ""}`,
+    SQNR(job) {
+        const { accuracy } = job.telemetry;
+        if (!accuracy)
+            return undefined;
+        const before = (0,comparable_figures/* comparableAccuracy */.a)(job);
+        const change = before && (0,format_figure/* formatChange */.eD)(accuracy.sqnrDb - before.sqnrDb, format_figure/* formatDecibels */.Tb);
+        return withChange((0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb), change);
+    },
+    cosine: ({ telemetry: { accuracy } }) => accuracy && accuracy.cosine.toFixed(4),
+    "latency p50"(job) {
+        const { latency } = job.telemetry;
+        if (!latency)
+            return undefined;
+        const [original, result] = [latency.original.p50Ms, latency.result.p50Ms];
+        const before = (0,comparable_figures/* comparableLatency */.N)(job);
+        const change = before && (0,format_figure/* formatChange */.eD)(result / before.p50Ms - 1, format_figure/* formatPercent */.l9);
+        return withChange(`${original.toFixed(2)} → ${result.toFixed(2)} ms`, change);
+    },
+};
+function withChange(figure, change) {
+    return change === undefined ? figure : `${figure} ${change}`;
+}
+
 // EXTERNAL MODULE: ./report/markdown.js
 var markdown = __nccwpck_require__(8186);
+;// CONCATENATED MODULE: ./report/note-sections.js
+
+const maxBaselines = 5;
+/** Baselines, warnings and cautions that concern the jobs. */
+function noteSections(rows) {
+    const jobs = rows.flatMap(({ job }) => job ?? []);
+    const notes = [...baselineNotes(jobs), ...warningNotes(jobs), ...accuracyNotes(jobs)];
+    return notes.length === 0 ? [] : [{ head: "### Notes\n", rows: notes }];
+}
+function baselineNotes(jobs) {
+    const baselines = jobs.flatMap(({ baseline }) => baseline ?? []);
+    if (baselines.length === 0)
+        return [];
+    const commits = new Set(baselines.map(({ branch, sha }) => `${branch} at ${sha.slice(0, 7)}`));
+    const shown = [...commits].slice(0, maxBaselines).map(markdown/* inlineCode */.ti).join(", ");
+    const left = jobs.length - baselines.length;
+    const without = left === 0 ? "" : `; ${left} of ${jobs.length} jobs have no baseline`;
+    return [`- ▲ and ▼ compare with ${shown}${without}.`];
+}
+function warningNotes(jobs) {
+    const warnings = jobs.flatMap(({ telemetry }) => telemetry.warnings);
+    const byText = Map.groupBy(warnings, ({ code, message }) => `${code}: ${message}`);
+    return [...byText].map(([text, all]) => {
+        const count = all.length > 1 ? ` (${all.length} jobs)` : "";
+        return `- ⚠️ ${(0,markdown/* inlineCode */.ti)(text)}${count}`;
+    });
+}
+function accuracyNotes(jobs) {
+    const isGenerated = jobs.some(({ telemetry }) => telemetry.accuracy?.data === "generated");
+    if (!isGenerated)
+        return [];
+    const caution = "Accuracy on generated samples shows gross damage only";
+    return [`- ${caution}; give samples as \`recipe.evaluation.data\`.`];
+}
+
 // EXTERNAL MODULE: ./report/outcome.js
 var report_outcome = __nccwpck_require__(5979);
+;// CONCATENATED MODULE: ./report/detail-sections.js
+
+
+
+
+
+const emptyCell = "–";
+/** The tables of all jobs, with notes. */
+function detailSections(rows) {
+    if (rows.length === 0)
+        return [];
+    return [...ratioMatrixSections(rows), jobsTable(rows), ...noteSections(rows)];
+}
+/** Models × targets, where there are several of both. */
+function ratioMatrixSections(rows) {
+    const targets = [...new Set(rows.map(({ target }) => target))];
+    const byModel = Map.groupBy(rows, ({ model }) => model);
+    if (targets.length < 2 || byModel.size < 2)
+        return [];
+    const lines = [...byModel].map(([model, ofModel]) => {
+        const cells = targets.map((target) => {
+            const row = ofModel.find((one) => one.target === target);
+            return row ? ratioCell(row) : emptyCell;
+        });
+        return (0,markdown/* tableRow */.jD)([(0,markdown/* inlineCode */.ti)(model), ...cells]);
+    });
+    const head = (0,markdown/* tableHead */.PP)(["model", ...targets.map(markdown/* inlineCode */.ti)]);
+    return [{ head: `### Size ratios\n\n${head}`, rows: lines }];
+}
+function ratioCell(row) {
+    const ratio = row.job?.telemetry.size?.ratio.toFixed(2) ?? "";
+    return `${report_outcome/* outcomes */.K[(0,report_outcome/* classifyOutcome */.$)(row)].mark} ${ratio}`.trimEnd();
+}
+function jobsTable(rows) {
+    const head = (0,markdown/* tableHead */.PP)(["model", "target", "status", ...Object.keys(figures), "gates"]);
+    return { head: `### Jobs\n\n${head}`, rows: rows.map(jobTableRow) };
+}
+function jobTableRow(row) {
+    const { model, target, job } = row;
+    const measured = Object.values(figures).map((figure) => (job && figure(job)) ?? emptyCell);
+    const cells = [(0,markdown/* inlineCode */.ti)(model), (0,markdown/* inlineCode */.ti)(target), statusCell(row), ...measured];
+    return (0,markdown/* tableRow */.jD)([...cells, gatesCell(job)]);
+}
+function statusCell(row) {
+    const { mark } = report_outcome/* outcomes */.K[(0,report_outcome/* classifyOutcome */.$)(row)];
+    const error = row.job?.error;
+    return `${mark} ${row.status}${error ? `: ${error.code}` : ""}`;
+}
+function gatesCell(job) {
+    if (!job || job.gates.length === 0)
+        return emptyCell;
+    const missed = job.gates.filter(({ passed }) => !passed).length;
+    const word = (0,gate/* hasFailedGate */.x6)(job.gates) ? "failed" : "warned";
+    return missed === 0 ? `${job.gates.length} passed` : `${missed} of ${job.gates.length} ${word}`;
+}
+
+// EXTERNAL MODULE: ./report/github-limits.js
+var github_limits = __nccwpck_require__(1677);
+// EXTERNAL MODULE: ./report/describe-job-failure.js
+var describe_job_failure = __nccwpck_require__(1563);
+;// CONCATENATED MODULE: ./report/problem-sections.js
+
+
+
+/** The table below has the others. */
+const maxProblems = 50;
+/** The jobs that did not pass, with the reasons. */
+function problemSections(rows) {
+    const lines = rows.flatMap((row) => {
+        const failure = row.job && (0,describe_job_failure/* describeJobFailure */.D)(row.job);
+        return failure ? problemLine(row, failure) : [];
+    });
+    if (lines.length === 0)
+        return [];
+    const omitted = lines.length - maxProblems;
+    const foot = omitted > 0 ? `\n- ${omitted} more in the table` : "";
+    return [{ head: "### What went wrong\n", rows: lines.slice(0, maxProblems), foot }];
+}
+function problemLine(row, failure) {
+    const { mark } = report_outcome/* outcomes */.K[(0,report_outcome/* classifyOutcome */.$)(row)];
+    const title = `${(0,markdown/* inlineCode */.ti)(row.model)} for ${(0,markdown/* inlineCode */.ti)(row.target)}`;
+    return `- ${mark} ${title}: ${(0,markdown/* inlineCode */.ti)(failure)} ([log](${row.logUrl}))`;
+}
+
 ;// CONCATENATED MODULE: ./report/ratio-charts.js
 const maxBars = 16;
-/** Sizes and latencies relative to the original's as bar charts, in the language of Mermaid, which GitHub draws. */
+/** Bar charts of sizes and latencies relative to the original's, in Mermaid, which GitHub renders. */
 function ratioCharts(rows) {
     return [
         ratioChart("Size of the result, original = 1", rows, ({ telemetry }) => telemetry.size?.ratio),
@@ -62431,142 +62657,56 @@ function sanitizeLabel(text) {
 
 
 
-/** Problems that are told above the table; it has all of them. */
-const maxProblems = 50;
-const maxBaselines = 5;
 const maxFailureMessageBytes = 4_000;
-const none = "–";
-/** The batch for the summary of a workflow's job. */
+/** The batch in the summary of a workflow's job. */
 function renderJobSummary(report, verdict) {
     const sections = [
         headlineSection(report, verdict, `## ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n`),
-        ...problemSections(report),
-        ...detailSections(report),
+        ...problemSections(report.rows),
+        ...detailSections(report.rows),
+        ...ratioCharts(report.rows),
     ];
-    return (0,compose_sections/* composeSections */.z)([...sections, ...ratioCharts(report.rows)], {
-        ...report,
-        maxBytes: github_limits/* githubLimits */.Q.jobSummaryBytes,
-    });
+    return (0,compose_sections/* composeSections */.z)(sections, { url: report.url, maxBytes: github_limits/* githubLimits */.Q.jobSummaryBytes });
 }
-/** The batch for its check run. */
+/** The check run of the batch. */
 function renderBatchCheck(report, verdict) {
     const sections = [
         headlineSection(report, verdict, ""),
-        ...problemSections(report),
+        ...problemSections(report.rows),
         ...ratioCharts(report.rows),
     ];
-    const bounds = { ...report, maxBytes: github_limits/* githubLimits */.Q.checkFieldBytes };
+    const limits = { url: report.url, maxBytes: github_limits/* githubLimits */.Q.checkFieldBytes };
     return {
         title: (0,markdown/* truncateToBytes */.Ln)(verdict.title, github_limits/* githubLimits */.Q.checkTitleBytes),
-        summary: (0,compose_sections/* composeSections */.z)(sections, bounds),
-        text: (0,compose_sections/* composeSections */.z)(detailSections(report), bounds),
+        summary: (0,compose_sections/* composeSections */.z)(sections, limits),
+        text: (0,compose_sections/* composeSections */.z)(detailSections(report.rows), limits),
     };
 }
-/** The batch for a comment on a pull request. */
+/** The batch in a comment on a pull request, which starts with the marker. */
 function renderComment(report, verdict, marker) {
     const sections = [
         headlineSection(report, verdict, `${marker}\n### ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n`),
-        ...problemSections(report),
+        ...problemSections(report.rows),
+        ...detailSections(report.rows),
     ];
-    return (0,compose_sections/* composeSections */.z)([...sections, ...detailSections(report)], {
-        ...report,
-        maxBytes: github_limits/* githubLimits */.Q.commentBytes,
-    });
+    return (0,compose_sections/* composeSections */.z)(sections, { url: report.url, maxBytes: github_limits/* githubLimits */.Q.commentBytes });
 }
 function headlineSection({ url, rows, failureMessage }, { title }, before) {
-    const counts = (0,conclude/* countOutcomes */.X)(rows);
-    const presentOutcomes = Object.keys(report_outcome/* outcomes */.K).filter((outcome) => counts[outcome] > 0);
-    const marks = presentOutcomes.map((outcome) => `${report_outcome/* outcomes */.K[outcome].mark} ${counts[outcome]} ${report_outcome/* outcomes */.K[outcome].words}`);
-    const reason = failureMessage === undefined
-        ? []
-        : [(0,markdown/* codeBlock */.DV)((0,markdown/* truncateToBytes */.Ln)(failureMessage, maxFailureMessageBytes).split("\n"))];
-    const parts = [`${before}**${title}** · [details](${url})`, marks.join(" · "), ...reason];
+    const parts = [`${before}**${title}** · [details](${url})`, outcomeCounts(rows)];
+    if (failureMessage !== undefined) {
+        const message = (0,markdown/* truncateToBytes */.Ln)(failureMessage, maxFailureMessageBytes);
+        parts.push((0,markdown/* codeBlock */.DV)(message.split("\n")));
+    }
     return { head: parts.filter((part) => part !== "").join("\n\n"), rows: [] };
 }
-function problemSections({ rows }) {
-    const lines = rows.flatMap((row) => {
-        const failure = row.job && (0,figures/* describeJobFailure */.Dg)(row.job);
-        if (!failure)
-            return [];
-        const { mark } = report_outcome/* outcomes */.K[(0,report_outcome/* classifyOutcome */.$)(row)];
-        return `- ${mark} ${(0,markdown/* inlineCode */.ti)(row.model)} for ${(0,markdown/* inlineCode */.ti)(row.target)}: ${(0,markdown/* inlineCode */.ti)(failure)} ([log](${row.logUrl}))`;
+function outcomeCounts(rows) {
+    const counts = (0,conclude/* countOutcomes */.X)(rows);
+    const present = Object.keys(report_outcome/* outcomes */.K).filter((outcome) => counts[outcome] > 0);
+    const parts = present.map((outcome) => {
+        const { mark, words } = report_outcome/* outcomes */.K[outcome];
+        return `${mark} ${counts[outcome]} ${words}`;
     });
-    if (lines.length === 0)
-        return [];
-    const left = lines.length - maxProblems;
-    const foot = left > 0 ? `\n- ${left} more in the table` : "";
-    return [{ head: "### What went wrong\n", rows: lines.slice(0, maxProblems), foot }];
-}
-function detailSections(report) {
-    return report.rows.length === 0
-        ? []
-        : [...ratioMatrixSections(report), jobsTable(report), ...noteSections(report)];
-}
-/** Models × targets at a glance, where there are several of both. */
-function ratioMatrixSections({ rows }) {
-    const targets = [...new Set(rows.map(({ target }) => target))];
-    const byModel = Map.groupBy(rows, ({ model }) => model);
-    if (targets.length < 2 || byModel.size < 2)
-        return [];
-    const lines = [...byModel].map(([model, ofModel]) => {
-        const cells = targets.map((target) => {
-            const row = ofModel.find((one) => one.target === target);
-            return row ? `${report_outcome/* outcomes */.K[(0,report_outcome/* classifyOutcome */.$)(row)].mark} ${formatRatio(row)}`.trimEnd() : none;
-        });
-        return (0,markdown/* tableRow */.jD)([(0,markdown/* inlineCode */.ti)(model), ...cells]);
-    });
-    return [
-        { head: `### Size ratios\n\n${(0,markdown/* tableHead */.PP)(["model", ...targets.map(markdown/* inlineCode */.ti)])}`, rows: lines },
-    ];
-}
-function formatRatio({ job }) {
-    return job?.telemetry.size?.ratio.toFixed(2) ?? "";
-}
-function jobsTable({ rows }) {
-    const head = (0,markdown/* tableHead */.PP)(["model", "target", "status", ...Object.keys(figures/* figures */.u5), "gates"]);
-    return { head: `### Jobs\n\n${head}`, rows: rows.map(jobTableRow) };
-}
-function jobTableRow(row) {
-    const { job } = row;
-    const measured = Object.values(figures/* figures */.u5).map((figure) => (job && figure(job)) ?? none);
-    const status = `${report_outcome/* outcomes */.K[(0,report_outcome/* classifyOutcome */.$)(row)].mark} ${row.status}${job?.error ? `: ${job.error.code}` : ""}`;
-    return (0,markdown/* tableRow */.jD)([
-        (0,markdown/* inlineCode */.ti)(row.model),
-        (0,markdown/* inlineCode */.ti)(row.target),
-        status,
-        ...measured,
-        gatesCell(job),
-    ]);
-}
-function gatesCell(job) {
-    if (!job || job.gates.length === 0)
-        return none;
-    const failed = job.gates.filter(({ passed }) => !passed).length;
-    const kind = (0,gate/* hasFailedGate */.x6)(job.gates) ? "failed" : "warned";
-    return failed === 0 ? `${job.gates.length} passed` : `${failed} of ${job.gates.length} ${kind}`;
-}
-function noteSections({ rows }) {
-    const jobs = rows.flatMap(({ job }) => job ?? []);
-    const warnings = jobs.flatMap(({ telemetry }) => telemetry.warnings);
-    const byText = Map.groupBy(warnings, ({ code: kind, message }) => `${kind}: ${message}`);
-    const lines = [...baselineNotes(jobs)];
-    lines.push(...[...byText].map(([text, all]) => `- ⚠️ ${(0,markdown/* inlineCode */.ti)(text)}${all.length > 1 ? ` (${all.length} jobs)` : ""}`));
-    const isGenerated = jobs.some(({ telemetry }) => telemetry.accuracy?.data === "generated");
-    if (isGenerated)
-        lines.push("- Accuracy on generated samples shows gross damage only; give samples as `recipe.evaluation.data`.");
-    return lines.length === 0 ? [] : [{ head: "### Notes\n", rows: lines }];
-}
-/** What the jobs are compared with. */
-function baselineNotes(jobs) {
-    const baselines = jobs.flatMap(({ baseline }) => baseline ?? []);
-    if (baselines.length === 0)
-        return [];
-    const commits = new Set(baselines.map(({ branch, sha }) => `${branch} at ${sha.slice(0, 7)}`));
-    const left = jobs.length - baselines.length;
-    const without = left === 0 ? "" : `; ${left} of ${jobs.length} jobs have no baseline`;
-    return [
-        `- ▲ and ▼ compare with ${[...commits].slice(0, maxBaselines).map(markdown/* inlineCode */.ti).join(", ")}${without}.`,
-    ];
+    return parts.join(" · ");
 }
 
 
