@@ -1,6 +1,849 @@
 import { createRequire as __WEBPACK_EXTERNAL_createRequire } from "module";
 /******/ var __webpack_modules__ = ({
 
+/***/ 2039:
+/***/ (function(__unused_webpack_module, exports, __nccwpck_require__) {
+
+
+/* eslint-disable @typescript-eslint/no-explicit-any */
+var __createBinding = (this && this.__createBinding) || (Object.create ? (function(o, m, k, k2) {
+    if (k2 === undefined) k2 = k;
+    var desc = Object.getOwnPropertyDescriptor(m, k);
+    if (!desc || ("get" in desc ? !m.__esModule : desc.writable || desc.configurable)) {
+      desc = { enumerable: true, get: function() { return m[k]; } };
+    }
+    Object.defineProperty(o, k2, desc);
+}) : (function(o, m, k, k2) {
+    if (k2 === undefined) k2 = k;
+    o[k2] = m[k];
+}));
+var __setModuleDefault = (this && this.__setModuleDefault) || (Object.create ? (function(o, v) {
+    Object.defineProperty(o, "default", { enumerable: true, value: v });
+}) : function(o, v) {
+    o["default"] = v;
+});
+var __importStar = (this && this.__importStar) || (function () {
+    var ownKeys = function(o) {
+        ownKeys = Object.getOwnPropertyNames || function (o) {
+            var ar = [];
+            for (var k in o) if (Object.prototype.hasOwnProperty.call(o, k)) ar[ar.length] = k;
+            return ar;
+        };
+        return ownKeys(o);
+    };
+    return function (mod) {
+        if (mod && mod.__esModule) return mod;
+        var result = {};
+        if (mod != null) for (var k = ownKeys(mod), i = 0; i < k.length; i++) if (k[i] !== "default") __createBinding(result, mod, k[i]);
+        __setModuleDefault(result, mod);
+        return result;
+    };
+})();
+var __awaiter = (this && this.__awaiter) || function (thisArg, _arguments, P, generator) {
+    function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
+    return new (P || (P = Promise))(function (resolve, reject) {
+        function fulfilled(value) { try { step(generator.next(value)); } catch (e) { reject(e); } }
+        function rejected(value) { try { step(generator["throw"](value)); } catch (e) { reject(e); } }
+        function step(result) { result.done ? resolve(result.value) : adopt(result.value).then(fulfilled, rejected); }
+        step((generator = generator.apply(thisArg, _arguments || [])).next());
+    });
+};
+Object.defineProperty(exports, "__esModule", ({ value: true }));
+exports.HttpClient = exports.HttpClientResponse = exports.HttpClientError = exports.MediaTypes = exports.Headers = exports.HttpCodes = void 0;
+exports.getProxyUrl = getProxyUrl;
+exports.isHttps = isHttps;
+const http = __importStar(__nccwpck_require__(8611));
+const https = __importStar(__nccwpck_require__(5692));
+const pm = __importStar(__nccwpck_require__(9875));
+const tunnel = __importStar(__nccwpck_require__(5070));
+const undici_1 = __nccwpck_require__(1684);
+var HttpCodes;
+(function (HttpCodes) {
+    HttpCodes[HttpCodes["OK"] = 200] = "OK";
+    HttpCodes[HttpCodes["MultipleChoices"] = 300] = "MultipleChoices";
+    HttpCodes[HttpCodes["MovedPermanently"] = 301] = "MovedPermanently";
+    HttpCodes[HttpCodes["ResourceMoved"] = 302] = "ResourceMoved";
+    HttpCodes[HttpCodes["SeeOther"] = 303] = "SeeOther";
+    HttpCodes[HttpCodes["NotModified"] = 304] = "NotModified";
+    HttpCodes[HttpCodes["UseProxy"] = 305] = "UseProxy";
+    HttpCodes[HttpCodes["SwitchProxy"] = 306] = "SwitchProxy";
+    HttpCodes[HttpCodes["TemporaryRedirect"] = 307] = "TemporaryRedirect";
+    HttpCodes[HttpCodes["PermanentRedirect"] = 308] = "PermanentRedirect";
+    HttpCodes[HttpCodes["BadRequest"] = 400] = "BadRequest";
+    HttpCodes[HttpCodes["Unauthorized"] = 401] = "Unauthorized";
+    HttpCodes[HttpCodes["PaymentRequired"] = 402] = "PaymentRequired";
+    HttpCodes[HttpCodes["Forbidden"] = 403] = "Forbidden";
+    HttpCodes[HttpCodes["NotFound"] = 404] = "NotFound";
+    HttpCodes[HttpCodes["MethodNotAllowed"] = 405] = "MethodNotAllowed";
+    HttpCodes[HttpCodes["NotAcceptable"] = 406] = "NotAcceptable";
+    HttpCodes[HttpCodes["ProxyAuthenticationRequired"] = 407] = "ProxyAuthenticationRequired";
+    HttpCodes[HttpCodes["RequestTimeout"] = 408] = "RequestTimeout";
+    HttpCodes[HttpCodes["Conflict"] = 409] = "Conflict";
+    HttpCodes[HttpCodes["Gone"] = 410] = "Gone";
+    HttpCodes[HttpCodes["TooManyRequests"] = 429] = "TooManyRequests";
+    HttpCodes[HttpCodes["InternalServerError"] = 500] = "InternalServerError";
+    HttpCodes[HttpCodes["NotImplemented"] = 501] = "NotImplemented";
+    HttpCodes[HttpCodes["BadGateway"] = 502] = "BadGateway";
+    HttpCodes[HttpCodes["ServiceUnavailable"] = 503] = "ServiceUnavailable";
+    HttpCodes[HttpCodes["GatewayTimeout"] = 504] = "GatewayTimeout";
+})(HttpCodes || (exports.HttpCodes = HttpCodes = {}));
+var Headers;
+(function (Headers) {
+    Headers["Accept"] = "accept";
+    Headers["ContentType"] = "content-type";
+})(Headers || (exports.Headers = Headers = {}));
+var MediaTypes;
+(function (MediaTypes) {
+    MediaTypes["ApplicationJson"] = "application/json";
+})(MediaTypes || (exports.MediaTypes = MediaTypes = {}));
+/**
+ * Returns the proxy URL, depending upon the supplied url and proxy environment variables.
+ * @param serverUrl  The server URL where the request will be sent. For example, https://api.github.com
+ */
+function getProxyUrl(serverUrl) {
+    const proxyUrl = pm.getProxyUrl(new URL(serverUrl));
+    return proxyUrl ? proxyUrl.href : '';
+}
+const HttpRedirectCodes = [
+    HttpCodes.MovedPermanently,
+    HttpCodes.ResourceMoved,
+    HttpCodes.SeeOther,
+    HttpCodes.TemporaryRedirect,
+    HttpCodes.PermanentRedirect
+];
+const HttpResponseRetryCodes = [
+    HttpCodes.BadGateway,
+    HttpCodes.ServiceUnavailable,
+    HttpCodes.GatewayTimeout
+];
+const RetryableHttpVerbs = ['OPTIONS', 'GET', 'DELETE', 'HEAD'];
+const ExponentialBackoffCeiling = 10;
+const ExponentialBackoffTimeSlice = 5;
+class HttpClientError extends Error {
+    constructor(message, statusCode) {
+        super(message);
+        this.name = 'HttpClientError';
+        this.statusCode = statusCode;
+        Object.setPrototypeOf(this, HttpClientError.prototype);
+    }
+}
+exports.HttpClientError = HttpClientError;
+class HttpClientResponse {
+    constructor(message) {
+        this.message = message;
+    }
+    readBody() {
+        return __awaiter(this, void 0, void 0, function* () {
+            return new Promise((resolve) => __awaiter(this, void 0, void 0, function* () {
+                let output = Buffer.alloc(0);
+                this.message.on('data', (chunk) => {
+                    output = Buffer.concat([output, chunk]);
+                });
+                this.message.on('end', () => {
+                    resolve(output.toString());
+                });
+            }));
+        });
+    }
+    readBodyBuffer() {
+        return __awaiter(this, void 0, void 0, function* () {
+            return new Promise((resolve) => __awaiter(this, void 0, void 0, function* () {
+                const chunks = [];
+                this.message.on('data', (chunk) => {
+                    chunks.push(chunk);
+                });
+                this.message.on('end', () => {
+                    resolve(Buffer.concat(chunks));
+                });
+            }));
+        });
+    }
+}
+exports.HttpClientResponse = HttpClientResponse;
+function isHttps(requestUrl) {
+    const parsedUrl = new URL(requestUrl);
+    return parsedUrl.protocol === 'https:';
+}
+class HttpClient {
+    constructor(userAgent, handlers, requestOptions) {
+        this._ignoreSslError = false;
+        this._allowRedirects = true;
+        this._allowRedirectDowngrade = false;
+        this._maxRedirects = 50;
+        this._allowRetries = false;
+        this._maxRetries = 1;
+        this._keepAlive = false;
+        this._disposed = false;
+        this.userAgent = this._getUserAgentWithOrchestrationId(userAgent);
+        this.handlers = handlers || [];
+        this.requestOptions = requestOptions;
+        if (requestOptions) {
+            if (requestOptions.ignoreSslError != null) {
+                this._ignoreSslError = requestOptions.ignoreSslError;
+            }
+            this._socketTimeout = requestOptions.socketTimeout;
+            if (requestOptions.allowRedirects != null) {
+                this._allowRedirects = requestOptions.allowRedirects;
+            }
+            if (requestOptions.allowRedirectDowngrade != null) {
+                this._allowRedirectDowngrade = requestOptions.allowRedirectDowngrade;
+            }
+            if (requestOptions.maxRedirects != null) {
+                this._maxRedirects = Math.max(requestOptions.maxRedirects, 0);
+            }
+            if (requestOptions.keepAlive != null) {
+                this._keepAlive = requestOptions.keepAlive;
+            }
+            if (requestOptions.allowRetries != null) {
+                this._allowRetries = requestOptions.allowRetries;
+            }
+            if (requestOptions.maxRetries != null) {
+                this._maxRetries = requestOptions.maxRetries;
+            }
+        }
+    }
+    options(requestUrl, additionalHeaders) {
+        return __awaiter(this, void 0, void 0, function* () {
+            return this.request('OPTIONS', requestUrl, null, additionalHeaders || {});
+        });
+    }
+    get(requestUrl, additionalHeaders) {
+        return __awaiter(this, void 0, void 0, function* () {
+            return this.request('GET', requestUrl, null, additionalHeaders || {});
+        });
+    }
+    del(requestUrl, additionalHeaders) {
+        return __awaiter(this, void 0, void 0, function* () {
+            return this.request('DELETE', requestUrl, null, additionalHeaders || {});
+        });
+    }
+    post(requestUrl, data, additionalHeaders) {
+        return __awaiter(this, void 0, void 0, function* () {
+            return this.request('POST', requestUrl, data, additionalHeaders || {});
+        });
+    }
+    patch(requestUrl, data, additionalHeaders) {
+        return __awaiter(this, void 0, void 0, function* () {
+            return this.request('PATCH', requestUrl, data, additionalHeaders || {});
+        });
+    }
+    put(requestUrl, data, additionalHeaders) {
+        return __awaiter(this, void 0, void 0, function* () {
+            return this.request('PUT', requestUrl, data, additionalHeaders || {});
+        });
+    }
+    head(requestUrl, additionalHeaders) {
+        return __awaiter(this, void 0, void 0, function* () {
+            return this.request('HEAD', requestUrl, null, additionalHeaders || {});
+        });
+    }
+    sendStream(verb, requestUrl, stream, additionalHeaders) {
+        return __awaiter(this, void 0, void 0, function* () {
+            return this.request(verb, requestUrl, stream, additionalHeaders);
+        });
+    }
+    /**
+     * Gets a typed object from an endpoint
+     * Be aware that not found returns a null.  Other errors (4xx, 5xx) reject the promise
+     */
+    getJson(requestUrl_1) {
+        return __awaiter(this, arguments, void 0, function* (requestUrl, additionalHeaders = {}) {
+            additionalHeaders[Headers.Accept] = this._getExistingOrDefaultHeader(additionalHeaders, Headers.Accept, MediaTypes.ApplicationJson);
+            const res = yield this.get(requestUrl, additionalHeaders);
+            return this._processResponse(res, this.requestOptions);
+        });
+    }
+    postJson(requestUrl_1, obj_1) {
+        return __awaiter(this, arguments, void 0, function* (requestUrl, obj, additionalHeaders = {}) {
+            const data = JSON.stringify(obj, null, 2);
+            additionalHeaders[Headers.Accept] = this._getExistingOrDefaultHeader(additionalHeaders, Headers.Accept, MediaTypes.ApplicationJson);
+            additionalHeaders[Headers.ContentType] =
+                this._getExistingOrDefaultContentTypeHeader(additionalHeaders, MediaTypes.ApplicationJson);
+            const res = yield this.post(requestUrl, data, additionalHeaders);
+            return this._processResponse(res, this.requestOptions);
+        });
+    }
+    putJson(requestUrl_1, obj_1) {
+        return __awaiter(this, arguments, void 0, function* (requestUrl, obj, additionalHeaders = {}) {
+            const data = JSON.stringify(obj, null, 2);
+            additionalHeaders[Headers.Accept] = this._getExistingOrDefaultHeader(additionalHeaders, Headers.Accept, MediaTypes.ApplicationJson);
+            additionalHeaders[Headers.ContentType] =
+                this._getExistingOrDefaultContentTypeHeader(additionalHeaders, MediaTypes.ApplicationJson);
+            const res = yield this.put(requestUrl, data, additionalHeaders);
+            return this._processResponse(res, this.requestOptions);
+        });
+    }
+    patchJson(requestUrl_1, obj_1) {
+        return __awaiter(this, arguments, void 0, function* (requestUrl, obj, additionalHeaders = {}) {
+            const data = JSON.stringify(obj, null, 2);
+            additionalHeaders[Headers.Accept] = this._getExistingOrDefaultHeader(additionalHeaders, Headers.Accept, MediaTypes.ApplicationJson);
+            additionalHeaders[Headers.ContentType] =
+                this._getExistingOrDefaultContentTypeHeader(additionalHeaders, MediaTypes.ApplicationJson);
+            const res = yield this.patch(requestUrl, data, additionalHeaders);
+            return this._processResponse(res, this.requestOptions);
+        });
+    }
+    /**
+     * Makes a raw http request.
+     * All other methods such as get, post, patch, and request ultimately call this.
+     * Prefer get, del, post and patch
+     */
+    request(verb, requestUrl, data, headers) {
+        return __awaiter(this, void 0, void 0, function* () {
+            if (this._disposed) {
+                throw new Error('Client has already been disposed.');
+            }
+            const parsedUrl = new URL(requestUrl);
+            let info = this._prepareRequest(verb, parsedUrl, headers);
+            // Only perform retries on reads since writes may not be idempotent.
+            const maxTries = this._allowRetries && RetryableHttpVerbs.includes(verb)
+                ? this._maxRetries + 1
+                : 1;
+            let numTries = 0;
+            let response;
+            do {
+                response = yield this.requestRaw(info, data);
+                // Check if it's an authentication challenge
+                if (response &&
+                    response.message &&
+                    response.message.statusCode === HttpCodes.Unauthorized) {
+                    let authenticationHandler;
+                    for (const handler of this.handlers) {
+                        if (handler.canHandleAuthentication(response)) {
+                            authenticationHandler = handler;
+                            break;
+                        }
+                    }
+                    if (authenticationHandler) {
+                        return authenticationHandler.handleAuthentication(this, info, data);
+                    }
+                    else {
+                        // We have received an unauthorized response but have no handlers to handle it.
+                        // Let the response return to the caller.
+                        return response;
+                    }
+                }
+                let redirectsRemaining = this._maxRedirects;
+                while (response.message.statusCode &&
+                    HttpRedirectCodes.includes(response.message.statusCode) &&
+                    this._allowRedirects &&
+                    redirectsRemaining > 0) {
+                    const redirectUrl = response.message.headers['location'];
+                    if (!redirectUrl) {
+                        // if there's no location to redirect to, we won't
+                        break;
+                    }
+                    const parsedRedirectUrl = new URL(redirectUrl);
+                    if (parsedUrl.protocol === 'https:' &&
+                        parsedUrl.protocol !== parsedRedirectUrl.protocol &&
+                        !this._allowRedirectDowngrade) {
+                        throw new Error('Redirect from HTTPS to HTTP protocol. This downgrade is not allowed for security reasons. If you want to allow this behavior, set the allowRedirectDowngrade option to true.');
+                    }
+                    // we need to finish reading the response before reassigning response
+                    // which will leak the open socket.
+                    yield response.readBody();
+                    // strip authorization header if redirected to a different hostname
+                    if (parsedRedirectUrl.hostname !== parsedUrl.hostname) {
+                        for (const header in headers) {
+                            // header names are case insensitive
+                            if (header.toLowerCase() === 'authorization') {
+                                delete headers[header];
+                            }
+                        }
+                    }
+                    // let's make the request with the new redirectUrl
+                    info = this._prepareRequest(verb, parsedRedirectUrl, headers);
+                    response = yield this.requestRaw(info, data);
+                    redirectsRemaining--;
+                }
+                if (!response.message.statusCode ||
+                    !HttpResponseRetryCodes.includes(response.message.statusCode)) {
+                    // If not a retry code, return immediately instead of retrying
+                    return response;
+                }
+                numTries += 1;
+                if (numTries < maxTries) {
+                    yield response.readBody();
+                    yield this._performExponentialBackoff(numTries);
+                }
+            } while (numTries < maxTries);
+            return response;
+        });
+    }
+    /**
+     * Needs to be called if keepAlive is set to true in request options.
+     */
+    dispose() {
+        if (this._agent) {
+            this._agent.destroy();
+        }
+        this._disposed = true;
+    }
+    /**
+     * Raw request.
+     * @param info
+     * @param data
+     */
+    requestRaw(info, data) {
+        return __awaiter(this, void 0, void 0, function* () {
+            return new Promise((resolve, reject) => {
+                function callbackForResult(err, res) {
+                    if (err) {
+                        reject(err);
+                    }
+                    else if (!res) {
+                        // If `err` is not passed, then `res` must be passed.
+                        reject(new Error('Unknown error'));
+                    }
+                    else {
+                        resolve(res);
+                    }
+                }
+                this.requestRawWithCallback(info, data, callbackForResult);
+            });
+        });
+    }
+    /**
+     * Raw request with callback.
+     * @param info
+     * @param data
+     * @param onResult
+     */
+    requestRawWithCallback(info, data, onResult) {
+        if (typeof data === 'string') {
+            if (!info.options.headers) {
+                info.options.headers = {};
+            }
+            info.options.headers['Content-Length'] = Buffer.byteLength(data, 'utf8');
+        }
+        let callbackCalled = false;
+        function handleResult(err, res) {
+            if (!callbackCalled) {
+                callbackCalled = true;
+                onResult(err, res);
+            }
+        }
+        const req = info.httpModule.request(info.options, (msg) => {
+            const res = new HttpClientResponse(msg);
+            handleResult(undefined, res);
+        });
+        let socket;
+        req.on('socket', sock => {
+            socket = sock;
+        });
+        // If we ever get disconnected, we want the socket to timeout eventually
+        req.setTimeout(this._socketTimeout || 3 * 60000, () => {
+            if (socket) {
+                socket.end();
+            }
+            handleResult(new Error(`Request timeout: ${info.options.path}`));
+        });
+        req.on('error', function (err) {
+            // err has statusCode property
+            // res should have headers
+            handleResult(err);
+        });
+        if (data && typeof data === 'string') {
+            req.write(data, 'utf8');
+        }
+        if (data && typeof data !== 'string') {
+            data.on('close', function () {
+                req.end();
+            });
+            data.pipe(req);
+        }
+        else {
+            req.end();
+        }
+    }
+    /**
+     * Gets an http agent. This function is useful when you need an http agent that handles
+     * routing through a proxy server - depending upon the url and proxy environment variables.
+     * @param serverUrl  The server URL where the request will be sent. For example, https://api.github.com
+     */
+    getAgent(serverUrl) {
+        const parsedUrl = new URL(serverUrl);
+        return this._getAgent(parsedUrl);
+    }
+    getAgentDispatcher(serverUrl) {
+        const parsedUrl = new URL(serverUrl);
+        const proxyUrl = pm.getProxyUrl(parsedUrl);
+        const useProxy = proxyUrl && proxyUrl.hostname;
+        if (!useProxy) {
+            return;
+        }
+        return this._getProxyAgentDispatcher(parsedUrl, proxyUrl);
+    }
+    _prepareRequest(method, requestUrl, headers) {
+        const info = {};
+        info.parsedUrl = requestUrl;
+        const usingSsl = info.parsedUrl.protocol === 'https:';
+        info.httpModule = usingSsl ? https : http;
+        const defaultPort = usingSsl ? 443 : 80;
+        info.options = {};
+        info.options.host = info.parsedUrl.hostname;
+        info.options.port = info.parsedUrl.port
+            ? parseInt(info.parsedUrl.port)
+            : defaultPort;
+        info.options.path =
+            (info.parsedUrl.pathname || '') + (info.parsedUrl.search || '');
+        info.options.method = method;
+        info.options.headers = this._mergeHeaders(headers);
+        if (this.userAgent != null) {
+            info.options.headers['user-agent'] = this.userAgent;
+        }
+        info.options.agent = this._getAgent(info.parsedUrl);
+        // gives handlers an opportunity to participate
+        if (this.handlers) {
+            for (const handler of this.handlers) {
+                handler.prepareRequest(info.options);
+            }
+        }
+        return info;
+    }
+    _mergeHeaders(headers) {
+        if (this.requestOptions && this.requestOptions.headers) {
+            return Object.assign({}, lowercaseKeys(this.requestOptions.headers), lowercaseKeys(headers || {}));
+        }
+        return lowercaseKeys(headers || {});
+    }
+    /**
+     * Gets an existing header value or returns a default.
+     * Handles converting number header values to strings since HTTP headers must be strings.
+     * Note: This returns string | string[] since some headers can have multiple values.
+     * For headers that must always be a single string (like Content-Type), use the
+     * specialized _getExistingOrDefaultContentTypeHeader method instead.
+     */
+    _getExistingOrDefaultHeader(additionalHeaders, header, _default) {
+        let clientHeader;
+        if (this.requestOptions && this.requestOptions.headers) {
+            const headerValue = lowercaseKeys(this.requestOptions.headers)[header];
+            if (headerValue) {
+                clientHeader =
+                    typeof headerValue === 'number' ? headerValue.toString() : headerValue;
+            }
+        }
+        const additionalValue = additionalHeaders[header];
+        if (additionalValue !== undefined) {
+            return typeof additionalValue === 'number'
+                ? additionalValue.toString()
+                : additionalValue;
+        }
+        if (clientHeader !== undefined) {
+            return clientHeader;
+        }
+        return _default;
+    }
+    /**
+     * Specialized version of _getExistingOrDefaultHeader for Content-Type header.
+     * Always returns a single string (not an array) since Content-Type should be a single value.
+     * Converts arrays to comma-separated strings and numbers to strings to ensure type safety.
+     * This was split from _getExistingOrDefaultHeader to provide stricter typing for callers
+     * that assign the result to places expecting a string (e.g., additionalHeaders[Headers.ContentType]).
+     */
+    _getExistingOrDefaultContentTypeHeader(additionalHeaders, _default) {
+        let clientHeader;
+        if (this.requestOptions && this.requestOptions.headers) {
+            const headerValue = lowercaseKeys(this.requestOptions.headers)[Headers.ContentType];
+            if (headerValue) {
+                if (typeof headerValue === 'number') {
+                    clientHeader = String(headerValue);
+                }
+                else if (Array.isArray(headerValue)) {
+                    clientHeader = headerValue.join(', ');
+                }
+                else {
+                    clientHeader = headerValue;
+                }
+            }
+        }
+        const additionalValue = additionalHeaders[Headers.ContentType];
+        // Return the first non-undefined value, converting numbers or arrays to strings if necessary
+        if (additionalValue !== undefined) {
+            if (typeof additionalValue === 'number') {
+                return String(additionalValue);
+            }
+            else if (Array.isArray(additionalValue)) {
+                return additionalValue.join(', ');
+            }
+            else {
+                return additionalValue;
+            }
+        }
+        if (clientHeader !== undefined) {
+            return clientHeader;
+        }
+        return _default;
+    }
+    _getAgent(parsedUrl) {
+        let agent;
+        const proxyUrl = pm.getProxyUrl(parsedUrl);
+        const useProxy = proxyUrl && proxyUrl.hostname;
+        if (this._keepAlive && useProxy) {
+            agent = this._proxyAgent;
+        }
+        if (!useProxy) {
+            agent = this._agent;
+        }
+        // if agent is already assigned use that agent.
+        if (agent) {
+            return agent;
+        }
+        const usingSsl = parsedUrl.protocol === 'https:';
+        let maxSockets = 100;
+        if (this.requestOptions) {
+            maxSockets = this.requestOptions.maxSockets || http.globalAgent.maxSockets;
+        }
+        // This is `useProxy` again, but we need to check `proxyURl` directly for TypeScripts's flow analysis.
+        if (proxyUrl && proxyUrl.hostname) {
+            const agentOptions = {
+                maxSockets,
+                keepAlive: this._keepAlive,
+                proxy: Object.assign(Object.assign({}, ((proxyUrl.username || proxyUrl.password) && {
+                    proxyAuth: `${proxyUrl.username}:${proxyUrl.password}`
+                })), { host: proxyUrl.hostname, port: proxyUrl.port })
+            };
+            let tunnelAgent;
+            const overHttps = proxyUrl.protocol === 'https:';
+            if (usingSsl) {
+                tunnelAgent = overHttps ? tunnel.httpsOverHttps : tunnel.httpsOverHttp;
+            }
+            else {
+                tunnelAgent = overHttps ? tunnel.httpOverHttps : tunnel.httpOverHttp;
+            }
+            agent = tunnelAgent(agentOptions);
+            this._proxyAgent = agent;
+        }
+        // if tunneling agent isn't assigned create a new agent
+        if (!agent) {
+            const options = { keepAlive: this._keepAlive, maxSockets };
+            agent = usingSsl ? new https.Agent(options) : new http.Agent(options);
+            this._agent = agent;
+        }
+        if (usingSsl && this._ignoreSslError) {
+            // we don't want to set NODE_TLS_REJECT_UNAUTHORIZED=0 since that will affect request for entire process
+            // http.RequestOptions doesn't expose a way to modify RequestOptions.agent.options
+            // we have to cast it to any and change it directly
+            agent.options = Object.assign(agent.options || {}, {
+                rejectUnauthorized: false
+            });
+        }
+        return agent;
+    }
+    _getProxyAgentDispatcher(parsedUrl, proxyUrl) {
+        let proxyAgent;
+        if (this._keepAlive) {
+            proxyAgent = this._proxyAgentDispatcher;
+        }
+        // if agent is already assigned use that agent.
+        if (proxyAgent) {
+            return proxyAgent;
+        }
+        const usingSsl = parsedUrl.protocol === 'https:';
+        proxyAgent = new undici_1.ProxyAgent(Object.assign({ uri: proxyUrl.href, pipelining: !this._keepAlive ? 0 : 1 }, ((proxyUrl.username || proxyUrl.password) && {
+            token: `Basic ${Buffer.from(`${proxyUrl.username}:${proxyUrl.password}`).toString('base64')}`
+        })));
+        this._proxyAgentDispatcher = proxyAgent;
+        if (usingSsl && this._ignoreSslError) {
+            // we don't want to set NODE_TLS_REJECT_UNAUTHORIZED=0 since that will affect request for entire process
+            // http.RequestOptions doesn't expose a way to modify RequestOptions.agent.options
+            // we have to cast it to any and change it directly
+            proxyAgent.options = Object.assign(proxyAgent.options.requestTls || {}, {
+                rejectUnauthorized: false
+            });
+        }
+        return proxyAgent;
+    }
+    _getUserAgentWithOrchestrationId(userAgent) {
+        const baseUserAgent = userAgent || 'actions/http-client';
+        const orchId = process.env['ACTIONS_ORCHESTRATION_ID'];
+        if (orchId) {
+            // Sanitize the orchestration ID to ensure it contains only valid characters
+            // Valid characters: 0-9, a-z, _, -, .
+            const sanitizedId = orchId.replace(/[^a-z0-9_.-]/gi, '_');
+            return `${baseUserAgent} actions_orchestration_id/${sanitizedId}`;
+        }
+        return baseUserAgent;
+    }
+    _performExponentialBackoff(retryNumber) {
+        return __awaiter(this, void 0, void 0, function* () {
+            retryNumber = Math.min(ExponentialBackoffCeiling, retryNumber);
+            const ms = ExponentialBackoffTimeSlice * Math.pow(2, retryNumber);
+            return new Promise(resolve => setTimeout(() => resolve(), ms));
+        });
+    }
+    _processResponse(res, options) {
+        return __awaiter(this, void 0, void 0, function* () {
+            return new Promise((resolve, reject) => __awaiter(this, void 0, void 0, function* () {
+                const statusCode = res.message.statusCode || 0;
+                const response = {
+                    statusCode,
+                    result: null,
+                    headers: {}
+                };
+                // not found leads to null obj returned
+                if (statusCode === HttpCodes.NotFound) {
+                    resolve(response);
+                }
+                // get the result from the body
+                function dateTimeDeserializer(key, value) {
+                    if (typeof value === 'string') {
+                        const a = new Date(value);
+                        if (!isNaN(a.valueOf())) {
+                            return a;
+                        }
+                    }
+                    return value;
+                }
+                let obj;
+                let contents;
+                try {
+                    contents = yield res.readBody();
+                    if (contents && contents.length > 0) {
+                        if (options && options.deserializeDates) {
+                            obj = JSON.parse(contents, dateTimeDeserializer);
+                        }
+                        else {
+                            obj = JSON.parse(contents);
+                        }
+                        response.result = obj;
+                    }
+                    response.headers = res.message.headers;
+                }
+                catch (err) {
+                    // Invalid resource (contents not json);  leaving result obj null
+                }
+                // note that 3xx redirects are handled by the http layer.
+                if (statusCode > 299) {
+                    let msg;
+                    // if exception/error in body, attempt to get better error
+                    if (obj && obj.message) {
+                        msg = obj.message;
+                    }
+                    else if (contents && contents.length > 0) {
+                        // it may be the case that the exception is in the body message as string
+                        msg = contents;
+                    }
+                    else {
+                        msg = `Failed request: (${statusCode})`;
+                    }
+                    const err = new HttpClientError(msg, statusCode);
+                    err.result = response.result;
+                    reject(err);
+                }
+                else {
+                    resolve(response);
+                }
+            }));
+        });
+    }
+}
+exports.HttpClient = HttpClient;
+const lowercaseKeys = (obj) => Object.keys(obj).reduce((c, k) => ((c[k.toLowerCase()] = obj[k]), c), {});
+//# sourceMappingURL=index.js.map
+
+/***/ }),
+
+/***/ 9875:
+/***/ ((__unused_webpack_module, exports) => {
+
+
+Object.defineProperty(exports, "__esModule", ({ value: true }));
+exports.getProxyUrl = getProxyUrl;
+exports.checkBypass = checkBypass;
+function getProxyUrl(reqUrl) {
+    const usingSsl = reqUrl.protocol === 'https:';
+    if (checkBypass(reqUrl)) {
+        return undefined;
+    }
+    const proxyVar = (() => {
+        if (usingSsl) {
+            return process.env['https_proxy'] || process.env['HTTPS_PROXY'];
+        }
+        else {
+            return process.env['http_proxy'] || process.env['HTTP_PROXY'];
+        }
+    })();
+    if (proxyVar) {
+        try {
+            return new DecodedURL(proxyVar);
+        }
+        catch (_a) {
+            if (!proxyVar.startsWith('http://') && !proxyVar.startsWith('https://'))
+                return new DecodedURL(`http://${proxyVar}`);
+        }
+    }
+    else {
+        return undefined;
+    }
+}
+function checkBypass(reqUrl) {
+    if (!reqUrl.hostname) {
+        return false;
+    }
+    const reqHost = reqUrl.hostname;
+    if (isLoopbackAddress(reqHost)) {
+        return true;
+    }
+    const noProxy = process.env['no_proxy'] || process.env['NO_PROXY'] || '';
+    if (!noProxy) {
+        return false;
+    }
+    // Determine the request port
+    let reqPort;
+    if (reqUrl.port) {
+        reqPort = Number(reqUrl.port);
+    }
+    else if (reqUrl.protocol === 'http:') {
+        reqPort = 80;
+    }
+    else if (reqUrl.protocol === 'https:') {
+        reqPort = 443;
+    }
+    // Format the request hostname and hostname with port
+    const upperReqHosts = [reqUrl.hostname.toUpperCase()];
+    if (typeof reqPort === 'number') {
+        upperReqHosts.push(`${upperReqHosts[0]}:${reqPort}`);
+    }
+    // Compare request host against noproxy
+    for (const upperNoProxyItem of noProxy
+        .split(',')
+        .map(x => x.trim().toUpperCase())
+        .filter(x => x)) {
+        if (upperNoProxyItem === '*' ||
+            upperReqHosts.some(x => x === upperNoProxyItem ||
+                x.endsWith(`.${upperNoProxyItem}`) ||
+                (upperNoProxyItem.startsWith('.') &&
+                    x.endsWith(`${upperNoProxyItem}`)))) {
+            return true;
+        }
+    }
+    return false;
+}
+function isLoopbackAddress(host) {
+    const hostLower = host.toLowerCase();
+    return (hostLower === 'localhost' ||
+        hostLower.startsWith('127.') ||
+        hostLower.startsWith('[::1]') ||
+        hostLower.startsWith('[0:0:0:0:0:0:0:1]'));
+}
+class DecodedURL extends URL {
+    constructor(url, base) {
+        super(url, base);
+        this._decodedUsername = decodeURIComponent(super.username);
+        this._decodedPassword = decodeURIComponent(super.password);
+    }
+    get username() {
+        return this._decodedUsername;
+    }
+    get password() {
+        return this._decodedPassword;
+    }
+}
+//# sourceMappingURL=proxy.js.map
+
+/***/ }),
+
 /***/ 6503:
 /***/ (function(module) {
 
@@ -1542,7 +2385,6 @@ module.exports = __nccwpck_require__(5862);
 /***/ 5862:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
-var __webpack_unused_export__;
 
 
 var net = __nccwpck_require__(9278);
@@ -1806,7 +2648,7 @@ if (process.env.NODE_DEBUG && /\btunnel\b/.test(process.env.NODE_DEBUG)) {
 } else {
   debug = function() {};
 }
-__webpack_unused_export__ = debug; // for test
+exports.debug = debug; // for test
 
 
 /***/ }),
@@ -1814,7 +2656,6 @@ __webpack_unused_export__ = debug; // for test
 /***/ 1684:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
-var __webpack_unused_export__;
 
 
 const Client = __nccwpck_require__(1313)
@@ -1847,23 +2688,23 @@ const RedirectHandler = __nccwpck_require__(7158)
 
 Object.assign(Dispatcher.prototype, api)
 
-__webpack_unused_export__ = Dispatcher
-__webpack_unused_export__ = Client
-__webpack_unused_export__ = Pool
-__webpack_unused_export__ = BalancedPool
-__webpack_unused_export__ = RoundRobinPool
-__webpack_unused_export__ = Agent
-__webpack_unused_export__ = Dispatcher1Wrapper
-module.exports.kT = ProxyAgent
-__webpack_unused_export__ = Socks5ProxyAgent
-module.exports.J2 = EnvHttpProxyAgent
-__webpack_unused_export__ = RetryAgent
-__webpack_unused_export__ = H2CClient
-__webpack_unused_export__ = RetryHandler
+module.exports.Dispatcher = Dispatcher
+module.exports.Client = Client
+module.exports.Pool = Pool
+module.exports.BalancedPool = BalancedPool
+module.exports.RoundRobinPool = RoundRobinPool
+module.exports.Agent = Agent
+module.exports.Dispatcher1Wrapper = Dispatcher1Wrapper
+module.exports.ProxyAgent = ProxyAgent
+module.exports.Socks5ProxyAgent = Socks5ProxyAgent
+module.exports.EnvHttpProxyAgent = EnvHttpProxyAgent
+module.exports.RetryAgent = RetryAgent
+module.exports.H2CClient = H2CClient
+module.exports.RetryHandler = RetryHandler
 
-__webpack_unused_export__ = DecoratorHandler
-__webpack_unused_export__ = RedirectHandler
-__webpack_unused_export__ = {
+module.exports.DecoratorHandler = DecoratorHandler
+module.exports.RedirectHandler = RedirectHandler
+module.exports.interceptors = {
   redirect: __nccwpck_require__(7734),
   responseError: __nccwpck_require__(330),
   retry: __nccwpck_require__(5486),
@@ -1874,16 +2715,16 @@ __webpack_unused_export__ = {
   deduplicate: __nccwpck_require__(9684)
 }
 
-__webpack_unused_export__ = {
+module.exports.cacheStores = {
   MemoryCacheStore: __nccwpck_require__(1101)
 }
 
 const SqliteCacheStore = __nccwpck_require__(5966)
-__webpack_unused_export__ = SqliteCacheStore
+module.exports.cacheStores.SqliteCacheStore = SqliteCacheStore
 
-__webpack_unused_export__ = buildConnector
-__webpack_unused_export__ = errors
-__webpack_unused_export__ = {
+module.exports.buildConnector = buildConnector
+module.exports.errors = errors
+module.exports.util = {
   parseHeaders: util.parseHeaders,
   headerNameToString: util.headerNameToString
 }
@@ -1937,8 +2778,8 @@ function makeDispatcher (fn) {
   }
 }
 
-__webpack_unused_export__ = setGlobalDispatcher
-__webpack_unused_export__ = getGlobalDispatcher
+module.exports.setGlobalDispatcher = setGlobalDispatcher
+module.exports.getGlobalDispatcher = getGlobalDispatcher
 
 const fetchImpl = (__nccwpck_require__(4202).fetch)
 
@@ -1970,12 +2811,12 @@ function appendFetchStackTrace (err, filename) {
   err.stack = stack ? `${stack}\n${captureLines}` : capture.stack
 }
 
-module.exports.hd = function fetch (init, options = undefined) {
+module.exports.fetch = function fetch (init, options = undefined) {
   return fetchImpl(init, options).catch(err => {
     if (currentFilename) {
       appendFetchStackTrace(err, currentFilename)
     } else if (err && typeof err === 'object') {
-      Error.captureStackTrace(err, module.exports.hd)
+      Error.captureStackTrace(err, module.exports.fetch)
     }
     throw err
   })
@@ -1987,70 +2828,70 @@ module.exports.FormData = __nccwpck_require__(3818).FormData
 
 const { setGlobalOrigin, getGlobalOrigin } = __nccwpck_require__(5311)
 
-__webpack_unused_export__ = setGlobalOrigin
-__webpack_unused_export__ = getGlobalOrigin
+module.exports.setGlobalOrigin = setGlobalOrigin
+module.exports.getGlobalOrigin = getGlobalOrigin
 
 const { CacheStorage } = __nccwpck_require__(6577)
 const { kConstruct } = __nccwpck_require__(8031)
 
-__webpack_unused_export__ = new CacheStorage(kConstruct)
+module.exports.caches = new CacheStorage(kConstruct)
 
 const { deleteCookie, getCookies, getSetCookies, setCookie, parseCookie } = __nccwpck_require__(7889)
 
-__webpack_unused_export__ = deleteCookie
-__webpack_unused_export__ = getCookies
-__webpack_unused_export__ = getSetCookies
-__webpack_unused_export__ = setCookie
-__webpack_unused_export__ = parseCookie
+module.exports.deleteCookie = deleteCookie
+module.exports.getCookies = getCookies
+module.exports.getSetCookies = getSetCookies
+module.exports.setCookie = setCookie
+module.exports.parseCookie = parseCookie
 
 const { parseMIMEType, serializeAMimeType } = __nccwpck_require__(192)
 
-__webpack_unused_export__ = parseMIMEType
-__webpack_unused_export__ = serializeAMimeType
+module.exports.parseMIMEType = parseMIMEType
+module.exports.serializeAMimeType = serializeAMimeType
 
 const { CloseEvent, ErrorEvent, MessageEvent } = __nccwpck_require__(4379)
 const { WebSocket, ping } = __nccwpck_require__(2522)
-module.exports.kb = WebSocket
-module.exports.rd = CloseEvent
-module.exports.NN = ErrorEvent
-module.exports.aM = MessageEvent
-__webpack_unused_export__ = ping
+module.exports.WebSocket = WebSocket
+module.exports.CloseEvent = CloseEvent
+module.exports.ErrorEvent = ErrorEvent
+module.exports.MessageEvent = MessageEvent
+module.exports.ping = ping
 
-/* unused reexport */ __nccwpck_require__(5493).WebSocketStream
-/* unused reexport */ __nccwpck_require__(8067).WebSocketError
+module.exports.WebSocketStream = __nccwpck_require__(5493).WebSocketStream
+module.exports.WebSocketError = __nccwpck_require__(8067).WebSocketError
 
-module.exports.Em = makeDispatcher(api.request)
-__webpack_unused_export__ = makeDispatcher(api.stream)
-__webpack_unused_export__ = makeDispatcher(api.pipeline)
-__webpack_unused_export__ = makeDispatcher(api.connect)
-__webpack_unused_export__ = makeDispatcher(api.upgrade)
+module.exports.request = makeDispatcher(api.request)
+module.exports.stream = makeDispatcher(api.stream)
+module.exports.pipeline = makeDispatcher(api.pipeline)
+module.exports.connect = makeDispatcher(api.connect)
+module.exports.upgrade = makeDispatcher(api.upgrade)
 
-__webpack_unused_export__ = MockClient
-__webpack_unused_export__ = MockCallHistory
-__webpack_unused_export__ = MockCallHistoryLog
-__webpack_unused_export__ = MockPool
-__webpack_unused_export__ = MockAgent
-__webpack_unused_export__ = SnapshotAgent
-__webpack_unused_export__ = mockErrors
+module.exports.MockClient = MockClient
+module.exports.MockCallHistory = MockCallHistory
+module.exports.MockCallHistoryLog = MockCallHistoryLog
+module.exports.MockPool = MockPool
+module.exports.MockAgent = MockAgent
+module.exports.SnapshotAgent = SnapshotAgent
+module.exports.mockErrors = mockErrors
 
 const { EventSource } = __nccwpck_require__(7042)
 
-module.exports.GD = EventSource
+module.exports.EventSource = EventSource
 
 function install () {
-  globalThis.fetch = module.exports.hd
+  globalThis.fetch = module.exports.fetch
   globalThis.Headers = module.exports.Headers
   globalThis.Response = module.exports.Response
   globalThis.Request = module.exports.Request
   globalThis.FormData = module.exports.FormData
-  globalThis.WebSocket = module.exports.kb
-  globalThis.CloseEvent = module.exports.rd
-  globalThis.ErrorEvent = module.exports.NN
-  globalThis.MessageEvent = module.exports.aM
-  globalThis.EventSource = module.exports.GD
+  globalThis.WebSocket = module.exports.WebSocket
+  globalThis.CloseEvent = module.exports.CloseEvent
+  globalThis.ErrorEvent = module.exports.ErrorEvent
+  globalThis.MessageEvent = module.exports.MessageEvent
+  globalThis.EventSource = module.exports.EventSource
 }
 
-__webpack_unused_export__ = install
+module.exports.install = install
 
 
 /***/ }),
@@ -47045,6 +47886,13 @@ module.exports = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("events");
 
 /***/ }),
 
+/***/ 9896:
+/***/ ((module) => {
+
+module.exports = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("fs");
+
+/***/ }),
+
 /***/ 8611:
 /***/ ((module) => {
 
@@ -47245,6 +48093,13 @@ module.exports = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:worker_
 /***/ ((module) => {
 
 module.exports = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:zlib");
+
+/***/ }),
+
+/***/ 857:
+/***/ ((module) => {
+
+module.exports = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("os");
 
 /***/ }),
 
@@ -55842,202 +56697,51 @@ exports.visitAsync = visitAsync;
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   N: () => (/* binding */ cancelBatches)
 /* harmony export */ });
-/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1742);
+/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
 /* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7590);
 
 
-const limitMs = 5_000;
-/** Cancels batches at once. Gives whether the service took note of it for all of them. */
+const timeoutMs = 5_000;
+/** Requests the cancellation of batches. Gives whether the service accepted it for all of them. */
 async function cancelBatches(client, ids) {
-    const signal = AbortSignal.timeout(limitMs);
-    const cancelled = await Promise.all(ids.map(async (id) => {
-        try {
-            await client.call("cancelBatch", { params: { id } }, { signal });
-            _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`Batch ${id} is cancelled`);
-            return true;
-        }
-        catch (error) {
-            if (error instanceof _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .ProblemError */ .Mm && error.problem.code === "batch_finished")
-                return true;
-            _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .warning */ .$e(`Batch ${id} could not be cancelled: ${String(error)}`);
-            return false;
-        }
-    }));
+    const signal = AbortSignal.timeout(timeoutMs);
+    const cancelled = await Promise.all(ids.map(async (id) => cancelBatch(client, id, signal)));
     return cancelled.every(Boolean);
 }
-
-
-/***/ }),
-
-/***/ 631:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  U: () => (/* binding */ checkRunsOf)
-});
-
-// EXTERNAL MODULE: external "node:timers/promises"
-var promises_ = __nccwpck_require__(8500);
-// EXTERNAL MODULE: ./report/limits.js
-var limits = __nccwpck_require__(1711);
-;// CONCATENATED MODULE: ./report/check-bodies.js
-
-/** Requests that together tell the content: each takes so many annotations, and the last one completes the check run. */
-function checkBodies({ output, conclusion, annotations = [] }) {
-    const chunks = [];
-    for (let i = 0; i === 0 || i < annotations.length; i += limits/* limits */.F.annotations) {
-        chunks.push(annotations.slice(i, i + limits/* limits */.F.annotations));
+async function cancelBatch(client, id, signal) {
+    try {
+        await client.call("cancelBatch", { params: { id } }, { signal });
+        _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`Batch ${id} is cancelled`);
+        return true;
     }
-    return chunks.map((chunk, i) => ({
-        ...(conclusion && i === chunks.length - 1
-            ? { status: "completed", conclusion }
-            : { status: "in_progress" }),
-        output: { ...output, annotations: chunk.map(annotationBody) },
-    }));
-}
-function annotationBody({ place, level, title, message }) {
-    return {
-        path: place.file,
-        start_line: place.line,
-        end_line: place.line,
-        annotation_level: level,
-        title,
-        message,
-    };
-}
-
-// EXTERNAL MODULE: ./action/connect-github.js + 25 modules
-var connect_github = __nccwpck_require__(7164);
-;// CONCATENATED MODULE: ./action/check-runs.js
-
-
-
-const tries = 4;
-const firstPauseMs = 1_000;
-/** Writes check runs of one commit. */
-function checkRunsOf(github, { repository, headSha, detailsUrl }) {
-    const [owner = "", repo = ""] = repository.split("/");
-    async function create(identity, content) {
-        const [first, ...others] = checkBodies(content);
-        const id = await createOnce(identity, first);
-        if (others.length > 0)
-            await update(id, content, first?.output.annotations.length);
-        return id;
+    catch (error) {
+        if (error instanceof _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .ProblemError */ .Mm && error.problem.code === "batch_finished")
+            return true;
+        _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .warning */ .$e(`Batch ${id} could not be cancelled: ${String(error)}`);
+        return false;
     }
-    /** An answer that was lost may leave a check run, which must not be made again. */
-    async function createOnce({ name, externalId }, body) {
-        const identity = { owner, repo, name, head_sha: headSha, external_id: externalId, details_url: detailsUrl };
-        for (let left = tries - 1;; left--) {
-            try {
-                const { data } = await github.rest.checks.create({ ...identity, ...body, request: { retries: 0 } });
-                return data.id;
-            }
-            catch (error) {
-                if (((0,connect_github/* statusOf */.c)(error) ?? 0) < 500 || left === 0)
-                    throw error;
-            }
-            await (0,promises_.setTimeout)(firstPauseMs * (tries - left) ** 2);
-            const made = await find({ name, externalId });
-            if (made !== undefined)
-                return made;
-        }
-    }
-    async function find({ name, externalId }) {
-        const { data } = await github.rest.checks.listForRef({
-            owner,
-            repo,
-            ref: headSha,
-            check_name: name,
-            filter: "all",
-        });
-        return data.check_runs.find(({ external_id }) => external_id === externalId)?.id;
-    }
-    /** An update whose answer was lost may have added its annotations: only those that the check run lacks are sent again. */
-    async function update(id, content, annotationsTold = 0) {
-        const { annotations = [] } = content;
-        let told = annotationsTold;
-        for (let left = tries - 1;; left--) {
-            try {
-                await updateOnce(id, { ...content, annotations: annotations.slice(told) });
-                return;
-            }
-            catch (error) {
-                if (((0,connect_github/* statusOf */.c)(error) ?? 0) < 500 || left === 0)
-                    throw error;
-            }
-            await (0,promises_.setTimeout)(firstPauseMs * (tries - left) ** 2);
-            const { data } = await github.rest.checks.get({ owner, repo, check_run_id: id });
-            told = data.output.annotations_count;
-        }
-    }
-    async function updateOnce(id, content) {
-        for (const body of checkBodies(content)) {
-            await github.rest.checks.update({ owner, repo, check_run_id: id, ...body, request: { retries: 0 } });
-        }
-    }
-    return { create, update };
 }
 
 
 /***/ }),
 
-/***/ 7164:
+/***/ 3324:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
 // EXPORTS
 __nccwpck_require__.d(__webpack_exports__, {
-  U: () => (/* binding */ connectGitHub),
-  c: () => (/* binding */ statusOf)
+  U: () => (/* binding */ connectGitHub)
 });
 
-// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 21 modules
-var core = __nccwpck_require__(1742);
+// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
+var core = __nccwpck_require__(9876);
+// EXTERNAL MODULE: ../../node_modules/@actions/github/lib/github.js + 21 modules
+var github = __nccwpck_require__(1738);
 // EXTERNAL MODULE: ../../node_modules/bottleneck/light.js
 var light = __nccwpck_require__(6503);
-;// CONCATENATED MODULE: ../../node_modules/@octokit/request-error/dist-src/index.js
-class RequestError extends Error {
-  name;
-  /**
-   * http status code
-   */
-  status;
-  /**
-   * Request options that lead to the error.
-   */
-  request;
-  /**
-   * Response object if a response was received
-   */
-  response;
-  constructor(message, statusCode, options) {
-    super(message, { cause: options.cause });
-    this.name = "HttpError";
-    this.status = Number.parseInt(statusCode);
-    if (Number.isNaN(this.status)) {
-      this.status = 0;
-    }
-    /* v8 ignore else -- @preserve -- Bug with vitest coverage where it sees an else branch that doesn't exist */
-    if ("response" in options) {
-      this.response = options.response;
-    }
-    const requestCopy = Object.assign({}, options.request);
-    if (options.request.headers.authorization) {
-      requestCopy.headers = Object.assign({}, options.request.headers, {
-        authorization: options.request.headers.authorization.replace(
-          /(?<! ) .*$/,
-          " [REDACTED]"
-        )
-      });
-    }
-    requestCopy.url = requestCopy.url.replace(/\bclient_secret=\w+/g, "client_secret=[REDACTED]").replace(/\baccess_token=\w+/g, "access_token=[REDACTED]");
-    this.request = requestCopy;
-  }
-}
-
-
+// EXTERNAL MODULE: ../../node_modules/@octokit/request-error/dist-src/index.js
+var dist_src = __nccwpck_require__(9219);
 ;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-retry/dist-bundle/index.js
 // pkg/dist-src/version.js
 var VERSION = "0.0.0-development";
@@ -56081,7 +56785,7 @@ async function requestWithGraphqlErrorHandling(state, octokit, request, options)
   if (response.data && response.data.errors && response.data.errors.length > 0 && /Something went wrong while executing your query/.test(
     response.data.errors[0].message
   )) {
-    const error = new RequestError(response.data.errors[0].message, 500, {
+    const error = new dist_src/* RequestError */.G(response.data.errors[0].message, 500, {
       request: options,
       response
     });
@@ -56363,6 +57067,8749 @@ throttling.VERSION = dist_bundle_VERSION;
 throttling.triggersNotification = triggersNotification;
 
 
+// EXTERNAL MODULE: ../../node_modules/undici/index.js
+var undici = __nccwpck_require__(1684);
+;// CONCATENATED MODULE: ./action/connect-github.js
+
+
+
+
+
+/** Longest wait for a rate limit, seconds. */
+const maxRateLimitWaitSeconds = 120;
+const maxRateLimitWaits = 3;
+/** An Octokit that repeats failed requests and keeps to GitHub's rate limits. */
+function connectGitHub(token, { apiUrl }, dispatcher) {
+    const options = {
+        baseUrl: apiUrl,
+        userAgent: "model-optimization-action",
+        log: { debug: () => { }, info: core/* debug */.Yz, warn: core/* debug */.Yz, error: core/* debug */.Yz },
+        request: {
+            // Octokit's own proxy support decides once, by the environment's API URL.
+            fetch: async (url, init) => (0,undici.fetch)(url, { ...init, dispatcher }),
+        },
+        throttle: {
+            onRateLimit: createRateLimitHandler("rate limit"),
+            onSecondaryRateLimit: createRateLimitHandler("secondary rate limit"),
+        },
+    };
+    return (0,github/* getOctokit */.Q)(token, options, retry, throttling);
+}
+/** Decides whether a request that a rate limit refused is sent again, and logs it. */
+function createRateLimitHandler(limit) {
+    return (seconds, _, __, waits) => {
+        const isRepeated = seconds <= maxRateLimitWaitSeconds && waits < maxRateLimitWaits;
+        const next = isRepeated ? `going on in ${seconds} s` : "giving up";
+        core/* info */.pq(`GitHub's ${limit} is reached; ${next}`);
+        return isRepeated;
+    };
+}
+
+
+/***/ }),
+
+/***/ 5810:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  R: () => (/* binding */ createCheckRunWriter)
+});
+
+// EXTERNAL MODULE: external "node:timers/promises"
+var promises_ = __nccwpck_require__(8500);
+// EXTERNAL MODULE: ./report/github-limits.js
+var github_limits = __nccwpck_require__(1677);
+;// CONCATENATED MODULE: ./github/check-run-requests.js
+
+/**
+ * Bodies of the requests that write the content, in their order: GitHub limits the annotations of
+ * each, and only the last one completes the check run.
+ */
+function checkRunRequests({ output, conclusion, annotations = [], actions = [], }) {
+    return splitAnnotations(annotations).map((chunk, i, { length }) => ({
+        ...checkRunState(i === length - 1 ? conclusion : undefined),
+        output: { ...output, annotations: chunk.map(annotationBody) },
+        actions: [...actions],
+    }));
+}
+/** At least one chunk, which is empty without annotations. */
+function splitAnnotations(annotations) {
+    const chunks = [];
+    for (let i = 0; i === 0 || i < annotations.length; i += github_limits/* githubLimits */.Q.annotations) {
+        chunks.push(annotations.slice(i, i + github_limits/* githubLimits */.Q.annotations));
+    }
+    return chunks;
+}
+function checkRunState(conclusion) {
+    return conclusion === undefined
+        ? { status: "in_progress" }
+        : { status: "completed", conclusion };
+}
+function annotationBody({ place, level, title, message }) {
+    return {
+        path: place.file,
+        start_line: place.line,
+        end_line: place.line,
+        annotation_level: level,
+        title,
+        message,
+    };
+}
+
+// EXTERNAL MODULE: ./github/http-error-status.js
+var http_error_status = __nccwpck_require__(3590);
+;// CONCATENATED MODULE: ./github/check-run-writer.js
+
+
+
+const firstPauseMs = 1_000;
+/**
+ * Writes check runs of one commit. A request whose answer was lost creates no second check run and
+ * adds no annotation twice.
+ */
+class CheckRunWriter {
+    #checks;
+    #options;
+    constructor(client, options) {
+        this.#checks = client.rest.checks;
+        this.#options = options;
+    }
+    /** Creates the check run and gives its id. */
+    async create(identity, content) {
+        const [first, ...others] = checkRunRequests(content);
+        let isRepeated = false;
+        const id = await this.#repeat(async () => {
+            const existing = isRepeated ? await this.#find(identity) : undefined;
+            isRepeated = true;
+            return existing ?? (await this.#createOnce(identity, first));
+        });
+        if (others.length > 0)
+            await this.update(id, content);
+        return id;
+    }
+    /** As `create`, for a check run that an earlier process may have created. */
+    async createOrUpdate(identity, content) {
+        const existing = await this.#find(identity);
+        if (existing === undefined)
+            return this.create(identity, content);
+        await this.update(existing, content);
+        return existing;
+    }
+    /** Replaces the content; the first annotations are those that the check run may already have. */
+    async update(id, content) {
+        const { annotations = [] } = content;
+        if (annotations.length === 0)
+            return this.#send(id, content);
+        await this.#repeat(async () => {
+            const { data } = await this.#checks.get({ ...this.#options.repo, check_run_id: id });
+            const missing = annotations.slice(data.output.annotations_count);
+            await this.#send(id, { ...content, annotations: missing }, { retries: 0 });
+        });
+    }
+    async #createOnce({ name, externalId, detailsUrl }, body) {
+        const { repo, headSha } = this.#options;
+        const { data } = await this.#checks.create({
+            ...repo,
+            name,
+            head_sha: headSha,
+            external_id: externalId,
+            details_url: detailsUrl,
+            ...body,
+            request: { retries: 0 },
+        });
+        return data.id;
+    }
+    async #find({ name, externalId }) {
+        const { repo, headSha } = this.#options;
+        const { data } = await this.#checks.listForRef({
+            ...repo,
+            ref: headSha,
+            check_name: name,
+            filter: "all",
+            per_page: 100,
+        });
+        return data.check_runs.find(({ external_id }) => external_id === externalId)?.id;
+    }
+    async #send(id, content, request = {}) {
+        for (const body of checkRunRequests(content)) {
+            await this.#checks.update({ ...this.#options.repo, check_run_id: id, ...body, request });
+        }
+    }
+    /** Repeats work that GitHub failed to answer, with pauses as Octokit makes. */
+    async #repeat(work) {
+        for (let tries = 1;; tries++) {
+            try {
+                return await work();
+            }
+            catch (error) {
+                const isTransient = ((0,http_error_status/* httpErrorStatus */.X)(error) ?? 0) >= 500;
+                if (!isTransient || tries >= this.#options.maxTries)
+                    throw error;
+            }
+            await (0,promises_.setTimeout)(firstPauseMs * tries ** 2);
+        }
+    }
+}
+
+;// CONCATENATED MODULE: ./action/create-check-run-writer.js
+
+/** As many as Octokit itself makes of other requests. */
+const maxTries = 4;
+/** Writes check runs of the commit that the workflow runs for. */
+function createCheckRunWriter(github, { repo, headSha }) {
+    return new CheckRunWriter(github, { repo, headSha, maxTries });
+}
+
+
+/***/ }),
+
+/***/ 6572:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   d: () => (/* binding */ InputError)
+/* harmony export */ });
+/** What the workflow's author has to correct. */
+class InputError extends Error {
+    name = "InputError";
+    problems;
+    constructor(problems, options) {
+        super(problems.map(({ message }) => message).join("\n"), options);
+        this.problems = problems;
+    }
+}
+
+
+/***/ }),
+
+/***/ 9808:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   N: () => (/* binding */ listJobs)
+/* harmony export */ });
+/* harmony import */ var _contract_limits_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1351);
+
+/** All pages of the jobs that match the filter, newest first. */
+async function listJobs(client, { labels, ...filter }, signal) {
+    const label = labels && Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+    const jobs = [];
+    for (let cursor;;) {
+        const query = { ...filter, label, limit: String(_contract_limits_js__WEBPACK_IMPORTED_MODULE_0__/* .limits */ .Fy.pageMax), cursor };
+        const page = await client.call("listJobs", { query }, signal && { signal });
+        jobs.push(...page.jobs);
+        if (page.nextCursor === null)
+            return jobs;
+        cursor = page.nextCursor;
+    }
+}
+
+
+/***/ }),
+
+/***/ 9874:
+/***/ ((__webpack_module__, __unused_webpack___webpack_exports__, __nccwpck_require__) => {
+
+__nccwpck_require__.a(__webpack_module__, async (__webpack_handle_async_dependencies__, __webpack_async_result__) => { try {
+/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
+/* harmony import */ var _actions_github__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1738);
+/* harmony import */ var undici__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1684);
+/* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(6572);
+/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(9130);
+/* harmony import */ var _run_post_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(6361);
+
+
+
+
+
+
+const stop = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"])
+    process.on(signal, () => stop.abort());
+const dispatcher = new undici__WEBPACK_IMPORTED_MODULE_2__.EnvHttpProxyAgent();
+const step = {
+    environment: process.env,
+    context: _actions_github__WEBPACK_IMPORTED_MODULE_1__/* .context */ ._,
+    output: process.stdout,
+    signal: stop.signal,
+    dispatcher,
+};
+const isPost = _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("isPost") !== "";
+try {
+    if (isPost) {
+        await (0,_run_post_js__WEBPACK_IMPORTED_MODULE_5__/* .runPost */ .a)(step);
+    }
+    else {
+        _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .saveState */ .LZ("isPost", "true");
+        await (0,_run_main_js__WEBPACK_IMPORTED_MODULE_4__/* .runMain */ .V)(step);
+    }
+}
+catch (error) {
+    const problems = error instanceof _input_error_js__WEBPACK_IMPORTED_MODULE_3__/* .InputError */ .d ? error.problems : [{ message: String(error) }];
+    // A failed cleanup does not fail the workflow.
+    const reportProblem = isPost ? _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .warning */ .$e : _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .setFailed */ .C1;
+    for (const { message } of problems)
+        reportProblem(message);
+}
+// Requests in their pauses before a retry would keep a cancelled step alive.
+if (stop.signal.aborted)
+    process.exit(1);
+await dispatcher.close();
+
+__webpack_async_result__();
+} catch(e) { __webpack_async_result__(e); } }, 1);
+
+/***/ }),
+
+/***/ 9699:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  C: () => (/* binding */ openServiceSession)
+});
+
+// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
+var core = __nccwpck_require__(9876);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ./contract/artifact.js
+var artifact = __nccwpck_require__(1453);
+// EXTERNAL MODULE: ./contract/batch.js + 1 modules
+var batch = __nccwpck_require__(9902);
+// EXTERNAL MODULE: ./contract/id.js
+var id = __nccwpck_require__(2246);
+// EXTERNAL MODULE: ./contract/job.js + 2 modules
+var job = __nccwpck_require__(1324);
+// EXTERNAL MODULE: ./contract/limits.js
+var limits = __nccwpck_require__(1351);
+// EXTERNAL MODULE: ./contract/model.js
+var model = __nccwpck_require__(2654);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
+var iso = __nccwpck_require__(3477);
+// EXTERNAL MODULE: ./contract/status.js
+var contract_status = __nccwpck_require__(7949);
+// EXTERNAL MODULE: ./contract/target.js
+var target = __nccwpck_require__(802);
+;// CONCATENATED MODULE: ./contract/page.js
+
+
+
+
+
+
+
+/** An integer in a query string, in decimal digits alone: Number() would also take "", "0x10" and " 5 ". */
+function integerParameter(bounds) {
+    return schemas/* string */.YjP()
+        .regex(/^-?\d{1,16}$/, { error: "must be an integer" })
+        .transform(Number)
+        .pipe(bounds);
+}
+const pageFields = {
+    limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.pageMax))
+        .default(limits/* limits */.Fy.pageDefault)
+        .describe("Entries a page."),
+    cursor: schemas/* string */.YjP().max(500).optional().describe("`nextCursor` of the page before."),
+};
+const jobQuery = schemas/* strictObject */.rej({
+    ...pageFields,
+    status: schemas/* array */.YOg(contract_status/* jobStatus */.WB)
+        .optional()
+        .describe("Jobs in one of these statuses; repeat the parameter for several."),
+    kind: contract_status/* jobKind */.G$.optional(),
+    batch: id/* batchId */.qZ.optional().describe("Jobs of this batch."),
+    target: target/* targetName */.je.optional(),
+    model: schemas/* string */.YjP().max(2048).optional().describe("Jobs whose model has this name or source."),
+    label: schemas/* array */.YOg(schemas/* string */.YjP().regex(/^[A-Za-z0-9._/-]{1,63}(=[A-Za-z0-9._-]{0,63})?$/))
+        .max(8)
+        .optional()
+        .describe("`key` or `key=value`; repeat the parameter to ask for several labels at once."),
+    createdAfter: iso/* datetime */.w$().optional(),
+    createdBefore: iso/* datetime */.w$().optional(),
+});
+const batchQuery = schemas/* strictObject */.rej({
+    ...pageFields,
+    status: schemas/* array */.YOg(contract_status/* batchStatus */.FS).optional(),
+    suite: schemas/* string */.YjP().max(200).optional(),
+});
+const nextCursor = schemas/* string */.YjP()
+    .nullable()
+    .describe("Ask for the next page with `cursor`; null on the last page.");
+const jobPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(job/* job */.Yl), nextCursor }).meta({ id: "JobPage" });
+const batchSummary = batch/* batch */.vA.omit({ jobs: true }).meta({ id: "BatchSummary" });
+const batchPage = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batchSummary), nextCursor })
+    .meta({ id: "BatchPage" });
+
+;// CONCATENATED MODULE: ./contract/token.js
+
+
+/** What tokens can allow, with what each is for. */
+const scopeTable = {
+    "jobs:read": "Read jobs, batches, logs, artifacts and targets.",
+    "jobs:write": "Start and cancel jobs and batches.",
+    "models:write": "Upload models.",
+    "baselines:write": "Record what later jobs are compared with.",
+    admin: "Make, list and revoke tokens; includes every other scope.",
+};
+const scope = schemas/* enum */.k5n(Object.keys(scopeTable));
+const tokenRequest = schemas/* strictObject */.rej({
+    name: schemas/* string */.YjP()
+        .min(1)
+        .max(100)
+        .describe("Name for people, for instance where the token is used."),
+    scopes: schemas/* array */.YOg(scope).min(1).max(scope.options.length),
+    expiresInDays: schemas/* int */.Whr()
+        .min(1)
+        .max(3650)
+        .optional()
+        .describe("Without it the token does not expire."),
+})
+    .meta({ id: "TokenRequest" });
+/** A token as it is listed: never the secret itself. */
+const token = schemas/* object */.Ikc({
+    id: id/* tokenId */.jo,
+    name: schemas/* string */.YjP(),
+    scopes: schemas/* array */.YOg(scope),
+    prefix: schemas/* string */.YjP().describe("First characters of the token, to recognise it by."),
+    createdAt: iso/* datetime */.w$(),
+    expiresAt: iso/* datetime */.w$().nullable(),
+    lastUsedAt: iso/* datetime */.w$().nullable(),
+    revokedAt: iso/* datetime */.w$().nullable(),
+    policy: schemas/* string */.YjP()
+        .nullable()
+        .describe("Trust policy by which the token was given for an identity token; null for tokens that were made."),
+})
+    .meta({ id: "Token" });
+const createdToken = token
+    .extend({ token: schemas/* string */.YjP().describe("The token itself, shown this once.") })
+    .meta({ id: "CreatedToken" });
+const exchangeRequest = schemas/* strictObject */.rej({
+    token: schemas/* string */.YjP()
+        .min(1)
+        .max(16_384)
+        .describe("OpenID Connect identity token, such as GitHub gives to a workflow. It can be exchanged once."),
+})
+    .meta({ id: "ExchangeRequest" });
+/** What an identity token is exchanged for. */
+const exchangedToken = schemas/* object */.Ikc({
+    token: schemas/* string */.YjP().describe("The access token, shown this once."),
+    expiresAt: iso/* datetime */.w$(),
+    scopes: schemas/* array */.YOg(scope),
+})
+    .meta({ id: "ExchangedToken" });
+
+;// CONCATENATED MODULE: ./contract/routes.js
+
+
+
+
+
+
+
+
+
+
+const idempotencyKey = schemas/* string */.YjP()
+    .min(1)
+    .max(255)
+    .regex(/^[\x21-\x7e]+$/)
+    .optional()
+    .describe(`The same key and body within ${limits/* limits */.Fy.idempotencyHours} hours give the first answer again.`);
+const creationHeaders = schemas/* object */.Ikc({ "idempotency-key": idempotencyKey });
+const waitHeaders = creationHeaders.extend({
+    prefer: schemas/* string */.YjP()
+        .max(100)
+        .optional()
+        .describe(`\`wait=N\` answers when the job has ended, or after N seconds at the latest; N is at most ${limits/* limits */.Fy.preferWaitSeconds}.`),
+});
+const creationErrors = [
+    "unsupported_media_type",
+    "payload_too_large",
+    "idempotency_key_reused",
+    "idempotency_in_progress",
+];
+const createdHeaders = ["location", "idempotency-replayed"];
+const fileHeaders = ["etag", "accept-ranges", "content-disposition"];
+const uploadedModel = schemas/* object */.Ikc({
+    source: schemas/* string */.YjP().describe("What to name in `model.source`."),
+    sha256: model/* sha256 */.sc,
+    bytes: schemas/* int */.Whr(),
+})
+    .meta({ id: "UploadedModel" });
+/** Every endpoint under `/v1`. Server, client and OpenAPI document are bound to this table. */
+const routes = {
+    startCompression: {
+        method: "POST",
+        path: "/compress",
+        summary: "Start a compression job",
+        scope: "jobs:write",
+        headers: creationHeaders,
+        body: job/* jobRequest */.xK,
+        replies: { 202: { json: job/* job */.Yl, headers: createdHeaders } },
+        errors: [...creationErrors, "unknown_target", "model_source_refused", "model_not_found"],
+    },
+    startQuantization: {
+        method: "POST",
+        path: "/quantize",
+        summary: "Start a direct hardware quantization",
+        scope: "jobs:write",
+        headers: waitHeaders,
+        body: job/* jobRequest */.xK,
+        replies: {
+            200: { json: job/* job */.Yl, headers: [...createdHeaders, "preference-applied"] },
+            202: { json: job/* job */.Yl, headers: [...createdHeaders, "preference-applied"] },
+        },
+        errors: [...creationErrors, "unknown_target", "model_source_refused", "model_not_found"],
+    },
+    listJobs: {
+        method: "GET",
+        path: "/jobs",
+        summary: "List jobs, active and historical, newest first",
+        scope: "jobs:read",
+        query: jobQuery,
+        replies: { 200: { json: jobPage } },
+        errors: ["invalid_cursor"],
+    },
+    getJob: {
+        method: "GET",
+        path: "/jobs/{id}",
+        summary: "Status and telemetry of a job",
+        scope: "jobs:read",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
+        replies: { 200: { json: job/* job */.Yl } },
+        errors: ["not_found"],
+    },
+    cancelJob: {
+        method: "POST",
+        path: "/jobs/cancel/{id}",
+        summary: "Terminate a job at once",
+        scope: "jobs:write",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
+        replies: { 200: { json: job/* job */.Yl }, 202: { json: job/* job */.Yl } },
+        errors: ["not_found", "job_finished"],
+    },
+    streamLogs: {
+        method: "GET",
+        path: "/jobs/{id}/logs",
+        summary: "Terminal output of a job, streamed while it runs",
+        scope: "jobs:read",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
+        query: schemas/* strictObject */.rej({
+            after: integerParameter(schemas/* int */.Whr().min(0))
+                .default(0)
+                .describe("Number of the last line already seen."),
+            follow: schemas/* enum */.k5n(["true", "false"])
+                .default("true")
+                .describe("Whether to go on until the job ends, or to stop after the lines there are."),
+        }),
+        headers: schemas/* object */.Ikc({
+            accept: schemas/* string */.YjP().max(1000).optional(),
+            "last-event-id": schemas/* string */.YjP()
+                .regex(/^\d{1,15}$/)
+                .optional()
+                .describe("As `after`, sent by event-stream clients that reconnect."),
+        }),
+        replies: { 200: { stream: ["text/plain", "text/event-stream", "application/x-ndjson"] } },
+        errors: ["not_found", "not_acceptable"],
+    },
+    listArtifacts: {
+        method: "GET",
+        path: "/jobs/{id}/artifacts",
+        summary: "Files that a job produced",
+        scope: "jobs:read",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
+        replies: {
+            200: { json: schemas/* object */.Ikc({ artifacts: schemas/* array */.YOg(artifact/* artifact */.d) }).meta({ id: "ArtifactList" }) },
+        },
+        errors: ["not_found"],
+    },
+    getArtifact: {
+        method: "GET",
+        path: "/jobs/{id}/artifacts/{name}",
+        summary: "Download a file that a job produced",
+        scope: "jobs:read",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C }),
+        headers: schemas/* object */.Ikc({
+            range: schemas/* string */.YjP().max(200).optional().describe("One range of bytes, `bytes=FIRST-LAST`."),
+            "if-none-match": schemas/* string */.YjP().max(1000).optional(),
+            "if-range": schemas/* string */.YjP().max(200).optional(),
+        }),
+        replies: {
+            200: { stream: ["application/octet-stream"], headers: [...fileHeaders, "content-length"] },
+            206: {
+                stream: ["application/octet-stream"],
+                headers: [...fileHeaders, "content-length", "content-range"],
+            },
+            304: { empty: true, headers: ["etag"] },
+        },
+        errors: ["not_found", "range_not_satisfiable"],
+    },
+    submitBatch: {
+        method: "POST",
+        path: "/batches",
+        summary: "Submit several models for several targets",
+        scope: "jobs:write",
+        headers: creationHeaders,
+        body: batch/* batchRequest */.Uv,
+        replies: { 202: { json: batch/* batch */.vA, headers: createdHeaders } },
+        errors: [...creationErrors, "unknown_target", "model_source_refused", "model_not_found"],
+    },
+    listBatches: {
+        method: "GET",
+        path: "/batches",
+        summary: "List batches, newest first",
+        scope: "jobs:read",
+        query: batchQuery,
+        replies: { 200: { json: batchPage } },
+        errors: ["invalid_cursor"],
+    },
+    getBatch: {
+        method: "GET",
+        path: "/batches/{id}",
+        summary: "Status of a batch and its jobs",
+        scope: "jobs:read",
+        params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
+        replies: { 200: { json: batch/* batch */.vA } },
+        errors: ["not_found"],
+    },
+    cancelBatch: {
+        method: "POST",
+        path: "/batches/cancel/{id}",
+        summary: "Terminate all jobs of a batch at once",
+        scope: "jobs:write",
+        params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
+        replies: { 200: { json: batch/* batch */.vA }, 202: { json: batch/* batch */.vA } },
+        errors: ["not_found", "batch_finished"],
+    },
+    findModel: {
+        method: "HEAD",
+        path: "/models/{sha256}",
+        summary: "Whether a model was uploaded, or how much of it",
+        scope: "models:write",
+        params: schemas/* object */.Ikc({ sha256: model/* sha256 */.sc }),
+        replies: { 200: { empty: true, headers: ["content-length"] } },
+        errors: ["not_found"],
+        errorHeaders: { not_found: ["upload-offset"] },
+    },
+    uploadModel: {
+        method: "PUT",
+        path: "/models/{sha256}",
+        summary: "Upload a model",
+        scope: "models:write",
+        params: schemas/* object */.Ikc({ sha256: model/* sha256 */.sc }),
+        headers: schemas/* object */.Ikc({ "content-range": model/* uploadRange */.Zy.optional() }),
+        upload: true,
+        replies: { 200: { json: uploadedModel }, 201: { json: uploadedModel } },
+        errors: [
+            "upload_offset_mismatch",
+            "payload_too_large",
+            "unsupported_media_type",
+            "model_checksum_mismatch",
+            "storage_full",
+        ],
+        errorHeaders: { upload_offset_mismatch: ["upload-offset"] },
+    },
+    listTargets: {
+        method: "GET",
+        path: "/targets",
+        summary: "Hardware profiles that jobs can name",
+        scope: "jobs:read",
+        replies: { 200: { json: schemas/* object */.Ikc({ targets: schemas/* array */.YOg(target/* target */.aC) }).meta({ id: "TargetList" }) } },
+        errors: [],
+    },
+    listTokens: {
+        method: "GET",
+        path: "/tokens",
+        summary: "List access tokens",
+        scope: "admin",
+        replies: { 200: { json: schemas/* object */.Ikc({ tokens: schemas/* array */.YOg(token) }).meta({ id: "TokenList" }) } },
+        errors: [],
+    },
+    createToken: {
+        method: "POST",
+        path: "/tokens",
+        summary: "Make an access token",
+        scope: "admin",
+        headers: creationHeaders,
+        body: tokenRequest,
+        replies: { 201: { json: createdToken, headers: createdHeaders } },
+        errors: [...creationErrors],
+    },
+    exchangeToken: {
+        method: "POST",
+        path: "/tokens/exchange",
+        summary: "Exchange a workflow's identity token for an access token",
+        scope: null,
+        open: true,
+        body: exchangeRequest,
+        replies: { 200: { json: exchangedToken } },
+        errors: [
+            "unsupported_media_type",
+            "payload_too_large",
+            "identity_token_invalid",
+            "identity_token_refused",
+        ],
+    },
+    revokeToken: {
+        method: "DELETE",
+        path: "/tokens/{id}",
+        summary: "Revoke an access token",
+        scope: "admin",
+        params: schemas/* object */.Ikc({ id: id/* tokenId */.jo }),
+        replies: { 204: { empty: true } },
+        errors: ["not_found"],
+    },
+    getOpenApi: {
+        method: "GET",
+        path: "/openapi.json",
+        summary: "This interface as an OpenAPI 3.1 document",
+        scope: null,
+        replies: { 200: { json: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* unknown */.L5J()) } },
+        errors: [],
+    },
+};
+/** Every code that the route can answer with. */
+function routeErrorCodes(route) {
+    return [
+        ...(route.body ? ["malformed_request"] : []),
+        ...(route.open ? [] : ["unauthorized"]),
+        ...(route.scope ? ["missing_scope"] : []),
+        ...route.errors,
+        "validation_failed",
+        "internal_error",
+        "unavailable",
+    ];
+}
+
+// EXTERNAL MODULE: external "node:stream"
+var external_node_stream_ = __nccwpck_require__(7075);
+// EXTERNAL MODULE: ../../node_modules/undici/index.js
+var undici = __nccwpck_require__(1684);
+// EXTERNAL MODULE: ./client/problem-error.js
+var problem_error = __nccwpck_require__(7590);
+;// CONCATENATED MODULE: ./client/send-request.js
+
+
+
+
+
+/** After it an answer counts as lost; quiet streams of logs are kept up by pings. */
+const silenceLimitMs = 4 * limits/* limits */.Fy.pingSeconds * 1000;
+/** Sends one request and gives the answer, whose body is still to be read. Answers that are errors are thrown. */
+async function sendRequest(name, input, options) {
+    const route = routes[name];
+    const url = buildRouteUrl(route, input, options.baseUrl);
+    const json = input.body === undefined ? undefined : JSON.stringify(input.body);
+    const { upload, signal, dispatcher } = options;
+    const token = typeof options.token === "function" ? options.token() : options.token;
+    const answer = await (0,undici.request)(url, {
+        method: route.method,
+        headers: {
+            ...(token !== undefined && { authorization: `Bearer ${token}` }),
+            ...(json !== undefined && { "content-type": "application/json" }),
+            ...(upload && {
+                "content-type": "application/octet-stream",
+                "content-length": String(upload.bytes),
+            }),
+            ...input.headers,
+        },
+        body: upload ? external_node_stream_.Readable.from(upload.stream()) : (json ?? null),
+        bodyTimeout: silenceLimitMs,
+        ...(signal && { signal }),
+        ...(dispatcher && { dispatcher }),
+    });
+    if (answer.statusCode in route.replies)
+        return answer;
+    const { statusCode: status, headers, body } = answer;
+    throw (0,problem_error/* toAnswerError */.I1)(`${route.method} ${url.pathname}`, {
+        status,
+        headers,
+        text: await body.text(),
+    });
+}
+function buildRouteUrl(route, { params = {}, query = {} }, baseUrl) {
+    const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(params[name] ?? ""));
+    const url = new URL(baseUrl.replace(/\/$/, "") + path);
+    for (const [name, value] of Object.entries(query)) {
+        const values = Array.isArray(value) ? value : [value];
+        for (const one of values)
+            if (one !== undefined)
+                url.searchParams.append(name, String(one));
+    }
+    return url;
+}
+/** Whether a request may be sent again without a second effect. */
+function isRepeatable(name, input) {
+    const isCancelling = name === "cancelJob" || name === "cancelBatch";
+    return (routes[name].method !== "POST" ||
+        isCancelling ||
+        input.headers?.["idempotency-key"] !== undefined);
+}
+
+;// CONCATENATED MODULE: external "node:fs"
+const external_node_fs_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:fs");
+// EXTERNAL MODULE: external "node:fs/promises"
+var promises_ = __nccwpck_require__(1455);
+;// CONCATENATED MODULE: external "node:stream/promises"
+const external_node_stream_promises_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:stream/promises");
+// EXTERNAL MODULE: ./client/retry.js
+var retry = __nccwpck_require__(2308);
+;// CONCATENATED MODULE: ./client/download-artifact.js
+
+
+
+
+
+/** Saves an artifact. After a broken connection it goes on behind the last byte that was written. */
+async function downloadArtifact({ jobId, name }, { file, signal }, options) {
+    const partial = `${file}.partial`;
+    const params = { id: jobId, name };
+    let etag;
+    try {
+        await (0,retry/* retry */.L5)(async () => {
+            const written = etag === undefined ? 0 : (await (0,promises_.stat)(partial)).size;
+            const headers = {
+                ...(etag !== undefined && { range: `bytes=${written}-`, "if-range": etag }),
+            };
+            const answer = await sendRequest("getArtifact", { params, headers }, { ...options, signal });
+            const start = answer.statusCode === 206 ? written : 0;
+            // At a position, not at the end: a write of the broken connection may still be under way.
+            const output = (0,external_node_fs_namespaceObject.createWriteStream)(partial, { flags: start === 0 ? "w" : "r+", start });
+            output.once("open", () => {
+                etag = String(answer.headers["etag"]);
+            });
+            await (0,external_node_stream_promises_namespaceObject.pipeline)(answer.body, output, signal ? { signal } : {});
+        }, signal);
+        await (0,promises_.rename)(partial, file);
+    }
+    finally {
+        await (0,promises_.rm)(partial, { force: true });
+    }
+}
+
+// EXTERNAL MODULE: external "node:timers/promises"
+var external_node_timers_promises_ = __nccwpck_require__(8500);
+;// CONCATENATED MODULE: ./contract/log.js
+
+/** A line longer than this is cut into several, bytes. */
+const maxLogLineBytes = 65_536;
+/** One line of a job's terminal output. */
+const logLine = schemas/* object */.Ikc({
+    seq: schemas/* int */.Whr()
+        .min(1)
+        .describe("Number of the line in the job, rising by one: the cursor to resume after."),
+    at: iso/* datetime */.w$(),
+    stream: schemas/* enum */.k5n(["stdout", "stderr"]),
+    text: schemas/* string */.YjP().describe("The line without its line break."),
+})
+    .meta({ id: "LogLine" });
+/** Last event of a log stream: nothing follows it. */
+const logEnd = schemas/* object */.Ikc({ status: schemas/* string */.YjP().describe("Final status of the job.") });
+
+;// CONCATENATED MODULE: ./client/follow-logs.js
+
+
+
+
+
+const pauseMs = 200;
+/**
+ * Lines of a job's output until it has ended, and then its final status. After a broken connection it goes on behind the last
+ * line, so that none is lost and none comes twice.
+ */
+async function* followLogs(jobId, { after = 0, signal }, options) {
+    const headers = { accept: "text/event-stream" };
+    for (let last = after;; await (0,external_node_timers_promises_.setTimeout)(pauseMs, undefined, signal && { signal })) {
+        try {
+            const input = { params: { id: jobId }, query: { after: String(last) }, headers };
+            const answer = await (0,retry/* retry */.L5)(() => sendRequest("streamLogs", input, { ...options, signal }), signal);
+            for await (const { event, data } of readEventStream(answer.body)) {
+                if (event === "end")
+                    return contract_status/* jobStatus */.WB.parse(logEnd.parse(JSON.parse(data)).status);
+                const line = logLine.parse(JSON.parse(data));
+                last = line.seq;
+                yield line;
+            }
+        }
+        catch (error) {
+            signal?.throwIfAborted();
+            if (!(0,retry/* isConnectionError */.Rk)(error))
+                throw error;
+        }
+    }
+}
+/** Complete events of an event stream. What follows the last blank line was cut off. */
+async function* readEventStream(body) {
+    const decoder = new TextDecoder();
+    let rest = "";
+    for await (const chunk of body) {
+        const blocks = (rest + decoder.decode(chunk, { stream: true })).split("\n\n");
+        rest = blocks.pop() ?? "";
+        for (const block of blocks) {
+            const fields = new Map(block.split("\n").map((line) => [line.split(":", 1)[0], line.replace(/^[^:]*: ?/, "")]));
+            const data = fields.get("data");
+            if (data !== undefined)
+                yield { event: fields.get("event"), data };
+        }
+    }
+}
+
+// EXTERNAL MODULE: ./client/hash-file.js
+var hash_file = __nccwpck_require__(5511);
+// EXTERNAL MODULE: ./client/read-pieces.js
+var read_pieces = __nccwpck_require__(8390);
+;// CONCATENATED MODULE: ./client/upload-model.js
+
+
+
+
+
+
+/** Makes sure that the service has a file: hashes it, and sends only what is missing of it. */
+async function uploadModel(file, { signal, sha256: known, onStart, onProgress }, options) {
+    const { size: bytes } = await (0,promises_.stat)(file);
+    const sha256 = known ?? (await (0,hash_file/* hashFile */.D)(file, signal));
+    const params = { sha256 };
+    let sent = false;
+    const sendFrom = async (offset) => {
+        sent = true;
+        onStart?.(offset, bytes);
+        const stream = async function* () {
+            let position = offset;
+            // The next piece is asked for when the connection has taken this one.
+            for await (const piece of (0,read_pieces/* readPieces */.u)(file, signal, offset)) {
+                yield piece;
+                position += piece.length;
+                onProgress?.(position, bytes);
+            }
+        };
+        const headers = offset > 0 ? { "content-range": `bytes ${offset}-${bytes - 1}/${bytes}` } : {};
+        const upload = { stream, bytes: bytes - offset };
+        const answer = await sendRequest("uploadModel", { params, headers }, { ...options, signal, upload });
+        await answer.body.dump();
+    };
+    await (0,retry/* retry */.L5)(async () => {
+        const kept = await findKeptBytes(params, { ...options, signal });
+        if (kept === "all")
+            return;
+        // The service answers to a last byte, also where it has it already.
+        const offset = Math.max(0, Math.min(kept, bytes - 1));
+        try {
+            await sendFrom(offset);
+        }
+        catch (error) {
+            if (offset === 0 || !isChecksumMismatch(error))
+                throw error;
+            // What was kept was not of this file, and is gone now.
+            await sendFrom(0);
+        }
+    }, signal);
+    return { source: `upload:sha256:${sha256}`, sha256, bytes, sent };
+}
+/** How many of a file's bytes the service keeps. */
+async function findKeptBytes(params, options) {
+    try {
+        const answer = await sendRequest("findModel", { params }, options);
+        await answer.body.dump();
+        return "all";
+    }
+    catch (error) {
+        // The answer to HEAD has no body that could say `not_found`.
+        if (!(error instanceof problem_error/* UnexpectedAnswerError */.qx) || error.status !== 404)
+            throw error;
+        const offset = String(error.headers["upload-offset"]);
+        return /^\d{1,15}$/.test(offset) ? Number(offset) : 0;
+    }
+}
+function isChecksumMismatch(error) {
+    return error instanceof problem_error/* ProblemError */.Mm && error.problem.code === "model_checksum_mismatch";
+}
+
+;// CONCATENATED MODULE: ./client/create-client.js
+
+
+
+
+
+
+/** A client of the service, typed by the contract's route table. */
+function createClient(options) {
+    const requestText = (name, input, signal) => {
+        const once = async () => {
+            const { statusCode, body } = await sendRequest(name, input, { ...options, signal });
+            return { status: statusCode, text: await body.text() };
+        };
+        return isRepeatable(name, input) ? (0,retry/* retry */.L5)(once, signal) : once();
+    };
+    return {
+        async call(name, input, { signal } = {}) {
+            const { status, text } = await requestText(name, toUntypedInput(input), signal);
+            return parseReply(name, status, JSON.parse(text));
+        },
+        async revokeToken(id, { signal } = {}) {
+            await requestText("revokeToken", { params: { id } }, signal);
+        },
+        followLogs: (jobId, following = {}) => followLogs(jobId, following, options),
+        uploadModel: (file, uploading = {}) => uploadModel(file, uploading, options),
+        downloadArtifact: (jobId, name, downloading) => downloadArtifact({ jobId, name }, downloading, options),
+    };
+}
+/** Every input of a route is made of these parts. */
+function toUntypedInput(input) {
+    return input;
+}
+/** Parsed by the very schema that types it. */
+function parseReply(name, status, document) {
+    const replies = routes[name].replies;
+    const reply = replies[status];
+    if (reply === undefined || !("json" in reply))
+        throw new TypeError(`${name} has no JSON answer ${status}`);
+    return reply.json.parse(document);
+}
+
+;// CONCATENATED MODULE: ./action/exchanged-token.js
+
+/** Before the token expires. */
+const renewalMarginMs = 5 * 60_000;
+const renewalRetryMs = 30_000;
+/** A token of the service in exchange for the workflow's, renewed while the process lives. */
+class ExchangedToken {
+    #client;
+    #audience;
+    #value = "";
+    constructor(client, audience) {
+        this.#client = client;
+        this.#audience = audience;
+    }
+    get value() {
+        return this.#value;
+    }
+    /** Gets a new token, and schedules its renewal. Gives what it allows. */
+    async exchange() {
+        const identity = await core/* getIDToken */.V9(this.#audience);
+        const body = { token: identity };
+        const { token, expiresAt, scopes } = await this.#client.call("exchangeToken", { body });
+        this.#value = token;
+        core/* setSecret */.Pq(token);
+        this.#renewIn(Date.parse(expiresAt) - Date.now() - renewalMarginMs);
+        return scopes;
+    }
+    #renewIn(ms) {
+        setTimeout(() => void this.#renew(), Math.max(ms, renewalRetryMs)).unref();
+    }
+    async #renew() {
+        try {
+            await this.exchange();
+        }
+        catch (error) {
+            core/* info */.pq(`The access token was not renewed yet: ${String(error)}`);
+            this.#renewIn(renewalRetryMs);
+        }
+    }
+}
+
+;// CONCATENATED MODULE: ./action/open-service-session.js
+
+
+
+async function openServiceSession(credentials, connection) {
+    if ("token" in credentials) {
+        const { token } = credentials;
+        core/* setSecret */.Pq(token);
+        return { client: createClient({ ...connection, token }), scopes: undefined };
+    }
+    const exchanged = new ExchangedToken(createClient(connection), credentials.audience);
+    const scopes = await exchanged.exchange();
+    return { client: createClient({ ...connection, token: () => exchanged.value }), scopes };
+}
+
+
+/***/ }),
+
+/***/ 6650:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   h: () => (/* binding */ parseYaml)
+/* harmony export */ });
+/* harmony import */ var yaml__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3483);
+
+/** Parses YAML or JSON with a schema. Gives all problems with their lines. */
+function parseYaml(text, schema) {
+    const lineCounter = new yaml__WEBPACK_IMPORTED_MODULE_0__/* .LineCounter */ .HN();
+    const document = (0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .parseDocument */ .Tp)(text, { lineCounter, prettyErrors: false });
+    const lineAtOffset = (offset) => Math.max(1, lineCounter.linePos(offset).line);
+    if (document.errors.length > 0) {
+        const problems = document.errors.map(({ pos, message }) => {
+            return { line: lineAtOffset(pos[0]), message };
+        });
+        return { problems };
+    }
+    const lineAtPath = (path) => lineAtOffset(findOffset(document, path));
+    const parsed = schema.safeParse(document.toJS());
+    if (parsed.success)
+        return { value: parsed.data, lineAtPath };
+    return { problems: parsed.error.issues.flatMap((issue) => yamlProblems(issue, lineAtPath)) };
+}
+function findOffset(document, path) {
+    for (let length = path.length; length > 0; length--) {
+        const parent = document.getIn(path.slice(0, length - 1), true);
+        const key = path[length - 1];
+        const pair = (0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .isMap */ .jh)(parent) && parent.items.find((item) => (0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .isScalar */ .jn)(item.key) && item.key.value === key);
+        const node = pair ? pair.key : document.getIn(path.slice(0, length), true);
+        if ((0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .isNode */ .Ll)(node) && node.range)
+            return node.range[0];
+    }
+    return 0;
+}
+function yamlProblems(issue, lineAtPath) {
+    if (issue.code !== "unrecognized_keys") {
+        const field = formatFieldPath(issue.path);
+        const message = field === "" ? issue.message : `${field}: ${issue.message}`;
+        return [{ line: lineAtPath(issue.path), message }];
+    }
+    return issue.keys.map((key) => {
+        const path = [...issue.path, key];
+        return { line: lineAtPath(path), message: `${formatFieldPath(path)}: there is no such field` };
+    });
+}
+function formatFieldPath(path) {
+    return path
+        .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
+        .join("")
+        .replace(/^\./, "");
+}
+
+
+/***/ }),
+
+/***/ 1526:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  K: () => (/* binding */ readInputs)
+});
+
+// EXTERNAL MODULE: ./contract/action.js
+var action = __nccwpck_require__(8389);
+;// CONCATENATED MODULE: ./contract/truncate.js
+const ellipsis = "…";
+/**
+ * The text, or as much of its start as fits with an ellipsis into `maxLength` UTF-16 units. Never ends
+ * with half of a surrogate pair.
+ */
+function truncate(text, maxLength) {
+    if (text.length <= maxLength)
+        return text;
+    const end = maxLength - ellipsis.length;
+    const last = text.charCodeAt(end - 1);
+    const isSplit = last >= 0xd800 && last <= 0xdbff;
+    return `${text.slice(0, isSplit ? end - 1 : end)}${ellipsis}`;
+}
+
+// EXTERNAL MODULE: ./action/input-error.js
+var input_error = __nccwpck_require__(6572);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/core.js
+var core = __nccwpck_require__(6416);
+// EXTERNAL MODULE: ./contract/gate.js
+var gate = __nccwpck_require__(8668);
+// EXTERNAL MODULE: ./contract/recipe.js + 1 modules
+var recipe = __nccwpck_require__(1918);
+// EXTERNAL MODULE: ./action/parse-yaml.js
+var parse_yaml = __nccwpck_require__(6650);
+;// CONCATENATED MODULE: ./action/inputs.js
+
+
+
+
+
+const longestSeconds = 7 * 24 * 3600;
+const unitSeconds = { s: 1, m: 60, h: 3600 };
+const flag = schemas/* string */.YjP()
+    .regex(/^(true|false)$/i, { error: "must be true or false" })
+    .transform((text) => text.toLowerCase() === "true");
+const seconds = schemas/* string */.YjP()
+    .regex(/^[1-9]\d{0,5}[smh]?$/, {
+    error: "must be a number of minutes, or a time such as 90s, 45m or 2h",
+})
+    .transform((text) => {
+    const { number, unit = "m" } = /^(?<number>\d+)(?<unit>[smh])?$/.exec(text)?.groups ?? {};
+    return Number(number) * unitSeconds[unit];
+})
+    .refine((time) => time <= longestSeconds, { error: "must not be more than a week" });
+const baseUrl = schemas/* url */.OZ5({ protocol: /^https?$/, error: "must be an address such as https://mos.example.com" })
+    .transform((url) => `${url.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1`);
+/** The action's inputs, parsed from the runner's strings. */
+const inputsSchema = schemas/* object */.Ikc({
+    "service-url": baseUrl,
+    token: schemas/* string */.YjP().optional(),
+    audience: schemas/* string */.YjP().optional(),
+    "batch-file": schemas/* string */.YjP().optional(),
+    models: schemas/* string */.YjP().transform(splitLines).optional(),
+    targets: schemas/* string */.YjP().transform(splitWords).optional(),
+    recipe: yamlSchema(recipe/* requestedRecipe */.vJ).optional(),
+    gates: yamlSchema(gate/* gateLimits */.A8).optional(),
+    suite: schemas/* string */.YjP().max(200).optional(),
+    baseline: schemas/* string */.YjP().max(255).optional(),
+    "fail-on": choiceSchema(action/* failOnTable */._y),
+    wait: flag,
+    timeout: seconds,
+    "check-name": schemas/* string */.YjP().max(200).optional(),
+    "job-checks": choiceSchema(action/* jobChecksTable */.v8),
+    comment: flag,
+    "dry-run": flag,
+    download: flag,
+    "github-token": schemas/* string */.YjP().optional(),
+    matrix: schemas/* string */.YjP().transform(matrixValues).optional(),
+});
+function choiceSchema(table) {
+    const values = Object.keys(table);
+    return schemas/* enum */.k5n(values, { error: `must be ${values.slice(0, -1).join(", ")} or ${values.at(-1)}` });
+}
+function yamlSchema(schema) {
+    return schemas/* string */.YjP().transform((text, context) => {
+        const parsed = (0,parse_yaml/* parseYaml */.h)(text, schema);
+        if ("value" in parsed)
+            return parsed.value;
+        for (const { line, message } of parsed.problems)
+            context.addIssue(`line ${line}: ${message}`);
+        return core/* NEVER */.tm;
+    });
+}
+function splitLines(text) {
+    return text.split("\n").flatMap((line) => line.trim() || []);
+}
+function splitWords(text) {
+    return text.split(/[\s,]+/).filter((word) => word !== "");
+}
+/** The values of the job's matrix in this leg, in the order of the workflow. */
+function matrixValues(text) {
+    const leaves = (value) => typeof value === "object" && value !== null
+        ? Object.values(value).flatMap(leaves)
+        : [String(value)];
+    const matrix = JSON.parse(text);
+    return matrix === null ? [] : leaves(matrix);
+}
+
+;// CONCATENATED MODULE: ./action/read-inputs.js
+
+
+
+
+/** Of an invalid input, in the error message. */
+const maxShownCharacters = 100;
+/**
+ * The inputs of the step, from the runner's environment variables.
+ * @throws InputError with all problems
+ */
+function readInputs(environment) {
+    const texts = readTexts(environment);
+    const parsed = inputsSchema.safeParse(texts);
+    const invalid = (parsed.error?.issues ?? []).map(({ path, message }) => {
+        const name = String(path[0]);
+        const text = texts[name];
+        if (text === undefined)
+            return `Input "${name}" is missing`;
+        return `Input "${name}" is ${JSON.stringify(truncate(text, maxShownCharacters))}: ${message}`;
+    });
+    const problems = [...invalid, ...missingModelProblems(texts)];
+    if (!parsed.success || problems.length > 0) {
+        throw new input_error/* InputError */.d(problems.map((message) => ({ message })));
+    }
+    return parsed.data;
+}
+function readTexts(environment) {
+    const table = action/* actionInputs */.eh;
+    const entries = Object.entries(table).map(([name, input]) => {
+        const text = environment[`INPUT_${name.toUpperCase()}`]?.trim() ?? "";
+        return [name, text === "" ? staticDefault(input) : text];
+    });
+    return Object.fromEntries(entries);
+}
+/** The default, unless it is an expression, which the runner alone evaluates. */
+function staticDefault(input) {
+    return input.default?.startsWith("${{") ? undefined : input.default;
+}
+function missingModelProblems(texts) {
+    if (texts["batch-file"] !== undefined)
+        return [];
+    return ["models", "targets"]
+        .filter((name) => !texts[name])
+        .map((name) => `Input "${name}" is missing, and there is no "batch-file"`);
+}
+
+
+/***/ }),
+
+/***/ 6644:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   z: () => (/* binding */ resolveCredentials)
+/* harmony export */ });
+/* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6572);
+
+/**
+ * The credentials of the step; undefined where GitHub gives the workflow none.
+ * @throws InputError where the workflow's author could give some
+ */
+function resolveCredentials(inputs, { untrusted }, environment) {
+    if (inputs.token !== undefined)
+        return { token: inputs.token };
+    if (environment["ACTIONS_ID_TOKEN_REQUEST_URL"]) {
+        return { audience: inputs.audience ?? inputs["service-url"].replace(/\/v1$/, "") };
+    }
+    if (untrusted)
+        return undefined;
+    const found = 'Input "token" is missing, and the workflow has no OIDC token';
+    const advice = "give the job `permissions: id-token: write`, or `token` a secret";
+    throw new _input_error_js__WEBPACK_IMPORTED_MODULE_0__/* .InputError */ .d([{ message: `${found}: ${advice}` }]);
+}
+
+
+/***/ }),
+
+/***/ 9130:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  V: () => (/* binding */ runMain)
+});
+
+// EXTERNAL MODULE: external "node:path"
+var external_node_path_ = __nccwpck_require__(6760);
+// EXTERNAL MODULE: external "node:timers/promises"
+var promises_ = __nccwpck_require__(8500);
+// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
+var core = __nccwpck_require__(9876);
+// EXTERNAL MODULE: ./report/conclude.js
+var conclude = __nccwpck_require__(4422);
+// EXTERNAL MODULE: ./github/http-error-status.js
+var http_error_status = __nccwpck_require__(3590);
+;// CONCATENATED MODULE: ./report/job-title.js
+/** What reports and logs call a job. */
+function jobTitle({ model, target }) {
+    return `${model} for ${target}`;
+}
+
+// EXTERNAL MODULE: ./report/compose-sections.js
+var compose_sections = __nccwpck_require__(1580);
+// EXTERNAL MODULE: ./report/describe-gate.js
+var describe_gate = __nccwpck_require__(7416);
+// EXTERNAL MODULE: ./report/describe-job-failure.js
+var describe_job_failure = __nccwpck_require__(1563);
+// EXTERNAL MODULE: ./report/format-figure.js
+var format_figure = __nccwpck_require__(1577);
+// EXTERNAL MODULE: ./report/github-limits.js
+var github_limits = __nccwpck_require__(1677);
+// EXTERNAL MODULE: ./report/markdown.js
+var markdown = __nccwpck_require__(8186);
+;// CONCATENATED MODULE: ./report/measurement-notes.js
+
+/** What the figures of a job are compared with, and how they were measured. */
+function measurementNotes({ telemetry, baseline }) {
+    const { device, accuracy, stageSeconds } = telemetry;
+    const notes = [
+        baseline && `Compared with ${(0,markdown/* inlineCode */.ti)(`${baseline.branch} at ${baseline.sha.slice(0, 7)}`)}.`,
+        device && describeDevice(device),
+        accuracy && describeSamples(accuracy),
+        stageSeconds && describeStages(stageSeconds),
+    ].flatMap((note) => note ?? []);
+    return notes.length === 0 ? [] : [{ head: notes.join(" "), rows: [] }];
+}
+function describeDevice(device) {
+    const { name, threads, executionProvider, runtime } = device;
+    const software = (0,markdown/* inlineCode */.ti)(`${executionProvider}, ${runtime}`);
+    return `Measured on ${(0,markdown/* inlineCode */.ti)(name)}, ${threads} threads, ${software}.`;
+}
+function describeSamples({ samples, data }) {
+    const origin = data === "generated" ? "generated samples" : "samples of the caller";
+    return `Accuracy on ${samples} ${origin}.`;
+}
+function describeStages(stageSeconds) {
+    const stages = Object.entries(stageSeconds).map(([stage, seconds = 0]) => {
+        return `${stage} ${seconds.toFixed(1)}`;
+    });
+    return `Seconds: ${stages.join(", ")}.`;
+}
+
+// EXTERNAL MODULE: ./contract/format-bytes.js
+var format_bytes = __nccwpck_require__(3754);
+// EXTERNAL MODULE: ./report/comparable-figures.js
+var comparable_figures = __nccwpck_require__(6603);
+;// CONCATENATED MODULE: ./report/measurement-table.js
+
+
+
+
+const columns = ["figure", "original", "result", "ratio", "baseline", "change"];
+/** The figures of the original and of the result, beside the baseline where there is one. */
+function measurementTable(job) {
+    const rows = [
+        ...sizeRows(job),
+        ...latencyRows(job),
+        ...accuracyRows(job),
+        ...memoryRows(job),
+        ...weightRows(job),
+    ];
+    return { head: (0,markdown/* tableHead */.PP)(columns), rows: rows.map((cells) => (0,markdown/* tableRow */.jD)(padCells(cells))) };
+}
+function sizeRows({ telemetry: { size }, baseline }) {
+    if (!size)
+        return [];
+    const before = baseline?.size?.resultBytes;
+    const cells = [
+        "size",
+        (0,format_bytes/* formatBytes */.z)(size.originalBytes),
+        (0,format_bytes/* formatBytes */.z)(size.resultBytes),
+        size.ratio.toFixed(3),
+    ];
+    if (before === undefined)
+        return [cells];
+    const change = (0,format_figure/* formatChange */.eD)(size.resultBytes / before - 1, format_figure/* formatPercent */.l9);
+    return [[...cells, (0,format_bytes/* formatBytes */.z)(before), change ?? ""]];
+}
+function latencyRows(job) {
+    const { latency } = job.telemetry;
+    if (!latency)
+        return [];
+    const before = (0,comparable_figures/* comparableLatency */.N)(job);
+    return ["p50Ms", "p95Ms", "p99Ms"].map((figure) => {
+        const [original, result] = [latency.original[figure], latency.result[figure]];
+        const name = `latency ${figure.replace("Ms", "")}, ms`;
+        const ratio = (result / original).toFixed(3);
+        const cells = [name, original.toFixed(2), result.toFixed(2), ratio];
+        if (!before)
+            return cells;
+        const change = (0,format_figure/* formatChange */.eD)(result / before[figure] - 1, format_figure/* formatPercent */.l9);
+        return [...cells, before[figure].toFixed(2), change ?? ""];
+    });
+}
+function accuracyRows(job) {
+    const { accuracy } = job.telemetry;
+    if (!accuracy)
+        return [];
+    const worst = ["SQNR, worst", "", (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb), ""];
+    const before = (0,comparable_figures/* comparableAccuracy */.a)(job);
+    if (before) {
+        const change = (0,format_figure/* formatChange */.eD)(accuracy.sqnrDb - before.sqnrDb, format_figure/* formatDecibels */.Tb);
+        worst.push((0,format_figure/* formatDecibels */.Tb)(before.sqnrDb), change ?? "");
+    }
+    return [worst, ...accuracy.outputs.flatMap(outputRows)];
+}
+function outputRows({ name, sqnrDb, cosine, top1Agreement }) {
+    const output = (0,markdown/* inlineCode */.ti)(name);
+    const rows = [
+        [`SQNR of ${output}`, "", (0,format_figure/* formatDecibels */.Tb)(sqnrDb)],
+        [`cosine of ${output}`, "", cosine.toFixed(5)],
+    ];
+    if (top1Agreement !== null) {
+        rows.push([`top-1 agreement of ${output}`, "", (0,format_figure/* formatPercent */.l9)(top1Agreement)]);
+    }
+    return rows;
+}
+function memoryRows({ telemetry: { memory } }) {
+    if (!memory)
+        return [];
+    const peaks = [memory.originalPeakBytes, memory.resultPeakBytes];
+    return [
+        ["peak memory", ...peaks.map((bytes) => (bytes === undefined ? "" : (0,format_bytes/* formatBytes */.z)(bytes)))],
+    ];
+}
+function weightRows({ telemetry: { weights } }) {
+    return weights ? [["weights", String(weights.total), `${weights.quantized} changed`]] : [];
+}
+function padCells(cells) {
+    return columns.map((_, i) => cells[i] ?? "");
+}
+
+// EXTERNAL MODULE: ./report/outcome.js
+var outcome = __nccwpck_require__(5979);
+;// CONCATENATED MODULE: ./report/render-log-tail.js
+
+const maxLineBytes = 1_000;
+const maxLines = 100;
+/** As many of the last lines of a job's output as fit. */
+function renderLogTail(output, { maxBytes, url }) {
+    const head = `### End of the output\n\n[All of it](${url})`;
+    const lines = output.slice(-maxLines).map((line) => (0,markdown/* truncateToBytes */.Ln)(line, maxLineBytes));
+    let tail = head;
+    for (let first = lines.length - 1; first >= 0; first--) {
+        const longer = `${head}\n\n${(0,markdown/* codeBlock */.DV)(lines.slice(first))}`;
+        if ((0,markdown/* utf8ByteLength */.iE)(longer) > maxBytes)
+            break;
+        tail = longer;
+    }
+    return tail;
+}
+
+;// CONCATENATED MODULE: ./report/render-job.js
+
+
+
+
+
+
+
+
+
+
+/** The check run of a job, with the last lines of its output. */
+function renderJobCheck(row, output) {
+    const { logUrl: url, job } = row;
+    const maxBytes = github_limits/* githubLimits */.Q.checkFieldBytes;
+    const measurements = [measurementTable(job), ...measurementNotes(job)];
+    const text = (0,compose_sections/* composeSections */.z)(measurements, { url, maxBytes: maxBytes / 2 });
+    const tail = renderLogTail(output, { url, maxBytes: maxBytes - (0,markdown/* utf8ByteLength */.iE)(text) - 2 });
+    return {
+        title: (0,markdown/* truncateToBytes */.Ln)(jobCheckTitle(row), github_limits/* githubLimits */.Q.checkTitleBytes),
+        summary: (0,compose_sections/* composeSections */.z)(summarySections(row), { url, maxBytes }),
+        text: `${text}\n\n${tail}`,
+    };
+}
+function jobCheckTitle(row) {
+    const { size, accuracy, latency } = row.job.telemetry;
+    const parts = [
+        outcome/* outcomes */.K[(0,outcome/* classifyOutcome */.$)(row)].words,
+        size && `${(100 * size.ratio).toFixed(0)} % of the size`,
+        accuracy && (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb),
+        latency && `${(100 * latency.ratio).toFixed(0)} % of the latency`,
+    ];
+    return parts.flatMap((part) => part ?? []).join(", ");
+}
+function summarySections(row) {
+    const { gates, telemetry } = row.job;
+    const sections = [{ head: summaryHead(row), rows: [] }];
+    if (gates.length > 0) {
+        const rows = gates.map((gate) => (0,markdown/* tableRow */.jD)([gateMark(gate), (0,markdown/* inlineCode */.ti)((0,describe_gate/* describeGate */.l)(gate))]));
+        sections.push({ head: (0,markdown/* tableHead */.PP)(["", "gate"]), rows });
+    }
+    if (telemetry.warnings.length > 0) {
+        const rows = telemetry.warnings.map(({ code, message }) => {
+            return `- ⚠️ ${(0,markdown/* inlineCode */.ti)(`${code}: ${message}`)}`;
+        });
+        sections.push({ head: "Warnings:\n", rows });
+    }
+    return sections;
+}
+function summaryHead(row) {
+    const { mark, words } = outcome/* outcomes */.K[(0,outcome/* classifyOutcome */.$)(row)];
+    const result = `${mark} ${(0,markdown/* inlineCode */.ti)(row.model)} for ${(0,markdown/* inlineCode */.ti)(row.target)} ${words}`;
+    const failure = (0,describe_job_failure/* describeJobFailure */.D)(row.job);
+    return failure === "" ? result : `${result}: ${(0,markdown/* inlineCode */.ti)(failure)}`;
+}
+function gateMark({ passed, level }) {
+    if (passed)
+        return outcome/* outcomes */.K.passed.mark;
+    return level === "warn" ? outcome/* outcomes */.K.warned.mark : outcome/* outcomes */.K.missed.mark;
+}
+
+;// CONCATENATED MODULE: ./github/job-check-run.js
+
+
+
+/** The check run of a job that has ended, with the last lines of its output. */
+function jobCheckRun(row, lastLines, { checkName, failOn }) {
+    const { conclusion } = (0,conclude/* conclude */.E)({ rows: [row] }, failOn);
+    return {
+        name: `${checkName}: ${jobTitle(row)}`,
+        content: { output: renderJobCheck(row, lastLines), conclusion: conclusion ?? "neutral" },
+    };
+}
+
+;// CONCATENATED MODULE: ./log/error-message.js
+/** What went wrong, in the error's own words. */
+function errorMessage(error) {
+    return error instanceof Error ? error.message : String(error);
+}
+/** The error's message and those of its causes. */
+function errorMessageWithCauses(error) {
+    if (!(error instanceof Error))
+        return String(error);
+    return error.cause === undefined
+        ? error.message
+        : `${error.message}: ${errorMessageWithCauses(error.cause)}`;
+}
+
+;// CONCATENATED MODULE: ./report/is-job-check-wanted.js
+
+/** In a batch of at most so many jobs, `auto` stands for `all`. */
+const fewJobs = 12;
+/** Per batch, as GitHub takes 500 writes an hour. */
+const maxJobChecks = 100;
+/** Whether a job that has ended gets a check run of its own. */
+function isJobCheckWanted(row, { jobChecks, jobCount }) {
+    const isBad = ["failed", "missed"].includes((0,outcome/* classifyOutcome */.$)(row));
+    switch (jobChecks) {
+        case "auto":
+            return isBad || jobCount <= fewJobs;
+        case "all":
+            return true;
+        case "failed":
+            return isBad;
+        case "none":
+            return false;
+    }
+}
+
+// EXTERNAL MODULE: ./report/render-batch.js + 5 modules
+var render_batch = __nccwpck_require__(1977);
+;// CONCATENATED MODULE: ./action/check-run-reporter.js
+
+
+
+
+
+
+
+const progressIntervalMs = 10_000;
+/**
+ * Keeps the check runs of a batch and of its jobs up to date. A write that GitHub refuses is logged
+ * and is the last one.
+ */
+class CheckRunReporter {
+    #options;
+    #checkRun;
+    #isRefused = false;
+    #isInterrupted = false;
+    #jobCheckCount = 0;
+    #progressAt = 0;
+    #lastOutput = "";
+    #writes = Promise.resolve(true);
+    constructor(options) {
+        this.#options = options;
+    }
+    async begin(report) {
+        const { checks, check } = this.#options;
+        await this.#write(async () => {
+            const output = (0,render_batch/* renderBatchCheck */.hC)(report, { conclusion: null, title: "Preparing the batch" });
+            this.#checkRun = await checks.create(check, { output });
+            core/* saveState */.LZ("checkRun", String(this.#checkRun));
+        });
+    }
+    /** Updates the batch's check run at intervals, where it changes. */
+    reportProgress(report) {
+        const { checks, failOn } = this.#options;
+        const now = performance.now();
+        if (now - this.#progressAt < progressIntervalMs)
+            return;
+        this.#progressAt = now;
+        const output = (0,render_batch/* renderBatchCheck */.hC)(report, (0,conclude/* conclude */.E)(report, failOn));
+        if (JSON.stringify(output) === this.#lastOutput)
+            return;
+        this.#lastOutput = JSON.stringify(output);
+        void this.#write(async () => {
+            if (this.#isInterrupted || this.#checkRun === undefined)
+                return;
+            await checks.update(this.#checkRun, { output });
+        });
+    }
+    /** Creates the job's own check run, where one is wanted. */
+    reportJobEnd(row, lastLines, jobCount) {
+        const { checks, check, failOn, jobChecks } = this.#options;
+        const isWanted = isJobCheckWanted(row, { jobChecks, jobCount });
+        if (!isWanted || this.#jobCheckCount === maxJobChecks)
+            return;
+        this.#jobCheckCount++;
+        void this.#write(async () => {
+            if (this.#isInterrupted)
+                return;
+            const { name, content } = jobCheckRun(row, lastLines, { checkName: check.name, failOn });
+            const externalId = `${check.externalId}/${row.id}`;
+            await checks.create({ ...check, name, externalId }, content);
+        });
+    }
+    /** Gives whether the check run of the batch is complete, annotations included. */
+    async complete(report, verdict, annotations) {
+        const { checks, check } = this.#options;
+        // A cancelled step has no time for the writes that are queued.
+        this.#isInterrupted = report.abortReason !== undefined;
+        return this.#write(async () => {
+            const output = (0,render_batch/* renderBatchCheck */.hC)(report, verdict);
+            const content = { output, conclusion: verdict.conclusion ?? "neutral", annotations };
+            if (this.#checkRun === undefined)
+                await checks.create(check, content);
+            else
+                await checks.update(this.#checkRun, content);
+        });
+    }
+    /** Queues a write: GitHub asks clients not to write concurrently. */
+    #write(work) {
+        this.#writes = this.#writes.then(async () => {
+            if (this.#isRefused)
+                return false;
+            try {
+                await work();
+                return true;
+            }
+            catch (error) {
+                this.#isRefused = ((0,http_error_status/* httpErrorStatus */.X)(error) ?? 500) < 500;
+                core/* warning */.$e(describeRefusal(error));
+                return false;
+            }
+        });
+        return this.#writes;
+    }
+}
+function describeRefusal(error) {
+    const reason = errorMessage(error);
+    const status = (0,http_error_status/* httpErrorStatus */.X)(error);
+    if (status !== 403 && status !== 404) {
+        return `GitHub did not take a check run (${reason}). The job's summary has the results.`;
+    }
+    return [
+        `No check runs: GitHub lets this workflow write none (${reason}).`,
+        "Give the job `permissions: checks: write`;",
+        "for pull requests from forks and of Dependabot GitHub never does.",
+        "The job's summary has the results.",
+    ].join(" ");
+}
+
+;// CONCATENATED MODULE: ./report/build-annotations.js
+
+
+
+
+/** The report has the others. */
+const maxAnnotations = 200;
+/** Annotations of models that failed, then of gates that did not pass. */
+function buildAnnotations(rows, places) {
+    const modelPlaces = new Map(places.models.map(({ model, ...place }) => [model, place]));
+    const gatePlaces = new Map(places.gates.map(({ gate, ...place }) => [gate, place]));
+    const failures = rows.flatMap((row) => failureAnnotations(row, modelPlaces.get(row.model)));
+    const misses = rows.flatMap((row) => gateAnnotations(row, gatePlaces, modelPlaces.get(row.model)));
+    return [...failures, ...misses].slice(0, maxAnnotations).map(truncateAnnotation);
+}
+function failureAnnotations(row, place) {
+    const error = row.job?.error;
+    if (!place || !error)
+        return [];
+    const title = `${jobTitle(row)} failed`;
+    return [{ place, level: "failure", title, message: `${error.code}: ${error.message}` }];
+}
+function gateAnnotations(row, gatePlaces, modelPlace) {
+    const missed = row.job?.gates.filter(({ passed }) => !passed) ?? [];
+    return missed.flatMap((result) => {
+        const place = gatePlaces.get(result.gate) ?? modelPlace;
+        if (!place)
+            return [];
+        const message = (0,describe_gate/* describeGate */.l)(result);
+        return result.level === "warn"
+            ? [{ place, level: "warning", title: `${jobTitle(row)}: a gate warns`, message }]
+            : [{ place, level: "failure", title: `${jobTitle(row)}: a gate failed`, message }];
+    });
+}
+function truncateAnnotation({ title, message, ...rest }) {
+    return {
+        ...rest,
+        title: (0,markdown/* truncateToBytes */.Ln)(title, github_limits/* githubLimits */.Q.annotationTitleBytes),
+        message: (0,markdown/* truncateToBytes */.Ln)(message, github_limits/* githubLimits */.Q.annotationMessageBytes),
+    };
+}
+
+;// CONCATENATED MODULE: ./report/ended-row.js
+function isEndedRow(row) {
+    return row.job !== undefined;
+}
+
+;// CONCATENATED MODULE: ./action/build-github-report.js
+/** What the service needs to write the step's check runs. */
+function buildGithubReport({ inputs, run, identity }, places) {
+    return {
+        repository: run.repository,
+        sha: run.headSha,
+        checkName: identity.checkName,
+        jobChecks: inputs["job-checks"],
+        failOn: inputs["fail-on"],
+        serviceUrl: inputs["service-url"],
+        places,
+    };
+}
+
+// EXTERNAL MODULE: ./contract/status.js
+var contract_status = __nccwpck_require__(7949);
+// EXTERNAL MODULE: ./action/cancel-batches.js
+var cancel_batches = __nccwpck_require__(8068);
+;// CONCATENATED MODULE: ./action/get-batches.js
+/** Batches by their ids, as they are now. */
+async function getBatches(client, ids, signal) {
+    return Promise.all(ids.map(async (id) => client.call("getBatch", { params: { id } }, { signal })));
+}
+
+// EXTERNAL MODULE: ./action/list-jobs.js
+var list_jobs = __nccwpck_require__(9808);
+;// CONCATENATED MODULE: ./action/cancel-submission.js
+
+
+
+
+
+
+const waitLimitMs = 20_000;
+const pollMs = 500;
+/** Cancels what was submitted and, where asked to, waits a while until no worker runs. */
+async function cancelSubmission(work, { waits }) {
+    const ids = work.submission.batches.map(({ id }) => id);
+    if (await (0,cancel_batches/* cancelBatches */.N)(work.client, ids))
+        core/* saveState */.LZ("finished", "true");
+    if (!waits)
+        return;
+    try {
+        await recordEnds(work, ids, AbortSignal.timeout(waitLimitMs));
+    }
+    catch (error) {
+        core/* info */.pq(`Not all jobs are seen to have ended: ${String(error)}`);
+    }
+}
+async function recordEnds({ client, tracker }, ids, signal) {
+    for (;;) {
+        const batches = await getBatches(client, ids, signal);
+        tracker.recordBatches(batches);
+        if (batches.every(({ status }) => (0,contract_status/* isTerminal */.Hd)(status)))
+            break;
+        await (0,promises_.setTimeout)(pollMs, undefined, { signal });
+    }
+    for (const batch of ids)
+        tracker.recordJobs(await (0,list_jobs/* listJobs */.N)(client, { batch }, signal));
+}
+
+// EXTERNAL MODULE: ./action/input-error.js
+var input_error = __nccwpck_require__(6572);
+;// CONCATENATED MODULE: ./action/check-targets.js
+
+/** @throws InputError for targets that the service does not have */
+async function checkTargets(client, names, signal) {
+    const { targets } = await client.call("listTargets", {}, { signal });
+    const known = targets.map(({ name }) => name);
+    const unknown = names.filter((name) => !known.includes(name));
+    if (unknown.length === 0)
+        return;
+    const message = `The service has no target ${unknown.join(", ")}; it has ${known.join(", ")}`;
+    throw new input_error/* InputError */.d([{ message }]);
+}
+
+// EXTERNAL MODULE: ./client/retry.js
+var retry = __nccwpck_require__(2308);
+// EXTERNAL MODULE: ./client/problem-error.js
+var problem_error = __nccwpck_require__(7590);
+;// CONCATENATED MODULE: ./action/explain-error.js
+
+
+
+const advice = {
+    unauthorized: 'The service does not know the token, or it has expired: is the input "token" right?',
+    missing_scope: "Make a token with the scopes that the action needs: jobs:read, jobs:write and models:write.",
+    identity_token_refused: "Ask the service's administrator for a trust policy that fits this workflow.",
+};
+/** What went wrong, and what the workflow's author can do about it. */
+function explainError(error, serviceUrl) {
+    const message = errorMessage(error);
+    if ((0,retry/* isConnectionError */.Rk)(error)) {
+        const question = 'Is the input "service-url" right, does the service run, and can this runner reach it?';
+        return `The service at ${serviceUrl} cannot be reached: ${message}. ${question}`;
+    }
+    if (error instanceof problem_error/* UnexpectedAnswerError */.qx && error.status === 404) {
+        const question = 'is the input "service-url" right?';
+        return `${message}\nThere is no model optimization service at ${serviceUrl}: ${question}`;
+    }
+    const code = error instanceof problem_error/* ProblemError */.Mm ? error.problem.code : inferErrorCode(error);
+    const help = code && advice[code];
+    return help === undefined ? message : `${message}\n${help}`;
+}
+/** The code of an answer without a body, as those to HEAD are. */
+function inferErrorCode(error) {
+    if (!(error instanceof problem_error/* UnexpectedAnswerError */.qx))
+        return undefined;
+    if (error.status === 401)
+        return "unauthorized";
+    return error.status === 403 ? "missing_scope" : undefined;
+}
+
+;// CONCATENATED MODULE: ./action/retry-while-unreachable.js
+
+
+
+const pauseMs = 1_000;
+/** After that the step gives up: it would occupy a runner. */
+const outageLimitMs = 10 * 60_000;
+/** The service was unreachable for too long. */
+class UnreachableError extends Error {
+    name = "UnreachableError";
+    constructor(cause) {
+        const minutes = outageLimitMs / 60_000;
+        super(`The service could not be reached for ${minutes} minutes`, { cause });
+    }
+}
+/**
+ * Repeats idempotent work until the service is reachable.
+ * @throws UnreachableError
+ */
+async function retryWhileUnreachable(work, signal) {
+    for (let lostAt;; await (0,promises_.setTimeout)(pauseMs, undefined, { signal })) {
+        try {
+            return await work();
+        }
+        catch (error) {
+            signal.throwIfAborted();
+            if (!(0,retry/* isTransient */.dg)(error))
+                throw error;
+            const now = performance.now();
+            if (lostAt === undefined) {
+                core/* info */.pq(`[service] Not reachable, trying again: ${String(error)}`);
+            }
+            lostAt ??= now;
+            if (now - lostAt > outageLimitMs)
+                throw new UnreachableError(error);
+        }
+    }
+}
+
+;// CONCATENATED MODULE: ./action/describe-abort.js
+
+
+
+
+/** What ended the step before its jobs. */
+function describeAbort(error, step, limit) {
+    const abortReason = classifyAbort(error, step.signal, limit);
+    const isExpected = abortReason === "cancelled" || abortReason === "timed_out";
+    const failureMessage = isExpected ? undefined : explainError(error, step.inputs["service-url"]);
+    const problems = error instanceof input_error/* InputError */.d ? error.problems : [];
+    const annotations = problems.flatMap(({ place, message }) => place ? [{ place, message, level: "failure", title: step.identity.checkName }] : []);
+    return { abortReason, failureMessage, annotations };
+}
+function classifyAbort(error, stop, limit) {
+    if (stop.aborted)
+        return "cancelled";
+    if (limit.aborted)
+        return "timed_out";
+    const isUnreachable = error instanceof UnreachableError || (0,retry/* isConnectionError */.Rk)(error);
+    return isUnreachable ? "unreachable" : "error";
+}
+
+// EXTERNAL MODULE: external "node:crypto"
+var external_node_crypto_ = __nccwpck_require__(7598);
+// EXTERNAL MODULE: external "node:events"
+var external_node_events_ = __nccwpck_require__(8474);
+;// CONCATENATED MODULE: ./action/escape-log-line.js
+/** Foreign text on one line of the step's log, without commands of the form `##[` to the runner. */
+function escapeLogLine(text) {
+    return text.replaceAll("##[", "##\u200b[").replaceAll(/[\r\n]+/g, " ");
+}
+
+;// CONCATENATED MODULE: ./action/print-output.js
+
+
+
+
+/**
+ * Prints a group of lines to the step's log. The runner executes no command in them, which a model's
+ * output may contain.
+ */
+async function printOutput(title, output, work) {
+    const mark = (0,external_node_crypto_.randomUUID)();
+    core/* startGroup */.Oh(title);
+    try {
+        return await work(async (text) => {
+            if (!output.write(disableCommands(text, mark)))
+                await (0,external_node_events_.once)(output, "drain");
+        });
+    }
+    finally {
+        core/* endGroup */.N4();
+    }
+}
+/** One write, since the step's own commands (warnings, masks) in between must not be disabled. */
+function disableCommands(text, mark) {
+    const line = escapeLogLine(text);
+    return line.includes("::") ? `::stop-commands::${mark}\n${line}\n::${mark}::\n` : `${line}\n`;
+}
+
+;// CONCATENATED MODULE: ./action/watch-batches.js
+
+
+
+
+
+const watch_batches_pollMs = 2_000;
+const statusLineMs = 30_000;
+/** Polls the batches and logs their progress until all jobs have ended. */
+async function watchBatches(client, { batches }, { tracker, signal, onPoll }) {
+    const ids = batches.map(({ id }) => id);
+    let loggedAt = performance.now();
+    let loggedLine = "";
+    for (;;) {
+        const current = await retryWhileUnreachable(async () => getBatches(client, ids, signal), signal);
+        tracker.recordBatches(current);
+        onPoll();
+        if (current.every(({ status }) => (0,contract_status/* isTerminal */.Hd)(status)))
+            return;
+        const line = tracker.statusLine();
+        if (line !== loggedLine && performance.now() - loggedAt >= statusLineMs) {
+            loggedAt = performance.now();
+            loggedLine = line;
+            core/* info */.pq(`[batch] ${line}`);
+        }
+        await (0,promises_.setTimeout)(watch_batches_pollMs, undefined, { signal });
+    }
+}
+
+;// CONCATENATED MODULE: ./action/follow-jobs.js
+
+
+
+
+
+/** Last lines of a job's output that its report shows. */
+const keptLines = 100;
+/**
+ * Prints the output of the jobs, one after the other in their order, until all have ended.
+ * @throws UnreachableError
+ */
+async function followJobs(client, submission, options) {
+    const over = new AbortController();
+    const signal = AbortSignal.any([options.signal, over.signal]);
+    const parts = [
+        watchBatches(client, submission, { ...options, signal }),
+        printOutputs(client, submission, { ...options, signal }),
+    ];
+    try {
+        await Promise.all(parts);
+    }
+    finally {
+        over.abort();
+        await Promise.allSettled(parts);
+    }
+}
+async function printOutputs(client, { jobs }, options) {
+    const { tracker, signal, onJobEnd } = options;
+    for (const job of jobs) {
+        if (job.former) {
+            core/* info */.pq(`${jobTitle(job)}: completed by an earlier attempt of this run`);
+            continue;
+        }
+        const lastLines = await printJobOutput(client, job, options);
+        const ended = await retryWhileUnreachable(async () => client.call("getJob", { params: { id: job.id } }, { signal }), signal);
+        tracker.recordJobs([ended]);
+        onJobEnd(ended, lastLines);
+        core/* info */.pq(`[batch] ${tracker.statusLine()}`);
+    }
+}
+/** Prints the job's output until it ends. Gives the last lines. */
+async function printJobOutput(client, job, { output, signal }) {
+    const lastLines = [];
+    await printOutput(jobTitle(job), output, async (print) => {
+        let after = 0;
+        await retryWhileUnreachable(async () => {
+            for await (const line of client.followLogs(job.id, { after, signal })) {
+                await print(line.text);
+                after = line.seq;
+                lastLines.push(line.text);
+                if (lastLines.length > keptLines)
+                    lastLines.shift();
+            }
+        }, signal);
+    });
+    return lastLines;
+}
+
+// EXTERNAL MODULE: ./contract/gate.js
+var gate = __nccwpck_require__(8668);
+;// CONCATENATED MODULE: ./action/job-tracker.js
+
+
+/** The last known state of each of the step's jobs. */
+class JobTracker {
+    #rows = new Map();
+    constructor(jobs, baseUrl) {
+        for (const { id, model, target, former } of jobs) {
+            const logUrl = `${baseUrl}/jobs/${id}/logs`;
+            this.#rows.set(id, { id, model, target, status: "Pending", gatesFailed: false, logUrl });
+            if (former)
+                this.recordJobs([former]);
+        }
+    }
+    /** In the order of the step's jobs. */
+    get rows() {
+        return [...this.#rows.values()];
+    }
+    recordBatches(batches) {
+        for (const { id, status, gatesFailed } of batches.flatMap(({ jobs }) => jobs)) {
+            const row = this.#rows.get(id);
+            if (row && !row.job)
+                this.#rows.set(id, { ...row, status, gatesFailed });
+        }
+    }
+    /** Records jobs that have ended. */
+    recordJobs(jobs) {
+        for (const job of jobs) {
+            const row = this.#rows.get(job.id);
+            if (!row)
+                continue;
+            const gatesFailed = (0,gate/* hasFailedGate */.x6)(job.gates);
+            this.#rows.set(job.id, { ...row, status: job.status, gatesFailed, job });
+        }
+    }
+    /** The progress of all jobs on one line. */
+    statusLine() {
+        const { rows } = this;
+        const ended = rows.filter(({ status }) => (0,contract_status/* isTerminal */.Hd)(status)).length;
+        const byStatus = Map.groupBy(rows, ({ status }) => status);
+        const counts = contract_status/* jobStatus */.WB.options.flatMap((status) => {
+            const count = byStatus.get(status)?.length ?? 0;
+            return count > 0 ? `${count} ${status}` : [];
+        });
+        const gatesFailed = rows.filter((row) => row.gatesFailed).length;
+        const gates = gatesFailed > 0 ? `, ${gatesFailed} with gates that failed` : "";
+        return `${ended} of ${rows.length} jobs ended: ${counts.join(", ")}${gates}`;
+    }
+}
+
+// EXTERNAL MODULE: ./action/open-service-session.js + 12 modules
+var open_service_session = __nccwpck_require__(9699);
+// EXTERNAL MODULE: ./contract/batch.js + 1 modules
+var batch = __nccwpck_require__(9902);
+// EXTERNAL MODULE: external "node:fs/promises"
+var external_node_fs_promises_ = __nccwpck_require__(1455);
+// EXTERNAL MODULE: ./contract/model.js
+var model = __nccwpck_require__(2654);
+;// CONCATENATED MODULE: ./action/find-models.js
+
+
+
+
+/**
+ * The models that the entries match, each file once, in the order of the entries.
+ * @throws InputError with all entries that match none
+ */
+async function findModels(entries, workspace) {
+    const isExclusion = ({ file }) => file?.startsWith("!") === true;
+    const excluded = entries.filter(isExclusion).flatMap(({ file }) => file?.slice(1) ?? []);
+    const search = { root: await (0,external_node_fs_promises_.realpath)(workspace), excluded };
+    const problems = [];
+    const models = new Map();
+    for (const entry of entries.filter((each) => !isExclusion(each))) {
+        try {
+            for (const model of await resolveEntry(entry, search)) {
+                const location = modelLocation(model);
+                if (!models.has(location))
+                    models.set(location, model);
+            }
+        }
+        catch (error) {
+            if (!(error instanceof input_error/* InputError */.d))
+                throw error;
+            problems.push(...error.problems);
+        }
+    }
+    problems.push(...duplicateNameProblems([...models.values()]));
+    if (problems.length > 0)
+        throw new input_error/* InputError */.d(problems);
+    return [...models.values()];
+}
+function modelLocation(model) {
+    return "file" in model ? model.file : model.source;
+}
+async function resolveEntry(entry, search) {
+    return entry.file === undefined ? [resolveSource(entry)] : resolveFiles(entry, search);
+}
+function resolveSource(entry) {
+    const { name, source = "", sha256, place } = entry;
+    const parsed = model/* modelReference */.Dy.safeParse({ source, name });
+    if (!parsed.success) {
+        const messages = parsed.error.issues.map(({ message }) => message);
+        throw createEntryError(entry, messages.join("; "));
+    }
+    return { name: name ?? defaultModelName(new URL(source).pathname), source, sha256, place };
+}
+async function resolveFiles(entry, search) {
+    const { name, sha256, place } = entry;
+    const files = await matchFiles(entry, search);
+    if (files.length === 0) {
+        const where = `no file of the workspace ${search.root} matches`;
+        throw createEntryError(entry, `${where}; is the repository checked out, with large files?`);
+    }
+    if (files.length > 1 && (name !== undefined || sha256 !== undefined)) {
+        const found = `${files.length} files match`;
+        throw createEntryError(entry, `${found}, which cannot all have one name or SHA-256`);
+    }
+    return files
+        .toSorted()
+        .map((file) => ({ name: name ?? defaultModelName(file), file, sha256, place }));
+}
+async function matchFiles(entry, { root, excluded }) {
+    const files = [];
+    for await (const match of (0,external_node_fs_promises_.glob)(entry.file ?? "", { cwd: root, exclude: [...excluded] })) {
+        const file = external_node_path_.resolve(root, match);
+        if (!(await (0,external_node_fs_promises_.stat)(file)).isFile())
+            continue;
+        // A symbolic link could lead to any file of the runner.
+        if (external_node_path_.relative(root, await (0,external_node_fs_promises_.realpath)(file)).startsWith("..")) {
+            throw createEntryError(entry, `${match} lies outside of the workspace`);
+        }
+        files.push(external_node_path_.relative(root, file).replaceAll(external_node_path_.sep, "/"));
+    }
+    return files;
+}
+/** A name that is the same in all workflows of a repository, so that results are comparable. */
+function defaultModelName(file) {
+    const name = file.replace(/\.onnx$/i, "").replaceAll(/[^A-Za-z0-9._-]+/g, "-");
+    return name.slice(-100).replace(/^[^A-Za-z0-9]+/, "") || "model";
+}
+function duplicateNameProblems(models) {
+    return [...Map.groupBy(models, ({ name }) => name)].flatMap(([name, sharing]) => {
+        if (sharing.length === 1)
+            return [];
+        const places = sharing.map(modelLocation).join(" and ");
+        const advice = "give each a name of its own, as NAME=PATH";
+        const message = `Models ${places} are all named ${name}; ${advice}`;
+        return { message, place: sharing[1]?.place };
+    });
+}
+function createEntryError({ file, source, place }, message) {
+    const where = place ? `${place.file}, line ${place.line}` : `Input "models"`;
+    return new input_error/* InputError */.d([{ message: `${where}: ${file ?? source}: ${message}`, place }]);
+}
+
+;// CONCATENATED MODULE: ./action/model-entry.js
+const linePattern = /^(?:(?<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})=)?(?<where>.*)$/;
+const sourcePattern = /^(https?:\/\/|file:\/\/|upload:)/;
+/** Parses a line of the form `GLOB`, `NAME=GLOB` or `NAME=SOURCE`. */
+function parseModelEntry(line) {
+    const { name, where = "" } = linePattern.exec(line)?.groups ?? {};
+    return sourcePattern.test(where) ? { name, source: where } : { name, file: where };
+}
+
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ./contract/limits.js
+var limits = __nccwpck_require__(1351);
+// EXTERNAL MODULE: ./action/parse-yaml.js
+var parse_yaml = __nccwpck_require__(6650);
+;// CONCATENATED MODULE: ./action/read-batch-file.js
+
+
+
+
+
+
+
+
+
+
+const read_batch_file_model = model/* modelReference */.Dy
+    .partial()
+    .extend({ file: schemas/* string */.YjP().min(1).max(1000).optional() })
+    .refine(({ file, source }) => (file === undefined) !== (source === undefined), {
+    error: "must have either `file`, a glob of files in the workspace, or `source`",
+});
+/** A string stands for an entry. Parsing it first lets an error name the entry's field. */
+const modelOrLine = schemas/* preprocess */.vkY((value) => (typeof value === "string" ? parseModelEntry(value) : value), read_batch_file_model);
+/** A batch whose models may be files, and whose fields may be inputs of the action instead. */
+const batchFile = schemas/* strictObject */.rej({ ...batch/* batchFields */.QY.shape, models: schemas/* array */.YOg(modelOrLine).max(1000) })
+    .partial();
+/**
+ * Reads a batch from a file of the workspace.
+ * @throws InputError with all problems, by their lines
+ */
+async function readBatchFile(file, workspace) {
+    const parsed = (0,parse_yaml/* parseYaml */.h)(await readText(file, workspace), batchFile);
+    const fromRoot = external_node_path_.relative(workspace, external_node_path_.resolve(workspace, file));
+    const placeAt = (line) => {
+        return { file: fromRoot.replaceAll(external_node_path_.sep, "/"), line };
+    };
+    if ("problems" in parsed) {
+        const problems = parsed.problems.map(({ line, message }) => {
+            return { message: `${file}, line ${line}: ${message}`, place: placeAt(line) };
+        });
+        throw new input_error/* InputError */.d(problems);
+    }
+    const { lineAtPath } = parsed;
+    const { models = [], ...fields } = parsed.value;
+    const gates = gate/* gateName */.h2.options.filter((gate) => fields.gates?.[gate] !== undefined);
+    return {
+        fields,
+        models: models.map((entry, i) => ({ ...entry, place: placeAt(lineAtPath(["models", i])) })),
+        gatePlaces: gates.map((gate) => ({ gate, ...placeAt(lineAtPath(["gates", gate])) })),
+    };
+}
+async function readText(file, workspace) {
+    const resolved = await (0,external_node_fs_promises_.realpath)(external_node_path_.resolve(workspace, file)).catch((cause) => {
+        const found = `there is no file ${file} in the workspace ${workspace}`;
+        throw createFileError(`${found}; is the repository checked out?`, cause);
+    });
+    if (external_node_path_.relative(await (0,external_node_fs_promises_.realpath)(workspace), resolved).startsWith("..")) {
+        throw createFileError(`${file} lies outside of the workspace`);
+    }
+    const { size } = await (0,external_node_fs_promises_.stat)(resolved);
+    if (size > limits/* limits */.Fy.jsonBodyBytes) {
+        throw createFileError(`${file} has ${size} bytes; ${limits/* limits */.Fy.jsonBodyBytes} are allowed`);
+    }
+    return (0,external_node_fs_promises_.readFile)(resolved, "utf8");
+}
+function createFileError(message, cause) {
+    return new input_error/* InputError */.d([{ message: `Input "batch-file": ${message}` }], { cause });
+}
+
+;// CONCATENATED MODULE: ./action/plan-batch.js
+
+
+
+
+
+const emptyFile = { fields: {}, models: [], gatePlaces: [] };
+/** Stands for the sources of files that are not uploaded yet, to validate the request. */
+const validSource = `upload:sha256:${"0".repeat(64)}`;
+/**
+ * The batch that the inputs and the batch file describe; inputs override the file.
+ * @throws InputError with all problems
+ */
+async function planBatch(inputs, { workspace, defaultSuite }) {
+    const batchFile = inputs["batch-file"];
+    const file = batchFile === undefined ? emptyFile : await readBatchFile(batchFile, workspace);
+    const entries = inputs.models?.map(parseModelEntry) ?? file.models;
+    const models = await findModels(entries, workspace);
+    const request = parseRequest({
+        ...file.fields,
+        recipe: inputs.recipe ?? file.fields.recipe,
+        gates: inputs.gates ?? file.fields.gates,
+        suite: inputs.suite ?? file.fields.suite ?? defaultSuite,
+        dryRun: inputs["dry-run"] || file.fields.dryRun,
+        targets: inputs.targets ?? file.fields.targets,
+        models: models.map(({ name }) => ({ name, source: validSource })),
+    });
+    const { models: _, targets, ...fields } = request;
+    const gatePlaces = inputs.gates === undefined ? file.gatePlaces : [];
+    return { models, targets, fields, places: { models: modelPlaces(models), gates: gatePlaces } };
+}
+function parseRequest(request) {
+    const parsed = batch/* batchRequest */.Uv.safeParse(request);
+    if (parsed.success)
+        return parsed.data;
+    const problems = parsed.error.issues.map(({ path, message }) => ({
+        message: `The batch's ${path.join("/")}: ${message}`,
+    }));
+    throw new input_error/* InputError */.d(problems);
+}
+function modelPlaces(models) {
+    return models.flatMap((model) => {
+        const place = model.place ?? ("file" in model ? { file: model.file, line: 1 } : undefined);
+        return place ? [{ model: model.name, ...place }] : [];
+    });
+}
+
+// EXTERNAL MODULE: ./contract/revision.js
+var revision = __nccwpck_require__(1622);
+;// CONCATENATED MODULE: ./action/resolve-revision.js
+
+
+/** Value of the input `baseline` that compares with nothing. */
+const noBaseline = "none";
+/**
+ * The commit of the models, and what their results are compared with; undefined for a run without a
+ * commit.
+ */
+async function resolveRevision(run, { inputs, github, scopes }) {
+    const base = selectBase(run, inputs.baseline);
+    const mayRecord = scopes === undefined || scopes.includes("baselines:write") || scopes.includes("admin");
+    const parsed = revision/* revision */.Q.safeParse({
+        sha: run.headSha,
+        branch: run.branch,
+        base: base && { ...base, mergeBase: await fetchMergeBase(run, base, github) },
+        recordBaseline: run.isTrusted && mayRecord && !inputs["dry-run"],
+    });
+    return parsed.data;
+}
+function selectBase({ base }, baseline) {
+    if (baseline === noBaseline)
+        return undefined;
+    const isOwn = baseline === undefined || baseline === base?.branch;
+    return isOwn ? base : { branch: baseline };
+}
+/** The merge base, from GitHub since a shallow checkout lacks the history. */
+async function fetchMergeBase({ repo, headSha, branch }, base, github) {
+    if (!github || base.branch === branch)
+        return undefined;
+    const basehead = `${base.sha ?? base.branch}...${headSha}`;
+    const range = { ...repo, basehead, per_page: 1 };
+    try {
+        const { data } = await github.rest.repos.compareCommitsWithBasehead(range);
+        return data.merge_base_commit.sha;
+    }
+    catch (error) {
+        core/* debug */.Yz(`No merge base: ${String(error)}`);
+        return undefined;
+    }
+}
+
+;// CONCATENATED MODULE: ./action/set-outputs.js
+
+/** Sets outputs of the step. */
+function setOutputs(outputs) {
+    for (const [name, value] of Object.entries(outputs))
+        core/* setOutput */.uH(name, value);
+}
+
+;// CONCATENATED MODULE: ./contract/group-by-targets.js
+/**
+ * Splits pairs of models and targets into batches. As a batch has a job for each of its models and
+ * each of its targets, models with the same targets share one. The pairs of a batch keep their order.
+ */
+function groupByTargets(pairs) {
+    const byModel = [...Map.groupBy(pairs, ({ model }) => model).values()];
+    const groups = Map.groupBy(byModel, (ofModel) => ofModel.map(({ target }) => target).join(" "));
+    return [...groups.values()].map((group) => {
+        const all = group.flat();
+        return {
+            models: [...new Set(all.map(({ model }) => model))],
+            targets: [...new Set(all.map(({ target }) => target))],
+            pairs: all,
+        };
+    });
+}
+
+;// CONCATENATED MODULE: ./action/former-jobs.js
+
+
+/** Jobs with the labels that completed, with their gates passed. */
+async function listFormerJobs(client, labels) {
+    const jobs = await (0,list_jobs/* listJobs */.N)(client, { labels, status: ["Completed"] });
+    return jobs.filter(({ gates }) => !(0,gate/* hasFailedGate */.x6)(gates));
+}
+/** The job that compressed the very same model for the target. */
+function findFormerJob(jobs, model, target) {
+    const { name, source, sha256 } = model;
+    // The model at a URL may have changed since.
+    if (!source.startsWith("upload:") && sha256 === undefined)
+        return undefined;
+    return jobs.find((job) => job.target === target &&
+        job.model.name === name &&
+        job.model.source === source &&
+        job.model.sha256 === sha256);
+}
+
+// EXTERNAL MODULE: ./action/step-identity.js
+var step_identity = __nccwpck_require__(8844);
+;// CONCATENATED MODULE: ./action/submit-planned-batch.js
+
+
+
+/** Submits a batch, which records no baseline where the token does not allow it. */
+async function submitPlannedBatch(client, body) {
+    const batch = await submitIdempotently(client, body).catch(async (error) => {
+        const isRefused = error instanceof problem_error/* ProblemError */.Mm && error.problem.code === "missing_scope";
+        if (!isRefused || !body.revision?.recordBaseline)
+            throw error;
+        core/* notice */.lm("The results are not recorded as a baseline: the token lacks the scope baselines:write");
+        const revision = { ...body.revision, recordBaseline: false };
+        return submitIdempotently(client, { ...body, revision });
+    });
+    core/* info */.pq(`Batch ${batch.id}: ${batch.jobs.length} jobs`);
+    return batch;
+}
+/** Creates no second batch when repeated. The body's labels make the key unique to the attempt. */
+async function submitIdempotently(client, body) {
+    return client.call("submitBatch", { headers: { "idempotency-key": (0,step_identity/* digest */.b)(body) }, body });
+}
+
+;// CONCATENATED MODULE: ./action/submit-batches.js
+
+
+
+
+
+/**
+ * Submits the jobs of the step, except those that an earlier attempt of the run completed with their
+ * gates passed.
+ */
+async function submitBatches(client, request) {
+    const { plan, models, identity } = request;
+    const contentLabel = { "github-request": (0,step_identity/* digest */.b)(plan.fields) };
+    const former = await listReusableJobs(client, request, contentLabel);
+    const pairs = models.flatMap((model) => plan.targets.map((target) => ({ model, target, former: findFormerJob(former, model, target) })));
+    core/* saveState */.LZ("submitted", "true");
+    const batches = [];
+    for (const group of groupByTargets(pairs.filter((pair) => pair.former === undefined))) {
+        const body = {
+            name: identity.checkName,
+            ...plan.fields,
+            models: group.models,
+            targets: group.targets,
+            revision: request.revision,
+            report: request.report,
+            labels: { ...plan.fields.labels, ...identity.labels, ...contentLabel },
+        };
+        batches.push(await submitPlannedBatch(client, body));
+        core/* saveState */.LZ("batches", batches.map(({ id }) => id).join(" "));
+    }
+    return { batches, jobs: stepJobs(pairs, batches) };
+}
+async function listReusableJobs(client, { attempt, report, identity }, contentLabel) {
+    // The service reports on one whole batch.
+    const isWhole = attempt === 1 || report !== undefined;
+    return isWhole ? [] : listFormerJobs(client, { ...identity.runLabels, ...contentLabel });
+}
+function stepJobs(pairs, batches) {
+    const submitted = batches.flatMap((batch) => batch.jobs);
+    return pairs.flatMap(({ model: { name = "" }, target, former }) => {
+        if (former)
+            return [{ id: former.id, model: name, target, former }];
+        const job = submitted.find((one) => one.model === name && one.target === target);
+        return job ? [{ id: job.id, model: name, target }] : [];
+    });
+}
+
+// EXTERNAL MODULE: ./client/hash-file.js
+var hash_file = __nccwpck_require__(5511);
+;// CONCATENATED MODULE: ./action/upload-log.js
+
+
+
+const upload_log_progressIntervalMs = 5_000;
+/** Logs the progress of the upload of one file. */
+class UploadLog {
+    #file;
+    #startedAt = performance.now();
+    #startedFrom = 0;
+    #loggedAt = performance.now();
+    constructor(file) {
+        this.#file = file;
+    }
+    /** The upload starts, or resumes at an offset. */
+    start(offset, total) {
+        if (offset > 0)
+            this.#log(`goes on at ${(0,format_bytes/* formatBytes */.z)(offset)} of ${(0,format_bytes/* formatBytes */.z)(total)}`);
+        this.#startedAt = performance.now();
+        this.#startedFrom = offset;
+    }
+    /** Logs at intervals. */
+    progress(sent, total) {
+        const now = performance.now();
+        if (now - this.#loggedAt < upload_log_progressIntervalMs || sent === total)
+            return;
+        this.#loggedAt = now;
+        const rate = this.#formatRate(sent, now);
+        this.#log(`${(0,format_bytes/* formatBytes */.z)(sent)} of ${(0,format_bytes/* formatBytes */.z)(total)} sent, ${rate}`);
+    }
+    /** The service has the file, which it may have had before. */
+    end({ sent, bytes }) {
+        const size = (0,format_bytes/* formatBytes */.z)(bytes);
+        const rate = this.#formatRate(bytes, performance.now());
+        this.#log(sent ? `uploaded, ${size}, ${rate}` : `unchanged, ${size}`);
+    }
+    #formatRate(sent, now) {
+        const seconds = Math.max(now - this.#startedAt, 1) / 1000;
+        return `${(0,format_bytes/* formatBytes */.z)((sent - this.#startedFrom) / seconds)}/s`;
+    }
+    #log(text) {
+        core/* info */.pq(escapeLogLine(`[upload] ${this.#file}: ${text}`));
+    }
+}
+
+;// CONCATENATED MODULE: ./action/upload-file.js
+
+
+
+
+
+
+/**
+ * Uploads a file of the workspace that the service lacks, and gives its source for a batch.
+ * @throws InputError for a file that is larger than the service allows
+ */
+async function uploadFile(client, { file, place = { file, line: 1 } }, { workspace, signal }) {
+    const absolute = external_node_path_.resolve(workspace, file);
+    const log = new UploadLog(file);
+    const sha256 = await (0,hash_file/* hashFile */.D)(absolute, signal);
+    const options = {
+        signal,
+        sha256,
+        onStart: (offset, total) => log.start(offset, total),
+        onProgress: (sent, total) => log.progress(sent, total),
+    };
+    try {
+        const uploaded = await retryWhileUnreachable(async () => client.uploadModel(absolute, options), signal);
+        log.end(uploaded);
+        return uploaded.source;
+    }
+    catch (error) {
+        if (!(error instanceof problem_error/* ProblemError */.Mm) || error.problem.code !== "payload_too_large")
+            throw error;
+        const advice = "the service's administrator sets the limit with MOS_MAX_MODEL_BYTES";
+        const message = `${file}: ${error.problem.detail}; ${advice}`;
+        throw new input_error/* InputError */.d([{ message, place }], { cause: error });
+    }
+}
+
+;// CONCATENATED MODULE: ./action/upload-models.js
+
+/**
+ * Uploads the files that the service lacks, and gives all models as a batch references them.
+ * @throws InputError for a model that is larger than the service allows
+ */
+async function uploadModels(models, client, options) {
+    const references = [];
+    for (const model of models) {
+        const source = "source" in model ? model.source : await uploadFile(client, model, options);
+        references.push({ name: model.name, source, sha256: model.sha256 });
+    }
+    return references;
+}
+
+;// CONCATENATED MODULE: ./action/compress.js
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+/**
+ * Compresses the models of the inputs. A failure is part of the report; jobs that nothing waits for
+ * are cancelled then.
+ */
+async function compress(step, credentials) {
+    const limit = AbortSignal.timeout(step.inputs.timeout * 1000);
+    const signal = AbortSignal.any([step.signal, limit]);
+    let work;
+    try {
+        work = await compress_submit(step, credentials, signal);
+        if (step.inputs.wait)
+            await follow(step, work, signal);
+        core/* saveState */.LZ("finished", "true");
+        return buildResult(step, work);
+    }
+    catch (error) {
+        const { annotations, ...end } = describeAbort(error, step, limit);
+        if (work)
+            await cancelSubmission(work, { waits: end.abortReason === "timed_out" });
+        const result = buildResult(step, work, end);
+        return { ...result, annotations: [...annotations, ...result.annotations] };
+    }
+}
+/** Plans the batch, uploads its models and submits it. */
+async function compress_submit(step, credentials, signal) {
+    const { inputs, run, identity, dispatcher, github } = step;
+    const { workspace, attempt } = run;
+    const baseUrl = inputs["service-url"];
+    const defaultSuite = `${run.repository}: ${identity.checkName}`.slice(0, 200);
+    const plan = await planBatch(inputs, { workspace, defaultSuite });
+    const { client, scopes } = await (0,open_service_session/* openServiceSession */.C)(credentials, { baseUrl, dispatcher });
+    await checkTargets(client, plan.targets, signal);
+    const models = await uploadModels(plan.models, client, { workspace, signal });
+    const revision = await resolveRevision(run, { inputs, github, scopes });
+    signal.throwIfAborted();
+    const report = inputs.wait ? undefined : { github: buildGithubReport(step, plan.places) };
+    const request = { plan, models, identity, attempt, revision, report };
+    const submission = await submitBatches(client, request);
+    setOutputs({
+        "batch-id": submission.batches.map(({ id }) => id).join(" "),
+        "batch-url": batchUrl(step, submission),
+    });
+    const tracker = new JobTracker(submission.jobs, baseUrl);
+    return { client, submission, tracker, places: plan.places };
+}
+async function follow(step, work, signal) {
+    const { output, reporter } = step;
+    const { client, submission, tracker } = work;
+    await followJobs(client, submission, {
+        tracker,
+        output,
+        signal,
+        onPoll: () => reporter?.reportProgress(buildReport(step, work)),
+        onJobEnd(job, lastLines) {
+            const row = tracker.rows.find(({ id }) => id === job.id);
+            if (row && isEndedRow(row))
+                reporter?.reportJobEnd(row, lastLines, submission.jobs.length);
+        },
+    });
+}
+function buildResult(step, work, end) {
+    const report = { ...buildReport(step, work), ...end };
+    const annotations = work ? buildAnnotations(report.rows, work.places) : [];
+    return { report, annotations, client: work?.client };
+}
+function buildReport(step, work) {
+    return {
+        name: step.identity.checkName,
+        url: batchUrl(step, work?.submission),
+        rows: work?.tracker.rows ?? [],
+    };
+}
+function batchUrl({ inputs, run }, submission) {
+    const [first] = submission?.batches ?? [];
+    return first ? `${inputs["service-url"]}/batches/${first.id}` : run.url;
+}
+
+// EXTERNAL MODULE: ./action/connect-github.js + 2 modules
+var connect_github = __nccwpck_require__(3324);
+// EXTERNAL MODULE: ./action/create-check-run-writer.js + 2 modules
+var create_check_run_writer = __nccwpck_require__(5810);
+;// CONCATENATED MODULE: ./action/download-artifacts.js
+
+
+/** Saves the artifacts of all jobs, in a folder for each job. */
+async function downloadArtifacts(client, rows, { folder, signal }) {
+    for (const { id, model, target, job } of rows) {
+        if (!job || job.artifacts.length === 0)
+            continue;
+        const jobFolder = external_node_path_.join(folder, `${model}-${target}`);
+        await (0,external_node_fs_promises_.mkdir)(jobFolder, { recursive: true });
+        for (const { name } of job.artifacts) {
+            await client.downloadArtifact(id, name, { file: external_node_path_.join(jobFolder, name), signal });
+        }
+    }
+}
+
+;// CONCATENATED MODULE: ./action/log-results.js
+
+
+
+
+
+
+
+/** Logs the outcome of each job on a line. */
+function logResults({ rows }) {
+    for (const row of rows)
+        core/* info */.pq(escapeLogLine(resultLine(row)));
+}
+function resultLine(row) {
+    const { size, accuracy } = row.job?.telemetry ?? {};
+    const parts = [
+        `${jobTitle(row)} ${outcome/* outcomes */.K[(0,outcome/* classifyOutcome */.$)(row)].words}`,
+        size && describeSizes(size),
+        accuracy && (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb),
+        row.job && (0,describe_job_failure/* describeJobFailure */.D)(row.job),
+    ];
+    return parts.filter(Boolean).join(", ");
+}
+function describeSizes({ originalBytes, resultBytes, ratio, }) {
+    return `${(0,format_bytes/* formatBytes */.z)(originalBytes)} → ${(0,format_bytes/* formatBytes */.z)(resultBytes)} (${ratio.toFixed(2)})`;
+}
+
+// EXTERNAL MODULE: ./action/read-inputs.js + 2 modules
+var read_inputs = __nccwpck_require__(1526);
+;// CONCATENATED MODULE: external "node:os"
+const external_node_os_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:os");
+;// CONCATENATED MODULE: ./report/report-document.js
+/** The report as JSON, for programs. */
+function reportDocument({ name, url, rows }, { conclusion, title }) {
+    return {
+        version: 1,
+        name,
+        conclusion,
+        title,
+        url,
+        jobs: rows.map(({ job, ...row }) => ({ ...row, ...job })),
+    };
+}
+
+;// CONCATENATED MODULE: ./action/write-report.js
+
+
+
+
+
+
+
+/**
+ * Writes the report to files in a new folder, to the job's summary and to the step's outputs. Gives
+ * the folder.
+ */
+async function writeReport(report, verdict, environment) {
+    const temporary = environment["RUNNER_TEMP"] ?? (0,external_node_os_namespaceObject.tmpdir)();
+    const folder = await (0,external_node_fs_promises_.mkdtemp)(external_node_path_.join(temporary, "model-optimization-"));
+    const markdown = (0,render_batch/* renderJobSummary */.qE)(report, verdict);
+    const files = {
+        "report-json": external_node_path_.join(folder, "report.json"),
+        "report-markdown": external_node_path_.join(folder, "report.md"),
+    };
+    await (0,external_node_fs_promises_.writeFile)(files["report-json"], JSON.stringify(reportDocument(report, verdict)));
+    await (0,external_node_fs_promises_.writeFile)(files["report-markdown"], markdown);
+    if (environment["GITHUB_STEP_SUMMARY"])
+        await core/* summary */.z.addRaw(markdown, true).write();
+    setOutputs({ ...files, conclusion: verdict.conclusion ?? "pending", ...countJobs(report) });
+    return folder;
+}
+function countJobs({ rows }) {
+    return {
+        jobs: rows.length,
+        completed: rows.filter(({ status }) => status === "Completed").length,
+        failed: rows.filter(({ status }) => status === "Failed").length,
+        "gates-failed": rows.filter(({ gatesFailed }) => gatesFailed).length,
+    };
+}
+
+;// CONCATENATED MODULE: ./action/report-untrusted.js
+
+
+/** Reports that the step can do nothing, as GitHub gives the workflow no credentials. */
+async function reportUntrusted(step) {
+    const { run, identity, reporter, environment } = step;
+    const verdict = { conclusion: "neutral", title: "Nothing was compressed" };
+    const origin = run.untrusted === "dependabot" ? "of Dependabot" : "from forks";
+    const failureMessage = [
+        `GitHub gives workflows of pull requests ${origin} neither secrets nor OIDC tokens,`,
+        "so that the service cannot know this one.",
+        "A maintainer can run the workflow on a branch of the repository.",
+    ].join(" ");
+    const report = { name: identity.checkName, url: run.url, rows: [], failureMessage };
+    core/* notice */.lm(`${verdict.title}: ${failureMessage}`);
+    await writeReport(report, verdict, environment);
+    // The token of a fork's workflow may write nothing.
+    if (run.untrusted !== "fork")
+        await reporter?.complete(report, verdict, []);
+}
+
+// EXTERNAL MODULE: ./action/resolve-credentials.js
+var resolve_credentials = __nccwpck_require__(6644);
+// EXTERNAL MODULE: ./action/workflow-run.js + 2 modules
+var workflow_run = __nccwpck_require__(6793);
+;// CONCATENATED MODULE: ./action/write-annotations.js
+
+/** The runner takes no more of one step. */
+const write_annotations_maxAnnotations = 10;
+/** Annotates lines by commands of the runner, where the workflow may write no check runs. */
+function writeAnnotations(annotations) {
+    for (const { place, level, title, message } of annotations.slice(0, write_annotations_maxAnnotations)) {
+        const issueCommand = level === "failure" ? core/* error */.z3 : core/* warning */.$e;
+        issueCommand(message, { title, file: place.file, startLine: place.line });
+    }
+}
+
+;// CONCATENATED MODULE: ./action/sticky-comment.js
+/** Updates the comment on a pull request that has the marker, or creates it. */
+async function writeStickyComment(github, { repo, pullRequest, marker }, body) {
+    const place = { ...repo, issue_number: pullRequest };
+    const pages = github.paginate.iterator(github.rest.issues.listComments, {
+        ...place,
+        per_page: 100,
+    });
+    for await (const { data } of pages) {
+        // A person's comment could start with the marker, too.
+        const own = data.find((comment) => comment.user?.type === "Bot" && comment.body?.startsWith(marker));
+        if (own) {
+            await github.rest.issues.updateComment({ ...repo, comment_id: own.id, body });
+            return;
+        }
+    }
+    await github.rest.issues.createComment({ ...place, body });
+}
+
+;// CONCATENATED MODULE: ./action/write-comment.js
+
+
+
+
+/** Comments on the pull request, where the workflow asks for it. A failure is a warning. */
+async function writeComment({ inputs, run, identity, github }, report, verdict) {
+    const { repo, pullRequest } = run;
+    if (!inputs.comment || !github || pullRequest === undefined)
+        return;
+    const marker = `<!-- model-optimization ${(0,step_identity/* digest */.b)(identity.checkName)} -->`;
+    const body = (0,render_batch/* renderComment */.wQ)(report, verdict, marker);
+    try {
+        await writeStickyComment(github, { repo, pullRequest, marker }, body);
+    }
+    catch (error) {
+        core/* warning */.$e(`No comment: ${String(error)}. It needs \`permissions: pull-requests: write\`.`);
+    }
+}
+
+;// CONCATENATED MODULE: ./action/run-main.js
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+/** The runner kills a step 10 s after it cancels it. */
+const cancelGraceMs = 5_000;
+/** The step itself: compresses the models and publishes the results. */
+async function runMain(stepProcess) {
+    const { environment, context, dispatcher, signal } = stepProcess;
+    const inputs = (0,read_inputs/* readInputs */.K)(environment);
+    const run = (0,workflow_run/* readWorkflowRun */.h)(context, environment);
+    const credentials = (0,resolve_credentials/* resolveCredentials */.z)(inputs, run, environment);
+    const identity = (0,step_identity/* stepIdentity */.X)(run, inputs);
+    const token = inputs["github-token"];
+    const github = token === undefined ? undefined : (0,connect_github/* connectGitHub */.U)(token, run, dispatcher);
+    const reporter = github && createReporter(github, { inputs, run, identity });
+    const step = { ...stepProcess, inputs, run, identity, github, reporter };
+    if (credentials === undefined) {
+        await reportUntrusted(step);
+        return;
+    }
+    const preparing = { name: identity.checkName, url: run.url, rows: [] };
+    const begun = inputs.wait && reporter?.begin(preparing);
+    const result = await compress(step, credentials);
+    await begun;
+    const published = publishResults(step, result);
+    await (signal.aborted ? Promise.race([published, (0,promises_.setTimeout)(cancelGraceMs)]) : published);
+}
+function createReporter(github, { inputs, run, identity }) {
+    return new CheckRunReporter({
+        checks: (0,create_check_run_writer/* createCheckRunWriter */.R)(github, run),
+        check: {
+            name: identity.checkName,
+            externalId: (0,step_identity/* digest */.b)(identity.labels),
+            detailsUrl: run.url,
+        },
+        jobChecks: inputs["job-checks"],
+        failOn: inputs["fail-on"],
+    });
+}
+async function publishResults(step, result) {
+    const { inputs, environment } = step;
+    const { report } = result;
+    const verdict = (0,conclude/* conclude */.E)(report, inputs["fail-on"]);
+    logResults(report);
+    const folder = await writeReport(report, verdict, environment);
+    await completeCheckRun(step, result, verdict);
+    if (inputs.wait)
+        await writeComment(step, report, verdict);
+    if (inputs.download)
+        await saveArtifacts(step, result, external_node_path_.join(folder, "artifacts"));
+    setFailure(report, verdict);
+}
+/** Completes the check run, which the service does where the step does not wait. */
+async function completeCheckRun({ inputs, reporter }, { report, annotations }, verdict) {
+    const isLeftToService = !inputs.wait && report.abortReason === undefined;
+    const isPublished = isLeftToService || (await reporter?.complete(report, verdict, annotations));
+    if (!isPublished)
+        writeAnnotations(annotations);
+}
+async function saveArtifacts({ signal }, { client, report }, folder) {
+    if (!client)
+        return;
+    await downloadArtifacts(client, report.rows, { folder, signal });
+    setOutputs({ artifacts: folder });
+}
+function setFailure({ failureMessage }, { conclusion, title }) {
+    if ([null, "success", "neutral"].includes(conclusion))
+        return;
+    core/* setFailed */.C1(failureMessage === undefined ? title : `${title}\n${failureMessage}`);
+}
+
+
+/***/ }),
+
+/***/ 6361:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   a: () => (/* binding */ runPost)
+/* harmony export */ });
+/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
+/* harmony import */ var _report_conclude_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(4422);
+/* harmony import */ var _report_render_batch_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1977);
+/* harmony import */ var _cancel_batches_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(8068);
+/* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(3324);
+/* harmony import */ var _create_check_run_writer_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(5810);
+/* harmony import */ var _list_jobs_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(9808);
+/* harmony import */ var _open_service_session_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(9699);
+/* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(1526);
+/* harmony import */ var _resolve_credentials_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(6644);
+/* harmony import */ var _step_identity_js__WEBPACK_IMPORTED_MODULE_10__ = __nccwpck_require__(8844);
+/* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_11__ = __nccwpck_require__(6793);
+
+
+
+
+
+
+
+
+
+
+
+
+/** Cleans up after a step that was killed: cancels its batches and completes its check run. */
+async function runPost({ environment, context, dispatcher }) {
+    if (_actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("submitted") === "" || _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("finished") !== "")
+        return;
+    const inputs = (0,_read_inputs_js__WEBPACK_IMPORTED_MODULE_8__/* .readInputs */ .K)(environment);
+    const run = (0,_workflow_run_js__WEBPACK_IMPORTED_MODULE_11__/* .readWorkflowRun */ .h)(context, environment);
+    const credentials = (0,_resolve_credentials_js__WEBPACK_IMPORTED_MODULE_9__/* .resolveCredentials */ .z)(inputs, run, environment);
+    if (credentials === undefined)
+        return;
+    const step = { inputs, run, identity: (0,_step_identity_js__WEBPACK_IMPORTED_MODULE_10__/* .stepIdentity */ .X)(run, inputs), dispatcher };
+    await cancelStepBatches(step, credentials);
+    await cancelCheckRun(step);
+}
+/** Finds the batches by their labels: the step may have been killed before it knew their ids. */
+async function cancelStepBatches({ inputs, identity: { labels }, dispatcher }, credentials) {
+    const baseUrl = inputs["service-url"];
+    const { client } = await (0,_open_service_session_js__WEBPACK_IMPORTED_MODULE_7__/* .openServiceSession */ .C)(credentials, { baseUrl, dispatcher });
+    const jobs = await (0,_list_jobs_js__WEBPACK_IMPORTED_MODULE_6__/* .listJobs */ .N)(client, { labels });
+    const batches = [...new Set(jobs.flatMap(({ batchId }) => batchId ?? []))];
+    _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`The step was ended before its jobs; ${batches.length} batches are cancelled`);
+    await (0,_cancel_batches_js__WEBPACK_IMPORTED_MODULE_3__/* .cancelBatches */ .N)(client, batches);
+}
+async function cancelCheckRun({ inputs, run, identity, dispatcher }) {
+    const checkRun = Number(_actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("checkRun"));
+    const token = inputs["github-token"];
+    if (!checkRun || token === undefined)
+        return;
+    const checks = (0,_create_check_run_writer_js__WEBPACK_IMPORTED_MODULE_5__/* .createCheckRunWriter */ .R)((0,_connect_github_js__WEBPACK_IMPORTED_MODULE_4__/* .connectGitHub */ .U)(token, run, dispatcher), run);
+    const abortReason = "cancelled";
+    const report = { name: identity.checkName, url: run.url, rows: [], abortReason };
+    const output = (0,_report_render_batch_js__WEBPACK_IMPORTED_MODULE_2__/* .renderBatchCheck */ .hC)(report, (0,_report_conclude_js__WEBPACK_IMPORTED_MODULE_1__/* .conclude */ .E)(report, inputs["fail-on"]));
+    await checks.update(checkRun, { output, conclusion: "cancelled" });
+}
+
+
+/***/ }),
+
+/***/ 8844:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   X: () => (/* binding */ stepIdentity),
+/* harmony export */   b: () => (/* binding */ digest)
+/* harmony export */ });
+/* harmony import */ var node_crypto__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7598);
+
+const defaultCheckName = "Model compression";
+/** The identity, which differs between attempts of a run in the attempt's label alone. */
+function stepIdentity(run, { "check-name": given, matrix = [] }) {
+    const leg = matrix.length === 0 ? "" : ` (${matrix.join(", ")})`;
+    const checkName = given ?? `${defaultCheckName}${leg}`;
+    const runLabels = {
+        "github-run": run.runId,
+        "github-step": digest([run.repository, run.step, checkName, leg]),
+    };
+    return { checkName, runLabels, labels: { ...runLabels, "github-attempt": String(run.attempt) } };
+}
+/** SHA-256 of a JSON value, in as many digits as fit in a label. */
+function digest(value) {
+    return (0,node_crypto__WEBPACK_IMPORTED_MODULE_0__.createHash)("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 40);
+}
+
+
+/***/ }),
+
+/***/ 6793:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  h: () => (/* binding */ readWorkflowRun)
+});
+
+;// CONCATENATED MODULE: ./action/triggering-commit.js
+const proposal = { branch: undefined, isTrusted: false, pullRequest: undefined };
+function findTriggeringCommit(event, run) {
+    return (pullRequestCommit(event) ??
+        mergeGroupCommit(event) ??
+        earlierRunCommit(event) ??
+        branchCommit(event, run));
+}
+function pullRequestCommit({ pull_request: event }) {
+    if (!event)
+        return undefined;
+    const { number, head, base } = event;
+    return {
+        ...proposal,
+        headSha: head.sha,
+        base: { branch: base.ref, sha: base.sha },
+        pullRequest: number,
+    };
+}
+function mergeGroupCommit({ merge_group: event }) {
+    if (!event)
+        return undefined;
+    const branch = event.base_ref.replace(/^refs\/heads\//, "");
+    return { ...proposal, headSha: event.head_sha, base: { branch, sha: event.base_sha } };
+}
+/** The commit that an earlier workflow ran for, which this one follows. */
+function earlierRunCommit({ workflow_run: event, repository, }) {
+    if (!event)
+        return undefined;
+    const [pullRequest] = event.pull_requests;
+    const base = pullRequest
+        ? { branch: pullRequest.base.ref, sha: pullRequest.base.sha }
+        : defaultBranch(repository);
+    return { ...proposal, headSha: event.head_sha, base, pullRequest: pullRequest?.number };
+}
+/** The commit of a push, of a schedule or of a start by hand. */
+function branchCommit({ repository, before }, { sha, ref, isProtected }) {
+    const [, branch] = /^refs\/heads\/(.+)$/.exec(ref) ?? [];
+    const isTrusted = branch !== undefined && (isProtected || branch === repository?.default_branch);
+    const base = isTrusted ? previousCommit(branch, before) : defaultBranch(repository);
+    return { headSha: sha, branch, base, isTrusted, pullRequest: undefined };
+}
+/** The branch before a push; GitHub states zeros for the first push of a branch. */
+function previousCommit(branch, before) {
+    const isKnown = before !== undefined && !/^0+$/.test(before);
+    return isKnown ? { branch, sha: before } : { branch };
+}
+function defaultBranch(repository) {
+    const branch = repository?.default_branch;
+    return branch === undefined ? undefined : { branch };
+}
+
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+;// CONCATENATED MODULE: ./action/workflow-event.js
+
+const commitOfBranch = schemas/* object */.Ikc({ ref: schemas/* string */.YjP(), sha: schemas/* string */.YjP() });
+/** The fields that the action reads, of the payloads of all events that start workflows. */
+const workflowEvent = schemas/* object */.Ikc({
+    repository: schemas/* object */.Ikc({ default_branch: schemas/* string */.YjP().optional() }).optional(),
+    before: schemas/* string */.YjP().optional(),
+    pull_request: schemas/* object */.Ikc({
+        number: schemas/* int */.Whr(),
+        head: commitOfBranch.extend({ repo: schemas/* object */.Ikc({ full_name: schemas/* string */.YjP() }).nullish() }),
+        base: commitOfBranch,
+    })
+        .optional(),
+    merge_group: schemas/* object */.Ikc({ head_sha: schemas/* string */.YjP(), base_sha: schemas/* string */.YjP(), base_ref: schemas/* string */.YjP() })
+        .optional(),
+    workflow_run: schemas/* object */.Ikc({
+        head_sha: schemas/* string */.YjP(),
+        pull_requests: schemas/* array */.YOg(schemas/* object */.Ikc({ number: schemas/* int */.Whr(), base: commitOfBranch })).default([]),
+    })
+        .optional(),
+});
+
+;// CONCATENATED MODULE: ./action/workflow-run.js
+
+
+/**
+ * Combines what the runner and the event state about the run.
+ * @throws ZodError for an event that GitHub does not send
+ */
+function readWorkflowRun(context, environment) {
+    const { repo, runId, serverUrl } = context;
+    const event = workflowEvent.parse(context.payload);
+    const repository = `${repo.owner}/${repo.repo}`;
+    // Old versions of GitHub Enterprise Server number no attempts.
+    const attempt = Number.isNaN(context.runAttempt) ? 1 : context.runAttempt;
+    return {
+        repository,
+        repo,
+        runId: String(runId),
+        attempt,
+        step: `${context.workflow} ${context.job} ${context.action}`,
+        ...findTriggeringCommit(event, {
+            sha: context.sha,
+            ref: context.ref,
+            isProtected: environment["GITHUB_REF_PROTECTED"] === "true",
+        }),
+        untrusted: findUntrustedOrigin(event, context, repository),
+        url: `${serverUrl}/${repository}/actions/runs/${runId}/attempts/${attempt}`,
+        apiUrl: context.apiUrl.replace(/\/+$/, ""),
+        workspace: environment["GITHUB_WORKSPACE"] ?? process.cwd(),
+    };
+}
+function findUntrustedOrigin({ pull_request: pullRequest }, { eventName, actor }, repository) {
+    // It runs the base branch's workflow, with its secrets.
+    if (eventName === "pull_request_target")
+        return undefined;
+    if (actor === "dependabot[bot]")
+        return "dependabot";
+    return pullRequest && pullRequest.head.repo?.full_name !== repository ? "fork" : undefined;
+}
+
+
+/***/ }),
+
+/***/ 5511:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   D: () => (/* binding */ hashFile)
+/* harmony export */ });
+/* harmony import */ var node_crypto__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7598);
+/* harmony import */ var _read_pieces_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8390);
+
+
+/** SHA-256 of a file's content, in hexadecimal. */
+async function hashFile(file, signal) {
+    const hash = (0,node_crypto__WEBPACK_IMPORTED_MODULE_0__.createHash)("sha256");
+    for await (const piece of (0,_read_pieces_js__WEBPACK_IMPORTED_MODULE_1__/* .readPieces */ .u)(file, signal))
+        hash.update(piece);
+    return hash.digest("hex");
+}
+
+
+/***/ }),
+
+/***/ 7590:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   I1: () => (/* binding */ toAnswerError),
+/* harmony export */   Mm: () => (/* binding */ ProblemError),
+/* harmony export */   qx: () => (/* binding */ UnexpectedAnswerError)
+/* harmony export */ });
+/* harmony import */ var _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6828);
+
+/** The service refused a call or failed at it. */
+class ProblemError extends Error {
+    name = "ProblemError";
+    problem;
+    /** Seconds that the service asks to wait before the same call. */
+    retryAfter;
+    constructor(call, details, retryAfter) {
+        const fields = (details.errors ?? [])
+            .map(({ pointer, message }) => `\n  ${pointer}: ${message}`)
+            .join("");
+        super(`${call}: ${details.detail} (${details.code})${fields}`);
+        this.problem = details;
+        this.retryAfter = retryAfter;
+    }
+    get retryable() {
+        return _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__/* .errorTable */ .NN[this.problem.code].retryable;
+    }
+}
+/** Answered by something between the client and the service. */
+class UnexpectedAnswerError extends Error {
+    name = "UnexpectedAnswerError";
+    status;
+    headers;
+    retryAfter;
+    constructor(call, { status, headers, text }, retryAfter) {
+        super(`${call}: unexpected answer with status ${status}: ${text.slice(0, 500)}`);
+        this.status = status;
+        this.headers = headers;
+        this.retryAfter = retryAfter;
+    }
+}
+function toAnswerError(call, answer) {
+    const retryAfter = String(answer.headers["retry-after"]);
+    const seconds = /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined;
+    const parsed = _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__/* .problem */ .CC.safeParse(parseJsonOrUndefined(answer.text));
+    return parsed.success
+        ? new ProblemError(call, parsed.data, seconds)
+        : new UnexpectedAnswerError(call, answer, seconds);
+}
+function parseJsonOrUndefined(text) {
+    try {
+        return JSON.parse(text);
+    }
+    catch {
+        return undefined;
+    }
+}
+
+
+/***/ }),
+
+/***/ 8390:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   u: () => (/* binding */ readPieces)
+/* harmony export */ });
+/* harmony import */ var node_fs_promises__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1455);
+var __addDisposableResource = (undefined && undefined.__addDisposableResource) || function (env, value, async) {
+    if (value !== null && value !== void 0) {
+        if (typeof value !== "object" && typeof value !== "function") throw new TypeError("Object expected.");
+        var dispose, inner;
+        if (async) {
+            if (!Symbol.asyncDispose) throw new TypeError("Symbol.asyncDispose is not defined.");
+            dispose = value[Symbol.asyncDispose];
+        }
+        if (dispose === void 0) {
+            if (!Symbol.dispose) throw new TypeError("Symbol.dispose is not defined.");
+            dispose = value[Symbol.dispose];
+            if (async) inner = dispose;
+        }
+        if (typeof dispose !== "function") throw new TypeError("Object not disposable.");
+        if (inner) dispose = function() { try { inner.call(this); } catch (e) { return Promise.reject(e); } };
+        env.stack.push({ value: value, dispose: dispose, async: async });
+    }
+    else if (async) {
+        env.stack.push({ async: true });
+    }
+    return value;
+};
+var __disposeResources = (undefined && undefined.__disposeResources) || (function (SuppressedError) {
+    return function (env) {
+        function fail(e) {
+            env.error = env.hasError ? new SuppressedError(e, env.error, "An error was suppressed during disposal.") : e;
+            env.hasError = true;
+        }
+        var r, s = 0;
+        function next() {
+            while (r = env.stack.pop()) {
+                try {
+                    if (!r.async && s === 1) return s = 0, env.stack.push(r), Promise.resolve().then(next);
+                    if (r.dispose) {
+                        var result = r.dispose.call(r.value);
+                        if (r.async) return s |= 2, Promise.resolve(result).then(next, function(e) { fail(e); return next(); });
+                    }
+                    else s |= 1;
+                }
+                catch (e) {
+                    fail(e);
+                }
+            }
+            if (s === 1) return env.hasError ? Promise.reject(env.error) : Promise.resolve();
+            if (env.hasError) throw env.error;
+        }
+        return next();
+    };
+})(typeof SuppressedError === "function" ? SuppressedError : function (error, suppressed, message) {
+    var e = new Error(message);
+    return e.name = "SuppressedError", e.error = error, e.suppressed = suppressed, e;
+});
+
+const pieceBytes = 1 << 20;
+/**
+ * The bytes of a file from `start` on, in pieces. A piece is overwritten when the next but one is read: fresh memory for each would pile up
+ * faster than it is collected, and take twice the time.
+ */
+async function* readPieces(file, signal, start = 0) {
+    const env_1 = { stack: [], error: void 0, hasError: false };
+    try {
+        const opened = __addDisposableResource(env_1, await (0,node_fs_promises__WEBPACK_IMPORTED_MODULE_0__.open)(file), true);
+        const buffers = [new Uint8Array(pieceBytes), new Uint8Array(pieceBytes)];
+        let position = start;
+        for (let turn = 0;; turn = turn === 0 ? 1 : 0) {
+            signal?.throwIfAborted();
+            const { bytesRead } = await opened.read(buffers[turn], 0, pieceBytes, position);
+            if (bytesRead === 0)
+                return;
+            position += bytesRead;
+            yield buffers[turn].subarray(0, bytesRead);
+        }
+    }
+    catch (e_1) {
+        env_1.error = e_1;
+        env_1.hasError = true;
+    }
+    finally {
+        const result_1 = __disposeResources(env_1);
+        if (result_1)
+            await result_1;
+    }
+}
+
+
+/***/ }),
+
+/***/ 2308:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   L5: () => (/* binding */ retry),
+/* harmony export */   Rk: () => (/* binding */ isConnectionError),
+/* harmony export */   dg: () => (/* binding */ isTransient)
+/* harmony export */ });
+/* harmony import */ var node_timers_promises__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8500);
+/* harmony import */ var _problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7590);
+
+
+const tries = 5;
+const firstDelayMs = 200;
+/** A caller that is asked to wait longer is told so instead. */
+const maxRetryAfterMs = 120_000;
+const transientStatuses = new Set([429, 502, 503, 504]);
+/** Pass only after somebody did something about them. */
+const permanentCodes = new Set(["internal_error", "storage_full"]);
+/** Repeats work that may be done twice: after lost connections and passing failures of the service. */
+async function retry(work, signal) {
+    for (let left = tries - 1;; left--) {
+        try {
+            return await work();
+        }
+        catch (error) {
+            signal?.throwIfAborted();
+            if (left === 0 || !isTransient(error) || retryAfterMs(error) > maxRetryAfterMs)
+                throw error;
+            await (0,node_timers_promises__WEBPACK_IMPORTED_MODULE_0__.setTimeout)(computeDelayMs(error, tries - 1 - left), undefined, signal && { signal });
+        }
+    }
+}
+/** Full jitter, so that clients that failed together do not come back together; not sooner than the service asks. */
+function computeDelayMs(error, attempt) {
+    return retryAfterMs(error) + Math.random() * firstDelayMs * 2 ** attempt;
+}
+function retryAfterMs(error) {
+    const isAnswer = error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .ProblemError */ .Mm || error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .UnexpectedAnswerError */ .qx;
+    return isAnswer ? (error.retryAfter ?? 0) * 1000 : 0;
+}
+/** Whether the same call may succeed later: the service is not there, or has too much to do. */
+function isTransient(error) {
+    if (error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .ProblemError */ .Mm)
+        return error.retryable && !permanentCodes.has(error.problem.code);
+    if (error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .UnexpectedAnswerError */ .qx)
+        return transientStatuses.has(error.status);
+    return isConnectionError(error);
+}
+/** Whether the service could not be reached, or was lost while it answered. */
+function isConnectionError(error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    return /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|UND_ERR_(SOCKET|CONNECT_TIMEOUT|HEADERS_TIMEOUT|BODY_TIMEOUT|CLOSED|DESTROYED|RESPONSE))/.test(code);
+}
+
+
+/***/ }),
+
+/***/ 8389:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   _y: () => (/* binding */ failOnTable),
+/* harmony export */   eh: () => (/* binding */ actionInputs),
+/* harmony export */   v8: () => (/* binding */ jobChecksTable)
+/* harmony export */ });
+/* unused harmony export actionOutputs */
+/** What can let the step fail. */
+const failOnTable = {
+    gates: "a job failed, or a gate",
+    warnings: "as `gates`, or a gate warns, such as one that finds no baseline to compare with",
+    jobs: "a job failed",
+    nothing: "never for what came of jobs",
+};
+/** Which jobs get check runs of their own. */
+const jobChecksTable = {
+    auto: "all of at most 12 jobs, the failed ones of more",
+    all: "all jobs",
+    failed: "jobs that failed or failed a gate",
+    none: "none",
+};
+/** Every input of the GitHub Action. */
+const actionInputs = {
+    "service-url": {
+        description: "Address of the service, such as `https://mos.example.com`.",
+        required: true,
+    },
+    token: {
+        description: "Access token of the service with the scopes `jobs:read`, `jobs:write` and `models:write`. Without it the workflow's OIDC token is exchanged for one, which needs `permissions: id-token: write` and a trust policy at the service.",
+    },
+    audience: {
+        description: "Audience of the OIDC token, as the service's trust policy demands it; `service-url` by default.",
+    },
+    "batch-file": {
+        description: "YAML or JSON file in the repository with a batch: the fields of `POST /batches`, in which a model may also be a glob of files. Inputs are laid over its fields.",
+    },
+    models: {
+        description: "Models to compress, one a line: a glob of ONNX files in the workspace, which are uploaded, or a source that the service reads itself (`https://…`, `file:///…`, `upload:sha256:…`). `NAME=` before it names the model; a file is named after its path otherwise. A line that starts with `!` takes files out again.",
+    },
+    targets: {
+        description: "Names of the targets to compress each model for, separated by commas or line breaks.",
+    },
+    recipe: {
+        description: "Fields of a recipe as YAML, laid over each target's own; `preset` names one of the target's presets.",
+    },
+    gates: {
+        description: "Limits on what is measured for each job as YAML, such as `maxSizeRatio: 0.5`.",
+    },
+    suite: {
+        description: "Name under which results of the same models are compared over time; by default that of the repository and of the check.",
+    },
+    baseline: {
+        description: "Branch whose results are compared with, `none` for no comparison. By default the base branch of a pull request, the branch itself for pushes to the default branch and to protected ones, and the default branch for all others. Results of the default branch and of protected branches are recorded where the token has the scope `baselines:write`.",
+    },
+    "fail-on": {
+        description: `When the step and its check fail. ${describeChoices(failOnTable)}`,
+        default: "gates",
+    },
+    wait: {
+        description: "`false` ends the step as soon as the batch is submitted. The service then writes the check runs itself, which needs its GitHub App in the repository.",
+        default: "true",
+    },
+    timeout: {
+        description: "Time after which the batch is cancelled: minutes, or with a unit, such as `90s` or `2h`.",
+        default: "330",
+    },
+    "check-name": {
+        description: "Name of the check run of the whole batch, for branch protection to require. By default `Model compression`, with the values of the job's matrix behind it.",
+    },
+    "job-checks": {
+        description: `Which jobs get check runs of their own, at most 100 of them. ${describeChoices(jobChecksTable)}`,
+        default: "auto",
+    },
+    comment: {
+        description: "`true` keeps a comment with the results on the pull request, which needs `pull-requests: write`.",
+        default: "false",
+    },
+    "dry-run": {
+        description: "`true` only plans: tells the sizes that the results would have, without compressing anything.",
+        default: "false",
+    },
+    download: {
+        description: "`true` downloads the artifacts of all completed jobs.",
+        default: "false",
+    },
+    "github-token": {
+        description: "Token for check runs (`checks: write`) and comments; without these permissions the job's summary holds the results.",
+        default: "${{ github.token }}",
+    },
+    matrix: {
+        description: "Leave it alone: tells the legs of a job's matrix apart.",
+        default: "${{ toJson(matrix) }}",
+    },
+};
+/** Every output of the GitHub Action, with what it holds. */
+const actionOutputs = {
+    "batch-id": "Identifier of the batch; several, separated by spaces, where a repeated run had only some jobs left.",
+    "batch-url": "Address of the batch at the service.",
+    conclusion: "`success`, `failure`, `neutral`, `cancelled` or `timed_out`; `pending` where `wait` is `false`.",
+    jobs: "Number of jobs.",
+    completed: "Number of jobs that are Completed.",
+    failed: "Number of jobs that are Failed.",
+    "gates-failed": "Number of jobs with a gate that failed.",
+    "report-json": "Path of the report as JSON.",
+    "report-markdown": "Path of the report as Markdown.",
+    artifacts: "Path of the folder with the downloaded artifacts, `<model>-<target>/` for each job, where `download` is `true`.",
+};
+function describeChoices(table) {
+    return `${Object.entries(table)
+        .map(([value, meaning]) => `\`${value}\`: ${meaning}`)
+        .join("; ")}.`;
+}
+
+
+/***/ }),
+
+/***/ 1453:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   C: () => (/* binding */ artifactName),
+/* harmony export */   d: () => (/* binding */ artifact)
+/* harmony export */ });
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _model_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2654);
+
+
+const artifactName = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+    .max(200)
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/)
+    .describe("File name, unique within the job.");
+/** A file that a job produced. */
+const artifact = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
+    name: artifactName,
+    kind: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["model", "weights", "stage", "manifest", "report"])
+        .describe("`model`: the ONNX file; `weights`: its external data; `stage`: a stage of the pipeline, an ONNX file or its external data; `manifest`: which file holds which weight, or how the stages are linked; `report`: what was done to each weight."),
+    bytes: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(0),
+    sha256: _model_js__WEBPACK_IMPORTED_MODULE_0__/* .sha256 */ .sc,
+})
+    .meta({ id: "Artifact" });
+
+
+/***/ }),
+
+/***/ 9902:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  vA: () => (/* binding */ batch),
+  QY: () => (/* binding */ batchFields),
+  Uv: () => (/* binding */ batchRequest)
+});
+
+// UNUSED EXPORTS: batchName, batchRules, maxBatchJobs
+
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
+var iso = __nccwpck_require__(3477);
+// EXTERNAL MODULE: ./contract/gate.js
+var gate = __nccwpck_require__(8668);
+// EXTERNAL MODULE: ./contract/action.js
+var action = __nccwpck_require__(8389);
+// EXTERNAL MODULE: ./contract/revision.js
+var revision = __nccwpck_require__(1622);
+// EXTERNAL MODULE: ./contract/bounded-text.js
+var bounded_text = __nccwpck_require__(9088);
+;// CONCATENATED MODULE: ./contract/github-report.js
+
+
+
+
+
+const place = schemas/* strictObject */.rej({
+    file: (0,bounded_text/* boundedText */.L)({ min: 1, max: 4096 }).describe("Relative to the repository's root."),
+    line: schemas/* int */.Whr().min(1).max(2_147_483_647).describe("Counted from 1."),
+});
+const places = schemas/* strictObject */.rej({
+    models: schemas/* array */.YOg(schemas/* strictObject */.rej({ model: schemas/* string */.YjP().max(100), ...place.shape }))
+        .max(1000)
+        .describe("By the models' names."),
+    gates: schemas/* array */.YOg(schemas/* strictObject */.rej({ gate: gate/* gateName */.h2, ...place.shape }))
+        .max(gate/* gateName */.h2.options.length)
+        .describe("Others are told beside their models."),
+});
+/** Check runs that the service keeps up to date on a commit while it works on a batch. */
+const githubReport = schemas/* strictObject */.rej({
+    repository: schemas/* string */.YjP()
+        .max(140)
+        .regex(/^[A-Za-z0-9][A-Za-z0-9_-]*\/[A-Za-z0-9._-]+$/)
+        .describe("As `owner/name`. The service's GitHub App has to be installed in it."),
+    sha: revision/* commit */.c,
+    checkName: (0,bounded_text/* boundedText */.L)({ min: 1, max: 200 }).describe("Name of the check run of the whole batch."),
+    jobChecks: schemas/* enum */.k5n(Object.keys(action/* jobChecksTable */.v8))
+        .default("auto")
+        .describe("Which jobs get check runs of their own."),
+    failOn: schemas/* enum */.k5n(Object.keys(action/* failOnTable */._y))
+        .default("gates")
+        .describe("When the check run fails."),
+    serviceUrl: schemas/* url */.OZ5({ protocol: /^https?$/ })
+        .max(2000)
+        .describe("Address of the service for who follows links of the report, with `/v1`."),
+    places: places
+        .optional()
+        .describe("Where the repository names the models and gates, to tell beside these lines what went wrong with them."),
+});
+
+// EXTERNAL MODULE: ./contract/id.js
+var id = __nccwpck_require__(2246);
+// EXTERNAL MODULE: ./contract/job.js + 2 modules
+var job = __nccwpck_require__(1324);
+// EXTERNAL MODULE: ./contract/model.js
+var model = __nccwpck_require__(2654);
+// EXTERNAL MODULE: ./contract/recipe.js + 1 modules
+var recipe = __nccwpck_require__(1918);
+// EXTERNAL MODULE: ./contract/rule.js
+var rule = __nccwpck_require__(1073);
+// EXTERNAL MODULE: ./contract/status.js
+var contract_status = __nccwpck_require__(7949);
+// EXTERNAL MODULE: ./contract/target.js
+var target = __nccwpck_require__(802);
+;// CONCATENATED MODULE: ./contract/batch.js
+
+
+
+
+
+
+
+
+
+
+
+
+/** Jobs that one batch can own. */
+const maxBatchJobs = 2000;
+/** Fields of `POST /batches`, and of the spec of a Batch. */
+const batchFields = schemas/* strictObject */.rej({
+    name: job/* displayName */.QC.optional(),
+    suite: (0,bounded_text/* boundedText */.L)({ min: 1, max: 200 })
+        .optional()
+        .describe("Name under which batches of the same models are compared over time."),
+    revision: revision/* revision */.Q
+        .optional()
+        .describe("What the models are the state of, to compare their jobs with baselines of the suite."),
+    kind: contract_status/* jobKind */.G$.default("compress"),
+    models: schemas/* array */.YOg(model/* modelReference */.Dy).min(1).max(1000).describe("Each is compressed for each target."),
+    targets: schemas/* array */.YOg(target/* targetName */.je).min(1).max(64).describe("Names of targets, none twice."),
+    recipe: recipe/* requestedRecipe */.vJ.optional().describe("Laid over each target's default recipe."),
+    gates: gate/* gateLimits */.A8.optional().describe("Limits on what is measured for each job."),
+    dryRun: job/* dryRun */.PA,
+    deadlineSeconds: job/* deadlineSeconds */.Qo.describe("Limit of each job, seconds of work."),
+    parallelism: schemas/* int */.Whr()
+        .min(1)
+        .max(maxBatchJobs)
+        .default(100)
+        .describe("Jobs of the batch that a cluster works on at once. On one machine the service's own limit holds."),
+    labels: job/* labels */.WD.optional(),
+    failFast: schemas/* boolean */.zMY()
+        .default(false)
+        .describe("Cancel the jobs that are left as soon as one fails."),
+});
+const batchRules = [
+    {
+        field: "models",
+        message: `models × targets must not be more than ${maxBatchJobs} jobs`,
+        isMet: ({ models, targets }) => models.length * targets.length <= maxBatchJobs,
+        cel: `size(self.models) * size(self.targets) <= ${maxBatchJobs}`,
+    },
+    {
+        field: "targets",
+        message: "must not name a target twice",
+        isMet: ({ targets }) => new Set(targets).size === targets.length,
+        cel: "self.targets.all(target, self.targets.exists_one(other, other == target))",
+    },
+    {
+        field: "revision",
+        message: "must have a branch, and the batch a suite, to record baselines",
+        isMet: ({ revision: of, suite }) => !of?.recordBaseline || (of.branch !== undefined && suite !== undefined),
+        cel: "!has(self.revision) || !self.revision.recordBaseline || (has(self.revision.branch) && has(self.suite))",
+    },
+];
+/** Body of `POST /batches`. */
+const batchRequest = (0,rule/* withRules */.O)(schemas/* strictObject */.rej({
+    ...batchFields.shape,
+    report: schemas/* strictObject */.rej({
+        github: githubReport.describe("Check runs on a commit, which a service with a GitHub App keeps up to date."),
+    })
+        .optional()
+        .describe("Where the service tells how the batch goes, so that nobody has to wait for it."),
+}), batchRules).meta({ id: "BatchRequest" });
+/** Several models × targets submitted in one request; owns one job for each pair. */
+const batch = schemas/* object */.Ikc({
+    id: id/* batchId */.qZ,
+    name: job/* displayName */.QC,
+    suite: schemas/* string */.YjP().nullable(),
+    revision: revision/* revision */.Q.nullable().default(null),
+    kind: contract_status/* jobKind */.G$,
+    status: contract_status/* batchStatus */.FS,
+    failFast: schemas/* boolean */.zMY(),
+    labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()),
+    createdAt: iso/* datetime */.w$(),
+    finishedAt: iso/* datetime */.w$().nullable(),
+    counts: schemas/* record */.g1P(contract_status/* jobStatus */.WB, schemas/* int */.Whr()).describe("Number of jobs in each status."),
+    gatesFailed: schemas/* int */.Whr()
+        .describe("Number of jobs with a gate of the level `fail` that did not pass."),
+    jobs: schemas/* array */.YOg(schemas/* object */.Ikc({
+        id: id/* jobId */.Db,
+        model: schemas/* string */.YjP(),
+        target: target/* targetName */.je,
+        status: contract_status/* jobStatus */.WB,
+        gatesFailed: schemas/* boolean */.zMY(),
+    }))
+        .max(maxBatchJobs)
+        .describe("The jobs, in the order of models × targets."),
+})
+    .meta({ id: "Batch" });
+/** What a batch is called: as the request says, or by its suite, or by what it holds. */
+function batchName({ name, suite, models, targets, }) {
+    const counted = `${models.length} ${models.length === 1 ? "model" : "models"} for ${targets.join(", ")}`;
+    return name ?? (suite ?? counted).slice(0, 200);
+}
+
+
+/***/ }),
+
+/***/ 9088:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   L: () => (/* binding */ boundedText)
+/* harmony export */ });
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+
+/**
+ * A text of so many characters, counted as JSON Schema and Kubernetes count them. The length that JavaScript gives, and
+ * that `z.string().max()` holds, counts characters such as emoji twice.
+ */
+function boundedText({ min, max }) {
+    const isWithin = (value) => {
+        let characters = 0;
+        for (const _ of value)
+            characters++;
+        return characters >= min && characters <= max;
+    };
+    return zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
+        .refine(isWithin, { error: `must have ${min} to ${max} characters` })
+        .meta({ minLength: min, maxLength: max });
+}
+
+
+/***/ }),
+
+/***/ 2537:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   c: () => (/* binding */ sqnrObstacle),
+/* harmony export */   i: () => (/* binding */ latencyObstacle)
+/* harmony export */ });
+const hardware = [
+    ["execution provider", ({ device }) => device?.executionProvider],
+    ["processor", ({ device }) => device?.name],
+    ["number of threads", ({ device }) => device?.threads],
+    ["runtime", ({ device }) => device?.runtime],
+];
+const evaluation = [
+    ["evaluation level", ({ accuracy }) => accuracy?.level],
+    ["kind of samples", ({ accuracy }) => accuracy?.data],
+];
+/** A median of fewer runs says nothing about a change. */
+const minLatencyRuns = 3;
+/** Why a change of latency cannot be told; undefined where it can. */
+function latencyObstacle(now, before) {
+    const runs = Math.min(now.latency?.result.runs ?? 0, before.latency?.result.runs ?? 0);
+    if (runs < minLatencyRuns)
+        return `A change of latency needs ${minLatencyRuns} runs on both sides, not ${runs}`;
+    return firstDifference(hardware, now, before);
+}
+/** Why a change of SQNR cannot be told; undefined where it can. */
+function sqnrObstacle(now, before) {
+    return firstDifference(evaluation, now, before);
+}
+function firstDifference(facts, now, before) {
+    const differing = facts.find(([, of]) => of(now) !== of(before));
+    if (differing === undefined)
+        return undefined;
+    const [name, of] = differing;
+    return `Not comparable: the ${name} is "${abbreviateFact(of(now))}", the baseline's "${abbreviateFact(of(before))}"`;
+}
+function abbreviateFact(value) {
+    const text = String(value ?? "unknown");
+    return text.length > 100 ? `${text.slice(0, 99).toWellFormed()}…` : text;
+}
+
+
+/***/ }),
+
+/***/ 6828:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   CC: () => (/* binding */ problem),
+/* harmony export */   Kp: () => (/* binding */ jobError),
+/* harmony export */   NN: () => (/* binding */ errorTable)
+/* harmony export */ });
+/* unused harmony exports errorCode, fieldError, ServiceError, problemDetails */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+
+function permanentError(status, title) {
+    return { status, title, retryable: false };
+}
+function retryableError(status, title) {
+    return { status, title, retryable: true };
+}
+/** Every error code that a caller can meet, in answers and in `job.error`. */
+const errorTable = {
+    malformed_request: permanentError(400, "The request cannot be parsed"),
+    invalid_cursor: permanentError(400, "The cursor is not one that this list gave"),
+    unauthorized: permanentError(401, "A valid bearer token is required"),
+    missing_scope: permanentError(403, "The token lacks a scope"),
+    identity_token_invalid: permanentError(401, "The identity token is not valid"),
+    identity_token_refused: permanentError(403, "No trust policy fits the identity token"),
+    not_found: permanentError(404, "No such resource"),
+    method_not_allowed: permanentError(405, "The resource does not have this method"),
+    not_acceptable: permanentError(406, "None of the accepted media types can be produced"),
+    job_finished: permanentError(409, "The job has already ended"),
+    batch_finished: permanentError(409, "The batch has already ended"),
+    idempotency_in_progress: retryableError(409, "The first request with this Idempotency-Key is still being answered"),
+    upload_offset_mismatch: retryableError(409, "The upload cannot go on at this byte"),
+    payload_too_large: permanentError(413, "The body is larger than allowed"),
+    unsupported_media_type: permanentError(415, "The content type is not supported"),
+    range_not_satisfiable: permanentError(416, "The range lies outside the file"),
+    validation_failed: permanentError(422, "The request has invalid fields"),
+    unknown_target: permanentError(422, "No such target"),
+    idempotency_key_reused: permanentError(422, "The Idempotency-Key was used with another body"),
+    internal_error: retryableError(500, "The service failed"),
+    unavailable: retryableError(503, "The service is not ready"),
+    storage_full: retryableError(507, "The storage is full"),
+    model_not_found: permanentError(422, "The model does not exist at its source"),
+    model_source_refused: permanentError(422, "The model's source is not allowed"),
+    model_fetch_failed: retryableError(422, "The model could not be fetched"),
+    model_checksum_mismatch: permanentError(422, "The model's SHA-256 is not the expected one"),
+    model_too_large: permanentError(413, "The model is larger than allowed"),
+    model_invalid: permanentError(422, "The file is not a valid ONNX model"),
+    model_truncated: permanentError(422, "The model file is truncated"),
+    model_opset_unsupported: permanentError(422, "The model's opset is not supported"),
+    model_unsupported: permanentError(422, "The model uses something that is not supported"),
+    external_data_refused: permanentError(422, "External data points outside the model's folder"),
+    external_data_missing: permanentError(422, "An external data file is missing"),
+    external_data_short: permanentError(422, "An external data file is shorter than its tensors need"),
+    nothing_to_quantize: permanentError(422, "The recipe fits no weight of the model"),
+    recipe_unsupported: permanentError(422, "The recipe cannot be applied"),
+    evaluation_data_invalid: permanentError(422, "The evaluation data does not fit the model"),
+    evaluation_failed: permanentError(422, "The model could not be run for the evaluation"),
+    accuracy_below_floor: permanentError(422, "The result is too far from the original"),
+    out_of_memory: permanentError(422, "The worker ran out of memory"),
+    worker_killed: retryableError(500, "The worker was killed"),
+    worker_crashed: retryableError(500, "The worker crashed"),
+    deadline_exceeded: permanentError(422, "The job took longer than its deadline"),
+    resource_invalid: permanentError(422, "The custom resource cannot be a job"),
+    pod_start_failed: permanentError(422, "The worker's pod cannot be started"),
+    service_restarted: retryableError(500, "The service restarted too often while the job ran"),
+};
+const errorCode = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(Object.keys(errorTable));
+const fieldError = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+    pointer: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
+        .describe("JSON pointer of the field (RFC 6901), within the body, or `query/NAME`, `path/NAME`, `header/NAME`."),
+    message: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+});
+/** RFC 9457 problem details. */
+const problem = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+    type: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+    title: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+    status: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr(),
+    code: errorCode,
+    detail: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+    errors: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(fieldError).optional(),
+})
+    .meta({ id: "Problem" });
+/** Why a job failed. */
+const jobError = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+    code: errorCode,
+    message: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().max(4096),
+});
+/** The one error that callers of the service see; everything else is `internal_error` to them. */
+class ServiceError extends Error {
+    name = "ServiceError";
+    code;
+    fields;
+    headers;
+    constructor(code, message, options = {}) {
+        super(message, options);
+        this.code = code;
+        this.fields = options.fields ?? [];
+        this.headers = options.headers ?? {};
+    }
+}
+function problemDetails(error) {
+    const { status, title } = errorTable[error.code];
+    return {
+        type: `https://modeloptimization.dev/errors/${error.code}`,
+        title,
+        status,
+        code: error.code,
+        detail: error.message,
+        ...(error.fields.length > 0 && { errors: [...error.fields] }),
+    };
+}
+
+
+/***/ }),
+
+/***/ 3754:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   z: () => (/* binding */ formatBytes)
+/* harmony export */ });
+const units = ["bytes", "kB", "MB", "GB", "TB"];
+/** A size for people, in decimal units with three significant digits: `4.75 MB`. */
+function formatBytes(bytes) {
+    let scaled = bytes;
+    let unit = 0;
+    // 999.5 would round to "1000".
+    for (; scaled >= 999.5 && unit < units.length - 1; unit++)
+        scaled /= 1000;
+    const digits = unit === 0 ? 0 : scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2;
+    return `${scaled.toFixed(digits)} ${units[unit]}`;
+}
+
+
+/***/ }),
+
+/***/ 8668:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   A8: () => (/* binding */ gateLimits),
+/* harmony export */   h2: () => (/* binding */ gateName),
+/* harmony export */   k0: () => (/* binding */ gateTable),
+/* harmony export */   x6: () => (/* binding */ hasFailedGate),
+/* harmony export */   xp: () => (/* binding */ gateResult)
+/* harmony export */ });
+/* unused harmony export evaluateGates */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2537);
+
+
+const defaultLatencyNoiseMs = 0.1;
+/** Every gate that a job can have, with the figure it holds. */
+const gateTable = {
+    maxSizeRatio: {
+        bound: "max",
+        description: "Largest size of the result relative to the original.",
+        figure: ({ size }) => size?.ratio,
+    },
+    minSqnrDb: {
+        bound: "min",
+        description: "Least SQNR of any output, dB.",
+        figure: ({ accuracy }) => accuracy?.sqnrDb,
+    },
+    minCosine: {
+        bound: "min",
+        description: "Least cosine similarity of any output.",
+        figure: ({ accuracy }) => accuracy?.cosine,
+    },
+    minTop1: {
+        bound: "min",
+        description: "Least share of samples, of any output, whose largest element is the same as the original's.",
+        figure: leastTop1,
+    },
+    maxLatencyRatio: {
+        bound: "max",
+        description: "Largest median latency of the result relative to the original's in the same run.",
+        figure: ({ latency }) => latency?.ratio,
+    },
+    maxSizeRegression: {
+        bound: "max",
+        description: "Largest growth of the result relative to the baseline's; 0.05 allows 5 % more bytes.",
+        figure: ({ size }) => size?.resultBytes,
+        change: { worsening: growth },
+    },
+    maxSqnrDropDb: {
+        bound: "max",
+        description: "Largest loss of SQNR against the baseline, dB.",
+        figure: ({ accuracy }) => accuracy?.sqnrDb,
+        change: { worsening: (now, before) => before - now, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c },
+    },
+    maxLatencyRegression: {
+        bound: "max",
+        description: "Largest growth of the result's median latency relative to the baseline's on the same hardware; 0.05 allows 5 % more.",
+        figure: ({ latency }) => latency?.result.p50Ms,
+        change: { worsening: growth, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .latencyObstacle */ .i, excuse: latencyExcuse },
+    },
+};
+const gateName = zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(Object.keys(gateTable));
+const limitSchemas = {
+    maxSizeRatio: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().positive(),
+    minSqnrDb: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
+    minCosine: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(-1).max(1),
+    minTop1: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0).max(1),
+    maxLatencyRatio: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().positive(),
+    maxSizeRegression: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
+    maxSqnrDropDb: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
+    maxLatencyRegression: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
+};
+function limitSchema(gate) {
+    return limitSchemas[gate].optional().describe(gateTable[gate].description);
+}
+/** Limits on telemetry figures. */
+const gateLimits = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
+    maxSizeRatio: limitSchema("maxSizeRatio"),
+    minSqnrDb: limitSchema("minSqnrDb"),
+    minCosine: limitSchema("minCosine"),
+    minTop1: limitSchema("minTop1"),
+    maxLatencyRatio: limitSchema("maxLatencyRatio"),
+    maxSizeRegression: limitSchema("maxSizeRegression"),
+    maxSqnrDropDb: limitSchema("maxSqnrDropDb"),
+    maxLatencyRegression: limitSchema("maxLatencyRegression"),
+    latencyNoiseMs: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
+        .min(0)
+        .optional()
+        .describe(`Milliseconds by which the median latency may grow without being held to be a regression, ${defaultLatencyNoiseMs} by default.`),
+    warnGates: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(gateName)
+        .max(gateName.options.length)
+        .optional()
+        .describe("Gates that warn instead of failing where they do not pass."),
+})
+    .meta({ id: "GateLimits" });
+const gateResult = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
+    gate: gateName,
+    limit: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
+    actual: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
+        .nullable()
+        .describe("The measured figure, or how much worse than the baseline's it is; null where it was not measured, which fails the gate."),
+    baseline: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
+        .nullable()
+        .default(null)
+        .describe("The baseline's figure: bytes, dB or milliseconds; null for gates that hold no change."),
+    level: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["fail", "warn"])
+        .default("fail")
+        .describe("What it means if the gate does not pass. A change that cannot be told, such as without a baseline, warns."),
+    passed: zod__WEBPACK_IMPORTED_MODULE_1__/* .boolean */ .zMY(),
+    note: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+        .max(300)
+        .optional()
+        .describe("Why the figures could not be compared, or were taken as equal."),
+})
+    .meta({ id: "GateResult" });
+/** Whether a gate of the level `fail` did not pass. */
+function hasFailedGate(gates) {
+    return gates.some(({ level, passed }) => level === "fail" && !passed);
+}
+/**
+ * Holds the telemetry of a finished job against its limits. A figure that was not measured fails its gate; a change for
+ * which there is nothing to compare with warns.
+ */
+function evaluateGates(limits, telemetry, baseline) {
+    return gateName.options.flatMap((gate) => {
+        const gateLimit = limits[gate];
+        if (gateLimit === undefined)
+            return [];
+        const { bound, figure, change } = gateTable[gate];
+        const level = limits.warnGates?.includes(gate) ? "warn" : "fail";
+        const now = figure(telemetry);
+        const known = { gate, limit: gateLimit, level, actual: now ?? null, baseline: null };
+        if (now === undefined)
+            return [{ ...known, passed: false }];
+        if (change === undefined)
+            return [{ ...known, passed: bound === "max" ? now <= gateLimit : now >= gateLimit }];
+        return [
+            {
+                ...known,
+                actual: null,
+                ...compareWithBaseline(change, {
+                    limits,
+                    limit: gateLimit,
+                    now,
+                    figure,
+                    telemetry,
+                    baseline,
+                }),
+            },
+        ];
+    });
+}
+function compareWithBaseline({ worsening, obstacle, excuse }, { limits, limit: most, now, figure, telemetry, baseline }) {
+    const incomparable = { level: "warn", passed: false };
+    if (baseline === null)
+        return { ...incomparable, note: "There is no baseline" };
+    const before = figure(baseline);
+    if (before === undefined)
+        return { ...incomparable, note: "The baseline has no such figure" };
+    const actual = worsening(now, before);
+    const reason = Number.isFinite(actual)
+        ? obstacle?.(telemetry, baseline)
+        : "The baseline's figure is 0";
+    if (reason !== undefined)
+        return { ...incomparable, baseline: before, note: reason };
+    if (actual <= most)
+        return { actual, baseline: before, passed: true };
+    const note = excuse?.(now - before, limits);
+    return {
+        actual,
+        baseline: before,
+        passed: note !== undefined,
+        ...(note !== undefined && { note }),
+    };
+}
+function growth(now, before) {
+    return (now - before) / before;
+}
+function latencyExcuse(differenceMs, { latencyNoiseMs = defaultLatencyNoiseMs }) {
+    return differenceMs <= latencyNoiseMs
+        ? `A difference within ${latencyNoiseMs} ms is taken as noise`
+        : undefined;
+}
+function leastTop1({ accuracy }) {
+    const known = accuracy?.outputs?.flatMap(({ top1Agreement }) => top1Agreement ?? []) ?? [];
+    return known.length === 0 ? undefined : Math.min(...known);
+}
+
+
+/***/ }),
+
+/***/ 2246:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Db: () => (/* binding */ jobId),
+/* harmony export */   jo: () => (/* binding */ tokenId),
+/* harmony export */   qZ: () => (/* binding */ batchId)
+/* harmony export */ });
+/* unused harmony exports isId, newId, composeId, batchJobId, batchChildName, parseBatchChildName, encodeIdTime, decodeIdTime */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+
+const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
+const timeLength = 10;
+const randomLength = 16;
+/** Last digits of an id, in which the jobs of a batch differ; no two ids made by one process are alike in all others. */
+const jobNumberLength = 4;
+const patterns = { job: idPattern("job"), batch: idPattern("batch"), token: idPattern("token") };
+function idPattern(prefix) {
+    return new RegExp(`^${prefix}-[0-9a-hjkmnp-tv-z]{${timeLength + randomLength}}$`);
+}
+function idSchema(prefix, what) {
+    return zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
+        .max(prefix.length + 1 + timeLength + randomLength)
+        .regex(patterns[prefix])
+        .describe(`Identifier of the ${what}: sortable by creation time and a valid Kubernetes name.`);
+}
+const jobId = idSchema("job", "job");
+const batchId = idSchema("batch", "batch");
+const tokenId = idSchema("token", "token");
+/** As `jobId` and `batchId` say, for ids that are checked over and over. */
+function isId(prefix, text) {
+    return text !== undefined && patterns[prefix].test(text);
+}
+let lastTime = "";
+let lastRandom = (/* unused pure expression or super */ null && ([]));
+/**
+ * A lower-case ULID (Crockford base 32: 48 bits of time, 80 random bits) behind a prefix. Those made one after the other
+ * within a millisecond sort in that order.
+ */
+function newId(prefix, now) {
+    const time = encodeIdTime(now);
+    lastRandom = time === lastTime ? nextRandomDigits(lastRandom) : randomDigits();
+    lastTime = time;
+    return `${prefix}-${time}${lastRandom.map((digit) => alphabet.charAt(digit)).join("")}`;
+}
+/**
+ * An id made of what it stands for, so that whoever makes it again gets the same: the time, and the first 80 bits of
+ * `digest`.
+ */
+function composeId(prefix, { time, digest }) {
+    const bits = digest
+        .subarray(0, (randomLength * 5) / 8)
+        .reduce((value, byte) => (value << 8n) | BigInt(byte), 0n);
+    const random = Array.from({ length: randomLength }, (_, i) => alphabet.charAt(Number((bits >> BigInt(5 * (randomLength - 1 - i))) & 31n)));
+    return `${prefix}-${encodeIdTime(time)}${random.join("")}`;
+}
+/** Id of a job of a batch: the batch's own, its last digits replaced by the job's number, so that jobs sort in their order. */
+function batchJobId(batch, index) {
+    let number = "";
+    for (let rest = index, i = 0; i < jobNumberLength; i++, rest = Math.floor(rest / 32)) {
+        number = alphabet.charAt(rest % 32) + number;
+    }
+    return `job-${batch.slice("batch-".length, -jobNumberLength)}${number}`;
+}
+/** Name of the custom resource of a batch's job: that of the batch's resource, and the job's number. */
+function batchChildName(batch, index) {
+    return `${batch}-${String(index).padStart(4, "0")}`;
+}
+const childName = /^(.+)-(\d{4,})$/;
+/** The batch and the number of the job whose custom resource has the name; undefined for all other names. */
+function parseBatchChildName(name) {
+    const [, batch, digits] = childName.exec(name) ?? [];
+    if (batch === undefined || digits === undefined)
+        return undefined;
+    const index = Number(digits);
+    return batchChildName(batch, index) === name ? { batch, index } : undefined;
+}
+/** The part of an id that tells when it was made: ids made earlier sort before it, later ones after. */
+function encodeIdTime(now) {
+    let time = "";
+    for (let rest = now.getTime(), i = 0; i < timeLength; i++, rest = Math.floor(rest / 32)) {
+        time = alphabet.charAt(rest % 32) + time;
+    }
+    return time;
+}
+/** When an id was made. */
+function decodeIdTime(id) {
+    const digits = id.slice(id.indexOf("-") + 1).slice(0, timeLength);
+    return new Date(Array.from(digits).reduce((time, digit) => time * 32 + alphabet.indexOf(digit), 0));
+}
+function randomDigits() {
+    return Array.from(crypto.getRandomValues(new Uint8Array(randomLength)), (byte) => byte % 32);
+}
+/** The next random part in order, apart from the digits that number a batch's jobs. */
+function nextRandomDigits(digits) {
+    const head = digits.slice(0, -jobNumberLength);
+    const carried = head.findLastIndex((digit) => digit < 31);
+    const next = head.map((digit, i) => (i < carried ? digit : i === carried ? digit + 1 : 0));
+    return [...next, ...digits.slice(-jobNumberLength)];
+}
+
+
+/***/ }),
+
+/***/ 1324:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  Qo: () => (/* binding */ deadlineSeconds),
+  QC: () => (/* binding */ displayName),
+  PA: () => (/* binding */ dryRun),
+  Yl: () => (/* binding */ job),
+  xK: () => (/* binding */ jobRequest),
+  WD: () => (/* binding */ labels)
+});
+
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
+var iso = __nccwpck_require__(3477);
+// EXTERNAL MODULE: ./contract/artifact.js
+var artifact = __nccwpck_require__(1453);
+// EXTERNAL MODULE: ./contract/id.js
+var id = __nccwpck_require__(2246);
+// EXTERNAL MODULE: ./contract/revision.js
+var revision = __nccwpck_require__(1622);
+;// CONCATENATED MODULE: ./contract/telemetry.js
+
+/** SQNR that stands for identical outputs, dB; float32 cannot express a smaller error. Its negative stands for outputs that are not finite. */
+const maxSqnrDb = 150;
+const outputAccuracy = schemas/* object */.Ikc({
+    name: schemas/* string */.YjP(),
+    sqnrDb: schemas/* number */.aig()
+        .describe(`Signal to quantization noise ratio over all samples, dB, within ±${maxSqnrDb}; ${maxSqnrDb} for identical outputs.`),
+    cosine: schemas/* number */.aig().describe("Cosine similarity over all samples, -1 to 1."),
+    maxAbsoluteError: schemas/* number */.aig()
+        .nullable()
+        .describe("Largest difference of two elements; null where one of them is not finite."),
+    top1Agreement: schemas/* number */.aig()
+        .nullable()
+        .describe("Share of samples whose largest element is the same along the last axis; null for outputs without such an axis."),
+});
+const accuracy = schemas/* object */.Ikc({
+    level: schemas/* enum */.k5n(["outputs", "weights"]),
+    data: schemas/* enum */.k5n(["caller", "generated"])
+        .describe("Where the samples came from. Figures on generated data show gross damage only."),
+    samples: schemas/* int */.Whr().min(0),
+    sqnrDb: schemas/* number */.aig().describe("Of the worst output, or of the worst weight at level `weights`."),
+    cosine: schemas/* number */.aig().describe("Of the worst output, or of the worst weight at level `weights`."),
+    outputs: schemas/* array */.YOg(outputAccuracy).max(64),
+});
+const latency = schemas/* object */.Ikc({
+    p50Ms: schemas/* number */.aig(),
+    p95Ms: schemas/* number */.aig(),
+    p99Ms: schemas/* number */.aig(),
+    runs: schemas/* int */.Whr().min(0),
+});
+const measuredPair = (of) => schemas/* object */.Ikc({ original: of, result: of });
+/** Measured facts of a job. What has not been measured yet, or not at the recipe's evaluation level, is absent. */
+const telemetry = schemas/* object */.Ikc({
+    progress: schemas/* object */.Ikc({
+        fraction: schemas/* number */.aig().min(0).max(1).describe("Share of the whole job that is done."),
+        message: schemas/* string */.YjP().max(500).optional().describe("What is being done."),
+    }),
+    size: schemas/* object */.Ikc({
+        originalBytes: schemas/* int */.Whr().min(0),
+        resultBytes: schemas/* int */.Whr().min(0),
+        ratio: schemas/* number */.aig().describe("resultBytes / originalBytes."),
+        predicted: schemas/* boolean */.zMY()
+            .default(false)
+            .describe("True where the figures are the plan's and nothing was written. They are exact unless a weight turns out to hold values that the scheme cannot store."),
+    })
+        .optional()
+        .describe("Bytes on disk of the ONNX file and its external data."),
+    weights: schemas/* object */.Ikc({
+        total: schemas/* int */.Whr().min(0).describe("Weights of the model."),
+        quantized: schemas/* int */.Whr()
+            .min(0)
+            .describe("Weights that the recipe changed; the report says what was done to each and why."),
+        quantizedBytes: schemas/* int */.Whr().min(0).describe("Bytes of those weights in the original."),
+    })
+        .optional(),
+    accuracy: accuracy.optional(),
+    latency: measuredPair(latency)
+        .extend({ ratio: schemas/* number */.aig().describe("result p50 / original p50.") })
+        .optional(),
+    memory: schemas/* object */.Ikc({
+        originalPeakBytes: schemas/* int */.Whr()
+            .min(0)
+            .describe("Peak resident memory of the process that ran the original."),
+        resultPeakBytes: schemas/* int */.Whr()
+            .min(0)
+            .describe("Peak resident memory of the process that ran the result."),
+        workerPeakBytes: schemas/* int */.Whr()
+            .min(0)
+            .describe("Peak resident memory of the worker that compressed the model."),
+    })
+        .partial()
+        .optional(),
+    device: schemas/* object */.Ikc({
+        executionProvider: schemas/* string */.YjP().max(64),
+        name: schemas/* string */.YjP().max(200).describe("Processor that ran the evaluation."),
+        threads: schemas/* int */.Whr().min(0),
+        runtime: schemas/* string */.YjP().max(200).describe("Name and version of the runtime."),
+    })
+        .optional(),
+    stageSeconds: schemas/* object */.Ikc({
+        fetch: schemas/* number */.aig(),
+        shard: schemas/* number */.aig(),
+        optimize: schemas/* number */.aig(),
+        evaluate: schemas/* number */.aig(),
+        publish: schemas/* number */.aig(),
+    })
+        .partial()
+        .optional(),
+    warnings: schemas/* array */.YOg(schemas/* object */.Ikc({ code: schemas/* string */.YjP(), message: schemas/* string */.YjP().max(1000) })).max(64),
+})
+    .meta({ id: "Telemetry" });
+
+;// CONCATENATED MODULE: ./contract/baseline.js
+
+
+
+
+const figures = telemetry.pick({ size: true, latency: true, device: true }).extend({
+    accuracy: accuracy.omit({ outputs: true }).optional(),
+});
+/** What a completed job measured, kept for later jobs of the same suite, model and target. */
+const recordedBaseline = figures.extend({
+    jobId: id/* jobId */.Db.describe("The job that measured the figures."),
+    sha: revision/* commit */.c,
+    branch: schemas/* string */.YjP(),
+});
+/** What a job is compared with. */
+const baseline = recordedBaseline
+    .extend({
+    by: schemas/* enum */.k5n(["baseSha", "mergeBase", "branch"])
+        .describe("Which part of the revision's base it was found by; `branch`: it is the branch's newest."),
+})
+    .meta({ id: "Baseline" });
+/** The part of a job's telemetry that later jobs are compared with. */
+function baselineFigures({ size, latency, device, accuracy: measured, }) {
+    return {
+        ...(size && { size }),
+        ...(latency && { latency }),
+        ...(device && { device }),
+        ...(measured && { accuracy: figures.shape.accuracy.parse(measured) }),
+    };
+}
+
+// EXTERNAL MODULE: ./contract/errors.js
+var errors = __nccwpck_require__(6828);
+// EXTERNAL MODULE: ./contract/gate.js
+var gate = __nccwpck_require__(8668);
+// EXTERNAL MODULE: ./contract/model.js
+var model = __nccwpck_require__(2654);
+// EXTERNAL MODULE: ./contract/recipe.js + 1 modules
+var recipe = __nccwpck_require__(1918);
+// EXTERNAL MODULE: ./contract/status.js
+var contract_status = __nccwpck_require__(7949);
+// EXTERNAL MODULE: ./contract/target.js
+var target = __nccwpck_require__(802);
+// EXTERNAL MODULE: ./contract/bounded-text.js
+var bounded_text = __nccwpck_require__(9088);
+;// CONCATENATED MODULE: ./contract/job.js
+
+
+
+
+
+
+
+
+
+
+
+
+const maxLabels = 32;
+const labelPattern = /^[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$/;
+const labels = schemas/* record */.g1P(schemas/* string */.YjP().max(63).regex(labelPattern), schemas/* string */.YjP()
+    .max(63)
+    .regex(/^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/))
+    .refine((all) => Object.keys(all).length <= maxLabels, {
+    error: `must not have more than ${maxLabels} entries`,
+})
+    .meta({ maxProperties: maxLabels })
+    .describe(`Caller's own keys and values, to filter by. At most ${maxLabels}.`);
+const displayName = (0,bounded_text/* boundedText */.L)({ min: 1, max: 200 }).describe("Name for people; need not be unique.");
+const dryRun = schemas/* boolean */.zMY()
+    .default(false)
+    .describe("Plan alone: tells the size that the result would have, and what would become of each weight, from the model's graph. No weight is read, no model is written, no pipeline is planned, nothing is evaluated and no gate is held.");
+const deadlineSeconds = schemas/* int */.Whr()
+    .min(1)
+    .max(604_800)
+    .optional()
+    .describe("Seconds of work after which the job is stopped and fails with `deadline_exceeded`. Waiting does not count.");
+/** Body of `POST /compress` and `POST /quantize`, and the spec of a CompressionJob. */
+const jobRequest = schemas/* strictObject */.rej({
+    name: displayName.optional(),
+    model: model/* modelReference */.Dy,
+    target: target/* targetName */.je,
+    recipe: recipe/* requestedRecipe */.vJ
+        .optional()
+        .describe("What to do to the model. Fields that are left out come from the target's default recipe."),
+    gates: gate/* gateLimits */.A8
+        .optional()
+        .describe("Limits on what is measured; the job tells which of them hold."),
+    dryRun,
+    deadlineSeconds,
+    labels: labels.optional(),
+})
+    .meta({ id: "JobRequest" });
+/** One model compressed for one target by one recipe. */
+const job = schemas/* object */.Ikc({
+    id: id/* jobId */.Db,
+    kind: contract_status/* jobKind */.G$,
+    name: displayName,
+    status: contract_status/* jobStatus */.WB,
+    statusReason: schemas/* string */.YjP().describe("Stable code that says why the job is in its status."),
+    statusMessage: schemas/* string */.YjP().describe("The same for people."),
+    batchId: id/* batchId */.qZ.nullable(),
+    model: schemas/* object */.Ikc({
+        ...model/* modelReference */.Dy.shape,
+        name: schemas/* string */.YjP(),
+        bytes: schemas/* int */.Whr()
+            .nullable()
+            .describe("Size of the file and its external data; null until it was fetched."),
+        actualSha256: model/* sha256 */.sc.nullable().describe("SHA-256 of the file that was fetched."),
+    }),
+    target: target/* targetName */.je,
+    recipe: recipe/* recipe */.D4.describe("The effective recipe: the request's over the preset's over the target's."),
+    gateLimits: gate/* gateLimits */.A8,
+    dryRun: dryRun.describe("Whether the job only plans; its one artifact is the report then."),
+    deadlineSeconds,
+    labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()),
+    createdAt: iso/* datetime */.w$(),
+    updatedAt: iso/* datetime */.w$(),
+    startedAt: iso/* datetime */.w$().nullable().describe("When the job left Pending for work."),
+    finishedAt: iso/* datetime */.w$().nullable(),
+    transitions: schemas/* array */.YOg(contract_status/* transition */.kY).describe("Every status the job has had, oldest first."),
+    telemetry: telemetry,
+    artifacts: schemas/* array */.YOg(artifact/* artifact */.d),
+    baseline: baseline
+        .nullable()
+        .default(null)
+        .describe("What the job is compared with, found when its batch was made; null where there is none."),
+    gates: schemas/* array */.YOg(gate/* gateResult */.xp)
+        .describe("Results of the gates; empty until the job is Completed, and in a dry run."),
+    error: errors/* jobError */.Kp.nullable(),
+})
+    .meta({ id: "Job" });
+
+
+/***/ }),
+
+/***/ 1351:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Fy: () => (/* binding */ limits)
+/* harmony export */ });
+/* unused harmony exports maxAttempts, textLimits */
+/** Limits of the service that callers can meet. Each is documented in the README. */
+const limits = {
+    /** Largest JSON body, bytes. */
+    jsonBodyBytes: 4 * 1024 * 1024,
+    /** Largest `wait` of `Prefer: wait=N`, seconds. */
+    preferWaitSeconds: 60,
+    /** Jobs or batches a page, by default and at most. */
+    pageDefault: 50,
+    pageMax: 200,
+    /** How long an Idempotency-Key is remembered, hours. */
+    idempotencyHours: 24,
+    /** Interval of pings in event streams, seconds. */
+    pingSeconds: 15,
+};
+/** A worker of a job, or of one step of it, is started at most so often. */
+const maxAttempts = 3;
+/** Longest texts that records, resources and events hold, characters. */
+const textLimits = {
+    reason: 64,
+    statusMessage: 1024,
+    errorMessage: 4096,
+    telemetryWarning: 512,
+    batchFailure: 512,
+};
+
+
+/***/ }),
+
+/***/ 2654:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Dy: () => (/* binding */ modelReference),
+/* harmony export */   Zy: () => (/* binding */ uploadRange),
+/* harmony export */   sc: () => (/* binding */ sha256)
+/* harmony export */ });
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+/* harmony import */ var _bounded_text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9088);
+
+
+const sha256 = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
+    .max(64)
+    .regex(/^[0-9a-f]{64}$/)
+    .describe("SHA-256 as 64 lower-case hexadecimal digits.");
+/** Which part of a model the body of an upload is. */
+const uploadRange = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
+    .max(100)
+    .regex(/^bytes \d{1,15}-\d{1,15}\/\d{1,15}$/)
+    .describe("`bytes FIRST-LAST/SIZE`: the body is the rest of an upload that broke off. FIRST is at most the `Upload-Offset` that the answer to HEAD tells, LAST is SIZE - 1.");
+/** Where a model is and, optionally, what it must hash to. */
+const modelReference = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
+    source: (0,_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: 2048 })
+        .regex(/^(https?:\/\/|file:\/\/\/|upload:sha256:[0-9a-f]{64}$)/, {
+        error: "must be https://…, http://…, file:///… or upload:sha256:<64 hex digits>",
+    })
+        .describe("Where the ONNX file is: `https://…` (`http://…` where the administrator allows it), `file:///…` under an allowed folder, or `upload:sha256:…` of an uploaded file."),
+    sha256: sha256.optional().describe("The job fails unless the file has this SHA-256."),
+    name: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
+        .max(100)
+        .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/)
+        .optional()
+        .describe("Short name for tables and reports; by default the file's name."),
+})
+    .meta({ id: "ModelReference" });
+
+
+/***/ }),
+
+/***/ 1918:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  S6: () => (/* binding */ partialRecipe),
+  jL: () => (/* binding */ presetName),
+  D4: () => (/* binding */ recipe),
+  vJ: () => (/* binding */ requestedRecipe)
+});
+
+// UNUSED EXPORTS: defaultRecipe, evaluation, granularities, granularitiesByScheme, maxParallelism, resolveRecipe, schemes, sharding
+
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+;// CONCATENATED MODULE: ./contract/pipeline.js
+
+const balance = schemas/* enum */.k5n(["bytes", "flops", "time"])
+    .describe("What the stages of a pipeline are balanced by. `bytes`: the weights that a stage holds. `flops`: operations on a generated sample. `time`: nanoseconds that ONNX Runtime's CPU provider takes for a generated sample, graph optimizations off.");
+const maxPipelineStages = 64;
+const pipelineTensor = schemas/* object */.Ikc({
+    name: schemas/* string */.YjP(),
+    type: schemas/* string */.YjP(),
+    shape: schemas/* array */.YOg(schemas/* union */.KCZ([schemas/* int */.Whr(), schemas/* string */.YjP()]))
+        .describe("Open dimensions are given by their names, which may be empty."),
+});
+/** `pipeline.json`: stages that together give what the model gives, each an ONNX model of its own, run one after the other. */
+const pipelineManifest = schemas/* object */.Ikc({
+    version: schemas/* literal */.euz(1),
+    balance,
+    stages: schemas/* array */.YOg(schemas/* object */.Ikc({
+        model: schemas/* string */.YjP().describe("ONNX file of the stage."),
+        files: schemas/* array */.YOg(schemas/* object */.Ikc({ name: schemas/* string */.YjP(), bytes: schemas/* int */.Whr() }))
+            .describe("Every file that the stage needs."),
+        parameterBytes: schemas/* int */.Whr()
+            .describe("Bytes of the weights and constants of the stage, original size."),
+        load: schemas/* number */.aig().describe("What is balanced, in its own unit."),
+        inputs: schemas/* array */.YOg(schemas/* object */.Ikc({
+            name: schemas/* string */.YjP(),
+            from: schemas/* int */.Whr()
+                .min(0)
+                .describe("Number of the stage that gives the tensor, from 1; 0 for the caller."),
+        }))
+            .describe("Tensors to feed. A tensor from a stage further back passes the stages between unchanged."),
+        outputs: schemas/* array */.YOg(schemas/* string */.YjP())
+            .describe("Tensors that the stage gives, for later stages and for the caller."),
+    })),
+    cuts: schemas/* array */.YOg(schemas/* object */.Ikc({
+        bytes: schemas/* int */.Whr().describe("Bytes that cross the cut on a generated sample."),
+        tensors: schemas/* array */.YOg(pipelineTensor)
+            .describe("Tensors made before the cut and used behind it."),
+    }))
+        .describe("What crosses from each stage to the next one."),
+    outputs: schemas/* array */.YOg(schemas/* object */.Ikc({
+        name: schemas/* string */.YjP(),
+        from: schemas/* int */.Whr().min(1).describe("Number of the stage that gives it."),
+    }))
+        .describe("The model's outputs, in its order."),
+})
+    .meta({ id: "PipelineManifest" });
+
+// EXTERNAL MODULE: ./contract/rule.js
+var rule = __nccwpck_require__(1073);
+// EXTERNAL MODULE: ./contract/bounded-text.js
+var bounded_text = __nccwpck_require__(9088);
+;// CONCATENATED MODULE: ./contract/recipe.js
+
+
+
+
+const schemes = ["int8-dynamic", "int8-weight", "int4-weight", "fp16"];
+const granularities = ["tensor", "channel", "block"];
+/** The granularities that each scheme can have. */
+const granularitiesByScheme = {
+    "int8-dynamic": ["tensor", "channel"],
+    "int8-weight": granularities,
+    "int4-weight": ["block"],
+    fp16: granularities,
+};
+/** Pods that can work on one job at once. */
+const maxParallelism = 64;
+const nodePattern = (0,bounded_text/* boundedText */.L)({ min: 1, max: 253 });
+const sharding = schemas/* strictObject */.rej({
+    maxShardBytes: schemas/* int */.Whr()
+        .min(65_536)
+        .describe("Largest weight shard, bytes. A tensor is never split: one that is larger gets a shard of its own."),
+    stages: schemas/* int */.Whr()
+        .min(1)
+        .max(maxPipelineStages)
+        .optional()
+        .describe("Cuts the result into a pipeline of so many stages, each an ONNX model of its own. Without it, as many as `maxStageBytes` needs; without both, there is no pipeline."),
+    maxStageBytes: schemas/* int */.Whr()
+        .min(1024)
+        .optional()
+        .describe("Most bytes of weights in a stage, such as a device's memory."),
+    balance: balance,
+});
+const evaluation = schemas/* strictObject */.rej({
+    level: schemas/* enum */.k5n(["outputs", "weights", "none"])
+        .describe("`outputs` runs original and result and compares; `weights` measures each weight's error only; `none` measures sizes only."),
+    data: (0,bounded_text/* boundedText */.L)({ min: 1, max: 2048 })
+        .regex(/^(https?:\/\/|file:\/\/\/|upload:sha256:[0-9a-f]{64}$)/)
+        .optional()
+        .describe("`.npz` file with an array for each input, stacked along a first axis of samples. Without it, data is generated to the inputs' types and shapes."),
+    samples: schemas/* int */.Whr().min(1).max(1024).describe("Samples to compare outputs on."),
+    runs: schemas/* int */.Whr().min(1).max(1000).describe("Timed runs of each model, after the warm-up."),
+    warmup: schemas/* int */.Whr().min(0).max(100).describe("Runs of each model that are not timed."),
+    minCosine: schemas/* number */.aig()
+        .min(-1)
+        .max(1)
+        .describe("Least cosine similarity of any output. Below it the job fails on the caller's data, and completes with a warning on generated data."),
+});
+/** What to do to the model. Fields that a request leaves out come from the target's default recipe. */
+const recipe = schemas/* strictObject */.rej({
+    scheme: schemas/* enum */.k5n(schemes)
+        .describe("`int8-dynamic`: weights and activations in int8, activations scaled at run time (MatMul, Gemm). `int8-weight` and `int4-weight`: weights stored in 8 or 4 bits, arithmetic in floating point. `fp16`: half precision."),
+    granularity: schemas/* enum */.k5n(granularities)
+        .describe("One scale for each tensor, each output channel, or each block of `blockSize` weights along the reduced axis."),
+    blockSize: schemas/* literal */.euz([16, 32, 64, 128, 256])
+        .describe("Weights that share a scale where granularity is `block`."),
+    symmetric: schemas/* boolean */.zMY().describe("Zero maps to the middle code and no zero points are stored."),
+    reduceRange: schemas/* boolean */.zMY()
+        .describe("7-bit weights for `int8-dynamic`, exact on x86 CPUs without VNNI, whose int8 products saturate."),
+    operators: schemas/* enum */.k5n(["standard", "contrib"])
+        .describe("`standard` uses the ONNX operator set alone; `contrib` may use ONNX Runtime's own operators (MatMulNBits, GatherBlockQuantized)."),
+    fallback: schemas/* enum */.k5n(["none", "int8-weight"])
+        .describe("Scheme for weights that `scheme` cannot hold; `none` leaves them as they are."),
+    exclude: schemas/* array */.YOg(nodePattern)
+        .max(256)
+        .describe("Names of nodes or weights to leave alone; `*` stands for any characters."),
+    minElements: schemas/* int */.Whr().min(0).describe("Weights with fewer elements are left alone."),
+    parallelism: schemas/* int */.Whr()
+        .min(1)
+        .max(maxParallelism)
+        .describe("Pods that optimize the weights at once, for `compress` in a cluster: one pod shards the model, so many optimize a share each, and one assembles and evaluates the result. With 1 a single pod does it all. Without meaning on one machine, where worker threads share the work."),
+    sharding: sharding.describe("How the result is divided into files, for `compress`."),
+    evaluation: evaluation.describe("How the result is compared with the original."),
+})
+    .meta({ id: "Recipe" });
+const partialShape = recipe.partial().shape;
+/** A recipe as callers and targets write it: any part of it. */
+const partialRecipe = schemas/* strictObject */.rej({
+    ...partialShape,
+    sharding: sharding
+        .partial()
+        .optional()
+        .describe("How the result is divided into files, for `compress`."),
+    evaluation: evaluation
+        .partial()
+        .optional()
+        .describe("How the result is compared with the original."),
+})
+    .meta({ id: "PartialRecipe" });
+const presetName = schemas/* string */.YjP()
+    .max(63)
+    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
+const recipeRules = schemes
+    .filter((scheme) => granularitiesByScheme[scheme].length < granularities.length)
+    .map((scheme) => {
+    const allowed = granularitiesByScheme[scheme];
+    return {
+        field: "granularity",
+        message: `must be ${allowed.join(" or ")} for the scheme ${scheme}`,
+        isMet: (recipe) => recipe.scheme !== scheme ||
+            recipe.granularity === undefined ||
+            allowed.includes(recipe.granularity),
+        cel: `self.?scheme.orValue('') != '${scheme}' || self.?granularity.orValue('${allowed[0]}') in ['${allowed.join("', '")}']`,
+    };
+});
+/** A recipe in a request: a preset of the target, and fields that override it. */
+const requestedRecipe = (0,rule/* withRules */.O)(schemas/* strictObject */.rej({
+    preset: presetName
+        .optional()
+        .describe("Name of one of the target's presets; the other fields override it."),
+    ...partialRecipe.shape,
+}), recipeRules).meta({ id: "RequestedRecipe" });
+/** What holds where neither the request nor the target says otherwise. */
+const defaultRecipe = {
+    scheme: "int8-weight",
+    granularity: "channel",
+    blockSize: 32,
+    symmetric: true,
+    reduceRange: false,
+    operators: "standard",
+    fallback: "none",
+    exclude: [],
+    minElements: 256,
+    parallelism: 1,
+    sharding: { maxShardBytes: 1_073_741_824, balance: "bytes" },
+    evaluation: { level: "outputs", samples: 8, runs: 20, warmup: 3, minCosine: 0.9 },
+};
+/** Lays partial recipes over the default one; later layers win field by field. 4-bit weights have a scale for each block by default. */
+function resolveRecipe(...layers) {
+    const all = [defaultRecipe, ...layers];
+    const scheme = layers.findLast((layer) => layer.scheme !== undefined)?.scheme;
+    return recipe.parse({
+        ...Object.assign({}, defaultRecipe, scheme === "int4-weight" && { granularity: "block" }, ...layers),
+        sharding: Object.assign({}, ...all.map((layer) => layer.sharding)),
+        evaluation: Object.assign({}, ...all.map((layer) => layer.evaluation)),
+    });
+}
+
+
+/***/ }),
+
+/***/ 1622:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Q: () => (/* binding */ revision),
+/* harmony export */   c: () => (/* binding */ commit)
+/* harmony export */ });
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+/* harmony import */ var _bounded_text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9088);
+
+
+const commit = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
+    .max(64)
+    .regex(/^[0-9a-f]{40}([0-9a-f]{24})?$/)
+    .describe("Commit as 40 or 64 lower-case hexadecimal digits.");
+const branch = (0,_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: 255 }).describe("Name of a branch, without `refs/heads/`.");
+/** What a batch's models are the state of, and what they are compared with. */
+const revision = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
+    sha: commit,
+    branch: branch.optional(),
+    base: zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
+        branch,
+        sha: commit.optional().describe("The commit to compare with before all others."),
+        mergeBase: commit
+            .optional()
+            .describe("The commit to compare with where `sha` has no baseline."),
+    })
+        .optional()
+        .describe("What to compare with: `sha`, else `mergeBase`, else the newest baseline of the branch."),
+    recordBaseline: zod__WEBPACK_IMPORTED_MODULE_0__/* .boolean */ .zMY()
+        .default(false)
+        .describe("Whether the batch's completed jobs whose gates passed become baselines of `suite` and `branch`. Needs the scope `baselines:write`."),
+});
+
+
+/***/ }),
+
+/***/ 1073:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   O: () => (/* binding */ withRules)
+/* harmony export */ });
+/* unused harmony export schemaRules */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4288);
+
+/** The rules of schemas that have some, for those who write a schema in another form. */
+const schemaRules = zod__WEBPACK_IMPORTED_MODULE_0__/* .registry */ .u5();
+/** A schema of an object that refuses what breaks a rule. */
+function withRules(schema, rules) {
+    const ruled = schema.superRefine((object, context) => {
+        for (const { field, message, isMet } of rules) {
+            if (!isMet(object))
+                context.addIssue({ code: "custom", path: [field], message });
+        }
+    });
+    schemaRules.add(ruled, { rules });
+    return ruled;
+}
+
+
+/***/ }),
+
+/***/ 7949:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   FS: () => (/* binding */ batchStatus),
+/* harmony export */   G$: () => (/* binding */ jobKind),
+/* harmony export */   Hd: () => (/* binding */ isTerminal),
+/* harmony export */   WB: () => (/* binding */ jobStatus),
+/* harmony export */   kY: () => (/* binding */ transition)
+/* harmony export */ });
+/* unused harmony exports workingStatus, jobOutcome, transitionTable, canTransition, leadsTo, terminalStatuses, liveStatuses */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3477);
+
+/** What a job does: `compress` shards and optimizes, `quantize` is direct hardware quantization without sharding. */
+const jobKind = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["compress", "quantize"]);
+const jobStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pending", "Sharding", "Optimizing", "Completed", "Failed", "Cancelling", "Cancelled"])
+    .describe("Where the job stands. Completed, Failed and Cancelled are final.");
+/** Statuses of a job whose worker is at work; the worker itself reports them. */
+const workingStatus = jobStatus.extract(["Sharding", "Optimizing"]);
+/** How a job's work can end; the worker itself reports it. */
+const jobOutcome = jobStatus.extract(["Completed", "Failed", "Cancelled"]);
+/** The one transition table: for each kind, the statuses that may follow each status. */
+const transitionTable = {
+    compress: {
+        Pending: ["Sharding", "Failed", "Cancelling"],
+        Sharding: ["Optimizing", "Failed", "Cancelling"],
+        Optimizing: ["Completed", "Failed", "Cancelling"],
+        Cancelling: ["Cancelled"],
+        Completed: [],
+        Failed: [],
+        Cancelled: [],
+    },
+    quantize: {
+        Pending: ["Optimizing", "Failed", "Cancelling"],
+        Sharding: [],
+        Optimizing: ["Completed", "Failed", "Cancelling"],
+        Cancelling: ["Cancelled"],
+        Completed: [],
+        Failed: [],
+        Cancelled: [],
+    },
+};
+function canTransition(kind, from, to) {
+    return transitionTable[kind][from].includes(to);
+}
+/** Whether the transition table has a way from a status to another one. */
+function leadsTo(kind, from, to) {
+    return transitionTable[kind][from].some((next) => next === to || leadsTo(kind, next, to));
+}
+/** Statuses that a job or batch never leaves. */
+const terminalStatuses = ["Completed", "Failed", "Cancelled"];
+/** Statuses of a job that has not ended. */
+const liveStatuses = jobStatus.exclude(terminalStatuses).options;
+function isTerminal(status) {
+    return terminalStatuses.some((terminal) => terminal === status);
+}
+const transition = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+    status: jobStatus,
+    at: zod__WEBPACK_IMPORTED_MODULE_1__/* .datetime */ .w$().describe("When the job entered the status."),
+    reason: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().optional().describe("Stable code that says why."),
+    message: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().optional(),
+});
+const batchStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pending", "Running", "Completed", "Failed", "Cancelling", "Cancelled"])
+    .describe("Completed: every job Completed. Failed: all jobs are final and at least one Failed.");
+
+
+/***/ }),
+
+/***/ 802:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   aC: () => (/* binding */ target),
+/* harmony export */   je: () => (/* binding */ targetName)
+/* harmony export */ });
+/* unused harmony export builtinTargets */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _recipe_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1918);
+
+
+const targetName = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+    .max(63)
+    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)
+    .describe("Name of a target.");
+const quantity = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().regex(/^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$/);
+/** A named hardware profile. */
+const target = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
+    name: targetName,
+    description: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(500),
+    executionProvider: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["cpu", "cuda"])
+        .describe("ONNX Runtime execution provider that evaluates models on the target."),
+    operators: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["standard", "contrib"])
+        .describe("Whether models for the target may use ONNX Runtime's own operators besides the standard ones."),
+    recipe: _recipe_js__WEBPACK_IMPORTED_MODULE_0__/* .partialRecipe */ .S6.describe("Default recipe of jobs for the target."),
+    presets: zod__WEBPACK_IMPORTED_MODULE_1__/* .record */ .g1P(_recipe_js__WEBPACK_IMPORTED_MODULE_0__/* .presetName */ .jL, _recipe_js__WEBPACK_IMPORTED_MODULE_0__/* .partialRecipe */ .S6)
+        .default({})
+        .describe("Named recipes that a request may ask for."),
+    gpu: zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
+        resource: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(253).describe("Extended resource, for instance `nvidia.com/gpu`."),
+        count: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(1).max(64),
+    })
+        .optional()
+        .describe("What a worker pod requests in a cluster; without meaning on one machine."),
+    resources: zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({ cpu: quantity.optional(), memory: quantity.optional() })
+        .optional()
+        .describe("CPU and memory that a worker pod requests; memory is its limit too."),
+    scratch: quantity
+        .optional()
+        .describe("Largest scratch volume of a worker pod, which holds the model and the result; without it unlimited."),
+    nodeSelector: zod__WEBPACK_IMPORTED_MODULE_1__/* .record */ .g1P(zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(317), zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(63)).optional(),
+    tolerations: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
+        key: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(317).optional(),
+        operator: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["Exists", "Equal"]).optional(),
+        value: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(63).optional(),
+        effect: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
+    }))
+        .max(16)
+        .optional()
+        .describe("Taints of nodes that worker pods tolerate."),
+    runtimeClassName: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+        .max(253)
+        .optional()
+        .describe("Runtime class of worker pods, such as `nvidia`."),
+    priorityClassName: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(253).optional().describe("Priority class of worker pods."),
+    image: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+        .max(500)
+        .optional()
+        .describe("Worker image; without it the installation's own."),
+})
+    .meta({ id: "Target" });
+/** The targets of a service whose administrator has not configured any. */
+const builtinTargets = [
+    {
+        name: "cpu",
+        description: "Any CPU runtime of the ONNX standard. Weights in 8 bits for each output channel, arithmetic in float.",
+        executionProvider: "cpu",
+        operators: "standard",
+        recipe: { scheme: "int8-weight" },
+        presets: {},
+    },
+    {
+        name: "cpu-int8",
+        description: "x86 CPU servers running ONNX Runtime. Integer arithmetic for MatMul and Gemm, other weights in 8 bits.",
+        executionProvider: "cpu",
+        operators: "contrib",
+        recipe: { scheme: "int8-dynamic", reduceRange: true, fallback: "int8-weight" },
+        presets: { vnni: { scheme: "int8-dynamic", reduceRange: false, fallback: "int8-weight" } },
+    },
+];
+
+
+/***/ }),
+
+/***/ 3590:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   X: () => (/* binding */ httpErrorStatus)
+/* harmony export */ });
+/**
+ * The HTTP status of an error of Octokit, which is 500 without an answer of GitHub; undefined for
+ * any other error.
+ */
+function httpErrorStatus(error) {
+    return error instanceof Error && "status" in error && typeof error.status === "number"
+        ? error.status
+        : undefined;
+}
+
+
+/***/ }),
+
+/***/ 6603:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   N: () => (/* binding */ comparableLatency),
+/* harmony export */   a: () => (/* binding */ comparableAccuracy)
+/* harmony export */ });
+/* harmony import */ var _contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2537);
+
+/** The baseline's accuracy, where it was measured in the same way. */
+function comparableAccuracy({ telemetry, baseline }) {
+    const isComparable = baseline && (0,_contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c)(telemetry, baseline) === undefined;
+    return isComparable ? baseline.accuracy : undefined;
+}
+/** The latency of the baseline's result, where it was measured on the same hardware. */
+function comparableLatency({ telemetry, baseline }) {
+    const isComparable = baseline && (0,_contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .latencyObstacle */ .i)(telemetry, baseline) === undefined;
+    return isComparable ? baseline.latency?.result : undefined;
+}
+
+
+/***/ }),
+
+/***/ 1580:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   z: () => (/* binding */ composeSections)
+/* harmony export */ });
+/* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8186);
+
+/** The sections in at most `maxBytes`, with notes on how many rows are omitted. */
+function composeSections(sections, { maxBytes, url }) {
+    const omission = `\n\nThere is more than fits here: ${url}`;
+    const end = maxBytes - (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(omission);
+    let text = "";
+    let isTruncated = false;
+    for (const section of sections) {
+        const start = text === "" ? section.head : `\n\n${section.head}`;
+        const room = { maxBytes: end - (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(text), url };
+        const part = fitSection({ ...section, head: start }, room);
+        text += part;
+        isTruncated ||= part === "";
+    }
+    return (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .truncateToBytes */ .Ln)(isTruncated ? text + omission : text, maxBytes);
+}
+/** The section with as many of its rows as fit; the empty string where none does. */
+function fitSection({ head, rows, foot = "" }, { maxBytes, url }) {
+    const complete = joinSection(head, rows, foot);
+    if ((0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(complete) <= maxBytes)
+        return complete;
+    const note = (count) => `\n\n${count} more, see ${url}`;
+    let remainingBytes = maxBytes - (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(head + foot + note(rows.length));
+    const end = rows.findIndex((row) => (remainingBytes -= (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(`\n${row}`)) < 0);
+    if (end <= 0)
+        return "";
+    return joinSection(head, rows.slice(0, end), foot) + note(rows.length - end);
+}
+function joinSection(head, rows, foot) {
+    return head + rows.map((row) => `\n${row}`).join("") + foot;
+}
+
+
+/***/ }),
+
+/***/ 4422:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   E: () => (/* binding */ conclude),
+/* harmony export */   X: () => (/* binding */ countOutcomes)
+/* harmony export */ });
+/* harmony import */ var _outcome_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5979);
+
+/** The outcomes of jobs that fail the batch as a whole. */
+const failingOutcomes = {
+    gates: ["failed", "missed"],
+    warnings: ["failed", "missed", "warned"],
+    jobs: ["failed"],
+    nothing: [],
+};
+/** Outcomes that the title counts, the worst first. */
+const badOutcomes = ["failed", "missed", "cancelled", "warned"];
+const abortVerdicts = {
+    cancelled: { conclusion: "cancelled", words: "Cancelled" },
+    timed_out: { conclusion: "timed_out", words: "Out of time" },
+    unreachable: { conclusion: "failure", words: "Infrastructure: the service cannot be reached" },
+    error: { conclusion: "failure", words: "The batch could not be run" },
+};
+/** The verdict on the batch as a whole. */
+function conclude({ rows, abortReason }, failOn) {
+    const counts = countOutcomes(rows);
+    const ended = `${rows.length - counts.open} of ${countedJobs(rows)} ended`;
+    if (abortReason) {
+        const { conclusion, words } = abortVerdicts[abortReason];
+        return { conclusion, title: rows.length === 0 ? words : `${words}, ${ended}` };
+    }
+    if (counts.open > 0)
+        return { conclusion: null, title: ended };
+    const bad = badOutcomes.filter((outcome) => counts[outcome] > 0);
+    return { conclusion: concludeEnded(bad, failOn), title: describeEnded(rows, counts, bad) };
+}
+function concludeEnded(bad, failOn) {
+    if (bad.some((outcome) => failingOutcomes[failOn].includes(outcome)))
+        return "failure";
+    if (bad.includes("cancelled"))
+        return "cancelled";
+    return bad.length > 0 ? "neutral" : "success";
+}
+function describeEnded(rows, counts, bad) {
+    const jobs = countedJobs(rows);
+    if (bad.length === 0)
+        return `${jobs} passed`;
+    const parts = bad.map((outcome, i) => {
+        const { words } = _outcome_js__WEBPACK_IMPORTED_MODULE_0__/* .outcomes */ .K[outcome];
+        if (i > 0)
+            return `${counts[outcome]} ${words}`;
+        return rows.length === 1 ? `${jobs} ${words}` : `${counts[outcome]} of ${jobs} ${words}`;
+    });
+    return parts.join(", ");
+}
+function countedJobs(rows) {
+    return rows.length === 1 ? "1 job" : `${rows.length} jobs`;
+}
+function countOutcomes(rows) {
+    const counts = { passed: 0, warned: 0, missed: 0, failed: 0, cancelled: 0, open: 0 };
+    for (const row of rows)
+        counts[(0,_outcome_js__WEBPACK_IMPORTED_MODULE_0__/* .classifyOutcome */ .$)(row)]++;
+    return counts;
+}
+
+
+/***/ }),
+
+/***/ 7416:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   l: () => (/* binding */ describeGate)
+/* harmony export */ });
+/* harmony import */ var _contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3754);
+/* harmony import */ var _contract_gate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8668);
+/* harmony import */ var _format_figure_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1577);
+
+
+
+/** How the figures of gates are written that are not plain numbers. */
+const gateFormats = {
+    minSqnrDb: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDecibels */ .Tb },
+    minTop1: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatPercent */ .l9 },
+    maxSizeRegression: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatPercent */ .l9, baseline: _contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__/* .formatBytes */ .z },
+    maxSqnrDropDb: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDecibels */ .Tb, baseline: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDecibels */ .Tb },
+    maxLatencyRegression: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatPercent */ .l9, baseline: (ms) => `${ms.toFixed(2)} ms` },
+};
+const plainFormats = { figure: formatPlain, baseline: formatPlain };
+/** A gate with its limit and what was measured, such as `maxSizeRatio 0.27 ≤ 0.5`. */
+function describeGate(result) {
+    const formats = { ...plainFormats, ...gateFormats[result.gate] };
+    const baseline = result.baseline === null ? "" : `, baseline ${formats.baseline(result.baseline)}`;
+    const note = result.note === undefined ? "" : ` (${result.note})`;
+    return `${result.gate} ${describeMeasured(result, formats.figure)}${baseline}${note}`;
+}
+function describeMeasured({ gate, actual, limit, passed, note }, format) {
+    if (actual === null)
+        return note === undefined ? "not measured" : "not comparable";
+    const upper = actual > limit ? ">" : "≤";
+    const lower = passed ? "≥" : "<";
+    const relation = _contract_gate_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k0[gate].bound === "max" ? upper : lower;
+    return `${format(actual)} ${relation} ${format(limit)}`;
+}
+function formatPlain(value) {
+    return String(Number(value.toPrecision(4)));
+}
+
+
+/***/ }),
+
+/***/ 1563:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   D: () => (/* binding */ describeJobFailure)
+/* harmony export */ });
+/* harmony import */ var _describe_gate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7416);
+
+/** Why a job did not pass, on one line; the empty string for a job that did. */
+function describeJobFailure({ error, gates }) {
+    if (error)
+        return `${error.code}: ${error.message}`;
+    const missed = gates.filter(({ passed }) => !passed);
+    return missed.map(_describe_gate_js__WEBPACK_IMPORTED_MODULE_0__/* .describeGate */ .l).join(", ");
+}
+
+
+/***/ }),
+
+/***/ 1577:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Tb: () => (/* binding */ formatDecibels),
+/* harmony export */   eD: () => (/* binding */ formatChange),
+/* harmony export */   l9: () => (/* binding */ formatPercent)
+/* harmony export */ });
+/** A change with its direction; `=` where it rounds to zero. */
+function formatChange(change, format) {
+    if (!Number.isFinite(change))
+        return undefined;
+    const text = format(Math.abs(change));
+    return text === format(0) ? "=" : `${change > 0 ? "▲" : "▼"} ${text}`;
+}
+function formatPercent(share) {
+    return `${(100 * share).toFixed(1)} %`;
+}
+function formatDecibels(value) {
+    return `${value.toFixed(1)} dB`;
+}
+
+
+/***/ }),
+
+/***/ 1677:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Q: () => (/* binding */ githubLimits)
+/* harmony export */ });
+/** Limits of GitHub. */
+const githubLimits = {
+    jobSummaryBytes: 1_048_576,
+    /** For the summary and the text of a check run each. */
+    checkFieldBytes: 65_535,
+    checkTitleBytes: 255,
+    commentBytes: 65_536,
+    /** Per request. */
+    annotations: 50,
+    annotationTitleBytes: 255,
+    annotationMessageBytes: 64_000,
+};
+
+
+/***/ }),
+
+/***/ 8186:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   DV: () => (/* binding */ codeBlock),
+/* harmony export */   Ln: () => (/* binding */ truncateToBytes),
+/* harmony export */   PP: () => (/* binding */ tableHead),
+/* harmony export */   iE: () => (/* binding */ utf8ByteLength),
+/* harmony export */   jD: () => (/* binding */ tableRow),
+/* harmony export */   ti: () => (/* binding */ inlineCode)
+/* harmony export */ });
+/* harmony import */ var node_util__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7975);
+
+/** GitHub counts its limits in bytes of UTF-8. */
+function utf8ByteLength(text) {
+    return Buffer.byteLength(text);
+}
+/** The start of the text in at most so many bytes; no character is split. */
+function truncateToBytes(text, maxBytes) {
+    if (utf8ByteLength(text) <= maxBytes)
+        return text;
+    const mark = "…";
+    const bytes = Buffer.from(text).subarray(0, Math.max(0, maxBytes - utf8ByteLength(mark)));
+    // Decoding turns a split character into replacement characters.
+    const start = bytes.toString("utf8").replace(/\ufffd+$/, "");
+    return maxBytes >= utf8ByteLength(mark) ? start + mark : start;
+}
+/**
+ * Foreign text as code on one line, in which GitHub sees no link, mention, markup or end of a table's
+ * cell.
+ */
+function inlineCode(text) {
+    const line = toOneLine(text).replaceAll("|", "¦");
+    if (line === "")
+        return "";
+    const fence = fenceFor([line], 1);
+    const space = line.startsWith("`") || line.endsWith("`") ? " " : "";
+    return `${fence}${space}${line}${space}${fence}`;
+}
+/** Foreign text as a block of code. */
+function codeBlock(lines) {
+    const visibleLines = lines.map(stripControlCharacters);
+    const fence = fenceFor(visibleLines, 3);
+    return [`${fence}text`, ...visibleLines, fence].join("\n");
+}
+/** More backticks than the lines have in a row, which end the code otherwise. */
+function fenceFor(lines, minLength) {
+    const runs = lines.flatMap((line) => Array.from(line.matchAll(/`+/g), ([run]) => run.length));
+    return "`".repeat(Math.max(minLength, ...runs.map((length) => length + 1)));
+}
+function tableRow(cells) {
+    return `| ${cells.join(" | ")} |`;
+}
+function tableHead(heads) {
+    return `${tableRow(heads)}\n${tableRow(heads.map(() => "---"))}`;
+}
+function toOneLine(text) {
+    return stripControlCharacters(text).replaceAll(/\s+/g, " ").trim();
+}
+/** Removes what terminals and browsers interpret instead of displaying it. */
+function stripControlCharacters(text) {
+    return (0,node_util__WEBPACK_IMPORTED_MODULE_0__.stripVTControlCharacters)(text)
+        .replaceAll(/[\p{Cc}\p{Bidi_Control}]+/gu, " ")
+        .toWellFormed();
+}
+
+
+/***/ }),
+
+/***/ 5979:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   $: () => (/* binding */ classifyOutcome),
+/* harmony export */   K: () => (/* binding */ outcomes)
+/* harmony export */ });
+/* harmony import */ var _contract_status_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7949);
+
+/** The outcomes of a job, with their marks and words in reports. */
+const outcomes = {
+    passed: { mark: "✅", words: "passed" },
+    warned: { mark: "⚠️", words: "passed with a warning" },
+    missed: { mark: "❌", words: "failed a gate" },
+    failed: { mark: "❌", words: "failed" },
+    cancelled: { mark: "⛔", words: "cancelled" },
+    open: { mark: "⏳", words: "not ended" },
+};
+function classifyOutcome({ status, gatesFailed, job }) {
+    if (!(0,_contract_status_js__WEBPACK_IMPORTED_MODULE_0__/* .isTerminal */ .Hd)(status))
+        return "open";
+    if (status === "Failed")
+        return "failed";
+    if (status === "Cancelled")
+        return "cancelled";
+    if (gatesFailed)
+        return "missed";
+    return job?.gates.some(({ passed }) => !passed) ? "warned" : "passed";
+}
+
+
+/***/ }),
+
+/***/ 1977:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  hC: () => (/* binding */ renderBatchCheck),
+  wQ: () => (/* binding */ renderComment),
+  qE: () => (/* binding */ renderJobSummary)
+});
+
+// EXTERNAL MODULE: ./report/compose-sections.js
+var compose_sections = __nccwpck_require__(1580);
+// EXTERNAL MODULE: ./report/conclude.js
+var conclude = __nccwpck_require__(4422);
+// EXTERNAL MODULE: ./contract/gate.js
+var gate = __nccwpck_require__(8668);
+// EXTERNAL MODULE: ./contract/format-bytes.js
+var format_bytes = __nccwpck_require__(3754);
+// EXTERNAL MODULE: ./report/comparable-figures.js
+var comparable_figures = __nccwpck_require__(6603);
+// EXTERNAL MODULE: ./report/format-figure.js
+var format_figure = __nccwpck_require__(1577);
+;// CONCATENATED MODULE: ./report/figures.js
+
+
+
+/** The figures of a job with their change since the baseline, by the heads of their columns. */
+const figures = {
+    size({ telemetry: { size }, baseline }) {
+        if (!size)
+            return undefined;
+        const before = baseline?.size;
+        const change = before && (0,format_figure/* formatChange */.eD)(size.resultBytes / before.resultBytes - 1, format_figure/* formatPercent */.l9);
+        const sizes = `${(0,format_bytes/* formatBytes */.z)(size.originalBytes)} → ${(0,format_bytes/* formatBytes */.z)(size.resultBytes)}`;
+        return withChange(sizes, change);
+    },
+    ratio: ({ telemetry: { size } }) => size && `${size.ratio.toFixed(2)}${size.predicted ? " (planned)" : ""}`,
+    SQNR(job) {
+        const { accuracy } = job.telemetry;
+        if (!accuracy)
+            return undefined;
+        const before = (0,comparable_figures/* comparableAccuracy */.a)(job);
+        const change = before && (0,format_figure/* formatChange */.eD)(accuracy.sqnrDb - before.sqnrDb, format_figure/* formatDecibels */.Tb);
+        return withChange((0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb), change);
+    },
+    cosine: ({ telemetry: { accuracy } }) => accuracy && accuracy.cosine.toFixed(4),
+    "latency p50"(job) {
+        const { latency } = job.telemetry;
+        if (!latency)
+            return undefined;
+        const [original, result] = [latency.original.p50Ms, latency.result.p50Ms];
+        const before = (0,comparable_figures/* comparableLatency */.N)(job);
+        const change = before && (0,format_figure/* formatChange */.eD)(result / before.p50Ms - 1, format_figure/* formatPercent */.l9);
+        return withChange(`${original.toFixed(2)} → ${result.toFixed(2)} ms`, change);
+    },
+};
+function withChange(figure, change) {
+    return change === undefined ? figure : `${figure} ${change}`;
+}
+
+// EXTERNAL MODULE: ./report/markdown.js
+var markdown = __nccwpck_require__(8186);
+;// CONCATENATED MODULE: ./report/note-sections.js
+
+const maxBaselines = 5;
+/** Baselines, warnings and cautions that concern the jobs. */
+function noteSections(rows) {
+    const jobs = rows.flatMap(({ job }) => job ?? []);
+    const notes = [...baselineNotes(jobs), ...warningNotes(jobs), ...accuracyNotes(jobs)];
+    return notes.length === 0 ? [] : [{ head: "### Notes\n", rows: notes }];
+}
+function baselineNotes(jobs) {
+    const baselines = jobs.flatMap(({ baseline }) => baseline ?? []);
+    if (baselines.length === 0)
+        return [];
+    const commits = new Set(baselines.map(({ branch, sha }) => `${branch} at ${sha.slice(0, 7)}`));
+    const shown = [...commits].slice(0, maxBaselines).map(markdown/* inlineCode */.ti).join(", ");
+    const left = jobs.length - baselines.length;
+    const without = left === 0 ? "" : `; ${left} of ${jobs.length} jobs have no baseline`;
+    return [`- ▲ and ▼ compare with ${shown}${without}.`];
+}
+function warningNotes(jobs) {
+    const warnings = jobs.flatMap(({ telemetry }) => telemetry.warnings);
+    const byText = Map.groupBy(warnings, ({ code, message }) => `${code}: ${message}`);
+    return [...byText].map(([text, all]) => {
+        const count = all.length > 1 ? ` (${all.length} jobs)` : "";
+        return `- ⚠️ ${(0,markdown/* inlineCode */.ti)(text)}${count}`;
+    });
+}
+function accuracyNotes(jobs) {
+    const isGenerated = jobs.some(({ telemetry }) => telemetry.accuracy?.data === "generated");
+    if (!isGenerated)
+        return [];
+    const caution = "Accuracy on generated samples shows gross damage only";
+    return [`- ${caution}; give samples as \`recipe.evaluation.data\`.`];
+}
+
+// EXTERNAL MODULE: ./report/outcome.js
+var report_outcome = __nccwpck_require__(5979);
+;// CONCATENATED MODULE: ./report/detail-sections.js
+
+
+
+
+
+const emptyCell = "–";
+/** The tables of all jobs, with notes. */
+function detailSections(rows) {
+    if (rows.length === 0)
+        return [];
+    return [...ratioMatrixSections(rows), jobsTable(rows), ...noteSections(rows)];
+}
+/** Models × targets, where there are several of both. */
+function ratioMatrixSections(rows) {
+    const targets = [...new Set(rows.map(({ target }) => target))];
+    const byModel = Map.groupBy(rows, ({ model }) => model);
+    if (targets.length < 2 || byModel.size < 2)
+        return [];
+    const lines = [...byModel].map(([model, ofModel]) => {
+        const cells = targets.map((target) => {
+            const row = ofModel.find((one) => one.target === target);
+            return row ? ratioCell(row) : emptyCell;
+        });
+        return (0,markdown/* tableRow */.jD)([(0,markdown/* inlineCode */.ti)(model), ...cells]);
+    });
+    const head = (0,markdown/* tableHead */.PP)(["model", ...targets.map(markdown/* inlineCode */.ti)]);
+    return [{ head: `### Size ratios\n\n${head}`, rows: lines }];
+}
+function ratioCell(row) {
+    const ratio = row.job?.telemetry.size?.ratio.toFixed(2) ?? "";
+    return `${report_outcome/* outcomes */.K[(0,report_outcome/* classifyOutcome */.$)(row)].mark} ${ratio}`.trimEnd();
+}
+function jobsTable(rows) {
+    const head = (0,markdown/* tableHead */.PP)(["model", "target", "status", ...Object.keys(figures), "gates"]);
+    return { head: `### Jobs\n\n${head}`, rows: rows.map(jobTableRow) };
+}
+function jobTableRow(row) {
+    const { model, target, job } = row;
+    const measured = Object.values(figures).map((figure) => (job && figure(job)) ?? emptyCell);
+    const cells = [(0,markdown/* inlineCode */.ti)(model), (0,markdown/* inlineCode */.ti)(target), statusCell(row), ...measured];
+    return (0,markdown/* tableRow */.jD)([...cells, gatesCell(job)]);
+}
+function statusCell(row) {
+    const { mark } = report_outcome/* outcomes */.K[(0,report_outcome/* classifyOutcome */.$)(row)];
+    const error = row.job?.error;
+    return `${mark} ${row.status}${error ? `: ${error.code}` : ""}`;
+}
+function gatesCell(job) {
+    if (!job || job.gates.length === 0)
+        return emptyCell;
+    const missed = job.gates.filter(({ passed }) => !passed).length;
+    const word = (0,gate/* hasFailedGate */.x6)(job.gates) ? "failed" : "warned";
+    return missed === 0 ? `${job.gates.length} passed` : `${missed} of ${job.gates.length} ${word}`;
+}
+
+// EXTERNAL MODULE: ./report/github-limits.js
+var github_limits = __nccwpck_require__(1677);
+// EXTERNAL MODULE: ./report/describe-job-failure.js
+var describe_job_failure = __nccwpck_require__(1563);
+;// CONCATENATED MODULE: ./report/problem-sections.js
+
+
+
+/** The table below has the others. */
+const maxProblems = 50;
+/** The jobs that did not pass, with the reasons. */
+function problemSections(rows) {
+    const lines = rows.flatMap((row) => {
+        const failure = row.job && (0,describe_job_failure/* describeJobFailure */.D)(row.job);
+        return failure ? problemLine(row, failure) : [];
+    });
+    if (lines.length === 0)
+        return [];
+    const omitted = lines.length - maxProblems;
+    const foot = omitted > 0 ? `\n- ${omitted} more in the table` : "";
+    return [{ head: "### What went wrong\n", rows: lines.slice(0, maxProblems), foot }];
+}
+function problemLine(row, failure) {
+    const { mark } = report_outcome/* outcomes */.K[(0,report_outcome/* classifyOutcome */.$)(row)];
+    const title = `${(0,markdown/* inlineCode */.ti)(row.model)} for ${(0,markdown/* inlineCode */.ti)(row.target)}`;
+    return `- ${mark} ${title}: ${(0,markdown/* inlineCode */.ti)(failure)} ([log](${row.logUrl}))`;
+}
+
+;// CONCATENATED MODULE: ./report/ratio-charts.js
+const maxBars = 16;
+/** Bar charts of sizes and latencies relative to the original's, in Mermaid, which GitHub renders. */
+function ratioCharts(rows) {
+    return [
+        ratioChart("Size of the result, original = 1", rows, ({ telemetry }) => telemetry.size?.ratio),
+        ratioChart("Median latency of the result, original = 1", rows, ({ telemetry }) => telemetry.latency?.ratio),
+    ].flatMap((section) => section ?? []);
+}
+function ratioChart(title, rows, measure) {
+    const bars = rows.flatMap(({ model, target, job }) => {
+        const ratio = job && measure(job);
+        return ratio === undefined ? [] : { label: `"${sanitizeLabel(`${model} ${target}`)}"`, ratio };
+    });
+    if (bars.length < 2 || bars.length > maxBars)
+        return undefined;
+    const top = Math.max(1, ...bars.map(({ ratio }) => Math.ceil(ratio * 10) / 10));
+    const lines = [
+        "```mermaid",
+        "xychart-beta horizontal",
+        `  title "${title}"`,
+        `  x-axis [${bars.map(({ label }) => label).join(", ")}]`,
+        `  y-axis 0 --> ${top}`,
+        `  bar [${bars.map(({ ratio }) => ratio.toFixed(3)).join(", ")}]`,
+        "```",
+    ];
+    return { head: lines.join("\n"), rows: [] };
+}
+function sanitizeLabel(text) {
+    const label = text.replaceAll(/[^\w .-]/g, "_");
+    return label.length <= 40 ? label : `${label.slice(0, 20)}..${label.slice(-18)}`;
+}
+
+;// CONCATENATED MODULE: ./report/render-batch.js
+
+
+
+
+
+
+
+
+const maxFailureMessageBytes = 4_000;
+/** The batch in the summary of a workflow's job. */
+function renderJobSummary(report, verdict) {
+    const sections = [
+        headlineSection(report, verdict, `## ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n`),
+        ...problemSections(report.rows),
+        ...detailSections(report.rows),
+        ...ratioCharts(report.rows),
+    ];
+    return (0,compose_sections/* composeSections */.z)(sections, { url: report.url, maxBytes: github_limits/* githubLimits */.Q.jobSummaryBytes });
+}
+/** The check run of the batch. */
+function renderBatchCheck(report, verdict) {
+    const sections = [
+        headlineSection(report, verdict, ""),
+        ...problemSections(report.rows),
+        ...ratioCharts(report.rows),
+    ];
+    const limits = { url: report.url, maxBytes: github_limits/* githubLimits */.Q.checkFieldBytes };
+    return {
+        title: (0,markdown/* truncateToBytes */.Ln)(verdict.title, github_limits/* githubLimits */.Q.checkTitleBytes),
+        summary: (0,compose_sections/* composeSections */.z)(sections, limits),
+        text: (0,compose_sections/* composeSections */.z)(detailSections(report.rows), limits),
+    };
+}
+/** The batch in a comment on a pull request, which starts with the marker. */
+function renderComment(report, verdict, marker) {
+    const sections = [
+        headlineSection(report, verdict, `${marker}\n### ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n`),
+        ...problemSections(report.rows),
+        ...detailSections(report.rows),
+    ];
+    return (0,compose_sections/* composeSections */.z)(sections, { url: report.url, maxBytes: github_limits/* githubLimits */.Q.commentBytes });
+}
+function headlineSection({ url, rows, failureMessage }, { title }, before) {
+    const parts = [`${before}**${title}** · [details](${url})`, outcomeCounts(rows)];
+    if (failureMessage !== undefined) {
+        const message = (0,markdown/* truncateToBytes */.Ln)(failureMessage, maxFailureMessageBytes);
+        parts.push((0,markdown/* codeBlock */.DV)(message.split("\n")));
+    }
+    return { head: parts.filter((part) => part !== "").join("\n\n"), rows: [] };
+}
+function outcomeCounts(rows) {
+    const counts = (0,conclude/* countOutcomes */.X)(rows);
+    const present = Object.keys(report_outcome/* outcomes */.K).filter((outcome) => counts[outcome] > 0);
+    const parts = present.map((outcome) => {
+        const { mark, words } = report_outcome/* outcomes */.K[outcome];
+        return `${mark} ${counts[outcome]} ${words}`;
+    });
+    return parts.join(" · ");
+}
+
+
+/***/ }),
+
+/***/ 9876:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  Yz: () => (/* binding */ debug),
+  N4: () => (/* binding */ endGroup),
+  z3: () => (/* binding */ error),
+  V9: () => (/* binding */ getIDToken),
+  Gu: () => (/* binding */ getState),
+  pq: () => (/* binding */ info),
+  lm: () => (/* binding */ notice),
+  LZ: () => (/* binding */ saveState),
+  C1: () => (/* binding */ setFailed),
+  uH: () => (/* binding */ setOutput),
+  Pq: () => (/* binding */ setSecret),
+  Oh: () => (/* binding */ startGroup),
+  z: () => (/* reexport */ summary),
+  $e: () => (/* binding */ warning)
+});
+
+// UNUSED EXPORTS: ExitCode, addPath, exportVariable, getBooleanInput, getInput, getMultilineInput, group, isDebug, markdownSummary, platform, setCommandEcho, toPlatformPath, toPosixPath, toWin32Path
+
+// EXTERNAL MODULE: external "os"
+var external_os_ = __nccwpck_require__(857);
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/utils.js
+// We use any as a valid input type
+/* eslint-disable @typescript-eslint/no-explicit-any */
+/**
+ * Sanitizes an input into a string so it can be passed into issueCommand safely
+ * @param input input to sanitize into a string
+ */
+function utils_toCommandValue(input) {
+    if (input === null || input === undefined) {
+        return '';
+    }
+    else if (typeof input === 'string' || input instanceof String) {
+        return input;
+    }
+    return JSON.stringify(input);
+}
+/**
+ *
+ * @param annotationProperties
+ * @returns The command properties to send with the actual annotation command
+ * See IssueCommandProperties: https://github.com/actions/runner/blob/main/src/Runner.Worker/ActionCommandManager.cs#L646
+ */
+function toCommandProperties(annotationProperties) {
+    if (!Object.keys(annotationProperties).length) {
+        return {};
+    }
+    return {
+        title: annotationProperties.title,
+        file: annotationProperties.file,
+        line: annotationProperties.startLine,
+        endLine: annotationProperties.endLine,
+        col: annotationProperties.startColumn,
+        endColumn: annotationProperties.endColumn
+    };
+}
+//# sourceMappingURL=utils.js.map
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/command.js
+
+
+/**
+ * Issues a command to the GitHub Actions runner
+ *
+ * @param command - The command name to issue
+ * @param properties - Additional properties for the command (key-value pairs)
+ * @param message - The message to include with the command
+ * @remarks
+ * This function outputs a specially formatted string to stdout that the Actions
+ * runner interprets as a command. These commands can control workflow behavior,
+ * set outputs, create annotations, mask values, and more.
+ *
+ * Command Format:
+ *   ::name key=value,key=value::message
+ *
+ * @example
+ * ```typescript
+ * // Issue a warning annotation
+ * issueCommand('warning', {}, 'This is a warning message');
+ * // Output: ::warning::This is a warning message
+ *
+ * // Set an environment variable
+ * issueCommand('set-env', { name: 'MY_VAR' }, 'some value');
+ * // Output: ::set-env name=MY_VAR::some value
+ *
+ * // Add a secret mask
+ * issueCommand('add-mask', {}, 'secretValue123');
+ * // Output: ::add-mask::secretValue123
+ * ```
+ *
+ * @internal
+ * This is an internal utility function that powers the public API functions
+ * such as setSecret, warning, error, and exportVariable.
+ */
+function command_issueCommand(command, properties, message) {
+    const cmd = new Command(command, properties, message);
+    process.stdout.write(cmd.toString() + external_os_.EOL);
+}
+function command_issue(name, message = '') {
+    command_issueCommand(name, {}, message);
+}
+const CMD_STRING = '::';
+class Command {
+    constructor(command, properties, message) {
+        if (!command) {
+            command = 'missing.command';
+        }
+        this.command = command;
+        this.properties = properties;
+        this.message = message;
+    }
+    toString() {
+        let cmdStr = CMD_STRING + this.command;
+        if (this.properties && Object.keys(this.properties).length > 0) {
+            cmdStr += ' ';
+            let first = true;
+            for (const key in this.properties) {
+                if (this.properties.hasOwnProperty(key)) {
+                    const val = this.properties[key];
+                    if (val) {
+                        if (first) {
+                            first = false;
+                        }
+                        else {
+                            cmdStr += ',';
+                        }
+                        cmdStr += `${key}=${escapeProperty(val)}`;
+                    }
+                }
+            }
+        }
+        cmdStr += `${CMD_STRING}${escapeData(this.message)}`;
+        return cmdStr;
+    }
+}
+function escapeData(s) {
+    return utils_toCommandValue(s)
+        .replace(/%/g, '%25')
+        .replace(/\r/g, '%0D')
+        .replace(/\n/g, '%0A');
+}
+function escapeProperty(s) {
+    return utils_toCommandValue(s)
+        .replace(/%/g, '%25')
+        .replace(/\r/g, '%0D')
+        .replace(/\n/g, '%0A')
+        .replace(/:/g, '%3A')
+        .replace(/,/g, '%2C');
+}
+//# sourceMappingURL=command.js.map
+;// CONCATENATED MODULE: external "crypto"
+const external_crypto_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("crypto");
+// EXTERNAL MODULE: external "fs"
+var external_fs_ = __nccwpck_require__(9896);
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/file-command.js
+// For internal use, subject to change.
+// We use any as a valid input type
+/* eslint-disable @typescript-eslint/no-explicit-any */
+
+
+
+
+function file_command_issueFileCommand(command, message) {
+    const filePath = process.env[`GITHUB_${command}`];
+    if (!filePath) {
+        throw new Error(`Unable to find environment variable for file command ${command}`);
+    }
+    if (!external_fs_.existsSync(filePath)) {
+        throw new Error(`Missing file at path: ${filePath}`);
+    }
+    external_fs_.appendFileSync(filePath, `${utils_toCommandValue(message)}${external_os_.EOL}`, {
+        encoding: 'utf8'
+    });
+}
+function file_command_prepareKeyValueMessage(key, value) {
+    const delimiter = `ghadelimiter_${external_crypto_namespaceObject.randomUUID()}`;
+    const convertedValue = utils_toCommandValue(value);
+    // These should realistically never happen, but just in case someone finds a
+    // way to exploit uuid generation let's not allow keys or values that contain
+    // the delimiter.
+    if (key.includes(delimiter)) {
+        throw new Error(`Unexpected input: name should not contain the delimiter "${delimiter}"`);
+    }
+    if (convertedValue.includes(delimiter)) {
+        throw new Error(`Unexpected input: value should not contain the delimiter "${delimiter}"`);
+    }
+    return `${key}<<${delimiter}${external_os_.EOL}${convertedValue}${external_os_.EOL}${delimiter}`;
+}
+//# sourceMappingURL=file-command.js.map
+;// CONCATENATED MODULE: external "path"
+const external_path_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("path");
+// EXTERNAL MODULE: external "http"
+var external_http_ = __nccwpck_require__(8611);
+var external_http_namespaceObject = /*#__PURE__*/__nccwpck_require__.t(external_http_, 2);
+// EXTERNAL MODULE: external "https"
+var external_https_ = __nccwpck_require__(5692);
+var external_https_namespaceObject = /*#__PURE__*/__nccwpck_require__.t(external_https_, 2);
+;// CONCATENATED MODULE: ../../node_modules/@actions/http-client/lib/proxy.js
+function getProxyUrl(reqUrl) {
+    const usingSsl = reqUrl.protocol === 'https:';
+    if (checkBypass(reqUrl)) {
+        return undefined;
+    }
+    const proxyVar = (() => {
+        if (usingSsl) {
+            return process.env['https_proxy'] || process.env['HTTPS_PROXY'];
+        }
+        else {
+            return process.env['http_proxy'] || process.env['HTTP_PROXY'];
+        }
+    })();
+    if (proxyVar) {
+        try {
+            return new DecodedURL(proxyVar);
+        }
+        catch (_a) {
+            if (!proxyVar.startsWith('http://') && !proxyVar.startsWith('https://'))
+                return new DecodedURL(`http://${proxyVar}`);
+        }
+    }
+    else {
+        return undefined;
+    }
+}
+function checkBypass(reqUrl) {
+    if (!reqUrl.hostname) {
+        return false;
+    }
+    const reqHost = reqUrl.hostname;
+    if (isLoopbackAddress(reqHost)) {
+        return true;
+    }
+    const noProxy = process.env['no_proxy'] || process.env['NO_PROXY'] || '';
+    if (!noProxy) {
+        return false;
+    }
+    // Determine the request port
+    let reqPort;
+    if (reqUrl.port) {
+        reqPort = Number(reqUrl.port);
+    }
+    else if (reqUrl.protocol === 'http:') {
+        reqPort = 80;
+    }
+    else if (reqUrl.protocol === 'https:') {
+        reqPort = 443;
+    }
+    // Format the request hostname and hostname with port
+    const upperReqHosts = [reqUrl.hostname.toUpperCase()];
+    if (typeof reqPort === 'number') {
+        upperReqHosts.push(`${upperReqHosts[0]}:${reqPort}`);
+    }
+    // Compare request host against noproxy
+    for (const upperNoProxyItem of noProxy
+        .split(',')
+        .map(x => x.trim().toUpperCase())
+        .filter(x => x)) {
+        if (upperNoProxyItem === '*' ||
+            upperReqHosts.some(x => x === upperNoProxyItem ||
+                x.endsWith(`.${upperNoProxyItem}`) ||
+                (upperNoProxyItem.startsWith('.') &&
+                    x.endsWith(`${upperNoProxyItem}`)))) {
+            return true;
+        }
+    }
+    return false;
+}
+function isLoopbackAddress(host) {
+    const hostLower = host.toLowerCase();
+    return (hostLower === 'localhost' ||
+        hostLower.startsWith('127.') ||
+        hostLower.startsWith('[::1]') ||
+        hostLower.startsWith('[0:0:0:0:0:0:0:1]'));
+}
+class DecodedURL extends URL {
+    constructor(url, base) {
+        super(url, base);
+        this._decodedUsername = decodeURIComponent(super.username);
+        this._decodedPassword = decodeURIComponent(super.password);
+    }
+    get username() {
+        return this._decodedUsername;
+    }
+    get password() {
+        return this._decodedPassword;
+    }
+}
+//# sourceMappingURL=proxy.js.map
+// EXTERNAL MODULE: ../../node_modules/tunnel/index.js
+var tunnel = __nccwpck_require__(5070);
+// EXTERNAL MODULE: ../../node_modules/undici/index.js
+var undici = __nccwpck_require__(1684);
+;// CONCATENATED MODULE: ../../node_modules/@actions/http-client/lib/index.js
+/* eslint-disable @typescript-eslint/no-explicit-any */
+var __awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
+    function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
+    return new (P || (P = Promise))(function (resolve, reject) {
+        function fulfilled(value) { try { step(generator.next(value)); } catch (e) { reject(e); } }
+        function rejected(value) { try { step(generator["throw"](value)); } catch (e) { reject(e); } }
+        function step(result) { result.done ? resolve(result.value) : adopt(result.value).then(fulfilled, rejected); }
+        step((generator = generator.apply(thisArg, _arguments || [])).next());
+    });
+};
+
+
+
+
+
+var HttpCodes;
+(function (HttpCodes) {
+    HttpCodes[HttpCodes["OK"] = 200] = "OK";
+    HttpCodes[HttpCodes["MultipleChoices"] = 300] = "MultipleChoices";
+    HttpCodes[HttpCodes["MovedPermanently"] = 301] = "MovedPermanently";
+    HttpCodes[HttpCodes["ResourceMoved"] = 302] = "ResourceMoved";
+    HttpCodes[HttpCodes["SeeOther"] = 303] = "SeeOther";
+    HttpCodes[HttpCodes["NotModified"] = 304] = "NotModified";
+    HttpCodes[HttpCodes["UseProxy"] = 305] = "UseProxy";
+    HttpCodes[HttpCodes["SwitchProxy"] = 306] = "SwitchProxy";
+    HttpCodes[HttpCodes["TemporaryRedirect"] = 307] = "TemporaryRedirect";
+    HttpCodes[HttpCodes["PermanentRedirect"] = 308] = "PermanentRedirect";
+    HttpCodes[HttpCodes["BadRequest"] = 400] = "BadRequest";
+    HttpCodes[HttpCodes["Unauthorized"] = 401] = "Unauthorized";
+    HttpCodes[HttpCodes["PaymentRequired"] = 402] = "PaymentRequired";
+    HttpCodes[HttpCodes["Forbidden"] = 403] = "Forbidden";
+    HttpCodes[HttpCodes["NotFound"] = 404] = "NotFound";
+    HttpCodes[HttpCodes["MethodNotAllowed"] = 405] = "MethodNotAllowed";
+    HttpCodes[HttpCodes["NotAcceptable"] = 406] = "NotAcceptable";
+    HttpCodes[HttpCodes["ProxyAuthenticationRequired"] = 407] = "ProxyAuthenticationRequired";
+    HttpCodes[HttpCodes["RequestTimeout"] = 408] = "RequestTimeout";
+    HttpCodes[HttpCodes["Conflict"] = 409] = "Conflict";
+    HttpCodes[HttpCodes["Gone"] = 410] = "Gone";
+    HttpCodes[HttpCodes["TooManyRequests"] = 429] = "TooManyRequests";
+    HttpCodes[HttpCodes["InternalServerError"] = 500] = "InternalServerError";
+    HttpCodes[HttpCodes["NotImplemented"] = 501] = "NotImplemented";
+    HttpCodes[HttpCodes["BadGateway"] = 502] = "BadGateway";
+    HttpCodes[HttpCodes["ServiceUnavailable"] = 503] = "ServiceUnavailable";
+    HttpCodes[HttpCodes["GatewayTimeout"] = 504] = "GatewayTimeout";
+})(HttpCodes || (HttpCodes = {}));
+var Headers;
+(function (Headers) {
+    Headers["Accept"] = "accept";
+    Headers["ContentType"] = "content-type";
+})(Headers || (Headers = {}));
+var MediaTypes;
+(function (MediaTypes) {
+    MediaTypes["ApplicationJson"] = "application/json";
+})(MediaTypes || (MediaTypes = {}));
+/**
+ * Returns the proxy URL, depending upon the supplied url and proxy environment variables.
+ * @param serverUrl  The server URL where the request will be sent. For example, https://api.github.com
+ */
+function lib_getProxyUrl(serverUrl) {
+    const proxyUrl = pm.getProxyUrl(new URL(serverUrl));
+    return proxyUrl ? proxyUrl.href : '';
+}
+const HttpRedirectCodes = [
+    HttpCodes.MovedPermanently,
+    HttpCodes.ResourceMoved,
+    HttpCodes.SeeOther,
+    HttpCodes.TemporaryRedirect,
+    HttpCodes.PermanentRedirect
+];
+const HttpResponseRetryCodes = [
+    HttpCodes.BadGateway,
+    HttpCodes.ServiceUnavailable,
+    HttpCodes.GatewayTimeout
+];
+const RetryableHttpVerbs = ['OPTIONS', 'GET', 'DELETE', 'HEAD'];
+const ExponentialBackoffCeiling = 10;
+const ExponentialBackoffTimeSlice = 5;
+class HttpClientError extends Error {
+    constructor(message, statusCode) {
+        super(message);
+        this.name = 'HttpClientError';
+        this.statusCode = statusCode;
+        Object.setPrototypeOf(this, HttpClientError.prototype);
+    }
+}
+class HttpClientResponse {
+    constructor(message) {
+        this.message = message;
+    }
+    readBody() {
+        return __awaiter(this, void 0, void 0, function* () {
+            return new Promise((resolve) => __awaiter(this, void 0, void 0, function* () {
+                let output = Buffer.alloc(0);
+                this.message.on('data', (chunk) => {
+                    output = Buffer.concat([output, chunk]);
+                });
+                this.message.on('end', () => {
+                    resolve(output.toString());
+                });
+            }));
+        });
+    }
+    readBodyBuffer() {
+        return __awaiter(this, void 0, void 0, function* () {
+            return new Promise((resolve) => __awaiter(this, void 0, void 0, function* () {
+                const chunks = [];
+                this.message.on('data', (chunk) => {
+                    chunks.push(chunk);
+                });
+                this.message.on('end', () => {
+                    resolve(Buffer.concat(chunks));
+                });
+            }));
+        });
+    }
+}
+function isHttps(requestUrl) {
+    const parsedUrl = new URL(requestUrl);
+    return parsedUrl.protocol === 'https:';
+}
+class HttpClient {
+    constructor(userAgent, handlers, requestOptions) {
+        this._ignoreSslError = false;
+        this._allowRedirects = true;
+        this._allowRedirectDowngrade = false;
+        this._maxRedirects = 50;
+        this._allowRetries = false;
+        this._maxRetries = 1;
+        this._keepAlive = false;
+        this._disposed = false;
+        this.userAgent = this._getUserAgentWithOrchestrationId(userAgent);
+        this.handlers = handlers || [];
+        this.requestOptions = requestOptions;
+        if (requestOptions) {
+            if (requestOptions.ignoreSslError != null) {
+                this._ignoreSslError = requestOptions.ignoreSslError;
+            }
+            this._socketTimeout = requestOptions.socketTimeout;
+            if (requestOptions.allowRedirects != null) {
+                this._allowRedirects = requestOptions.allowRedirects;
+            }
+            if (requestOptions.allowRedirectDowngrade != null) {
+                this._allowRedirectDowngrade = requestOptions.allowRedirectDowngrade;
+            }
+            if (requestOptions.maxRedirects != null) {
+                this._maxRedirects = Math.max(requestOptions.maxRedirects, 0);
+            }
+            if (requestOptions.keepAlive != null) {
+                this._keepAlive = requestOptions.keepAlive;
+            }
+            if (requestOptions.allowRetries != null) {
+                this._allowRetries = requestOptions.allowRetries;
+            }
+            if (requestOptions.maxRetries != null) {
+                this._maxRetries = requestOptions.maxRetries;
+            }
+        }
+    }
+    options(requestUrl, additionalHeaders) {
+        return __awaiter(this, void 0, void 0, function* () {
+            return this.request('OPTIONS', requestUrl, null, additionalHeaders || {});
+        });
+    }
+    get(requestUrl, additionalHeaders) {
+        return __awaiter(this, void 0, void 0, function* () {
+            return this.request('GET', requestUrl, null, additionalHeaders || {});
+        });
+    }
+    del(requestUrl, additionalHeaders) {
+        return __awaiter(this, void 0, void 0, function* () {
+            return this.request('DELETE', requestUrl, null, additionalHeaders || {});
+        });
+    }
+    post(requestUrl, data, additionalHeaders) {
+        return __awaiter(this, void 0, void 0, function* () {
+            return this.request('POST', requestUrl, data, additionalHeaders || {});
+        });
+    }
+    patch(requestUrl, data, additionalHeaders) {
+        return __awaiter(this, void 0, void 0, function* () {
+            return this.request('PATCH', requestUrl, data, additionalHeaders || {});
+        });
+    }
+    put(requestUrl, data, additionalHeaders) {
+        return __awaiter(this, void 0, void 0, function* () {
+            return this.request('PUT', requestUrl, data, additionalHeaders || {});
+        });
+    }
+    head(requestUrl, additionalHeaders) {
+        return __awaiter(this, void 0, void 0, function* () {
+            return this.request('HEAD', requestUrl, null, additionalHeaders || {});
+        });
+    }
+    sendStream(verb, requestUrl, stream, additionalHeaders) {
+        return __awaiter(this, void 0, void 0, function* () {
+            return this.request(verb, requestUrl, stream, additionalHeaders);
+        });
+    }
+    /**
+     * Gets a typed object from an endpoint
+     * Be aware that not found returns a null.  Other errors (4xx, 5xx) reject the promise
+     */
+    getJson(requestUrl_1) {
+        return __awaiter(this, arguments, void 0, function* (requestUrl, additionalHeaders = {}) {
+            additionalHeaders[Headers.Accept] = this._getExistingOrDefaultHeader(additionalHeaders, Headers.Accept, MediaTypes.ApplicationJson);
+            const res = yield this.get(requestUrl, additionalHeaders);
+            return this._processResponse(res, this.requestOptions);
+        });
+    }
+    postJson(requestUrl_1, obj_1) {
+        return __awaiter(this, arguments, void 0, function* (requestUrl, obj, additionalHeaders = {}) {
+            const data = JSON.stringify(obj, null, 2);
+            additionalHeaders[Headers.Accept] = this._getExistingOrDefaultHeader(additionalHeaders, Headers.Accept, MediaTypes.ApplicationJson);
+            additionalHeaders[Headers.ContentType] =
+                this._getExistingOrDefaultContentTypeHeader(additionalHeaders, MediaTypes.ApplicationJson);
+            const res = yield this.post(requestUrl, data, additionalHeaders);
+            return this._processResponse(res, this.requestOptions);
+        });
+    }
+    putJson(requestUrl_1, obj_1) {
+        return __awaiter(this, arguments, void 0, function* (requestUrl, obj, additionalHeaders = {}) {
+            const data = JSON.stringify(obj, null, 2);
+            additionalHeaders[Headers.Accept] = this._getExistingOrDefaultHeader(additionalHeaders, Headers.Accept, MediaTypes.ApplicationJson);
+            additionalHeaders[Headers.ContentType] =
+                this._getExistingOrDefaultContentTypeHeader(additionalHeaders, MediaTypes.ApplicationJson);
+            const res = yield this.put(requestUrl, data, additionalHeaders);
+            return this._processResponse(res, this.requestOptions);
+        });
+    }
+    patchJson(requestUrl_1, obj_1) {
+        return __awaiter(this, arguments, void 0, function* (requestUrl, obj, additionalHeaders = {}) {
+            const data = JSON.stringify(obj, null, 2);
+            additionalHeaders[Headers.Accept] = this._getExistingOrDefaultHeader(additionalHeaders, Headers.Accept, MediaTypes.ApplicationJson);
+            additionalHeaders[Headers.ContentType] =
+                this._getExistingOrDefaultContentTypeHeader(additionalHeaders, MediaTypes.ApplicationJson);
+            const res = yield this.patch(requestUrl, data, additionalHeaders);
+            return this._processResponse(res, this.requestOptions);
+        });
+    }
+    /**
+     * Makes a raw http request.
+     * All other methods such as get, post, patch, and request ultimately call this.
+     * Prefer get, del, post and patch
+     */
+    request(verb, requestUrl, data, headers) {
+        return __awaiter(this, void 0, void 0, function* () {
+            if (this._disposed) {
+                throw new Error('Client has already been disposed.');
+            }
+            const parsedUrl = new URL(requestUrl);
+            let info = this._prepareRequest(verb, parsedUrl, headers);
+            // Only perform retries on reads since writes may not be idempotent.
+            const maxTries = this._allowRetries && RetryableHttpVerbs.includes(verb)
+                ? this._maxRetries + 1
+                : 1;
+            let numTries = 0;
+            let response;
+            do {
+                response = yield this.requestRaw(info, data);
+                // Check if it's an authentication challenge
+                if (response &&
+                    response.message &&
+                    response.message.statusCode === HttpCodes.Unauthorized) {
+                    let authenticationHandler;
+                    for (const handler of this.handlers) {
+                        if (handler.canHandleAuthentication(response)) {
+                            authenticationHandler = handler;
+                            break;
+                        }
+                    }
+                    if (authenticationHandler) {
+                        return authenticationHandler.handleAuthentication(this, info, data);
+                    }
+                    else {
+                        // We have received an unauthorized response but have no handlers to handle it.
+                        // Let the response return to the caller.
+                        return response;
+                    }
+                }
+                let redirectsRemaining = this._maxRedirects;
+                while (response.message.statusCode &&
+                    HttpRedirectCodes.includes(response.message.statusCode) &&
+                    this._allowRedirects &&
+                    redirectsRemaining > 0) {
+                    const redirectUrl = response.message.headers['location'];
+                    if (!redirectUrl) {
+                        // if there's no location to redirect to, we won't
+                        break;
+                    }
+                    const parsedRedirectUrl = new URL(redirectUrl);
+                    if (parsedUrl.protocol === 'https:' &&
+                        parsedUrl.protocol !== parsedRedirectUrl.protocol &&
+                        !this._allowRedirectDowngrade) {
+                        throw new Error('Redirect from HTTPS to HTTP protocol. This downgrade is not allowed for security reasons. If you want to allow this behavior, set the allowRedirectDowngrade option to true.');
+                    }
+                    // we need to finish reading the response before reassigning response
+                    // which will leak the open socket.
+                    yield response.readBody();
+                    // strip authorization header if redirected to a different hostname
+                    if (parsedRedirectUrl.hostname !== parsedUrl.hostname) {
+                        for (const header in headers) {
+                            // header names are case insensitive
+                            if (header.toLowerCase() === 'authorization') {
+                                delete headers[header];
+                            }
+                        }
+                    }
+                    // let's make the request with the new redirectUrl
+                    info = this._prepareRequest(verb, parsedRedirectUrl, headers);
+                    response = yield this.requestRaw(info, data);
+                    redirectsRemaining--;
+                }
+                if (!response.message.statusCode ||
+                    !HttpResponseRetryCodes.includes(response.message.statusCode)) {
+                    // If not a retry code, return immediately instead of retrying
+                    return response;
+                }
+                numTries += 1;
+                if (numTries < maxTries) {
+                    yield response.readBody();
+                    yield this._performExponentialBackoff(numTries);
+                }
+            } while (numTries < maxTries);
+            return response;
+        });
+    }
+    /**
+     * Needs to be called if keepAlive is set to true in request options.
+     */
+    dispose() {
+        if (this._agent) {
+            this._agent.destroy();
+        }
+        this._disposed = true;
+    }
+    /**
+     * Raw request.
+     * @param info
+     * @param data
+     */
+    requestRaw(info, data) {
+        return __awaiter(this, void 0, void 0, function* () {
+            return new Promise((resolve, reject) => {
+                function callbackForResult(err, res) {
+                    if (err) {
+                        reject(err);
+                    }
+                    else if (!res) {
+                        // If `err` is not passed, then `res` must be passed.
+                        reject(new Error('Unknown error'));
+                    }
+                    else {
+                        resolve(res);
+                    }
+                }
+                this.requestRawWithCallback(info, data, callbackForResult);
+            });
+        });
+    }
+    /**
+     * Raw request with callback.
+     * @param info
+     * @param data
+     * @param onResult
+     */
+    requestRawWithCallback(info, data, onResult) {
+        if (typeof data === 'string') {
+            if (!info.options.headers) {
+                info.options.headers = {};
+            }
+            info.options.headers['Content-Length'] = Buffer.byteLength(data, 'utf8');
+        }
+        let callbackCalled = false;
+        function handleResult(err, res) {
+            if (!callbackCalled) {
+                callbackCalled = true;
+                onResult(err, res);
+            }
+        }
+        const req = info.httpModule.request(info.options, (msg) => {
+            const res = new HttpClientResponse(msg);
+            handleResult(undefined, res);
+        });
+        let socket;
+        req.on('socket', sock => {
+            socket = sock;
+        });
+        // If we ever get disconnected, we want the socket to timeout eventually
+        req.setTimeout(this._socketTimeout || 3 * 60000, () => {
+            if (socket) {
+                socket.end();
+            }
+            handleResult(new Error(`Request timeout: ${info.options.path}`));
+        });
+        req.on('error', function (err) {
+            // err has statusCode property
+            // res should have headers
+            handleResult(err);
+        });
+        if (data && typeof data === 'string') {
+            req.write(data, 'utf8');
+        }
+        if (data && typeof data !== 'string') {
+            data.on('close', function () {
+                req.end();
+            });
+            data.pipe(req);
+        }
+        else {
+            req.end();
+        }
+    }
+    /**
+     * Gets an http agent. This function is useful when you need an http agent that handles
+     * routing through a proxy server - depending upon the url and proxy environment variables.
+     * @param serverUrl  The server URL where the request will be sent. For example, https://api.github.com
+     */
+    getAgent(serverUrl) {
+        const parsedUrl = new URL(serverUrl);
+        return this._getAgent(parsedUrl);
+    }
+    getAgentDispatcher(serverUrl) {
+        const parsedUrl = new URL(serverUrl);
+        const proxyUrl = getProxyUrl(parsedUrl);
+        const useProxy = proxyUrl && proxyUrl.hostname;
+        if (!useProxy) {
+            return;
+        }
+        return this._getProxyAgentDispatcher(parsedUrl, proxyUrl);
+    }
+    _prepareRequest(method, requestUrl, headers) {
+        const info = {};
+        info.parsedUrl = requestUrl;
+        const usingSsl = info.parsedUrl.protocol === 'https:';
+        info.httpModule = usingSsl ? external_https_namespaceObject : external_http_namespaceObject;
+        const defaultPort = usingSsl ? 443 : 80;
+        info.options = {};
+        info.options.host = info.parsedUrl.hostname;
+        info.options.port = info.parsedUrl.port
+            ? parseInt(info.parsedUrl.port)
+            : defaultPort;
+        info.options.path =
+            (info.parsedUrl.pathname || '') + (info.parsedUrl.search || '');
+        info.options.method = method;
+        info.options.headers = this._mergeHeaders(headers);
+        if (this.userAgent != null) {
+            info.options.headers['user-agent'] = this.userAgent;
+        }
+        info.options.agent = this._getAgent(info.parsedUrl);
+        // gives handlers an opportunity to participate
+        if (this.handlers) {
+            for (const handler of this.handlers) {
+                handler.prepareRequest(info.options);
+            }
+        }
+        return info;
+    }
+    _mergeHeaders(headers) {
+        if (this.requestOptions && this.requestOptions.headers) {
+            return Object.assign({}, lowercaseKeys(this.requestOptions.headers), lowercaseKeys(headers || {}));
+        }
+        return lowercaseKeys(headers || {});
+    }
+    /**
+     * Gets an existing header value or returns a default.
+     * Handles converting number header values to strings since HTTP headers must be strings.
+     * Note: This returns string | string[] since some headers can have multiple values.
+     * For headers that must always be a single string (like Content-Type), use the
+     * specialized _getExistingOrDefaultContentTypeHeader method instead.
+     */
+    _getExistingOrDefaultHeader(additionalHeaders, header, _default) {
+        let clientHeader;
+        if (this.requestOptions && this.requestOptions.headers) {
+            const headerValue = lowercaseKeys(this.requestOptions.headers)[header];
+            if (headerValue) {
+                clientHeader =
+                    typeof headerValue === 'number' ? headerValue.toString() : headerValue;
+            }
+        }
+        const additionalValue = additionalHeaders[header];
+        if (additionalValue !== undefined) {
+            return typeof additionalValue === 'number'
+                ? additionalValue.toString()
+                : additionalValue;
+        }
+        if (clientHeader !== undefined) {
+            return clientHeader;
+        }
+        return _default;
+    }
+    /**
+     * Specialized version of _getExistingOrDefaultHeader for Content-Type header.
+     * Always returns a single string (not an array) since Content-Type should be a single value.
+     * Converts arrays to comma-separated strings and numbers to strings to ensure type safety.
+     * This was split from _getExistingOrDefaultHeader to provide stricter typing for callers
+     * that assign the result to places expecting a string (e.g., additionalHeaders[Headers.ContentType]).
+     */
+    _getExistingOrDefaultContentTypeHeader(additionalHeaders, _default) {
+        let clientHeader;
+        if (this.requestOptions && this.requestOptions.headers) {
+            const headerValue = lowercaseKeys(this.requestOptions.headers)[Headers.ContentType];
+            if (headerValue) {
+                if (typeof headerValue === 'number') {
+                    clientHeader = String(headerValue);
+                }
+                else if (Array.isArray(headerValue)) {
+                    clientHeader = headerValue.join(', ');
+                }
+                else {
+                    clientHeader = headerValue;
+                }
+            }
+        }
+        const additionalValue = additionalHeaders[Headers.ContentType];
+        // Return the first non-undefined value, converting numbers or arrays to strings if necessary
+        if (additionalValue !== undefined) {
+            if (typeof additionalValue === 'number') {
+                return String(additionalValue);
+            }
+            else if (Array.isArray(additionalValue)) {
+                return additionalValue.join(', ');
+            }
+            else {
+                return additionalValue;
+            }
+        }
+        if (clientHeader !== undefined) {
+            return clientHeader;
+        }
+        return _default;
+    }
+    _getAgent(parsedUrl) {
+        let agent;
+        const proxyUrl = getProxyUrl(parsedUrl);
+        const useProxy = proxyUrl && proxyUrl.hostname;
+        if (this._keepAlive && useProxy) {
+            agent = this._proxyAgent;
+        }
+        if (!useProxy) {
+            agent = this._agent;
+        }
+        // if agent is already assigned use that agent.
+        if (agent) {
+            return agent;
+        }
+        const usingSsl = parsedUrl.protocol === 'https:';
+        let maxSockets = 100;
+        if (this.requestOptions) {
+            maxSockets = this.requestOptions.maxSockets || external_http_.globalAgent.maxSockets;
+        }
+        // This is `useProxy` again, but we need to check `proxyURl` directly for TypeScripts's flow analysis.
+        if (proxyUrl && proxyUrl.hostname) {
+            const agentOptions = {
+                maxSockets,
+                keepAlive: this._keepAlive,
+                proxy: Object.assign(Object.assign({}, ((proxyUrl.username || proxyUrl.password) && {
+                    proxyAuth: `${proxyUrl.username}:${proxyUrl.password}`
+                })), { host: proxyUrl.hostname, port: proxyUrl.port })
+            };
+            let tunnelAgent;
+            const overHttps = proxyUrl.protocol === 'https:';
+            if (usingSsl) {
+                tunnelAgent = overHttps ? tunnel.httpsOverHttps : tunnel.httpsOverHttp;
+            }
+            else {
+                tunnelAgent = overHttps ? tunnel.httpOverHttps : tunnel.httpOverHttp;
+            }
+            agent = tunnelAgent(agentOptions);
+            this._proxyAgent = agent;
+        }
+        // if tunneling agent isn't assigned create a new agent
+        if (!agent) {
+            const options = { keepAlive: this._keepAlive, maxSockets };
+            agent = usingSsl ? new external_https_.Agent(options) : new external_http_.Agent(options);
+            this._agent = agent;
+        }
+        if (usingSsl && this._ignoreSslError) {
+            // we don't want to set NODE_TLS_REJECT_UNAUTHORIZED=0 since that will affect request for entire process
+            // http.RequestOptions doesn't expose a way to modify RequestOptions.agent.options
+            // we have to cast it to any and change it directly
+            agent.options = Object.assign(agent.options || {}, {
+                rejectUnauthorized: false
+            });
+        }
+        return agent;
+    }
+    _getProxyAgentDispatcher(parsedUrl, proxyUrl) {
+        let proxyAgent;
+        if (this._keepAlive) {
+            proxyAgent = this._proxyAgentDispatcher;
+        }
+        // if agent is already assigned use that agent.
+        if (proxyAgent) {
+            return proxyAgent;
+        }
+        const usingSsl = parsedUrl.protocol === 'https:';
+        proxyAgent = new undici.ProxyAgent(Object.assign({ uri: proxyUrl.href, pipelining: !this._keepAlive ? 0 : 1 }, ((proxyUrl.username || proxyUrl.password) && {
+            token: `Basic ${Buffer.from(`${proxyUrl.username}:${proxyUrl.password}`).toString('base64')}`
+        })));
+        this._proxyAgentDispatcher = proxyAgent;
+        if (usingSsl && this._ignoreSslError) {
+            // we don't want to set NODE_TLS_REJECT_UNAUTHORIZED=0 since that will affect request for entire process
+            // http.RequestOptions doesn't expose a way to modify RequestOptions.agent.options
+            // we have to cast it to any and change it directly
+            proxyAgent.options = Object.assign(proxyAgent.options.requestTls || {}, {
+                rejectUnauthorized: false
+            });
+        }
+        return proxyAgent;
+    }
+    _getUserAgentWithOrchestrationId(userAgent) {
+        const baseUserAgent = userAgent || 'actions/http-client';
+        const orchId = process.env['ACTIONS_ORCHESTRATION_ID'];
+        if (orchId) {
+            // Sanitize the orchestration ID to ensure it contains only valid characters
+            // Valid characters: 0-9, a-z, _, -, .
+            const sanitizedId = orchId.replace(/[^a-z0-9_.-]/gi, '_');
+            return `${baseUserAgent} actions_orchestration_id/${sanitizedId}`;
+        }
+        return baseUserAgent;
+    }
+    _performExponentialBackoff(retryNumber) {
+        return __awaiter(this, void 0, void 0, function* () {
+            retryNumber = Math.min(ExponentialBackoffCeiling, retryNumber);
+            const ms = ExponentialBackoffTimeSlice * Math.pow(2, retryNumber);
+            return new Promise(resolve => setTimeout(() => resolve(), ms));
+        });
+    }
+    _processResponse(res, options) {
+        return __awaiter(this, void 0, void 0, function* () {
+            return new Promise((resolve, reject) => __awaiter(this, void 0, void 0, function* () {
+                const statusCode = res.message.statusCode || 0;
+                const response = {
+                    statusCode,
+                    result: null,
+                    headers: {}
+                };
+                // not found leads to null obj returned
+                if (statusCode === HttpCodes.NotFound) {
+                    resolve(response);
+                }
+                // get the result from the body
+                function dateTimeDeserializer(key, value) {
+                    if (typeof value === 'string') {
+                        const a = new Date(value);
+                        if (!isNaN(a.valueOf())) {
+                            return a;
+                        }
+                    }
+                    return value;
+                }
+                let obj;
+                let contents;
+                try {
+                    contents = yield res.readBody();
+                    if (contents && contents.length > 0) {
+                        if (options && options.deserializeDates) {
+                            obj = JSON.parse(contents, dateTimeDeserializer);
+                        }
+                        else {
+                            obj = JSON.parse(contents);
+                        }
+                        response.result = obj;
+                    }
+                    response.headers = res.message.headers;
+                }
+                catch (err) {
+                    // Invalid resource (contents not json);  leaving result obj null
+                }
+                // note that 3xx redirects are handled by the http layer.
+                if (statusCode > 299) {
+                    let msg;
+                    // if exception/error in body, attempt to get better error
+                    if (obj && obj.message) {
+                        msg = obj.message;
+                    }
+                    else if (contents && contents.length > 0) {
+                        // it may be the case that the exception is in the body message as string
+                        msg = contents;
+                    }
+                    else {
+                        msg = `Failed request: (${statusCode})`;
+                    }
+                    const err = new HttpClientError(msg, statusCode);
+                    err.result = response.result;
+                    reject(err);
+                }
+                else {
+                    resolve(response);
+                }
+            }));
+        });
+    }
+}
+const lowercaseKeys = (obj) => Object.keys(obj).reduce((c, k) => ((c[k.toLowerCase()] = obj[k]), c), {});
+//# sourceMappingURL=index.js.map
+;// CONCATENATED MODULE: ../../node_modules/@actions/http-client/lib/auth.js
+var auth_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
+    function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
+    return new (P || (P = Promise))(function (resolve, reject) {
+        function fulfilled(value) { try { step(generator.next(value)); } catch (e) { reject(e); } }
+        function rejected(value) { try { step(generator["throw"](value)); } catch (e) { reject(e); } }
+        function step(result) { result.done ? resolve(result.value) : adopt(result.value).then(fulfilled, rejected); }
+        step((generator = generator.apply(thisArg, _arguments || [])).next());
+    });
+};
+class BasicCredentialHandler {
+    constructor(username, password) {
+        this.username = username;
+        this.password = password;
+    }
+    prepareRequest(options) {
+        if (!options.headers) {
+            throw Error('The request has no headers');
+        }
+        options.headers['Authorization'] = `Basic ${Buffer.from(`${this.username}:${this.password}`).toString('base64')}`;
+    }
+    // This handler cannot handle 401
+    canHandleAuthentication() {
+        return false;
+    }
+    handleAuthentication() {
+        return auth_awaiter(this, void 0, void 0, function* () {
+            throw new Error('not implemented');
+        });
+    }
+}
+class BearerCredentialHandler {
+    constructor(token) {
+        this.token = token;
+    }
+    // currently implements pre-authorization
+    // TODO: support preAuth = false where it hooks on 401
+    prepareRequest(options) {
+        if (!options.headers) {
+            throw Error('The request has no headers');
+        }
+        options.headers['Authorization'] = `Bearer ${this.token}`;
+    }
+    // This handler cannot handle 401
+    canHandleAuthentication() {
+        return false;
+    }
+    handleAuthentication() {
+        return auth_awaiter(this, void 0, void 0, function* () {
+            throw new Error('not implemented');
+        });
+    }
+}
+class PersonalAccessTokenCredentialHandler {
+    constructor(token) {
+        this.token = token;
+    }
+    // currently implements pre-authorization
+    // TODO: support preAuth = false where it hooks on 401
+    prepareRequest(options) {
+        if (!options.headers) {
+            throw Error('The request has no headers');
+        }
+        options.headers['Authorization'] = `Basic ${Buffer.from(`PAT:${this.token}`).toString('base64')}`;
+    }
+    // This handler cannot handle 401
+    canHandleAuthentication() {
+        return false;
+    }
+    handleAuthentication() {
+        return auth_awaiter(this, void 0, void 0, function* () {
+            throw new Error('not implemented');
+        });
+    }
+}
+//# sourceMappingURL=auth.js.map
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/oidc-utils.js
+var oidc_utils_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
+    function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
+    return new (P || (P = Promise))(function (resolve, reject) {
+        function fulfilled(value) { try { step(generator.next(value)); } catch (e) { reject(e); } }
+        function rejected(value) { try { step(generator["throw"](value)); } catch (e) { reject(e); } }
+        function step(result) { result.done ? resolve(result.value) : adopt(result.value).then(fulfilled, rejected); }
+        step((generator = generator.apply(thisArg, _arguments || [])).next());
+    });
+};
+
+
+
+class OidcClient {
+    static createHttpClient(allowRetry = true, maxRetry = 10) {
+        const requestOptions = {
+            allowRetries: allowRetry,
+            maxRetries: maxRetry
+        };
+        return new HttpClient('actions/oidc-client', [new BearerCredentialHandler(OidcClient.getRequestToken())], requestOptions);
+    }
+    static getRequestToken() {
+        const token = process.env['ACTIONS_ID_TOKEN_REQUEST_TOKEN'];
+        if (!token) {
+            throw new Error('Unable to get ACTIONS_ID_TOKEN_REQUEST_TOKEN env variable');
+        }
+        return token;
+    }
+    static getIDTokenUrl() {
+        const runtimeUrl = process.env['ACTIONS_ID_TOKEN_REQUEST_URL'];
+        if (!runtimeUrl) {
+            throw new Error('Unable to get ACTIONS_ID_TOKEN_REQUEST_URL env variable');
+        }
+        return runtimeUrl;
+    }
+    static getCall(id_token_url) {
+        return oidc_utils_awaiter(this, void 0, void 0, function* () {
+            var _a;
+            const httpclient = OidcClient.createHttpClient();
+            const res = yield httpclient
+                .getJson(id_token_url)
+                .catch(error => {
+                throw new Error(`Failed to get ID Token. \n 
+        Error Code : ${error.statusCode}\n 
+        Error Message: ${error.message}`);
+            });
+            const id_token = (_a = res.result) === null || _a === void 0 ? void 0 : _a.value;
+            if (!id_token) {
+                throw new Error('Response json body do not have ID Token field');
+            }
+            return id_token;
+        });
+    }
+    static getIDToken(audience) {
+        return oidc_utils_awaiter(this, void 0, void 0, function* () {
+            try {
+                // New ID Token is requested from action service
+                let id_token_url = OidcClient.getIDTokenUrl();
+                if (audience) {
+                    const encodedAudience = encodeURIComponent(audience);
+                    id_token_url = `${id_token_url}&audience=${encodedAudience}`;
+                }
+                debug(`ID token url is ${id_token_url}`);
+                const id_token = yield OidcClient.getCall(id_token_url);
+                setSecret(id_token);
+                return id_token;
+            }
+            catch (error) {
+                throw new Error(`Error message: ${error.message}`);
+            }
+        });
+    }
+}
+//# sourceMappingURL=oidc-utils.js.map
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/summary.js
+var summary_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
+    function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
+    return new (P || (P = Promise))(function (resolve, reject) {
+        function fulfilled(value) { try { step(generator.next(value)); } catch (e) { reject(e); } }
+        function rejected(value) { try { step(generator["throw"](value)); } catch (e) { reject(e); } }
+        function step(result) { result.done ? resolve(result.value) : adopt(result.value).then(fulfilled, rejected); }
+        step((generator = generator.apply(thisArg, _arguments || [])).next());
+    });
+};
+
+
+const { access, appendFile, writeFile } = external_fs_.promises;
+const SUMMARY_ENV_VAR = 'GITHUB_STEP_SUMMARY';
+const SUMMARY_DOCS_URL = 'https://docs.github.com/actions/using-workflows/workflow-commands-for-github-actions#adding-a-job-summary';
+class Summary {
+    constructor() {
+        this._buffer = '';
+    }
+    /**
+     * Finds the summary file path from the environment, rejects if env var is not found or file does not exist
+     * Also checks r/w permissions.
+     *
+     * @returns step summary file path
+     */
+    filePath() {
+        return summary_awaiter(this, void 0, void 0, function* () {
+            if (this._filePath) {
+                return this._filePath;
+            }
+            const pathFromEnv = process.env[SUMMARY_ENV_VAR];
+            if (!pathFromEnv) {
+                throw new Error(`Unable to find environment variable for $${SUMMARY_ENV_VAR}. Check if your runtime environment supports job summaries.`);
+            }
+            try {
+                yield access(pathFromEnv, external_fs_.constants.R_OK | external_fs_.constants.W_OK);
+            }
+            catch (_a) {
+                throw new Error(`Unable to access summary file: '${pathFromEnv}'. Check if the file has correct read/write permissions.`);
+            }
+            this._filePath = pathFromEnv;
+            return this._filePath;
+        });
+    }
+    /**
+     * Wraps content in an HTML tag, adding any HTML attributes
+     *
+     * @param {string} tag HTML tag to wrap
+     * @param {string | null} content content within the tag
+     * @param {[attribute: string]: string} attrs key-value list of HTML attributes to add
+     *
+     * @returns {string} content wrapped in HTML element
+     */
+    wrap(tag, content, attrs = {}) {
+        const htmlAttrs = Object.entries(attrs)
+            .map(([key, value]) => ` ${key}="${value}"`)
+            .join('');
+        if (!content) {
+            return `<${tag}${htmlAttrs}>`;
+        }
+        return `<${tag}${htmlAttrs}>${content}</${tag}>`;
+    }
+    /**
+     * Writes text in the buffer to the summary buffer file and empties buffer. Will append by default.
+     *
+     * @param {SummaryWriteOptions} [options] (optional) options for write operation
+     *
+     * @returns {Promise<Summary>} summary instance
+     */
+    write(options) {
+        return summary_awaiter(this, void 0, void 0, function* () {
+            const overwrite = !!(options === null || options === void 0 ? void 0 : options.overwrite);
+            const filePath = yield this.filePath();
+            const writeFunc = overwrite ? writeFile : appendFile;
+            yield writeFunc(filePath, this._buffer, { encoding: 'utf8' });
+            return this.emptyBuffer();
+        });
+    }
+    /**
+     * Clears the summary buffer and wipes the summary file
+     *
+     * @returns {Summary} summary instance
+     */
+    clear() {
+        return summary_awaiter(this, void 0, void 0, function* () {
+            return this.emptyBuffer().write({ overwrite: true });
+        });
+    }
+    /**
+     * Returns the current summary buffer as a string
+     *
+     * @returns {string} string of summary buffer
+     */
+    stringify() {
+        return this._buffer;
+    }
+    /**
+     * If the summary buffer is empty
+     *
+     * @returns {boolen} true if the buffer is empty
+     */
+    isEmptyBuffer() {
+        return this._buffer.length === 0;
+    }
+    /**
+     * Resets the summary buffer without writing to summary file
+     *
+     * @returns {Summary} summary instance
+     */
+    emptyBuffer() {
+        this._buffer = '';
+        return this;
+    }
+    /**
+     * Adds raw text to the summary buffer
+     *
+     * @param {string} text content to add
+     * @param {boolean} [addEOL=false] (optional) append an EOL to the raw text (default: false)
+     *
+     * @returns {Summary} summary instance
+     */
+    addRaw(text, addEOL = false) {
+        this._buffer += text;
+        return addEOL ? this.addEOL() : this;
+    }
+    /**
+     * Adds the operating system-specific end-of-line marker to the buffer
+     *
+     * @returns {Summary} summary instance
+     */
+    addEOL() {
+        return this.addRaw(external_os_.EOL);
+    }
+    /**
+     * Adds an HTML codeblock to the summary buffer
+     *
+     * @param {string} code content to render within fenced code block
+     * @param {string} lang (optional) language to syntax highlight code
+     *
+     * @returns {Summary} summary instance
+     */
+    addCodeBlock(code, lang) {
+        const attrs = Object.assign({}, (lang && { lang }));
+        const element = this.wrap('pre', this.wrap('code', code), attrs);
+        return this.addRaw(element).addEOL();
+    }
+    /**
+     * Adds an HTML list to the summary buffer
+     *
+     * @param {string[]} items list of items to render
+     * @param {boolean} [ordered=false] (optional) if the rendered list should be ordered or not (default: false)
+     *
+     * @returns {Summary} summary instance
+     */
+    addList(items, ordered = false) {
+        const tag = ordered ? 'ol' : 'ul';
+        const listItems = items.map(item => this.wrap('li', item)).join('');
+        const element = this.wrap(tag, listItems);
+        return this.addRaw(element).addEOL();
+    }
+    /**
+     * Adds an HTML table to the summary buffer
+     *
+     * @param {SummaryTableCell[]} rows table rows
+     *
+     * @returns {Summary} summary instance
+     */
+    addTable(rows) {
+        const tableBody = rows
+            .map(row => {
+            const cells = row
+                .map(cell => {
+                if (typeof cell === 'string') {
+                    return this.wrap('td', cell);
+                }
+                const { header, data, colspan, rowspan } = cell;
+                const tag = header ? 'th' : 'td';
+                const attrs = Object.assign(Object.assign({}, (colspan && { colspan })), (rowspan && { rowspan }));
+                return this.wrap(tag, data, attrs);
+            })
+                .join('');
+            return this.wrap('tr', cells);
+        })
+            .join('');
+        const element = this.wrap('table', tableBody);
+        return this.addRaw(element).addEOL();
+    }
+    /**
+     * Adds a collapsable HTML details element to the summary buffer
+     *
+     * @param {string} label text for the closed state
+     * @param {string} content collapsable content
+     *
+     * @returns {Summary} summary instance
+     */
+    addDetails(label, content) {
+        const element = this.wrap('details', this.wrap('summary', label) + content);
+        return this.addRaw(element).addEOL();
+    }
+    /**
+     * Adds an HTML image tag to the summary buffer
+     *
+     * @param {string} src path to the image you to embed
+     * @param {string} alt text description of the image
+     * @param {SummaryImageOptions} options (optional) addition image attributes
+     *
+     * @returns {Summary} summary instance
+     */
+    addImage(src, alt, options) {
+        const { width, height } = options || {};
+        const attrs = Object.assign(Object.assign({}, (width && { width })), (height && { height }));
+        const element = this.wrap('img', null, Object.assign({ src, alt }, attrs));
+        return this.addRaw(element).addEOL();
+    }
+    /**
+     * Adds an HTML section heading element
+     *
+     * @param {string} text heading text
+     * @param {number | string} [level=1] (optional) the heading level, default: 1
+     *
+     * @returns {Summary} summary instance
+     */
+    addHeading(text, level) {
+        const tag = `h${level}`;
+        const allowedTag = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].includes(tag)
+            ? tag
+            : 'h1';
+        const element = this.wrap(allowedTag, text);
+        return this.addRaw(element).addEOL();
+    }
+    /**
+     * Adds an HTML thematic break (<hr>) to the summary buffer
+     *
+     * @returns {Summary} summary instance
+     */
+    addSeparator() {
+        const element = this.wrap('hr', null);
+        return this.addRaw(element).addEOL();
+    }
+    /**
+     * Adds an HTML line break (<br>) to the summary buffer
+     *
+     * @returns {Summary} summary instance
+     */
+    addBreak() {
+        const element = this.wrap('br', null);
+        return this.addRaw(element).addEOL();
+    }
+    /**
+     * Adds an HTML blockquote to the summary buffer
+     *
+     * @param {string} text quote text
+     * @param {string} cite (optional) citation url
+     *
+     * @returns {Summary} summary instance
+     */
+    addQuote(text, cite) {
+        const attrs = Object.assign({}, (cite && { cite }));
+        const element = this.wrap('blockquote', text, attrs);
+        return this.addRaw(element).addEOL();
+    }
+    /**
+     * Adds an HTML anchor tag to the summary buffer
+     *
+     * @param {string} text link text/content
+     * @param {string} href hyperlink
+     *
+     * @returns {Summary} summary instance
+     */
+    addLink(text, href) {
+        const element = this.wrap('a', text, { href });
+        return this.addRaw(element).addEOL();
+    }
+}
+const _summary = new Summary();
+/**
+ * @deprecated use `core.summary`
+ */
+const markdownSummary = (/* unused pure expression or super */ null && (_summary));
+const summary = _summary;
+//# sourceMappingURL=summary.js.map
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/path-utils.js
+
+/**
+ * toPosixPath converts the given path to the posix form. On Windows, \\ will be
+ * replaced with /.
+ *
+ * @param pth. Path to transform.
+ * @return string Posix path.
+ */
+function toPosixPath(pth) {
+    return pth.replace(/[\\]/g, '/');
+}
+/**
+ * toWin32Path converts the given path to the win32 form. On Linux, / will be
+ * replaced with \\.
+ *
+ * @param pth. Path to transform.
+ * @return string Win32 path.
+ */
+function toWin32Path(pth) {
+    return pth.replace(/[/]/g, '\\');
+}
+/**
+ * toPlatformPath converts the given path to a platform-specific path. It does
+ * this by replacing instances of / and \ with the platform-specific path
+ * separator.
+ *
+ * @param pth The path to platformize.
+ * @return string The platform-specific path.
+ */
+function toPlatformPath(pth) {
+    return pth.replace(/[/\\]/g, path.sep);
+}
+//# sourceMappingURL=path-utils.js.map
+;// CONCATENATED MODULE: external "string_decoder"
+const external_string_decoder_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("string_decoder");
+// EXTERNAL MODULE: external "events"
+var external_events_ = __nccwpck_require__(4434);
+;// CONCATENATED MODULE: external "child_process"
+const external_child_process_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("child_process");
+// EXTERNAL MODULE: external "assert"
+var external_assert_ = __nccwpck_require__(2613);
+;// CONCATENATED MODULE: ../../node_modules/@actions/io/lib/io-util.js
+var io_util_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
+    function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
+    return new (P || (P = Promise))(function (resolve, reject) {
+        function fulfilled(value) { try { step(generator.next(value)); } catch (e) { reject(e); } }
+        function rejected(value) { try { step(generator["throw"](value)); } catch (e) { reject(e); } }
+        function step(result) { result.done ? resolve(result.value) : adopt(result.value).then(fulfilled, rejected); }
+        step((generator = generator.apply(thisArg, _arguments || [])).next());
+    });
+};
+
+
+const { chmod, copyFile, lstat, mkdir, open: io_util_open, readdir, rename, rm, rmdir, stat, symlink, unlink } = external_fs_.promises;
+// export const {open} = 'fs'
+const IS_WINDOWS = process.platform === 'win32';
+/**
+ * Custom implementation of readlink to ensure Windows junctions
+ * maintain trailing backslash for backward compatibility with Node.js < 24
+ *
+ * In Node.js 20, Windows junctions (directory symlinks) always returned paths
+ * with trailing backslashes. Node.js 24 removed this behavior, which breaks
+ * code that relied on this format for path operations.
+ *
+ * This implementation restores the Node 20 behavior by adding a trailing
+ * backslash to all junction results on Windows.
+ */
+function readlink(fsPath) {
+    return io_util_awaiter(this, void 0, void 0, function* () {
+        const result = yield fs.promises.readlink(fsPath);
+        // On Windows, restore Node 20 behavior: add trailing backslash to all results
+        // since junctions on Windows are always directory links
+        if (IS_WINDOWS && !result.endsWith('\\')) {
+            return `${result}\\`;
+        }
+        return result;
+    });
+}
+// See https://github.com/nodejs/node/blob/d0153aee367422d0858105abec186da4dff0a0c5/deps/uv/include/uv/win.h#L691
+const UV_FS_O_EXLOCK = 0x10000000;
+const READONLY = external_fs_.constants.O_RDONLY;
+function exists(fsPath) {
+    return io_util_awaiter(this, void 0, void 0, function* () {
+        try {
+            yield stat(fsPath);
+        }
+        catch (err) {
+            if (err.code === 'ENOENT') {
+                return false;
+            }
+            throw err;
+        }
+        return true;
+    });
+}
+function isDirectory(fsPath_1) {
+    return io_util_awaiter(this, arguments, void 0, function* (fsPath, useStat = false) {
+        const stats = useStat ? yield stat(fsPath) : yield lstat(fsPath);
+        return stats.isDirectory();
+    });
+}
+/**
+ * On OSX/Linux, true if path starts with '/'. On Windows, true for paths like:
+ * \, \hello, \\hello\share, C:, and C:\hello (and corresponding alternate separator cases).
+ */
+function isRooted(p) {
+    p = normalizeSeparators(p);
+    if (!p) {
+        throw new Error('isRooted() parameter "p" cannot be empty');
+    }
+    if (IS_WINDOWS) {
+        return (p.startsWith('\\') || /^[A-Z]:/i.test(p) // e.g. \ or \hello or \\hello
+        ); // e.g. C: or C:\hello
+    }
+    return p.startsWith('/');
+}
+/**
+ * Best effort attempt to determine whether a file exists and is executable.
+ * @param filePath    file path to check
+ * @param extensions  additional file extensions to try
+ * @return if file exists and is executable, returns the file path. otherwise empty string.
+ */
+function tryGetExecutablePath(filePath, extensions) {
+    return io_util_awaiter(this, void 0, void 0, function* () {
+        let stats = undefined;
+        try {
+            // test file exists
+            stats = yield stat(filePath);
+        }
+        catch (err) {
+            if (err.code !== 'ENOENT') {
+                // eslint-disable-next-line no-console
+                console.log(`Unexpected error attempting to determine if executable file exists '${filePath}': ${err}`);
+            }
+        }
+        if (stats && stats.isFile()) {
+            if (IS_WINDOWS) {
+                // on Windows, test for valid extension
+                const upperExt = external_path_namespaceObject.extname(filePath).toUpperCase();
+                if (extensions.some(validExt => validExt.toUpperCase() === upperExt)) {
+                    return filePath;
+                }
+            }
+            else {
+                if (isUnixExecutable(stats)) {
+                    return filePath;
+                }
+            }
+        }
+        // try each extension
+        const originalFilePath = filePath;
+        for (const extension of extensions) {
+            filePath = originalFilePath + extension;
+            stats = undefined;
+            try {
+                stats = yield stat(filePath);
+            }
+            catch (err) {
+                if (err.code !== 'ENOENT') {
+                    // eslint-disable-next-line no-console
+                    console.log(`Unexpected error attempting to determine if executable file exists '${filePath}': ${err}`);
+                }
+            }
+            if (stats && stats.isFile()) {
+                if (IS_WINDOWS) {
+                    // preserve the case of the actual file (since an extension was appended)
+                    try {
+                        const directory = external_path_namespaceObject.dirname(filePath);
+                        const upperName = external_path_namespaceObject.basename(filePath).toUpperCase();
+                        for (const actualName of yield readdir(directory)) {
+                            if (upperName === actualName.toUpperCase()) {
+                                filePath = external_path_namespaceObject.join(directory, actualName);
+                                break;
+                            }
+                        }
+                    }
+                    catch (err) {
+                        // eslint-disable-next-line no-console
+                        console.log(`Unexpected error attempting to determine the actual case of the file '${filePath}': ${err}`);
+                    }
+                    return filePath;
+                }
+                else {
+                    if (isUnixExecutable(stats)) {
+                        return filePath;
+                    }
+                }
+            }
+        }
+        return '';
+    });
+}
+function normalizeSeparators(p) {
+    p = p || '';
+    if (IS_WINDOWS) {
+        // convert slashes on Windows
+        p = p.replace(/\//g, '\\');
+        // remove redundant slashes
+        return p.replace(/\\\\+/g, '\\');
+    }
+    // remove redundant slashes
+    return p.replace(/\/\/+/g, '/');
+}
+// on Mac/Linux, test the execute bit
+//     R   W  X  R  W X R W X
+//   256 128 64 32 16 8 4 2 1
+function isUnixExecutable(stats) {
+    return ((stats.mode & 1) > 0 ||
+        ((stats.mode & 8) > 0 &&
+            process.getgid !== undefined &&
+            stats.gid === process.getgid()) ||
+        ((stats.mode & 64) > 0 &&
+            process.getuid !== undefined &&
+            stats.uid === process.getuid()));
+}
+// Get the path of cmd.exe in windows
+function getCmdPath() {
+    var _a;
+    return (_a = process.env['COMSPEC']) !== null && _a !== void 0 ? _a : `cmd.exe`;
+}
+//# sourceMappingURL=io-util.js.map
+;// CONCATENATED MODULE: ../../node_modules/@actions/io/lib/io.js
+var io_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
+    function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
+    return new (P || (P = Promise))(function (resolve, reject) {
+        function fulfilled(value) { try { step(generator.next(value)); } catch (e) { reject(e); } }
+        function rejected(value) { try { step(generator["throw"](value)); } catch (e) { reject(e); } }
+        function step(result) { result.done ? resolve(result.value) : adopt(result.value).then(fulfilled, rejected); }
+        step((generator = generator.apply(thisArg, _arguments || [])).next());
+    });
+};
+
+
+
+/**
+ * Copies a file or folder.
+ * Based off of shelljs - https://github.com/shelljs/shelljs/blob/9237f66c52e5daa40458f94f9565e18e8132f5a6/src/cp.js
+ *
+ * @param     source    source path
+ * @param     dest      destination path
+ * @param     options   optional. See CopyOptions.
+ */
+function cp(source_1, dest_1) {
+    return io_awaiter(this, arguments, void 0, function* (source, dest, options = {}) {
+        const { force, recursive, copySourceDirectory } = readCopyOptions(options);
+        const destStat = (yield ioUtil.exists(dest)) ? yield ioUtil.stat(dest) : null;
+        // Dest is an existing file, but not forcing
+        if (destStat && destStat.isFile() && !force) {
+            return;
+        }
+        // If dest is an existing directory, should copy inside.
+        const newDest = destStat && destStat.isDirectory() && copySourceDirectory
+            ? path.join(dest, path.basename(source))
+            : dest;
+        if (!(yield ioUtil.exists(source))) {
+            throw new Error(`no such file or directory: ${source}`);
+        }
+        const sourceStat = yield ioUtil.stat(source);
+        if (sourceStat.isDirectory()) {
+            if (!recursive) {
+                throw new Error(`Failed to copy. ${source} is a directory, but tried to copy without recursive flag.`);
+            }
+            else {
+                yield cpDirRecursive(source, newDest, 0, force);
+            }
+        }
+        else {
+            if (path.relative(source, newDest) === '') {
+                // a file cannot be copied to itself
+                throw new Error(`'${newDest}' and '${source}' are the same file`);
+            }
+            yield io_copyFile(source, newDest, force);
+        }
+    });
+}
+/**
+ * Moves a path.
+ *
+ * @param     source    source path
+ * @param     dest      destination path
+ * @param     options   optional. See MoveOptions.
+ */
+function mv(source_1, dest_1) {
+    return io_awaiter(this, arguments, void 0, function* (source, dest, options = {}) {
+        if (yield ioUtil.exists(dest)) {
+            let destExists = true;
+            if (yield ioUtil.isDirectory(dest)) {
+                // If dest is directory copy src into dest
+                dest = path.join(dest, path.basename(source));
+                destExists = yield ioUtil.exists(dest);
+            }
+            if (destExists) {
+                if (options.force == null || options.force) {
+                    yield rmRF(dest);
+                }
+                else {
+                    throw new Error('Destination already exists');
+                }
+            }
+        }
+        yield mkdirP(path.dirname(dest));
+        yield ioUtil.rename(source, dest);
+    });
+}
+/**
+ * Remove a path recursively with force
+ *
+ * @param inputPath path to remove
+ */
+function rmRF(inputPath) {
+    return io_awaiter(this, void 0, void 0, function* () {
+        if (ioUtil.IS_WINDOWS) {
+            // Check for invalid characters
+            // https://docs.microsoft.com/en-us/windows/win32/fileio/naming-a-file
+            if (/[*"<>|]/.test(inputPath)) {
+                throw new Error('File path must not contain `*`, `"`, `<`, `>` or `|` on Windows');
+            }
+        }
+        try {
+            // note if path does not exist, error is silent
+            yield ioUtil.rm(inputPath, {
+                force: true,
+                maxRetries: 3,
+                recursive: true,
+                retryDelay: 300
+            });
+        }
+        catch (err) {
+            throw new Error(`File was unable to be removed ${err}`);
+        }
+    });
+}
+/**
+ * Make a directory.  Creates the full path with folders in between
+ * Will throw if it fails
+ *
+ * @param   fsPath        path to create
+ * @returns Promise<void>
+ */
+function mkdirP(fsPath) {
+    return io_awaiter(this, void 0, void 0, function* () {
+        ok(fsPath, 'a path argument must be provided');
+        yield ioUtil.mkdir(fsPath, { recursive: true });
+    });
+}
+/**
+ * Returns path of a tool had the tool actually been invoked.  Resolves via paths.
+ * If you check and the tool does not exist, it will throw.
+ *
+ * @param     tool              name of the tool
+ * @param     check             whether to check if tool exists
+ * @returns   Promise<string>   path to tool
+ */
+function which(tool, check) {
+    return io_awaiter(this, void 0, void 0, function* () {
+        if (!tool) {
+            throw new Error("parameter 'tool' is required");
+        }
+        // recursive when check=true
+        if (check) {
+            const result = yield which(tool, false);
+            if (!result) {
+                if (IS_WINDOWS) {
+                    throw new Error(`Unable to locate executable file: ${tool}. Please verify either the file path exists or the file can be found within a directory specified by the PATH environment variable. Also verify the file has a valid extension for an executable file.`);
+                }
+                else {
+                    throw new Error(`Unable to locate executable file: ${tool}. Please verify either the file path exists or the file can be found within a directory specified by the PATH environment variable. Also check the file mode to verify the file is executable.`);
+                }
+            }
+            return result;
+        }
+        const matches = yield findInPath(tool);
+        if (matches && matches.length > 0) {
+            return matches[0];
+        }
+        return '';
+    });
+}
+/**
+ * Returns a list of all occurrences of the given tool on the system path.
+ *
+ * @returns   Promise<string[]>  the paths of the tool
+ */
+function findInPath(tool) {
+    return io_awaiter(this, void 0, void 0, function* () {
+        if (!tool) {
+            throw new Error("parameter 'tool' is required");
+        }
+        // build the list of extensions to try
+        const extensions = [];
+        if (IS_WINDOWS && process.env['PATHEXT']) {
+            for (const extension of process.env['PATHEXT'].split(external_path_namespaceObject.delimiter)) {
+                if (extension) {
+                    extensions.push(extension);
+                }
+            }
+        }
+        // if it's rooted, return it if exists. otherwise return empty.
+        if (isRooted(tool)) {
+            const filePath = yield tryGetExecutablePath(tool, extensions);
+            if (filePath) {
+                return [filePath];
+            }
+            return [];
+        }
+        // if any path separators, return empty
+        if (tool.includes(external_path_namespaceObject.sep)) {
+            return [];
+        }
+        // build the list of directories
+        //
+        // Note, technically "where" checks the current directory on Windows. From a toolkit perspective,
+        // it feels like we should not do this. Checking the current directory seems like more of a use
+        // case of a shell, and the which() function exposed by the toolkit should strive for consistency
+        // across platforms.
+        const directories = [];
+        if (process.env.PATH) {
+            for (const p of process.env.PATH.split(external_path_namespaceObject.delimiter)) {
+                if (p) {
+                    directories.push(p);
+                }
+            }
+        }
+        // find all matches
+        const matches = [];
+        for (const directory of directories) {
+            const filePath = yield tryGetExecutablePath(external_path_namespaceObject.join(directory, tool), extensions);
+            if (filePath) {
+                matches.push(filePath);
+            }
+        }
+        return matches;
+    });
+}
+function readCopyOptions(options) {
+    const force = options.force == null ? true : options.force;
+    const recursive = Boolean(options.recursive);
+    const copySourceDirectory = options.copySourceDirectory == null
+        ? true
+        : Boolean(options.copySourceDirectory);
+    return { force, recursive, copySourceDirectory };
+}
+function cpDirRecursive(sourceDir, destDir, currentDepth, force) {
+    return io_awaiter(this, void 0, void 0, function* () {
+        // Ensure there is not a run away recursive copy
+        if (currentDepth >= 255)
+            return;
+        currentDepth++;
+        yield mkdirP(destDir);
+        const files = yield ioUtil.readdir(sourceDir);
+        for (const fileName of files) {
+            const srcFile = `${sourceDir}/${fileName}`;
+            const destFile = `${destDir}/${fileName}`;
+            const srcFileStat = yield ioUtil.lstat(srcFile);
+            if (srcFileStat.isDirectory()) {
+                // Recurse
+                yield cpDirRecursive(srcFile, destFile, currentDepth, force);
+            }
+            else {
+                yield io_copyFile(srcFile, destFile, force);
+            }
+        }
+        // Change the mode for the newly created directory
+        yield ioUtil.chmod(destDir, (yield ioUtil.stat(sourceDir)).mode);
+    });
+}
+// Buffered file copy
+function io_copyFile(srcFile, destFile, force) {
+    return io_awaiter(this, void 0, void 0, function* () {
+        if ((yield ioUtil.lstat(srcFile)).isSymbolicLink()) {
+            // unlink/re-link it
+            try {
+                yield ioUtil.lstat(destFile);
+                yield ioUtil.unlink(destFile);
+            }
+            catch (e) {
+                // Try to override file permission
+                if (e.code === 'EPERM') {
+                    yield ioUtil.chmod(destFile, '0666');
+                    yield ioUtil.unlink(destFile);
+                }
+                // other errors = it doesn't exist, no work to do
+            }
+            // Copy over symlink
+            const symlinkFull = yield ioUtil.readlink(srcFile);
+            yield ioUtil.symlink(symlinkFull, destFile, ioUtil.IS_WINDOWS ? 'junction' : null);
+        }
+        else if (!(yield ioUtil.exists(destFile)) || force) {
+            yield ioUtil.copyFile(srcFile, destFile);
+        }
+    });
+}
+//# sourceMappingURL=io.js.map
+;// CONCATENATED MODULE: external "timers"
+const external_timers_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("timers");
+;// CONCATENATED MODULE: ../../node_modules/@actions/exec/lib/toolrunner.js
+var toolrunner_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
+    function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
+    return new (P || (P = Promise))(function (resolve, reject) {
+        function fulfilled(value) { try { step(generator.next(value)); } catch (e) { reject(e); } }
+        function rejected(value) { try { step(generator["throw"](value)); } catch (e) { reject(e); } }
+        function step(result) { result.done ? resolve(result.value) : adopt(result.value).then(fulfilled, rejected); }
+        step((generator = generator.apply(thisArg, _arguments || [])).next());
+    });
+};
+
+
+
+
+
+
+
+/* eslint-disable @typescript-eslint/unbound-method */
+const toolrunner_IS_WINDOWS = process.platform === 'win32';
+/*
+ * Class for running command line tools. Handles quoting and arg parsing in a platform agnostic way.
+ */
+class ToolRunner extends external_events_.EventEmitter {
+    constructor(toolPath, args, options) {
+        super();
+        if (!toolPath) {
+            throw new Error("Parameter 'toolPath' cannot be null or empty.");
+        }
+        this.toolPath = toolPath;
+        this.args = args || [];
+        this.options = options || {};
+    }
+    _debug(message) {
+        if (this.options.listeners && this.options.listeners.debug) {
+            this.options.listeners.debug(message);
+        }
+    }
+    _getCommandString(options, noPrefix) {
+        const toolPath = this._getSpawnFileName();
+        const args = this._getSpawnArgs(options);
+        let cmd = noPrefix ? '' : '[command]'; // omit prefix when piped to a second tool
+        if (toolrunner_IS_WINDOWS) {
+            // Windows + cmd file
+            if (this._isCmdFile()) {
+                cmd += toolPath;
+                for (const a of args) {
+                    cmd += ` ${a}`;
+                }
+            }
+            // Windows + verbatim
+            else if (options.windowsVerbatimArguments) {
+                cmd += `"${toolPath}"`;
+                for (const a of args) {
+                    cmd += ` ${a}`;
+                }
+            }
+            // Windows (regular)
+            else {
+                cmd += this._windowsQuoteCmdArg(toolPath);
+                for (const a of args) {
+                    cmd += ` ${this._windowsQuoteCmdArg(a)}`;
+                }
+            }
+        }
+        else {
+            // OSX/Linux - this can likely be improved with some form of quoting.
+            // creating processes on Unix is fundamentally different than Windows.
+            // on Unix, execvp() takes an arg array.
+            cmd += toolPath;
+            for (const a of args) {
+                cmd += ` ${a}`;
+            }
+        }
+        return cmd;
+    }
+    _processLineBuffer(data, strBuffer, onLine) {
+        try {
+            let s = strBuffer + data.toString();
+            let n = s.indexOf(external_os_.EOL);
+            while (n > -1) {
+                const line = s.substring(0, n);
+                onLine(line);
+                // the rest of the string ...
+                s = s.substring(n + external_os_.EOL.length);
+                n = s.indexOf(external_os_.EOL);
+            }
+            return s;
+        }
+        catch (err) {
+            // streaming lines to console is best effort.  Don't fail a build.
+            this._debug(`error processing line. Failed with error ${err}`);
+            return '';
+        }
+    }
+    _getSpawnFileName() {
+        if (toolrunner_IS_WINDOWS) {
+            if (this._isCmdFile()) {
+                return process.env['COMSPEC'] || 'cmd.exe';
+            }
+        }
+        return this.toolPath;
+    }
+    _getSpawnArgs(options) {
+        if (toolrunner_IS_WINDOWS) {
+            if (this._isCmdFile()) {
+                let argline = `/D /S /C "${this._windowsQuoteCmdArg(this.toolPath)}`;
+                for (const a of this.args) {
+                    argline += ' ';
+                    argline += options.windowsVerbatimArguments
+                        ? a
+                        : this._windowsQuoteCmdArg(a);
+                }
+                argline += '"';
+                return [argline];
+            }
+        }
+        return this.args;
+    }
+    _endsWith(str, end) {
+        return str.endsWith(end);
+    }
+    _isCmdFile() {
+        const upperToolPath = this.toolPath.toUpperCase();
+        return (this._endsWith(upperToolPath, '.CMD') ||
+            this._endsWith(upperToolPath, '.BAT'));
+    }
+    _windowsQuoteCmdArg(arg) {
+        // for .exe, apply the normal quoting rules that libuv applies
+        if (!this._isCmdFile()) {
+            return this._uvQuoteCmdArg(arg);
+        }
+        // otherwise apply quoting rules specific to the cmd.exe command line parser.
+        // the libuv rules are generic and are not designed specifically for cmd.exe
+        // command line parser.
+        //
+        // for a detailed description of the cmd.exe command line parser, refer to
+        // http://stackoverflow.com/questions/4094699/how-does-the-windows-command-interpreter-cmd-exe-parse-scripts/7970912#7970912
+        // need quotes for empty arg
+        if (!arg) {
+            return '""';
+        }
+        // determine whether the arg needs to be quoted
+        const cmdSpecialChars = [
+            ' ',
+            '\t',
+            '&',
+            '(',
+            ')',
+            '[',
+            ']',
+            '{',
+            '}',
+            '^',
+            '=',
+            ';',
+            '!',
+            "'",
+            '+',
+            ',',
+            '`',
+            '~',
+            '|',
+            '<',
+            '>',
+            '"'
+        ];
+        let needsQuotes = false;
+        for (const char of arg) {
+            if (cmdSpecialChars.some(x => x === char)) {
+                needsQuotes = true;
+                break;
+            }
+        }
+        // short-circuit if quotes not needed
+        if (!needsQuotes) {
+            return arg;
+        }
+        // the following quoting rules are very similar to the rules that by libuv applies.
+        //
+        // 1) wrap the string in quotes
+        //
+        // 2) double-up quotes - i.e. " => ""
+        //
+        //    this is different from the libuv quoting rules. libuv replaces " with \", which unfortunately
+        //    doesn't work well with a cmd.exe command line.
+        //
+        //    note, replacing " with "" also works well if the arg is passed to a downstream .NET console app.
+        //    for example, the command line:
+        //          foo.exe "myarg:""my val"""
+        //    is parsed by a .NET console app into an arg array:
+        //          [ "myarg:\"my val\"" ]
+        //    which is the same end result when applying libuv quoting rules. although the actual
+        //    command line from libuv quoting rules would look like:
+        //          foo.exe "myarg:\"my val\""
+        //
+        // 3) double-up slashes that precede a quote,
+        //    e.g.  hello \world    => "hello \world"
+        //          hello\"world    => "hello\\""world"
+        //          hello\\"world   => "hello\\\\""world"
+        //          hello world\    => "hello world\\"
+        //
+        //    technically this is not required for a cmd.exe command line, or the batch argument parser.
+        //    the reasons for including this as a .cmd quoting rule are:
+        //
+        //    a) this is optimized for the scenario where the argument is passed from the .cmd file to an
+        //       external program. many programs (e.g. .NET console apps) rely on the slash-doubling rule.
+        //
+        //    b) it's what we've been doing previously (by deferring to node default behavior) and we
+        //       haven't heard any complaints about that aspect.
+        //
+        // note, a weakness of the quoting rules chosen here, is that % is not escaped. in fact, % cannot be
+        // escaped when used on the command line directly - even though within a .cmd file % can be escaped
+        // by using %%.
+        //
+        // the saving grace is, on the command line, %var% is left as-is if var is not defined. this contrasts
+        // the line parsing rules within a .cmd file, where if var is not defined it is replaced with nothing.
+        //
+        // one option that was explored was replacing % with ^% - i.e. %var% => ^%var^%. this hack would
+        // often work, since it is unlikely that var^ would exist, and the ^ character is removed when the
+        // variable is used. the problem, however, is that ^ is not removed when %* is used to pass the args
+        // to an external program.
+        //
+        // an unexplored potential solution for the % escaping problem, is to create a wrapper .cmd file.
+        // % can be escaped within a .cmd file.
+        let reverse = '"';
+        let quoteHit = true;
+        for (let i = arg.length; i > 0; i--) {
+            // walk the string in reverse
+            reverse += arg[i - 1];
+            if (quoteHit && arg[i - 1] === '\\') {
+                reverse += '\\'; // double the slash
+            }
+            else if (arg[i - 1] === '"') {
+                quoteHit = true;
+                reverse += '"'; // double the quote
+            }
+            else {
+                quoteHit = false;
+            }
+        }
+        reverse += '"';
+        return reverse.split('').reverse().join('');
+    }
+    _uvQuoteCmdArg(arg) {
+        // Tool runner wraps child_process.spawn() and needs to apply the same quoting as
+        // Node in certain cases where the undocumented spawn option windowsVerbatimArguments
+        // is used.
+        //
+        // Since this function is a port of quote_cmd_arg from Node 4.x (technically, lib UV,
+        // see https://github.com/nodejs/node/blob/v4.x/deps/uv/src/win/process.c for details),
+        // pasting copyright notice from Node within this function:
+        //
+        //      Copyright Joyent, Inc. and other Node contributors. All rights reserved.
+        //
+        //      Permission is hereby granted, free of charge, to any person obtaining a copy
+        //      of this software and associated documentation files (the "Software"), to
+        //      deal in the Software without restriction, including without limitation the
+        //      rights to use, copy, modify, merge, publish, distribute, sublicense, and/or
+        //      sell copies of the Software, and to permit persons to whom the Software is
+        //      furnished to do so, subject to the following conditions:
+        //
+        //      The above copyright notice and this permission notice shall be included in
+        //      all copies or substantial portions of the Software.
+        //
+        //      THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+        //      IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+        //      FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+        //      AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+        //      LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING
+        //      FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS
+        //      IN THE SOFTWARE.
+        if (!arg) {
+            // Need double quotation for empty argument
+            return '""';
+        }
+        if (!arg.includes(' ') && !arg.includes('\t') && !arg.includes('"')) {
+            // No quotation needed
+            return arg;
+        }
+        if (!arg.includes('"') && !arg.includes('\\')) {
+            // No embedded double quotes or backslashes, so I can just wrap
+            // quote marks around the whole thing.
+            return `"${arg}"`;
+        }
+        // Expected input/output:
+        //   input : hello"world
+        //   output: "hello\"world"
+        //   input : hello""world
+        //   output: "hello\"\"world"
+        //   input : hello\world
+        //   output: hello\world
+        //   input : hello\\world
+        //   output: hello\\world
+        //   input : hello\"world
+        //   output: "hello\\\"world"
+        //   input : hello\\"world
+        //   output: "hello\\\\\"world"
+        //   input : hello world\
+        //   output: "hello world\\" - note the comment in libuv actually reads "hello world\"
+        //                             but it appears the comment is wrong, it should be "hello world\\"
+        let reverse = '"';
+        let quoteHit = true;
+        for (let i = arg.length; i > 0; i--) {
+            // walk the string in reverse
+            reverse += arg[i - 1];
+            if (quoteHit && arg[i - 1] === '\\') {
+                reverse += '\\';
+            }
+            else if (arg[i - 1] === '"') {
+                quoteHit = true;
+                reverse += '\\';
+            }
+            else {
+                quoteHit = false;
+            }
+        }
+        reverse += '"';
+        return reverse.split('').reverse().join('');
+    }
+    _cloneExecOptions(options) {
+        options = options || {};
+        const result = {
+            cwd: options.cwd || process.cwd(),
+            env: options.env || process.env,
+            silent: options.silent || false,
+            windowsVerbatimArguments: options.windowsVerbatimArguments || false,
+            failOnStdErr: options.failOnStdErr || false,
+            ignoreReturnCode: options.ignoreReturnCode || false,
+            delay: options.delay || 10000
+        };
+        result.outStream = options.outStream || process.stdout;
+        result.errStream = options.errStream || process.stderr;
+        return result;
+    }
+    _getSpawnOptions(options, toolPath) {
+        options = options || {};
+        const result = {};
+        result.cwd = options.cwd;
+        result.env = options.env;
+        result['windowsVerbatimArguments'] =
+            options.windowsVerbatimArguments || this._isCmdFile();
+        if (options.windowsVerbatimArguments) {
+            result.argv0 = `"${toolPath}"`;
+        }
+        return result;
+    }
+    /**
+     * Exec a tool.
+     * Output will be streamed to the live console.
+     * Returns promise with return code
+     *
+     * @param     tool     path to tool to exec
+     * @param     options  optional exec options.  See ExecOptions
+     * @returns   number
+     */
+    exec() {
+        return toolrunner_awaiter(this, void 0, void 0, function* () {
+            // root the tool path if it is unrooted and contains relative pathing
+            if (!isRooted(this.toolPath) &&
+                (this.toolPath.includes('/') ||
+                    (toolrunner_IS_WINDOWS && this.toolPath.includes('\\')))) {
+                // prefer options.cwd if it is specified, however options.cwd may also need to be rooted
+                this.toolPath = external_path_namespaceObject.resolve(process.cwd(), this.options.cwd || process.cwd(), this.toolPath);
+            }
+            // if the tool is only a file name, then resolve it from the PATH
+            // otherwise verify it exists (add extension on Windows if necessary)
+            this.toolPath = yield which(this.toolPath, true);
+            return new Promise((resolve, reject) => toolrunner_awaiter(this, void 0, void 0, function* () {
+                this._debug(`exec tool: ${this.toolPath}`);
+                this._debug('arguments:');
+                for (const arg of this.args) {
+                    this._debug(`   ${arg}`);
+                }
+                const optionsNonNull = this._cloneExecOptions(this.options);
+                if (!optionsNonNull.silent && optionsNonNull.outStream) {
+                    optionsNonNull.outStream.write(this._getCommandString(optionsNonNull) + external_os_.EOL);
+                }
+                const state = new ExecState(optionsNonNull, this.toolPath);
+                state.on('debug', (message) => {
+                    this._debug(message);
+                });
+                if (this.options.cwd && !(yield exists(this.options.cwd))) {
+                    return reject(new Error(`The cwd: ${this.options.cwd} does not exist!`));
+                }
+                const fileName = this._getSpawnFileName();
+                const cp = external_child_process_namespaceObject.spawn(fileName, this._getSpawnArgs(optionsNonNull), this._getSpawnOptions(this.options, fileName));
+                let stdbuffer = '';
+                if (cp.stdout) {
+                    cp.stdout.on('data', (data) => {
+                        if (this.options.listeners && this.options.listeners.stdout) {
+                            this.options.listeners.stdout(data);
+                        }
+                        if (!optionsNonNull.silent && optionsNonNull.outStream) {
+                            optionsNonNull.outStream.write(data);
+                        }
+                        stdbuffer = this._processLineBuffer(data, stdbuffer, (line) => {
+                            if (this.options.listeners && this.options.listeners.stdline) {
+                                this.options.listeners.stdline(line);
+                            }
+                        });
+                    });
+                }
+                let errbuffer = '';
+                if (cp.stderr) {
+                    cp.stderr.on('data', (data) => {
+                        state.processStderr = true;
+                        if (this.options.listeners && this.options.listeners.stderr) {
+                            this.options.listeners.stderr(data);
+                        }
+                        if (!optionsNonNull.silent &&
+                            optionsNonNull.errStream &&
+                            optionsNonNull.outStream) {
+                            const s = optionsNonNull.failOnStdErr
+                                ? optionsNonNull.errStream
+                                : optionsNonNull.outStream;
+                            s.write(data);
+                        }
+                        errbuffer = this._processLineBuffer(data, errbuffer, (line) => {
+                            if (this.options.listeners && this.options.listeners.errline) {
+                                this.options.listeners.errline(line);
+                            }
+                        });
+                    });
+                }
+                cp.on('error', (err) => {
+                    state.processError = err.message;
+                    state.processExited = true;
+                    state.processClosed = true;
+                    state.CheckComplete();
+                });
+                cp.on('exit', (code) => {
+                    state.processExitCode = code;
+                    state.processExited = true;
+                    this._debug(`Exit code ${code} received from tool '${this.toolPath}'`);
+                    state.CheckComplete();
+                });
+                cp.on('close', (code) => {
+                    state.processExitCode = code;
+                    state.processExited = true;
+                    state.processClosed = true;
+                    this._debug(`STDIO streams have closed for tool '${this.toolPath}'`);
+                    state.CheckComplete();
+                });
+                state.on('done', (error, exitCode) => {
+                    if (stdbuffer.length > 0) {
+                        this.emit('stdline', stdbuffer);
+                    }
+                    if (errbuffer.length > 0) {
+                        this.emit('errline', errbuffer);
+                    }
+                    cp.removeAllListeners();
+                    if (error) {
+                        reject(error);
+                    }
+                    else {
+                        resolve(exitCode);
+                    }
+                });
+                if (this.options.input) {
+                    if (!cp.stdin) {
+                        throw new Error('child process missing stdin');
+                    }
+                    cp.stdin.end(this.options.input);
+                }
+            }));
+        });
+    }
+}
+/**
+ * Convert an arg string to an array of args. Handles escaping
+ *
+ * @param    argString   string of arguments
+ * @returns  string[]    array of arguments
+ */
+function argStringToArray(argString) {
+    const args = [];
+    let inQuotes = false;
+    let escaped = false;
+    let arg = '';
+    function append(c) {
+        // we only escape double quotes.
+        if (escaped && c !== '"') {
+            arg += '\\';
+        }
+        arg += c;
+        escaped = false;
+    }
+    for (let i = 0; i < argString.length; i++) {
+        const c = argString.charAt(i);
+        if (c === '"') {
+            if (!escaped) {
+                inQuotes = !inQuotes;
+            }
+            else {
+                append(c);
+            }
+            continue;
+        }
+        if (c === '\\' && escaped) {
+            append(c);
+            continue;
+        }
+        if (c === '\\' && inQuotes) {
+            escaped = true;
+            continue;
+        }
+        if (c === ' ' && !inQuotes) {
+            if (arg.length > 0) {
+                args.push(arg);
+                arg = '';
+            }
+            continue;
+        }
+        append(c);
+    }
+    if (arg.length > 0) {
+        args.push(arg.trim());
+    }
+    return args;
+}
+class ExecState extends external_events_.EventEmitter {
+    constructor(options, toolPath) {
+        super();
+        this.processClosed = false; // tracks whether the process has exited and stdio is closed
+        this.processError = '';
+        this.processExitCode = 0;
+        this.processExited = false; // tracks whether the process has exited
+        this.processStderr = false; // tracks whether stderr was written to
+        this.delay = 10000; // 10 seconds
+        this.done = false;
+        this.timeout = null;
+        if (!toolPath) {
+            throw new Error('toolPath must not be empty');
+        }
+        this.options = options;
+        this.toolPath = toolPath;
+        if (options.delay) {
+            this.delay = options.delay;
+        }
+    }
+    CheckComplete() {
+        if (this.done) {
+            return;
+        }
+        if (this.processClosed) {
+            this._setResult();
+        }
+        else if (this.processExited) {
+            this.timeout = (0,external_timers_namespaceObject.setTimeout)(ExecState.HandleTimeout, this.delay, this);
+        }
+    }
+    _debug(message) {
+        this.emit('debug', message);
+    }
+    _setResult() {
+        // determine whether there is an error
+        let error;
+        if (this.processExited) {
+            if (this.processError) {
+                error = new Error(`There was an error when attempting to execute the process '${this.toolPath}'. This may indicate the process failed to start. Error: ${this.processError}`);
+            }
+            else if (this.processExitCode !== 0 && !this.options.ignoreReturnCode) {
+                error = new Error(`The process '${this.toolPath}' failed with exit code ${this.processExitCode}`);
+            }
+            else if (this.processStderr && this.options.failOnStdErr) {
+                error = new Error(`The process '${this.toolPath}' failed because one or more lines were written to the STDERR stream`);
+            }
+        }
+        // clear the timeout
+        if (this.timeout) {
+            clearTimeout(this.timeout);
+            this.timeout = null;
+        }
+        this.done = true;
+        this.emit('done', error, this.processExitCode);
+    }
+    static HandleTimeout(state) {
+        if (state.done) {
+            return;
+        }
+        if (!state.processClosed && state.processExited) {
+            const message = `The STDIO streams did not close within ${state.delay / 1000} seconds of the exit event from process '${state.toolPath}'. This may indicate a child process inherited the STDIO streams and has not yet exited.`;
+            state._debug(message);
+        }
+        state._setResult();
+    }
+}
+//# sourceMappingURL=toolrunner.js.map
+;// CONCATENATED MODULE: ../../node_modules/@actions/exec/lib/exec.js
+var exec_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
+    function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
+    return new (P || (P = Promise))(function (resolve, reject) {
+        function fulfilled(value) { try { step(generator.next(value)); } catch (e) { reject(e); } }
+        function rejected(value) { try { step(generator["throw"](value)); } catch (e) { reject(e); } }
+        function step(result) { result.done ? resolve(result.value) : adopt(result.value).then(fulfilled, rejected); }
+        step((generator = generator.apply(thisArg, _arguments || [])).next());
+    });
+};
+
+
+/**
+ * Exec a command.
+ * Output will be streamed to the live console.
+ * Returns promise with return code
+ *
+ * @param     commandLine        command to execute (can include additional args). Must be correctly escaped.
+ * @param     args               optional arguments for tool. Escaping is handled by the lib.
+ * @param     options            optional exec options.  See ExecOptions
+ * @returns   Promise<number>    exit code
+ */
+function exec_exec(commandLine, args, options) {
+    return exec_awaiter(this, void 0, void 0, function* () {
+        const commandArgs = tr.argStringToArray(commandLine);
+        if (commandArgs.length === 0) {
+            throw new Error(`Parameter 'commandLine' cannot be null or empty.`);
+        }
+        // Path to tool to execute should be first arg
+        const toolPath = commandArgs[0];
+        args = commandArgs.slice(1).concat(args || []);
+        const runner = new tr.ToolRunner(toolPath, args, options);
+        return runner.exec();
+    });
+}
+/**
+ * Exec a command and get the output.
+ * Output will be streamed to the live console.
+ * Returns promise with the exit code and collected stdout and stderr
+ *
+ * @param     commandLine           command to execute (can include additional args). Must be correctly escaped.
+ * @param     args                  optional arguments for tool. Escaping is handled by the lib.
+ * @param     options               optional exec options.  See ExecOptions
+ * @returns   Promise<ExecOutput>   exit code, stdout, and stderr
+ */
+function getExecOutput(commandLine, args, options) {
+    return exec_awaiter(this, void 0, void 0, function* () {
+        var _a, _b;
+        let stdout = '';
+        let stderr = '';
+        //Using string decoder covers the case where a mult-byte character is split
+        const stdoutDecoder = new StringDecoder('utf8');
+        const stderrDecoder = new StringDecoder('utf8');
+        const originalStdoutListener = (_a = options === null || options === void 0 ? void 0 : options.listeners) === null || _a === void 0 ? void 0 : _a.stdout;
+        const originalStdErrListener = (_b = options === null || options === void 0 ? void 0 : options.listeners) === null || _b === void 0 ? void 0 : _b.stderr;
+        const stdErrListener = (data) => {
+            stderr += stderrDecoder.write(data);
+            if (originalStdErrListener) {
+                originalStdErrListener(data);
+            }
+        };
+        const stdOutListener = (data) => {
+            stdout += stdoutDecoder.write(data);
+            if (originalStdoutListener) {
+                originalStdoutListener(data);
+            }
+        };
+        const listeners = Object.assign(Object.assign({}, options === null || options === void 0 ? void 0 : options.listeners), { stdout: stdOutListener, stderr: stdErrListener });
+        const exitCode = yield exec_exec(commandLine, args, Object.assign(Object.assign({}, options), { listeners }));
+        //flush any remaining characters
+        stdout += stdoutDecoder.end();
+        stderr += stderrDecoder.end();
+        return {
+            exitCode,
+            stdout,
+            stderr
+        };
+    });
+}
+//# sourceMappingURL=exec.js.map
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/platform.js
+var platform_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
+    function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
+    return new (P || (P = Promise))(function (resolve, reject) {
+        function fulfilled(value) { try { step(generator.next(value)); } catch (e) { reject(e); } }
+        function rejected(value) { try { step(generator["throw"](value)); } catch (e) { reject(e); } }
+        function step(result) { result.done ? resolve(result.value) : adopt(result.value).then(fulfilled, rejected); }
+        step((generator = generator.apply(thisArg, _arguments || [])).next());
+    });
+};
+
+
+const getWindowsInfo = () => platform_awaiter(void 0, void 0, void 0, function* () {
+    const { stdout: version } = yield exec.getExecOutput('powershell -command "(Get-CimInstance -ClassName Win32_OperatingSystem).Version"', undefined, {
+        silent: true
+    });
+    const { stdout: name } = yield exec.getExecOutput('powershell -command "(Get-CimInstance -ClassName Win32_OperatingSystem).Caption"', undefined, {
+        silent: true
+    });
+    return {
+        name: name.trim(),
+        version: version.trim()
+    };
+});
+const getMacOsInfo = () => platform_awaiter(void 0, void 0, void 0, function* () {
+    var _a, _b, _c, _d;
+    const { stdout } = yield exec.getExecOutput('sw_vers', undefined, {
+        silent: true
+    });
+    const version = (_b = (_a = stdout.match(/ProductVersion:\s*(.+)/)) === null || _a === void 0 ? void 0 : _a[1]) !== null && _b !== void 0 ? _b : '';
+    const name = (_d = (_c = stdout.match(/ProductName:\s*(.+)/)) === null || _c === void 0 ? void 0 : _c[1]) !== null && _d !== void 0 ? _d : '';
+    return {
+        name,
+        version
+    };
+});
+const getLinuxInfo = () => platform_awaiter(void 0, void 0, void 0, function* () {
+    const { stdout } = yield exec.getExecOutput('lsb_release', ['-i', '-r', '-s'], {
+        silent: true
+    });
+    const [name, version] = stdout.trim().split('\n');
+    return {
+        name,
+        version
+    };
+});
+const platform = external_os_.platform();
+const arch = external_os_.arch();
+const isWindows = platform === 'win32';
+const isMacOS = platform === 'darwin';
+const isLinux = platform === 'linux';
+function getDetails() {
+    return platform_awaiter(this, void 0, void 0, function* () {
+        return Object.assign(Object.assign({}, (yield (isWindows
+            ? getWindowsInfo()
+            : isMacOS
+                ? getMacOsInfo()
+                : getLinuxInfo()))), { platform,
+            arch,
+            isWindows,
+            isMacOS,
+            isLinux });
+    });
+}
+//# sourceMappingURL=platform.js.map
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/core.js
+var core_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
+    function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
+    return new (P || (P = Promise))(function (resolve, reject) {
+        function fulfilled(value) { try { step(generator.next(value)); } catch (e) { reject(e); } }
+        function rejected(value) { try { step(generator["throw"](value)); } catch (e) { reject(e); } }
+        function step(result) { result.done ? resolve(result.value) : adopt(result.value).then(fulfilled, rejected); }
+        step((generator = generator.apply(thisArg, _arguments || [])).next());
+    });
+};
+
+
+
+
+
+
+/**
+ * The code to exit an action
+ */
+var ExitCode;
+(function (ExitCode) {
+    /**
+     * A code indicating that the action was successful
+     */
+    ExitCode[ExitCode["Success"] = 0] = "Success";
+    /**
+     * A code indicating that the action was a failure
+     */
+    ExitCode[ExitCode["Failure"] = 1] = "Failure";
+})(ExitCode || (ExitCode = {}));
+//-----------------------------------------------------------------------
+// Variables
+//-----------------------------------------------------------------------
+/**
+ * Sets env variable for this action and future actions in the job
+ * @param name the name of the variable to set
+ * @param val the value of the variable. Non-string values will be converted to a string via JSON.stringify
+ */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+function exportVariable(name, val) {
+    const convertedVal = toCommandValue(val);
+    process.env[name] = convertedVal;
+    const filePath = process.env['GITHUB_ENV'] || '';
+    if (filePath) {
+        return issueFileCommand('ENV', prepareKeyValueMessage(name, val));
+    }
+    issueCommand('set-env', { name }, convertedVal);
+}
+/**
+ * Registers a secret which will get masked from logs
+ *
+ * @param secret - Value of the secret to be masked
+ * @remarks
+ * This function instructs the Actions runner to mask the specified value in any
+ * logs produced during the workflow run. Once registered, the secret value will
+ * be replaced with asterisks (***) whenever it appears in console output, logs,
+ * or error messages.
+ *
+ * This is useful for protecting sensitive information such as:
+ * - API keys
+ * - Access tokens
+ * - Authentication credentials
+ * - URL parameters containing signatures (SAS tokens)
+ *
+ * Note that masking only affects future logs; any previous appearances of the
+ * secret in logs before calling this function will remain unmasked.
+ *
+ * @example
+ * ```typescript
+ * // Register an API token as a secret
+ * const apiToken = "abc123xyz456";
+ * setSecret(apiToken);
+ *
+ * // Now any logs containing this value will show *** instead
+ * console.log(`Using token: ${apiToken}`); // Outputs: "Using token: ***"
+ * ```
+ */
+function setSecret(secret) {
+    command_issueCommand('add-mask', {}, secret);
+}
+/**
+ * Prepends inputPath to the PATH (for this action and future actions)
+ * @param inputPath
+ */
+function addPath(inputPath) {
+    const filePath = process.env['GITHUB_PATH'] || '';
+    if (filePath) {
+        issueFileCommand('PATH', inputPath);
+    }
+    else {
+        issueCommand('add-path', {}, inputPath);
+    }
+    process.env['PATH'] = `${inputPath}${path.delimiter}${process.env['PATH']}`;
+}
+/**
+ * Gets the value of an input.
+ * Unless trimWhitespace is set to false in InputOptions, the value is also trimmed.
+ * Returns an empty string if the value is not defined.
+ *
+ * @param     name     name of the input to get
+ * @param     options  optional. See InputOptions.
+ * @returns   string
+ */
+function getInput(name, options) {
+    const val = process.env[`INPUT_${name.replace(/ /g, '_').toUpperCase()}`] || '';
+    if (options && options.required && !val) {
+        throw new Error(`Input required and not supplied: ${name}`);
+    }
+    if (options && options.trimWhitespace === false) {
+        return val;
+    }
+    return val.trim();
+}
+/**
+ * Gets the values of an multiline input.  Each value is also trimmed.
+ *
+ * @param     name     name of the input to get
+ * @param     options  optional. See InputOptions.
+ * @returns   string[]
+ *
+ */
+function getMultilineInput(name, options) {
+    const inputs = getInput(name, options)
+        .split('\n')
+        .filter(x => x !== '');
+    if (options && options.trimWhitespace === false) {
+        return inputs;
+    }
+    return inputs.map(input => input.trim());
+}
+/**
+ * Gets the input value of the boolean type in the YAML 1.2 "core schema" specification.
+ * Support boolean input list: `true | True | TRUE | false | False | FALSE` .
+ * The return value is also in boolean type.
+ * ref: https://yaml.org/spec/1.2/spec.html#id2804923
+ *
+ * @param     name     name of the input to get
+ * @param     options  optional. See InputOptions.
+ * @returns   boolean
+ */
+function getBooleanInput(name, options) {
+    const trueValue = ['true', 'True', 'TRUE'];
+    const falseValue = ['false', 'False', 'FALSE'];
+    const val = getInput(name, options);
+    if (trueValue.includes(val))
+        return true;
+    if (falseValue.includes(val))
+        return false;
+    throw new TypeError(`Input does not meet YAML 1.2 "Core Schema" specification: ${name}\n` +
+        `Support boolean input list: \`true | True | TRUE | false | False | FALSE\``);
+}
+/**
+ * Sets the value of an output.
+ *
+ * @param     name     name of the output to set
+ * @param     value    value to store. Non-string values will be converted to a string via JSON.stringify
+ */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+function setOutput(name, value) {
+    const filePath = process.env['GITHUB_OUTPUT'] || '';
+    if (filePath) {
+        return file_command_issueFileCommand('OUTPUT', file_command_prepareKeyValueMessage(name, value));
+    }
+    process.stdout.write(external_os_.EOL);
+    command_issueCommand('set-output', { name }, utils_toCommandValue(value));
+}
+/**
+ * Enables or disables the echoing of commands into stdout for the rest of the step.
+ * Echoing is disabled by default if ACTIONS_STEP_DEBUG is not set.
+ *
+ */
+function setCommandEcho(enabled) {
+    issue('echo', enabled ? 'on' : 'off');
+}
+//-----------------------------------------------------------------------
+// Results
+//-----------------------------------------------------------------------
+/**
+ * Sets the action status to failed.
+ * When the action exits it will be with an exit code of 1
+ * @param message add error issue message
+ */
+function setFailed(message) {
+    process.exitCode = ExitCode.Failure;
+    error(message);
+}
+//-----------------------------------------------------------------------
+// Logging Commands
+//-----------------------------------------------------------------------
+/**
+ * Gets whether Actions Step Debug is on or not
+ */
+function isDebug() {
+    return process.env['RUNNER_DEBUG'] === '1';
+}
+/**
+ * Writes debug message to user log
+ * @param message debug message
+ */
+function debug(message) {
+    command_issueCommand('debug', {}, message);
+}
+/**
+ * Adds an error issue
+ * @param message error issue message. Errors will be converted to string via toString()
+ * @param properties optional properties to add to the annotation.
+ */
+function error(message, properties = {}) {
+    command_issueCommand('error', toCommandProperties(properties), message instanceof Error ? message.toString() : message);
+}
+/**
+ * Adds a warning issue
+ * @param message warning issue message. Errors will be converted to string via toString()
+ * @param properties optional properties to add to the annotation.
+ */
+function warning(message, properties = {}) {
+    command_issueCommand('warning', toCommandProperties(properties), message instanceof Error ? message.toString() : message);
+}
+/**
+ * Adds a notice issue
+ * @param message notice issue message. Errors will be converted to string via toString()
+ * @param properties optional properties to add to the annotation.
+ */
+function notice(message, properties = {}) {
+    command_issueCommand('notice', toCommandProperties(properties), message instanceof Error ? message.toString() : message);
+}
+/**
+ * Writes info to log with console.log.
+ * @param message info message
+ */
+function info(message) {
+    process.stdout.write(message + external_os_.EOL);
+}
+/**
+ * Begin an output group.
+ *
+ * Output until the next `groupEnd` will be foldable in this group
+ *
+ * @param name The name of the output group
+ */
+function startGroup(name) {
+    command_issue('group', name);
+}
+/**
+ * End an output group.
+ */
+function endGroup() {
+    command_issue('endgroup');
+}
+/**
+ * Wrap an asynchronous function call in a group.
+ *
+ * Returns the same type as the function itself.
+ *
+ * @param name The name of the group
+ * @param fn The function to wrap in the group
+ */
+function group(name, fn) {
+    return core_awaiter(this, void 0, void 0, function* () {
+        startGroup(name);
+        let result;
+        try {
+            result = yield fn();
+        }
+        finally {
+            endGroup();
+        }
+        return result;
+    });
+}
+//-----------------------------------------------------------------------
+// Wrapper action state
+//-----------------------------------------------------------------------
+/**
+ * Saves state for current action, the state can only be retrieved by this action's post job execution.
+ *
+ * @param     name     name of the state to store
+ * @param     value    value to store. Non-string values will be converted to a string via JSON.stringify
+ */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+function saveState(name, value) {
+    const filePath = process.env['GITHUB_STATE'] || '';
+    if (filePath) {
+        return file_command_issueFileCommand('STATE', file_command_prepareKeyValueMessage(name, value));
+    }
+    command_issueCommand('save-state', { name }, utils_toCommandValue(value));
+}
+/**
+ * Gets the value of an state set by this action's main execution.
+ *
+ * @param     name     name of the state to get
+ * @returns   string
+ */
+function getState(name) {
+    return process.env[`STATE_${name}`] || '';
+}
+function getIDToken(aud) {
+    return core_awaiter(this, void 0, void 0, function* () {
+        return yield OidcClient.getIDToken(aud);
+    });
+}
+/**
+ * Summary exports
+ */
+
+/**
+ * @deprecated use core.summary
+ */
+
+/**
+ * Path exports
+ */
+
+/**
+ * Platform utilities exports
+ */
+
+//# sourceMappingURL=core.js.map
+
+/***/ }),
+
+/***/ 1738:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  _: () => (/* binding */ github_context),
+  Q: () => (/* binding */ getOctokit)
+});
+
+// EXTERNAL MODULE: external "fs"
+var external_fs_ = __nccwpck_require__(9896);
+// EXTERNAL MODULE: external "os"
+var external_os_ = __nccwpck_require__(857);
+;// CONCATENATED MODULE: ../../node_modules/@actions/github/lib/context.js
+
+
+class Context {
+    /**
+     * Hydrate the context from the environment
+     */
+    constructor() {
+        var _a, _b, _c;
+        this.payload = {};
+        if (process.env.GITHUB_EVENT_PATH) {
+            if ((0,external_fs_.existsSync)(process.env.GITHUB_EVENT_PATH)) {
+                this.payload = JSON.parse((0,external_fs_.readFileSync)(process.env.GITHUB_EVENT_PATH, { encoding: 'utf8' }));
+            }
+            else {
+                const path = process.env.GITHUB_EVENT_PATH;
+                process.stdout.write(`GITHUB_EVENT_PATH ${path} does not exist${external_os_.EOL}`);
+            }
+        }
+        this.eventName = process.env.GITHUB_EVENT_NAME;
+        this.sha = process.env.GITHUB_SHA;
+        this.ref = process.env.GITHUB_REF;
+        this.workflow = process.env.GITHUB_WORKFLOW;
+        this.action = process.env.GITHUB_ACTION;
+        this.actor = process.env.GITHUB_ACTOR;
+        this.job = process.env.GITHUB_JOB;
+        this.runAttempt = parseInt(process.env.GITHUB_RUN_ATTEMPT, 10);
+        this.runNumber = parseInt(process.env.GITHUB_RUN_NUMBER, 10);
+        this.runId = parseInt(process.env.GITHUB_RUN_ID, 10);
+        this.apiUrl = (_a = process.env.GITHUB_API_URL) !== null && _a !== void 0 ? _a : `https://api.github.com`;
+        this.serverUrl = (_b = process.env.GITHUB_SERVER_URL) !== null && _b !== void 0 ? _b : `https://github.com`;
+        this.graphqlUrl =
+            (_c = process.env.GITHUB_GRAPHQL_URL) !== null && _c !== void 0 ? _c : `https://api.github.com/graphql`;
+    }
+    get issue() {
+        const payload = this.payload;
+        return Object.assign(Object.assign({}, this.repo), { number: (payload.issue || payload.pull_request || payload).number });
+    }
+    get repo() {
+        if (process.env.GITHUB_REPOSITORY) {
+            const [owner, repo] = process.env.GITHUB_REPOSITORY.split('/');
+            return { owner, repo };
+        }
+        if (this.payload.repository) {
+            return {
+                owner: this.payload.repository.owner.login,
+                repo: this.payload.repository.name
+            };
+        }
+        throw new Error("context.repo requires a GITHUB_REPOSITORY environment variable like 'owner/repo'");
+    }
+}
+//# sourceMappingURL=context.js.map
+// EXTERNAL MODULE: ../../node_modules/@actions/github/node_modules/@actions/http-client/lib/index.js
+var lib = __nccwpck_require__(2039);
+// EXTERNAL MODULE: ../../node_modules/undici/index.js
+var undici = __nccwpck_require__(1684);
+;// CONCATENATED MODULE: ../../node_modules/@actions/github/lib/internal/utils.js
+var __awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
+    function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
+    return new (P || (P = Promise))(function (resolve, reject) {
+        function fulfilled(value) { try { step(generator.next(value)); } catch (e) { reject(e); } }
+        function rejected(value) { try { step(generator["throw"](value)); } catch (e) { reject(e); } }
+        function step(result) { result.done ? resolve(result.value) : adopt(result.value).then(fulfilled, rejected); }
+        step((generator = generator.apply(thisArg, _arguments || [])).next());
+    });
+};
+
+
+function getAuthString(token, options) {
+    if (!token && !options.auth) {
+        throw new Error('Parameter token or opts.auth is required');
+    }
+    else if (token && options.auth) {
+        throw new Error('Parameters token and opts.auth may not both be specified');
+    }
+    return typeof options.auth === 'string' ? options.auth : `token ${token}`;
+}
+function getProxyAgent(destinationUrl) {
+    const hc = new lib.HttpClient();
+    return hc.getAgent(destinationUrl);
+}
+function getProxyAgentDispatcher(destinationUrl) {
+    const hc = new lib.HttpClient();
+    return hc.getAgentDispatcher(destinationUrl);
+}
+function getProxyFetch(destinationUrl) {
+    const httpDispatcher = getProxyAgentDispatcher(destinationUrl);
+    const proxyFetch = (url, opts) => __awaiter(this, void 0, void 0, function* () {
+        return (0,undici.fetch)(url, Object.assign(Object.assign({}, opts), { dispatcher: httpDispatcher }));
+    });
+    return proxyFetch;
+}
+function getApiBaseUrl() {
+    return process.env['GITHUB_API_URL'] || 'https://api.github.com';
+}
+function getUserAgentWithOrchestrationId(baseUserAgent) {
+    var _a;
+    const orchId = (_a = process.env['ACTIONS_ORCHESTRATION_ID']) === null || _a === void 0 ? void 0 : _a.trim();
+    if (orchId) {
+        const sanitizedId = orchId.replace(/[^a-z0-9_.-]/gi, '_');
+        const tag = `actions_orchestration_id/${sanitizedId}`;
+        if (baseUserAgent === null || baseUserAgent === void 0 ? void 0 : baseUserAgent.includes(tag))
+            return baseUserAgent;
+        const ua = baseUserAgent ? `${baseUserAgent} ` : '';
+        return `${ua}${tag}`;
+    }
+    return baseUserAgent;
+}
+//# sourceMappingURL=utils.js.map
 ;// CONCATENATED MODULE: ../../node_modules/universal-user-agent/index.js
 function getUserAgent() {
   if (typeof navigator === "object" && "userAgent" in navigator) {
@@ -56528,10 +65975,10 @@ function Collection() {
 
 
 // pkg/dist-src/version.js
-var endpoint_dist_bundle_VERSION = "0.0.0-development";
+var VERSION = "0.0.0-development";
 
 // pkg/dist-src/defaults.js
-var userAgent = `octokit-endpoint.js/${endpoint_dist_bundle_VERSION} ${getUserAgent()}`;
+var userAgent = `octokit-endpoint.js/${VERSION} ${getUserAgent()}`;
 var DEFAULTS = {
   method: "GET",
   baseUrl: "https://api.github.com",
@@ -57762,6 +67209,8 @@ const JSONParse = (text, reviver) => {
 
 
 
+// EXTERNAL MODULE: ../../node_modules/@octokit/request-error/dist-src/index.js
+var dist_src = __nccwpck_require__(9219);
 ;// CONCATENATED MODULE: ../../node_modules/@octokit/request/dist-bundle/index.js
 // pkg/dist-src/index.js
 
@@ -57770,12 +67219,12 @@ const JSONParse = (text, reviver) => {
 
 
 // pkg/dist-src/version.js
-var request_dist_bundle_VERSION = "10.0.16";
+var dist_bundle_VERSION = "10.0.16";
 
 // pkg/dist-src/defaults.js
 var defaults_default = {
   headers: {
-    "user-agent": `octokit-request.js/${request_dist_bundle_VERSION} ${getUserAgent()}`
+    "user-agent": `octokit-request.js/${dist_bundle_VERSION} ${getUserAgent()}`
   }
 };
 
@@ -57795,7 +67244,7 @@ function dist_bundle_isPlainObject(value) {
 
 // pkg/dist-src/fetch-wrapper.js
 
-var dist_bundle_noop = () => "";
+var noop = () => "";
 async function fetchWrapper(requestOptions) {
   const fetch = requestOptions.request?.fetch || globalThis.fetch;
   if (!fetch) {
@@ -57840,7 +67289,7 @@ async function fetchWrapper(requestOptions) {
         }
       }
     }
-    const requestError = new RequestError(message, 500, {
+    const requestError = new dist_src/* RequestError */.G(message, 500, {
       request: requestOptions
     });
     requestError.cause = error;
@@ -57872,21 +67321,21 @@ async function fetchWrapper(requestOptions) {
     if (status < 400) {
       return octokitResponse;
     }
-    throw new RequestError(fetchResponse.statusText, status, {
+    throw new dist_src/* RequestError */.G(fetchResponse.statusText, status, {
       response: octokitResponse,
       request: requestOptions
     });
   }
   if (status === 304) {
     octokitResponse.data = await getResponseData(fetchResponse);
-    throw new RequestError("Not modified", status, {
+    throw new dist_src/* RequestError */.G("Not modified", status, {
       response: octokitResponse,
       request: requestOptions
     });
   }
   if (status >= 400) {
     octokitResponse.data = await getResponseData(fetchResponse);
-    throw new RequestError(toErrorMessage(octokitResponse.data), status, {
+    throw new dist_src/* RequestError */.G(toErrorMessage(octokitResponse.data), status, {
       response: octokitResponse,
       request: requestOptions
     });
@@ -57897,7 +67346,7 @@ async function fetchWrapper(requestOptions) {
 async function getResponseData(response) {
   const contentType = response.headers.get("content-type");
   if (!contentType) {
-    return response.text().catch(dist_bundle_noop);
+    return response.text().catch(noop);
   }
   const mimetype = dist_parse(contentType);
   if (isJSONResponse(mimetype)) {
@@ -57912,7 +67361,7 @@ async function getResponseData(response) {
   // (RFC 2046) and must never be decoded as text, even when the response
   // carries a (misleading) `charset=utf-8` parameter — see #751.
   mimetype.parameters.charset?.toLowerCase() === "utf-8" && mimetype.type !== "application/octet-stream") {
-    return response.text().catch(dist_bundle_noop);
+    return response.text().catch(noop);
   } else {
     return response.arrayBuffer().catch(
       /* v8 ignore next -- @preserve */
@@ -58300,450 +67749,8 @@ class Octokit {
 }
 
 
-;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-request-log/dist-src/version.js
-const dist_src_version_VERSION = "6.0.0";
-
-
-;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-request-log/dist-src/index.js
-
-function requestLog(octokit) {
-  octokit.hook.wrap("request", (request, options) => {
-    octokit.log.debug("request", options);
-    const start = Date.now();
-    const requestOptions = octokit.request.endpoint.parse(options);
-    const path = requestOptions.url.replace(options.baseUrl, "");
-    return request(options).then((response) => {
-      const requestId = response.headers["x-github-request-id"];
-      octokit.log.info(
-        `${requestOptions.method} ${path} - ${response.status} with id ${requestId} in ${Date.now() - start}ms`
-      );
-      return response;
-    }).catch((error) => {
-      const requestId = error.response?.headers["x-github-request-id"] || "UNKNOWN";
-      octokit.log.error(
-        `${requestOptions.method} ${path} - ${error.status} with id ${requestId} in ${Date.now() - start}ms`
-      );
-      throw error;
-    });
-  });
-}
-requestLog.VERSION = dist_src_version_VERSION;
-
-
-;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-paginate-rest/dist-bundle/index.js
-// pkg/dist-src/version.js
-var plugin_paginate_rest_dist_bundle_VERSION = "0.0.0-development";
-
-// pkg/dist-src/normalize-paginated-list-response.js
-function normalizePaginatedListResponse(response) {
-  if (!response.data) {
-    return {
-      ...response,
-      data: []
-    };
-  }
-  const responseNeedsNormalization = ("total_count" in response.data || "total_commits" in response.data) && !("url" in response.data);
-  if (!responseNeedsNormalization) return response;
-  const incompleteResults = response.data.incomplete_results;
-  const repositorySelection = response.data.repository_selection;
-  const totalCount = response.data.total_count;
-  const totalCommits = response.data.total_commits;
-  delete response.data.incomplete_results;
-  delete response.data.repository_selection;
-  delete response.data.total_count;
-  delete response.data.total_commits;
-  const namespaceKey = Object.keys(response.data)[0];
-  const data = response.data[namespaceKey];
-  response.data = data;
-  if (typeof incompleteResults !== "undefined") {
-    response.data.incomplete_results = incompleteResults;
-  }
-  if (typeof repositorySelection !== "undefined") {
-    response.data.repository_selection = repositorySelection;
-  }
-  response.data.total_count = totalCount;
-  response.data.total_commits = totalCommits;
-  return response;
-}
-
-// pkg/dist-src/iterator.js
-function iterator(octokit, route, parameters) {
-  const options = typeof route === "function" ? route.endpoint(parameters) : octokit.request.endpoint(route, parameters);
-  const requestMethod = typeof route === "function" ? route : octokit.request;
-  const method = options.method;
-  const headers = options.headers;
-  let url = options.url;
-  return {
-    [Symbol.asyncIterator]: () => ({
-      async next() {
-        if (!url) return { done: true };
-        try {
-          const response = await requestMethod({ method, url, headers });
-          const normalizedResponse = normalizePaginatedListResponse(response);
-          url = ((normalizedResponse.headers.link || "").match(
-            /<([^<>]+)>;\s*rel="next"/
-          ) || [])[1];
-          if (!url && "total_commits" in normalizedResponse.data) {
-            const parsedUrl = new URL(normalizedResponse.url);
-            const params = parsedUrl.searchParams;
-            const page = parseInt(params.get("page") || "1", 10);
-            const per_page = parseInt(params.get("per_page") || "250", 10);
-            if (page * per_page < normalizedResponse.data.total_commits) {
-              params.set("page", String(page + 1));
-              url = parsedUrl.toString();
-            }
-          }
-          return { value: normalizedResponse };
-        } catch (error) {
-          if (error.status !== 409) throw error;
-          url = "";
-          return {
-            value: {
-              status: 200,
-              headers: {},
-              data: []
-            }
-          };
-        }
-      }
-    })
-  };
-}
-
-// pkg/dist-src/paginate.js
-function paginate(octokit, route, parameters, mapFn) {
-  if (typeof parameters === "function") {
-    mapFn = parameters;
-    parameters = void 0;
-  }
-  return gather(
-    octokit,
-    [],
-    iterator(octokit, route, parameters)[Symbol.asyncIterator](),
-    mapFn
-  );
-}
-function gather(octokit, results, iterator2, mapFn) {
-  return iterator2.next().then((result) => {
-    if (result.done) {
-      return results;
-    }
-    let earlyExit = false;
-    function done() {
-      earlyExit = true;
-    }
-    results = results.concat(
-      mapFn ? mapFn(result.value, done) : result.value.data
-    );
-    if (earlyExit) {
-      return results;
-    }
-    return gather(octokit, results, iterator2, mapFn);
-  });
-}
-
-// pkg/dist-src/compose-paginate.js
-var composePaginateRest = Object.assign(paginate, {
-  iterator
-});
-
-// pkg/dist-src/generated/paginating-endpoints.js
-var paginatingEndpoints = (/* unused pure expression or super */ null && ([
-  "GET /advisories",
-  "GET /app/hook/deliveries",
-  "GET /app/installation-requests",
-  "GET /app/installations",
-  "GET /assignments/{assignment_id}/accepted_assignments",
-  "GET /classrooms",
-  "GET /classrooms/{classroom_id}/assignments",
-  "GET /enterprises/{enterprise}/code-security/configurations",
-  "GET /enterprises/{enterprise}/code-security/configurations/{configuration_id}/repositories",
-  "GET /enterprises/{enterprise}/dependabot/alerts",
-  "GET /enterprises/{enterprise}/teams",
-  "GET /enterprises/{enterprise}/teams/{enterprise-team}/memberships",
-  "GET /enterprises/{enterprise}/teams/{enterprise-team}/organizations",
-  "GET /events",
-  "GET /gists",
-  "GET /gists/public",
-  "GET /gists/starred",
-  "GET /gists/{gist_id}/comments",
-  "GET /gists/{gist_id}/commits",
-  "GET /gists/{gist_id}/forks",
-  "GET /installation/repositories",
-  "GET /issues",
-  "GET /licenses",
-  "GET /marketplace_listing/plans",
-  "GET /marketplace_listing/plans/{plan_id}/accounts",
-  "GET /marketplace_listing/stubbed/plans",
-  "GET /marketplace_listing/stubbed/plans/{plan_id}/accounts",
-  "GET /networks/{owner}/{repo}/events",
-  "GET /notifications",
-  "GET /organizations",
-  "GET /organizations/{org}/dependabot/repository-access",
-  "GET /orgs/{org}/actions/cache/usage-by-repository",
-  "GET /orgs/{org}/actions/hosted-runners",
-  "GET /orgs/{org}/actions/permissions/repositories",
-  "GET /orgs/{org}/actions/permissions/self-hosted-runners/repositories",
-  "GET /orgs/{org}/actions/runner-groups",
-  "GET /orgs/{org}/actions/runner-groups/{runner_group_id}/hosted-runners",
-  "GET /orgs/{org}/actions/runner-groups/{runner_group_id}/repositories",
-  "GET /orgs/{org}/actions/runner-groups/{runner_group_id}/runners",
-  "GET /orgs/{org}/actions/runners",
-  "GET /orgs/{org}/actions/secrets",
-  "GET /orgs/{org}/actions/secrets/{secret_name}/repositories",
-  "GET /orgs/{org}/actions/variables",
-  "GET /orgs/{org}/actions/variables/{name}/repositories",
-  "GET /orgs/{org}/attestations/repositories",
-  "GET /orgs/{org}/attestations/{subject_digest}",
-  "GET /orgs/{org}/blocks",
-  "GET /orgs/{org}/campaigns",
-  "GET /orgs/{org}/code-scanning/alerts",
-  "GET /orgs/{org}/code-security/configurations",
-  "GET /orgs/{org}/code-security/configurations/{configuration_id}/repositories",
-  "GET /orgs/{org}/codespaces",
-  "GET /orgs/{org}/codespaces/secrets",
-  "GET /orgs/{org}/codespaces/secrets/{secret_name}/repositories",
-  "GET /orgs/{org}/copilot/billing/seats",
-  "GET /orgs/{org}/copilot/metrics",
-  "GET /orgs/{org}/dependabot/alerts",
-  "GET /orgs/{org}/dependabot/secrets",
-  "GET /orgs/{org}/dependabot/secrets/{secret_name}/repositories",
-  "GET /orgs/{org}/events",
-  "GET /orgs/{org}/failed_invitations",
-  "GET /orgs/{org}/hooks",
-  "GET /orgs/{org}/hooks/{hook_id}/deliveries",
-  "GET /orgs/{org}/insights/api/route-stats/{actor_type}/{actor_id}",
-  "GET /orgs/{org}/insights/api/subject-stats",
-  "GET /orgs/{org}/insights/api/user-stats/{user_id}",
-  "GET /orgs/{org}/installations",
-  "GET /orgs/{org}/invitations",
-  "GET /orgs/{org}/invitations/{invitation_id}/teams",
-  "GET /orgs/{org}/issues",
-  "GET /orgs/{org}/members",
-  "GET /orgs/{org}/members/{username}/codespaces",
-  "GET /orgs/{org}/migrations",
-  "GET /orgs/{org}/migrations/{migration_id}/repositories",
-  "GET /orgs/{org}/organization-roles/{role_id}/teams",
-  "GET /orgs/{org}/organization-roles/{role_id}/users",
-  "GET /orgs/{org}/outside_collaborators",
-  "GET /orgs/{org}/packages",
-  "GET /orgs/{org}/packages/{package_type}/{package_name}/versions",
-  "GET /orgs/{org}/personal-access-token-requests",
-  "GET /orgs/{org}/personal-access-token-requests/{pat_request_id}/repositories",
-  "GET /orgs/{org}/personal-access-tokens",
-  "GET /orgs/{org}/personal-access-tokens/{pat_id}/repositories",
-  "GET /orgs/{org}/private-registries",
-  "GET /orgs/{org}/projects",
-  "GET /orgs/{org}/projectsV2",
-  "GET /orgs/{org}/projectsV2/{project_number}/fields",
-  "GET /orgs/{org}/projectsV2/{project_number}/items",
-  "GET /orgs/{org}/properties/values",
-  "GET /orgs/{org}/public_members",
-  "GET /orgs/{org}/repos",
-  "GET /orgs/{org}/rulesets",
-  "GET /orgs/{org}/rulesets/rule-suites",
-  "GET /orgs/{org}/rulesets/{ruleset_id}/history",
-  "GET /orgs/{org}/secret-scanning/alerts",
-  "GET /orgs/{org}/security-advisories",
-  "GET /orgs/{org}/settings/immutable-releases/repositories",
-  "GET /orgs/{org}/settings/network-configurations",
-  "GET /orgs/{org}/team/{team_slug}/copilot/metrics",
-  "GET /orgs/{org}/teams",
-  "GET /orgs/{org}/teams/{team_slug}/discussions",
-  "GET /orgs/{org}/teams/{team_slug}/discussions/{discussion_number}/comments",
-  "GET /orgs/{org}/teams/{team_slug}/discussions/{discussion_number}/comments/{comment_number}/reactions",
-  "GET /orgs/{org}/teams/{team_slug}/discussions/{discussion_number}/reactions",
-  "GET /orgs/{org}/teams/{team_slug}/invitations",
-  "GET /orgs/{org}/teams/{team_slug}/members",
-  "GET /orgs/{org}/teams/{team_slug}/projects",
-  "GET /orgs/{org}/teams/{team_slug}/repos",
-  "GET /orgs/{org}/teams/{team_slug}/teams",
-  "GET /projects/{project_id}/collaborators",
-  "GET /repos/{owner}/{repo}/actions/artifacts",
-  "GET /repos/{owner}/{repo}/actions/caches",
-  "GET /repos/{owner}/{repo}/actions/organization-secrets",
-  "GET /repos/{owner}/{repo}/actions/organization-variables",
-  "GET /repos/{owner}/{repo}/actions/runners",
-  "GET /repos/{owner}/{repo}/actions/runs",
-  "GET /repos/{owner}/{repo}/actions/runs/{run_id}/artifacts",
-  "GET /repos/{owner}/{repo}/actions/runs/{run_id}/attempts/{attempt_number}/jobs",
-  "GET /repos/{owner}/{repo}/actions/runs/{run_id}/jobs",
-  "GET /repos/{owner}/{repo}/actions/secrets",
-  "GET /repos/{owner}/{repo}/actions/variables",
-  "GET /repos/{owner}/{repo}/actions/workflows",
-  "GET /repos/{owner}/{repo}/actions/workflows/{workflow_id}/runs",
-  "GET /repos/{owner}/{repo}/activity",
-  "GET /repos/{owner}/{repo}/assignees",
-  "GET /repos/{owner}/{repo}/attestations/{subject_digest}",
-  "GET /repos/{owner}/{repo}/branches",
-  "GET /repos/{owner}/{repo}/check-runs/{check_run_id}/annotations",
-  "GET /repos/{owner}/{repo}/check-suites/{check_suite_id}/check-runs",
-  "GET /repos/{owner}/{repo}/code-scanning/alerts",
-  "GET /repos/{owner}/{repo}/code-scanning/alerts/{alert_number}/instances",
-  "GET /repos/{owner}/{repo}/code-scanning/analyses",
-  "GET /repos/{owner}/{repo}/codespaces",
-  "GET /repos/{owner}/{repo}/codespaces/devcontainers",
-  "GET /repos/{owner}/{repo}/codespaces/secrets",
-  "GET /repos/{owner}/{repo}/collaborators",
-  "GET /repos/{owner}/{repo}/comments",
-  "GET /repos/{owner}/{repo}/comments/{comment_id}/reactions",
-  "GET /repos/{owner}/{repo}/commits",
-  "GET /repos/{owner}/{repo}/commits/{commit_sha}/comments",
-  "GET /repos/{owner}/{repo}/commits/{commit_sha}/pulls",
-  "GET /repos/{owner}/{repo}/commits/{ref}/check-runs",
-  "GET /repos/{owner}/{repo}/commits/{ref}/check-suites",
-  "GET /repos/{owner}/{repo}/commits/{ref}/status",
-  "GET /repos/{owner}/{repo}/commits/{ref}/statuses",
-  "GET /repos/{owner}/{repo}/compare/{basehead}",
-  "GET /repos/{owner}/{repo}/compare/{base}...{head}",
-  "GET /repos/{owner}/{repo}/contributors",
-  "GET /repos/{owner}/{repo}/dependabot/alerts",
-  "GET /repos/{owner}/{repo}/dependabot/secrets",
-  "GET /repos/{owner}/{repo}/deployments",
-  "GET /repos/{owner}/{repo}/deployments/{deployment_id}/statuses",
-  "GET /repos/{owner}/{repo}/environments",
-  "GET /repos/{owner}/{repo}/environments/{environment_name}/deployment-branch-policies",
-  "GET /repos/{owner}/{repo}/environments/{environment_name}/deployment_protection_rules/apps",
-  "GET /repos/{owner}/{repo}/environments/{environment_name}/secrets",
-  "GET /repos/{owner}/{repo}/environments/{environment_name}/variables",
-  "GET /repos/{owner}/{repo}/events",
-  "GET /repos/{owner}/{repo}/forks",
-  "GET /repos/{owner}/{repo}/hooks",
-  "GET /repos/{owner}/{repo}/hooks/{hook_id}/deliveries",
-  "GET /repos/{owner}/{repo}/invitations",
-  "GET /repos/{owner}/{repo}/issues",
-  "GET /repos/{owner}/{repo}/issues/comments",
-  "GET /repos/{owner}/{repo}/issues/comments/{comment_id}/reactions",
-  "GET /repos/{owner}/{repo}/issues/events",
-  "GET /repos/{owner}/{repo}/issues/{issue_number}/comments",
-  "GET /repos/{owner}/{repo}/issues/{issue_number}/dependencies/blocked_by",
-  "GET /repos/{owner}/{repo}/issues/{issue_number}/dependencies/blocking",
-  "GET /repos/{owner}/{repo}/issues/{issue_number}/events",
-  "GET /repos/{owner}/{repo}/issues/{issue_number}/labels",
-  "GET /repos/{owner}/{repo}/issues/{issue_number}/reactions",
-  "GET /repos/{owner}/{repo}/issues/{issue_number}/sub_issues",
-  "GET /repos/{owner}/{repo}/issues/{issue_number}/timeline",
-  "GET /repos/{owner}/{repo}/keys",
-  "GET /repos/{owner}/{repo}/labels",
-  "GET /repos/{owner}/{repo}/milestones",
-  "GET /repos/{owner}/{repo}/milestones/{milestone_number}/labels",
-  "GET /repos/{owner}/{repo}/notifications",
-  "GET /repos/{owner}/{repo}/pages/builds",
-  "GET /repos/{owner}/{repo}/projects",
-  "GET /repos/{owner}/{repo}/pulls",
-  "GET /repos/{owner}/{repo}/pulls/comments",
-  "GET /repos/{owner}/{repo}/pulls/comments/{comment_id}/reactions",
-  "GET /repos/{owner}/{repo}/pulls/{pull_number}/comments",
-  "GET /repos/{owner}/{repo}/pulls/{pull_number}/commits",
-  "GET /repos/{owner}/{repo}/pulls/{pull_number}/files",
-  "GET /repos/{owner}/{repo}/pulls/{pull_number}/reviews",
-  "GET /repos/{owner}/{repo}/pulls/{pull_number}/reviews/{review_id}/comments",
-  "GET /repos/{owner}/{repo}/releases",
-  "GET /repos/{owner}/{repo}/releases/{release_id}/assets",
-  "GET /repos/{owner}/{repo}/releases/{release_id}/reactions",
-  "GET /repos/{owner}/{repo}/rules/branches/{branch}",
-  "GET /repos/{owner}/{repo}/rulesets",
-  "GET /repos/{owner}/{repo}/rulesets/rule-suites",
-  "GET /repos/{owner}/{repo}/rulesets/{ruleset_id}/history",
-  "GET /repos/{owner}/{repo}/secret-scanning/alerts",
-  "GET /repos/{owner}/{repo}/secret-scanning/alerts/{alert_number}/locations",
-  "GET /repos/{owner}/{repo}/security-advisories",
-  "GET /repos/{owner}/{repo}/stargazers",
-  "GET /repos/{owner}/{repo}/subscribers",
-  "GET /repos/{owner}/{repo}/tags",
-  "GET /repos/{owner}/{repo}/teams",
-  "GET /repos/{owner}/{repo}/topics",
-  "GET /repositories",
-  "GET /search/code",
-  "GET /search/commits",
-  "GET /search/issues",
-  "GET /search/labels",
-  "GET /search/repositories",
-  "GET /search/topics",
-  "GET /search/users",
-  "GET /teams/{team_id}/discussions",
-  "GET /teams/{team_id}/discussions/{discussion_number}/comments",
-  "GET /teams/{team_id}/discussions/{discussion_number}/comments/{comment_number}/reactions",
-  "GET /teams/{team_id}/discussions/{discussion_number}/reactions",
-  "GET /teams/{team_id}/invitations",
-  "GET /teams/{team_id}/members",
-  "GET /teams/{team_id}/projects",
-  "GET /teams/{team_id}/repos",
-  "GET /teams/{team_id}/teams",
-  "GET /user/blocks",
-  "GET /user/codespaces",
-  "GET /user/codespaces/secrets",
-  "GET /user/emails",
-  "GET /user/followers",
-  "GET /user/following",
-  "GET /user/gpg_keys",
-  "GET /user/installations",
-  "GET /user/installations/{installation_id}/repositories",
-  "GET /user/issues",
-  "GET /user/keys",
-  "GET /user/marketplace_purchases",
-  "GET /user/marketplace_purchases/stubbed",
-  "GET /user/memberships/orgs",
-  "GET /user/migrations",
-  "GET /user/migrations/{migration_id}/repositories",
-  "GET /user/orgs",
-  "GET /user/packages",
-  "GET /user/packages/{package_type}/{package_name}/versions",
-  "GET /user/public_emails",
-  "GET /user/repos",
-  "GET /user/repository_invitations",
-  "GET /user/social_accounts",
-  "GET /user/ssh_signing_keys",
-  "GET /user/starred",
-  "GET /user/subscriptions",
-  "GET /user/teams",
-  "GET /users",
-  "GET /users/{username}/attestations/{subject_digest}",
-  "GET /users/{username}/events",
-  "GET /users/{username}/events/orgs/{org}",
-  "GET /users/{username}/events/public",
-  "GET /users/{username}/followers",
-  "GET /users/{username}/following",
-  "GET /users/{username}/gists",
-  "GET /users/{username}/gpg_keys",
-  "GET /users/{username}/keys",
-  "GET /users/{username}/orgs",
-  "GET /users/{username}/packages",
-  "GET /users/{username}/projects",
-  "GET /users/{username}/projectsV2",
-  "GET /users/{username}/projectsV2/{project_number}/fields",
-  "GET /users/{username}/projectsV2/{project_number}/items",
-  "GET /users/{username}/received_events",
-  "GET /users/{username}/received_events/public",
-  "GET /users/{username}/repos",
-  "GET /users/{username}/social_accounts",
-  "GET /users/{username}/ssh_signing_keys",
-  "GET /users/{username}/starred",
-  "GET /users/{username}/subscriptions"
-]));
-
-// pkg/dist-src/paginating-endpoints.js
-function isPaginatingEndpoint(arg) {
-  if (typeof arg === "string") {
-    return paginatingEndpoints.includes(arg);
-  } else {
-    return false;
-  }
-}
-
-// pkg/dist-src/index.js
-function paginateRest(octokit) {
-  return {
-    paginate: Object.assign(paginate.bind(null, octokit), {
-      iterator: iterator.bind(null, octokit)
-    })
-  };
-}
-paginateRest.VERSION = plugin_paginate_rest_dist_bundle_VERSION;
-
-
 ;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/version.js
-const plugin_rest_endpoint_methods_dist_src_version_VERSION = "17.0.0";
+const dist_src_version_VERSION = "17.0.0";
 
 //# sourceMappingURL=version.js.map
 
@@ -61176,7 +70183,7 @@ function restEndpointMethods(octokit) {
     rest: api
   };
 }
-restEndpointMethods.VERSION = plugin_rest_endpoint_methods_dist_src_version_VERSION;
+restEndpointMethods.VERSION = dist_src_version_VERSION;
 function legacyRestEndpointMethods(octokit) {
   const api = endpointsToMethods(octokit);
   return {
@@ -61184,7756 +70191,525 @@ function legacyRestEndpointMethods(octokit) {
     rest: api
   };
 }
-legacyRestEndpointMethods.VERSION = plugin_rest_endpoint_methods_dist_src_version_VERSION;
+legacyRestEndpointMethods.VERSION = dist_src_version_VERSION;
 
 //# sourceMappingURL=index.js.map
 
-;// CONCATENATED MODULE: ../../node_modules/@octokit/rest/dist-src/version.js
-const rest_dist_src_version_VERSION = "22.0.1";
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-paginate-rest/dist-bundle/index.js
+// pkg/dist-src/version.js
+var plugin_paginate_rest_dist_bundle_VERSION = "0.0.0-development";
 
-
-;// CONCATENATED MODULE: ../../node_modules/@octokit/rest/dist-src/index.js
-
-
-
-
-
-const dist_src_Octokit = Octokit.plugin(requestLog, legacyRestEndpointMethods, paginateRest).defaults(
-  {
-    userAgent: `octokit-rest.js/${rest_dist_src_version_VERSION}`
+// pkg/dist-src/normalize-paginated-list-response.js
+function normalizePaginatedListResponse(response) {
+  if (!response.data) {
+    return {
+      ...response,
+      data: []
+    };
   }
-);
-
-
-// EXTERNAL MODULE: ../../node_modules/undici/index.js
-var undici = __nccwpck_require__(1684);
-;// CONCATENATED MODULE: ./action/connect-github.js
-
-
-
-
-
-/** A step does not wait longer for GitHub to take requests again. */
-const longestWaitSeconds = 120;
-const maxWaits = 3;
-/** GitHub's REST interface. Requests are repeated after passing failures, and writes come at the pace that GitHub asks for. */
-function connectGitHub({ token, apiUrl, dispatcher }) {
-    const waitFor = (what) => (seconds, _, __, waits) => {
-        const isShort = seconds <= longestWaitSeconds && waits < maxWaits;
-        core/* info */.pq(`GitHub's ${what} is reached; ${isShort ? `going on in ${seconds} s` : "giving up"}`);
-        return isShort;
-    };
-    const Client = dist_src_Octokit.plugin(retry, throttling);
-    return new Client({
-        auth: token,
-        baseUrl: apiUrl,
-        userAgent: "model-optimization-action",
-        log: { debug: () => { }, info: core/* debug */.Yz, warn: core/* debug */.Yz, error: core/* debug */.Yz },
-        request: {
-            // Of its own accord it knows of no proxy.
-            fetch: async (url, init) => (0,undici/* fetch */.hd)(url, { ...init, dispatcher }),
-        },
-        throttle: {
-            onRateLimit: waitFor("rate limit"),
-            onSecondaryRateLimit: waitFor("secondary rate limit"),
-        },
-    });
-}
-/** The HTTP status that GitHub refused a request with; 500 where it did not answer. */
-function statusOf(error) {
-    return error instanceof Error && "status" in error && typeof error.status === "number" ? error.status : undefined;
+  const responseNeedsNormalization = ("total_count" in response.data || "total_commits" in response.data) && !("url" in response.data);
+  if (!responseNeedsNormalization) return response;
+  const incompleteResults = response.data.incomplete_results;
+  const repositorySelection = response.data.repository_selection;
+  const totalCount = response.data.total_count;
+  const totalCommits = response.data.total_commits;
+  delete response.data.incomplete_results;
+  delete response.data.repository_selection;
+  delete response.data.total_count;
+  delete response.data.total_commits;
+  const namespaceKey = Object.keys(response.data)[0];
+  const data = response.data[namespaceKey];
+  response.data = data;
+  if (typeof incompleteResults !== "undefined") {
+    response.data.incomplete_results = incompleteResults;
+  }
+  if (typeof repositorySelection !== "undefined") {
+    response.data.repository_selection = repositorySelection;
+  }
+  response.data.total_count = totalCount;
+  response.data.total_commits = totalCommits;
+  return response;
 }
 
-
-/***/ }),
-
-/***/ 2802:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  U: () => (/* binding */ connectService),
-  Y: () => (/* binding */ credentialsOf)
-});
-
-// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 21 modules
-var core = __nccwpck_require__(1742);
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
-// EXTERNAL MODULE: ./contract/artifact.js
-var artifact = __nccwpck_require__(1453);
-// EXTERNAL MODULE: ./contract/batch.js + 1 modules
-var batch = __nccwpck_require__(9902);
-// EXTERNAL MODULE: ./contract/id.js
-var id = __nccwpck_require__(2246);
-// EXTERNAL MODULE: ./contract/job.js + 2 modules
-var job = __nccwpck_require__(1324);
-// EXTERNAL MODULE: ./contract/limits.js
-var limits = __nccwpck_require__(1351);
-// EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(2654);
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
-var iso = __nccwpck_require__(3477);
-// EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(7949);
-// EXTERNAL MODULE: ./contract/target.js
-var target = __nccwpck_require__(802);
-;// CONCATENATED MODULE: ./contract/page.js
-
-
-
-
-
-
-
-/** An integer in a query string, in decimal digits alone: Number() would also take "", "0x10" and " 5 ". */
-function integerParameter(bounds) {
-    return schemas/* string */.YjP()
-        .regex(/^-?\d{1,16}$/, { error: "must be an integer" })
-        .transform(Number)
-        .pipe(bounds);
-}
-const pageFields = {
-    limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.F.pageMax)).default(limits/* limits */.F.pageDefault).describe("Entries a page."),
-    cursor: schemas/* string */.YjP().max(500).optional().describe("`nextCursor` of the page before."),
-};
-const jobQuery = schemas/* strictObject */.rej({
-    ...pageFields,
-    status: schemas/* array */.YOg(contract_status/* jobStatus */.WB).optional().describe("Jobs in one of these statuses; repeat the parameter for several."),
-    kind: contract_status/* jobKind */.G$.optional(),
-    batch: id/* batchId */.qZ.optional().describe("Jobs of this batch."),
-    target: target/* targetName */.je.optional(),
-    model: schemas/* string */.YjP().max(2048).optional().describe("Jobs whose model has this name or source."),
-    label: schemas/* array */.YOg(schemas/* string */.YjP().regex(/^[A-Za-z0-9._/-]{1,63}(=[A-Za-z0-9._-]{0,63})?$/))
-        .max(8)
-        .optional()
-        .describe("`key` or `key=value`; repeat the parameter to ask for several labels at once."),
-    createdAfter: iso/* datetime */.w$().optional(),
-    createdBefore: iso/* datetime */.w$().optional(),
-});
-const batchQuery = schemas/* strictObject */.rej({
-    ...pageFields,
-    status: schemas/* array */.YOg(contract_status/* batchStatus */.FS).optional(),
-    suite: schemas/* string */.YjP().max(200).optional(),
-});
-const nextCursor = schemas/* string */.YjP().nullable().describe("Ask for the next page with `cursor`; null on the last page.");
-const jobPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(job/* job */.Yl), nextCursor }).meta({ id: "JobPage" });
-const batchSummary = batch/* batch */.vA.omit({ jobs: true }).meta({ id: "BatchSummary" });
-const batchPage = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batchSummary), nextCursor }).meta({ id: "BatchPage" });
-
-;// CONCATENATED MODULE: ./contract/token.js
-
-
-/** What tokens can allow, with what each is for. */
-const scopeTable = {
-    "jobs:read": "Read jobs, batches, logs, artifacts and targets.",
-    "jobs:write": "Start and cancel jobs and batches.",
-    "models:write": "Upload models.",
-    "baselines:write": "Record what later jobs are compared with.",
-    admin: "Make, list and revoke tokens; includes every other scope.",
-};
-const scope = schemas/* enum */.k5n(Object.keys(scopeTable));
-const tokenRequest = schemas/* strictObject */.rej({
-    name: schemas/* string */.YjP().min(1).max(100).describe("Name for people, for instance where the token is used."),
-    scopes: schemas/* array */.YOg(scope).min(1).max(scope.options.length),
-    expiresInDays: schemas/* int */.Whr().min(1).max(3650).optional().describe("Without it the token does not expire."),
-})
-    .meta({ id: "TokenRequest" });
-/** A token as it is listed: never the secret itself. */
-const token = schemas/* object */.Ikc({
-    id: id/* tokenId */.jo,
-    name: schemas/* string */.YjP(),
-    scopes: schemas/* array */.YOg(scope),
-    prefix: schemas/* string */.YjP().describe("First characters of the token, to recognise it by."),
-    createdAt: iso/* datetime */.w$(),
-    expiresAt: iso/* datetime */.w$().nullable(),
-    lastUsedAt: iso/* datetime */.w$().nullable(),
-    revokedAt: iso/* datetime */.w$().nullable(),
-    policy: schemas/* string */.YjP()
-        .nullable()
-        .describe("Trust policy by which the token was given for an identity token; null for tokens that were made."),
-})
-    .meta({ id: "Token" });
-const createdToken = token
-    .extend({ token: schemas/* string */.YjP().describe("The token itself, shown this once.") })
-    .meta({ id: "CreatedToken" });
-const exchangeRequest = schemas/* strictObject */.rej({
-    token: schemas/* string */.YjP()
-        .min(1)
-        .max(16_384)
-        .describe("OpenID Connect identity token, such as GitHub gives to a workflow. It can be exchanged once."),
-})
-    .meta({ id: "ExchangeRequest" });
-/** What an identity token is exchanged for. */
-const exchangedToken = schemas/* object */.Ikc({
-    token: schemas/* string */.YjP().describe("The access token, shown this once."),
-    expiresAt: iso/* datetime */.w$(),
-    scopes: schemas/* array */.YOg(scope),
-})
-    .meta({ id: "ExchangedToken" });
-
-;// CONCATENATED MODULE: ./contract/routes.js
-
-
-
-
-
-
-
-
-
-
-const idempotencyKey = schemas/* string */.YjP()
-    .min(1)
-    .max(255)
-    .regex(/^[\x21-\x7e]+$/)
-    .optional()
-    .describe(`The same key and body within ${limits/* limits */.F.idempotencyHours} hours give the first answer again.`);
-const creating = schemas/* object */.Ikc({ "idempotency-key": idempotencyKey });
-const waiting = creating.extend({
-    prefer: schemas/* string */.YjP()
-        .max(100)
-        .optional()
-        .describe(`\`wait=N\` answers when the job has ended, or after N seconds at the latest; N is at most ${limits/* limits */.F.preferWaitSeconds}.`),
-});
-const creationErrors = [
-    "unsupported_media_type",
-    "payload_too_large",
-    "idempotency_key_reused",
-    "idempotency_in_progress",
-];
-const created = ["location", "idempotency-replayed"];
-const fileHeaders = ["etag", "accept-ranges", "content-disposition"];
-const uploadedModel = schemas/* object */.Ikc({ source: schemas/* string */.YjP().describe("What to name in `model.source`."), sha256: model/* sha256 */.sc, bytes: schemas/* int */.Whr() })
-    .meta({ id: "UploadedModel" });
-/** Every endpoint under `/v1`. Server, client and OpenAPI document are bound to this table. */
-const routes = {
-    startCompression: {
-        method: "POST",
-        path: "/compress",
-        summary: "Start a compression job",
-        scope: "jobs:write",
-        headers: creating,
-        body: job/* jobRequest */.xK,
-        replies: { 202: { json: job/* job */.Yl, headers: created } },
-        errors: [...creationErrors, "unknown_target", "model_source_refused", "model_not_found"],
-    },
-    startQuantization: {
-        method: "POST",
-        path: "/quantize",
-        summary: "Start a direct hardware quantization",
-        scope: "jobs:write",
-        headers: waiting,
-        body: job/* jobRequest */.xK,
-        replies: {
-            200: { json: job/* job */.Yl, headers: [...created, "preference-applied"] },
-            202: { json: job/* job */.Yl, headers: [...created, "preference-applied"] },
-        },
-        errors: [...creationErrors, "unknown_target", "model_source_refused", "model_not_found"],
-    },
-    listJobs: {
-        method: "GET",
-        path: "/jobs",
-        summary: "List jobs, active and historical, newest first",
-        scope: "jobs:read",
-        query: jobQuery,
-        replies: { 200: { json: jobPage } },
-        errors: ["invalid_cursor"],
-    },
-    getJob: {
-        method: "GET",
-        path: "/jobs/{id}",
-        summary: "Status and telemetry of a job",
-        scope: "jobs:read",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
-        replies: { 200: { json: job/* job */.Yl } },
-        errors: ["not_found"],
-    },
-    cancelJob: {
-        method: "POST",
-        path: "/jobs/cancel/{id}",
-        summary: "Terminate a job at once",
-        scope: "jobs:write",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
-        replies: { 200: { json: job/* job */.Yl }, 202: { json: job/* job */.Yl } },
-        errors: ["not_found", "job_finished"],
-    },
-    streamLogs: {
-        method: "GET",
-        path: "/jobs/{id}/logs",
-        summary: "Terminal output of a job, streamed while it runs",
-        scope: "jobs:read",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
-        query: schemas/* strictObject */.rej({
-            after: integerParameter(schemas/* int */.Whr().min(0)).default(0).describe("Number of the last line already seen."),
-            follow: schemas/* enum */.k5n(["true", "false"])
-                .default("true")
-                .describe("Whether to go on until the job ends, or to stop after the lines there are."),
-        }),
-        headers: schemas/* object */.Ikc({
-            accept: schemas/* string */.YjP().max(1000).optional(),
-            "last-event-id": schemas/* string */.YjP()
-                .regex(/^\d{1,15}$/)
-                .optional()
-                .describe("As `after`, sent by event-stream clients that reconnect."),
-        }),
-        replies: { 200: { stream: ["text/plain", "text/event-stream", "application/x-ndjson"] } },
-        errors: ["not_found", "not_acceptable"],
-    },
-    listArtifacts: {
-        method: "GET",
-        path: "/jobs/{id}/artifacts",
-        summary: "Files that a job produced",
-        scope: "jobs:read",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
-        replies: { 200: { json: schemas/* object */.Ikc({ artifacts: schemas/* array */.YOg(artifact/* artifact */.d) }).meta({ id: "ArtifactList" }) } },
-        errors: ["not_found"],
-    },
-    getArtifact: {
-        method: "GET",
-        path: "/jobs/{id}/artifacts/{name}",
-        summary: "Download a file that a job produced",
-        scope: "jobs:read",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C }),
-        headers: schemas/* object */.Ikc({
-            range: schemas/* string */.YjP().max(200).optional().describe("One range of bytes, `bytes=FIRST-LAST`."),
-            "if-none-match": schemas/* string */.YjP().max(1000).optional(),
-            "if-range": schemas/* string */.YjP().max(200).optional(),
-        }),
-        replies: {
-            200: { stream: ["application/octet-stream"], headers: [...fileHeaders, "content-length"] },
-            206: { stream: ["application/octet-stream"], headers: [...fileHeaders, "content-length", "content-range"] },
-            304: { empty: true, headers: ["etag"] },
-        },
-        errors: ["not_found", "range_not_satisfiable"],
-    },
-    submitBatch: {
-        method: "POST",
-        path: "/batches",
-        summary: "Submit several models for several targets",
-        scope: "jobs:write",
-        headers: creating,
-        body: batch/* batchRequest */.Uv,
-        replies: { 202: { json: batch/* batch */.vA, headers: created } },
-        errors: [...creationErrors, "unknown_target", "model_source_refused", "model_not_found"],
-    },
-    listBatches: {
-        method: "GET",
-        path: "/batches",
-        summary: "List batches, newest first",
-        scope: "jobs:read",
-        query: batchQuery,
-        replies: { 200: { json: batchPage } },
-        errors: ["invalid_cursor"],
-    },
-    getBatch: {
-        method: "GET",
-        path: "/batches/{id}",
-        summary: "Status of a batch and its jobs",
-        scope: "jobs:read",
-        params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
-        replies: { 200: { json: batch/* batch */.vA } },
-        errors: ["not_found"],
-    },
-    cancelBatch: {
-        method: "POST",
-        path: "/batches/cancel/{id}",
-        summary: "Terminate all jobs of a batch at once",
-        scope: "jobs:write",
-        params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
-        replies: { 200: { json: batch/* batch */.vA }, 202: { json: batch/* batch */.vA } },
-        errors: ["not_found", "batch_finished"],
-    },
-    findModel: {
-        method: "HEAD",
-        path: "/models/{sha256}",
-        summary: "Whether a model was uploaded, or how much of it",
-        scope: "models:write",
-        params: schemas/* object */.Ikc({ sha256: model/* sha256 */.sc }),
-        replies: { 200: { empty: true, headers: ["content-length"] } },
-        errors: ["not_found"],
-        errorHeaders: { not_found: ["upload-offset"] },
-    },
-    uploadModel: {
-        method: "PUT",
-        path: "/models/{sha256}",
-        summary: "Upload a model",
-        scope: "models:write",
-        params: schemas/* object */.Ikc({ sha256: model/* sha256 */.sc }),
-        headers: schemas/* object */.Ikc({ "content-range": model/* uploadRange */.Zy.optional() }),
-        upload: true,
-        replies: { 200: { json: uploadedModel }, 201: { json: uploadedModel } },
-        errors: [
-            "upload_offset_mismatch",
-            "payload_too_large",
-            "unsupported_media_type",
-            "model_checksum_mismatch",
-            "storage_full",
-        ],
-        errorHeaders: { upload_offset_mismatch: ["upload-offset"] },
-    },
-    listTargets: {
-        method: "GET",
-        path: "/targets",
-        summary: "Hardware profiles that jobs can name",
-        scope: "jobs:read",
-        replies: { 200: { json: schemas/* object */.Ikc({ targets: schemas/* array */.YOg(target/* target */.aC) }).meta({ id: "TargetList" }) } },
-        errors: [],
-    },
-    listTokens: {
-        method: "GET",
-        path: "/tokens",
-        summary: "List access tokens",
-        scope: "admin",
-        replies: { 200: { json: schemas/* object */.Ikc({ tokens: schemas/* array */.YOg(token) }).meta({ id: "TokenList" }) } },
-        errors: [],
-    },
-    createToken: {
-        method: "POST",
-        path: "/tokens",
-        summary: "Make an access token",
-        scope: "admin",
-        headers: creating,
-        body: tokenRequest,
-        replies: { 201: { json: createdToken, headers: created } },
-        errors: [...creationErrors],
-    },
-    exchangeToken: {
-        method: "POST",
-        path: "/tokens/exchange",
-        summary: "Exchange a workflow's identity token for an access token",
-        scope: null,
-        open: true,
-        body: exchangeRequest,
-        replies: { 200: { json: exchangedToken } },
-        errors: ["unsupported_media_type", "payload_too_large", "identity_token_invalid", "identity_token_refused"],
-    },
-    revokeToken: {
-        method: "DELETE",
-        path: "/tokens/{id}",
-        summary: "Revoke an access token",
-        scope: "admin",
-        params: schemas/* object */.Ikc({ id: id/* tokenId */.jo }),
-        replies: { 204: { empty: true } },
-        errors: ["not_found"],
-    },
-    getOpenApi: {
-        method: "GET",
-        path: "/openapi.json",
-        summary: "This interface as an OpenAPI 3.1 document",
-        scope: null,
-        replies: { 200: { json: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* unknown */.L5J()) } },
-        errors: [],
-    },
-};
-/** Every code that the route can answer with. */
-function errorCodesOf(route) {
-    return [
-        ...(route.body ? ["malformed_request"] : []),
-        ...(route.open ? [] : ["unauthorized"]),
-        ...(route.scope ? ["missing_scope"] : []),
-        ...route.errors,
-        "validation_failed",
-        "internal_error",
-        "unavailable",
-    ];
-}
-
-// EXTERNAL MODULE: external "node:stream"
-var external_node_stream_ = __nccwpck_require__(7075);
-// EXTERNAL MODULE: ../../node_modules/undici/index.js
-var undici = __nccwpck_require__(1684);
-// EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(7590);
-;// CONCATENATED MODULE: ./client/call-route.js
-
-
-
-
-
-/** After it an answer counts as lost; quiet streams of logs are kept up by pings. */
-const silenceLimitMs = 4 * limits/* limits */.F.pingSeconds * 1000;
-/** Sends one request and gives the answer, whose body is still to be read. Answers that are errors are thrown. */
-async function send(name, input, options) {
-    const route = routes[name];
-    const url = urlOf(route, input, options.baseUrl);
-    const json = input.body === undefined ? undefined : JSON.stringify(input.body);
-    const { upload, signal, dispatcher } = options;
-    const token = typeof options.token === "function" ? options.token() : options.token;
-    const answer = await (0,undici/* request */.Em)(url, {
-        method: route.method,
-        headers: {
-            ...(token !== undefined && { authorization: `Bearer ${token}` }),
-            ...(json !== undefined && { "content-type": "application/json" }),
-            ...(upload && { "content-type": "application/octet-stream", "content-length": String(upload.bytes) }),
-            ...input.headers,
-        },
-        body: upload ? external_node_stream_.Readable.from(upload.stream()) : (json ?? null),
-        bodyTimeout: silenceLimitMs,
-        ...(signal && { signal }),
-        ...(dispatcher && { dispatcher }),
-    });
-    if (answer.statusCode in route.replies)
-        return answer;
-    const { statusCode: status, headers, body } = answer;
-    throw (0,problem_error/* answerError */.n)(`${route.method} ${url.pathname}`, { status, headers, text: await body.text() });
-}
-function urlOf(route, { params = {}, query = {} }, baseUrl) {
-    const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(params[name] ?? ""));
-    const url = new URL(baseUrl.replace(/\/$/, "") + path);
-    for (const [name, value] of Object.entries(query)) {
-        const values = Array.isArray(value) ? value : [value];
-        for (const one of values)
-            if (one !== undefined)
-                url.searchParams.append(name, String(one));
-    }
-    return url;
-}
-/** Whether a request may be sent again without a second effect. */
-function isRepeatable(name, input) {
-    const isCancelling = name === "cancelJob" || name === "cancelBatch";
-    return routes[name].method !== "POST" || isCancelling || input.headers?.["idempotency-key"] !== undefined;
-}
-
-;// CONCATENATED MODULE: external "node:fs"
-const external_node_fs_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:fs");
-// EXTERNAL MODULE: external "node:fs/promises"
-var promises_ = __nccwpck_require__(1455);
-;// CONCATENATED MODULE: external "node:stream/promises"
-const external_node_stream_promises_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:stream/promises");
-// EXTERNAL MODULE: ./client/retry.js
-var retry = __nccwpck_require__(2308);
-;// CONCATENATED MODULE: ./client/download-artifact.js
-
-
-
-
-
-/** Saves an artifact. After a broken connection it goes on behind the last byte that was written. */
-async function downloadArtifact({ jobId, name }, { file, signal }, options) {
-    const partial = `${file}.partial`;
-    const params = { id: jobId, name };
-    let etag;
-    try {
-        await (0,retry/* retry */.L5)(async () => {
-            const written = etag === undefined ? 0 : (await (0,promises_.stat)(partial)).size;
-            const headers = { ...(etag !== undefined && { range: `bytes=${written}-`, "if-range": etag }) };
-            const answer = await send("getArtifact", { params, headers }, { ...options, signal });
-            const start = answer.statusCode === 206 ? written : 0;
-            // At a position, not at the end: a write of the broken connection may still be under way.
-            const output = (0,external_node_fs_namespaceObject.createWriteStream)(partial, { flags: start === 0 ? "w" : "r+", start });
-            output.once("open", () => {
-                etag = String(answer.headers["etag"]);
-            });
-            await (0,external_node_stream_promises_namespaceObject.pipeline)(answer.body, output, signal ? { signal } : {});
-        }, signal);
-        await (0,promises_.rename)(partial, file);
-    }
-    finally {
-        await (0,promises_.rm)(partial, { force: true });
-    }
-}
-
-// EXTERNAL MODULE: external "node:timers/promises"
-var external_node_timers_promises_ = __nccwpck_require__(8500);
-;// CONCATENATED MODULE: ./contract/log.js
-
-/** A line longer than this is cut into several, bytes. */
-const maxLogLineBytes = 65_536;
-/** One line of a job's terminal output. */
-const logLine = schemas/* object */.Ikc({
-    seq: schemas/* int */.Whr().min(1).describe("Number of the line in the job, rising by one: the cursor to resume after."),
-    at: iso/* datetime */.w$(),
-    stream: schemas/* enum */.k5n(["stdout", "stderr"]),
-    text: schemas/* string */.YjP().describe("The line without its line break."),
-})
-    .meta({ id: "LogLine" });
-/** Last event of a log stream: nothing follows it. */
-const logEnd = schemas/* object */.Ikc({ status: schemas/* string */.YjP().describe("Final status of the job.") });
-
-;// CONCATENATED MODULE: ./client/follow-logs.js
-
-
-
-
-
-const pauseMs = 200;
-/**
- * Lines of a job's output until it has ended, and then its final status. After a broken connection it goes on behind the last
- * line, so that none is lost and none comes twice.
- */
-async function* followLogs(jobId, { after = 0, signal }, options) {
-    const headers = { accept: "text/event-stream" };
-    for (let last = after;; await (0,external_node_timers_promises_.setTimeout)(pauseMs, undefined, signal && { signal })) {
+// pkg/dist-src/iterator.js
+function iterator(octokit, route, parameters) {
+  const options = typeof route === "function" ? route.endpoint(parameters) : octokit.request.endpoint(route, parameters);
+  const requestMethod = typeof route === "function" ? route : octokit.request;
+  const method = options.method;
+  const headers = options.headers;
+  let url = options.url;
+  return {
+    [Symbol.asyncIterator]: () => ({
+      async next() {
+        if (!url) return { done: true };
         try {
-            const input = { params: { id: jobId }, query: { after: String(last) }, headers };
-            const answer = await (0,retry/* retry */.L5)(() => send("streamLogs", input, { ...options, signal }), signal);
-            for await (const { event, data } of eventsOf(answer.body)) {
-                if (event === "end")
-                    return contract_status/* jobStatus */.WB.parse(logEnd.parse(JSON.parse(data)).status);
-                const line = logLine.parse(JSON.parse(data));
-                last = line.seq;
-                yield line;
+          const response = await requestMethod({ method, url, headers });
+          const normalizedResponse = normalizePaginatedListResponse(response);
+          url = ((normalizedResponse.headers.link || "").match(
+            /<([^<>]+)>;\s*rel="next"/
+          ) || [])[1];
+          if (!url && "total_commits" in normalizedResponse.data) {
+            const parsedUrl = new URL(normalizedResponse.url);
+            const params = parsedUrl.searchParams;
+            const page = parseInt(params.get("page") || "1", 10);
+            const per_page = parseInt(params.get("per_page") || "250", 10);
+            if (page * per_page < normalizedResponse.data.total_commits) {
+              params.set("page", String(page + 1));
+              url = parsedUrl.toString();
             }
-        }
-        catch (error) {
-            signal?.throwIfAborted();
-            if (!(0,retry/* isConnectionError */.Rk)(error))
-                throw error;
-        }
-    }
-}
-/** Complete events of an event stream. What follows the last blank line was cut off. */
-async function* eventsOf(body) {
-    const decoder = new TextDecoder();
-    let rest = "";
-    for await (const chunk of body) {
-        const blocks = (rest + decoder.decode(chunk, { stream: true })).split("\n\n");
-        rest = blocks.pop() ?? "";
-        for (const block of blocks) {
-            const fields = new Map(block.split("\n").map((line) => [line.split(":", 1)[0], line.replace(/^[^:]*: ?/, "")]));
-            const data = fields.get("data");
-            if (data !== undefined)
-                yield { event: fields.get("event"), data };
-        }
-    }
-}
-
-// EXTERNAL MODULE: ./client/hash-file.js
-var hash_file = __nccwpck_require__(5511);
-// EXTERNAL MODULE: ./client/read-pieces.js
-var read_pieces = __nccwpck_require__(8390);
-;// CONCATENATED MODULE: ./client/upload-model.js
-
-
-
-
-
-
-/** Makes sure that the service has a file: hashes it, and sends only what is missing of it. */
-async function uploadModel(file, { signal, sha256: known, onStart, onProgress }, options) {
-    const { size: bytes } = await (0,promises_.stat)(file);
-    const sha256 = known ?? (await (0,hash_file/* hashFile */.D)(file, signal));
-    const params = { sha256 };
-    let sent = false;
-    const sendFrom = async (offset) => {
-        sent = true;
-        onStart?.(offset, bytes);
-        const stream = async function* () {
-            let position = offset;
-            // The next piece is asked for when the connection has taken this one.
-            for await (const piece of (0,read_pieces/* readPieces */.u)(file, signal, offset)) {
-                yield piece;
-                position += piece.length;
-                onProgress?.(position, bytes);
+          }
+          return { value: normalizedResponse };
+        } catch (error) {
+          if (error.status !== 409) throw error;
+          url = "";
+          return {
+            value: {
+              status: 200,
+              headers: {},
+              data: []
             }
-        };
-        const headers = offset > 0 ? { "content-range": `bytes ${offset}-${bytes - 1}/${bytes}` } : {};
-        const upload = { stream, bytes: bytes - offset };
-        const answer = await send("uploadModel", { params, headers }, { ...options, signal, upload });
-        await answer.body.dump();
-    };
-    await (0,retry/* retry */.L5)(async () => {
-        const kept = await findKept(params, { ...options, signal });
-        if (kept === "all")
-            return;
-        // The service answers to a last byte, also where it has it already.
-        const offset = Math.max(0, Math.min(kept, bytes - 1));
-        try {
-            await sendFrom(offset);
+          };
         }
-        catch (error) {
-            if (offset === 0 || !isMismatch(error))
-                throw error;
-            // What was kept was not of this file, and is gone now.
-            await sendFrom(0);
-        }
-    }, signal);
-    return { source: `upload:sha256:${sha256}`, sha256, bytes, sent };
-}
-/** How many of a file's bytes the service keeps. */
-async function findKept(params, options) {
-    try {
-        const answer = await send("findModel", { params }, options);
-        await answer.body.dump();
-        return "all";
-    }
-    catch (error) {
-        // The answer to HEAD has no body that could say `not_found`.
-        if (!(error instanceof problem_error/* UnexpectedAnswerError */.qx) || error.status !== 404)
-            throw error;
-        const offset = String(error.headers["upload-offset"]);
-        return /^\d{1,15}$/.test(offset) ? Number(offset) : 0;
-    }
-}
-function isMismatch(error) {
-    return error instanceof problem_error/* ProblemError */.Mm && error.problem.code === "model_checksum_mismatch";
-}
-
-;// CONCATENATED MODULE: ./client/create-client.js
-
-
-
-
-
-
-/** A client of the service, typed by the contract's route table. */
-function createClient(options) {
-    const ask = (name, input, signal) => {
-        const once = async () => {
-            const { statusCode, body } = await send(name, input, { ...options, signal });
-            return { status: statusCode, text: await body.text() };
-        };
-        return isRepeatable(name, input) ? (0,retry/* retry */.L5)(once, signal) : once();
-    };
-    return {
-        async call(name, input, { signal } = {}) {
-            const { status, text } = await ask(name, looseInput(input), signal);
-            return outputOf(name, status, JSON.parse(text));
-        },
-        async revokeToken(id, { signal } = {}) {
-            await ask("revokeToken", { params: { id } }, signal);
-        },
-        followLogs: (jobId, following = {}) => followLogs(jobId, following, options),
-        uploadModel: (file, uploading = {}) => uploadModel(file, uploading, options),
-        downloadArtifact: (jobId, name, downloading) => downloadArtifact({ jobId, name }, downloading, options),
-    };
-}
-/** Every input of a route is made of these parts. */
-function looseInput(input) {
-    return input;
-}
-/** Parsed by the very schema that types it. */
-function outputOf(name, status, document) {
-    const replies = routes[name].replies;
-    const reply = replies[status];
-    if (reply === undefined || !("json" in reply))
-        throw new TypeError(`${name} has no JSON answer ${status}`);
-    return reply.json.parse(document);
-}
-
-// EXTERNAL MODULE: ./action/input-error.js
-var input_error = __nccwpck_require__(6572);
-;// CONCATENATED MODULE: ./action/connect-service.js
-
-
-
-/** A new token is got so long before the one in use ends. */
-const renewalMarginMs = 5 * 60_000;
-const renewalRetryMs = 30_000;
-/**
- * What the step has to prove who it is; undefined where GitHub gives the workflow nothing, since it works on changes of
- * somebody else.
- * @throws InputError where the workflow's author could have given something
- */
-function credentialsOf(inputs, { untrusted }, environment) {
-    if (inputs.token !== undefined)
-        return { token: inputs.token };
-    if (environment["ACTIONS_ID_TOKEN_REQUEST_URL"]) {
-        return { audience: inputs.audience ?? inputs["service-url"].replace(/\/v1$/, "") };
-    }
-    if (untrusted)
-        return undefined;
-    const message = 'Input "token" is missing, and the workflow has no OIDC token: give the job `permissions: id-token: write`, or `token` a secret';
-    throw new input_error/* InputError */.d([{ message }]);
-}
-/** Connects with the service. A token that was exchanged for the workflow's is renewed as long as the process lives. */
-async function connectService(credentials, { baseUrl, dispatcher }) {
-    if ("token" in credentials) {
-        core/* setSecret */.Pq(credentials.token);
-        return { client: createClient({ baseUrl, token: credentials.token, dispatcher }), scopes: undefined };
-    }
-    const open = createClient({ baseUrl, dispatcher });
-    let token = "";
-    const exchange = async () => {
-        const identity = await core/* getIDToken */.V9(credentials.audience);
-        const exchanged = await open.call("exchangeToken", { body: { token: identity } });
-        ({ token } = exchanged);
-        core/* setSecret */.Pq(token);
-        renewIn(Date.parse(exchanged.expiresAt) - Date.now() - renewalMarginMs);
-        return exchanged.scopes;
-    };
-    const renewIn = (ms) => {
-        setTimeout(() => void renew(), Math.max(ms, renewalRetryMs)).unref();
-    };
-    const renew = async () => {
-        try {
-            await exchange();
-        }
-        catch (error) {
-            core/* info */.pq(`The access token was not renewed yet: ${String(error)}`);
-            renewIn(renewalRetryMs);
-        }
-    };
-    const scopes = await exchange();
-    return { client: createClient({ baseUrl, token: () => token, dispatcher }), scopes };
-}
-
-
-/***/ }),
-
-/***/ 6572:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   d: () => (/* binding */ InputError)
-/* harmony export */ });
-/** Something that the caller of the action has to mend. Each problem says what was found, and what is allowed. */
-class InputError extends Error {
-    name = "InputError";
-    problems;
-    constructor(problems, options) {
-        super(problems.map(({ message }) => message).join("\n"), options);
-        this.problems = problems;
-    }
-}
-
-
-/***/ }),
-
-/***/ 9808:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   N: () => (/* binding */ listJobs)
-/* harmony export */ });
-/* harmony import */ var _contract_limits_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1351);
-
-/** All jobs that a filter lets through, newest first. */
-async function listJobs(client, filter, signal) {
-    const jobs = [];
-    for (let cursor;;) {
-        const query = { ...filter, limit: String(_contract_limits_js__WEBPACK_IMPORTED_MODULE_0__/* .limits */ .F.pageMax), ...(cursor !== undefined && { cursor }) };
-        const page = await client.call("listJobs", { query }, signal && { signal });
-        jobs.push(...page.jobs);
-        if (page.nextCursor === null)
-            return jobs;
-        cursor = page.nextCursor;
-    }
-}
-
-
-/***/ }),
-
-/***/ 9874:
-/***/ ((__webpack_module__, __unused_webpack___webpack_exports__, __nccwpck_require__) => {
-
-__nccwpck_require__.a(__webpack_module__, async (__webpack_handle_async_dependencies__, __webpack_async_result__) => { try {
-/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1742);
-/* harmony import */ var undici__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1684);
-/* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6572);
-/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(1655);
-/* harmony import */ var _run_post_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(6361);
-
-
-
-
-
-const stop = new AbortController();
-for (const signal of ["SIGINT", "SIGTERM"])
-    process.on(signal, () => stop.abort());
-const dispatcher = new undici__WEBPACK_IMPORTED_MODULE_1__/* .EnvHttpProxyAgent */ .J2();
-const surroundings = { environment: process.env, output: process.stdout, signal: stop.signal, dispatcher };
-const isPost = _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("isPost") !== "";
-try {
-    if (isPost) {
-        await (0,_run_post_js__WEBPACK_IMPORTED_MODULE_4__/* .runPost */ .a)(surroundings);
-    }
-    else {
-        _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .saveState */ .LZ("isPost", "true");
-        await (0,_run_main_js__WEBPACK_IMPORTED_MODULE_3__/* .runMain */ .V)(surroundings);
-    }
-}
-catch (error) {
-    const problems = error instanceof _input_error_js__WEBPACK_IMPORTED_MODULE_2__/* .InputError */ .d ? error.problems : [{ message: String(error) }];
-    // What cannot be cleaned up is no failure of the workflow.
-    const tell = isPost ? _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .warning */ .$e : _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .setFailed */ .C1;
-    for (const { message } of problems)
-        tell(message);
-}
-// Waits of requests that nobody needs any more would keep a cancelled step alive.
-if (stop.signal.aborted)
-    process.exit(1);
-await dispatcher.close();
-
-__webpack_async_result__();
-} catch(e) { __webpack_async_result__(e); } }, 1);
-
-/***/ }),
-
-/***/ 6650:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   h: () => (/* binding */ parseYaml)
-/* harmony export */ });
-/* harmony import */ var yaml__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3483);
-
-/** Reads YAML or JSON by a schema. Everything that is wrong with it is told with its line. */
-function parseYaml(text, schema) {
-    const lineCounter = new yaml__WEBPACK_IMPORTED_MODULE_0__/* .LineCounter */ .HN();
-    const document = (0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .parseDocument */ .Tp)(text, { lineCounter, prettyErrors: false });
-    const lineAt = (offset) => Math.max(1, lineCounter.linePos(offset).line);
-    if (document.errors.length > 0) {
-        return { problems: document.errors.map(({ pos, message }) => ({ line: lineAt(pos[0]), message })) };
-    }
-    const lineOf = (path) => {
-        for (let length = path.length; length > 0; length--) {
-            const parent = document.getIn(path.slice(0, length - 1), true);
-            const key = path[length - 1];
-            const pair = (0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .isMap */ .jh)(parent) && parent.items.find((item) => (0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .isScalar */ .jn)(item.key) && item.key.value === key);
-            const node = pair ? pair.key : document.getIn(path.slice(0, length), true);
-            if ((0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .isNode */ .Ll)(node) && node.range)
-                return lineAt(node.range[0]);
-        }
-        return 1;
-    };
-    const parsed = schema.safeParse(document.toJS());
-    if (parsed.success)
-        return { value: parsed.data, lineOf };
-    return { problems: parsed.error.issues.flatMap((issue) => problemsOf(issue, lineOf)) };
-}
-function problemsOf(issue, lineOf) {
-    if (issue.code !== "unrecognized_keys") {
-        const field = fieldOf(issue.path);
-        return [{ line: lineOf(issue.path), message: field === "" ? issue.message : `${field}: ${issue.message}` }];
-    }
-    return issue.keys.map((key) => {
-        const path = [...issue.path, key];
-        return { line: lineOf(path), message: `${fieldOf(path)}: there is no such field` };
-    });
-}
-function fieldOf(path) {
-    return path
-        .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
-        .join("")
-        .replace(/^\./, "");
-}
-
-
-/***/ }),
-
-/***/ 6461:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   K: () => (/* binding */ readInputs)
-/* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(3045);
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(6416);
-/* harmony import */ var _contract_action_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8389);
-/* harmony import */ var _contract_gate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8668);
-/* harmony import */ var _contract_recipe_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1918);
-/* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(6572);
-/* harmony import */ var _parse_yaml_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(6650);
-
-
-
-
-
-
-const longestSeconds = 7 * 24 * 3600;
-const flag = zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP()
-    .regex(/^(true|false)$/i, { error: "must be true or false" })
-    .transform((text) => text.toLowerCase() === "true");
-const unitSeconds = { s: 1, m: 60, h: 3600 };
-const seconds = zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP()
-    .regex(/^[1-9]\d{0,5}[smh]?$/, { error: "must be a number of minutes, or a time such as 90s, 45m or 2h" })
-    .transform((text) => {
-    const { number, unit = "m" } = /^(?<number>\d+)(?<unit>[smh])?$/.exec(text)?.groups ?? {};
-    return Number(number) * unitSeconds[unit];
-})
-    .refine((time) => time <= longestSeconds, { error: "must not be more than a week" });
-const baseUrl = zod__WEBPACK_IMPORTED_MODULE_5__/* .url */ .OZ5({ protocol: /^https?$/, error: "must be an address such as https://mos.example.com" })
-    .transform((url) => `${url.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1`);
-/** Values of the inputs as the runner gives them, parsed. Those that have no default may be absent. */
-const inputs = zod__WEBPACK_IMPORTED_MODULE_5__/* .object */ .Ikc({
-    "service-url": baseUrl,
-    token: zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP().optional(),
-    audience: zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP().optional(),
-    "batch-file": zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP().optional(),
-    models: zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP().transform(linesOf).optional(),
-    targets: zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP()
-        .transform((text) => text.split(/[\s,]+/).filter((name) => name !== ""))
-        .optional(),
-    recipe: yamlOf(_contract_recipe_js__WEBPACK_IMPORTED_MODULE_2__/* .requestedRecipe */ .vJ).optional(),
-    gates: yamlOf(_contract_gate_js__WEBPACK_IMPORTED_MODULE_1__/* .gateLimits */ .A8).optional(),
-    suite: zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP().max(200).optional(),
-    baseline: zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP().max(255).optional(),
-    "fail-on": choice(_contract_action_js__WEBPACK_IMPORTED_MODULE_0__/* .failOnTable */ ._y),
-    wait: flag,
-    timeout: seconds,
-    "check-name": zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP().max(200).optional(),
-    "job-checks": choice(_contract_action_js__WEBPACK_IMPORTED_MODULE_0__/* .jobChecksTable */ .v8),
-    comment: flag,
-    "dry-run": flag,
-    download: flag,
-    "github-token": zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP().optional(),
-    matrix: zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP().transform(matrixValues).optional(),
-});
-/**
- * The inputs of the step.
- * @throws InputError with everything that is wrong
- */
-function readInputs(environment) {
-    const table = _contract_action_js__WEBPACK_IMPORTED_MODULE_0__/* .actionInputs */ .eh;
-    const given = Object.fromEntries(Object.entries(table).map(([name, input]) => {
-        const text = environment[`INPUT_${name.toUpperCase()}`]?.trim() ?? "";
-        return [name, text === "" ? defaultOf(input) : text];
-    }));
-    const parsed = inputs.safeParse(given);
-    const wrong = (parsed.error?.issues ?? []).map(({ path, message }) => {
-        const name = String(path[0]);
-        const text = given[name];
-        return text === undefined
-            ? `Input "${name}" is missing`
-            : `Input "${name}" is ${JSON.stringify(shorten(text))}: ${message}`;
-    });
-    const missing = given["batch-file"] === undefined ? ["models", "targets"].filter((name) => !given[name]) : [];
-    const problems = [...wrong, ...missing.map((name) => `Input "${name}" is missing, and there is no "batch-file"`)];
-    if (!parsed.success || problems.length > 0)
-        throw new _input_error_js__WEBPACK_IMPORTED_MODULE_3__/* .InputError */ .d(problems.map((message) => ({ message })));
-    return parsed.data;
-}
-/** Expressions are evaluated by the runner alone. */
-function defaultOf(input) {
-    return input.default?.startsWith("${{") ? undefined : input.default;
-}
-function choice(table) {
-    const values = Object.keys(table);
-    return zod__WEBPACK_IMPORTED_MODULE_5__/* ["enum"] */ .k5n(values, { error: `must be ${values.slice(0, -1).join(", ")} or ${values.at(-1)}` });
-}
-function yamlOf(schema) {
-    return zod__WEBPACK_IMPORTED_MODULE_5__/* .string */ .YjP().transform((text, context) => {
-        const parsed = (0,_parse_yaml_js__WEBPACK_IMPORTED_MODULE_4__/* .parseYaml */ .h)(text, schema);
-        if ("value" in parsed)
-            return parsed.value;
-        for (const { line, message } of parsed.problems)
-            context.addIssue(`line ${line}: ${message}`);
-        return zod__WEBPACK_IMPORTED_MODULE_6__/* .NEVER */ .tm;
-    });
-}
-function linesOf(text) {
-    return text.split("\n").flatMap((line) => line.trim() || []);
-}
-/** What differs between the legs of a job's matrix, in the order of the workflow. */
-function matrixValues(text) {
-    const leaves = (value) => typeof value === "object" && value !== null ? Object.values(value).flatMap(leaves) : [String(value)];
-    const matrix = JSON.parse(text);
-    return matrix === null ? [] : leaves(matrix);
-}
-function shorten(text) {
-    return text.length <= 100 ? text : `${text.slice(0, 99)}…`;
-}
-
-
-/***/ }),
-
-/***/ 1655:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  V: () => (/* binding */ runMain)
-});
-
-// EXTERNAL MODULE: external "node:path"
-var external_node_path_ = __nccwpck_require__(6760);
-// EXTERNAL MODULE: external "node:timers/promises"
-var promises_ = __nccwpck_require__(8500);
-// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 21 modules
-var core = __nccwpck_require__(1742);
-// EXTERNAL MODULE: ./report/conclude.js
-var conclude = __nccwpck_require__(4422);
-// EXTERNAL MODULE: ./report/render-batch.js + 1 modules
-var render_batch = __nccwpck_require__(4899);
-// EXTERNAL MODULE: ./action/check-runs.js + 1 modules
-var check_runs = __nccwpck_require__(631);
-// EXTERNAL MODULE: ./client/retry.js
-var retry = __nccwpck_require__(2308);
-// EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(7949);
-// EXTERNAL MODULE: ./report/figures.js
-var report_figures = __nccwpck_require__(9074);
-// EXTERNAL MODULE: ./report/limits.js
-var limits = __nccwpck_require__(1711);
-// EXTERNAL MODULE: ./report/markdown.js
-var markdown = __nccwpck_require__(8186);
-;// CONCATENATED MODULE: ./report/annotations.js
-
-
-
-/** More than these nobody reads one by one; reports hold all of them. */
-const maxAnnotations = 200;
-/** What is told beside lines of the repository: models that failed, then gates that failed. */
-function annotationsOf(rows, { models, gates }) {
-    const ofModel = new Map(models.map(({ model, ...place }) => [model, place]));
-    const ofGate = new Map(gates.map(({ gate, ...place }) => [gate, place]));
-    const failures = rows.flatMap(({ model, target, job }) => {
-        const place = ofModel.get(model);
-        if (!place || !job?.error)
-            return [];
-        const { code, message } = job.error;
-        return annotation({
-            place,
-            level: "failure",
-            title: `${model} for ${target} failed`,
-            message: `${code}: ${message}`,
-        });
-    });
-    const misses = rows.flatMap(({ model, target, job }) => (job?.gates ?? []).flatMap((result) => {
-        const place = ofGate.get(result.gate) ?? ofModel.get(model);
-        if (result.passed || !place)
-            return [];
-        const [level, words] = result.level === "warn" ? ["warning", "warns"] : ["failure", "failed"];
-        return annotation({ place, level, title: `${model} for ${target}: a gate ${words}`, message: (0,report_figures/* gateText */.bp)(result) });
-    }));
-    return [...failures, ...misses].slice(0, maxAnnotations);
-}
-function annotation({ title, message, ...rest }) {
-    return {
-        ...rest,
-        title: (0,markdown/* cutToBytes */.zP)(title, limits/* limits */.F.annotationTitleBytes),
-        message: (0,markdown/* cutToBytes */.zP)(message, limits/* limits */.F.annotationMessageBytes),
-    };
-}
-
-// EXTERNAL MODULE: ./action/cancel-batches.js
-var cancel_batches = __nccwpck_require__(8068);
-// EXTERNAL MODULE: ./action/connect-service.js + 11 modules
-var connect_service = __nccwpck_require__(2802);
-// EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(7590);
-;// CONCATENATED MODULE: ./action/explain-error.js
-
-
-const advice = {
-    unauthorized: 'The service does not know the token, or it has expired: is the input "token" right?',
-    missing_scope: "Make a token with the scopes that the action needs: jobs:read, jobs:write and models:write.",
-    identity_token_refused: "Ask the service's administrator for a trust policy that fits this workflow.",
-};
-/** What went wrong, and what can be done about it. */
-function explainError(error, serviceUrl) {
-    const message = error instanceof Error ? error.message : String(error);
-    if ((0,retry/* isConnectionError */.Rk)(error)) {
-        return `The service at ${serviceUrl} cannot be reached: ${message}. Is the input "service-url" right, does the service run, and can this runner reach it?`;
-    }
-    if (error instanceof problem_error/* UnexpectedAnswerError */.qx && error.status === 404) {
-        return `${message}\nThere is no model optimization service at ${serviceUrl}: is the input "service-url" right?`;
-    }
-    const code = error instanceof problem_error/* ProblemError */.Mm ? error.problem.code : codeOf(error);
-    const help = code && advice[code];
-    return help === undefined ? message : `${message}\n${help}`;
-}
-/** Answers to HEAD cannot say more than their status. */
-function codeOf(error) {
-    if (!(error instanceof problem_error/* UnexpectedAnswerError */.qx))
-        return undefined;
-    if (error.status === 401)
-        return "unauthorized";
-    return error.status === 403 ? "missing_scope" : undefined;
-}
-
-;// CONCATENATED MODULE: ./action/outlast.js
-
-
-
-const pauseMs = 1_000;
-/** A service that is gone for longer is given up: jobs that nobody watches would cost a runner. */
-const outageLimitMs = 10 * 60_000;
-/** The service was gone for too long. */
-class UnreachableError extends Error {
-    name = "UnreachableError";
-}
-/** Repeats work that may be done twice until the service is back. */
-async function outlast(work, signal) {
-    for (let lostAt;; await (0,promises_.setTimeout)(pauseMs, undefined, { signal })) {
-        try {
-            return await work();
-        }
-        catch (error) {
-            signal.throwIfAborted();
-            if (!(0,retry/* isPassing */.WG)(error))
-                throw error;
-            const now = performance.now();
-            if (lostAt === undefined)
-                core/* info */.pq(`[service] Not reachable, trying again: ${String(error)}`);
-            lostAt ??= now;
-            if (now - lostAt > outageLimitMs) {
-                const minutes = outageLimitMs / 60_000;
-                throw new UnreachableError(`The service could not be reached for ${minutes} minutes`, { cause: error });
-            }
-        }
-    }
-}
-
-// EXTERNAL MODULE: external "node:crypto"
-var external_node_crypto_ = __nccwpck_require__(7598);
-// EXTERNAL MODULE: external "node:events"
-var external_node_events_ = __nccwpck_require__(8474);
-;// CONCATENATED MODULE: ./action/inert.js
-/** Text that is not ours, for a line of the step's log: the runner obeys marks in it wherever they stand. */
-function inert(text) {
-    return text.replaceAll("##[", "##\u200b[").replaceAll(/[\r\n]+/g, " ");
-}
-
-;// CONCATENATED MODULE: ./action/print-output.js
-
-
-
-
-/** A foldable group of lines in the step's log. A model's output could hold any command; the runner takes none of them. */
-async function printOutput(title, output, work) {
-    const mark = (0,external_node_crypto_.randomUUID)();
-    core/* startGroup */.Oh(title);
-    try {
-        return await work(async (text) => {
-            if (!output.write(withoutCommand(text, mark)))
-                await (0,external_node_events_.once)(output, "drain");
-        });
-    }
-    finally {
-        core/* endGroup */.N4();
-    }
-}
-/** In one write, so that commands are not stopped when our own come: warnings, and secrets that are to be masked. */
-function withoutCommand(text, mark) {
-    const line = inert(text);
-    return line.includes("::") ? `::stop-commands::${mark}\n${line}\n::${mark}::\n` : `${line}\n`;
-}
-
-;// CONCATENATED MODULE: ./action/follow-jobs.js
-
-
-
-
-
-const pollMs = 2_000;
-const statusLineMs = 30_000;
-/** Of a job's last lines, for its report. */
-const keptLines = 100;
-/**
- * Prints the output of all jobs, one after the other in their order, until all have ended.
- * @throws UnreachableError
- */
-async function followJobs(client, submission, following) {
-    const over = new AbortController();
-    const signal = AbortSignal.any([following.signal, over.signal]);
-    const parts = [
-        watchBatches(client, submission, { ...following, signal }),
-        printOutputs(client, submission, { ...following, signal }),
-    ];
-    try {
-        await Promise.all(parts);
-    }
-    finally {
-        over.abort();
-        await Promise.allSettled(parts);
-    }
-}
-/** Keeps the tracker up to date until all jobs have ended. */
-async function watchBatches(client, { batches }, { tracker, signal, onLook }) {
-    let toldAt = performance.now();
-    let told = "";
-    for (;;) {
-        const current = await outlast(async () => Promise.all(batches.map(async ({ id }) => client.call("getBatch", { params: { id } }, { signal }))), signal);
-        tracker.noteBatches(current);
-        onLook();
-        if (current.every(({ status }) => (0,contract_status/* isTerminal */.Hd)(status)))
-            return;
-        const line = tracker.statusLine();
-        if (line !== told && performance.now() - toldAt >= statusLineMs) {
-            toldAt = performance.now();
-            told = line;
-            core/* info */.pq(`[batch] ${line}`);
-        }
-        await (0,promises_.setTimeout)(pollMs, undefined, { signal });
-    }
-}
-async function printOutputs(client, { jobs }, { tracker, output, signal, onEnd }) {
-    for (const { id, model, target, former } of jobs) {
-        if (former) {
-            core/* info */.pq(`${model} for ${target}: completed by an earlier attempt of this run`);
-            continue;
-        }
-        const lastLines = [];
-        await printOutput(`${model} for ${target}`, output, async (print) => {
-            let after = 0;
-            await outlast(async () => {
-                for await (const line of client.followLogs(id, { after, signal })) {
-                    await print(line.text);
-                    after = line.seq;
-                    lastLines.push(line.text);
-                    if (lastLines.length > keptLines)
-                        lastLines.shift();
-                }
-            }, signal);
-        });
-        const job = await outlast(async () => client.call("getJob", { params: { id } }, { signal }), signal);
-        tracker.noteJobs([job]);
-        onEnd(job, lastLines);
-        core/* info */.pq(`[batch] ${tracker.statusLine()}`);
-    }
-}
-
-// EXTERNAL MODULE: ./action/input-error.js
-var input_error = __nccwpck_require__(6572);
-// EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(8668);
-;// CONCATENATED MODULE: ./action/job-tracker.js
-
-
-/** What is known of the jobs of a step. */
-class JobTracker {
-    #rows = new Map();
-    constructor(jobs, baseUrl) {
-        for (const { id, model, target, former } of jobs) {
-            const logUrl = `${baseUrl}/jobs/${id}/logs`;
-            this.#rows.set(id, { id, model, target, status: "Pending", gatesFailed: false, logUrl });
-            if (former)
-                this.noteJobs([former]);
-        }
-    }
-    /** In the order of the step's jobs. */
-    get rows() {
-        return [...this.#rows.values()];
-    }
-    noteBatches(batches) {
-        for (const { id, status, gatesFailed } of batches.flatMap(({ jobs }) => jobs)) {
-            const row = this.#rows.get(id);
-            if (row && !row.job)
-                this.#rows.set(id, { ...row, status, gatesFailed });
-        }
-    }
-    /** Takes note of jobs that have ended. */
-    noteJobs(jobs) {
-        for (const job of jobs) {
-            const row = this.#rows.get(job.id);
-            if (row)
-                this.#rows.set(job.id, { ...row, status: job.status, gatesFailed: (0,gate/* hasFailedGate */.x6)(job.gates), job });
-        }
-    }
-    /** How far the jobs are, on one line. */
-    statusLine() {
-        const rows = this.rows;
-        const ended = rows.filter(({ status }) => (0,contract_status/* isTerminal */.Hd)(status)).length;
-        const byStatus = Map.groupBy(rows, ({ status }) => status);
-        const counts = contract_status/* jobStatus */.WB.options.flatMap((status) => {
-            const count = byStatus.get(status)?.length ?? 0;
-            return count > 0 ? `${count} ${status}` : [];
-        });
-        const gatesFailed = rows.filter((row) => row.gatesFailed).length;
-        const gates = gatesFailed > 0 ? `, ${gatesFailed} with gates that failed` : "";
-        return `${ended} of ${rows.length} jobs ended: ${counts.join(", ")}${gates}`;
-    }
-}
-
-// EXTERNAL MODULE: ./action/list-jobs.js
-var list_jobs = __nccwpck_require__(9808);
-// EXTERNAL MODULE: ./contract/batch.js + 1 modules
-var batch = __nccwpck_require__(9902);
-// EXTERNAL MODULE: external "node:fs/promises"
-var external_node_fs_promises_ = __nccwpck_require__(1455);
-// EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(2654);
-;// CONCATENATED MODULE: ./action/find-models.js
-
-
-
-
-/**
- * The models that entries stand for, each file once, in the order of the entries.
- * @throws InputError with every entry that stands for none
- */
-async function findModels(entries, workspace) {
-    const root = await (0,external_node_fs_promises_.realpath)(workspace);
-    const excluded = entries.flatMap(({ file }) => (file?.startsWith("!") ? file.slice(1) : []));
-    const problems = [];
-    const models = [];
-    for (const entry of entries.filter(({ file }) => !file?.startsWith("!"))) {
-        try {
-            const found = entry.file === undefined ? [sourceOf(entry)] : await filesOf(entry, { root, excluded });
-            models.push(...found.filter((model) => !models.some((known) => whereOf(known) === whereOf(model))));
-        }
-        catch (error) {
-            if (!(error instanceof input_error/* InputError */.d))
-                throw error;
-            problems.push(...error.problems);
-        }
-    }
-    problems.push(...sharedNames(models));
-    if (problems.length > 0)
-        throw new input_error/* InputError */.d(problems);
-    return models;
-}
-function whereOf(model) {
-    return "file" in model ? model.file : model.source;
-}
-function sourceOf(entry) {
-    const { name, source = "", sha256, place } = entry;
-    const parsed = model/* modelReference */.Dy.safeParse({ source, name });
-    if (!parsed.success)
-        throw problemOf(entry, parsed.error.issues.map(({ message }) => message).join("; "));
-    return { name: name ?? nameOf(new URL(source).pathname), source, ...(sha256 && { sha256 }), ...(place && { place }) };
-}
-async function filesOf(entry, { root, excluded }) {
-    const { name, file: pattern = "", sha256, place } = entry;
-    const files = [];
-    for await (const match of (0,external_node_fs_promises_.glob)(pattern, { cwd: root, exclude: [...excluded] })) {
-        const file = external_node_path_.resolve(root, match);
-        if (!(await (0,external_node_fs_promises_.stat)(file)).isFile())
-            continue;
-        // A link could lead to any file of the runner.
-        if (external_node_path_.relative(root, await (0,external_node_fs_promises_.realpath)(file)).startsWith("..")) {
-            throw problemOf(entry, `${match} lies outside of the workspace`);
-        }
-        files.push(external_node_path_.relative(root, file).replaceAll(external_node_path_.sep, "/"));
-    }
-    if (files.length === 0) {
-        throw problemOf(entry, `no file of the workspace ${root} matches; is the repository checked out, with large files?`);
-    }
-    if (files.length > 1 && (name !== undefined || sha256 !== undefined)) {
-        throw problemOf(entry, `${files.length} files match, which cannot all have one name or SHA-256`);
-    }
-    return files.toSorted().map((file) => ({
-        name: name ?? nameOf(file),
-        file,
-        ...(sha256 && { sha256 }),
-        ...(place && { place }),
-    }));
-}
-/** A file is called the same in every workflow of its repository, so that its results can be compared. */
-function nameOf(file) {
-    const name = file.replace(/\.onnx$/i, "").replaceAll(/[^A-Za-z0-9._-]+/g, "-");
-    return name.slice(-100).replace(/^[^A-Za-z0-9]+/, "") || "model";
-}
-function sharedNames(models) {
-    return [...Map.groupBy(models, ({ name }) => name)].flatMap(([name, sharing]) => {
-        if (sharing.length === 1)
-            return [];
-        const message = `Models ${sharing.map(whereOf).join(" and ")} are all named ${name}; give each a name of its own, as NAME=PATH`;
-        const place = sharing[1]?.place;
-        return { message, ...(place && { place }) };
-    });
-}
-function problemOf({ file, source, place }, message) {
-    const where = place ? `${place.file}, line ${place.line}` : `Input "models"`;
-    return new input_error/* InputError */.d([{ message: `${where}: ${file ?? source}: ${message}`, ...(place && { place }) }]);
-}
-
-;// CONCATENATED MODULE: ./action/model-entry.js
-const linePattern = /^(?:(?<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})=)?(?<where>.*)$/;
-const sourcePattern = /^(https?:\/\/|file:\/\/|upload:)/;
-/** The entry that a line such as `GLOB`, `NAME=GLOB` or `NAME=SOURCE` stands for. */
-function modelEntry(line, place) {
-    const { name, where = "" } = linePattern.exec(line)?.groups ?? {};
-    return { name, ...(sourcePattern.test(where) ? { source: where } : { file: where }), ...(place && { place }) };
-}
-
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
-// EXTERNAL MODULE: ./contract/limits.js
-var contract_limits = __nccwpck_require__(1351);
-// EXTERNAL MODULE: ./action/parse-yaml.js
-var parse_yaml = __nccwpck_require__(6650);
-;// CONCATENATED MODULE: ./action/read-batch-file.js
-
-
-
-
-
-
-
-
-
-
-const read_batch_file_model = model/* modelReference */.Dy
-    .partial()
-    .extend({ file: schemas/* string */.YjP().min(1).max(1000).optional() })
-    .refine(({ file, source }) => (file === undefined) !== (source === undefined), {
-    error: "must have either `file`, a glob of files in the workspace, or `source`",
-});
-/** A batch as repositories keep it: models may be files, and what an input of the action gives may be left out. */
-const batchFile = schemas/* strictObject */.rej({
-    ...batch/* batchFields */.QY.shape,
-    // A text stands for a whole entry, so that what is wrong in it can be told by its field.
-    models: schemas/* array */.YOg(schemas/* preprocess */.vkY((value) => (typeof value === "string" ? modelEntry(value) : value), read_batch_file_model)).max(1000),
-})
-    .partial();
-/**
- * Reads a batch from a file of the workspace.
- * @throws InputError with everything that is wrong in it, by lines
- */
-async function readBatchFile(file, workspace) {
-    const parsed = (0,parse_yaml/* parseYaml */.h)(await readText(file, workspace), batchFile);
-    const fromRoot = external_node_path_.relative(workspace, external_node_path_.resolve(workspace, file)).replaceAll(external_node_path_.sep, "/");
-    const placeAt = (line) => ({ file: fromRoot, line });
-    if ("problems" in parsed) {
-        throw new input_error/* InputError */.d(parsed.problems.map(({ line, message }) => ({
-            message: `${file}, line ${line}: ${message}`,
-            place: placeAt(line),
-        })));
-    }
-    const { lineOf } = parsed;
-    const { models = [], ...fields } = parsed.value;
-    return {
-        fields,
-        models: models.map((entry, i) => ({ ...entry, place: placeAt(lineOf(["models", i])) })),
-        gatePlaces: gate/* gateName */.h2.options
-            .filter((gate) => fields.gates?.[gate] !== undefined)
-            .map((gate) => ({ gate, ...placeAt(lineOf(["gates", gate])) })),
-    };
-}
-async function readText(file, workspace) {
-    const refuse = (message, cause) => new input_error/* InputError */.d([{ message: `Input "batch-file": ${message}` }], { cause });
-    const found = await (0,external_node_fs_promises_.realpath)(external_node_path_.resolve(workspace, file)).catch((error) => {
-        throw refuse(`there is no file ${file} in the workspace ${workspace}; is the repository checked out?`, error);
-    });
-    if (external_node_path_.relative(await (0,external_node_fs_promises_.realpath)(workspace), found).startsWith(".."))
-        throw refuse(`${file} lies outside of the workspace`);
-    const { size } = await (0,external_node_fs_promises_.stat)(found);
-    if (size > contract_limits/* limits */.F.jsonBodyBytes)
-        throw refuse(`${file} has ${size} bytes; ${contract_limits/* limits */.F.jsonBodyBytes} are allowed`);
-    return (0,external_node_fs_promises_.readFile)(found, "utf8");
-}
-
-;// CONCATENATED MODULE: ./action/plan-batch.js
-
-
-
-
-
-const noFile = { fields: {}, models: [], gatePlaces: [] };
-/** Stands in a check of the request for files that have no source yet. */
-const someSource = `upload:sha256:${"0".repeat(64)}`;
-/**
- * The batch that the inputs and the batch file ask for.
- * @throws InputError with everything that is wrong
- */
-async function planBatch(inputs, { workspace, defaultSuite }) {
-    const file = inputs["batch-file"] === undefined ? noFile : await readBatchFile(inputs["batch-file"], workspace);
-    const entries = inputs.models?.map((line) => modelEntry(line)) ?? file.models;
-    const models = await findModels(entries, workspace);
-    const { recipe = file.fields.recipe, gates = file.fields.gates, suite = file.fields.suite ?? defaultSuite } = inputs;
-    const request = {
-        ...file.fields,
-        recipe,
-        gates,
-        suite,
-        dryRun: inputs["dry-run"] || file.fields.dryRun,
-        targets: inputs.targets ?? file.fields.targets,
-        models: models.map(({ name }) => ({ name, source: someSource })),
-    };
-    const parsed = batch/* batchRequest */.Uv.safeParse(request);
-    if (!parsed.success) {
-        const problems = parsed.error.issues.map((issue) => `The batch's ${issue.path.join("/")}: ${issue.message}`);
-        throw new input_error/* InputError */.d(problems.map((message) => ({ message })));
-    }
-    const { models: _, targets, ...fields } = parsed.data;
-    return {
-        models,
-        targets,
-        fields,
-        places: {
-            models: models.flatMap((model) => {
-                const place = model.place ?? ("file" in model ? { file: model.file, line: 1 } : undefined);
-                return place ? [{ model: model.name, ...place }] : [];
-            }),
-            gates: inputs.gates === undefined ? file.gatePlaces : [],
-        },
-    };
-}
-
-// EXTERNAL MODULE: ./contract/revision.js
-var revision = __nccwpck_require__(1622);
-;// CONCATENATED MODULE: ./action/revision-of.js
-
-
-/** Compares with nothing. */
-const noBaseline = "none";
-/** What the models are the state of, and what their results are compared with; undefined outside of a repository. */
-async function revisionOf(run, options) {
-    const { inputs, github, scopes } = options;
-    const base = baseOf(run, inputs.baseline);
-    const mayRecord = scopes === undefined || scopes.includes("baselines:write") || scopes.includes("admin");
-    const parsed = revision/* revision */.Q.safeParse({
-        sha: run.headSha,
-        branch: run.branch,
-        base: base && { ...base, mergeBase: await mergeBaseOf(run, base, github) },
-        recordBaseline: run.isTrusted && mayRecord && !inputs["dry-run"],
-    });
-    return parsed.data;
-}
-function baseOf({ base }, given) {
-    if (given === noBaseline)
-        return undefined;
-    return given === undefined || given === base?.branch ? base : { branch: given };
-}
-/** The last commit that both have, which GitHub knows also where the repository was checked out without its history. */
-async function mergeBaseOf({ repository, headSha, branch }, base, github) {
-    if (!github || base.branch === branch)
-        return undefined;
-    const [owner = "", repo = ""] = repository.split("/");
-    try {
-        const basehead = `${base.sha ?? base.branch}...${headSha}`;
-        const { data } = await github.rest.repos.compareCommitsWithBasehead({ owner, repo, basehead, per_page: 1 });
-        return data.merge_base_commit.sha;
-    }
-    catch (error) {
-        core/* debug */.Yz(`No merge base: ${String(error)}`);
-        return undefined;
-    }
-}
-
-// EXTERNAL MODULE: ./action/step-identity.js
-var step_identity = __nccwpck_require__(8844);
-;// CONCATENATED MODULE: ./action/submit-batches.js
-
-
-
-
-
-/**
- * Submits what the step asks for. Where the run is repeated, jobs that an earlier attempt completed, with their gates
- * passed, count for this one, and only the others are submitted.
- */
-async function submitBatches(client, request) {
-    const { plan, models, identity, attempt, revision, report } = request;
-    const { labels, runLabels } = identity;
-    const contentLabel = { "github-request": (0,step_identity/* digest */.b)(plan.fields) };
-    // The service reports on one whole batch.
-    const isAlone = attempt === 1 || report !== undefined;
-    const former = isAlone ? [] : await completedJobs(client, { ...runLabels, ...contentLabel });
-    const pairs = models.flatMap((model) => plan.targets.map((target) => ({ model, target, former: former.find((job) => isOf(job, model, target)) })));
-    const open = pairs.filter((pair) => pair.former === undefined);
-    core/* saveState */.LZ("submitted", "true");
-    const batches = [];
-    for (const group of groupsOf(open, models)) {
-        const body = {
-            name: identity.checkName,
-            ...plan.fields,
-            ...group,
-            ...(revision && { revision }),
-            ...(report && { report }),
-            labels: { ...plan.fields.labels, ...labels, ...contentLabel },
-        };
-        batches.push(await submit_batches_submit(client, body));
-        core/* saveState */.LZ("batches", batches.map(({ id }) => id).join(" "));
-    }
-    const made = batches.flatMap((batch) => batch.jobs);
-    const jobs = pairs.flatMap(({ model, target, former: done }) => {
-        const name = model.name ?? "";
-        if (done)
-            return [{ id: done.id, model: name, target, former: done }];
-        const job = made.find((one) => one.model === name && one.target === target);
-        return job ? [{ id: job.id, model: name, target }] : [];
-    });
-    return { batches, jobs };
-}
-async function submit_batches_submit(client, body) {
-    const batch = await submitOnce(client, body).catch(async (error) => {
-        const isRefused = error instanceof problem_error/* ProblemError */.Mm && error.problem.code === "missing_scope";
-        if (!isRefused || !body.revision?.recordBaseline)
-            throw error;
-        core/* notice */.lm("The results are not recorded as a baseline: the token lacks the scope baselines:write");
-        return submitOnce(client, { ...body, revision: { ...body.revision, recordBaseline: false } });
-    });
-    core/* info */.pq(`Batch ${batch.id}: ${batch.jobs.length} jobs`);
-    return batch;
-}
-/** A repeated request does not make a second batch: all that tells this one from others is in its body. */
-async function submitOnce(client, body) {
-    return client.call("submitBatch", { headers: { "idempotency-key": (0,step_identity/* digest */.b)(body) }, body });
-}
-async function completedJobs(client, labels) {
-    const label = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
-    const jobs = await (0,list_jobs/* listJobs */.N)(client, { label, status: ["Completed"] });
-    return jobs.filter(({ gates }) => !(0,gate/* hasFailedGate */.x6)(gates));
-}
-function isOf(job, model, target) {
-    // What lies elsewhere may have changed since.
-    if (!model.source.startsWith("upload:") && model.sha256 === undefined)
-        return false;
-    const isSame = job.model.source === model.source && job.model.sha256 === model.sha256;
-    return isSame && job.model.name === model.name && job.target === target;
-}
-/** A batch has each of its models for each of its targets, so that models with the same targets left share one. */
-function groupsOf(open, models) {
-    const left = models.map((model) => ({
-        model,
-        targets: open.filter((pair) => pair.model === model).map(({ target }) => target),
-    }));
-    const groups = Map.groupBy(left, ({ targets }) => targets.join(" "));
-    groups.delete("");
-    return [...groups.values()].map((group) => ({
-        models: group.map(({ model }) => model),
-        targets: group[0]?.targets ?? [],
-    }));
-}
-
-// EXTERNAL MODULE: ./client/hash-file.js
-var hash_file = __nccwpck_require__(5511);
-// EXTERNAL MODULE: ./contract/format-bytes.js
-var format_bytes = __nccwpck_require__(3754);
-;// CONCATENATED MODULE: ./action/upload-models.js
-
-
-
-
-
-
-
-
-const progressMs = 5_000;
-/**
- * Makes sure that the service has all models, and gives them as a batch names them. Only what it lacks is sent.
- * @throws InputError for a model that is larger than the service allows
- */
-async function uploadModels(models, client, options) {
-    const references = [];
-    for (const model of models) {
-        const { name, sha256, place } = model;
-        const source = "source" in model ? model.source : await upload(client, { file: model.file, place }, options);
-        references.push({ name, source, ...(sha256 && { sha256 }) });
-    }
-    return references;
-}
-async function upload(client, { file, place = { file, line: 1 } }, { workspace, signal }) {
-    const absolute = external_node_path_.resolve(workspace, file);
-    const tell = (text) => core/* info */.pq(inert(`[upload] ${file}: ${text}`));
-    let [startedAt, startedFrom] = [performance.now(), 0];
-    let toldAt = startedAt;
-    const rateAt = (sent, now) => rate(sent - startedFrom, now - startedAt);
-    const onStart = (offset, total) => {
-        if (offset > 0)
-            tell(`goes on at ${(0,format_bytes/* formatBytes */.z)(offset)} of ${(0,format_bytes/* formatBytes */.z)(total)}`);
-        [startedAt, startedFrom] = [performance.now(), offset];
-    };
-    const onProgress = (sent, total) => {
-        const now = performance.now();
-        if (now - toldAt < progressMs || sent === total)
-            return;
-        toldAt = now;
-        tell(`${(0,format_bytes/* formatBytes */.z)(sent)} of ${(0,format_bytes/* formatBytes */.z)(total)} sent, ${rateAt(sent, now)}`);
-    };
-    try {
-        const sha256 = await (0,hash_file/* hashFile */.D)(absolute, signal);
-        const options = { signal, sha256, onStart, onProgress };
-        const { source, sent, bytes } = await outlast(() => client.uploadModel(absolute, options), signal);
-        const size = (0,format_bytes/* formatBytes */.z)(bytes);
-        tell(sent ? `uploaded, ${size}, ${rateAt(bytes, performance.now())}` : `unchanged, ${size}`);
-        return source;
-    }
-    catch (error) {
-        if (!(error instanceof problem_error/* ProblemError */.Mm) || error.problem.code !== "payload_too_large")
-            throw error;
-        const message = `${file}: ${error.problem.detail}; the service's administrator sets the limit with MOS_MAX_MODEL_BYTES`;
-        throw new input_error/* InputError */.d([{ message, place }], { cause: error });
-    }
-}
-function rate(bytes, ms) {
-    return `${(0,format_bytes/* formatBytes */.z)((bytes / Math.max(ms, 1)) * 1000)}/s`;
-}
-
-;// CONCATENATED MODULE: external "node:os"
-const external_node_os_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:os");
-// EXTERNAL MODULE: ./report/outcome.js
-var outcome = __nccwpck_require__(5979);
-;// CONCATENATED MODULE: ./report/report-document.js
-/** The report for programs. */
-function reportDocument({ name, url, rows }, { conclusion, title }) {
-    return { version: 1, name, conclusion, title, url, jobs: rows.map(({ job, ...row }) => ({ ...row, ...job })) };
-}
-
-;// CONCATENATED MODULE: ./action/write-results.js
-
-
-
-
-
-
-
-
-
-
-/** The runner takes no more annotations of one step. */
-const maxCommandAnnotations = 10;
-/** Sets outputs of the step. */
-function setOutputs(outputs) {
-    for (const [name, value] of Object.entries(outputs))
-        core/* setOutput */.uH(name, value);
-}
-/** Writes the report as files of the runner, and into the job's summary. */
-async function writeReport(report, verdict, environment) {
-    const folder = await (0,external_node_fs_promises_.mkdtemp)(external_node_path_.join(environment["RUNNER_TEMP"] ?? (0,external_node_os_namespaceObject.tmpdir)(), "model-optimization-"));
-    const markdown = (0,render_batch/* renderJobSummary */.qE)(report, verdict);
-    const files = { "report-json": external_node_path_.join(folder, "report.json"), "report-markdown": external_node_path_.join(folder, "report.md") };
-    await (0,external_node_fs_promises_.writeFile)(files["report-json"], JSON.stringify(reportDocument(report, verdict)));
-    await (0,external_node_fs_promises_.writeFile)(files["report-markdown"], markdown);
-    if (environment["GITHUB_STEP_SUMMARY"])
-        await core/* summary */.z.addRaw(markdown, true).write();
-    const { rows } = report;
-    setOutputs({
-        ...files,
-        conclusion: verdict.conclusion ?? "pending",
-        jobs: rows.length,
-        completed: rows.filter(({ status }) => status === "Completed").length,
-        failed: rows.filter(({ status }) => status === "Failed").length,
-        "gates-failed": rows.filter(({ gatesFailed }) => gatesFailed).length,
-    });
-    return folder;
-}
-/** Tells in the step's log what came of each job. */
-function logResults({ rows }) {
-    for (const row of rows) {
-        const { size, accuracy } = row.job?.telemetry ?? {};
-        const figures = [
-            size && `${(0,format_bytes/* formatBytes */.z)(size.originalBytes)} → ${(0,format_bytes/* formatBytes */.z)(size.resultBytes)} (${size.ratio.toFixed(2)})`,
-            accuracy && `${accuracy.sqnrDb.toFixed(1)} dB`,
-            row.job && (0,report_figures/* troubleOf */.LH)(row.job),
-        ];
-        const words = [`${row.model} for ${row.target} ${outcome/* outcomes */.K[(0,outcome/* outcomeOf */.s)(row)].words}`, ...figures].filter(Boolean);
-        core/* info */.pq(inert(words.join(", ")));
-    }
-}
-/** Annotations by commands of the runner, for workflows that may write no check runs. */
-function annotate(annotations) {
-    for (const { place, level, title, message } of annotations.slice(0, maxCommandAnnotations)) {
-        const tell = level === "failure" ? core/* error */.z3 : core/* warning */.$e;
-        tell(message, { title, file: place.file, startLine: place.line });
-    }
-}
-
-;// CONCATENATED MODULE: ./action/compress.js
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-const settleMs = 20_000;
-const settlePollMs = 500;
-/** Compresses what the inputs ask for. Whatever goes wrong is in the report; jobs that nobody waits for any more are cancelled. */
-async function compress(step, credentials) {
-    const limit = AbortSignal.timeout(step.inputs.timeout * 1000);
-    const progress = {};
-    try {
-        await submitAndFollow(step, credentials, { progress, signal: AbortSignal.any([step.signal, limit]) });
-        core/* saveState */.LZ("finished", "true");
-        return resultOf(step, progress, {});
-    }
-    catch (error) {
-        const broken = brokenBy(error, { stopped: step.signal, limit });
-        await stopJobs(progress, broken === "timed_out");
-        const trouble = broken === "cancelled" || broken === "timed_out" ? undefined : explainError(error, step.inputs["service-url"]);
-        const { problems } = error instanceof input_error/* InputError */.d ? error : { problems: [] };
-        const misplaced = problems.flatMap(({ place, message }) => place ? { place, message, level: "failure", title: step.identity.checkName } : []);
-        const result = resultOf(step, progress, { broken, ...(trouble !== undefined && { trouble }) });
-        return { ...result, annotations: [...misplaced, ...result.annotations] };
-    }
-}
-async function submitAndFollow(step, credentials, { progress, signal }) {
-    const { inputs, run, identity, output, dispatcher, github, reporter } = step;
-    const plan = (progress.plan = await planBatch(inputs, {
-        workspace: run.workspace,
-        defaultSuite: `${run.repository}: ${identity.checkName}`.slice(0, 200),
-    }));
-    const baseUrl = inputs["service-url"];
-    const { client, scopes } = await (0,connect_service/* connectService */.U)(credentials, { baseUrl, dispatcher });
-    progress.client = client;
-    await checkTargets(client, plan.targets, signal);
-    const models = await uploadModels(plan.models, client, { workspace: run.workspace, signal });
-    const revision = await revisionOf(run, { inputs, github, scopes });
-    signal.throwIfAborted();
-    const report = inputs.wait ? undefined : { github: githubReportOf(step, plan.places) };
-    const request = { plan, models, identity, attempt: run.attempt, revision, report };
-    const submission = (progress.submission = await submitBatches(client, request));
-    const tracker = (progress.tracker = new JobTracker(submission.jobs, baseUrl));
-    setOutputs({ "batch-id": submission.batches.map(({ id }) => id).join(" "), "batch-url": urlOf(step, progress) });
-    if (!inputs.wait)
-        return;
-    await followJobs(client, submission, {
-        tracker,
-        output,
-        signal,
-        onLook: () => reporter?.progress(reportOf(step, progress)),
-        onEnd(job, lastLines) {
-            const row = tracker.rows.find(({ id }) => id === job.id);
-            if (row && isEnded(row))
-                reporter?.jobEnded(row, lastLines, submission.jobs.length);
-        },
-    });
-}
-/** What the service needs to write the check runs that the step would write. */
-function githubReportOf({ inputs, run, identity }, places) {
-    return {
-        repository: run.repository,
-        sha: run.headSha,
-        checkName: identity.checkName,
-        jobChecks: inputs["job-checks"],
-        failOn: inputs["fail-on"],
-        serviceUrl: inputs["service-url"],
-        places,
-    };
-}
-/** @throws InputError for targets that the service does not have */
-async function checkTargets(client, names, signal) {
-    const { targets } = await client.call("listTargets", {}, { signal });
-    const known = targets.map(({ name }) => name);
-    const unknown = names.filter((name) => !known.includes(name));
-    if (unknown.length === 0)
-        return;
-    const message = `The service has no target ${unknown.join(", ")}; it has ${known.join(", ")}`;
-    throw new input_error/* InputError */.d([{ message }]);
-}
-function brokenBy(error, { stopped, limit }) {
-    if (stopped.aborted)
-        return "cancelled";
-    if (limit.aborted)
-        return "timed_out";
-    return error instanceof UnreachableError || (0,retry/* isConnectionError */.Rk)(error) ? "unreachable" : "error";
-}
-/** Cancels what was submitted; where there is time, until no job is at work. */
-async function stopJobs({ client, submission, tracker }, hasTime) {
-    if (!client || !submission || !tracker)
-        return;
-    const ids = submission.batches.map(({ id }) => id);
-    if (await (0,cancel_batches/* cancelBatches */.N)(client, ids))
-        core/* saveState */.LZ("finished", "true");
-    if (!hasTime)
-        return;
-    const signal = AbortSignal.timeout(settleMs);
-    try {
-        for (;; await (0,promises_.setTimeout)(settlePollMs, undefined, { signal })) {
-            const batches = await Promise.all(ids.map(async (id) => client.call("getBatch", { params: { id } }, { signal })));
-            tracker.noteBatches(batches);
-            if (!batches.every(({ status }) => (0,contract_status/* isTerminal */.Hd)(status)))
-                continue;
-            for (const batch of ids)
-                tracker.noteJobs(await (0,list_jobs/* listJobs */.N)(client, { batch }, signal));
-            return;
-        }
-    }
-    catch (error) {
-        core/* info */.pq(`Not all jobs are seen to have ended: ${String(error)}`);
-    }
-}
-function reportOf(step, progress, end = {}) {
-    return { name: step.identity.checkName, url: urlOf(step, progress), rows: progress.tracker?.rows ?? [], ...end };
-}
-function urlOf({ inputs, run }, { submission }) {
-    const [first] = submission?.batches ?? [];
-    return first ? `${inputs["service-url"]}/batches/${first.id}` : run.url;
-}
-function resultOf(step, progress, end) {
-    const report = reportOf(step, progress, end);
-    const annotations = progress.plan ? annotationsOf(report.rows, progress.plan.places) : [];
-    return { report, annotations, client: progress.client };
-}
-function isEnded(row) {
-    return row.job !== undefined;
-}
-
-// EXTERNAL MODULE: ./action/connect-github.js + 25 modules
-var connect_github = __nccwpck_require__(7164);
-;// CONCATENATED MODULE: ./action/download-artifacts.js
-
-
-/** Saves the artifacts of all jobs, in a folder for each. */
-async function downloadArtifacts(client, rows, { folder, signal }) {
-    for (const { id, model, target, job } of rows) {
-        if (!job || job.artifacts.length === 0)
-            continue;
-        const ofJob = external_node_path_.join(folder, `${model}-${target}`);
-        await (0,external_node_fs_promises_.mkdir)(ofJob, { recursive: true });
-        for (const { name } of job.artifacts) {
-            await client.downloadArtifact(id, name, { file: external_node_path_.join(ofJob, name), signal });
-        }
-    }
-}
-
-// EXTERNAL MODULE: ./action/read-inputs.js
-var read_inputs = __nccwpck_require__(6461);
-;// CONCATENATED MODULE: ./report/is-job-check-wanted.js
-
-/** Jobs of a batch that all get check runs, where nothing else is asked for. */
-const fewJobs = 12;
-/** GitHub takes 500 writes an hour. */
-const maxJobChecks = 100;
-/** Whether a job that has ended gets a check run of its own. */
-function isJobCheckWanted(row, { jobChecks, jobCount }) {
-    const isBad = ["failed", "missed"].includes((0,outcome/* outcomeOf */.s)(row));
-    switch (jobChecks) {
-        case "auto":
-            return isBad || jobCount <= fewJobs;
-        case "all":
-            return true;
-        case "failed":
-            return isBad;
-        case "none":
-            return false;
-    }
-}
-
-// EXTERNAL MODULE: ./report/compose-sections.js
-var compose_sections = __nccwpck_require__(1580);
-;// CONCATENATED MODULE: ./report/render-job.js
-
-
-
-
-
-
-const maxLineBytes = 1_000;
-/** Who wants more of the output follows the link. */
-const maxTailLines = 100;
-/** The job for its check run, with the last lines of its output. */
-function renderJobCheck(row, output) {
-    const bounds = { maxBytes: limits/* limits */.F.checkFieldBytes, url: row.logUrl };
-    const text = (0,compose_sections/* composeSections */.z)([measuredTable(row.job), ...processor(row.job)], {
-        ...bounds,
-        maxBytes: bounds.maxBytes / 2,
-    });
-    const tail = logTail(output.slice(-maxTailLines), {
-        url: row.logUrl,
-        maxBytes: limits/* limits */.F.checkFieldBytes - (0,markdown/* bytesOf */.$$)(text) - 2,
-    });
-    return {
-        title: (0,markdown/* cutToBytes */.zP)(titleOf(row), limits/* limits */.F.checkTitleBytes),
-        summary: (0,compose_sections/* composeSections */.z)(summarySections(row), bounds),
-        text: `${text}\n\n${tail}`,
-    };
-}
-function titleOf(row) {
-    const { size, accuracy, latency } = row.job.telemetry;
-    const figures = [
-        size && `${(100 * size.ratio).toFixed(0)} % of the size`,
-        accuracy && `${accuracy.sqnrDb.toFixed(1)} dB`,
-        latency && `${(100 * latency.ratio).toFixed(0)} % of the latency`,
-    ].flatMap((figure) => figure ?? []);
-    return [outcome/* outcomes */.K[(0,outcome/* outcomeOf */.s)(row)].words, ...figures].join(", ");
-}
-function summarySections(row) {
-    const { job } = row;
-    const { mark, words } = outcome/* outcomes */.K[(0,outcome/* outcomeOf */.s)(row)];
-    const trouble = (0,report_figures/* troubleOf */.LH)(job);
-    const head = `${mark} ${(0,markdown/* code */.aY)(row.model)} for ${(0,markdown/* code */.aY)(row.target)} ${words}${trouble === "" ? "" : `: ${(0,markdown/* code */.aY)(trouble)}`}`;
-    const gates = job.gates.map((gate) => (0,markdown/* tableRow */.jD)([gateMark(gate), (0,markdown/* code */.aY)((0,report_figures/* gateText */.bp)(gate))]));
-    const warnings = job.telemetry.warnings.map(({ code: kind, message }) => `- ⚠️ ${(0,markdown/* code */.aY)(`${kind}: ${message}`)}`);
-    return [
-        { head, rows: [] },
-        ...(gates.length > 0 ? [{ head: (0,markdown/* tableHead */.PP)(["", "gate"]), rows: gates }] : []),
-        ...(warnings.length > 0 ? [{ head: "Warnings:\n", rows: warnings }] : []),
-    ];
-}
-function gateMark({ passed, level }) {
-    if (passed)
-        return outcome/* outcomes */.K.passed.mark;
-    return level === "warn" ? outcome/* outcomes */.K.warned.mark : outcome/* outcomes */.K.missed.mark;
-}
-/** What was measured of the original and of the result, beside the baseline where there is one. */
-function measuredTable(job) {
-    const rows = [...sizeRows(job), ...latencyRows(job), ...accuracyRows(job), ...otherRows(job)];
-    return { head: (0,markdown/* tableHead */.PP)(["figure", "original", "result", "ratio", "baseline", "change"]), rows: rows.map(markdown/* tableRow */.jD) };
-}
-function sizeRows({ telemetry: { size }, baseline }) {
-    if (!size)
-        return [];
-    const before = baseline?.size?.resultBytes;
-    const change = before === undefined ? [] : [(0,format_bytes/* formatBytes */.z)(before), (0,report_figures/* changeText */.k0)(size.resultBytes / before - 1, report_figures/* percent */.KN)];
-    return [
-        padded("size", (0,format_bytes/* formatBytes */.z)(size.originalBytes), (0,format_bytes/* formatBytes */.z)(size.resultBytes), size.ratio.toFixed(3), ...change),
-    ];
-}
-function latencyRows(job) {
-    const { latency } = job.telemetry;
-    if (!latency)
-        return [];
-    const before = (0,report_figures/* comparableLatency */.N8)(job);
-    return ["p50Ms", "p95Ms", "p99Ms"].map((figure) => {
-        const [original, result] = [latency.original[figure], latency.result[figure]];
-        const change = before ? [before[figure].toFixed(2), (0,report_figures/* changeText */.k0)(result / before[figure] - 1, report_figures/* percent */.KN)] : [];
-        const name = `latency ${figure.replace("Ms", "")}, ms`;
-        return padded(name, original.toFixed(2), result.toFixed(2), (result / original).toFixed(3), ...change);
-    });
-}
-function accuracyRows(job) {
-    const { accuracy } = job.telemetry;
-    if (!accuracy)
-        return [];
-    const before = (0,report_figures/* comparableAccuracy */.a4)(job);
-    const worst = before ? [(0,report_figures/* decibels */.Kh)(before.sqnrDb), (0,report_figures/* changeText */.k0)(accuracy.sqnrDb - before.sqnrDb, report_figures/* decibels */.Kh)] : [];
-    return [
-        padded("SQNR, worst", "", (0,report_figures/* decibels */.Kh)(accuracy.sqnrDb), "", ...worst),
-        ...accuracy.outputs.flatMap(({ name, sqnrDb, cosine, top1Agreement }) => [
-            padded(`SQNR of ${(0,markdown/* code */.aY)(name)}`, "", (0,report_figures/* decibels */.Kh)(sqnrDb)),
-            padded(`cosine of ${(0,markdown/* code */.aY)(name)}`, "", cosine.toFixed(5)),
-            ...(top1Agreement === null ? [] : [padded(`top-1 agreement of ${(0,markdown/* code */.aY)(name)}`, "", (0,report_figures/* percent */.KN)(top1Agreement))]),
-        ]),
-    ];
-}
-function otherRows({ telemetry: { memory, weights } }) {
-    const bytes = (count) => (count === undefined ? "" : (0,format_bytes/* formatBytes */.z)(count));
-    return [
-        ...(memory ? [padded("peak memory", bytes(memory.originalPeakBytes), bytes(memory.resultPeakBytes))] : []),
-        ...(weights ? [padded("weights", String(weights.total), `${weights.quantized} changed`)] : []),
-    ];
-}
-/** A row of the table with empty cells at its end. */
-function padded(...cells) {
-    return Array.from({ length: 6 }, (_, i) => cells[i] ?? "");
-}
-function processor({ telemetry: { device, accuracy, stageSeconds }, baseline }) {
-    const lines = [
-        baseline && `Compared with ${(0,markdown/* code */.aY)(`${baseline.branch} at ${baseline.sha.slice(0, 7)}`)}.`,
-        device &&
-            `Measured on ${(0,markdown/* code */.aY)(device.name)}, ${device.threads} threads, ${(0,markdown/* code */.aY)(`${device.executionProvider}, ${device.runtime}`)}.`,
-        accuracy &&
-            `Accuracy on ${accuracy.samples} ${accuracy.data === "generated" ? "generated samples" : "samples of the caller"}.`,
-        stageSeconds &&
-            `Seconds: ${Object.entries(stageSeconds)
-                .map(([stage, seconds = 0]) => `${stage} ${seconds.toFixed(1)}`)
-                .join(", ")}.`,
-    ].flatMap((line) => line ?? []);
-    return lines.length === 0 ? [] : [{ head: lines.join(" "), rows: [] }];
-}
-/** As many of the last lines as fit. */
-function logTail(lines, { maxBytes, url }) {
-    const head = `### End of the output\n\n[All of it](${url})`;
-    let tail = head;
-    for (let first = lines.length - 1; first >= 0; first--) {
-        const longer = `${head}\n\n${(0,markdown/* codeBlock */.DV)(lines.slice(first).map((line) => (0,markdown/* cutToBytes */.zP)(line, maxLineBytes)))}`;
-        if ((0,markdown/* bytesOf */.$$)(longer) > maxBytes)
-            break;
-        tail = longer;
-    }
-    return tail;
-}
-
-;// CONCATENATED MODULE: ./action/reporter.js
-
-
-
-
-
-
-const updateMs = 10_000;
-/** Tells GitHub how a batch goes. What GitHub refuses is told once in the log, and the step goes on without it. */
-class Reporter {
-    #options;
-    #checkRun;
-    #isRefused = false;
-    #isBroken = false;
-    #jobChecks = 0;
-    #updatedAt = 0;
-    #shown = "";
-    #writes = Promise.resolve(true);
-    constructor(options) {
-        this.#options = options;
-    }
-    async begin(report) {
-        const { checks, checkName: name, externalId } = this.#options;
-        await this.#write(async () => {
-            const output = (0,render_batch/* renderBatchCheck */.hC)(report, { conclusion: null, title: "Preparing the batch" });
-            this.#checkRun = await checks.create({ name, externalId }, { output });
-            core/* saveState */.LZ("checkRun", String(this.#checkRun));
-        });
-    }
-    /** Tells from time to time how far the batch is. */
-    progress(report) {
-        const { checks, failOn } = this.#options;
-        const now = performance.now();
-        if (now - this.#updatedAt < updateMs)
-            return;
-        this.#updatedAt = now;
-        const output = (0,render_batch/* renderBatchCheck */.hC)(report, (0,conclude/* conclude */.E)(report, failOn));
-        if (JSON.stringify(output) === this.#shown)
-            return;
-        this.#shown = JSON.stringify(output);
-        void this.#write(async () => {
-            if (!this.#isBroken && this.#checkRun !== undefined)
-                await checks.update(this.#checkRun, { output });
-        });
-    }
-    /** Gives the job a check run of its own, where it is to have one. */
-    jobEnded(row, lastLines, jobCount) {
-        const { checks, checkName, externalId, failOn, jobChecks } = this.#options;
-        if (!isJobCheckWanted(row, { jobChecks, jobCount }) || this.#jobChecks === maxJobChecks)
-            return;
-        this.#jobChecks++;
-        void this.#write(async () => {
-            if (this.#isBroken)
-                return;
-            const { conclusion } = (0,conclude/* conclude */.E)({ rows: [row] }, failOn);
-            await checks.create({ name: `${checkName}: ${row.model} for ${row.target}`, externalId: `${externalId}/${row.id}` }, { output: renderJobCheck(row, lastLines), ...(conclusion && { conclusion }) });
-        });
-    }
-    /** Gives whether the check run of the batch holds it all, annotations included. */
-    async complete(report, verdict, annotations) {
-        const { checks, checkName: name, externalId } = this.#options;
-        // A batch that was broken off has no time for the check runs that are still to be written.
-        this.#isBroken = report.broken !== undefined;
-        return this.#write(async () => {
-            const output = (0,render_batch/* renderBatchCheck */.hC)(report, verdict);
-            const content = { output, conclusion: verdict.conclusion ?? "neutral", annotations };
-            if (this.#checkRun === undefined)
-                await checks.create({ name, externalId }, content);
-            else
-                await checks.update(this.#checkRun, content);
-        });
-    }
-    /** One write after the other; GitHub asks for it. */
-    #write(work) {
-        this.#writes = this.#writes.then(async () => {
-            if (this.#isRefused)
-                return false;
-            try {
-                await work();
-                return true;
-            }
-            catch (error) {
-                this.#isRefused = ((0,connect_github/* statusOf */.c)(error) ?? 500) < 500;
-                core/* warning */.$e(refusalText(error));
-                return false;
-            }
-        });
-        return this.#writes;
-    }
-}
-function refusalText(error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    const status = (0,connect_github/* statusOf */.c)(error);
-    return status === 403 || status === 404
-        ? `No check runs: GitHub lets this workflow write none (${reason}). Give the job \`permissions: checks: write\`; for pull requests from forks and of Dependabot GitHub never does. The job's summary has the results.`
-        : `GitHub did not take a check run (${reason}). The job's summary has the results.`;
-}
-
-;// CONCATENATED MODULE: ./action/sticky-comment.js
-/** Writes the comment on a pull request anew, or makes it. */
-async function writeStickyComment(github, { repository, pullRequest, marker }, body) {
-    const [owner = "", repo = ""] = repository.split("/");
-    const place = { owner, repo, issue_number: pullRequest };
-    for await (const { data } of github.paginate.iterator(github.rest.issues.listComments, { ...place, per_page: 100 })) {
-        // People could write the marker as well.
-        const own = data.find((comment) => comment.user?.type === "Bot" && comment.body?.startsWith(marker));
-        if (own) {
-            await github.rest.issues.updateComment({ owner, repo, comment_id: own.id, body });
-            return;
-        }
-    }
-    await github.rest.issues.createComment({ ...place, body });
-}
-
-// EXTERNAL MODULE: ./action/workflow-run.js + 1 modules
-var workflow_run = __nccwpck_require__(8448);
-;// CONCATENATED MODULE: ./action/run-main.js
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-/** The runner waits 10 s for a step that it cancels. */
-const goodbyeMs = 5_000;
-/** The step itself: submits a batch, follows it and tells what came of it. */
-async function runMain(surroundings) {
-    const { environment, dispatcher, signal } = surroundings;
-    const inputs = (0,read_inputs/* readInputs */.K)(environment);
-    const run = await (0,workflow_run/* readWorkflowRun */.h)(environment);
-    const credentials = (0,connect_service/* credentialsOf */.Y)(inputs, run, environment);
-    const identity = (0,step_identity/* stepIdentity */.X)(run, inputs);
-    const token = inputs["github-token"];
-    const github = token === undefined ? undefined : (0,connect_github/* connectGitHub */.U)({ token, apiUrl: run.apiUrl, dispatcher });
-    const reporter = github && reporterOf(github, { inputs, run, identity });
-    const step = { ...surroundings, inputs, run, identity, github, reporter };
-    if (credentials === undefined) {
-        await tellUntrusted(step);
-        return;
-    }
-    const begun = inputs.wait && reporter?.begin({ name: identity.checkName, url: run.url, rows: [] });
-    const compressed = await compress(step, credentials);
-    await begun;
-    const told = tell(step, compressed);
-    await (signal.aborted ? Promise.race([told, (0,promises_.setTimeout)(goodbyeMs)]) : told);
-}
-function reporterOf(github, { inputs, run, identity }) {
-    return new Reporter({
-        checks: (0,check_runs/* checkRunsOf */.U)(github, { ...run, detailsUrl: run.url }),
-        checkName: identity.checkName,
-        externalId: (0,step_identity/* digest */.b)(identity.labels),
-        jobChecks: inputs["job-checks"],
-        failOn: inputs["fail-on"],
-    });
-}
-async function tell(step, { report, client, annotations }) {
-    const { inputs, environment, github, reporter, signal } = step;
-    const verdict = (0,conclude/* conclude */.E)(report, inputs["fail-on"]);
-    logResults(report);
-    const folder = await writeReport(report, verdict, environment);
-    const isLeftToService = !inputs.wait && report.broken === undefined;
-    const isTold = isLeftToService || (await reporter?.complete(report, verdict, annotations));
-    if (!isTold)
-        annotate(annotations);
-    if (inputs.comment && inputs.wait && github)
-        await comment(github, step, { report, verdict });
-    if (inputs.download && client) {
-        const artifacts = external_node_path_.join(folder, "artifacts");
-        await downloadArtifacts(client, report.rows, { folder: artifacts, signal });
-        setOutputs({ artifacts });
-    }
-    const isGood = [null, "success", "neutral"].includes(verdict.conclusion);
-    if (!isGood)
-        core/* setFailed */.C1([verdict.title, ...(report.trouble === undefined ? [] : [report.trouble])].join("\n"));
-}
-/** A comment is worth no failure. */
-async function comment(github, { run, identity }, { report, verdict }) {
-    if (run.pullRequest === undefined)
-        return;
-    const marker = `<!-- model-optimization ${(0,step_identity/* digest */.b)(identity.checkName)} -->`;
-    const place = { repository: run.repository, pullRequest: run.pullRequest, marker };
-    try {
-        await writeStickyComment(github, place, (0,render_batch/* renderComment */.wQ)(report, verdict, marker));
-    }
-    catch (error) {
-        core/* warning */.$e(`No comment: ${String(error)}. It needs \`permissions: pull-requests: write\`.`);
-    }
-}
-/** Nothing can be done for changes of somebody else, and that is nobody's fault. */
-async function tellUntrusted({ run, identity, reporter, environment }) {
-    const whose = run.untrusted === "dependabot" ? "of Dependabot" : "from forks";
-    const trouble = `GitHub gives workflows of pull requests ${whose} neither secrets nor OIDC tokens, so that the service cannot know this one. A maintainer can run the workflow on a branch of the repository.`;
-    const verdict = { conclusion: "neutral", title: "Nothing was compressed" };
-    const report = { name: identity.checkName, url: run.url, rows: [], trouble };
-    core/* notice */.lm(`${verdict.title}: ${trouble}`);
-    await writeReport(report, verdict, environment);
-    // The token of a fork's workflow may write nothing.
-    if (run.untrusted !== "fork")
-        await reporter?.complete(report, verdict, []);
-}
-
-
-/***/ }),
-
-/***/ 6361:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   a: () => (/* binding */ runPost)
-/* harmony export */ });
-/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1742);
-/* harmony import */ var _report_conclude_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(4422);
-/* harmony import */ var _report_render_batch_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(4899);
-/* harmony import */ var _cancel_batches_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(8068);
-/* harmony import */ var _check_runs_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(631);
-/* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(7164);
-/* harmony import */ var _connect_service_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(2802);
-/* harmony import */ var _list_jobs_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(9808);
-/* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(6461);
-/* harmony import */ var _step_identity_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(8844);
-/* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_10__ = __nccwpck_require__(8448);
-
-
-
-
-
-
-
-
-
-
-
-/** Cleans up behind a step that was killed: cancels what it submitted, and closes its check run. */
-async function runPost({ environment, dispatcher }) {
-    if (_actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("submitted") === "" || _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("finished") !== "")
-        return;
-    const inputs = (0,_read_inputs_js__WEBPACK_IMPORTED_MODULE_8__/* .readInputs */ .K)(environment);
-    const run = await (0,_workflow_run_js__WEBPACK_IMPORTED_MODULE_10__/* .readWorkflowRun */ .h)(environment);
-    const identity = (0,_step_identity_js__WEBPACK_IMPORTED_MODULE_9__/* .stepIdentity */ .X)(run, inputs);
-    const credentials = (0,_connect_service_js__WEBPACK_IMPORTED_MODULE_6__/* .credentialsOf */ .Y)(inputs, run, environment);
-    if (credentials === undefined)
-        return;
-    const { client } = await (0,_connect_service_js__WEBPACK_IMPORTED_MODULE_6__/* .connectService */ .U)(credentials, { baseUrl: inputs["service-url"], dispatcher });
-    // The step may have been killed before it heard of its batch.
-    const label = Object.entries(identity.labels).map(([name, value]) => `${name}=${value}`);
-    const jobs = await (0,_list_jobs_js__WEBPACK_IMPORTED_MODULE_7__/* .listJobs */ .N)(client, { label });
-    const batches = [...new Set(jobs.flatMap(({ batchId }) => batchId ?? []))];
-    _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`The step was ended before its jobs; ${batches.length} batches are cancelled`);
-    await (0,_cancel_batches_js__WEBPACK_IMPORTED_MODULE_3__/* .cancelBatches */ .N)(client, batches);
-    const checkRun = Number(_actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("checkRun"));
-    const token = inputs["github-token"];
-    if (!checkRun || token === undefined)
-        return;
-    const checks = (0,_check_runs_js__WEBPACK_IMPORTED_MODULE_4__/* .checkRunsOf */ .U)((0,_connect_github_js__WEBPACK_IMPORTED_MODULE_5__/* .connectGitHub */ .U)({ token, apiUrl: run.apiUrl, dispatcher }), { ...run, detailsUrl: run.url });
-    const report = { name: identity.checkName, url: run.url, rows: [], broken: "cancelled" };
-    const verdict = (0,_report_conclude_js__WEBPACK_IMPORTED_MODULE_1__/* .conclude */ .E)(report, inputs["fail-on"]);
-    await checks.update(checkRun, { output: (0,_report_render_batch_js__WEBPACK_IMPORTED_MODULE_2__/* .renderBatchCheck */ .hC)(report, verdict), conclusion: "cancelled" });
-}
-
-
-/***/ }),
-
-/***/ 8844:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   X: () => (/* binding */ stepIdentity),
-/* harmony export */   b: () => (/* binding */ digest)
-/* harmony export */ });
-/* harmony import */ var node_crypto__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7598);
-
-const defaultCheckName = "Model compression";
-/** The same for every attempt of a run, but for the number of the attempt. */
-function stepIdentity({ repository, runId, attempt, step }, { "check-name": given, matrix = [], }) {
-    const leg = matrix.length === 0 ? "" : ` (${matrix.join(", ")})`;
-    const checkName = given ?? `${defaultCheckName}${leg}`;
-    const runLabels = {
-        "github-run": runId,
-        "github-step": digest([repository, step, checkName, leg]),
-    };
-    return { checkName, runLabels, labels: { ...runLabels, "github-attempt": String(attempt) } };
-}
-/** SHA-256 of values, as far as a label holds it. */
-function digest(value) {
-    return (0,node_crypto__WEBPACK_IMPORTED_MODULE_0__.createHash)("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 40);
-}
-
-
-/***/ }),
-
-/***/ 8448:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  h: () => (/* binding */ readWorkflowRun)
-});
-
-// EXTERNAL MODULE: external "node:fs/promises"
-var promises_ = __nccwpck_require__(1455);
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var classic_schemas = __nccwpck_require__(3045);
-// EXTERNAL MODULE: ../../node_modules/zod/v4/core/api.js
-var api = __nccwpck_require__(1299);
-;// CONCATENATED MODULE: ../../node_modules/zod/v4/classic/coerce.js
-
-
-function string(params) {
-    return core._coercedString(schemas.ZodString, params);
-}
-function number(params) {
-    return api/* _coercedNumber */.qG(classic_schemas/* ZodNumber */.rSt, params);
-}
-function coerce_boolean(params) {
-    return core._coercedBoolean(schemas.ZodBoolean, params);
-}
-function bigint(params) {
-    return core._coercedBigint(schemas.ZodBigInt, params);
-}
-function date(params) {
-    return core._coercedDate(schemas.ZodDate, params);
-}
-
-;// CONCATENATED MODULE: ./action/workflow-run.js
-
-
-const ref = classic_schemas/* object */.Ikc({ ref: classic_schemas/* string */.YjP(), sha: classic_schemas/* string */.YjP() });
-/** The part of events that matters, for all that start workflows. */
-const workflow_run_event = classic_schemas/* object */.Ikc({
-    repository: classic_schemas/* object */.Ikc({ default_branch: classic_schemas/* string */.YjP().optional() }).optional(),
-    before: classic_schemas/* string */.YjP().optional(),
-    pull_request: classic_schemas/* object */.Ikc({
-        number: classic_schemas/* int */.Whr(),
-        head: ref.extend({ repo: classic_schemas/* object */.Ikc({ full_name: classic_schemas/* string */.YjP() }).nullish() }),
-        base: ref,
+      }
     })
-        .optional(),
-    merge_group: classic_schemas/* object */.Ikc({ head_sha: classic_schemas/* string */.YjP(), base_sha: classic_schemas/* string */.YjP(), base_ref: classic_schemas/* string */.YjP() }).optional(),
-    workflow_run: classic_schemas/* object */.Ikc({
-        head_sha: classic_schemas/* string */.YjP(),
-        pull_requests: classic_schemas/* array */.YOg(classic_schemas/* object */.Ikc({ number: classic_schemas/* int */.Whr(), base: ref })).default([]),
+  };
+}
+
+// pkg/dist-src/paginate.js
+function paginate(octokit, route, parameters, mapFn) {
+  if (typeof parameters === "function") {
+    mapFn = parameters;
+    parameters = void 0;
+  }
+  return gather(
+    octokit,
+    [],
+    iterator(octokit, route, parameters)[Symbol.asyncIterator](),
+    mapFn
+  );
+}
+function gather(octokit, results, iterator2, mapFn) {
+  return iterator2.next().then((result) => {
+    if (result.done) {
+      return results;
+    }
+    let earlyExit = false;
+    function done() {
+      earlyExit = true;
+    }
+    results = results.concat(
+      mapFn ? mapFn(result.value, done) : result.value.data
+    );
+    if (earlyExit) {
+      return results;
+    }
+    return gather(octokit, results, iterator2, mapFn);
+  });
+}
+
+// pkg/dist-src/compose-paginate.js
+var composePaginateRest = Object.assign(paginate, {
+  iterator
+});
+
+// pkg/dist-src/generated/paginating-endpoints.js
+var paginatingEndpoints = (/* unused pure expression or super */ null && ([
+  "GET /advisories",
+  "GET /app/hook/deliveries",
+  "GET /app/installation-requests",
+  "GET /app/installations",
+  "GET /assignments/{assignment_id}/accepted_assignments",
+  "GET /classrooms",
+  "GET /classrooms/{classroom_id}/assignments",
+  "GET /enterprises/{enterprise}/code-security/configurations",
+  "GET /enterprises/{enterprise}/code-security/configurations/{configuration_id}/repositories",
+  "GET /enterprises/{enterprise}/dependabot/alerts",
+  "GET /enterprises/{enterprise}/teams",
+  "GET /enterprises/{enterprise}/teams/{enterprise-team}/memberships",
+  "GET /enterprises/{enterprise}/teams/{enterprise-team}/organizations",
+  "GET /events",
+  "GET /gists",
+  "GET /gists/public",
+  "GET /gists/starred",
+  "GET /gists/{gist_id}/comments",
+  "GET /gists/{gist_id}/commits",
+  "GET /gists/{gist_id}/forks",
+  "GET /installation/repositories",
+  "GET /issues",
+  "GET /licenses",
+  "GET /marketplace_listing/plans",
+  "GET /marketplace_listing/plans/{plan_id}/accounts",
+  "GET /marketplace_listing/stubbed/plans",
+  "GET /marketplace_listing/stubbed/plans/{plan_id}/accounts",
+  "GET /networks/{owner}/{repo}/events",
+  "GET /notifications",
+  "GET /organizations",
+  "GET /organizations/{org}/dependabot/repository-access",
+  "GET /orgs/{org}/actions/cache/usage-by-repository",
+  "GET /orgs/{org}/actions/hosted-runners",
+  "GET /orgs/{org}/actions/permissions/repositories",
+  "GET /orgs/{org}/actions/permissions/self-hosted-runners/repositories",
+  "GET /orgs/{org}/actions/runner-groups",
+  "GET /orgs/{org}/actions/runner-groups/{runner_group_id}/hosted-runners",
+  "GET /orgs/{org}/actions/runner-groups/{runner_group_id}/repositories",
+  "GET /orgs/{org}/actions/runner-groups/{runner_group_id}/runners",
+  "GET /orgs/{org}/actions/runners",
+  "GET /orgs/{org}/actions/secrets",
+  "GET /orgs/{org}/actions/secrets/{secret_name}/repositories",
+  "GET /orgs/{org}/actions/variables",
+  "GET /orgs/{org}/actions/variables/{name}/repositories",
+  "GET /orgs/{org}/attestations/repositories",
+  "GET /orgs/{org}/attestations/{subject_digest}",
+  "GET /orgs/{org}/blocks",
+  "GET /orgs/{org}/campaigns",
+  "GET /orgs/{org}/code-scanning/alerts",
+  "GET /orgs/{org}/code-security/configurations",
+  "GET /orgs/{org}/code-security/configurations/{configuration_id}/repositories",
+  "GET /orgs/{org}/codespaces",
+  "GET /orgs/{org}/codespaces/secrets",
+  "GET /orgs/{org}/codespaces/secrets/{secret_name}/repositories",
+  "GET /orgs/{org}/copilot/billing/seats",
+  "GET /orgs/{org}/copilot/metrics",
+  "GET /orgs/{org}/dependabot/alerts",
+  "GET /orgs/{org}/dependabot/secrets",
+  "GET /orgs/{org}/dependabot/secrets/{secret_name}/repositories",
+  "GET /orgs/{org}/events",
+  "GET /orgs/{org}/failed_invitations",
+  "GET /orgs/{org}/hooks",
+  "GET /orgs/{org}/hooks/{hook_id}/deliveries",
+  "GET /orgs/{org}/insights/api/route-stats/{actor_type}/{actor_id}",
+  "GET /orgs/{org}/insights/api/subject-stats",
+  "GET /orgs/{org}/insights/api/user-stats/{user_id}",
+  "GET /orgs/{org}/installations",
+  "GET /orgs/{org}/invitations",
+  "GET /orgs/{org}/invitations/{invitation_id}/teams",
+  "GET /orgs/{org}/issues",
+  "GET /orgs/{org}/members",
+  "GET /orgs/{org}/members/{username}/codespaces",
+  "GET /orgs/{org}/migrations",
+  "GET /orgs/{org}/migrations/{migration_id}/repositories",
+  "GET /orgs/{org}/organization-roles/{role_id}/teams",
+  "GET /orgs/{org}/organization-roles/{role_id}/users",
+  "GET /orgs/{org}/outside_collaborators",
+  "GET /orgs/{org}/packages",
+  "GET /orgs/{org}/packages/{package_type}/{package_name}/versions",
+  "GET /orgs/{org}/personal-access-token-requests",
+  "GET /orgs/{org}/personal-access-token-requests/{pat_request_id}/repositories",
+  "GET /orgs/{org}/personal-access-tokens",
+  "GET /orgs/{org}/personal-access-tokens/{pat_id}/repositories",
+  "GET /orgs/{org}/private-registries",
+  "GET /orgs/{org}/projects",
+  "GET /orgs/{org}/projectsV2",
+  "GET /orgs/{org}/projectsV2/{project_number}/fields",
+  "GET /orgs/{org}/projectsV2/{project_number}/items",
+  "GET /orgs/{org}/properties/values",
+  "GET /orgs/{org}/public_members",
+  "GET /orgs/{org}/repos",
+  "GET /orgs/{org}/rulesets",
+  "GET /orgs/{org}/rulesets/rule-suites",
+  "GET /orgs/{org}/rulesets/{ruleset_id}/history",
+  "GET /orgs/{org}/secret-scanning/alerts",
+  "GET /orgs/{org}/security-advisories",
+  "GET /orgs/{org}/settings/immutable-releases/repositories",
+  "GET /orgs/{org}/settings/network-configurations",
+  "GET /orgs/{org}/team/{team_slug}/copilot/metrics",
+  "GET /orgs/{org}/teams",
+  "GET /orgs/{org}/teams/{team_slug}/discussions",
+  "GET /orgs/{org}/teams/{team_slug}/discussions/{discussion_number}/comments",
+  "GET /orgs/{org}/teams/{team_slug}/discussions/{discussion_number}/comments/{comment_number}/reactions",
+  "GET /orgs/{org}/teams/{team_slug}/discussions/{discussion_number}/reactions",
+  "GET /orgs/{org}/teams/{team_slug}/invitations",
+  "GET /orgs/{org}/teams/{team_slug}/members",
+  "GET /orgs/{org}/teams/{team_slug}/projects",
+  "GET /orgs/{org}/teams/{team_slug}/repos",
+  "GET /orgs/{org}/teams/{team_slug}/teams",
+  "GET /projects/{project_id}/collaborators",
+  "GET /repos/{owner}/{repo}/actions/artifacts",
+  "GET /repos/{owner}/{repo}/actions/caches",
+  "GET /repos/{owner}/{repo}/actions/organization-secrets",
+  "GET /repos/{owner}/{repo}/actions/organization-variables",
+  "GET /repos/{owner}/{repo}/actions/runners",
+  "GET /repos/{owner}/{repo}/actions/runs",
+  "GET /repos/{owner}/{repo}/actions/runs/{run_id}/artifacts",
+  "GET /repos/{owner}/{repo}/actions/runs/{run_id}/attempts/{attempt_number}/jobs",
+  "GET /repos/{owner}/{repo}/actions/runs/{run_id}/jobs",
+  "GET /repos/{owner}/{repo}/actions/secrets",
+  "GET /repos/{owner}/{repo}/actions/variables",
+  "GET /repos/{owner}/{repo}/actions/workflows",
+  "GET /repos/{owner}/{repo}/actions/workflows/{workflow_id}/runs",
+  "GET /repos/{owner}/{repo}/activity",
+  "GET /repos/{owner}/{repo}/assignees",
+  "GET /repos/{owner}/{repo}/attestations/{subject_digest}",
+  "GET /repos/{owner}/{repo}/branches",
+  "GET /repos/{owner}/{repo}/check-runs/{check_run_id}/annotations",
+  "GET /repos/{owner}/{repo}/check-suites/{check_suite_id}/check-runs",
+  "GET /repos/{owner}/{repo}/code-scanning/alerts",
+  "GET /repos/{owner}/{repo}/code-scanning/alerts/{alert_number}/instances",
+  "GET /repos/{owner}/{repo}/code-scanning/analyses",
+  "GET /repos/{owner}/{repo}/codespaces",
+  "GET /repos/{owner}/{repo}/codespaces/devcontainers",
+  "GET /repos/{owner}/{repo}/codespaces/secrets",
+  "GET /repos/{owner}/{repo}/collaborators",
+  "GET /repos/{owner}/{repo}/comments",
+  "GET /repos/{owner}/{repo}/comments/{comment_id}/reactions",
+  "GET /repos/{owner}/{repo}/commits",
+  "GET /repos/{owner}/{repo}/commits/{commit_sha}/comments",
+  "GET /repos/{owner}/{repo}/commits/{commit_sha}/pulls",
+  "GET /repos/{owner}/{repo}/commits/{ref}/check-runs",
+  "GET /repos/{owner}/{repo}/commits/{ref}/check-suites",
+  "GET /repos/{owner}/{repo}/commits/{ref}/status",
+  "GET /repos/{owner}/{repo}/commits/{ref}/statuses",
+  "GET /repos/{owner}/{repo}/compare/{basehead}",
+  "GET /repos/{owner}/{repo}/compare/{base}...{head}",
+  "GET /repos/{owner}/{repo}/contributors",
+  "GET /repos/{owner}/{repo}/dependabot/alerts",
+  "GET /repos/{owner}/{repo}/dependabot/secrets",
+  "GET /repos/{owner}/{repo}/deployments",
+  "GET /repos/{owner}/{repo}/deployments/{deployment_id}/statuses",
+  "GET /repos/{owner}/{repo}/environments",
+  "GET /repos/{owner}/{repo}/environments/{environment_name}/deployment-branch-policies",
+  "GET /repos/{owner}/{repo}/environments/{environment_name}/deployment_protection_rules/apps",
+  "GET /repos/{owner}/{repo}/environments/{environment_name}/secrets",
+  "GET /repos/{owner}/{repo}/environments/{environment_name}/variables",
+  "GET /repos/{owner}/{repo}/events",
+  "GET /repos/{owner}/{repo}/forks",
+  "GET /repos/{owner}/{repo}/hooks",
+  "GET /repos/{owner}/{repo}/hooks/{hook_id}/deliveries",
+  "GET /repos/{owner}/{repo}/invitations",
+  "GET /repos/{owner}/{repo}/issues",
+  "GET /repos/{owner}/{repo}/issues/comments",
+  "GET /repos/{owner}/{repo}/issues/comments/{comment_id}/reactions",
+  "GET /repos/{owner}/{repo}/issues/events",
+  "GET /repos/{owner}/{repo}/issues/{issue_number}/comments",
+  "GET /repos/{owner}/{repo}/issues/{issue_number}/dependencies/blocked_by",
+  "GET /repos/{owner}/{repo}/issues/{issue_number}/dependencies/blocking",
+  "GET /repos/{owner}/{repo}/issues/{issue_number}/events",
+  "GET /repos/{owner}/{repo}/issues/{issue_number}/labels",
+  "GET /repos/{owner}/{repo}/issues/{issue_number}/reactions",
+  "GET /repos/{owner}/{repo}/issues/{issue_number}/sub_issues",
+  "GET /repos/{owner}/{repo}/issues/{issue_number}/timeline",
+  "GET /repos/{owner}/{repo}/keys",
+  "GET /repos/{owner}/{repo}/labels",
+  "GET /repos/{owner}/{repo}/milestones",
+  "GET /repos/{owner}/{repo}/milestones/{milestone_number}/labels",
+  "GET /repos/{owner}/{repo}/notifications",
+  "GET /repos/{owner}/{repo}/pages/builds",
+  "GET /repos/{owner}/{repo}/projects",
+  "GET /repos/{owner}/{repo}/pulls",
+  "GET /repos/{owner}/{repo}/pulls/comments",
+  "GET /repos/{owner}/{repo}/pulls/comments/{comment_id}/reactions",
+  "GET /repos/{owner}/{repo}/pulls/{pull_number}/comments",
+  "GET /repos/{owner}/{repo}/pulls/{pull_number}/commits",
+  "GET /repos/{owner}/{repo}/pulls/{pull_number}/files",
+  "GET /repos/{owner}/{repo}/pulls/{pull_number}/reviews",
+  "GET /repos/{owner}/{repo}/pulls/{pull_number}/reviews/{review_id}/comments",
+  "GET /repos/{owner}/{repo}/releases",
+  "GET /repos/{owner}/{repo}/releases/{release_id}/assets",
+  "GET /repos/{owner}/{repo}/releases/{release_id}/reactions",
+  "GET /repos/{owner}/{repo}/rules/branches/{branch}",
+  "GET /repos/{owner}/{repo}/rulesets",
+  "GET /repos/{owner}/{repo}/rulesets/rule-suites",
+  "GET /repos/{owner}/{repo}/rulesets/{ruleset_id}/history",
+  "GET /repos/{owner}/{repo}/secret-scanning/alerts",
+  "GET /repos/{owner}/{repo}/secret-scanning/alerts/{alert_number}/locations",
+  "GET /repos/{owner}/{repo}/security-advisories",
+  "GET /repos/{owner}/{repo}/stargazers",
+  "GET /repos/{owner}/{repo}/subscribers",
+  "GET /repos/{owner}/{repo}/tags",
+  "GET /repos/{owner}/{repo}/teams",
+  "GET /repos/{owner}/{repo}/topics",
+  "GET /repositories",
+  "GET /search/code",
+  "GET /search/commits",
+  "GET /search/issues",
+  "GET /search/labels",
+  "GET /search/repositories",
+  "GET /search/topics",
+  "GET /search/users",
+  "GET /teams/{team_id}/discussions",
+  "GET /teams/{team_id}/discussions/{discussion_number}/comments",
+  "GET /teams/{team_id}/discussions/{discussion_number}/comments/{comment_number}/reactions",
+  "GET /teams/{team_id}/discussions/{discussion_number}/reactions",
+  "GET /teams/{team_id}/invitations",
+  "GET /teams/{team_id}/members",
+  "GET /teams/{team_id}/projects",
+  "GET /teams/{team_id}/repos",
+  "GET /teams/{team_id}/teams",
+  "GET /user/blocks",
+  "GET /user/codespaces",
+  "GET /user/codespaces/secrets",
+  "GET /user/emails",
+  "GET /user/followers",
+  "GET /user/following",
+  "GET /user/gpg_keys",
+  "GET /user/installations",
+  "GET /user/installations/{installation_id}/repositories",
+  "GET /user/issues",
+  "GET /user/keys",
+  "GET /user/marketplace_purchases",
+  "GET /user/marketplace_purchases/stubbed",
+  "GET /user/memberships/orgs",
+  "GET /user/migrations",
+  "GET /user/migrations/{migration_id}/repositories",
+  "GET /user/orgs",
+  "GET /user/packages",
+  "GET /user/packages/{package_type}/{package_name}/versions",
+  "GET /user/public_emails",
+  "GET /user/repos",
+  "GET /user/repository_invitations",
+  "GET /user/social_accounts",
+  "GET /user/ssh_signing_keys",
+  "GET /user/starred",
+  "GET /user/subscriptions",
+  "GET /user/teams",
+  "GET /users",
+  "GET /users/{username}/attestations/{subject_digest}",
+  "GET /users/{username}/events",
+  "GET /users/{username}/events/orgs/{org}",
+  "GET /users/{username}/events/public",
+  "GET /users/{username}/followers",
+  "GET /users/{username}/following",
+  "GET /users/{username}/gists",
+  "GET /users/{username}/gpg_keys",
+  "GET /users/{username}/keys",
+  "GET /users/{username}/orgs",
+  "GET /users/{username}/packages",
+  "GET /users/{username}/projects",
+  "GET /users/{username}/projectsV2",
+  "GET /users/{username}/projectsV2/{project_number}/fields",
+  "GET /users/{username}/projectsV2/{project_number}/items",
+  "GET /users/{username}/received_events",
+  "GET /users/{username}/received_events/public",
+  "GET /users/{username}/repos",
+  "GET /users/{username}/social_accounts",
+  "GET /users/{username}/ssh_signing_keys",
+  "GET /users/{username}/starred",
+  "GET /users/{username}/subscriptions"
+]));
+
+// pkg/dist-src/paginating-endpoints.js
+function isPaginatingEndpoint(arg) {
+  if (typeof arg === "string") {
+    return paginatingEndpoints.includes(arg);
+  } else {
+    return false;
+  }
+}
+
+// pkg/dist-src/index.js
+function paginateRest(octokit) {
+  return {
+    paginate: Object.assign(paginate.bind(null, octokit), {
+      iterator: iterator.bind(null, octokit)
     })
-        .optional(),
-});
-const variables = classic_schemas/* object */.Ikc({
-    GITHUB_REPOSITORY: classic_schemas/* string */.YjP().default(""),
-    GITHUB_RUN_ID: classic_schemas/* string */.YjP().default(""),
-    GITHUB_RUN_ATTEMPT: number().catch(1),
-    GITHUB_WORKFLOW: classic_schemas/* string */.YjP().default(""),
-    GITHUB_JOB: classic_schemas/* string */.YjP().default(""),
-    GITHUB_ACTION: classic_schemas/* string */.YjP().default(""),
-    GITHUB_ACTOR: classic_schemas/* string */.YjP().default(""),
-    GITHUB_EVENT_NAME: classic_schemas/* string */.YjP().default(""),
-    GITHUB_EVENT_PATH: classic_schemas/* string */.YjP().default(""),
-    GITHUB_SHA: classic_schemas/* string */.YjP().default(""),
-    GITHUB_REF: classic_schemas/* string */.YjP().default(""),
-    GITHUB_REF_PROTECTED: classic_schemas/* string */.YjP().default(""),
-    GITHUB_SERVER_URL: classic_schemas/* string */.YjP().default("https://github.com"),
-    GITHUB_API_URL: classic_schemas/* string */.YjP().default("https://api.github.com"),
-    GITHUB_WORKSPACE: classic_schemas/* string */.YjP().optional(),
-});
-/** What the runner and the event say about the run. */
-async function readWorkflowRun(environment) {
-    const read = variables.parse(environment);
-    const { GITHUB_REPOSITORY: repository, GITHUB_RUN_ID: runId, GITHUB_RUN_ATTEMPT: attempt } = read;
-    const payload = await readEvent(read.GITHUB_EVENT_PATH);
-    return {
-        repository,
-        runId,
-        attempt,
-        step: `${read.GITHUB_WORKFLOW} ${read.GITHUB_JOB} ${read.GITHUB_ACTION}`,
-        ...(proposalOf(payload) ?? pushOf(payload, read)),
-        untrusted: untrustedBy(payload, read),
-        url: `${read.GITHUB_SERVER_URL}/${repository}/actions/runs/${runId}/attempts/${attempt}`,
-        apiUrl: read.GITHUB_API_URL.replace(/\/+$/, ""),
-        workspace: read.GITHUB_WORKSPACE ?? process.cwd(),
-    };
+  };
 }
-async function readEvent(file) {
-    if (file === "")
-        return {};
-    return workflow_run_event.parse(JSON.parse(await (0,promises_.readFile)(file, "utf8")));
-}
-/** A commit that is proposed to a branch, or that an earlier workflow ran for. */
-function proposalOf({ repository, ...payload }) {
-    const { pull_request: pullRequest, merge_group: mergeGroup, workflow_run: earlier } = payload;
-    const proposal = { branch: undefined, isTrusted: false };
-    if (pullRequest) {
-        const { number, head, base } = pullRequest;
-        return { ...proposal, headSha: head.sha, base: { branch: base.ref, sha: base.sha }, pullRequest: number };
+paginateRest.VERSION = plugin_paginate_rest_dist_bundle_VERSION;
+
+
+;// CONCATENATED MODULE: ../../node_modules/@actions/github/lib/utils.js
+
+
+// octokit + plugins
+
+
+
+const context = new Context();
+const baseUrl = getApiBaseUrl();
+const defaults = {
+    baseUrl,
+    request: {
+        agent: getProxyAgent(baseUrl),
+        fetch: getProxyFetch(baseUrl)
     }
-    if (mergeGroup) {
-        const base = { branch: mergeGroup.base_ref.replace(/^refs\/heads\//, ""), sha: mergeGroup.base_sha };
-        return { ...proposal, headSha: mergeGroup.head_sha, base, pullRequest: undefined };
-    }
-    if (earlier) {
-        const [proposed] = earlier.pull_requests;
-        const base = proposed ? { branch: proposed.base.ref, sha: proposed.base.sha } : defaultBase(repository);
-        return { ...proposal, headSha: earlier.head_sha, base, pullRequest: proposed?.number };
-    }
-    return undefined;
-}
-/** The commit of a push, or at which a workflow was started. */
-function pushOf({ repository, before }, read) {
-    const [, branch] = /^refs\/heads\/(.+)$/.exec(read.GITHUB_REF) ?? [];
-    const isDefault = branch !== undefined && branch === repository?.default_branch;
-    const isTrusted = isDefault || (branch !== undefined && read.GITHUB_REF_PROTECTED === "true");
-    // A branch that is new has zeros there.
-    const ownBase = { branch: branch ?? "", ...(before !== undefined && !/^0+$/.test(before) && { sha: before }) };
-    const base = isTrusted ? ownBase : defaultBase(repository);
-    return { headSha: read.GITHUB_SHA, branch, base, isTrusted, pullRequest: undefined };
-}
-function defaultBase(repository) {
-    const branch = repository?.default_branch;
-    return branch === undefined ? undefined : { branch };
-}
-function untrustedBy({ pull_request: pullRequest }, read) {
-    // `pull_request_target` runs the base branch's workflow, with its secrets.
-    if (read.GITHUB_EVENT_NAME === "pull_request_target")
-        return undefined;
-    if (read.GITHUB_ACTOR === "dependabot[bot]")
-        return "dependabot";
-    return pullRequest && pullRequest.head.repo?.full_name !== read.GITHUB_REPOSITORY ? "fork" : undefined;
-}
-
-
-/***/ }),
-
-/***/ 5511:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   D: () => (/* binding */ hashFile)
-/* harmony export */ });
-/* harmony import */ var node_crypto__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7598);
-/* harmony import */ var _read_pieces_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8390);
-
-
-/** SHA-256 of a file's content, in hexadecimal. */
-async function hashFile(file, signal) {
-    const hash = (0,node_crypto__WEBPACK_IMPORTED_MODULE_0__.createHash)("sha256");
-    for await (const piece of (0,_read_pieces_js__WEBPACK_IMPORTED_MODULE_1__/* .readPieces */ .u)(file, signal))
-        hash.update(piece);
-    return hash.digest("hex");
-}
-
-
-/***/ }),
-
-/***/ 7590:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   Mm: () => (/* binding */ ProblemError),
-/* harmony export */   n: () => (/* binding */ answerError),
-/* harmony export */   qx: () => (/* binding */ UnexpectedAnswerError)
-/* harmony export */ });
-/* harmony import */ var _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6828);
-
-/** The service refused a call or failed at it. */
-class ProblemError extends Error {
-    name = "ProblemError";
-    problem;
-    /** Seconds that the service asks to wait before the same call. */
-    retryAfter;
-    constructor(call, details, retryAfter) {
-        const fields = (details.errors ?? []).map(({ pointer, message }) => `\n  ${pointer}: ${message}`).join("");
-        super(`${call}: ${details.detail} (${details.code})${fields}`);
-        this.problem = details;
-        this.retryAfter = retryAfter;
-    }
-    get retryable() {
-        return _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__/* .errorTable */ .NN[this.problem.code].retryable;
-    }
-}
-/** Answered by something between the client and the service. */
-class UnexpectedAnswerError extends Error {
-    name = "UnexpectedAnswerError";
-    status;
-    headers;
-    retryAfter;
-    constructor(call, { status, headers, text }, retryAfter) {
-        super(`${call}: unexpected answer with status ${status}: ${text.slice(0, 500)}`);
-        this.status = status;
-        this.headers = headers;
-        this.retryAfter = retryAfter;
-    }
-}
-function answerError(call, answer) {
-    const retryAfter = String(answer.headers["retry-after"]);
-    const seconds = /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined;
-    const parsed = _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__/* .problem */ .CC.safeParse(parseJson(answer.text));
-    return parsed.success
-        ? new ProblemError(call, parsed.data, seconds)
-        : new UnexpectedAnswerError(call, answer, seconds);
-}
-function parseJson(text) {
-    try {
-        return JSON.parse(text);
-    }
-    catch {
-        return undefined;
-    }
-}
-
-
-/***/ }),
-
-/***/ 8390:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   u: () => (/* binding */ readPieces)
-/* harmony export */ });
-/* harmony import */ var node_fs_promises__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1455);
-var __addDisposableResource = (undefined && undefined.__addDisposableResource) || function (env, value, async) {
-    if (value !== null && value !== void 0) {
-        if (typeof value !== "object" && typeof value !== "function") throw new TypeError("Object expected.");
-        var dispose, inner;
-        if (async) {
-            if (!Symbol.asyncDispose) throw new TypeError("Symbol.asyncDispose is not defined.");
-            dispose = value[Symbol.asyncDispose];
-        }
-        if (dispose === void 0) {
-            if (!Symbol.dispose) throw new TypeError("Symbol.dispose is not defined.");
-            dispose = value[Symbol.dispose];
-            if (async) inner = dispose;
-        }
-        if (typeof dispose !== "function") throw new TypeError("Object not disposable.");
-        if (inner) dispose = function() { try { inner.call(this); } catch (e) { return Promise.reject(e); } };
-        env.stack.push({ value: value, dispose: dispose, async: async });
-    }
-    else if (async) {
-        env.stack.push({ async: true });
-    }
-    return value;
 };
-var __disposeResources = (undefined && undefined.__disposeResources) || (function (SuppressedError) {
-    return function (env) {
-        function fail(e) {
-            env.error = env.hasError ? new SuppressedError(e, env.error, "An error was suppressed during disposal.") : e;
-            env.hasError = true;
-        }
-        var r, s = 0;
-        function next() {
-            while (r = env.stack.pop()) {
-                try {
-                    if (!r.async && s === 1) return s = 0, env.stack.push(r), Promise.resolve().then(next);
-                    if (r.dispose) {
-                        var result = r.dispose.call(r.value);
-                        if (r.async) return s |= 2, Promise.resolve(result).then(next, function(e) { fail(e); return next(); });
-                    }
-                    else s |= 1;
-                }
-                catch (e) {
-                    fail(e);
-                }
-            }
-            if (s === 1) return env.hasError ? Promise.reject(env.error) : Promise.resolve();
-            if (env.hasError) throw env.error;
-        }
-        return next();
-    };
-})(typeof SuppressedError === "function" ? SuppressedError : function (error, suppressed, message) {
-    var e = new Error(message);
-    return e.name = "SuppressedError", e.error = error, e.suppressed = suppressed, e;
-});
-
-const pieceBytes = 1 << 20;
-/**
- * The bytes of a file from `start` on, in pieces. A piece is overwritten when the next but one is read: fresh memory for each would pile up
- * faster than it is collected, and take twice the time.
- */
-async function* readPieces(file, signal, start = 0) {
-    const env_1 = { stack: [], error: void 0, hasError: false };
-    try {
-        const opened = __addDisposableResource(env_1, await (0,node_fs_promises__WEBPACK_IMPORTED_MODULE_0__.open)(file), true);
-        const buffers = [new Uint8Array(pieceBytes), new Uint8Array(pieceBytes)];
-        let position = start;
-        for (let turn = 0;; turn = turn === 0 ? 1 : 0) {
-            signal?.throwIfAborted();
-            const { bytesRead } = await opened.read(buffers[turn], 0, pieceBytes, position);
-            if (bytesRead === 0)
-                return;
-            position += bytesRead;
-            yield buffers[turn].subarray(0, bytesRead);
-        }
-    }
-    catch (e_1) {
-        env_1.error = e_1;
-        env_1.hasError = true;
-    }
-    finally {
-        const result_1 = __disposeResources(env_1);
-        if (result_1)
-            await result_1;
-    }
-}
-
-
-/***/ }),
-
-/***/ 2308:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   L5: () => (/* binding */ retry),
-/* harmony export */   Rk: () => (/* binding */ isConnectionError),
-/* harmony export */   WG: () => (/* binding */ isPassing)
-/* harmony export */ });
-/* harmony import */ var node_timers_promises__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8500);
-/* harmony import */ var _problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7590);
-
-
-const tries = 5;
-const firstDelayMs = 200;
-/** A caller that is asked to wait longer is told so instead. */
-const longestAskedMs = 120_000;
-const passingStatuses = new Set([429, 502, 503, 504]);
-/** Pass only after somebody did something about them. */
-const lastingCodes = new Set(["internal_error", "storage_full"]);
-/** Repeats work that may be done twice: after lost connections and passing failures of the service. */
-async function retry(work, signal) {
-    for (let left = tries - 1;; left--) {
-        try {
-            return await work();
-        }
-        catch (error) {
-            signal?.throwIfAborted();
-            if (left === 0 || !isPassing(error) || askedMs(error) > longestAskedMs)
-                throw error;
-            await (0,node_timers_promises__WEBPACK_IMPORTED_MODULE_0__.setTimeout)(delayMs(error, tries - 1 - left), undefined, signal && { signal });
-        }
-    }
-}
-/** Full jitter, so that clients that failed together do not come back together; not sooner than the service asks. */
-function delayMs(error, attempt) {
-    return askedMs(error) + Math.random() * firstDelayMs * 2 ** attempt;
-}
-function askedMs(error) {
-    const isAnswer = error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .ProblemError */ .Mm || error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .UnexpectedAnswerError */ .qx;
-    return isAnswer ? (error.retryAfter ?? 0) * 1000 : 0;
-}
-/** Whether the same call may succeed later: the service is not there, or has too much to do. */
-function isPassing(error) {
-    if (error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .ProblemError */ .Mm)
-        return error.retryable && !lastingCodes.has(error.problem.code);
-    if (error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .UnexpectedAnswerError */ .qx)
-        return passingStatuses.has(error.status);
-    return isConnectionError(error);
-}
-/** Whether the service could not be reached, or was lost while it answered. */
-function isConnectionError(error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "";
-    return /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|UND_ERR_(SOCKET|CONNECT_TIMEOUT|HEADERS_TIMEOUT|BODY_TIMEOUT|CLOSED|DESTROYED|RESPONSE))/.test(code);
-}
-
-
-/***/ }),
-
-/***/ 8389:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   _y: () => (/* binding */ failOnTable),
-/* harmony export */   eh: () => (/* binding */ actionInputs),
-/* harmony export */   v8: () => (/* binding */ jobChecksTable)
-/* harmony export */ });
-/* unused harmony export actionOutputs */
-/** What can let the step fail. */
-const failOnTable = {
-    gates: "a job failed, or a gate",
-    warnings: "as `gates`, or a gate warns, such as one that finds no baseline to compare with",
-    jobs: "a job failed",
-    nothing: "never for what came of jobs",
-};
-/** Which jobs get check runs of their own. */
-const jobChecksTable = {
-    auto: "all of at most 12 jobs, the failed ones of more",
-    all: "all jobs",
-    failed: "jobs that failed or failed a gate",
-    none: "none",
-};
-/** Every input of the GitHub Action. */
-const actionInputs = {
-    "service-url": {
-        description: "Address of the service, such as `https://mos.example.com`.",
-        required: true,
-    },
-    token: {
-        description: "Access token of the service with the scopes `jobs:read`, `jobs:write` and `models:write`. Without it the workflow's OIDC token is exchanged for one, which needs `permissions: id-token: write` and a trust policy at the service.",
-    },
-    audience: {
-        description: "Audience of the OIDC token, as the service's trust policy demands it; `service-url` by default.",
-    },
-    "batch-file": {
-        description: "YAML or JSON file in the repository with a batch: the fields of `POST /batches`, in which a model may also be a glob of files. Inputs are laid over its fields.",
-    },
-    models: {
-        description: "Models to compress, one a line: a glob of ONNX files in the workspace, which are uploaded, or a source that the service reads itself (`https://…`, `file:///…`, `upload:sha256:…`). `NAME=` before it names the model; a file is named after its path otherwise. A line that starts with `!` takes files out again.",
-    },
-    targets: {
-        description: "Names of the targets to compress each model for, separated by commas or line breaks.",
-    },
-    recipe: {
-        description: "Fields of a recipe as YAML, laid over each target's own; `preset` names one of the target's presets.",
-    },
-    gates: {
-        description: "Limits on what is measured for each job as YAML, such as `maxSizeRatio: 0.5`.",
-    },
-    suite: {
-        description: "Name under which results of the same models are compared over time; by default that of the repository and of the check.",
-    },
-    baseline: {
-        description: "Branch whose results are compared with, `none` for no comparison. By default the base branch of a pull request, the branch itself for pushes to the default branch and to protected ones, and the default branch for all others. Results of the default branch and of protected branches are recorded where the token has the scope `baselines:write`.",
-    },
-    "fail-on": {
-        description: `When the step and its check fail. ${sentenceOf(failOnTable)}`,
-        default: "gates",
-    },
-    wait: {
-        description: "`false` ends the step as soon as the batch is submitted. The service then writes the check runs itself, which needs its GitHub App in the repository.",
-        default: "true",
-    },
-    timeout: {
-        description: "Time after which the batch is cancelled: minutes, or with a unit, such as `90s` or `2h`.",
-        default: "330",
-    },
-    "check-name": {
-        description: "Name of the check run of the whole batch, for branch protection to require. By default `Model compression`, with the values of the job's matrix behind it.",
-    },
-    "job-checks": {
-        description: `Which jobs get check runs of their own, at most 100 of them. ${sentenceOf(jobChecksTable)}`,
-        default: "auto",
-    },
-    comment: {
-        description: "`true` keeps a comment with the results on the pull request, which needs `pull-requests: write`.",
-        default: "false",
-    },
-    "dry-run": {
-        description: "`true` only plans: tells the sizes that the results would have, without compressing anything.",
-        default: "false",
-    },
-    download: {
-        description: "`true` downloads the artifacts of all completed jobs.",
-        default: "false",
-    },
-    "github-token": {
-        description: "Token for check runs (`checks: write`) and comments; without these permissions the job's summary holds the results.",
-        default: "${{ github.token }}",
-    },
-    matrix: {
-        description: "Leave it alone: tells the legs of a job's matrix apart.",
-        default: "${{ toJson(matrix) }}",
-    },
-};
-/** Every output of the GitHub Action, with what it holds. */
-const actionOutputs = {
-    "batch-id": "Identifier of the batch; several, separated by spaces, where a repeated run had only some jobs left.",
-    "batch-url": "Address of the batch at the service.",
-    conclusion: "`success`, `failure`, `neutral`, `cancelled` or `timed_out`; `pending` where `wait` is `false`.",
-    jobs: "Number of jobs.",
-    completed: "Number of jobs that are Completed.",
-    failed: "Number of jobs that are Failed.",
-    "gates-failed": "Number of jobs with a gate that failed.",
-    "report-json": "Path of the report as JSON.",
-    "report-markdown": "Path of the report as Markdown.",
-    artifacts: "Path of the folder with the downloaded artifacts, `<model>-<target>/` for each job, where `download` is `true`.",
-};
-function sentenceOf(table) {
-    return `${Object.entries(table)
-        .map(([value, meaning]) => `\`${value}\`: ${meaning}`)
-        .join("; ")}.`;
-}
-
-
-/***/ }),
-
-/***/ 1453:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   C: () => (/* binding */ artifactName),
-/* harmony export */   d: () => (/* binding */ artifact)
-/* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
-/* harmony import */ var _model_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2654);
-
-
-const artifactName = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
-    .max(200)
-    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/)
-    .describe("File name, unique within the job.");
-/** A file that a job produced. */
-const artifact = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    name: artifactName,
-    kind: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["model", "weights", "stage", "manifest", "report"])
-        .describe("`model`: the ONNX file; `weights`: its external data; `stage`: a stage of the pipeline, an ONNX file or its external data; `manifest`: which file holds which weight, or how the stages are linked; `report`: what was done to each weight."),
-    bytes: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(0),
-    sha256: _model_js__WEBPACK_IMPORTED_MODULE_0__/* .sha256 */ .sc,
-})
-    .meta({ id: "Artifact" });
-
-
-/***/ }),
-
-/***/ 9902:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  vA: () => (/* binding */ batch),
-  QY: () => (/* binding */ batchFields),
-  Uv: () => (/* binding */ batchRequest)
-});
-
-// UNUSED EXPORTS: batchRules, maxBatchJobs
-
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
-var iso = __nccwpck_require__(3477);
-// EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(8668);
-// EXTERNAL MODULE: ./contract/action.js
-var action = __nccwpck_require__(8389);
-// EXTERNAL MODULE: ./contract/revision.js
-var revision = __nccwpck_require__(1622);
-// EXTERNAL MODULE: ./contract/text.js
-var contract_text = __nccwpck_require__(7980);
-;// CONCATENATED MODULE: ./contract/github-report.js
-
-
-
-
-
-const place = schemas/* strictObject */.rej({
-    file: (0,contract_text/* text */.Q)({ min: 1, max: 4096 }).describe("Relative to the repository's root."),
-    line: schemas/* int */.Whr().min(1).max(2_147_483_647).describe("Counted from 1."),
-});
-const places = schemas/* strictObject */.rej({
-    models: schemas/* array */.YOg(schemas/* strictObject */.rej({ model: schemas/* string */.YjP().max(100), ...place.shape }))
-        .max(1000)
-        .describe("By the models' names."),
-    gates: schemas/* array */.YOg(schemas/* strictObject */.rej({ gate: gate/* gateName */.h2, ...place.shape }))
-        .max(gate/* gateName */.h2.options.length)
-        .describe("Others are told beside their models."),
-});
-/** Check runs that the service keeps up to date on a commit while it works on a batch. */
-const githubReport = schemas/* strictObject */.rej({
-    repository: schemas/* string */.YjP()
-        .max(140)
-        .regex(/^[A-Za-z0-9][A-Za-z0-9_-]*\/[A-Za-z0-9._-]+$/)
-        .describe("As `owner/name`. The service's GitHub App has to be installed in it."),
-    sha: revision/* commit */.c,
-    checkName: (0,contract_text/* text */.Q)({ min: 1, max: 200 }).describe("Name of the check run of the whole batch."),
-    jobChecks: schemas/* enum */.k5n(Object.keys(action/* jobChecksTable */.v8))
-        .default("auto")
-        .describe("Which jobs get check runs of their own."),
-    failOn: schemas/* enum */.k5n(Object.keys(action/* failOnTable */._y))
-        .default("gates")
-        .describe("When the check run fails."),
-    serviceUrl: schemas/* url */.OZ5({ protocol: /^https?$/ })
-        .max(2000)
-        .describe("Address of the service for who follows links of the report, with `/v1`."),
-    places: places
-        .optional()
-        .describe("Where the repository names the models and gates, to tell beside these lines what went wrong with them."),
-});
-
-// EXTERNAL MODULE: ./contract/id.js
-var id = __nccwpck_require__(2246);
-// EXTERNAL MODULE: ./contract/job.js + 2 modules
-var job = __nccwpck_require__(1324);
-// EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(2654);
-// EXTERNAL MODULE: ./contract/recipe.js + 1 modules
-var recipe = __nccwpck_require__(1918);
-// EXTERNAL MODULE: ./contract/rule.js
-var rule = __nccwpck_require__(1073);
-// EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(7949);
-// EXTERNAL MODULE: ./contract/target.js
-var target = __nccwpck_require__(802);
-;// CONCATENATED MODULE: ./contract/batch.js
-
-
-
-
-
-
-
-
-
-
-
-
-/** Jobs that one batch can own. */
-const maxBatchJobs = 2000;
-/** Fields of `POST /batches`, and of the spec of a Batch. */
-const batchFields = schemas/* strictObject */.rej({
-    name: job/* displayName */.QC.optional(),
-    suite: (0,contract_text/* text */.Q)({ min: 1, max: 200 })
-        .optional()
-        .describe("Name under which batches of the same models are compared over time."),
-    revision: revision/* revision */.Q
-        .optional()
-        .describe("What the models are the state of, to compare their jobs with baselines of the suite."),
-    kind: contract_status/* jobKind */.G$.default("compress"),
-    models: schemas/* array */.YOg(model/* modelReference */.Dy).min(1).max(1000).describe("Each is compressed for each target."),
-    targets: schemas/* array */.YOg(target/* targetName */.je).min(1).max(64).describe("Names of targets, none twice."),
-    recipe: recipe/* requestedRecipe */.vJ.optional().describe("Laid over each target's default recipe."),
-    gates: gate/* gateLimits */.A8.optional().describe("Limits on what is measured for each job."),
-    dryRun: job/* dryRun */.PA,
-    deadlineSeconds: job/* deadlineSeconds */.Qo.describe("Limit of each job, seconds of work."),
-    parallelism: schemas/* int */.Whr()
-        .min(1)
-        .max(maxBatchJobs)
-        .default(100)
-        .describe("Jobs of the batch that a cluster works on at once. On one machine the service's own limit holds."),
-    labels: job/* labels */.WD.optional(),
-    failFast: schemas/* boolean */.zMY().default(false).describe("Cancel the jobs that are left as soon as one fails."),
-});
-const batchRules = [
-    {
-        field: "models",
-        message: `models × targets must not be more than ${maxBatchJobs} jobs`,
-        holds: ({ models, targets }) => models.length * targets.length <= maxBatchJobs,
-        cel: `size(self.models) * size(self.targets) <= ${maxBatchJobs}`,
-    },
-    {
-        field: "targets",
-        message: "must not name a target twice",
-        holds: ({ targets }) => new Set(targets).size === targets.length,
-        cel: "self.targets.all(target, self.targets.exists_one(other, other == target))",
-    },
-    {
-        field: "revision",
-        message: "must have a branch, and the batch a suite, to record baselines",
-        holds: ({ revision: of, suite }) => !of?.recordBaseline || (of.branch !== undefined && suite !== undefined),
-        cel: "!has(self.revision) || !self.revision.recordBaseline || (has(self.revision.branch) && has(self.suite))",
-    },
-];
-/** Body of `POST /batches`. */
-const batchRequest = (0,rule/* withRules */.O)(schemas/* strictObject */.rej({
-    ...batchFields.shape,
-    report: schemas/* strictObject */.rej({
-        github: githubReport.describe("Check runs on a commit, which a service with a GitHub App keeps up to date."),
-    })
-        .optional()
-        .describe("Where the service tells how the batch goes, so that nobody has to wait for it."),
-}), batchRules).meta({ id: "BatchRequest" });
-/** Several models × targets submitted in one request; owns one job for each pair. */
-const batch = schemas/* object */.Ikc({
-    id: id/* batchId */.qZ,
-    name: job/* displayName */.QC,
-    suite: schemas/* string */.YjP().nullable(),
-    revision: revision/* revision */.Q.nullable().default(null),
-    kind: contract_status/* jobKind */.G$,
-    status: contract_status/* batchStatus */.FS,
-    failFast: schemas/* boolean */.zMY(),
-    labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()),
-    createdAt: iso/* datetime */.w$(),
-    finishedAt: iso/* datetime */.w$().nullable(),
-    counts: schemas/* record */.g1P(contract_status/* jobStatus */.WB, schemas/* int */.Whr()).describe("Number of jobs in each status."),
-    gatesFailed: schemas/* int */.Whr().describe("Number of jobs with a gate of the level `fail` that did not pass."),
-    jobs: schemas/* array */.YOg(schemas/* object */.Ikc({ id: id/* jobId */.Db, model: schemas/* string */.YjP(), target: target/* targetName */.je, status: contract_status/* jobStatus */.WB, gatesFailed: schemas/* boolean */.zMY() }))
-        .max(maxBatchJobs)
-        .describe("The jobs, in the order of models × targets."),
-})
-    .meta({ id: "Batch" });
-
-
-/***/ }),
-
-/***/ 2537:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   c: () => (/* binding */ sqnrObstacle),
-/* harmony export */   i: () => (/* binding */ latencyObstacle)
-/* harmony export */ });
-const hardware = [
-    ["execution provider", ({ device }) => device?.executionProvider],
-    ["processor", ({ device }) => device?.name],
-    ["number of threads", ({ device }) => device?.threads],
-    ["runtime", ({ device }) => device?.runtime],
-];
-const evaluation = [
-    ["evaluation level", ({ accuracy }) => accuracy?.level],
-    ["kind of samples", ({ accuracy }) => accuracy?.data],
-];
-/** A median of fewer runs says nothing about a change. */
-const minLatencyRuns = 3;
-/** Why a change of latency cannot be told; undefined where it can. */
-function latencyObstacle(now, before) {
-    const runs = Math.min(now.latency?.result.runs ?? 0, before.latency?.result.runs ?? 0);
-    if (runs < minLatencyRuns)
-        return `A change of latency needs ${minLatencyRuns} runs on both sides, not ${runs}`;
-    return firstDifference(hardware, now, before);
-}
-/** Why a change of SQNR cannot be told; undefined where it can. */
-function sqnrObstacle(now, before) {
-    return firstDifference(evaluation, now, before);
-}
-function firstDifference(facts, now, before) {
-    const differing = facts.find(([, of]) => of(now) !== of(before));
-    if (differing === undefined)
-        return undefined;
-    const [name, of] = differing;
-    return `Not comparable: the ${name} is "${shorten(of(now))}", the baseline's "${shorten(of(before))}"`;
-}
-function shorten(value) {
-    const text = String(value ?? "unknown");
-    return text.length > 100 ? `${text.slice(0, 99).toWellFormed()}…` : text;
-}
-
-
-/***/ }),
-
-/***/ 6828:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   CC: () => (/* binding */ problem),
-/* harmony export */   Kp: () => (/* binding */ jobError),
-/* harmony export */   NN: () => (/* binding */ errorTable)
-/* harmony export */ });
-/* unused harmony exports errorCode, fieldError, ServiceError, problemOf */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
-
-function refused(status, title) {
-    return { status, title, retryable: false };
-}
-function passing(status, title) {
-    return { status, title, retryable: true };
-}
-/** Every error code that a caller can meet, in answers and in `job.error`. */
-const errorTable = {
-    malformed_request: refused(400, "The request cannot be parsed"),
-    invalid_cursor: refused(400, "The cursor is not one that this list gave"),
-    unauthorized: refused(401, "A valid bearer token is required"),
-    missing_scope: refused(403, "The token lacks a scope"),
-    identity_token_invalid: refused(401, "The identity token is not valid"),
-    identity_token_refused: refused(403, "No trust policy fits the identity token"),
-    not_found: refused(404, "No such resource"),
-    method_not_allowed: refused(405, "The resource does not have this method"),
-    not_acceptable: refused(406, "None of the accepted media types can be produced"),
-    job_finished: refused(409, "The job has already ended"),
-    batch_finished: refused(409, "The batch has already ended"),
-    idempotency_in_progress: passing(409, "The first request with this Idempotency-Key is still being answered"),
-    upload_offset_mismatch: passing(409, "The upload cannot go on at this byte"),
-    payload_too_large: refused(413, "The body is larger than allowed"),
-    unsupported_media_type: refused(415, "The content type is not supported"),
-    range_not_satisfiable: refused(416, "The range lies outside the file"),
-    validation_failed: refused(422, "The request has invalid fields"),
-    unknown_target: refused(422, "No such target"),
-    idempotency_key_reused: refused(422, "The Idempotency-Key was used with another body"),
-    internal_error: passing(500, "The service failed"),
-    unavailable: passing(503, "The service is not ready"),
-    storage_full: passing(507, "The storage is full"),
-    model_not_found: refused(422, "The model does not exist at its source"),
-    model_source_refused: refused(422, "The model's source is not allowed"),
-    model_fetch_failed: passing(422, "The model could not be fetched"),
-    model_checksum_mismatch: refused(422, "The model's SHA-256 is not the expected one"),
-    model_too_large: refused(413, "The model is larger than allowed"),
-    model_invalid: refused(422, "The file is not a valid ONNX model"),
-    model_truncated: refused(422, "The model file is truncated"),
-    model_opset_unsupported: refused(422, "The model's opset is not supported"),
-    model_unsupported: refused(422, "The model uses something that is not supported"),
-    external_data_refused: refused(422, "External data points outside the model's folder"),
-    external_data_missing: refused(422, "An external data file is missing"),
-    external_data_short: refused(422, "An external data file is shorter than its tensors need"),
-    nothing_to_quantize: refused(422, "The recipe fits no weight of the model"),
-    recipe_unsupported: refused(422, "The recipe cannot be applied"),
-    evaluation_data_invalid: refused(422, "The evaluation data does not fit the model"),
-    evaluation_failed: refused(422, "The model could not be run for the evaluation"),
-    accuracy_below_floor: refused(422, "The result is too far from the original"),
-    out_of_memory: refused(422, "The worker ran out of memory"),
-    worker_killed: passing(500, "The worker was killed"),
-    worker_crashed: passing(500, "The worker crashed"),
-    deadline_exceeded: refused(422, "The job took longer than its deadline"),
-    resource_invalid: refused(422, "The custom resource cannot be a job"),
-    pod_start_failed: refused(422, "The worker's pod cannot be started"),
-    service_restarted: passing(500, "The service restarted too often while the job ran"),
-};
-const errorCode = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(Object.keys(errorTable));
-const fieldError = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
-    pointer: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
-        .describe("JSON pointer of the field (RFC 6901), within the body, or `query/NAME`, `path/NAME`, `header/NAME`."),
-    message: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
-});
-/** RFC 9457 problem details. */
-const problem = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
-    type: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
-    title: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
-    status: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr(),
-    code: errorCode,
-    detail: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
-    errors: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(fieldError).optional(),
-})
-    .meta({ id: "Problem" });
-/** Why a job failed. */
-const jobError = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
-    code: errorCode,
-    message: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().max(4096),
-});
-/** The one error that callers of the service see; everything else is `internal_error` to them. */
-class ServiceError extends Error {
-    name = "ServiceError";
-    code;
-    fields;
-    headers;
-    constructor(code, message, options = {}) {
-        super(message, options);
-        this.code = code;
-        this.fields = options.fields ?? [];
-        this.headers = options.headers ?? {};
-    }
-}
-function problemOf(error) {
-    const { status, title } = errorTable[error.code];
-    return {
-        type: `https://modeloptimization.dev/errors/${error.code}`,
-        title,
-        status,
-        code: error.code,
-        detail: error.message,
-        ...(error.fields.length > 0 && { errors: [...error.fields] }),
-    };
-}
-
-
-/***/ }),
-
-/***/ 3754:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   z: () => (/* binding */ formatBytes)
-/* harmony export */ });
-const units = ["bytes", "kB", "MB", "GB", "TB"];
-/** A size for people, in decimal units with three significant digits: `4.75 MB`. */
-function formatBytes(bytes) {
-    let scaled = bytes;
-    let unit = 0;
-    // 999.5 would round to "1000".
-    for (; scaled >= 999.5 && unit < units.length - 1; unit++)
-        scaled /= 1000;
-    const digits = unit === 0 ? 0 : scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2;
-    return `${scaled.toFixed(digits)} ${units[unit]}`;
-}
-
-
-/***/ }),
-
-/***/ 8668:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   A8: () => (/* binding */ gateLimits),
-/* harmony export */   h2: () => (/* binding */ gateName),
-/* harmony export */   k0: () => (/* binding */ gateTable),
-/* harmony export */   x6: () => (/* binding */ hasFailedGate),
-/* harmony export */   xp: () => (/* binding */ gateResult)
-/* harmony export */ });
-/* unused harmony export evaluateGates */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
-/* harmony import */ var _comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2537);
-
-
-const defaultLatencyNoiseMs = 0.1;
-/** Every gate that a job can have, with the figure it holds. */
-const gateTable = {
-    maxSizeRatio: {
-        bound: "max",
-        description: "Largest size of the result relative to the original.",
-        figure: ({ size }) => size?.ratio,
-    },
-    minSqnrDb: {
-        bound: "min",
-        description: "Least SQNR of any output, dB.",
-        figure: ({ accuracy }) => accuracy?.sqnrDb,
-    },
-    minCosine: {
-        bound: "min",
-        description: "Least cosine similarity of any output.",
-        figure: ({ accuracy }) => accuracy?.cosine,
-    },
-    minTop1: {
-        bound: "min",
-        description: "Least share of samples, of any output, whose largest element is the same as the original's.",
-        figure: leastTop1,
-    },
-    maxLatencyRatio: {
-        bound: "max",
-        description: "Largest median latency of the result relative to the original's in the same run.",
-        figure: ({ latency }) => latency?.ratio,
-    },
-    maxSizeRegression: {
-        bound: "max",
-        description: "Largest growth of the result relative to the baseline's; 0.05 allows 5 % more bytes.",
-        figure: ({ size }) => size?.resultBytes,
-        change: { worsening: growth },
-    },
-    maxSqnrDropDb: {
-        bound: "max",
-        description: "Largest loss of SQNR against the baseline, dB.",
-        figure: ({ accuracy }) => accuracy?.sqnrDb,
-        change: { worsening: (now, before) => before - now, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c },
-    },
-    maxLatencyRegression: {
-        bound: "max",
-        description: "Largest growth of the result's median latency relative to the baseline's on the same hardware; 0.05 allows 5 % more.",
-        figure: ({ latency }) => latency?.result.p50Ms,
-        change: { worsening: growth, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .latencyObstacle */ .i, excuse: latencyExcuse },
-    },
-};
-const gateName = zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(Object.keys(gateTable));
-const limitOf = {
-    maxSizeRatio: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().positive(),
-    minSqnrDb: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
-    minCosine: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(-1).max(1),
-    minTop1: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0).max(1),
-    maxLatencyRatio: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().positive(),
-    maxSizeRegression: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
-    maxSqnrDropDb: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
-    maxLatencyRegression: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
-};
-function limit(gate) {
-    return limitOf[gate].optional().describe(gateTable[gate].description);
-}
-/** Limits on telemetry figures. */
-const gateLimits = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
-    maxSizeRatio: limit("maxSizeRatio"),
-    minSqnrDb: limit("minSqnrDb"),
-    minCosine: limit("minCosine"),
-    minTop1: limit("minTop1"),
-    maxLatencyRatio: limit("maxLatencyRatio"),
-    maxSizeRegression: limit("maxSizeRegression"),
-    maxSqnrDropDb: limit("maxSqnrDropDb"),
-    maxLatencyRegression: limit("maxLatencyRegression"),
-    latencyNoiseMs: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
-        .min(0)
-        .optional()
-        .describe(`Milliseconds by which the median latency may grow without being held to be a regression, ${defaultLatencyNoiseMs} by default.`),
-    warnGates: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(gateName)
-        .max(gateName.options.length)
-        .optional()
-        .describe("Gates that warn instead of failing where they do not pass."),
-})
-    .meta({ id: "GateLimits" });
-const gateResult = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    gate: gateName,
-    limit: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
-    actual: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
-        .nullable()
-        .describe("The measured figure, or how much worse than the baseline's it is; null where it was not measured, which fails the gate."),
-    baseline: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
-        .nullable()
-        .default(null)
-        .describe("The baseline's figure: bytes, dB or milliseconds; null for gates that hold no change."),
-    level: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["fail", "warn"])
-        .default("fail")
-        .describe("What it means if the gate does not pass. A change that cannot be told, such as without a baseline, warns."),
-    passed: zod__WEBPACK_IMPORTED_MODULE_1__/* .boolean */ .zMY(),
-    note: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(300).optional().describe("Why the figures could not be compared, or were taken as equal."),
-})
-    .meta({ id: "GateResult" });
-/** Whether a gate of the level `fail` did not pass. */
-function hasFailedGate(gates) {
-    return gates.some(({ level, passed }) => level === "fail" && !passed);
-}
-/**
- * Holds the telemetry of a finished job against its limits. A figure that was not measured fails its gate; a change for
- * which there is nothing to compare with warns.
- */
-function evaluateGates(limits, telemetry, baseline) {
-    return gateName.options.flatMap((gate) => {
-        const gateLimit = limits[gate];
-        if (gateLimit === undefined)
-            return [];
-        const { bound, figure, change } = gateTable[gate];
-        const level = limits.warnGates?.includes(gate) ? "warn" : "fail";
-        const now = figure(telemetry);
-        const known = { gate, limit: gateLimit, level, actual: now ?? null, baseline: null };
-        if (now === undefined)
-            return [{ ...known, passed: false }];
-        if (change === undefined)
-            return [{ ...known, passed: bound === "max" ? now <= gateLimit : now >= gateLimit }];
-        return [
-            { ...known, actual: null, ...compare(change, { limits, limit: gateLimit, now, figure, telemetry, baseline }) },
-        ];
-    });
-}
-function compare({ worsening, obstacle, excuse }, { limits, limit: most, now, figure, telemetry, baseline }) {
-    const untold = { level: "warn", passed: false };
-    if (baseline === null)
-        return { ...untold, note: "There is no baseline" };
-    const before = figure(baseline);
-    if (before === undefined)
-        return { ...untold, note: "The baseline has no such figure" };
-    const actual = worsening(now, before);
-    const reason = Number.isFinite(actual) ? obstacle?.(telemetry, baseline) : "The baseline's figure is 0";
-    if (reason !== undefined)
-        return { ...untold, baseline: before, note: reason };
-    if (actual <= most)
-        return { actual, baseline: before, passed: true };
-    const note = excuse?.(now - before, limits);
-    return { actual, baseline: before, passed: note !== undefined, ...(note !== undefined && { note }) };
-}
-function growth(now, before) {
-    return (now - before) / before;
-}
-function latencyExcuse(differenceMs, { latencyNoiseMs = defaultLatencyNoiseMs }) {
-    return differenceMs <= latencyNoiseMs ? `A difference within ${latencyNoiseMs} ms is taken as noise` : undefined;
-}
-function leastTop1({ accuracy }) {
-    const known = accuracy?.outputs?.flatMap(({ top1Agreement }) => top1Agreement ?? []) ?? [];
-    return known.length === 0 ? undefined : Math.min(...known);
-}
-
-
-/***/ }),
-
-/***/ 2246:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   Db: () => (/* binding */ jobId),
-/* harmony export */   jo: () => (/* binding */ tokenId),
-/* harmony export */   qZ: () => (/* binding */ batchId)
-/* harmony export */ });
-/* unused harmony exports isId, newId, composeId, batchJobId, batchChildName, idTime, timeOfId */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
-
-const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
-const timeLength = 10;
-const randomLength = 16;
-/** Last digits of an id, in which the jobs of a batch differ; no two ids made by one process are alike in all others. */
-const jobNumberLength = 4;
-const patterns = { job: patternOf("job"), batch: patternOf("batch"), token: patternOf("token") };
-function patternOf(prefix) {
-    return new RegExp(`^${prefix}-[0-9a-hjkmnp-tv-z]{${timeLength + randomLength}}$`);
-}
-function idOf(prefix, what) {
-    return zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
-        .max(prefix.length + 1 + timeLength + randomLength)
-        .regex(patterns[prefix])
-        .describe(`Identifier of the ${what}: sortable by creation time and a valid Kubernetes name.`);
-}
-const jobId = idOf("job", "job");
-const batchId = idOf("batch", "batch");
-const tokenId = idOf("token", "token");
-/** As `jobId` and `batchId` say, for ids that are checked over and over. */
-function isId(prefix, text) {
-    return text !== undefined && patterns[prefix].test(text);
-}
-let lastTime = "";
-let lastRandom = (/* unused pure expression or super */ null && ([]));
-/**
- * A lower-case ULID (Crockford base 32: 48 bits of time, 80 random bits) behind a prefix. Those made one after the other
- * within a millisecond sort in that order.
- */
-function newId(prefix, now) {
-    const time = idTime(now);
-    lastRandom = time === lastTime ? following(lastRandom) : randomDigits();
-    lastTime = time;
-    return `${prefix}-${time}${lastRandom.map((digit) => alphabet.charAt(digit)).join("")}`;
-}
-/**
- * An id made of what it stands for, so that whoever makes it again gets the same: the time, and the first 80 bits of
- * `digest`.
- */
-function composeId(prefix, { time, digest }) {
-    const bits = digest.subarray(0, (randomLength * 5) / 8).reduce((value, byte) => (value << 8n) | BigInt(byte), 0n);
-    const random = Array.from({ length: randomLength }, (_, i) => alphabet.charAt(Number((bits >> BigInt(5 * (randomLength - 1 - i))) & 31n)));
-    return `${prefix}-${idTime(time)}${random.join("")}`;
-}
-/** Id of a job of a batch: the batch's own, its last digits replaced by the job's number, so that jobs sort in their order. */
-function batchJobId(batch, index) {
-    let number = "";
-    for (let rest = index, i = 0; i < jobNumberLength; i++, rest = Math.floor(rest / 32)) {
-        number = alphabet.charAt(rest % 32) + number;
-    }
-    return `job-${batch.slice("batch-".length, -jobNumberLength)}${number}`;
-}
-/** Name of the custom resource of a batch's job: that of the batch's resource, and the job's number. */
-function batchChildName(batch, index) {
-    return `${batch}-${String(index).padStart(4, "0")}`;
-}
-/** The part of an id that tells when it was made: ids made earlier sort before it, later ones after. */
-function idTime(now) {
-    let time = "";
-    for (let rest = now.getTime(), i = 0; i < timeLength; i++, rest = Math.floor(rest / 32)) {
-        time = alphabet.charAt(rest % 32) + time;
-    }
-    return time;
-}
-/** When an id was made. */
-function timeOfId(id) {
-    const digits = id.slice(id.indexOf("-") + 1).slice(0, timeLength);
-    return new Date(Array.from(digits).reduce((time, digit) => time * 32 + alphabet.indexOf(digit), 0));
-}
-function randomDigits() {
-    return Array.from(crypto.getRandomValues(new Uint8Array(randomLength)), (byte) => byte % 32);
-}
-/** The next random part in order, apart from the digits that number a batch's jobs. */
-function following(digits) {
-    const head = digits.slice(0, -jobNumberLength);
-    const carried = head.findLastIndex((digit) => digit < 31);
-    const next = head.map((digit, i) => (i < carried ? digit : i === carried ? digit + 1 : 0));
-    return [...next, ...digits.slice(-jobNumberLength)];
-}
-
-
-/***/ }),
-
-/***/ 1324:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  Qo: () => (/* binding */ deadlineSeconds),
-  QC: () => (/* binding */ displayName),
-  PA: () => (/* binding */ dryRun),
-  Yl: () => (/* binding */ job),
-  xK: () => (/* binding */ jobRequest),
-  WD: () => (/* binding */ labels)
-});
-
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
-var iso = __nccwpck_require__(3477);
-// EXTERNAL MODULE: ./contract/artifact.js
-var artifact = __nccwpck_require__(1453);
-// EXTERNAL MODULE: ./contract/id.js
-var id = __nccwpck_require__(2246);
-// EXTERNAL MODULE: ./contract/revision.js
-var revision = __nccwpck_require__(1622);
-;// CONCATENATED MODULE: ./contract/telemetry.js
-
-/** SQNR that stands for identical outputs, dB; float32 cannot express a smaller error. Its negative stands for outputs that are not finite. */
-const maxSqnrDb = 150;
-const outputAccuracy = schemas/* object */.Ikc({
-    name: schemas/* string */.YjP(),
-    sqnrDb: schemas/* number */.aig()
-        .describe(`Signal to quantization noise ratio over all samples, dB, within ±${maxSqnrDb}; ${maxSqnrDb} for identical outputs.`),
-    cosine: schemas/* number */.aig().describe("Cosine similarity over all samples, -1 to 1."),
-    maxAbsoluteError: schemas/* number */.aig()
-        .nullable()
-        .describe("Largest difference of two elements; null where one of them is not finite."),
-    top1Agreement: schemas/* number */.aig()
-        .nullable()
-        .describe("Share of samples whose largest element is the same along the last axis; null for outputs without such an axis."),
-});
-const accuracy = schemas/* object */.Ikc({
-    level: schemas/* enum */.k5n(["outputs", "weights"]),
-    data: schemas/* enum */.k5n(["caller", "generated"])
-        .describe("Where the samples came from. Figures on generated data show gross damage only."),
-    samples: schemas/* int */.Whr().min(0),
-    sqnrDb: schemas/* number */.aig().describe("Of the worst output, or of the worst weight at level `weights`."),
-    cosine: schemas/* number */.aig().describe("Of the worst output, or of the worst weight at level `weights`."),
-    outputs: schemas/* array */.YOg(outputAccuracy).max(64),
-});
-const latency = schemas/* object */.Ikc({
-    p50Ms: schemas/* number */.aig(),
-    p95Ms: schemas/* number */.aig(),
-    p99Ms: schemas/* number */.aig(),
-    runs: schemas/* int */.Whr().min(0),
-});
-const measuredPair = (of) => schemas/* object */.Ikc({ original: of, result: of });
-/** Measured facts of a job. What has not been measured yet, or not at the recipe's evaluation level, is absent. */
-const telemetry = schemas/* object */.Ikc({
-    progress: schemas/* object */.Ikc({
-        fraction: schemas/* number */.aig().min(0).max(1).describe("Share of the whole job that is done."),
-        message: schemas/* string */.YjP().max(500).optional().describe("What is being done."),
-    }),
-    size: schemas/* object */.Ikc({
-        originalBytes: schemas/* int */.Whr().min(0),
-        resultBytes: schemas/* int */.Whr().min(0),
-        ratio: schemas/* number */.aig().describe("resultBytes / originalBytes."),
-        predicted: schemas/* boolean */.zMY()
-            .default(false)
-            .describe("True where the figures are the plan's and nothing was written. They are exact unless a weight turns out to hold values that the scheme cannot store."),
-    })
-        .optional()
-        .describe("Bytes on disk of the ONNX file and its external data."),
-    weights: schemas/* object */.Ikc({
-        total: schemas/* int */.Whr().min(0).describe("Weights of the model."),
-        quantized: schemas/* int */.Whr()
-            .min(0)
-            .describe("Weights that the recipe changed; the report says what was done to each and why."),
-        quantizedBytes: schemas/* int */.Whr().min(0).describe("Bytes of those weights in the original."),
-    })
-        .optional(),
-    accuracy: accuracy.optional(),
-    latency: measuredPair(latency)
-        .extend({ ratio: schemas/* number */.aig().describe("result p50 / original p50.") })
-        .optional(),
-    memory: schemas/* object */.Ikc({
-        originalPeakBytes: schemas/* int */.Whr().min(0).describe("Peak resident memory of the process that ran the original."),
-        resultPeakBytes: schemas/* int */.Whr().min(0).describe("Peak resident memory of the process that ran the result."),
-        workerPeakBytes: schemas/* int */.Whr().min(0).describe("Peak resident memory of the worker that compressed the model."),
-    })
-        .partial()
-        .optional(),
-    device: schemas/* object */.Ikc({
-        executionProvider: schemas/* string */.YjP().max(64),
-        name: schemas/* string */.YjP().max(200).describe("Processor that ran the evaluation."),
-        threads: schemas/* int */.Whr().min(0),
-        runtime: schemas/* string */.YjP().max(200).describe("Name and version of the runtime."),
-    })
-        .optional(),
-    stageSeconds: schemas/* object */.Ikc({ fetch: schemas/* number */.aig(), shard: schemas/* number */.aig(), optimize: schemas/* number */.aig(), evaluate: schemas/* number */.aig(), publish: schemas/* number */.aig() })
-        .partial()
-        .optional(),
-    warnings: schemas/* array */.YOg(schemas/* object */.Ikc({ code: schemas/* string */.YjP(), message: schemas/* string */.YjP().max(1000) })).max(64),
-})
-    .meta({ id: "Telemetry" });
-
-;// CONCATENATED MODULE: ./contract/baseline.js
-
-
-
-
-const figures = telemetry.pick({ size: true, latency: true, device: true }).extend({
-    accuracy: accuracy.omit({ outputs: true }).optional(),
-});
-/** What a completed job measured, kept for later jobs of the same suite, model and target. */
-const recordedBaseline = figures.extend({
-    jobId: id/* jobId */.Db.describe("The job that measured the figures."),
-    sha: revision/* commit */.c,
-    branch: schemas/* string */.YjP(),
-});
-/** What a job is compared with. */
-const baseline = recordedBaseline
-    .extend({
-    by: schemas/* enum */.k5n(["baseSha", "mergeBase", "branch"])
-        .describe("Which part of the revision's base it was found by; `branch`: it is the branch's newest."),
-})
-    .meta({ id: "Baseline" });
-/** The part of a job's telemetry that later jobs are compared with. */
-function baselineFigures({ size, latency, device, accuracy: measured }) {
-    return {
-        ...(size && { size }),
-        ...(latency && { latency }),
-        ...(device && { device }),
-        ...(measured && { accuracy: figures.shape.accuracy.parse(measured) }),
-    };
-}
-
-// EXTERNAL MODULE: ./contract/errors.js
-var errors = __nccwpck_require__(6828);
-// EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(8668);
-// EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(2654);
-// EXTERNAL MODULE: ./contract/recipe.js + 1 modules
-var recipe = __nccwpck_require__(1918);
-// EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(7949);
-// EXTERNAL MODULE: ./contract/target.js
-var target = __nccwpck_require__(802);
-// EXTERNAL MODULE: ./contract/text.js
-var contract_text = __nccwpck_require__(7980);
-;// CONCATENATED MODULE: ./contract/job.js
-
-
-
-
-
-
-
-
-
-
-
-
-const maxLabels = 32;
-const labelPattern = /^[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$/;
-const labels = schemas/* record */.g1P(schemas/* string */.YjP().max(63).regex(labelPattern), schemas/* string */.YjP()
-    .max(63)
-    .regex(/^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/))
-    .refine((all) => Object.keys(all).length <= maxLabels, { error: `must not have more than ${maxLabels} entries` })
-    .meta({ maxProperties: maxLabels })
-    .describe(`Caller's own keys and values, to filter by. At most ${maxLabels}.`);
-const displayName = (0,contract_text/* text */.Q)({ min: 1, max: 200 }).describe("Name for people; need not be unique.");
-const dryRun = schemas/* boolean */.zMY()
-    .default(false)
-    .describe("Plan alone: tells the size that the result would have, and what would become of each weight, from the model's graph. No weight is read, no model is written, no pipeline is planned, nothing is evaluated and no gate is held.");
-const deadlineSeconds = schemas/* int */.Whr()
-    .min(1)
-    .max(604_800)
-    .optional()
-    .describe("Seconds of work after which the job is stopped and fails with `deadline_exceeded`. Waiting does not count.");
-/** Body of `POST /compress` and `POST /quantize`, and the spec of a CompressionJob. */
-const jobRequest = schemas/* strictObject */.rej({
-    name: displayName.optional(),
-    model: model/* modelReference */.Dy,
-    target: target/* targetName */.je,
-    recipe: recipe/* requestedRecipe */.vJ
-        .optional()
-        .describe("What to do to the model. Fields that are left out come from the target's default recipe."),
-    gates: gate/* gateLimits */.A8.optional().describe("Limits on what is measured; the job tells which of them hold."),
-    dryRun,
-    deadlineSeconds,
-    labels: labels.optional(),
-})
-    .meta({ id: "JobRequest" });
-/** One model compressed for one target by one recipe. */
-const job = schemas/* object */.Ikc({
-    id: id/* jobId */.Db,
-    kind: contract_status/* jobKind */.G$,
-    name: displayName,
-    status: contract_status/* jobStatus */.WB,
-    statusReason: schemas/* string */.YjP().describe("Stable code that says why the job is in its status."),
-    statusMessage: schemas/* string */.YjP().describe("The same for people."),
-    batchId: id/* batchId */.qZ.nullable(),
-    model: schemas/* object */.Ikc({
-        ...model/* modelReference */.Dy.shape,
-        name: schemas/* string */.YjP(),
-        bytes: schemas/* int */.Whr().nullable().describe("Size of the file and its external data; null until it was fetched."),
-        actualSha256: model/* sha256 */.sc.nullable().describe("SHA-256 of the file that was fetched."),
-    }),
-    target: target/* targetName */.je,
-    recipe: recipe/* recipe */.D4.describe("The effective recipe: the request's over the preset's over the target's."),
-    gateLimits: gate/* gateLimits */.A8,
-    dryRun: dryRun.describe("Whether the job only plans; its one artifact is the report then."),
-    deadlineSeconds,
-    labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()),
-    createdAt: iso/* datetime */.w$(),
-    updatedAt: iso/* datetime */.w$(),
-    startedAt: iso/* datetime */.w$().nullable().describe("When the job left Pending for work."),
-    finishedAt: iso/* datetime */.w$().nullable(),
-    transitions: schemas/* array */.YOg(contract_status/* transition */.kY).describe("Every status the job has had, oldest first."),
-    telemetry: telemetry,
-    artifacts: schemas/* array */.YOg(artifact/* artifact */.d),
-    baseline: baseline
-        .nullable()
-        .default(null)
-        .describe("What the job is compared with, found when its batch was made; null where there is none."),
-    gates: schemas/* array */.YOg(gate/* gateResult */.xp).describe("Results of the gates; empty until the job is Completed, and in a dry run."),
-    error: errors/* jobError */.Kp.nullable(),
-})
-    .meta({ id: "Job" });
-
-
-/***/ }),
-
-/***/ 1351:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   F: () => (/* binding */ limits)
-/* harmony export */ });
-/** Limits of the service that callers can meet. Each is documented in the README. */
-const limits = {
-    /** Largest JSON body, bytes. */
-    jsonBodyBytes: 4 * 1024 * 1024,
-    /** Largest `wait` of `Prefer: wait=N`, seconds. */
-    preferWaitSeconds: 60,
-    /** Jobs or batches a page, by default and at most. */
-    pageDefault: 50,
-    pageMax: 200,
-    /** How long an Idempotency-Key is remembered, hours. */
-    idempotencyHours: 24,
-    /** Interval of pings in event streams, seconds. */
-    pingSeconds: 15,
-};
-
-
-/***/ }),
-
-/***/ 2654:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   Dy: () => (/* binding */ modelReference),
-/* harmony export */   Zy: () => (/* binding */ uploadRange),
-/* harmony export */   sc: () => (/* binding */ sha256)
-/* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
-/* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7980);
-
-
-const sha256 = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
-    .max(64)
-    .regex(/^[0-9a-f]{64}$/)
-    .describe("SHA-256 as 64 lower-case hexadecimal digits.");
-/** Which part of a model the body of an upload is. */
-const uploadRange = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
-    .max(100)
-    .regex(/^bytes \d{1,15}-\d{1,15}\/\d{1,15}$/)
-    .describe("`bytes FIRST-LAST/SIZE`: the body is the rest of an upload that broke off. FIRST is at most the `Upload-Offset` that the answer to HEAD tells, LAST is SIZE - 1.");
-/** Where a model is and, optionally, what it must hash to. */
-const modelReference = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
-    source: (0,_text_js__WEBPACK_IMPORTED_MODULE_1__/* .text */ .Q)({ min: 1, max: 2048 })
-        .regex(/^(https?:\/\/|file:\/\/\/|upload:sha256:[0-9a-f]{64}$)/, {
-        error: "must be https://…, http://…, file:///… or upload:sha256:<64 hex digits>",
-    })
-        .describe("Where the ONNX file is: `https://…` (`http://…` where the administrator allows it), `file:///…` under an allowed folder, or `upload:sha256:…` of an uploaded file."),
-    sha256: sha256.optional().describe("The job fails unless the file has this SHA-256."),
-    name: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
-        .max(100)
-        .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/)
-        .optional()
-        .describe("Short name for tables and reports; by default the file's name."),
-})
-    .meta({ id: "ModelReference" });
-
-
-/***/ }),
-
-/***/ 1918:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  S6: () => (/* binding */ partialRecipe),
-  jL: () => (/* binding */ presetName),
-  D4: () => (/* binding */ recipe),
-  vJ: () => (/* binding */ requestedRecipe)
-});
-
-// UNUSED EXPORTS: defaultRecipe, evaluation, granularities, granularitiesOf, maxParallelism, resolveRecipe, schemes, sharding
-
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
-;// CONCATENATED MODULE: ./contract/pipeline.js
-
-const balance = schemas/* enum */.k5n(["bytes", "flops", "time"])
-    .describe("What the stages of a pipeline are balanced by. `bytes`: the weights that a stage holds. `flops`: operations on a generated sample. `time`: nanoseconds that ONNX Runtime's CPU provider takes for a generated sample, graph optimizations off.");
-const maxPipelineStages = 64;
-const pipelineTensor = schemas/* object */.Ikc({
-    name: schemas/* string */.YjP(),
-    type: schemas/* string */.YjP(),
-    shape: schemas/* array */.YOg(schemas/* union */.KCZ([schemas/* int */.Whr(), schemas/* string */.YjP()]))
-        .describe("Open dimensions are given by their names, which may be empty."),
-});
-/** `pipeline.json`: stages that together give what the model gives, each an ONNX model of its own, run one after the other. */
-const pipelineManifest = schemas/* object */.Ikc({
-    version: schemas/* literal */.euz(1),
-    balance,
-    stages: schemas/* array */.YOg(schemas/* object */.Ikc({
-        model: schemas/* string */.YjP().describe("ONNX file of the stage."),
-        files: schemas/* array */.YOg(schemas/* object */.Ikc({ name: schemas/* string */.YjP(), bytes: schemas/* int */.Whr() })).describe("Every file that the stage needs."),
-        parameterBytes: schemas/* int */.Whr().describe("Bytes of the weights and constants of the stage, original size."),
-        load: schemas/* number */.aig().describe("What is balanced, in its own unit."),
-        inputs: schemas/* array */.YOg(schemas/* object */.Ikc({
-            name: schemas/* string */.YjP(),
-            from: schemas/* int */.Whr().min(0).describe("Number of the stage that gives the tensor, from 1; 0 for the caller."),
-        }))
-            .describe("Tensors to feed. A tensor from a stage further back passes the stages between unchanged."),
-        outputs: schemas/* array */.YOg(schemas/* string */.YjP()).describe("Tensors that the stage gives, for later stages and for the caller."),
-    })),
-    cuts: schemas/* array */.YOg(schemas/* object */.Ikc({
-        bytes: schemas/* int */.Whr().describe("Bytes that cross the cut on a generated sample."),
-        tensors: schemas/* array */.YOg(pipelineTensor).describe("Tensors made before the cut and used behind it."),
-    }))
-        .describe("What crosses from each stage to the next one."),
-    outputs: schemas/* array */.YOg(schemas/* object */.Ikc({ name: schemas/* string */.YjP(), from: schemas/* int */.Whr().min(1).describe("Number of the stage that gives it.") }))
-        .describe("The model's outputs, in its order."),
-})
-    .meta({ id: "PipelineManifest" });
-
-// EXTERNAL MODULE: ./contract/rule.js
-var rule = __nccwpck_require__(1073);
-// EXTERNAL MODULE: ./contract/text.js
-var contract_text = __nccwpck_require__(7980);
-;// CONCATENATED MODULE: ./contract/recipe.js
-
-
-
-
-const schemes = ["int8-dynamic", "int8-weight", "int4-weight", "fp16"];
-const granularities = ["tensor", "channel", "block"];
-/** The granularities that each scheme can have. */
-const granularitiesOf = {
-    "int8-dynamic": ["tensor", "channel"],
-    "int8-weight": granularities,
-    "int4-weight": ["block"],
-    fp16: granularities,
-};
-/** Pods that can work on one job at once. */
-const maxParallelism = 64;
-const nodePattern = (0,contract_text/* text */.Q)({ min: 1, max: 253 });
-const sharding = schemas/* strictObject */.rej({
-    maxShardBytes: schemas/* int */.Whr()
-        .min(65_536)
-        .describe("Largest weight shard, bytes. A tensor is never split: one that is larger gets a shard of its own."),
-    stages: schemas/* int */.Whr()
-        .min(1)
-        .max(maxPipelineStages)
-        .optional()
-        .describe("Cuts the result into a pipeline of so many stages, each an ONNX model of its own. Without it, as many as `maxStageBytes` needs; without both, there is no pipeline."),
-    maxStageBytes: schemas/* int */.Whr().min(1024).optional().describe("Most bytes of weights in a stage, such as a device's memory."),
-    balance: balance,
-});
-const evaluation = schemas/* strictObject */.rej({
-    level: schemas/* enum */.k5n(["outputs", "weights", "none"])
-        .describe("`outputs` runs original and result and compares; `weights` measures each weight's error only; `none` measures sizes only."),
-    data: (0,contract_text/* text */.Q)({ min: 1, max: 2048 })
-        .regex(/^(https?:\/\/|file:\/\/\/|upload:sha256:[0-9a-f]{64}$)/)
-        .optional()
-        .describe("`.npz` file with an array for each input, stacked along a first axis of samples. Without it, data is generated to the inputs' types and shapes."),
-    samples: schemas/* int */.Whr().min(1).max(1024).describe("Samples to compare outputs on."),
-    runs: schemas/* int */.Whr().min(1).max(1000).describe("Timed runs of each model, after the warm-up."),
-    warmup: schemas/* int */.Whr().min(0).max(100).describe("Runs of each model that are not timed."),
-    minCosine: schemas/* number */.aig()
-        .min(-1)
-        .max(1)
-        .describe("Least cosine similarity of any output. Below it the job fails on the caller's data, and completes with a warning on generated data."),
-});
-/** What to do to the model. Fields that a request leaves out come from the target's default recipe. */
-const recipe = schemas/* strictObject */.rej({
-    scheme: schemas/* enum */.k5n(schemes)
-        .describe("`int8-dynamic`: weights and activations in int8, activations scaled at run time (MatMul, Gemm). `int8-weight` and `int4-weight`: weights stored in 8 or 4 bits, arithmetic in floating point. `fp16`: half precision."),
-    granularity: schemas/* enum */.k5n(granularities)
-        .describe("One scale for each tensor, each output channel, or each block of `blockSize` weights along the reduced axis."),
-    blockSize: schemas/* literal */.euz([16, 32, 64, 128, 256]).describe("Weights that share a scale where granularity is `block`."),
-    symmetric: schemas/* boolean */.zMY().describe("Zero maps to the middle code and no zero points are stored."),
-    reduceRange: schemas/* boolean */.zMY()
-        .describe("7-bit weights for `int8-dynamic`, exact on x86 CPUs without VNNI, whose int8 products saturate."),
-    operators: schemas/* enum */.k5n(["standard", "contrib"])
-        .describe("`standard` uses the ONNX operator set alone; `contrib` may use ONNX Runtime's own operators (MatMulNBits, GatherBlockQuantized)."),
-    fallback: schemas/* enum */.k5n(["none", "int8-weight"])
-        .describe("Scheme for weights that `scheme` cannot hold; `none` leaves them as they are."),
-    exclude: schemas/* array */.YOg(nodePattern)
-        .max(256)
-        .describe("Names of nodes or weights to leave alone; `*` stands for any characters."),
-    minElements: schemas/* int */.Whr().min(0).describe("Weights with fewer elements are left alone."),
-    parallelism: schemas/* int */.Whr()
-        .min(1)
-        .max(maxParallelism)
-        .describe("Pods that optimize the weights at once, for `compress` in a cluster: one pod shards the model, so many optimize a share each, and one assembles and evaluates the result. With 1 a single pod does it all. Without meaning on one machine, where worker threads share the work."),
-    sharding: sharding.describe("How the result is divided into files, for `compress`."),
-    evaluation: evaluation.describe("How the result is compared with the original."),
-})
-    .meta({ id: "Recipe" });
-const partialShape = recipe.partial().shape;
-/** A recipe as callers and targets write it: any part of it. */
-const partialRecipe = schemas/* strictObject */.rej({
-    ...partialShape,
-    sharding: sharding.partial().optional().describe("How the result is divided into files, for `compress`."),
-    evaluation: evaluation.partial().optional().describe("How the result is compared with the original."),
-})
-    .meta({ id: "PartialRecipe" });
-const presetName = schemas/* string */.YjP()
-    .max(63)
-    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
-const recipeRules = schemes
-    .filter((scheme) => granularitiesOf[scheme].length < granularities.length)
-    .map((scheme) => {
-    const allowed = granularitiesOf[scheme];
-    return {
-        field: "granularity",
-        message: `must be ${allowed.join(" or ")} for the scheme ${scheme}`,
-        holds: (recipe) => recipe.scheme !== scheme || recipe.granularity === undefined || allowed.includes(recipe.granularity),
-        cel: `self.?scheme.orValue('') != '${scheme}' || self.?granularity.orValue('${allowed[0]}') in ['${allowed.join("', '")}']`,
-    };
-});
-/** A recipe in a request: a preset of the target, and fields that override it. */
-const requestedRecipe = (0,rule/* withRules */.O)(schemas/* strictObject */.rej({
-    preset: presetName.optional().describe("Name of one of the target's presets; the other fields override it."),
-    ...partialRecipe.shape,
-}), recipeRules).meta({ id: "RequestedRecipe" });
-/** What holds where neither the request nor the target says otherwise. */
-const defaultRecipe = {
-    scheme: "int8-weight",
-    granularity: "channel",
-    blockSize: 32,
-    symmetric: true,
-    reduceRange: false,
-    operators: "standard",
-    fallback: "none",
-    exclude: [],
-    minElements: 256,
-    parallelism: 1,
-    sharding: { maxShardBytes: 1_073_741_824, balance: "bytes" },
-    evaluation: { level: "outputs", samples: 8, runs: 20, warmup: 3, minCosine: 0.9 },
-};
-/** Lays partial recipes over the default one; later layers win field by field. 4-bit weights have a scale for each block by default. */
-function resolveRecipe(...layers) {
-    const all = [defaultRecipe, ...layers];
-    const scheme = layers.findLast((layer) => layer.scheme !== undefined)?.scheme;
-    return recipe.parse({
-        ...Object.assign({}, defaultRecipe, scheme === "int4-weight" && { granularity: "block" }, ...layers),
-        sharding: Object.assign({}, ...all.map((layer) => layer.sharding)),
-        evaluation: Object.assign({}, ...all.map((layer) => layer.evaluation)),
-    });
-}
-
-
-/***/ }),
-
-/***/ 1622:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   Q: () => (/* binding */ revision),
-/* harmony export */   c: () => (/* binding */ commit)
-/* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
-/* harmony import */ var _text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7980);
-
-
-const commit = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
-    .max(64)
-    .regex(/^[0-9a-f]{40}([0-9a-f]{24})?$/)
-    .describe("Commit as 40 or 64 lower-case hexadecimal digits.");
-const branch = (0,_text_js__WEBPACK_IMPORTED_MODULE_1__/* .text */ .Q)({ min: 1, max: 255 }).describe("Name of a branch, without `refs/heads/`.");
-/** What a batch's models are the state of, and what they are compared with. */
-const revision = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
-    sha: commit,
-    branch: branch.optional(),
-    base: zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
-        branch,
-        sha: commit.optional().describe("The commit to compare with before all others."),
-        mergeBase: commit.optional().describe("The commit to compare with where `sha` has no baseline."),
-    })
-        .optional()
-        .describe("What to compare with: `sha`, else `mergeBase`, else the newest baseline of the branch."),
-    recordBaseline: zod__WEBPACK_IMPORTED_MODULE_0__/* .boolean */ .zMY()
-        .default(false)
-        .describe("Whether the batch's completed jobs whose gates passed become baselines of `suite` and `branch`. Needs the scope `baselines:write`."),
-});
-
-
-/***/ }),
-
-/***/ 1073:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   O: () => (/* binding */ withRules)
-/* harmony export */ });
-/* unused harmony export rulesOf */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4288);
-
-/** The rules of schemas that have some, for those who write a schema in another form. */
-const rulesOf = zod__WEBPACK_IMPORTED_MODULE_0__/* .registry */ .u5();
-/** A schema of an object that refuses what breaks a rule. */
-function withRules(schema, rules) {
-    const ruled = schema.superRefine((object, context) => {
-        for (const { field, message, holds } of rules) {
-            if (!holds(object))
-                context.addIssue({ code: "custom", path: [field], message });
-        }
-    });
-    rulesOf.add(ruled, { rules });
-    return ruled;
-}
-
-
-/***/ }),
-
-/***/ 7949:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   FS: () => (/* binding */ batchStatus),
-/* harmony export */   G$: () => (/* binding */ jobKind),
-/* harmony export */   Hd: () => (/* binding */ isTerminal),
-/* harmony export */   WB: () => (/* binding */ jobStatus),
-/* harmony export */   kY: () => (/* binding */ transition)
-/* harmony export */ });
-/* unused harmony exports workingStatus, jobOutcome, transitionTable, canTransition, leadsTo */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3477);
-
-/** What a job does: `compress` shards and optimizes, `quantize` is direct hardware quantization without sharding. */
-const jobKind = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["compress", "quantize"]);
-const jobStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pending", "Sharding", "Optimizing", "Completed", "Failed", "Cancelling", "Cancelled"])
-    .describe("Where the job stands. Completed, Failed and Cancelled are final.");
-/** Statuses of a job whose worker is at work; the worker itself reports them. */
-const workingStatus = jobStatus.extract(["Sharding", "Optimizing"]);
-/** How a job's work can end; the worker itself reports it. */
-const jobOutcome = jobStatus.extract(["Completed", "Failed", "Cancelled"]);
-/** The one transition table: for each kind, the statuses that may follow each status. */
-const transitionTable = {
-    compress: {
-        Pending: ["Sharding", "Failed", "Cancelling"],
-        Sharding: ["Optimizing", "Failed", "Cancelling"],
-        Optimizing: ["Completed", "Failed", "Cancelling"],
-        Cancelling: ["Cancelled"],
-        Completed: [],
-        Failed: [],
-        Cancelled: [],
-    },
-    quantize: {
-        Pending: ["Optimizing", "Failed", "Cancelling"],
-        Sharding: [],
-        Optimizing: ["Completed", "Failed", "Cancelling"],
-        Cancelling: ["Cancelled"],
-        Completed: [],
-        Failed: [],
-        Cancelled: [],
-    },
-};
-function canTransition(kind, from, to) {
-    return transitionTable[kind][from].includes(to);
-}
-/** Whether the transition table has a way from a status to another one. */
-function leadsTo(kind, from, to) {
-    return transitionTable[kind][from].some((next) => next === to || leadsTo(kind, next, to));
-}
-function isTerminal(status) {
-    return status === "Completed" || status === "Failed" || status === "Cancelled";
-}
-const transition = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
-    status: jobStatus,
-    at: zod__WEBPACK_IMPORTED_MODULE_1__/* .datetime */ .w$().describe("When the job entered the status."),
-    reason: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().optional().describe("Stable code that says why."),
-    message: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().optional(),
-});
-const batchStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pending", "Running", "Completed", "Failed", "Cancelling", "Cancelled"])
-    .describe("Completed: every job Completed. Failed: all jobs are final and at least one Failed.");
-
-
-/***/ }),
-
-/***/ 802:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   aC: () => (/* binding */ target),
-/* harmony export */   je: () => (/* binding */ targetName)
-/* harmony export */ });
-/* unused harmony export builtinTargets */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
-/* harmony import */ var _recipe_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1918);
-
-
-const targetName = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
-    .max(63)
-    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)
-    .describe("Name of a target.");
-const quantity = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().regex(/^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$/);
-/** A named hardware profile. */
-const target = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
-    name: targetName,
-    description: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(500),
-    executionProvider: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["cpu", "cuda"])
-        .describe("ONNX Runtime execution provider that evaluates models on the target."),
-    operators: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["standard", "contrib"])
-        .describe("Whether models for the target may use ONNX Runtime's own operators besides the standard ones."),
-    recipe: _recipe_js__WEBPACK_IMPORTED_MODULE_0__/* .partialRecipe */ .S6.describe("Default recipe of jobs for the target."),
-    presets: zod__WEBPACK_IMPORTED_MODULE_1__/* .record */ .g1P(_recipe_js__WEBPACK_IMPORTED_MODULE_0__/* .presetName */ .jL, _recipe_js__WEBPACK_IMPORTED_MODULE_0__/* .partialRecipe */ .S6).default({}).describe("Named recipes that a request may ask for."),
-    gpu: zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
-        resource: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(253).describe("Extended resource, for instance `nvidia.com/gpu`."),
-        count: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(1).max(64),
-    })
-        .optional()
-        .describe("What a worker pod requests in a cluster; without meaning on one machine."),
-    resources: zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({ cpu: quantity.optional(), memory: quantity.optional() })
-        .optional()
-        .describe("CPU and memory that a worker pod requests; memory is its limit too."),
-    scratch: quantity
-        .optional()
-        .describe("Largest scratch volume of a worker pod, which holds the model and the result; without it unlimited."),
-    nodeSelector: zod__WEBPACK_IMPORTED_MODULE_1__/* .record */ .g1P(zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(317), zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(63)).optional(),
-    tolerations: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
-        key: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(317).optional(),
-        operator: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["Exists", "Equal"]).optional(),
-        value: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(63).optional(),
-        effect: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
-    }))
-        .max(16)
-        .optional()
-        .describe("Taints of nodes that worker pods tolerate."),
-    runtimeClassName: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(253).optional().describe("Runtime class of worker pods, such as `nvidia`."),
-    priorityClassName: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(253).optional().describe("Priority class of worker pods."),
-    image: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(500).optional().describe("Worker image; without it the installation's own."),
-})
-    .meta({ id: "Target" });
-/** The targets of a service whose administrator has not configured any. */
-const builtinTargets = [
-    {
-        name: "cpu",
-        description: "Any CPU runtime of the ONNX standard. Weights in 8 bits for each output channel, arithmetic in float.",
-        executionProvider: "cpu",
-        operators: "standard",
-        recipe: { scheme: "int8-weight" },
-        presets: {},
-    },
-    {
-        name: "cpu-int8",
-        description: "x86 CPU servers running ONNX Runtime. Integer arithmetic for MatMul and Gemm, other weights in 8 bits.",
-        executionProvider: "cpu",
-        operators: "contrib",
-        recipe: { scheme: "int8-dynamic", reduceRange: true, fallback: "int8-weight" },
-        presets: { vnni: { scheme: "int8-dynamic", reduceRange: false, fallback: "int8-weight" } },
-    },
-];
-
-
-/***/ }),
-
-/***/ 7980:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   Q: () => (/* binding */ text)
-/* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+const GitHub = Octokit.plugin(restEndpointMethods, paginateRest).defaults(defaults);
 
 /**
- * A text of so many characters, counted as JSON Schema and Kubernetes count them. The length that JavaScript gives, and
- * that `z.string().max()` holds, counts characters such as emoji twice.
- */
-function text({ min, max }) {
-    const isWithin = (value) => {
-        let characters = 0;
-        for (const _ of value)
-            characters++;
-        return characters >= min && characters <= max;
-    };
-    return zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
-        .refine(isWithin, { error: `must have ${min} to ${max} characters` })
-        .meta({ minLength: min, maxLength: max });
-}
-
-
-/***/ }),
-
-/***/ 1580:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   z: () => (/* binding */ composeSections)
-/* harmony export */ });
-/* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8186);
-
-/** Sections one below the other, in at most so many bytes. What has no room is left out from the end of each section, and told. */
-function composeSections(sections, { maxBytes, url }) {
-    const omission = `\n\nThere is more than fits here: ${url}`;
-    const end = maxBytes - (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .bytesOf */ .$$)(omission);
-    let text = "";
-    let isCut = false;
-    for (const section of sections) {
-        const start = text === "" ? section.head : `\n\n${section.head}`;
-        const part = partThatFits({ ...section, head: start }, { maxBytes: end - (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .bytesOf */ .$$)(text), url });
-        text += part;
-        isCut ||= part === "";
-    }
-    return (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .cutToBytes */ .zP)(isCut ? text + omission : text, maxBytes);
-}
-function partThatFits({ head, rows, foot = "" }, { maxBytes, url }) {
-    const whole = head + rows.map((row) => `\n${row}`).join("") + foot;
-    if ((0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .bytesOf */ .$$)(whole) <= maxBytes)
-        return whole;
-    const note = (count) => `\n\n${count} more, see ${url}`;
-    let room = maxBytes - (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .bytesOf */ .$$)(head + foot + note(rows.length));
-    const cut = rows.findIndex((row) => (room -= (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .bytesOf */ .$$)(`\n${row}`)) < 0);
-    if (cut <= 0)
-        return "";
-    return (head +
-        rows
-            .slice(0, cut)
-            .map((row) => `\n${row}`)
-            .join("") +
-        foot +
-        note(rows.length - cut));
-}
-
-
-/***/ }),
-
-/***/ 4422:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   E: () => (/* binding */ conclude),
-/* harmony export */   X: () => (/* binding */ countOutcomes)
-/* harmony export */ });
-/* harmony import */ var _outcome_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5979);
-
-/** The outcomes of jobs that let the batch fail as a whole. */
-const failing = {
-    gates: ["failed", "missed"],
-    warnings: ["failed", "missed", "warned"],
-    jobs: ["failed"],
-    nothing: [],
-};
-/** How a batch ends that was broken off. */
-const brokenEnds = {
-    cancelled: { conclusion: "cancelled", words: "Cancelled" },
-    timed_out: { conclusion: "timed_out", words: "Out of time" },
-    unreachable: { conclusion: "failure", words: "Infrastructure: the service cannot be reached" },
-    error: { conclusion: "failure", words: "The batch could not be run" },
-};
-/** What came of the batch as a whole. */
-function conclude({ rows, broken }, failOn) {
-    const counts = countOutcomes(rows);
-    const jobs = rows.length === 1 ? "1 job" : `${rows.length} jobs`;
-    const ended = `${rows.length - counts.open} of ${jobs} ended`;
-    if (broken) {
-        const { conclusion, words } = brokenEnds[broken];
-        return { conclusion, title: rows.length === 0 ? words : `${words}, ${ended}` };
-    }
-    if (counts.open > 0)
-        return { conclusion: null, title: ended };
-    const bad = ["failed", "missed", "cancelled", "warned"].filter((outcome) => counts[outcome] > 0);
-    const parts = bad.map((outcome, i) => {
-        const { words } = _outcome_js__WEBPACK_IMPORTED_MODULE_0__/* .outcomes */ .K[outcome];
-        if (i > 0)
-            return `${counts[outcome]} ${words}`;
-        return rows.length === 1 ? `${jobs} ${words}` : `${counts[outcome]} of ${jobs} ${words}`;
-    });
-    const title = parts.length === 0 ? `${jobs} passed` : parts.join(", ");
-    if (bad.some((outcome) => failing[failOn].includes(outcome)))
-        return { conclusion: "failure", title };
-    if (counts.cancelled > 0)
-        return { conclusion: "cancelled", title };
-    return { conclusion: bad.length > 0 ? "neutral" : "success", title };
-}
-function countOutcomes(rows) {
-    const counts = { passed: 0, warned: 0, missed: 0, failed: 0, cancelled: 0, open: 0 };
-    for (const row of rows)
-        counts[(0,_outcome_js__WEBPACK_IMPORTED_MODULE_0__/* .outcomeOf */ .s)(row)]++;
-    return counts;
-}
-
-
-/***/ }),
-
-/***/ 9074:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   KN: () => (/* binding */ percent),
-/* harmony export */   Kh: () => (/* binding */ decibels),
-/* harmony export */   LH: () => (/* binding */ troubleOf),
-/* harmony export */   N8: () => (/* binding */ comparableLatency),
-/* harmony export */   a4: () => (/* binding */ comparableAccuracy),
-/* harmony export */   bp: () => (/* binding */ gateText),
-/* harmony export */   k0: () => (/* binding */ changeText),
-/* harmony export */   u5: () => (/* binding */ figures)
-/* harmony export */ });
-/* harmony import */ var _contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2537);
-/* harmony import */ var _contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3754);
-/* harmony import */ var _contract_gate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8668);
-
-
-
-/** The figures of a job that its row shows, by the head of their column, with their change since the baseline. */
-const figures = {
-    size({ telemetry: { size }, baseline }) {
-        if (!size)
-            return undefined;
-        const change = baseline?.size && changeText(size.resultBytes / baseline.size.resultBytes - 1, percent);
-        return withChange(`${(0,_contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__/* .formatBytes */ .z)(size.originalBytes)} → ${(0,_contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__/* .formatBytes */ .z)(size.resultBytes)}`, change);
-    },
-    ratio: ({ telemetry: { size } }) => size && `${size.ratio.toFixed(2)}${size.predicted ? " (planned)" : ""}`,
-    SQNR(job) {
-        const { accuracy } = job.telemetry;
-        const before = comparableAccuracy(job);
-        return (accuracy && withChange(decibels(accuracy.sqnrDb), before && changeText(accuracy.sqnrDb - before.sqnrDb, decibels)));
-    },
-    cosine: ({ telemetry: { accuracy } }) => accuracy && accuracy.cosine.toFixed(4),
-    "latency p50"(job) {
-        const { latency } = job.telemetry;
-        if (!latency)
-            return undefined;
-        const [original, result] = [latency.original.p50Ms, latency.result.p50Ms];
-        const before = comparableLatency(job);
-        return withChange(`${original.toFixed(2)} → ${result.toFixed(2)} ms`, before && changeText(result / before.p50Ms - 1, percent));
-    },
-};
-/** The baseline's accuracy, where it was measured in the same way. */
-function comparableAccuracy({ telemetry, baseline }) {
-    return baseline && (0,_contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c)(telemetry, baseline) === undefined ? baseline.accuracy : undefined;
-}
-/** The latency of the baseline's result, where it was measured on the same hardware. */
-function comparableLatency({ telemetry, baseline }) {
-    return baseline && (0,_contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .latencyObstacle */ .i)(telemetry, baseline) === undefined ? baseline.latency?.result : undefined;
-}
-function withChange(figure, change) {
-    return change === undefined ? figure : `${figure} ${change}`;
-}
-/** A change with its direction; `=` where it rounds to nothing. */
-function changeText(change, format) {
-    if (!Number.isFinite(change))
-        return undefined;
-    const text = format(Math.abs(change));
-    return text === format(0) ? "=" : `${change > 0 ? "▲" : "▼"} ${text}`;
-}
-function percent(share) {
-    return `${(100 * share).toFixed(1)} %`;
-}
-function decibels(value) {
-    return `${value.toFixed(1)} dB`;
-}
-const plain = (value) => String(Number(value.toPrecision(4)));
-/** How figures of gates are written, where they are not plain numbers. */
-const gateFormats = {
-    minSqnrDb: { figure: decibels },
-    minTop1: { figure: percent },
-    maxSizeRegression: { figure: percent, baseline: _contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__/* .formatBytes */ .z },
-    maxSqnrDropDb: { figure: decibels, baseline: decibels },
-    maxLatencyRegression: { figure: percent, baseline: (ms) => `${ms.toFixed(2)} ms` },
-};
-/** A gate with its limit and what was measured, such as `maxSizeRatio 0.27 ≤ 0.5`. */
-function gateText({ gate, actual, limit, passed, baseline, note }) {
-    const { figure = plain, baseline: before = plain } = gateFormats[gate] ?? {};
-    const isAbove = actual !== null && actual > limit;
-    const relation = _contract_gate_js__WEBPACK_IMPORTED_MODULE_1__/* .gateTable */ .k0[gate].bound === "max" ? (isAbove ? ">" : "≤") : passed ? "≥" : "<";
-    const measured = actual === null
-        ? note === undefined
-            ? "not measured"
-            : "not told"
-        : `${figure(actual)} ${relation} ${figure(limit)}`;
-    const since = baseline === null ? "" : `, baseline ${before(baseline)}`;
-    return `${gate} ${measured}${since}${note === undefined ? "" : ` (${note})`}`;
-}
-/** Why a job did not pass, on one line; the empty text where it did. */
-function troubleOf({ error, gates }) {
-    if (error)
-        return `${error.code}: ${error.message}`;
-    return gates
-        .filter(({ passed }) => !passed)
-        .map(gateText)
-        .join(", ");
-}
-
-
-/***/ }),
-
-/***/ 1711:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   F: () => (/* binding */ limits)
-/* harmony export */ });
-/** What GitHub takes at most. */
-const limits = {
-    jobSummaryBytes: 1_048_576,
-    /** Of the summary and the text of a check run each. */
-    checkFieldBytes: 65_535,
-    checkTitleBytes: 255,
-    commentBytes: 65_536,
-    /** Annotations of one request. */
-    annotations: 50,
-    annotationTitleBytes: 255,
-    annotationMessageBytes: 64_000,
-};
-
-
-/***/ }),
-
-/***/ 8186:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   $$: () => (/* binding */ bytesOf),
-/* harmony export */   DV: () => (/* binding */ codeBlock),
-/* harmony export */   PP: () => (/* binding */ tableHead),
-/* harmony export */   aY: () => (/* binding */ code),
-/* harmony export */   jD: () => (/* binding */ tableRow),
-/* harmony export */   zP: () => (/* binding */ cutToBytes)
-/* harmony export */ });
-/* harmony import */ var node_util__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7975);
-
-/** Bytes of a text in UTF-8, in which GitHub counts its limits. */
-function bytesOf(text) {
-    return Buffer.byteLength(text);
-}
-/** The beginning of a text in at most so many bytes; characters stay whole. */
-function cutToBytes(text, maxBytes) {
-    if (bytesOf(text) <= maxBytes)
-        return text;
-    const mark = "…";
-    const bytes = Buffer.from(text).subarray(0, Math.max(0, maxBytes - bytesOf(mark)));
-    // A character that was cut becomes one that replaces it, or several.
-    return bytes.toString("utf8").replace(/\ufffd+$/, "") + (maxBytes >= bytesOf(mark) ? mark : "");
-}
-/** Text that is not ours, shown as it is on one line: in code nothing is a link, a mention, markup or the end of a table's cell. */
-function code(text) {
-    const line = oneLine(text).replaceAll("|", "¦");
-    if (line === "")
-        return "";
-    const longest = Math.max(0, ...Array.from(line.matchAll(/`+/g), ([run]) => run.length));
-    const fence = "`".repeat(longest + 1);
-    const space = line.startsWith("`") || line.endsWith("`") ? " " : "";
-    return `${fence}${space}${line}${space}${fence}`;
-}
-/** Text that is not ours, over several lines, shown as it is. */
-function codeBlock(lines) {
-    const shown = lines.map(visible);
-    const longest = Math.max(2, ...shown.flatMap((line) => Array.from(line.matchAll(/`+/g), ([run]) => run.length)));
-    const fence = "`".repeat(longest + 1);
-    return [`${fence}text`, ...shown, fence].join("\n");
-}
-/** A row of a table. */
-function tableRow(cells) {
-    return `| ${cells.join(" | ")} |`;
-}
-function tableHead(heads) {
-    return `${tableRow(heads)}\n${tableRow(heads.map(() => "---"))}`;
-}
-function oneLine(text) {
-    return visible(text).replaceAll(/\s+/g, " ").trim();
-}
-/** Without what terminals and browsers obey instead of showing it. */
-function visible(text) {
-    return (0,node_util__WEBPACK_IMPORTED_MODULE_0__.stripVTControlCharacters)(text)
-        .replaceAll(/[\p{Cc}\p{Bidi_Control}]+/gu, " ")
-        .toWellFormed();
-}
-
-
-/***/ }),
-
-/***/ 5979:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   K: () => (/* binding */ outcomes),
-/* harmony export */   s: () => (/* binding */ outcomeOf)
-/* harmony export */ });
-/* harmony import */ var _contract_status_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7949);
-
-/** What came of a job, with the mark that stands for it. */
-const outcomes = {
-    passed: { mark: "✅", words: "passed" },
-    warned: { mark: "⚠️", words: "passed with a warning" },
-    missed: { mark: "❌", words: "failed a gate" },
-    failed: { mark: "❌", words: "failed" },
-    cancelled: { mark: "⛔", words: "cancelled" },
-    open: { mark: "⏳", words: "not ended" },
-};
-function outcomeOf({ status, gatesFailed, job }) {
-    if (!(0,_contract_status_js__WEBPACK_IMPORTED_MODULE_0__/* .isTerminal */ .Hd)(status))
-        return "open";
-    if (status === "Failed")
-        return "failed";
-    if (status === "Cancelled")
-        return "cancelled";
-    if (gatesFailed)
-        return "missed";
-    return job?.gates.some(({ passed }) => !passed) ? "warned" : "passed";
-}
-
-
-/***/ }),
-
-/***/ 4899:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  hC: () => (/* binding */ renderBatchCheck),
-  wQ: () => (/* binding */ renderComment),
-  qE: () => (/* binding */ renderJobSummary)
-});
-
-// EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(8668);
-// EXTERNAL MODULE: ./report/compose-sections.js
-var compose_sections = __nccwpck_require__(1580);
-// EXTERNAL MODULE: ./report/conclude.js
-var conclude = __nccwpck_require__(4422);
-// EXTERNAL MODULE: ./report/figures.js
-var figures = __nccwpck_require__(9074);
-// EXTERNAL MODULE: ./report/limits.js
-var limits = __nccwpck_require__(1711);
-// EXTERNAL MODULE: ./report/markdown.js
-var markdown = __nccwpck_require__(8186);
-// EXTERNAL MODULE: ./report/outcome.js
-var report_outcome = __nccwpck_require__(5979);
-;// CONCATENATED MODULE: ./report/ratio-chart.js
-const maxBars = 16;
-/** Sizes and latencies relative to the original's as bar charts, in the language of Mermaid, which GitHub draws. */
-function ratioCharts(rows) {
-    return [
-        chart("Size of the result, original = 1", rows, ({ telemetry }) => telemetry.size?.ratio),
-        chart("Median latency of the result, original = 1", rows, ({ telemetry }) => telemetry.latency?.ratio),
-    ].flatMap((section) => section ?? []);
-}
-function chart(title, rows, measure) {
-    const bars = rows.flatMap(({ model, target, job }) => {
-        const ratio = job && measure(job);
-        return ratio === undefined ? [] : { label: `"${labelText(`${model} ${target}`)}"`, ratio };
-    });
-    if (bars.length < 2 || bars.length > maxBars)
-        return undefined;
-    const top = Math.max(1, ...bars.map(({ ratio }) => Math.ceil(ratio * 10) / 10));
-    const lines = [
-        "```mermaid",
-        "xychart-beta horizontal",
-        `  title "${title}"`,
-        `  x-axis [${bars.map(({ label }) => label).join(", ")}]`,
-        `  y-axis 0 --> ${top}`,
-        `  bar [${bars.map(({ ratio }) => ratio.toFixed(3)).join(", ")}]`,
-        "```",
-    ];
-    return { head: lines.join("\n"), rows: [] };
-}
-function labelText(text) {
-    const label = text.replaceAll(/[^\w .-]/g, "_");
-    return label.length <= 40 ? label : `${label.slice(0, 20)}..${label.slice(-18)}`;
-}
-
-;// CONCATENATED MODULE: ./report/render-batch.js
-
-
-
-
-
-
-
-
-/** Problems that are told above the table; it has all of them. */
-const maxProblems = 50;
-const maxBaselines = 5;
-const maxTroubleBytes = 4_000;
-const none = "–";
-/** The batch for the summary of a workflow's job. */
-function renderJobSummary(report, verdict) {
-    const sections = [headline(report, verdict, `## ${(0,markdown/* code */.aY)(report.name)}\n\n`), ...problems(report), ...details(report)];
-    return (0,compose_sections/* composeSections */.z)([...sections, ...ratioCharts(report.rows)], { ...report, maxBytes: limits/* limits */.F.jobSummaryBytes });
-}
-/** The batch for its check run. */
-function renderBatchCheck(report, verdict) {
-    const sections = [headline(report, verdict, ""), ...problems(report), ...ratioCharts(report.rows)];
-    const bounds = { ...report, maxBytes: limits/* limits */.F.checkFieldBytes };
-    return {
-        title: (0,markdown/* cutToBytes */.zP)(verdict.title, limits/* limits */.F.checkTitleBytes),
-        summary: (0,compose_sections/* composeSections */.z)(sections, bounds),
-        text: (0,compose_sections/* composeSections */.z)(details(report), bounds),
-    };
-}
-/** The batch for a comment on a pull request. */
-function renderComment(report, verdict, marker) {
-    const sections = [headline(report, verdict, `${marker}\n### ${(0,markdown/* code */.aY)(report.name)}\n\n`), ...problems(report)];
-    return (0,compose_sections/* composeSections */.z)([...sections, ...details(report)], { ...report, maxBytes: limits/* limits */.F.commentBytes });
-}
-function headline({ url, rows, trouble }, { title }, before) {
-    const counts = (0,conclude/* countOutcomes */.X)(rows);
-    const shown = Object.keys(report_outcome/* outcomes */.K).filter((outcome) => counts[outcome] > 0);
-    const marks = shown.map((outcome) => `${report_outcome/* outcomes */.K[outcome].mark} ${counts[outcome]} ${report_outcome/* outcomes */.K[outcome].words}`);
-    const reason = trouble === undefined ? [] : [(0,markdown/* codeBlock */.DV)((0,markdown/* cutToBytes */.zP)(trouble, maxTroubleBytes).split("\n"))];
-    const parts = [`${before}**${title}** · [details](${url})`, marks.join(" · "), ...reason];
-    return { head: parts.filter((part) => part !== "").join("\n\n"), rows: [] };
-}
-function problems({ rows }) {
-    const lines = rows.flatMap((row) => {
-        const trouble = row.job && (0,figures/* troubleOf */.LH)(row.job);
-        if (!trouble)
-            return [];
-        const { mark } = report_outcome/* outcomes */.K[(0,report_outcome/* outcomeOf */.s)(row)];
-        return `- ${mark} ${(0,markdown/* code */.aY)(row.model)} for ${(0,markdown/* code */.aY)(row.target)}: ${(0,markdown/* code */.aY)(trouble)} ([log](${row.logUrl}))`;
-    });
-    if (lines.length === 0)
-        return [];
-    const left = lines.length - maxProblems;
-    const foot = left > 0 ? `\n- ${left} more in the table` : "";
-    return [{ head: "### What went wrong\n", rows: lines.slice(0, maxProblems), foot }];
-}
-function details(report) {
-    return report.rows.length === 0 ? [] : [...matrix(report), table(report), ...notes(report)];
-}
-/** Models × targets at a glance, where there are several of both. */
-function matrix({ rows }) {
-    const targets = [...new Set(rows.map(({ target }) => target))];
-    const byModel = Map.groupBy(rows, ({ model }) => model);
-    if (targets.length < 2 || byModel.size < 2)
-        return [];
-    const lines = [...byModel].map(([model, ofModel]) => {
-        const cells = targets.map((target) => {
-            const row = ofModel.find((one) => one.target === target);
-            return row ? `${report_outcome/* outcomes */.K[(0,report_outcome/* outcomeOf */.s)(row)].mark} ${ratioText(row)}`.trimEnd() : none;
-        });
-        return (0,markdown/* tableRow */.jD)([(0,markdown/* code */.aY)(model), ...cells]);
-    });
-    return [{ head: `### Size ratios\n\n${(0,markdown/* tableHead */.PP)(["model", ...targets.map(markdown/* code */.aY)])}`, rows: lines }];
-}
-function ratioText({ job }) {
-    return job?.telemetry.size?.ratio.toFixed(2) ?? "";
-}
-function table({ rows }) {
-    const head = (0,markdown/* tableHead */.PP)(["model", "target", "status", ...Object.keys(figures/* figures */.u5), "gates"]);
-    return { head: `### Jobs\n\n${head}`, rows: rows.map(tableLine) };
-}
-function tableLine(row) {
-    const { job } = row;
-    const measured = Object.values(figures/* figures */.u5).map((figure) => (job && figure(job)) ?? none);
-    const status = `${report_outcome/* outcomes */.K[(0,report_outcome/* outcomeOf */.s)(row)].mark} ${row.status}${job?.error ? `: ${job.error.code}` : ""}`;
-    return (0,markdown/* tableRow */.jD)([(0,markdown/* code */.aY)(row.model), (0,markdown/* code */.aY)(row.target), status, ...measured, gatesCell(job)]);
-}
-function gatesCell(job) {
-    if (!job || job.gates.length === 0)
-        return none;
-    const failed = job.gates.filter(({ passed }) => !passed).length;
-    const kind = (0,gate/* hasFailedGate */.x6)(job.gates) ? "failed" : "warned";
-    return failed === 0 ? `${job.gates.length} passed` : `${failed} of ${job.gates.length} ${kind}`;
-}
-function notes({ rows }) {
-    const jobs = rows.flatMap(({ job }) => job ?? []);
-    const warnings = jobs.flatMap(({ telemetry }) => telemetry.warnings);
-    const byText = Map.groupBy(warnings, ({ code: kind, message }) => `${kind}: ${message}`);
-    const lines = [...baselineNotes(jobs)];
-    lines.push(...[...byText].map(([text, all]) => `- ⚠️ ${(0,markdown/* code */.aY)(text)}${all.length > 1 ? ` (${all.length} jobs)` : ""}`));
-    const isGenerated = jobs.some(({ telemetry }) => telemetry.accuracy?.data === "generated");
-    if (isGenerated)
-        lines.push("- Accuracy on generated samples shows gross damage only; give samples as `recipe.evaluation.data`.");
-    return lines.length === 0 ? [] : [{ head: "### Notes\n", rows: lines }];
-}
-/** What the jobs are compared with. */
-function baselineNotes(jobs) {
-    const baselines = jobs.flatMap(({ baseline }) => baseline ?? []);
-    if (baselines.length === 0)
-        return [];
-    const commits = new Set(baselines.map(({ branch, sha }) => `${branch} at ${sha.slice(0, 7)}`));
-    const left = jobs.length - baselines.length;
-    const without = left === 0 ? "" : `; ${left} of ${jobs.length} jobs have no baseline`;
-    return [`- ▲ and ▼ compare with ${[...commits].slice(0, maxBaselines).map(markdown/* code */.aY).join(", ")}${without}.`];
-}
-
-
-/***/ }),
-
-/***/ 1742:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  Yz: () => (/* binding */ debug),
-  N4: () => (/* binding */ endGroup),
-  z3: () => (/* binding */ error),
-  V9: () => (/* binding */ getIDToken),
-  Gu: () => (/* binding */ getState),
-  pq: () => (/* binding */ info),
-  lm: () => (/* binding */ notice),
-  LZ: () => (/* binding */ saveState),
-  C1: () => (/* binding */ setFailed),
-  uH: () => (/* binding */ setOutput),
-  Pq: () => (/* binding */ setSecret),
-  Oh: () => (/* binding */ startGroup),
-  z: () => (/* reexport */ summary),
-  $e: () => (/* binding */ warning)
-});
-
-// UNUSED EXPORTS: ExitCode, addPath, exportVariable, getBooleanInput, getInput, getMultilineInput, group, isDebug, markdownSummary, platform, setCommandEcho, toPlatformPath, toPosixPath, toWin32Path
-
-;// CONCATENATED MODULE: external "os"
-const external_os_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("os");
-;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/utils.js
-// We use any as a valid input type
-/* eslint-disable @typescript-eslint/no-explicit-any */
-/**
- * Sanitizes an input into a string so it can be passed into issueCommand safely
- * @param input input to sanitize into a string
- */
-function utils_toCommandValue(input) {
-    if (input === null || input === undefined) {
-        return '';
-    }
-    else if (typeof input === 'string' || input instanceof String) {
-        return input;
-    }
-    return JSON.stringify(input);
-}
-/**
+ * Convience function to correctly format Octokit Options to pass into the constructor.
  *
- * @param annotationProperties
- * @returns The command properties to send with the actual annotation command
- * See IssueCommandProperties: https://github.com/actions/runner/blob/main/src/Runner.Worker/ActionCommandManager.cs#L646
+ * @param     token    the repo PAT or GITHUB_TOKEN
+ * @param     options  other options to set
  */
-function toCommandProperties(annotationProperties) {
-    if (!Object.keys(annotationProperties).length) {
-        return {};
+function getOctokitOptions(token, options) {
+    const opts = Object.assign({}, options || {}); // Shallow clone - don't mutate the object provided by the caller
+    // Auth
+    const auth = getAuthString(token, opts);
+    if (auth) {
+        opts.auth = auth;
     }
-    return {
-        title: annotationProperties.title,
-        file: annotationProperties.file,
-        line: annotationProperties.startLine,
-        endLine: annotationProperties.endLine,
-        col: annotationProperties.startColumn,
-        endColumn: annotationProperties.endColumn
-    };
+    // Orchestration ID
+    const userAgent = getUserAgentWithOrchestrationId(opts.userAgent);
+    if (userAgent) {
+        opts.userAgent = userAgent;
+    }
+    return opts;
 }
 //# sourceMappingURL=utils.js.map
-;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/command.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/github/lib/github.js
 
 
+const github_context = new Context();
 /**
- * Issues a command to the GitHub Actions runner
+ * Returns a hydrated octokit ready to use for GitHub Actions
  *
- * @param command - The command name to issue
- * @param properties - Additional properties for the command (key-value pairs)
- * @param message - The message to include with the command
- * @remarks
- * This function outputs a specially formatted string to stdout that the Actions
- * runner interprets as a command. These commands can control workflow behavior,
- * set outputs, create annotations, mask values, and more.
- *
- * Command Format:
- *   ::name key=value,key=value::message
- *
- * @example
- * ```typescript
- * // Issue a warning annotation
- * issueCommand('warning', {}, 'This is a warning message');
- * // Output: ::warning::This is a warning message
- *
- * // Set an environment variable
- * issueCommand('set-env', { name: 'MY_VAR' }, 'some value');
- * // Output: ::set-env name=MY_VAR::some value
- *
- * // Add a secret mask
- * issueCommand('add-mask', {}, 'secretValue123');
- * // Output: ::add-mask::secretValue123
- * ```
- *
- * @internal
- * This is an internal utility function that powers the public API functions
- * such as setSecret, warning, error, and exportVariable.
+ * @param     token    the repo PAT or GITHUB_TOKEN
+ * @param     options  other options to set
  */
-function command_issueCommand(command, properties, message) {
-    const cmd = new Command(command, properties, message);
-    process.stdout.write(cmd.toString() + external_os_namespaceObject.EOL);
+function getOctokit(token, options, ...additionalPlugins) {
+    const GitHubWithPlugins = GitHub.plugin(...additionalPlugins);
+    return new GitHubWithPlugins(getOctokitOptions(token, options));
 }
-function command_issue(name, message = '') {
-    command_issueCommand(name, {}, message);
-}
-const CMD_STRING = '::';
-class Command {
-    constructor(command, properties, message) {
-        if (!command) {
-            command = 'missing.command';
-        }
-        this.command = command;
-        this.properties = properties;
-        this.message = message;
+//# sourceMappingURL=github.js.map
+
+/***/ }),
+
+/***/ 9219:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   G: () => (/* binding */ RequestError)
+/* harmony export */ });
+class RequestError extends Error {
+  name;
+  /**
+   * http status code
+   */
+  status;
+  /**
+   * Request options that lead to the error.
+   */
+  request;
+  /**
+   * Response object if a response was received
+   */
+  response;
+  constructor(message, statusCode, options) {
+    super(message, { cause: options.cause });
+    this.name = "HttpError";
+    this.status = Number.parseInt(statusCode);
+    if (Number.isNaN(this.status)) {
+      this.status = 0;
     }
-    toString() {
-        let cmdStr = CMD_STRING + this.command;
-        if (this.properties && Object.keys(this.properties).length > 0) {
-            cmdStr += ' ';
-            let first = true;
-            for (const key in this.properties) {
-                if (this.properties.hasOwnProperty(key)) {
-                    const val = this.properties[key];
-                    if (val) {
-                        if (first) {
-                            first = false;
-                        }
-                        else {
-                            cmdStr += ',';
-                        }
-                        cmdStr += `${key}=${escapeProperty(val)}`;
-                    }
-                }
-            }
-        }
-        cmdStr += `${CMD_STRING}${escapeData(this.message)}`;
-        return cmdStr;
+    /* v8 ignore else -- @preserve -- Bug with vitest coverage where it sees an else branch that doesn't exist */
+    if ("response" in options) {
+      this.response = options.response;
     }
+    const requestCopy = Object.assign({}, options.request);
+    if (options.request.headers.authorization) {
+      requestCopy.headers = Object.assign({}, options.request.headers, {
+        authorization: options.request.headers.authorization.replace(
+          /(?<! ) .*$/,
+          " [REDACTED]"
+        )
+      });
+    }
+    requestCopy.url = requestCopy.url.replace(/\bclient_secret=\w+/g, "client_secret=[REDACTED]").replace(/\baccess_token=\w+/g, "access_token=[REDACTED]");
+    this.request = requestCopy;
+  }
 }
-function escapeData(s) {
-    return utils_toCommandValue(s)
-        .replace(/%/g, '%25')
-        .replace(/\r/g, '%0D')
-        .replace(/\n/g, '%0A');
-}
-function escapeProperty(s) {
-    return utils_toCommandValue(s)
-        .replace(/%/g, '%25')
-        .replace(/\r/g, '%0D')
-        .replace(/\n/g, '%0A')
-        .replace(/:/g, '%3A')
-        .replace(/,/g, '%2C');
-}
-//# sourceMappingURL=command.js.map
-;// CONCATENATED MODULE: external "crypto"
-const external_crypto_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("crypto");
-;// CONCATENATED MODULE: external "fs"
-const external_fs_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("fs");
-;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/file-command.js
-// For internal use, subject to change.
-// We use any as a valid input type
-/* eslint-disable @typescript-eslint/no-explicit-any */
 
 
-
-
-function file_command_issueFileCommand(command, message) {
-    const filePath = process.env[`GITHUB_${command}`];
-    if (!filePath) {
-        throw new Error(`Unable to find environment variable for file command ${command}`);
-    }
-    if (!external_fs_namespaceObject.existsSync(filePath)) {
-        throw new Error(`Missing file at path: ${filePath}`);
-    }
-    external_fs_namespaceObject.appendFileSync(filePath, `${utils_toCommandValue(message)}${external_os_namespaceObject.EOL}`, {
-        encoding: 'utf8'
-    });
-}
-function file_command_prepareKeyValueMessage(key, value) {
-    const delimiter = `ghadelimiter_${external_crypto_namespaceObject.randomUUID()}`;
-    const convertedValue = utils_toCommandValue(value);
-    // These should realistically never happen, but just in case someone finds a
-    // way to exploit uuid generation let's not allow keys or values that contain
-    // the delimiter.
-    if (key.includes(delimiter)) {
-        throw new Error(`Unexpected input: name should not contain the delimiter "${delimiter}"`);
-    }
-    if (convertedValue.includes(delimiter)) {
-        throw new Error(`Unexpected input: value should not contain the delimiter "${delimiter}"`);
-    }
-    return `${key}<<${delimiter}${external_os_namespaceObject.EOL}${convertedValue}${external_os_namespaceObject.EOL}${delimiter}`;
-}
-//# sourceMappingURL=file-command.js.map
-;// CONCATENATED MODULE: external "path"
-const external_path_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("path");
-// EXTERNAL MODULE: external "http"
-var external_http_ = __nccwpck_require__(8611);
-var external_http_namespaceObject = /*#__PURE__*/__nccwpck_require__.t(external_http_, 2);
-// EXTERNAL MODULE: external "https"
-var external_https_ = __nccwpck_require__(5692);
-var external_https_namespaceObject = /*#__PURE__*/__nccwpck_require__.t(external_https_, 2);
-;// CONCATENATED MODULE: ../../node_modules/@actions/http-client/lib/proxy.js
-function getProxyUrl(reqUrl) {
-    const usingSsl = reqUrl.protocol === 'https:';
-    if (checkBypass(reqUrl)) {
-        return undefined;
-    }
-    const proxyVar = (() => {
-        if (usingSsl) {
-            return process.env['https_proxy'] || process.env['HTTPS_PROXY'];
-        }
-        else {
-            return process.env['http_proxy'] || process.env['HTTP_PROXY'];
-        }
-    })();
-    if (proxyVar) {
-        try {
-            return new DecodedURL(proxyVar);
-        }
-        catch (_a) {
-            if (!proxyVar.startsWith('http://') && !proxyVar.startsWith('https://'))
-                return new DecodedURL(`http://${proxyVar}`);
-        }
-    }
-    else {
-        return undefined;
-    }
-}
-function checkBypass(reqUrl) {
-    if (!reqUrl.hostname) {
-        return false;
-    }
-    const reqHost = reqUrl.hostname;
-    if (isLoopbackAddress(reqHost)) {
-        return true;
-    }
-    const noProxy = process.env['no_proxy'] || process.env['NO_PROXY'] || '';
-    if (!noProxy) {
-        return false;
-    }
-    // Determine the request port
-    let reqPort;
-    if (reqUrl.port) {
-        reqPort = Number(reqUrl.port);
-    }
-    else if (reqUrl.protocol === 'http:') {
-        reqPort = 80;
-    }
-    else if (reqUrl.protocol === 'https:') {
-        reqPort = 443;
-    }
-    // Format the request hostname and hostname with port
-    const upperReqHosts = [reqUrl.hostname.toUpperCase()];
-    if (typeof reqPort === 'number') {
-        upperReqHosts.push(`${upperReqHosts[0]}:${reqPort}`);
-    }
-    // Compare request host against noproxy
-    for (const upperNoProxyItem of noProxy
-        .split(',')
-        .map(x => x.trim().toUpperCase())
-        .filter(x => x)) {
-        if (upperNoProxyItem === '*' ||
-            upperReqHosts.some(x => x === upperNoProxyItem ||
-                x.endsWith(`.${upperNoProxyItem}`) ||
-                (upperNoProxyItem.startsWith('.') &&
-                    x.endsWith(`${upperNoProxyItem}`)))) {
-            return true;
-        }
-    }
-    return false;
-}
-function isLoopbackAddress(host) {
-    const hostLower = host.toLowerCase();
-    return (hostLower === 'localhost' ||
-        hostLower.startsWith('127.') ||
-        hostLower.startsWith('[::1]') ||
-        hostLower.startsWith('[0:0:0:0:0:0:0:1]'));
-}
-class DecodedURL extends URL {
-    constructor(url, base) {
-        super(url, base);
-        this._decodedUsername = decodeURIComponent(super.username);
-        this._decodedPassword = decodeURIComponent(super.password);
-    }
-    get username() {
-        return this._decodedUsername;
-    }
-    get password() {
-        return this._decodedPassword;
-    }
-}
-//# sourceMappingURL=proxy.js.map
-// EXTERNAL MODULE: ../../node_modules/tunnel/index.js
-var tunnel = __nccwpck_require__(5070);
-// EXTERNAL MODULE: ../../node_modules/undici/index.js
-var undici = __nccwpck_require__(1684);
-;// CONCATENATED MODULE: ../../node_modules/@actions/http-client/lib/index.js
-/* eslint-disable @typescript-eslint/no-explicit-any */
-var __awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
-    function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
-    return new (P || (P = Promise))(function (resolve, reject) {
-        function fulfilled(value) { try { step(generator.next(value)); } catch (e) { reject(e); } }
-        function rejected(value) { try { step(generator["throw"](value)); } catch (e) { reject(e); } }
-        function step(result) { result.done ? resolve(result.value) : adopt(result.value).then(fulfilled, rejected); }
-        step((generator = generator.apply(thisArg, _arguments || [])).next());
-    });
-};
-
-
-
-
-
-var HttpCodes;
-(function (HttpCodes) {
-    HttpCodes[HttpCodes["OK"] = 200] = "OK";
-    HttpCodes[HttpCodes["MultipleChoices"] = 300] = "MultipleChoices";
-    HttpCodes[HttpCodes["MovedPermanently"] = 301] = "MovedPermanently";
-    HttpCodes[HttpCodes["ResourceMoved"] = 302] = "ResourceMoved";
-    HttpCodes[HttpCodes["SeeOther"] = 303] = "SeeOther";
-    HttpCodes[HttpCodes["NotModified"] = 304] = "NotModified";
-    HttpCodes[HttpCodes["UseProxy"] = 305] = "UseProxy";
-    HttpCodes[HttpCodes["SwitchProxy"] = 306] = "SwitchProxy";
-    HttpCodes[HttpCodes["TemporaryRedirect"] = 307] = "TemporaryRedirect";
-    HttpCodes[HttpCodes["PermanentRedirect"] = 308] = "PermanentRedirect";
-    HttpCodes[HttpCodes["BadRequest"] = 400] = "BadRequest";
-    HttpCodes[HttpCodes["Unauthorized"] = 401] = "Unauthorized";
-    HttpCodes[HttpCodes["PaymentRequired"] = 402] = "PaymentRequired";
-    HttpCodes[HttpCodes["Forbidden"] = 403] = "Forbidden";
-    HttpCodes[HttpCodes["NotFound"] = 404] = "NotFound";
-    HttpCodes[HttpCodes["MethodNotAllowed"] = 405] = "MethodNotAllowed";
-    HttpCodes[HttpCodes["NotAcceptable"] = 406] = "NotAcceptable";
-    HttpCodes[HttpCodes["ProxyAuthenticationRequired"] = 407] = "ProxyAuthenticationRequired";
-    HttpCodes[HttpCodes["RequestTimeout"] = 408] = "RequestTimeout";
-    HttpCodes[HttpCodes["Conflict"] = 409] = "Conflict";
-    HttpCodes[HttpCodes["Gone"] = 410] = "Gone";
-    HttpCodes[HttpCodes["TooManyRequests"] = 429] = "TooManyRequests";
-    HttpCodes[HttpCodes["InternalServerError"] = 500] = "InternalServerError";
-    HttpCodes[HttpCodes["NotImplemented"] = 501] = "NotImplemented";
-    HttpCodes[HttpCodes["BadGateway"] = 502] = "BadGateway";
-    HttpCodes[HttpCodes["ServiceUnavailable"] = 503] = "ServiceUnavailable";
-    HttpCodes[HttpCodes["GatewayTimeout"] = 504] = "GatewayTimeout";
-})(HttpCodes || (HttpCodes = {}));
-var Headers;
-(function (Headers) {
-    Headers["Accept"] = "accept";
-    Headers["ContentType"] = "content-type";
-})(Headers || (Headers = {}));
-var MediaTypes;
-(function (MediaTypes) {
-    MediaTypes["ApplicationJson"] = "application/json";
-})(MediaTypes || (MediaTypes = {}));
-/**
- * Returns the proxy URL, depending upon the supplied url and proxy environment variables.
- * @param serverUrl  The server URL where the request will be sent. For example, https://api.github.com
- */
-function lib_getProxyUrl(serverUrl) {
-    const proxyUrl = pm.getProxyUrl(new URL(serverUrl));
-    return proxyUrl ? proxyUrl.href : '';
-}
-const HttpRedirectCodes = [
-    HttpCodes.MovedPermanently,
-    HttpCodes.ResourceMoved,
-    HttpCodes.SeeOther,
-    HttpCodes.TemporaryRedirect,
-    HttpCodes.PermanentRedirect
-];
-const HttpResponseRetryCodes = [
-    HttpCodes.BadGateway,
-    HttpCodes.ServiceUnavailable,
-    HttpCodes.GatewayTimeout
-];
-const RetryableHttpVerbs = ['OPTIONS', 'GET', 'DELETE', 'HEAD'];
-const ExponentialBackoffCeiling = 10;
-const ExponentialBackoffTimeSlice = 5;
-class HttpClientError extends Error {
-    constructor(message, statusCode) {
-        super(message);
-        this.name = 'HttpClientError';
-        this.statusCode = statusCode;
-        Object.setPrototypeOf(this, HttpClientError.prototype);
-    }
-}
-class HttpClientResponse {
-    constructor(message) {
-        this.message = message;
-    }
-    readBody() {
-        return __awaiter(this, void 0, void 0, function* () {
-            return new Promise((resolve) => __awaiter(this, void 0, void 0, function* () {
-                let output = Buffer.alloc(0);
-                this.message.on('data', (chunk) => {
-                    output = Buffer.concat([output, chunk]);
-                });
-                this.message.on('end', () => {
-                    resolve(output.toString());
-                });
-            }));
-        });
-    }
-    readBodyBuffer() {
-        return __awaiter(this, void 0, void 0, function* () {
-            return new Promise((resolve) => __awaiter(this, void 0, void 0, function* () {
-                const chunks = [];
-                this.message.on('data', (chunk) => {
-                    chunks.push(chunk);
-                });
-                this.message.on('end', () => {
-                    resolve(Buffer.concat(chunks));
-                });
-            }));
-        });
-    }
-}
-function isHttps(requestUrl) {
-    const parsedUrl = new URL(requestUrl);
-    return parsedUrl.protocol === 'https:';
-}
-class HttpClient {
-    constructor(userAgent, handlers, requestOptions) {
-        this._ignoreSslError = false;
-        this._allowRedirects = true;
-        this._allowRedirectDowngrade = false;
-        this._maxRedirects = 50;
-        this._allowRetries = false;
-        this._maxRetries = 1;
-        this._keepAlive = false;
-        this._disposed = false;
-        this.userAgent = this._getUserAgentWithOrchestrationId(userAgent);
-        this.handlers = handlers || [];
-        this.requestOptions = requestOptions;
-        if (requestOptions) {
-            if (requestOptions.ignoreSslError != null) {
-                this._ignoreSslError = requestOptions.ignoreSslError;
-            }
-            this._socketTimeout = requestOptions.socketTimeout;
-            if (requestOptions.allowRedirects != null) {
-                this._allowRedirects = requestOptions.allowRedirects;
-            }
-            if (requestOptions.allowRedirectDowngrade != null) {
-                this._allowRedirectDowngrade = requestOptions.allowRedirectDowngrade;
-            }
-            if (requestOptions.maxRedirects != null) {
-                this._maxRedirects = Math.max(requestOptions.maxRedirects, 0);
-            }
-            if (requestOptions.keepAlive != null) {
-                this._keepAlive = requestOptions.keepAlive;
-            }
-            if (requestOptions.allowRetries != null) {
-                this._allowRetries = requestOptions.allowRetries;
-            }
-            if (requestOptions.maxRetries != null) {
-                this._maxRetries = requestOptions.maxRetries;
-            }
-        }
-    }
-    options(requestUrl, additionalHeaders) {
-        return __awaiter(this, void 0, void 0, function* () {
-            return this.request('OPTIONS', requestUrl, null, additionalHeaders || {});
-        });
-    }
-    get(requestUrl, additionalHeaders) {
-        return __awaiter(this, void 0, void 0, function* () {
-            return this.request('GET', requestUrl, null, additionalHeaders || {});
-        });
-    }
-    del(requestUrl, additionalHeaders) {
-        return __awaiter(this, void 0, void 0, function* () {
-            return this.request('DELETE', requestUrl, null, additionalHeaders || {});
-        });
-    }
-    post(requestUrl, data, additionalHeaders) {
-        return __awaiter(this, void 0, void 0, function* () {
-            return this.request('POST', requestUrl, data, additionalHeaders || {});
-        });
-    }
-    patch(requestUrl, data, additionalHeaders) {
-        return __awaiter(this, void 0, void 0, function* () {
-            return this.request('PATCH', requestUrl, data, additionalHeaders || {});
-        });
-    }
-    put(requestUrl, data, additionalHeaders) {
-        return __awaiter(this, void 0, void 0, function* () {
-            return this.request('PUT', requestUrl, data, additionalHeaders || {});
-        });
-    }
-    head(requestUrl, additionalHeaders) {
-        return __awaiter(this, void 0, void 0, function* () {
-            return this.request('HEAD', requestUrl, null, additionalHeaders || {});
-        });
-    }
-    sendStream(verb, requestUrl, stream, additionalHeaders) {
-        return __awaiter(this, void 0, void 0, function* () {
-            return this.request(verb, requestUrl, stream, additionalHeaders);
-        });
-    }
-    /**
-     * Gets a typed object from an endpoint
-     * Be aware that not found returns a null.  Other errors (4xx, 5xx) reject the promise
-     */
-    getJson(requestUrl_1) {
-        return __awaiter(this, arguments, void 0, function* (requestUrl, additionalHeaders = {}) {
-            additionalHeaders[Headers.Accept] = this._getExistingOrDefaultHeader(additionalHeaders, Headers.Accept, MediaTypes.ApplicationJson);
-            const res = yield this.get(requestUrl, additionalHeaders);
-            return this._processResponse(res, this.requestOptions);
-        });
-    }
-    postJson(requestUrl_1, obj_1) {
-        return __awaiter(this, arguments, void 0, function* (requestUrl, obj, additionalHeaders = {}) {
-            const data = JSON.stringify(obj, null, 2);
-            additionalHeaders[Headers.Accept] = this._getExistingOrDefaultHeader(additionalHeaders, Headers.Accept, MediaTypes.ApplicationJson);
-            additionalHeaders[Headers.ContentType] =
-                this._getExistingOrDefaultContentTypeHeader(additionalHeaders, MediaTypes.ApplicationJson);
-            const res = yield this.post(requestUrl, data, additionalHeaders);
-            return this._processResponse(res, this.requestOptions);
-        });
-    }
-    putJson(requestUrl_1, obj_1) {
-        return __awaiter(this, arguments, void 0, function* (requestUrl, obj, additionalHeaders = {}) {
-            const data = JSON.stringify(obj, null, 2);
-            additionalHeaders[Headers.Accept] = this._getExistingOrDefaultHeader(additionalHeaders, Headers.Accept, MediaTypes.ApplicationJson);
-            additionalHeaders[Headers.ContentType] =
-                this._getExistingOrDefaultContentTypeHeader(additionalHeaders, MediaTypes.ApplicationJson);
-            const res = yield this.put(requestUrl, data, additionalHeaders);
-            return this._processResponse(res, this.requestOptions);
-        });
-    }
-    patchJson(requestUrl_1, obj_1) {
-        return __awaiter(this, arguments, void 0, function* (requestUrl, obj, additionalHeaders = {}) {
-            const data = JSON.stringify(obj, null, 2);
-            additionalHeaders[Headers.Accept] = this._getExistingOrDefaultHeader(additionalHeaders, Headers.Accept, MediaTypes.ApplicationJson);
-            additionalHeaders[Headers.ContentType] =
-                this._getExistingOrDefaultContentTypeHeader(additionalHeaders, MediaTypes.ApplicationJson);
-            const res = yield this.patch(requestUrl, data, additionalHeaders);
-            return this._processResponse(res, this.requestOptions);
-        });
-    }
-    /**
-     * Makes a raw http request.
-     * All other methods such as get, post, patch, and request ultimately call this.
-     * Prefer get, del, post and patch
-     */
-    request(verb, requestUrl, data, headers) {
-        return __awaiter(this, void 0, void 0, function* () {
-            if (this._disposed) {
-                throw new Error('Client has already been disposed.');
-            }
-            const parsedUrl = new URL(requestUrl);
-            let info = this._prepareRequest(verb, parsedUrl, headers);
-            // Only perform retries on reads since writes may not be idempotent.
-            const maxTries = this._allowRetries && RetryableHttpVerbs.includes(verb)
-                ? this._maxRetries + 1
-                : 1;
-            let numTries = 0;
-            let response;
-            do {
-                response = yield this.requestRaw(info, data);
-                // Check if it's an authentication challenge
-                if (response &&
-                    response.message &&
-                    response.message.statusCode === HttpCodes.Unauthorized) {
-                    let authenticationHandler;
-                    for (const handler of this.handlers) {
-                        if (handler.canHandleAuthentication(response)) {
-                            authenticationHandler = handler;
-                            break;
-                        }
-                    }
-                    if (authenticationHandler) {
-                        return authenticationHandler.handleAuthentication(this, info, data);
-                    }
-                    else {
-                        // We have received an unauthorized response but have no handlers to handle it.
-                        // Let the response return to the caller.
-                        return response;
-                    }
-                }
-                let redirectsRemaining = this._maxRedirects;
-                while (response.message.statusCode &&
-                    HttpRedirectCodes.includes(response.message.statusCode) &&
-                    this._allowRedirects &&
-                    redirectsRemaining > 0) {
-                    const redirectUrl = response.message.headers['location'];
-                    if (!redirectUrl) {
-                        // if there's no location to redirect to, we won't
-                        break;
-                    }
-                    const parsedRedirectUrl = new URL(redirectUrl);
-                    if (parsedUrl.protocol === 'https:' &&
-                        parsedUrl.protocol !== parsedRedirectUrl.protocol &&
-                        !this._allowRedirectDowngrade) {
-                        throw new Error('Redirect from HTTPS to HTTP protocol. This downgrade is not allowed for security reasons. If you want to allow this behavior, set the allowRedirectDowngrade option to true.');
-                    }
-                    // we need to finish reading the response before reassigning response
-                    // which will leak the open socket.
-                    yield response.readBody();
-                    // strip authorization header if redirected to a different hostname
-                    if (parsedRedirectUrl.hostname !== parsedUrl.hostname) {
-                        for (const header in headers) {
-                            // header names are case insensitive
-                            if (header.toLowerCase() === 'authorization') {
-                                delete headers[header];
-                            }
-                        }
-                    }
-                    // let's make the request with the new redirectUrl
-                    info = this._prepareRequest(verb, parsedRedirectUrl, headers);
-                    response = yield this.requestRaw(info, data);
-                    redirectsRemaining--;
-                }
-                if (!response.message.statusCode ||
-                    !HttpResponseRetryCodes.includes(response.message.statusCode)) {
-                    // If not a retry code, return immediately instead of retrying
-                    return response;
-                }
-                numTries += 1;
-                if (numTries < maxTries) {
-                    yield response.readBody();
-                    yield this._performExponentialBackoff(numTries);
-                }
-            } while (numTries < maxTries);
-            return response;
-        });
-    }
-    /**
-     * Needs to be called if keepAlive is set to true in request options.
-     */
-    dispose() {
-        if (this._agent) {
-            this._agent.destroy();
-        }
-        this._disposed = true;
-    }
-    /**
-     * Raw request.
-     * @param info
-     * @param data
-     */
-    requestRaw(info, data) {
-        return __awaiter(this, void 0, void 0, function* () {
-            return new Promise((resolve, reject) => {
-                function callbackForResult(err, res) {
-                    if (err) {
-                        reject(err);
-                    }
-                    else if (!res) {
-                        // If `err` is not passed, then `res` must be passed.
-                        reject(new Error('Unknown error'));
-                    }
-                    else {
-                        resolve(res);
-                    }
-                }
-                this.requestRawWithCallback(info, data, callbackForResult);
-            });
-        });
-    }
-    /**
-     * Raw request with callback.
-     * @param info
-     * @param data
-     * @param onResult
-     */
-    requestRawWithCallback(info, data, onResult) {
-        if (typeof data === 'string') {
-            if (!info.options.headers) {
-                info.options.headers = {};
-            }
-            info.options.headers['Content-Length'] = Buffer.byteLength(data, 'utf8');
-        }
-        let callbackCalled = false;
-        function handleResult(err, res) {
-            if (!callbackCalled) {
-                callbackCalled = true;
-                onResult(err, res);
-            }
-        }
-        const req = info.httpModule.request(info.options, (msg) => {
-            const res = new HttpClientResponse(msg);
-            handleResult(undefined, res);
-        });
-        let socket;
-        req.on('socket', sock => {
-            socket = sock;
-        });
-        // If we ever get disconnected, we want the socket to timeout eventually
-        req.setTimeout(this._socketTimeout || 3 * 60000, () => {
-            if (socket) {
-                socket.end();
-            }
-            handleResult(new Error(`Request timeout: ${info.options.path}`));
-        });
-        req.on('error', function (err) {
-            // err has statusCode property
-            // res should have headers
-            handleResult(err);
-        });
-        if (data && typeof data === 'string') {
-            req.write(data, 'utf8');
-        }
-        if (data && typeof data !== 'string') {
-            data.on('close', function () {
-                req.end();
-            });
-            data.pipe(req);
-        }
-        else {
-            req.end();
-        }
-    }
-    /**
-     * Gets an http agent. This function is useful when you need an http agent that handles
-     * routing through a proxy server - depending upon the url and proxy environment variables.
-     * @param serverUrl  The server URL where the request will be sent. For example, https://api.github.com
-     */
-    getAgent(serverUrl) {
-        const parsedUrl = new URL(serverUrl);
-        return this._getAgent(parsedUrl);
-    }
-    getAgentDispatcher(serverUrl) {
-        const parsedUrl = new URL(serverUrl);
-        const proxyUrl = getProxyUrl(parsedUrl);
-        const useProxy = proxyUrl && proxyUrl.hostname;
-        if (!useProxy) {
-            return;
-        }
-        return this._getProxyAgentDispatcher(parsedUrl, proxyUrl);
-    }
-    _prepareRequest(method, requestUrl, headers) {
-        const info = {};
-        info.parsedUrl = requestUrl;
-        const usingSsl = info.parsedUrl.protocol === 'https:';
-        info.httpModule = usingSsl ? external_https_namespaceObject : external_http_namespaceObject;
-        const defaultPort = usingSsl ? 443 : 80;
-        info.options = {};
-        info.options.host = info.parsedUrl.hostname;
-        info.options.port = info.parsedUrl.port
-            ? parseInt(info.parsedUrl.port)
-            : defaultPort;
-        info.options.path =
-            (info.parsedUrl.pathname || '') + (info.parsedUrl.search || '');
-        info.options.method = method;
-        info.options.headers = this._mergeHeaders(headers);
-        if (this.userAgent != null) {
-            info.options.headers['user-agent'] = this.userAgent;
-        }
-        info.options.agent = this._getAgent(info.parsedUrl);
-        // gives handlers an opportunity to participate
-        if (this.handlers) {
-            for (const handler of this.handlers) {
-                handler.prepareRequest(info.options);
-            }
-        }
-        return info;
-    }
-    _mergeHeaders(headers) {
-        if (this.requestOptions && this.requestOptions.headers) {
-            return Object.assign({}, lowercaseKeys(this.requestOptions.headers), lowercaseKeys(headers || {}));
-        }
-        return lowercaseKeys(headers || {});
-    }
-    /**
-     * Gets an existing header value or returns a default.
-     * Handles converting number header values to strings since HTTP headers must be strings.
-     * Note: This returns string | string[] since some headers can have multiple values.
-     * For headers that must always be a single string (like Content-Type), use the
-     * specialized _getExistingOrDefaultContentTypeHeader method instead.
-     */
-    _getExistingOrDefaultHeader(additionalHeaders, header, _default) {
-        let clientHeader;
-        if (this.requestOptions && this.requestOptions.headers) {
-            const headerValue = lowercaseKeys(this.requestOptions.headers)[header];
-            if (headerValue) {
-                clientHeader =
-                    typeof headerValue === 'number' ? headerValue.toString() : headerValue;
-            }
-        }
-        const additionalValue = additionalHeaders[header];
-        if (additionalValue !== undefined) {
-            return typeof additionalValue === 'number'
-                ? additionalValue.toString()
-                : additionalValue;
-        }
-        if (clientHeader !== undefined) {
-            return clientHeader;
-        }
-        return _default;
-    }
-    /**
-     * Specialized version of _getExistingOrDefaultHeader for Content-Type header.
-     * Always returns a single string (not an array) since Content-Type should be a single value.
-     * Converts arrays to comma-separated strings and numbers to strings to ensure type safety.
-     * This was split from _getExistingOrDefaultHeader to provide stricter typing for callers
-     * that assign the result to places expecting a string (e.g., additionalHeaders[Headers.ContentType]).
-     */
-    _getExistingOrDefaultContentTypeHeader(additionalHeaders, _default) {
-        let clientHeader;
-        if (this.requestOptions && this.requestOptions.headers) {
-            const headerValue = lowercaseKeys(this.requestOptions.headers)[Headers.ContentType];
-            if (headerValue) {
-                if (typeof headerValue === 'number') {
-                    clientHeader = String(headerValue);
-                }
-                else if (Array.isArray(headerValue)) {
-                    clientHeader = headerValue.join(', ');
-                }
-                else {
-                    clientHeader = headerValue;
-                }
-            }
-        }
-        const additionalValue = additionalHeaders[Headers.ContentType];
-        // Return the first non-undefined value, converting numbers or arrays to strings if necessary
-        if (additionalValue !== undefined) {
-            if (typeof additionalValue === 'number') {
-                return String(additionalValue);
-            }
-            else if (Array.isArray(additionalValue)) {
-                return additionalValue.join(', ');
-            }
-            else {
-                return additionalValue;
-            }
-        }
-        if (clientHeader !== undefined) {
-            return clientHeader;
-        }
-        return _default;
-    }
-    _getAgent(parsedUrl) {
-        let agent;
-        const proxyUrl = getProxyUrl(parsedUrl);
-        const useProxy = proxyUrl && proxyUrl.hostname;
-        if (this._keepAlive && useProxy) {
-            agent = this._proxyAgent;
-        }
-        if (!useProxy) {
-            agent = this._agent;
-        }
-        // if agent is already assigned use that agent.
-        if (agent) {
-            return agent;
-        }
-        const usingSsl = parsedUrl.protocol === 'https:';
-        let maxSockets = 100;
-        if (this.requestOptions) {
-            maxSockets = this.requestOptions.maxSockets || external_http_.globalAgent.maxSockets;
-        }
-        // This is `useProxy` again, but we need to check `proxyURl` directly for TypeScripts's flow analysis.
-        if (proxyUrl && proxyUrl.hostname) {
-            const agentOptions = {
-                maxSockets,
-                keepAlive: this._keepAlive,
-                proxy: Object.assign(Object.assign({}, ((proxyUrl.username || proxyUrl.password) && {
-                    proxyAuth: `${proxyUrl.username}:${proxyUrl.password}`
-                })), { host: proxyUrl.hostname, port: proxyUrl.port })
-            };
-            let tunnelAgent;
-            const overHttps = proxyUrl.protocol === 'https:';
-            if (usingSsl) {
-                tunnelAgent = overHttps ? tunnel.httpsOverHttps : tunnel.httpsOverHttp;
-            }
-            else {
-                tunnelAgent = overHttps ? tunnel.httpOverHttps : tunnel.httpOverHttp;
-            }
-            agent = tunnelAgent(agentOptions);
-            this._proxyAgent = agent;
-        }
-        // if tunneling agent isn't assigned create a new agent
-        if (!agent) {
-            const options = { keepAlive: this._keepAlive, maxSockets };
-            agent = usingSsl ? new external_https_.Agent(options) : new external_http_.Agent(options);
-            this._agent = agent;
-        }
-        if (usingSsl && this._ignoreSslError) {
-            // we don't want to set NODE_TLS_REJECT_UNAUTHORIZED=0 since that will affect request for entire process
-            // http.RequestOptions doesn't expose a way to modify RequestOptions.agent.options
-            // we have to cast it to any and change it directly
-            agent.options = Object.assign(agent.options || {}, {
-                rejectUnauthorized: false
-            });
-        }
-        return agent;
-    }
-    _getProxyAgentDispatcher(parsedUrl, proxyUrl) {
-        let proxyAgent;
-        if (this._keepAlive) {
-            proxyAgent = this._proxyAgentDispatcher;
-        }
-        // if agent is already assigned use that agent.
-        if (proxyAgent) {
-            return proxyAgent;
-        }
-        const usingSsl = parsedUrl.protocol === 'https:';
-        proxyAgent = new undici/* ProxyAgent */.kT(Object.assign({ uri: proxyUrl.href, pipelining: !this._keepAlive ? 0 : 1 }, ((proxyUrl.username || proxyUrl.password) && {
-            token: `Basic ${Buffer.from(`${proxyUrl.username}:${proxyUrl.password}`).toString('base64')}`
-        })));
-        this._proxyAgentDispatcher = proxyAgent;
-        if (usingSsl && this._ignoreSslError) {
-            // we don't want to set NODE_TLS_REJECT_UNAUTHORIZED=0 since that will affect request for entire process
-            // http.RequestOptions doesn't expose a way to modify RequestOptions.agent.options
-            // we have to cast it to any and change it directly
-            proxyAgent.options = Object.assign(proxyAgent.options.requestTls || {}, {
-                rejectUnauthorized: false
-            });
-        }
-        return proxyAgent;
-    }
-    _getUserAgentWithOrchestrationId(userAgent) {
-        const baseUserAgent = userAgent || 'actions/http-client';
-        const orchId = process.env['ACTIONS_ORCHESTRATION_ID'];
-        if (orchId) {
-            // Sanitize the orchestration ID to ensure it contains only valid characters
-            // Valid characters: 0-9, a-z, _, -, .
-            const sanitizedId = orchId.replace(/[^a-z0-9_.-]/gi, '_');
-            return `${baseUserAgent} actions_orchestration_id/${sanitizedId}`;
-        }
-        return baseUserAgent;
-    }
-    _performExponentialBackoff(retryNumber) {
-        return __awaiter(this, void 0, void 0, function* () {
-            retryNumber = Math.min(ExponentialBackoffCeiling, retryNumber);
-            const ms = ExponentialBackoffTimeSlice * Math.pow(2, retryNumber);
-            return new Promise(resolve => setTimeout(() => resolve(), ms));
-        });
-    }
-    _processResponse(res, options) {
-        return __awaiter(this, void 0, void 0, function* () {
-            return new Promise((resolve, reject) => __awaiter(this, void 0, void 0, function* () {
-                const statusCode = res.message.statusCode || 0;
-                const response = {
-                    statusCode,
-                    result: null,
-                    headers: {}
-                };
-                // not found leads to null obj returned
-                if (statusCode === HttpCodes.NotFound) {
-                    resolve(response);
-                }
-                // get the result from the body
-                function dateTimeDeserializer(key, value) {
-                    if (typeof value === 'string') {
-                        const a = new Date(value);
-                        if (!isNaN(a.valueOf())) {
-                            return a;
-                        }
-                    }
-                    return value;
-                }
-                let obj;
-                let contents;
-                try {
-                    contents = yield res.readBody();
-                    if (contents && contents.length > 0) {
-                        if (options && options.deserializeDates) {
-                            obj = JSON.parse(contents, dateTimeDeserializer);
-                        }
-                        else {
-                            obj = JSON.parse(contents);
-                        }
-                        response.result = obj;
-                    }
-                    response.headers = res.message.headers;
-                }
-                catch (err) {
-                    // Invalid resource (contents not json);  leaving result obj null
-                }
-                // note that 3xx redirects are handled by the http layer.
-                if (statusCode > 299) {
-                    let msg;
-                    // if exception/error in body, attempt to get better error
-                    if (obj && obj.message) {
-                        msg = obj.message;
-                    }
-                    else if (contents && contents.length > 0) {
-                        // it may be the case that the exception is in the body message as string
-                        msg = contents;
-                    }
-                    else {
-                        msg = `Failed request: (${statusCode})`;
-                    }
-                    const err = new HttpClientError(msg, statusCode);
-                    err.result = response.result;
-                    reject(err);
-                }
-                else {
-                    resolve(response);
-                }
-            }));
-        });
-    }
-}
-const lowercaseKeys = (obj) => Object.keys(obj).reduce((c, k) => ((c[k.toLowerCase()] = obj[k]), c), {});
-//# sourceMappingURL=index.js.map
-;// CONCATENATED MODULE: ../../node_modules/@actions/http-client/lib/auth.js
-var auth_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
-    function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
-    return new (P || (P = Promise))(function (resolve, reject) {
-        function fulfilled(value) { try { step(generator.next(value)); } catch (e) { reject(e); } }
-        function rejected(value) { try { step(generator["throw"](value)); } catch (e) { reject(e); } }
-        function step(result) { result.done ? resolve(result.value) : adopt(result.value).then(fulfilled, rejected); }
-        step((generator = generator.apply(thisArg, _arguments || [])).next());
-    });
-};
-class BasicCredentialHandler {
-    constructor(username, password) {
-        this.username = username;
-        this.password = password;
-    }
-    prepareRequest(options) {
-        if (!options.headers) {
-            throw Error('The request has no headers');
-        }
-        options.headers['Authorization'] = `Basic ${Buffer.from(`${this.username}:${this.password}`).toString('base64')}`;
-    }
-    // This handler cannot handle 401
-    canHandleAuthentication() {
-        return false;
-    }
-    handleAuthentication() {
-        return auth_awaiter(this, void 0, void 0, function* () {
-            throw new Error('not implemented');
-        });
-    }
-}
-class BearerCredentialHandler {
-    constructor(token) {
-        this.token = token;
-    }
-    // currently implements pre-authorization
-    // TODO: support preAuth = false where it hooks on 401
-    prepareRequest(options) {
-        if (!options.headers) {
-            throw Error('The request has no headers');
-        }
-        options.headers['Authorization'] = `Bearer ${this.token}`;
-    }
-    // This handler cannot handle 401
-    canHandleAuthentication() {
-        return false;
-    }
-    handleAuthentication() {
-        return auth_awaiter(this, void 0, void 0, function* () {
-            throw new Error('not implemented');
-        });
-    }
-}
-class PersonalAccessTokenCredentialHandler {
-    constructor(token) {
-        this.token = token;
-    }
-    // currently implements pre-authorization
-    // TODO: support preAuth = false where it hooks on 401
-    prepareRequest(options) {
-        if (!options.headers) {
-            throw Error('The request has no headers');
-        }
-        options.headers['Authorization'] = `Basic ${Buffer.from(`PAT:${this.token}`).toString('base64')}`;
-    }
-    // This handler cannot handle 401
-    canHandleAuthentication() {
-        return false;
-    }
-    handleAuthentication() {
-        return auth_awaiter(this, void 0, void 0, function* () {
-            throw new Error('not implemented');
-        });
-    }
-}
-//# sourceMappingURL=auth.js.map
-;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/oidc-utils.js
-var oidc_utils_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
-    function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
-    return new (P || (P = Promise))(function (resolve, reject) {
-        function fulfilled(value) { try { step(generator.next(value)); } catch (e) { reject(e); } }
-        function rejected(value) { try { step(generator["throw"](value)); } catch (e) { reject(e); } }
-        function step(result) { result.done ? resolve(result.value) : adopt(result.value).then(fulfilled, rejected); }
-        step((generator = generator.apply(thisArg, _arguments || [])).next());
-    });
-};
-
-
-
-class OidcClient {
-    static createHttpClient(allowRetry = true, maxRetry = 10) {
-        const requestOptions = {
-            allowRetries: allowRetry,
-            maxRetries: maxRetry
-        };
-        return new HttpClient('actions/oidc-client', [new BearerCredentialHandler(OidcClient.getRequestToken())], requestOptions);
-    }
-    static getRequestToken() {
-        const token = process.env['ACTIONS_ID_TOKEN_REQUEST_TOKEN'];
-        if (!token) {
-            throw new Error('Unable to get ACTIONS_ID_TOKEN_REQUEST_TOKEN env variable');
-        }
-        return token;
-    }
-    static getIDTokenUrl() {
-        const runtimeUrl = process.env['ACTIONS_ID_TOKEN_REQUEST_URL'];
-        if (!runtimeUrl) {
-            throw new Error('Unable to get ACTIONS_ID_TOKEN_REQUEST_URL env variable');
-        }
-        return runtimeUrl;
-    }
-    static getCall(id_token_url) {
-        return oidc_utils_awaiter(this, void 0, void 0, function* () {
-            var _a;
-            const httpclient = OidcClient.createHttpClient();
-            const res = yield httpclient
-                .getJson(id_token_url)
-                .catch(error => {
-                throw new Error(`Failed to get ID Token. \n 
-        Error Code : ${error.statusCode}\n 
-        Error Message: ${error.message}`);
-            });
-            const id_token = (_a = res.result) === null || _a === void 0 ? void 0 : _a.value;
-            if (!id_token) {
-                throw new Error('Response json body do not have ID Token field');
-            }
-            return id_token;
-        });
-    }
-    static getIDToken(audience) {
-        return oidc_utils_awaiter(this, void 0, void 0, function* () {
-            try {
-                // New ID Token is requested from action service
-                let id_token_url = OidcClient.getIDTokenUrl();
-                if (audience) {
-                    const encodedAudience = encodeURIComponent(audience);
-                    id_token_url = `${id_token_url}&audience=${encodedAudience}`;
-                }
-                debug(`ID token url is ${id_token_url}`);
-                const id_token = yield OidcClient.getCall(id_token_url);
-                setSecret(id_token);
-                return id_token;
-            }
-            catch (error) {
-                throw new Error(`Error message: ${error.message}`);
-            }
-        });
-    }
-}
-//# sourceMappingURL=oidc-utils.js.map
-;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/summary.js
-var summary_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
-    function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
-    return new (P || (P = Promise))(function (resolve, reject) {
-        function fulfilled(value) { try { step(generator.next(value)); } catch (e) { reject(e); } }
-        function rejected(value) { try { step(generator["throw"](value)); } catch (e) { reject(e); } }
-        function step(result) { result.done ? resolve(result.value) : adopt(result.value).then(fulfilled, rejected); }
-        step((generator = generator.apply(thisArg, _arguments || [])).next());
-    });
-};
-
-
-const { access, appendFile, writeFile } = external_fs_namespaceObject.promises;
-const SUMMARY_ENV_VAR = 'GITHUB_STEP_SUMMARY';
-const SUMMARY_DOCS_URL = 'https://docs.github.com/actions/using-workflows/workflow-commands-for-github-actions#adding-a-job-summary';
-class Summary {
-    constructor() {
-        this._buffer = '';
-    }
-    /**
-     * Finds the summary file path from the environment, rejects if env var is not found or file does not exist
-     * Also checks r/w permissions.
-     *
-     * @returns step summary file path
-     */
-    filePath() {
-        return summary_awaiter(this, void 0, void 0, function* () {
-            if (this._filePath) {
-                return this._filePath;
-            }
-            const pathFromEnv = process.env[SUMMARY_ENV_VAR];
-            if (!pathFromEnv) {
-                throw new Error(`Unable to find environment variable for $${SUMMARY_ENV_VAR}. Check if your runtime environment supports job summaries.`);
-            }
-            try {
-                yield access(pathFromEnv, external_fs_namespaceObject.constants.R_OK | external_fs_namespaceObject.constants.W_OK);
-            }
-            catch (_a) {
-                throw new Error(`Unable to access summary file: '${pathFromEnv}'. Check if the file has correct read/write permissions.`);
-            }
-            this._filePath = pathFromEnv;
-            return this._filePath;
-        });
-    }
-    /**
-     * Wraps content in an HTML tag, adding any HTML attributes
-     *
-     * @param {string} tag HTML tag to wrap
-     * @param {string | null} content content within the tag
-     * @param {[attribute: string]: string} attrs key-value list of HTML attributes to add
-     *
-     * @returns {string} content wrapped in HTML element
-     */
-    wrap(tag, content, attrs = {}) {
-        const htmlAttrs = Object.entries(attrs)
-            .map(([key, value]) => ` ${key}="${value}"`)
-            .join('');
-        if (!content) {
-            return `<${tag}${htmlAttrs}>`;
-        }
-        return `<${tag}${htmlAttrs}>${content}</${tag}>`;
-    }
-    /**
-     * Writes text in the buffer to the summary buffer file and empties buffer. Will append by default.
-     *
-     * @param {SummaryWriteOptions} [options] (optional) options for write operation
-     *
-     * @returns {Promise<Summary>} summary instance
-     */
-    write(options) {
-        return summary_awaiter(this, void 0, void 0, function* () {
-            const overwrite = !!(options === null || options === void 0 ? void 0 : options.overwrite);
-            const filePath = yield this.filePath();
-            const writeFunc = overwrite ? writeFile : appendFile;
-            yield writeFunc(filePath, this._buffer, { encoding: 'utf8' });
-            return this.emptyBuffer();
-        });
-    }
-    /**
-     * Clears the summary buffer and wipes the summary file
-     *
-     * @returns {Summary} summary instance
-     */
-    clear() {
-        return summary_awaiter(this, void 0, void 0, function* () {
-            return this.emptyBuffer().write({ overwrite: true });
-        });
-    }
-    /**
-     * Returns the current summary buffer as a string
-     *
-     * @returns {string} string of summary buffer
-     */
-    stringify() {
-        return this._buffer;
-    }
-    /**
-     * If the summary buffer is empty
-     *
-     * @returns {boolen} true if the buffer is empty
-     */
-    isEmptyBuffer() {
-        return this._buffer.length === 0;
-    }
-    /**
-     * Resets the summary buffer without writing to summary file
-     *
-     * @returns {Summary} summary instance
-     */
-    emptyBuffer() {
-        this._buffer = '';
-        return this;
-    }
-    /**
-     * Adds raw text to the summary buffer
-     *
-     * @param {string} text content to add
-     * @param {boolean} [addEOL=false] (optional) append an EOL to the raw text (default: false)
-     *
-     * @returns {Summary} summary instance
-     */
-    addRaw(text, addEOL = false) {
-        this._buffer += text;
-        return addEOL ? this.addEOL() : this;
-    }
-    /**
-     * Adds the operating system-specific end-of-line marker to the buffer
-     *
-     * @returns {Summary} summary instance
-     */
-    addEOL() {
-        return this.addRaw(external_os_namespaceObject.EOL);
-    }
-    /**
-     * Adds an HTML codeblock to the summary buffer
-     *
-     * @param {string} code content to render within fenced code block
-     * @param {string} lang (optional) language to syntax highlight code
-     *
-     * @returns {Summary} summary instance
-     */
-    addCodeBlock(code, lang) {
-        const attrs = Object.assign({}, (lang && { lang }));
-        const element = this.wrap('pre', this.wrap('code', code), attrs);
-        return this.addRaw(element).addEOL();
-    }
-    /**
-     * Adds an HTML list to the summary buffer
-     *
-     * @param {string[]} items list of items to render
-     * @param {boolean} [ordered=false] (optional) if the rendered list should be ordered or not (default: false)
-     *
-     * @returns {Summary} summary instance
-     */
-    addList(items, ordered = false) {
-        const tag = ordered ? 'ol' : 'ul';
-        const listItems = items.map(item => this.wrap('li', item)).join('');
-        const element = this.wrap(tag, listItems);
-        return this.addRaw(element).addEOL();
-    }
-    /**
-     * Adds an HTML table to the summary buffer
-     *
-     * @param {SummaryTableCell[]} rows table rows
-     *
-     * @returns {Summary} summary instance
-     */
-    addTable(rows) {
-        const tableBody = rows
-            .map(row => {
-            const cells = row
-                .map(cell => {
-                if (typeof cell === 'string') {
-                    return this.wrap('td', cell);
-                }
-                const { header, data, colspan, rowspan } = cell;
-                const tag = header ? 'th' : 'td';
-                const attrs = Object.assign(Object.assign({}, (colspan && { colspan })), (rowspan && { rowspan }));
-                return this.wrap(tag, data, attrs);
-            })
-                .join('');
-            return this.wrap('tr', cells);
-        })
-            .join('');
-        const element = this.wrap('table', tableBody);
-        return this.addRaw(element).addEOL();
-    }
-    /**
-     * Adds a collapsable HTML details element to the summary buffer
-     *
-     * @param {string} label text for the closed state
-     * @param {string} content collapsable content
-     *
-     * @returns {Summary} summary instance
-     */
-    addDetails(label, content) {
-        const element = this.wrap('details', this.wrap('summary', label) + content);
-        return this.addRaw(element).addEOL();
-    }
-    /**
-     * Adds an HTML image tag to the summary buffer
-     *
-     * @param {string} src path to the image you to embed
-     * @param {string} alt text description of the image
-     * @param {SummaryImageOptions} options (optional) addition image attributes
-     *
-     * @returns {Summary} summary instance
-     */
-    addImage(src, alt, options) {
-        const { width, height } = options || {};
-        const attrs = Object.assign(Object.assign({}, (width && { width })), (height && { height }));
-        const element = this.wrap('img', null, Object.assign({ src, alt }, attrs));
-        return this.addRaw(element).addEOL();
-    }
-    /**
-     * Adds an HTML section heading element
-     *
-     * @param {string} text heading text
-     * @param {number | string} [level=1] (optional) the heading level, default: 1
-     *
-     * @returns {Summary} summary instance
-     */
-    addHeading(text, level) {
-        const tag = `h${level}`;
-        const allowedTag = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].includes(tag)
-            ? tag
-            : 'h1';
-        const element = this.wrap(allowedTag, text);
-        return this.addRaw(element).addEOL();
-    }
-    /**
-     * Adds an HTML thematic break (<hr>) to the summary buffer
-     *
-     * @returns {Summary} summary instance
-     */
-    addSeparator() {
-        const element = this.wrap('hr', null);
-        return this.addRaw(element).addEOL();
-    }
-    /**
-     * Adds an HTML line break (<br>) to the summary buffer
-     *
-     * @returns {Summary} summary instance
-     */
-    addBreak() {
-        const element = this.wrap('br', null);
-        return this.addRaw(element).addEOL();
-    }
-    /**
-     * Adds an HTML blockquote to the summary buffer
-     *
-     * @param {string} text quote text
-     * @param {string} cite (optional) citation url
-     *
-     * @returns {Summary} summary instance
-     */
-    addQuote(text, cite) {
-        const attrs = Object.assign({}, (cite && { cite }));
-        const element = this.wrap('blockquote', text, attrs);
-        return this.addRaw(element).addEOL();
-    }
-    /**
-     * Adds an HTML anchor tag to the summary buffer
-     *
-     * @param {string} text link text/content
-     * @param {string} href hyperlink
-     *
-     * @returns {Summary} summary instance
-     */
-    addLink(text, href) {
-        const element = this.wrap('a', text, { href });
-        return this.addRaw(element).addEOL();
-    }
-}
-const _summary = new Summary();
-/**
- * @deprecated use `core.summary`
- */
-const markdownSummary = (/* unused pure expression or super */ null && (_summary));
-const summary = _summary;
-//# sourceMappingURL=summary.js.map
-;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/path-utils.js
-
-/**
- * toPosixPath converts the given path to the posix form. On Windows, \\ will be
- * replaced with /.
- *
- * @param pth. Path to transform.
- * @return string Posix path.
- */
-function toPosixPath(pth) {
-    return pth.replace(/[\\]/g, '/');
-}
-/**
- * toWin32Path converts the given path to the win32 form. On Linux, / will be
- * replaced with \\.
- *
- * @param pth. Path to transform.
- * @return string Win32 path.
- */
-function toWin32Path(pth) {
-    return pth.replace(/[/]/g, '\\');
-}
-/**
- * toPlatformPath converts the given path to a platform-specific path. It does
- * this by replacing instances of / and \ with the platform-specific path
- * separator.
- *
- * @param pth The path to platformize.
- * @return string The platform-specific path.
- */
-function toPlatformPath(pth) {
-    return pth.replace(/[/\\]/g, path.sep);
-}
-//# sourceMappingURL=path-utils.js.map
-;// CONCATENATED MODULE: external "string_decoder"
-const external_string_decoder_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("string_decoder");
-// EXTERNAL MODULE: external "events"
-var external_events_ = __nccwpck_require__(4434);
-;// CONCATENATED MODULE: external "child_process"
-const external_child_process_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("child_process");
-// EXTERNAL MODULE: external "assert"
-var external_assert_ = __nccwpck_require__(2613);
-;// CONCATENATED MODULE: ../../node_modules/@actions/io/lib/io-util.js
-var io_util_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
-    function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
-    return new (P || (P = Promise))(function (resolve, reject) {
-        function fulfilled(value) { try { step(generator.next(value)); } catch (e) { reject(e); } }
-        function rejected(value) { try { step(generator["throw"](value)); } catch (e) { reject(e); } }
-        function step(result) { result.done ? resolve(result.value) : adopt(result.value).then(fulfilled, rejected); }
-        step((generator = generator.apply(thisArg, _arguments || [])).next());
-    });
-};
-
-
-const { chmod, copyFile, lstat, mkdir, open: io_util_open, readdir, rename, rm, rmdir, stat, symlink, unlink } = external_fs_namespaceObject.promises;
-// export const {open} = 'fs'
-const IS_WINDOWS = process.platform === 'win32';
-/**
- * Custom implementation of readlink to ensure Windows junctions
- * maintain trailing backslash for backward compatibility with Node.js < 24
- *
- * In Node.js 20, Windows junctions (directory symlinks) always returned paths
- * with trailing backslashes. Node.js 24 removed this behavior, which breaks
- * code that relied on this format for path operations.
- *
- * This implementation restores the Node 20 behavior by adding a trailing
- * backslash to all junction results on Windows.
- */
-function readlink(fsPath) {
-    return io_util_awaiter(this, void 0, void 0, function* () {
-        const result = yield fs.promises.readlink(fsPath);
-        // On Windows, restore Node 20 behavior: add trailing backslash to all results
-        // since junctions on Windows are always directory links
-        if (IS_WINDOWS && !result.endsWith('\\')) {
-            return `${result}\\`;
-        }
-        return result;
-    });
-}
-// See https://github.com/nodejs/node/blob/d0153aee367422d0858105abec186da4dff0a0c5/deps/uv/include/uv/win.h#L691
-const UV_FS_O_EXLOCK = 0x10000000;
-const READONLY = external_fs_namespaceObject.constants.O_RDONLY;
-function exists(fsPath) {
-    return io_util_awaiter(this, void 0, void 0, function* () {
-        try {
-            yield stat(fsPath);
-        }
-        catch (err) {
-            if (err.code === 'ENOENT') {
-                return false;
-            }
-            throw err;
-        }
-        return true;
-    });
-}
-function isDirectory(fsPath_1) {
-    return io_util_awaiter(this, arguments, void 0, function* (fsPath, useStat = false) {
-        const stats = useStat ? yield stat(fsPath) : yield lstat(fsPath);
-        return stats.isDirectory();
-    });
-}
-/**
- * On OSX/Linux, true if path starts with '/'. On Windows, true for paths like:
- * \, \hello, \\hello\share, C:, and C:\hello (and corresponding alternate separator cases).
- */
-function isRooted(p) {
-    p = normalizeSeparators(p);
-    if (!p) {
-        throw new Error('isRooted() parameter "p" cannot be empty');
-    }
-    if (IS_WINDOWS) {
-        return (p.startsWith('\\') || /^[A-Z]:/i.test(p) // e.g. \ or \hello or \\hello
-        ); // e.g. C: or C:\hello
-    }
-    return p.startsWith('/');
-}
-/**
- * Best effort attempt to determine whether a file exists and is executable.
- * @param filePath    file path to check
- * @param extensions  additional file extensions to try
- * @return if file exists and is executable, returns the file path. otherwise empty string.
- */
-function tryGetExecutablePath(filePath, extensions) {
-    return io_util_awaiter(this, void 0, void 0, function* () {
-        let stats = undefined;
-        try {
-            // test file exists
-            stats = yield stat(filePath);
-        }
-        catch (err) {
-            if (err.code !== 'ENOENT') {
-                // eslint-disable-next-line no-console
-                console.log(`Unexpected error attempting to determine if executable file exists '${filePath}': ${err}`);
-            }
-        }
-        if (stats && stats.isFile()) {
-            if (IS_WINDOWS) {
-                // on Windows, test for valid extension
-                const upperExt = external_path_namespaceObject.extname(filePath).toUpperCase();
-                if (extensions.some(validExt => validExt.toUpperCase() === upperExt)) {
-                    return filePath;
-                }
-            }
-            else {
-                if (isUnixExecutable(stats)) {
-                    return filePath;
-                }
-            }
-        }
-        // try each extension
-        const originalFilePath = filePath;
-        for (const extension of extensions) {
-            filePath = originalFilePath + extension;
-            stats = undefined;
-            try {
-                stats = yield stat(filePath);
-            }
-            catch (err) {
-                if (err.code !== 'ENOENT') {
-                    // eslint-disable-next-line no-console
-                    console.log(`Unexpected error attempting to determine if executable file exists '${filePath}': ${err}`);
-                }
-            }
-            if (stats && stats.isFile()) {
-                if (IS_WINDOWS) {
-                    // preserve the case of the actual file (since an extension was appended)
-                    try {
-                        const directory = external_path_namespaceObject.dirname(filePath);
-                        const upperName = external_path_namespaceObject.basename(filePath).toUpperCase();
-                        for (const actualName of yield readdir(directory)) {
-                            if (upperName === actualName.toUpperCase()) {
-                                filePath = external_path_namespaceObject.join(directory, actualName);
-                                break;
-                            }
-                        }
-                    }
-                    catch (err) {
-                        // eslint-disable-next-line no-console
-                        console.log(`Unexpected error attempting to determine the actual case of the file '${filePath}': ${err}`);
-                    }
-                    return filePath;
-                }
-                else {
-                    if (isUnixExecutable(stats)) {
-                        return filePath;
-                    }
-                }
-            }
-        }
-        return '';
-    });
-}
-function normalizeSeparators(p) {
-    p = p || '';
-    if (IS_WINDOWS) {
-        // convert slashes on Windows
-        p = p.replace(/\//g, '\\');
-        // remove redundant slashes
-        return p.replace(/\\\\+/g, '\\');
-    }
-    // remove redundant slashes
-    return p.replace(/\/\/+/g, '/');
-}
-// on Mac/Linux, test the execute bit
-//     R   W  X  R  W X R W X
-//   256 128 64 32 16 8 4 2 1
-function isUnixExecutable(stats) {
-    return ((stats.mode & 1) > 0 ||
-        ((stats.mode & 8) > 0 &&
-            process.getgid !== undefined &&
-            stats.gid === process.getgid()) ||
-        ((stats.mode & 64) > 0 &&
-            process.getuid !== undefined &&
-            stats.uid === process.getuid()));
-}
-// Get the path of cmd.exe in windows
-function getCmdPath() {
-    var _a;
-    return (_a = process.env['COMSPEC']) !== null && _a !== void 0 ? _a : `cmd.exe`;
-}
-//# sourceMappingURL=io-util.js.map
-;// CONCATENATED MODULE: ../../node_modules/@actions/io/lib/io.js
-var io_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
-    function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
-    return new (P || (P = Promise))(function (resolve, reject) {
-        function fulfilled(value) { try { step(generator.next(value)); } catch (e) { reject(e); } }
-        function rejected(value) { try { step(generator["throw"](value)); } catch (e) { reject(e); } }
-        function step(result) { result.done ? resolve(result.value) : adopt(result.value).then(fulfilled, rejected); }
-        step((generator = generator.apply(thisArg, _arguments || [])).next());
-    });
-};
-
-
-
-/**
- * Copies a file or folder.
- * Based off of shelljs - https://github.com/shelljs/shelljs/blob/9237f66c52e5daa40458f94f9565e18e8132f5a6/src/cp.js
- *
- * @param     source    source path
- * @param     dest      destination path
- * @param     options   optional. See CopyOptions.
- */
-function cp(source_1, dest_1) {
-    return io_awaiter(this, arguments, void 0, function* (source, dest, options = {}) {
-        const { force, recursive, copySourceDirectory } = readCopyOptions(options);
-        const destStat = (yield ioUtil.exists(dest)) ? yield ioUtil.stat(dest) : null;
-        // Dest is an existing file, but not forcing
-        if (destStat && destStat.isFile() && !force) {
-            return;
-        }
-        // If dest is an existing directory, should copy inside.
-        const newDest = destStat && destStat.isDirectory() && copySourceDirectory
-            ? path.join(dest, path.basename(source))
-            : dest;
-        if (!(yield ioUtil.exists(source))) {
-            throw new Error(`no such file or directory: ${source}`);
-        }
-        const sourceStat = yield ioUtil.stat(source);
-        if (sourceStat.isDirectory()) {
-            if (!recursive) {
-                throw new Error(`Failed to copy. ${source} is a directory, but tried to copy without recursive flag.`);
-            }
-            else {
-                yield cpDirRecursive(source, newDest, 0, force);
-            }
-        }
-        else {
-            if (path.relative(source, newDest) === '') {
-                // a file cannot be copied to itself
-                throw new Error(`'${newDest}' and '${source}' are the same file`);
-            }
-            yield io_copyFile(source, newDest, force);
-        }
-    });
-}
-/**
- * Moves a path.
- *
- * @param     source    source path
- * @param     dest      destination path
- * @param     options   optional. See MoveOptions.
- */
-function mv(source_1, dest_1) {
-    return io_awaiter(this, arguments, void 0, function* (source, dest, options = {}) {
-        if (yield ioUtil.exists(dest)) {
-            let destExists = true;
-            if (yield ioUtil.isDirectory(dest)) {
-                // If dest is directory copy src into dest
-                dest = path.join(dest, path.basename(source));
-                destExists = yield ioUtil.exists(dest);
-            }
-            if (destExists) {
-                if (options.force == null || options.force) {
-                    yield rmRF(dest);
-                }
-                else {
-                    throw new Error('Destination already exists');
-                }
-            }
-        }
-        yield mkdirP(path.dirname(dest));
-        yield ioUtil.rename(source, dest);
-    });
-}
-/**
- * Remove a path recursively with force
- *
- * @param inputPath path to remove
- */
-function rmRF(inputPath) {
-    return io_awaiter(this, void 0, void 0, function* () {
-        if (ioUtil.IS_WINDOWS) {
-            // Check for invalid characters
-            // https://docs.microsoft.com/en-us/windows/win32/fileio/naming-a-file
-            if (/[*"<>|]/.test(inputPath)) {
-                throw new Error('File path must not contain `*`, `"`, `<`, `>` or `|` on Windows');
-            }
-        }
-        try {
-            // note if path does not exist, error is silent
-            yield ioUtil.rm(inputPath, {
-                force: true,
-                maxRetries: 3,
-                recursive: true,
-                retryDelay: 300
-            });
-        }
-        catch (err) {
-            throw new Error(`File was unable to be removed ${err}`);
-        }
-    });
-}
-/**
- * Make a directory.  Creates the full path with folders in between
- * Will throw if it fails
- *
- * @param   fsPath        path to create
- * @returns Promise<void>
- */
-function mkdirP(fsPath) {
-    return io_awaiter(this, void 0, void 0, function* () {
-        ok(fsPath, 'a path argument must be provided');
-        yield ioUtil.mkdir(fsPath, { recursive: true });
-    });
-}
-/**
- * Returns path of a tool had the tool actually been invoked.  Resolves via paths.
- * If you check and the tool does not exist, it will throw.
- *
- * @param     tool              name of the tool
- * @param     check             whether to check if tool exists
- * @returns   Promise<string>   path to tool
- */
-function which(tool, check) {
-    return io_awaiter(this, void 0, void 0, function* () {
-        if (!tool) {
-            throw new Error("parameter 'tool' is required");
-        }
-        // recursive when check=true
-        if (check) {
-            const result = yield which(tool, false);
-            if (!result) {
-                if (IS_WINDOWS) {
-                    throw new Error(`Unable to locate executable file: ${tool}. Please verify either the file path exists or the file can be found within a directory specified by the PATH environment variable. Also verify the file has a valid extension for an executable file.`);
-                }
-                else {
-                    throw new Error(`Unable to locate executable file: ${tool}. Please verify either the file path exists or the file can be found within a directory specified by the PATH environment variable. Also check the file mode to verify the file is executable.`);
-                }
-            }
-            return result;
-        }
-        const matches = yield findInPath(tool);
-        if (matches && matches.length > 0) {
-            return matches[0];
-        }
-        return '';
-    });
-}
-/**
- * Returns a list of all occurrences of the given tool on the system path.
- *
- * @returns   Promise<string[]>  the paths of the tool
- */
-function findInPath(tool) {
-    return io_awaiter(this, void 0, void 0, function* () {
-        if (!tool) {
-            throw new Error("parameter 'tool' is required");
-        }
-        // build the list of extensions to try
-        const extensions = [];
-        if (IS_WINDOWS && process.env['PATHEXT']) {
-            for (const extension of process.env['PATHEXT'].split(external_path_namespaceObject.delimiter)) {
-                if (extension) {
-                    extensions.push(extension);
-                }
-            }
-        }
-        // if it's rooted, return it if exists. otherwise return empty.
-        if (isRooted(tool)) {
-            const filePath = yield tryGetExecutablePath(tool, extensions);
-            if (filePath) {
-                return [filePath];
-            }
-            return [];
-        }
-        // if any path separators, return empty
-        if (tool.includes(external_path_namespaceObject.sep)) {
-            return [];
-        }
-        // build the list of directories
-        //
-        // Note, technically "where" checks the current directory on Windows. From a toolkit perspective,
-        // it feels like we should not do this. Checking the current directory seems like more of a use
-        // case of a shell, and the which() function exposed by the toolkit should strive for consistency
-        // across platforms.
-        const directories = [];
-        if (process.env.PATH) {
-            for (const p of process.env.PATH.split(external_path_namespaceObject.delimiter)) {
-                if (p) {
-                    directories.push(p);
-                }
-            }
-        }
-        // find all matches
-        const matches = [];
-        for (const directory of directories) {
-            const filePath = yield tryGetExecutablePath(external_path_namespaceObject.join(directory, tool), extensions);
-            if (filePath) {
-                matches.push(filePath);
-            }
-        }
-        return matches;
-    });
-}
-function readCopyOptions(options) {
-    const force = options.force == null ? true : options.force;
-    const recursive = Boolean(options.recursive);
-    const copySourceDirectory = options.copySourceDirectory == null
-        ? true
-        : Boolean(options.copySourceDirectory);
-    return { force, recursive, copySourceDirectory };
-}
-function cpDirRecursive(sourceDir, destDir, currentDepth, force) {
-    return io_awaiter(this, void 0, void 0, function* () {
-        // Ensure there is not a run away recursive copy
-        if (currentDepth >= 255)
-            return;
-        currentDepth++;
-        yield mkdirP(destDir);
-        const files = yield ioUtil.readdir(sourceDir);
-        for (const fileName of files) {
-            const srcFile = `${sourceDir}/${fileName}`;
-            const destFile = `${destDir}/${fileName}`;
-            const srcFileStat = yield ioUtil.lstat(srcFile);
-            if (srcFileStat.isDirectory()) {
-                // Recurse
-                yield cpDirRecursive(srcFile, destFile, currentDepth, force);
-            }
-            else {
-                yield io_copyFile(srcFile, destFile, force);
-            }
-        }
-        // Change the mode for the newly created directory
-        yield ioUtil.chmod(destDir, (yield ioUtil.stat(sourceDir)).mode);
-    });
-}
-// Buffered file copy
-function io_copyFile(srcFile, destFile, force) {
-    return io_awaiter(this, void 0, void 0, function* () {
-        if ((yield ioUtil.lstat(srcFile)).isSymbolicLink()) {
-            // unlink/re-link it
-            try {
-                yield ioUtil.lstat(destFile);
-                yield ioUtil.unlink(destFile);
-            }
-            catch (e) {
-                // Try to override file permission
-                if (e.code === 'EPERM') {
-                    yield ioUtil.chmod(destFile, '0666');
-                    yield ioUtil.unlink(destFile);
-                }
-                // other errors = it doesn't exist, no work to do
-            }
-            // Copy over symlink
-            const symlinkFull = yield ioUtil.readlink(srcFile);
-            yield ioUtil.symlink(symlinkFull, destFile, ioUtil.IS_WINDOWS ? 'junction' : null);
-        }
-        else if (!(yield ioUtil.exists(destFile)) || force) {
-            yield ioUtil.copyFile(srcFile, destFile);
-        }
-    });
-}
-//# sourceMappingURL=io.js.map
-;// CONCATENATED MODULE: external "timers"
-const external_timers_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("timers");
-;// CONCATENATED MODULE: ../../node_modules/@actions/exec/lib/toolrunner.js
-var toolrunner_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
-    function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
-    return new (P || (P = Promise))(function (resolve, reject) {
-        function fulfilled(value) { try { step(generator.next(value)); } catch (e) { reject(e); } }
-        function rejected(value) { try { step(generator["throw"](value)); } catch (e) { reject(e); } }
-        function step(result) { result.done ? resolve(result.value) : adopt(result.value).then(fulfilled, rejected); }
-        step((generator = generator.apply(thisArg, _arguments || [])).next());
-    });
-};
-
-
-
-
-
-
-
-/* eslint-disable @typescript-eslint/unbound-method */
-const toolrunner_IS_WINDOWS = process.platform === 'win32';
-/*
- * Class for running command line tools. Handles quoting and arg parsing in a platform agnostic way.
- */
-class ToolRunner extends external_events_.EventEmitter {
-    constructor(toolPath, args, options) {
-        super();
-        if (!toolPath) {
-            throw new Error("Parameter 'toolPath' cannot be null or empty.");
-        }
-        this.toolPath = toolPath;
-        this.args = args || [];
-        this.options = options || {};
-    }
-    _debug(message) {
-        if (this.options.listeners && this.options.listeners.debug) {
-            this.options.listeners.debug(message);
-        }
-    }
-    _getCommandString(options, noPrefix) {
-        const toolPath = this._getSpawnFileName();
-        const args = this._getSpawnArgs(options);
-        let cmd = noPrefix ? '' : '[command]'; // omit prefix when piped to a second tool
-        if (toolrunner_IS_WINDOWS) {
-            // Windows + cmd file
-            if (this._isCmdFile()) {
-                cmd += toolPath;
-                for (const a of args) {
-                    cmd += ` ${a}`;
-                }
-            }
-            // Windows + verbatim
-            else if (options.windowsVerbatimArguments) {
-                cmd += `"${toolPath}"`;
-                for (const a of args) {
-                    cmd += ` ${a}`;
-                }
-            }
-            // Windows (regular)
-            else {
-                cmd += this._windowsQuoteCmdArg(toolPath);
-                for (const a of args) {
-                    cmd += ` ${this._windowsQuoteCmdArg(a)}`;
-                }
-            }
-        }
-        else {
-            // OSX/Linux - this can likely be improved with some form of quoting.
-            // creating processes on Unix is fundamentally different than Windows.
-            // on Unix, execvp() takes an arg array.
-            cmd += toolPath;
-            for (const a of args) {
-                cmd += ` ${a}`;
-            }
-        }
-        return cmd;
-    }
-    _processLineBuffer(data, strBuffer, onLine) {
-        try {
-            let s = strBuffer + data.toString();
-            let n = s.indexOf(external_os_namespaceObject.EOL);
-            while (n > -1) {
-                const line = s.substring(0, n);
-                onLine(line);
-                // the rest of the string ...
-                s = s.substring(n + external_os_namespaceObject.EOL.length);
-                n = s.indexOf(external_os_namespaceObject.EOL);
-            }
-            return s;
-        }
-        catch (err) {
-            // streaming lines to console is best effort.  Don't fail a build.
-            this._debug(`error processing line. Failed with error ${err}`);
-            return '';
-        }
-    }
-    _getSpawnFileName() {
-        if (toolrunner_IS_WINDOWS) {
-            if (this._isCmdFile()) {
-                return process.env['COMSPEC'] || 'cmd.exe';
-            }
-        }
-        return this.toolPath;
-    }
-    _getSpawnArgs(options) {
-        if (toolrunner_IS_WINDOWS) {
-            if (this._isCmdFile()) {
-                let argline = `/D /S /C "${this._windowsQuoteCmdArg(this.toolPath)}`;
-                for (const a of this.args) {
-                    argline += ' ';
-                    argline += options.windowsVerbatimArguments
-                        ? a
-                        : this._windowsQuoteCmdArg(a);
-                }
-                argline += '"';
-                return [argline];
-            }
-        }
-        return this.args;
-    }
-    _endsWith(str, end) {
-        return str.endsWith(end);
-    }
-    _isCmdFile() {
-        const upperToolPath = this.toolPath.toUpperCase();
-        return (this._endsWith(upperToolPath, '.CMD') ||
-            this._endsWith(upperToolPath, '.BAT'));
-    }
-    _windowsQuoteCmdArg(arg) {
-        // for .exe, apply the normal quoting rules that libuv applies
-        if (!this._isCmdFile()) {
-            return this._uvQuoteCmdArg(arg);
-        }
-        // otherwise apply quoting rules specific to the cmd.exe command line parser.
-        // the libuv rules are generic and are not designed specifically for cmd.exe
-        // command line parser.
-        //
-        // for a detailed description of the cmd.exe command line parser, refer to
-        // http://stackoverflow.com/questions/4094699/how-does-the-windows-command-interpreter-cmd-exe-parse-scripts/7970912#7970912
-        // need quotes for empty arg
-        if (!arg) {
-            return '""';
-        }
-        // determine whether the arg needs to be quoted
-        const cmdSpecialChars = [
-            ' ',
-            '\t',
-            '&',
-            '(',
-            ')',
-            '[',
-            ']',
-            '{',
-            '}',
-            '^',
-            '=',
-            ';',
-            '!',
-            "'",
-            '+',
-            ',',
-            '`',
-            '~',
-            '|',
-            '<',
-            '>',
-            '"'
-        ];
-        let needsQuotes = false;
-        for (const char of arg) {
-            if (cmdSpecialChars.some(x => x === char)) {
-                needsQuotes = true;
-                break;
-            }
-        }
-        // short-circuit if quotes not needed
-        if (!needsQuotes) {
-            return arg;
-        }
-        // the following quoting rules are very similar to the rules that by libuv applies.
-        //
-        // 1) wrap the string in quotes
-        //
-        // 2) double-up quotes - i.e. " => ""
-        //
-        //    this is different from the libuv quoting rules. libuv replaces " with \", which unfortunately
-        //    doesn't work well with a cmd.exe command line.
-        //
-        //    note, replacing " with "" also works well if the arg is passed to a downstream .NET console app.
-        //    for example, the command line:
-        //          foo.exe "myarg:""my val"""
-        //    is parsed by a .NET console app into an arg array:
-        //          [ "myarg:\"my val\"" ]
-        //    which is the same end result when applying libuv quoting rules. although the actual
-        //    command line from libuv quoting rules would look like:
-        //          foo.exe "myarg:\"my val\""
-        //
-        // 3) double-up slashes that precede a quote,
-        //    e.g.  hello \world    => "hello \world"
-        //          hello\"world    => "hello\\""world"
-        //          hello\\"world   => "hello\\\\""world"
-        //          hello world\    => "hello world\\"
-        //
-        //    technically this is not required for a cmd.exe command line, or the batch argument parser.
-        //    the reasons for including this as a .cmd quoting rule are:
-        //
-        //    a) this is optimized for the scenario where the argument is passed from the .cmd file to an
-        //       external program. many programs (e.g. .NET console apps) rely on the slash-doubling rule.
-        //
-        //    b) it's what we've been doing previously (by deferring to node default behavior) and we
-        //       haven't heard any complaints about that aspect.
-        //
-        // note, a weakness of the quoting rules chosen here, is that % is not escaped. in fact, % cannot be
-        // escaped when used on the command line directly - even though within a .cmd file % can be escaped
-        // by using %%.
-        //
-        // the saving grace is, on the command line, %var% is left as-is if var is not defined. this contrasts
-        // the line parsing rules within a .cmd file, where if var is not defined it is replaced with nothing.
-        //
-        // one option that was explored was replacing % with ^% - i.e. %var% => ^%var^%. this hack would
-        // often work, since it is unlikely that var^ would exist, and the ^ character is removed when the
-        // variable is used. the problem, however, is that ^ is not removed when %* is used to pass the args
-        // to an external program.
-        //
-        // an unexplored potential solution for the % escaping problem, is to create a wrapper .cmd file.
-        // % can be escaped within a .cmd file.
-        let reverse = '"';
-        let quoteHit = true;
-        for (let i = arg.length; i > 0; i--) {
-            // walk the string in reverse
-            reverse += arg[i - 1];
-            if (quoteHit && arg[i - 1] === '\\') {
-                reverse += '\\'; // double the slash
-            }
-            else if (arg[i - 1] === '"') {
-                quoteHit = true;
-                reverse += '"'; // double the quote
-            }
-            else {
-                quoteHit = false;
-            }
-        }
-        reverse += '"';
-        return reverse.split('').reverse().join('');
-    }
-    _uvQuoteCmdArg(arg) {
-        // Tool runner wraps child_process.spawn() and needs to apply the same quoting as
-        // Node in certain cases where the undocumented spawn option windowsVerbatimArguments
-        // is used.
-        //
-        // Since this function is a port of quote_cmd_arg from Node 4.x (technically, lib UV,
-        // see https://github.com/nodejs/node/blob/v4.x/deps/uv/src/win/process.c for details),
-        // pasting copyright notice from Node within this function:
-        //
-        //      Copyright Joyent, Inc. and other Node contributors. All rights reserved.
-        //
-        //      Permission is hereby granted, free of charge, to any person obtaining a copy
-        //      of this software and associated documentation files (the "Software"), to
-        //      deal in the Software without restriction, including without limitation the
-        //      rights to use, copy, modify, merge, publish, distribute, sublicense, and/or
-        //      sell copies of the Software, and to permit persons to whom the Software is
-        //      furnished to do so, subject to the following conditions:
-        //
-        //      The above copyright notice and this permission notice shall be included in
-        //      all copies or substantial portions of the Software.
-        //
-        //      THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
-        //      IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
-        //      FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
-        //      AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
-        //      LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING
-        //      FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS
-        //      IN THE SOFTWARE.
-        if (!arg) {
-            // Need double quotation for empty argument
-            return '""';
-        }
-        if (!arg.includes(' ') && !arg.includes('\t') && !arg.includes('"')) {
-            // No quotation needed
-            return arg;
-        }
-        if (!arg.includes('"') && !arg.includes('\\')) {
-            // No embedded double quotes or backslashes, so I can just wrap
-            // quote marks around the whole thing.
-            return `"${arg}"`;
-        }
-        // Expected input/output:
-        //   input : hello"world
-        //   output: "hello\"world"
-        //   input : hello""world
-        //   output: "hello\"\"world"
-        //   input : hello\world
-        //   output: hello\world
-        //   input : hello\\world
-        //   output: hello\\world
-        //   input : hello\"world
-        //   output: "hello\\\"world"
-        //   input : hello\\"world
-        //   output: "hello\\\\\"world"
-        //   input : hello world\
-        //   output: "hello world\\" - note the comment in libuv actually reads "hello world\"
-        //                             but it appears the comment is wrong, it should be "hello world\\"
-        let reverse = '"';
-        let quoteHit = true;
-        for (let i = arg.length; i > 0; i--) {
-            // walk the string in reverse
-            reverse += arg[i - 1];
-            if (quoteHit && arg[i - 1] === '\\') {
-                reverse += '\\';
-            }
-            else if (arg[i - 1] === '"') {
-                quoteHit = true;
-                reverse += '\\';
-            }
-            else {
-                quoteHit = false;
-            }
-        }
-        reverse += '"';
-        return reverse.split('').reverse().join('');
-    }
-    _cloneExecOptions(options) {
-        options = options || {};
-        const result = {
-            cwd: options.cwd || process.cwd(),
-            env: options.env || process.env,
-            silent: options.silent || false,
-            windowsVerbatimArguments: options.windowsVerbatimArguments || false,
-            failOnStdErr: options.failOnStdErr || false,
-            ignoreReturnCode: options.ignoreReturnCode || false,
-            delay: options.delay || 10000
-        };
-        result.outStream = options.outStream || process.stdout;
-        result.errStream = options.errStream || process.stderr;
-        return result;
-    }
-    _getSpawnOptions(options, toolPath) {
-        options = options || {};
-        const result = {};
-        result.cwd = options.cwd;
-        result.env = options.env;
-        result['windowsVerbatimArguments'] =
-            options.windowsVerbatimArguments || this._isCmdFile();
-        if (options.windowsVerbatimArguments) {
-            result.argv0 = `"${toolPath}"`;
-        }
-        return result;
-    }
-    /**
-     * Exec a tool.
-     * Output will be streamed to the live console.
-     * Returns promise with return code
-     *
-     * @param     tool     path to tool to exec
-     * @param     options  optional exec options.  See ExecOptions
-     * @returns   number
-     */
-    exec() {
-        return toolrunner_awaiter(this, void 0, void 0, function* () {
-            // root the tool path if it is unrooted and contains relative pathing
-            if (!isRooted(this.toolPath) &&
-                (this.toolPath.includes('/') ||
-                    (toolrunner_IS_WINDOWS && this.toolPath.includes('\\')))) {
-                // prefer options.cwd if it is specified, however options.cwd may also need to be rooted
-                this.toolPath = external_path_namespaceObject.resolve(process.cwd(), this.options.cwd || process.cwd(), this.toolPath);
-            }
-            // if the tool is only a file name, then resolve it from the PATH
-            // otherwise verify it exists (add extension on Windows if necessary)
-            this.toolPath = yield which(this.toolPath, true);
-            return new Promise((resolve, reject) => toolrunner_awaiter(this, void 0, void 0, function* () {
-                this._debug(`exec tool: ${this.toolPath}`);
-                this._debug('arguments:');
-                for (const arg of this.args) {
-                    this._debug(`   ${arg}`);
-                }
-                const optionsNonNull = this._cloneExecOptions(this.options);
-                if (!optionsNonNull.silent && optionsNonNull.outStream) {
-                    optionsNonNull.outStream.write(this._getCommandString(optionsNonNull) + external_os_namespaceObject.EOL);
-                }
-                const state = new ExecState(optionsNonNull, this.toolPath);
-                state.on('debug', (message) => {
-                    this._debug(message);
-                });
-                if (this.options.cwd && !(yield exists(this.options.cwd))) {
-                    return reject(new Error(`The cwd: ${this.options.cwd} does not exist!`));
-                }
-                const fileName = this._getSpawnFileName();
-                const cp = external_child_process_namespaceObject.spawn(fileName, this._getSpawnArgs(optionsNonNull), this._getSpawnOptions(this.options, fileName));
-                let stdbuffer = '';
-                if (cp.stdout) {
-                    cp.stdout.on('data', (data) => {
-                        if (this.options.listeners && this.options.listeners.stdout) {
-                            this.options.listeners.stdout(data);
-                        }
-                        if (!optionsNonNull.silent && optionsNonNull.outStream) {
-                            optionsNonNull.outStream.write(data);
-                        }
-                        stdbuffer = this._processLineBuffer(data, stdbuffer, (line) => {
-                            if (this.options.listeners && this.options.listeners.stdline) {
-                                this.options.listeners.stdline(line);
-                            }
-                        });
-                    });
-                }
-                let errbuffer = '';
-                if (cp.stderr) {
-                    cp.stderr.on('data', (data) => {
-                        state.processStderr = true;
-                        if (this.options.listeners && this.options.listeners.stderr) {
-                            this.options.listeners.stderr(data);
-                        }
-                        if (!optionsNonNull.silent &&
-                            optionsNonNull.errStream &&
-                            optionsNonNull.outStream) {
-                            const s = optionsNonNull.failOnStdErr
-                                ? optionsNonNull.errStream
-                                : optionsNonNull.outStream;
-                            s.write(data);
-                        }
-                        errbuffer = this._processLineBuffer(data, errbuffer, (line) => {
-                            if (this.options.listeners && this.options.listeners.errline) {
-                                this.options.listeners.errline(line);
-                            }
-                        });
-                    });
-                }
-                cp.on('error', (err) => {
-                    state.processError = err.message;
-                    state.processExited = true;
-                    state.processClosed = true;
-                    state.CheckComplete();
-                });
-                cp.on('exit', (code) => {
-                    state.processExitCode = code;
-                    state.processExited = true;
-                    this._debug(`Exit code ${code} received from tool '${this.toolPath}'`);
-                    state.CheckComplete();
-                });
-                cp.on('close', (code) => {
-                    state.processExitCode = code;
-                    state.processExited = true;
-                    state.processClosed = true;
-                    this._debug(`STDIO streams have closed for tool '${this.toolPath}'`);
-                    state.CheckComplete();
-                });
-                state.on('done', (error, exitCode) => {
-                    if (stdbuffer.length > 0) {
-                        this.emit('stdline', stdbuffer);
-                    }
-                    if (errbuffer.length > 0) {
-                        this.emit('errline', errbuffer);
-                    }
-                    cp.removeAllListeners();
-                    if (error) {
-                        reject(error);
-                    }
-                    else {
-                        resolve(exitCode);
-                    }
-                });
-                if (this.options.input) {
-                    if (!cp.stdin) {
-                        throw new Error('child process missing stdin');
-                    }
-                    cp.stdin.end(this.options.input);
-                }
-            }));
-        });
-    }
-}
-/**
- * Convert an arg string to an array of args. Handles escaping
- *
- * @param    argString   string of arguments
- * @returns  string[]    array of arguments
- */
-function argStringToArray(argString) {
-    const args = [];
-    let inQuotes = false;
-    let escaped = false;
-    let arg = '';
-    function append(c) {
-        // we only escape double quotes.
-        if (escaped && c !== '"') {
-            arg += '\\';
-        }
-        arg += c;
-        escaped = false;
-    }
-    for (let i = 0; i < argString.length; i++) {
-        const c = argString.charAt(i);
-        if (c === '"') {
-            if (!escaped) {
-                inQuotes = !inQuotes;
-            }
-            else {
-                append(c);
-            }
-            continue;
-        }
-        if (c === '\\' && escaped) {
-            append(c);
-            continue;
-        }
-        if (c === '\\' && inQuotes) {
-            escaped = true;
-            continue;
-        }
-        if (c === ' ' && !inQuotes) {
-            if (arg.length > 0) {
-                args.push(arg);
-                arg = '';
-            }
-            continue;
-        }
-        append(c);
-    }
-    if (arg.length > 0) {
-        args.push(arg.trim());
-    }
-    return args;
-}
-class ExecState extends external_events_.EventEmitter {
-    constructor(options, toolPath) {
-        super();
-        this.processClosed = false; // tracks whether the process has exited and stdio is closed
-        this.processError = '';
-        this.processExitCode = 0;
-        this.processExited = false; // tracks whether the process has exited
-        this.processStderr = false; // tracks whether stderr was written to
-        this.delay = 10000; // 10 seconds
-        this.done = false;
-        this.timeout = null;
-        if (!toolPath) {
-            throw new Error('toolPath must not be empty');
-        }
-        this.options = options;
-        this.toolPath = toolPath;
-        if (options.delay) {
-            this.delay = options.delay;
-        }
-    }
-    CheckComplete() {
-        if (this.done) {
-            return;
-        }
-        if (this.processClosed) {
-            this._setResult();
-        }
-        else if (this.processExited) {
-            this.timeout = (0,external_timers_namespaceObject.setTimeout)(ExecState.HandleTimeout, this.delay, this);
-        }
-    }
-    _debug(message) {
-        this.emit('debug', message);
-    }
-    _setResult() {
-        // determine whether there is an error
-        let error;
-        if (this.processExited) {
-            if (this.processError) {
-                error = new Error(`There was an error when attempting to execute the process '${this.toolPath}'. This may indicate the process failed to start. Error: ${this.processError}`);
-            }
-            else if (this.processExitCode !== 0 && !this.options.ignoreReturnCode) {
-                error = new Error(`The process '${this.toolPath}' failed with exit code ${this.processExitCode}`);
-            }
-            else if (this.processStderr && this.options.failOnStdErr) {
-                error = new Error(`The process '${this.toolPath}' failed because one or more lines were written to the STDERR stream`);
-            }
-        }
-        // clear the timeout
-        if (this.timeout) {
-            clearTimeout(this.timeout);
-            this.timeout = null;
-        }
-        this.done = true;
-        this.emit('done', error, this.processExitCode);
-    }
-    static HandleTimeout(state) {
-        if (state.done) {
-            return;
-        }
-        if (!state.processClosed && state.processExited) {
-            const message = `The STDIO streams did not close within ${state.delay / 1000} seconds of the exit event from process '${state.toolPath}'. This may indicate a child process inherited the STDIO streams and has not yet exited.`;
-            state._debug(message);
-        }
-        state._setResult();
-    }
-}
-//# sourceMappingURL=toolrunner.js.map
-;// CONCATENATED MODULE: ../../node_modules/@actions/exec/lib/exec.js
-var exec_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
-    function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
-    return new (P || (P = Promise))(function (resolve, reject) {
-        function fulfilled(value) { try { step(generator.next(value)); } catch (e) { reject(e); } }
-        function rejected(value) { try { step(generator["throw"](value)); } catch (e) { reject(e); } }
-        function step(result) { result.done ? resolve(result.value) : adopt(result.value).then(fulfilled, rejected); }
-        step((generator = generator.apply(thisArg, _arguments || [])).next());
-    });
-};
-
-
-/**
- * Exec a command.
- * Output will be streamed to the live console.
- * Returns promise with return code
- *
- * @param     commandLine        command to execute (can include additional args). Must be correctly escaped.
- * @param     args               optional arguments for tool. Escaping is handled by the lib.
- * @param     options            optional exec options.  See ExecOptions
- * @returns   Promise<number>    exit code
- */
-function exec_exec(commandLine, args, options) {
-    return exec_awaiter(this, void 0, void 0, function* () {
-        const commandArgs = tr.argStringToArray(commandLine);
-        if (commandArgs.length === 0) {
-            throw new Error(`Parameter 'commandLine' cannot be null or empty.`);
-        }
-        // Path to tool to execute should be first arg
-        const toolPath = commandArgs[0];
-        args = commandArgs.slice(1).concat(args || []);
-        const runner = new tr.ToolRunner(toolPath, args, options);
-        return runner.exec();
-    });
-}
-/**
- * Exec a command and get the output.
- * Output will be streamed to the live console.
- * Returns promise with the exit code and collected stdout and stderr
- *
- * @param     commandLine           command to execute (can include additional args). Must be correctly escaped.
- * @param     args                  optional arguments for tool. Escaping is handled by the lib.
- * @param     options               optional exec options.  See ExecOptions
- * @returns   Promise<ExecOutput>   exit code, stdout, and stderr
- */
-function getExecOutput(commandLine, args, options) {
-    return exec_awaiter(this, void 0, void 0, function* () {
-        var _a, _b;
-        let stdout = '';
-        let stderr = '';
-        //Using string decoder covers the case where a mult-byte character is split
-        const stdoutDecoder = new StringDecoder('utf8');
-        const stderrDecoder = new StringDecoder('utf8');
-        const originalStdoutListener = (_a = options === null || options === void 0 ? void 0 : options.listeners) === null || _a === void 0 ? void 0 : _a.stdout;
-        const originalStdErrListener = (_b = options === null || options === void 0 ? void 0 : options.listeners) === null || _b === void 0 ? void 0 : _b.stderr;
-        const stdErrListener = (data) => {
-            stderr += stderrDecoder.write(data);
-            if (originalStdErrListener) {
-                originalStdErrListener(data);
-            }
-        };
-        const stdOutListener = (data) => {
-            stdout += stdoutDecoder.write(data);
-            if (originalStdoutListener) {
-                originalStdoutListener(data);
-            }
-        };
-        const listeners = Object.assign(Object.assign({}, options === null || options === void 0 ? void 0 : options.listeners), { stdout: stdOutListener, stderr: stdErrListener });
-        const exitCode = yield exec_exec(commandLine, args, Object.assign(Object.assign({}, options), { listeners }));
-        //flush any remaining characters
-        stdout += stdoutDecoder.end();
-        stderr += stderrDecoder.end();
-        return {
-            exitCode,
-            stdout,
-            stderr
-        };
-    });
-}
-//# sourceMappingURL=exec.js.map
-;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/platform.js
-var platform_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
-    function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
-    return new (P || (P = Promise))(function (resolve, reject) {
-        function fulfilled(value) { try { step(generator.next(value)); } catch (e) { reject(e); } }
-        function rejected(value) { try { step(generator["throw"](value)); } catch (e) { reject(e); } }
-        function step(result) { result.done ? resolve(result.value) : adopt(result.value).then(fulfilled, rejected); }
-        step((generator = generator.apply(thisArg, _arguments || [])).next());
-    });
-};
-
-
-const getWindowsInfo = () => platform_awaiter(void 0, void 0, void 0, function* () {
-    const { stdout: version } = yield exec.getExecOutput('powershell -command "(Get-CimInstance -ClassName Win32_OperatingSystem).Version"', undefined, {
-        silent: true
-    });
-    const { stdout: name } = yield exec.getExecOutput('powershell -command "(Get-CimInstance -ClassName Win32_OperatingSystem).Caption"', undefined, {
-        silent: true
-    });
-    return {
-        name: name.trim(),
-        version: version.trim()
-    };
-});
-const getMacOsInfo = () => platform_awaiter(void 0, void 0, void 0, function* () {
-    var _a, _b, _c, _d;
-    const { stdout } = yield exec.getExecOutput('sw_vers', undefined, {
-        silent: true
-    });
-    const version = (_b = (_a = stdout.match(/ProductVersion:\s*(.+)/)) === null || _a === void 0 ? void 0 : _a[1]) !== null && _b !== void 0 ? _b : '';
-    const name = (_d = (_c = stdout.match(/ProductName:\s*(.+)/)) === null || _c === void 0 ? void 0 : _c[1]) !== null && _d !== void 0 ? _d : '';
-    return {
-        name,
-        version
-    };
-});
-const getLinuxInfo = () => platform_awaiter(void 0, void 0, void 0, function* () {
-    const { stdout } = yield exec.getExecOutput('lsb_release', ['-i', '-r', '-s'], {
-        silent: true
-    });
-    const [name, version] = stdout.trim().split('\n');
-    return {
-        name,
-        version
-    };
-});
-const platform = external_os_namespaceObject.platform();
-const arch = external_os_namespaceObject.arch();
-const isWindows = platform === 'win32';
-const isMacOS = platform === 'darwin';
-const isLinux = platform === 'linux';
-function getDetails() {
-    return platform_awaiter(this, void 0, void 0, function* () {
-        return Object.assign(Object.assign({}, (yield (isWindows
-            ? getWindowsInfo()
-            : isMacOS
-                ? getMacOsInfo()
-                : getLinuxInfo()))), { platform,
-            arch,
-            isWindows,
-            isMacOS,
-            isLinux });
-    });
-}
-//# sourceMappingURL=platform.js.map
-;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/core.js
-var core_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
-    function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
-    return new (P || (P = Promise))(function (resolve, reject) {
-        function fulfilled(value) { try { step(generator.next(value)); } catch (e) { reject(e); } }
-        function rejected(value) { try { step(generator["throw"](value)); } catch (e) { reject(e); } }
-        function step(result) { result.done ? resolve(result.value) : adopt(result.value).then(fulfilled, rejected); }
-        step((generator = generator.apply(thisArg, _arguments || [])).next());
-    });
-};
-
-
-
-
-
-
-/**
- * The code to exit an action
- */
-var ExitCode;
-(function (ExitCode) {
-    /**
-     * A code indicating that the action was successful
-     */
-    ExitCode[ExitCode["Success"] = 0] = "Success";
-    /**
-     * A code indicating that the action was a failure
-     */
-    ExitCode[ExitCode["Failure"] = 1] = "Failure";
-})(ExitCode || (ExitCode = {}));
-//-----------------------------------------------------------------------
-// Variables
-//-----------------------------------------------------------------------
-/**
- * Sets env variable for this action and future actions in the job
- * @param name the name of the variable to set
- * @param val the value of the variable. Non-string values will be converted to a string via JSON.stringify
- */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
-function exportVariable(name, val) {
-    const convertedVal = toCommandValue(val);
-    process.env[name] = convertedVal;
-    const filePath = process.env['GITHUB_ENV'] || '';
-    if (filePath) {
-        return issueFileCommand('ENV', prepareKeyValueMessage(name, val));
-    }
-    issueCommand('set-env', { name }, convertedVal);
-}
-/**
- * Registers a secret which will get masked from logs
- *
- * @param secret - Value of the secret to be masked
- * @remarks
- * This function instructs the Actions runner to mask the specified value in any
- * logs produced during the workflow run. Once registered, the secret value will
- * be replaced with asterisks (***) whenever it appears in console output, logs,
- * or error messages.
- *
- * This is useful for protecting sensitive information such as:
- * - API keys
- * - Access tokens
- * - Authentication credentials
- * - URL parameters containing signatures (SAS tokens)
- *
- * Note that masking only affects future logs; any previous appearances of the
- * secret in logs before calling this function will remain unmasked.
- *
- * @example
- * ```typescript
- * // Register an API token as a secret
- * const apiToken = "abc123xyz456";
- * setSecret(apiToken);
- *
- * // Now any logs containing this value will show *** instead
- * console.log(`Using token: ${apiToken}`); // Outputs: "Using token: ***"
- * ```
- */
-function setSecret(secret) {
-    command_issueCommand('add-mask', {}, secret);
-}
-/**
- * Prepends inputPath to the PATH (for this action and future actions)
- * @param inputPath
- */
-function addPath(inputPath) {
-    const filePath = process.env['GITHUB_PATH'] || '';
-    if (filePath) {
-        issueFileCommand('PATH', inputPath);
-    }
-    else {
-        issueCommand('add-path', {}, inputPath);
-    }
-    process.env['PATH'] = `${inputPath}${path.delimiter}${process.env['PATH']}`;
-}
-/**
- * Gets the value of an input.
- * Unless trimWhitespace is set to false in InputOptions, the value is also trimmed.
- * Returns an empty string if the value is not defined.
- *
- * @param     name     name of the input to get
- * @param     options  optional. See InputOptions.
- * @returns   string
- */
-function getInput(name, options) {
-    const val = process.env[`INPUT_${name.replace(/ /g, '_').toUpperCase()}`] || '';
-    if (options && options.required && !val) {
-        throw new Error(`Input required and not supplied: ${name}`);
-    }
-    if (options && options.trimWhitespace === false) {
-        return val;
-    }
-    return val.trim();
-}
-/**
- * Gets the values of an multiline input.  Each value is also trimmed.
- *
- * @param     name     name of the input to get
- * @param     options  optional. See InputOptions.
- * @returns   string[]
- *
- */
-function getMultilineInput(name, options) {
-    const inputs = getInput(name, options)
-        .split('\n')
-        .filter(x => x !== '');
-    if (options && options.trimWhitespace === false) {
-        return inputs;
-    }
-    return inputs.map(input => input.trim());
-}
-/**
- * Gets the input value of the boolean type in the YAML 1.2 "core schema" specification.
- * Support boolean input list: `true | True | TRUE | false | False | FALSE` .
- * The return value is also in boolean type.
- * ref: https://yaml.org/spec/1.2/spec.html#id2804923
- *
- * @param     name     name of the input to get
- * @param     options  optional. See InputOptions.
- * @returns   boolean
- */
-function getBooleanInput(name, options) {
-    const trueValue = ['true', 'True', 'TRUE'];
-    const falseValue = ['false', 'False', 'FALSE'];
-    const val = getInput(name, options);
-    if (trueValue.includes(val))
-        return true;
-    if (falseValue.includes(val))
-        return false;
-    throw new TypeError(`Input does not meet YAML 1.2 "Core Schema" specification: ${name}\n` +
-        `Support boolean input list: \`true | True | TRUE | false | False | FALSE\``);
-}
-/**
- * Sets the value of an output.
- *
- * @param     name     name of the output to set
- * @param     value    value to store. Non-string values will be converted to a string via JSON.stringify
- */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
-function setOutput(name, value) {
-    const filePath = process.env['GITHUB_OUTPUT'] || '';
-    if (filePath) {
-        return file_command_issueFileCommand('OUTPUT', file_command_prepareKeyValueMessage(name, value));
-    }
-    process.stdout.write(external_os_namespaceObject.EOL);
-    command_issueCommand('set-output', { name }, utils_toCommandValue(value));
-}
-/**
- * Enables or disables the echoing of commands into stdout for the rest of the step.
- * Echoing is disabled by default if ACTIONS_STEP_DEBUG is not set.
- *
- */
-function setCommandEcho(enabled) {
-    issue('echo', enabled ? 'on' : 'off');
-}
-//-----------------------------------------------------------------------
-// Results
-//-----------------------------------------------------------------------
-/**
- * Sets the action status to failed.
- * When the action exits it will be with an exit code of 1
- * @param message add error issue message
- */
-function setFailed(message) {
-    process.exitCode = ExitCode.Failure;
-    error(message);
-}
-//-----------------------------------------------------------------------
-// Logging Commands
-//-----------------------------------------------------------------------
-/**
- * Gets whether Actions Step Debug is on or not
- */
-function isDebug() {
-    return process.env['RUNNER_DEBUG'] === '1';
-}
-/**
- * Writes debug message to user log
- * @param message debug message
- */
-function debug(message) {
-    command_issueCommand('debug', {}, message);
-}
-/**
- * Adds an error issue
- * @param message error issue message. Errors will be converted to string via toString()
- * @param properties optional properties to add to the annotation.
- */
-function error(message, properties = {}) {
-    command_issueCommand('error', toCommandProperties(properties), message instanceof Error ? message.toString() : message);
-}
-/**
- * Adds a warning issue
- * @param message warning issue message. Errors will be converted to string via toString()
- * @param properties optional properties to add to the annotation.
- */
-function warning(message, properties = {}) {
-    command_issueCommand('warning', toCommandProperties(properties), message instanceof Error ? message.toString() : message);
-}
-/**
- * Adds a notice issue
- * @param message notice issue message. Errors will be converted to string via toString()
- * @param properties optional properties to add to the annotation.
- */
-function notice(message, properties = {}) {
-    command_issueCommand('notice', toCommandProperties(properties), message instanceof Error ? message.toString() : message);
-}
-/**
- * Writes info to log with console.log.
- * @param message info message
- */
-function info(message) {
-    process.stdout.write(message + external_os_namespaceObject.EOL);
-}
-/**
- * Begin an output group.
- *
- * Output until the next `groupEnd` will be foldable in this group
- *
- * @param name The name of the output group
- */
-function startGroup(name) {
-    command_issue('group', name);
-}
-/**
- * End an output group.
- */
-function endGroup() {
-    command_issue('endgroup');
-}
-/**
- * Wrap an asynchronous function call in a group.
- *
- * Returns the same type as the function itself.
- *
- * @param name The name of the group
- * @param fn The function to wrap in the group
- */
-function group(name, fn) {
-    return core_awaiter(this, void 0, void 0, function* () {
-        startGroup(name);
-        let result;
-        try {
-            result = yield fn();
-        }
-        finally {
-            endGroup();
-        }
-        return result;
-    });
-}
-//-----------------------------------------------------------------------
-// Wrapper action state
-//-----------------------------------------------------------------------
-/**
- * Saves state for current action, the state can only be retrieved by this action's post job execution.
- *
- * @param     name     name of the state to store
- * @param     value    value to store. Non-string values will be converted to a string via JSON.stringify
- */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
-function saveState(name, value) {
-    const filePath = process.env['GITHUB_STATE'] || '';
-    if (filePath) {
-        return file_command_issueFileCommand('STATE', file_command_prepareKeyValueMessage(name, value));
-    }
-    command_issueCommand('save-state', { name }, utils_toCommandValue(value));
-}
-/**
- * Gets the value of an state set by this action's main execution.
- *
- * @param     name     name of the state to get
- * @returns   string
- */
-function getState(name) {
-    return process.env[`STATE_${name}`] || '';
-}
-function getIDToken(aud) {
-    return core_awaiter(this, void 0, void 0, function* () {
-        return yield OidcClient.getIDToken(aud);
-    });
-}
-/**
- * Summary exports
- */
-
-/**
- * @deprecated use core.summary
- */
-
-/**
- * Path exports
- */
-
-/**
- * Platform utilities exports
- */
-
-//# sourceMappingURL=core.js.map
 
 /***/ }),
 
@@ -68972,7 +70748,6 @@ function duration(params) {
 // EXPORTS
 __nccwpck_require__.d(__webpack_exports__, {
   You: () => (/* binding */ ZodISODateTime),
-  rSt: () => (/* binding */ ZodNumber),
   YOg: () => (/* binding */ array),
   zMY: () => (/* binding */ schemas_boolean),
   k5n: () => (/* binding */ _enum),
@@ -68989,7 +70764,7 @@ __nccwpck_require__.d(__webpack_exports__, {
   OZ5: () => (/* binding */ url)
 });
 
-// UNUSED EXPORTS: ZodAny, ZodArray, ZodBase64, ZodBase64URL, ZodBigInt, ZodBigIntFormat, ZodBoolean, ZodCIDRv4, ZodCIDRv6, ZodCUID, ZodCUID2, ZodCatch, ZodCodec, ZodCreditCard, ZodCustom, ZodCustomStringFormat, ZodDate, ZodDefault, ZodDiscriminatedUnion, ZodE164, ZodEmail, ZodEmoji, ZodEnum, ZodExactOptional, ZodFile, ZodFunction, ZodGUID, ZodIBAN, ZodIPv4, ZodIPv6, ZodISODate, ZodISODuration, ZodISOTime, ZodInstanceOf, ZodIntersection, ZodJWT, ZodKSUID, ZodLazy, ZodLiteral, ZodMAC, ZodMap, ZodNaN, ZodNanoID, ZodNever, ZodNonOptional, ZodNull, ZodNullable, ZodNumberFormat, ZodObject, ZodOptional, ZodPipe, ZodPrefault, ZodPreprocess, ZodPromise, ZodReadonly, ZodRecord, ZodSet, ZodString, ZodStringFormat, ZodSuccess, ZodSymbol, ZodTemplateLiteral, ZodTransform, ZodTuple, ZodType, ZodULID, ZodURL, ZodUUID, ZodUndefined, ZodUnion, ZodUnknown, ZodVoid, ZodXID, ZodXor, _ZodString, _default, _function, any, base64, base64url, bigint, catch, check, cidrv4, cidrv6, codec, creditCard, cuid, cuid2, currencyCode, custom, date, describe, discriminatedUnion, e164, email, emoji, exactOptional, file, float32, float64, function, guid, hash, hex, hostname, httpUrl, iban, instanceof, int32, int64, intersection, invertCodec, ipv4, ipv6, json, jwt, keyof, ksuid, lazy, looseObject, looseRecord, mac, map, meta, nan, nanoid, nativeEnum, never, nonoptional, null, nullable, nullish, optional, partialRecord, pipe, prefault, promise, readonly, refine, set, stringFormat, stringbool, success, superRefine, symbol, templateLiteral, transform, tuple, uint32, uint64, ulid, undefined, uuid, uuidv4, uuidv6, uuidv7, void, xid, xor
+// UNUSED EXPORTS: ZodAny, ZodArray, ZodBase64, ZodBase64URL, ZodBigInt, ZodBigIntFormat, ZodBoolean, ZodCIDRv4, ZodCIDRv6, ZodCUID, ZodCUID2, ZodCatch, ZodCodec, ZodCreditCard, ZodCustom, ZodCustomStringFormat, ZodDate, ZodDefault, ZodDiscriminatedUnion, ZodE164, ZodEmail, ZodEmoji, ZodEnum, ZodExactOptional, ZodFile, ZodFunction, ZodGUID, ZodIBAN, ZodIPv4, ZodIPv6, ZodISODate, ZodISODuration, ZodISOTime, ZodInstanceOf, ZodIntersection, ZodJWT, ZodKSUID, ZodLazy, ZodLiteral, ZodMAC, ZodMap, ZodNaN, ZodNanoID, ZodNever, ZodNonOptional, ZodNull, ZodNullable, ZodNumber, ZodNumberFormat, ZodObject, ZodOptional, ZodPipe, ZodPrefault, ZodPreprocess, ZodPromise, ZodReadonly, ZodRecord, ZodSet, ZodString, ZodStringFormat, ZodSuccess, ZodSymbol, ZodTemplateLiteral, ZodTransform, ZodTuple, ZodType, ZodULID, ZodURL, ZodUUID, ZodUndefined, ZodUnion, ZodUnknown, ZodVoid, ZodXID, ZodXor, _ZodString, _default, _function, any, base64, base64url, bigint, catch, check, cidrv4, cidrv6, codec, creditCard, cuid, cuid2, currencyCode, custom, date, describe, discriminatedUnion, e164, email, emoji, exactOptional, file, float32, float64, function, guid, hash, hex, hostname, httpUrl, iban, instanceof, int32, int64, intersection, invertCodec, ipv4, ipv6, json, jwt, keyof, ksuid, lazy, looseObject, looseRecord, mac, map, meta, nan, nanoid, nativeEnum, never, nonoptional, null, nullable, nullish, optional, partialRecord, pipe, prefault, promise, readonly, refine, set, stringFormat, stringbool, success, superRefine, symbol, templateLiteral, transform, tuple, uint32, uint64, ulid, undefined, uuid, uuidv4, uuidv6, uuidv7, void, xid, xor
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/core/core.js
 var core_core = __nccwpck_require__(6416);
@@ -75745,7 +77520,6 @@ function preprocess(fn, schema) {
 /* harmony export */   pY: () => (/* binding */ _uuidv6),
 /* harmony export */   q0: () => (/* binding */ describe),
 /* harmony export */   qF: () => (/* binding */ _uppercase),
-/* harmony export */   qG: () => (/* binding */ _coercedNumber),
 /* harmony export */   qm: () => (/* binding */ _gte),
 /* harmony export */   rk: () => (/* binding */ _jwt),
 /* harmony export */   rt: () => (/* binding */ _base64),
@@ -75753,7 +77527,7 @@ function preprocess(fn, schema) {
 /* harmony export */   wA: () => (/* binding */ _uuidv7),
 /* harmony export */   xY: () => (/* binding */ _toUpperCase)
 /* harmony export */ });
-/* unused harmony exports _coercedString, _mac, _creditCard, _iban, TimePrecision, _float32, _float64, _int32, _uint32, _coercedBoolean, _bigint, _coercedBigint, _int64, _uint64, _symbol, _undefined, _null, _any, _void, _date, _coercedDate, _nan, _max, _min, _positive, _negative, _nonpositive, _nonnegative, _maxSize, _minSize, _size, _property, _mime, _union, _xor, _discriminatedUnion, _intersection, _tuple, _record, _map, _set, _enum, _nativeEnum, _literal, _file, _transform, _optional, _nullable, _default, _nonoptional, _success, _catch, _pipe, _readonly, _templateLiteral, _lazy, _promise, _custom, _check, _stringbool, _stringFormat */
+/* unused harmony exports _coercedString, _mac, _creditCard, _iban, TimePrecision, _coercedNumber, _float32, _float64, _int32, _uint32, _coercedBoolean, _bigint, _coercedBigint, _int64, _uint64, _symbol, _undefined, _null, _any, _void, _date, _coercedDate, _nan, _max, _min, _positive, _negative, _nonpositive, _nonnegative, _maxSize, _minSize, _size, _property, _mime, _union, _xor, _discriminatedUnion, _intersection, _tuple, _record, _map, _set, _enum, _nativeEnum, _literal, _file, _transform, _optional, _nullable, _default, _nonoptional, _success, _catch, _pipe, _readonly, _templateLiteral, _lazy, _promise, _custom, _check, _stringbool, _stringFormat */
 /* harmony import */ var _checks_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1694);
 /* harmony import */ var _registries_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(4288);
 /* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2055);
@@ -76085,7 +77859,7 @@ function _number(Class, params) {
 }
 // @__NO_SIDE_EFFECTS__
 function _coercedNumber(Class, params) {
-    return new Class(snapshotChecks({ type: "number", coerce: true, checks: [], ..._util_js__WEBPACK_IMPORTED_MODULE_0__/* .normalizeParams */ .A2(params) }));
+    return new Class(snapshotChecks({ type: "number", coerce: true, checks: [], ...util.normalizeParams(params) }));
 }
 // @__NO_SIDE_EFFECTS__
 function _int(Class, params) {

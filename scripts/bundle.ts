@@ -7,9 +7,9 @@ const exec = promisify(execFile);
 const root = join(import.meta.dirname, "..");
 const bin = join(root, "node_modules", ".bin");
 
-/** Writes the GitHub Action, with all that it imports, into a folder. The same sources give the same bytes. */
+/** Bundles the GitHub Action into a folder. The same sources give the same bytes. */
 export async function bundleAction(folder: string): Promise<void> {
-  // In the repository, where the bundler finds the packages.
+  // Inside the repository, where the bundler finds the packages.
   await mkdir(join(root, "build"), { recursive: true });
   const compiled = await mkdtemp(join(root, "build", "action-"));
   try {
@@ -20,7 +20,7 @@ export async function bundleAction(folder: string): Promise<void> {
       compiled,
     ]);
     const settings = ["--target", "es2022", "--license", "licenses.txt", "--no-cache", "--quiet"];
-    // Named from here, so that the folder's name is not in the bundle.
+    // A relative path keeps the folder's name out of the bundle.
     await exec(join(bin, "ncc"), ["build", "action/main.js", "--out", folder, ...settings], {
       cwd: compiled,
     });

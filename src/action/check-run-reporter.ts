@@ -1,33 +1,37 @@
 import * as core from "@actions/core";
 import type { FailOn, JobChecks } from "../contract/action.ts";
+import type { CheckRunIdentity, CheckRunWriter } from "../github/check-run-writer.ts";
+import { httpErrorStatus } from "../github/http-error-status.ts";
+import { jobCheckRun } from "../github/job-check-run.ts";
+import { errorMessage } from "../log/error-message.ts";
 import type { Annotation } from "../report/build-annotations.ts";
 import { conclude, type Verdict } from "../report/conclude.ts";
+import type { EndedRow } from "../report/ended-row.ts";
 import { isJobCheckWanted, maxJobChecks } from "../report/is-job-check-wanted.ts";
 import { renderBatchCheck } from "../report/render-batch.ts";
-import { type EndedRow, renderJobCheck } from "../report/render-job.ts";
 import type { Report } from "../report/report.ts";
-import type { CheckRunWriter } from "./check-run-writer.ts";
-import { httpErrorStatus } from "./connect-github.ts";
 
-const updateMs = 10_000;
+const progressIntervalMs = 10_000;
 
 interface ReporterOptions {
   readonly checks: CheckRunWriter;
-  readonly checkName: string;
-  /** Tells the check runs from those of other steps and attempts. */
-  readonly externalId: string;
+  /** The check run of the whole batch. */
+  readonly check: CheckRunIdentity;
   readonly jobChecks: JobChecks;
   readonly failOn: FailOn;
 }
 
-/** Tells GitHub how a batch goes. What GitHub refuses is told once in the log, and the step goes on without it. */
+/**
+ * Keeps the check runs of a batch and of its jobs up to date. A write that GitHub refuses is logged
+ * and is the last one.
+ */
 export class CheckRunReporter {
   readonly #options: ReporterOptions;
   #checkRun: number | undefined;
   #isRefused = false;
   #isInterrupted = false;
   #jobCheckCount = 0;
-  #updatedAt = 0;
+  #progressAt = 0;
   #lastOutput = "";
   #writes = Promise.resolve(true);
 
@@ -36,66 +40,61 @@ export class CheckRunReporter {
   }
 
   async begin(report: Report): Promise<void> {
-    const { checks, checkName: name, externalId } = this.#options;
+    const { checks, check } = this.#options;
     await this.#write(async () => {
       const output = renderBatchCheck(report, { conclusion: null, title: "Preparing the batch" });
-      this.#checkRun = await checks.create({ name, externalId }, { output });
+      this.#checkRun = await checks.create(check, { output });
       core.saveState("checkRun", String(this.#checkRun));
     });
   }
 
-  /** Tells from time to time how far the batch is. */
+  /** Updates the batch's check run at intervals, where it changes. */
   reportProgress(report: Report): void {
     const { checks, failOn } = this.#options;
     const now = performance.now();
-    if (now - this.#updatedAt < updateMs) return;
-    this.#updatedAt = now;
+    if (now - this.#progressAt < progressIntervalMs) return;
+    this.#progressAt = now;
     const output = renderBatchCheck(report, conclude(report, failOn));
     if (JSON.stringify(output) === this.#lastOutput) return;
     this.#lastOutput = JSON.stringify(output);
     void this.#write(async () => {
-      if (!this.#isInterrupted && this.#checkRun !== undefined)
-        await checks.update(this.#checkRun, { output });
+      if (this.#isInterrupted || this.#checkRun === undefined) return;
+      await checks.update(this.#checkRun, { output });
     });
   }
 
-  /** Gives the job a check run of its own, where it is to have one. */
+  /** Creates the job's own check run, where one is wanted. */
   reportJobEnd(row: EndedRow, lastLines: readonly string[], jobCount: number): void {
-    const { checks, checkName, externalId, failOn, jobChecks } = this.#options;
-    if (!isJobCheckWanted(row, { jobChecks, jobCount }) || this.#jobCheckCount === maxJobChecks)
-      return;
+    const { checks, check, failOn, jobChecks } = this.#options;
+    const isWanted = isJobCheckWanted(row, { jobChecks, jobCount });
+    if (!isWanted || this.#jobCheckCount === maxJobChecks) return;
     this.#jobCheckCount++;
     void this.#write(async () => {
       if (this.#isInterrupted) return;
-      const { conclusion } = conclude({ rows: [row] }, failOn);
-      await checks.create(
-        {
-          name: `${checkName}: ${row.model} for ${row.target}`,
-          externalId: `${externalId}/${row.id}`,
-        },
-        { output: renderJobCheck(row, lastLines), ...(conclusion && { conclusion }) },
-      );
+      const { name, content } = jobCheckRun(row, lastLines, { checkName: check.name, failOn });
+      const externalId = `${check.externalId}/${row.id}`;
+      await checks.create({ ...check, name, externalId }, content);
     });
   }
 
-  /** Gives whether the check run of the batch holds it all, annotations included. */
+  /** Gives whether the check run of the batch is complete, annotations included. */
   async complete(
     report: Report,
     verdict: Verdict,
     annotations: readonly Annotation[],
   ): Promise<boolean> {
-    const { checks, checkName: name, externalId } = this.#options;
-    // A batch that was broken off has no time for the check runs that are still to be written.
+    const { checks, check } = this.#options;
+    // A cancelled step has no time for the writes that are queued.
     this.#isInterrupted = report.abortReason !== undefined;
     return this.#write(async () => {
       const output = renderBatchCheck(report, verdict);
       const content = { output, conclusion: verdict.conclusion ?? "neutral", annotations };
-      if (this.#checkRun === undefined) await checks.create({ name, externalId }, content);
+      if (this.#checkRun === undefined) await checks.create(check, content);
       else await checks.update(this.#checkRun, content);
     });
   }
 
-  /** One write after the other; GitHub asks for it. */
+  /** Queues a write: GitHub asks clients not to write concurrently. */
   #write(work: () => Promise<void>): Promise<boolean> {
     this.#writes = this.#writes.then(async () => {
       if (this.#isRefused) return false;
@@ -113,9 +112,15 @@ export class CheckRunReporter {
 }
 
 function describeRefusal(error: unknown): string {
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = errorMessage(error);
   const status = httpErrorStatus(error);
-  return status === 403 || status === 404
-    ? `No check runs: GitHub lets this workflow write none (${reason}). Give the job \`permissions: checks: write\`; for pull requests from forks and of Dependabot GitHub never does. The job's summary has the results.`
-    : `GitHub did not take a check run (${reason}). The job's summary has the results.`;
+  if (status !== 403 && status !== 404) {
+    return `GitHub did not take a check run (${reason}). The job's summary has the results.`;
+  }
+  return [
+    `No check runs: GitHub lets this workflow write none (${reason}).`,
+    "Give the job `permissions: checks: write`;",
+    "for pull requests from forks and of Dependabot GitHub never does.",
+    "The job's summary has the results.",
+  ].join(" ");
 }

@@ -1,51 +1,44 @@
 import * as core from "@actions/core";
+import { getOctokit } from "@actions/github";
 import { retry } from "@octokit/plugin-retry";
 import { throttling } from "@octokit/plugin-throttling";
-import { Octokit } from "@octokit/rest";
 import { type Dispatcher, fetch, type RequestInfo, type RequestInit } from "undici";
+import type { WorkflowRun } from "./workflow-run.ts";
 
-/** A step does not wait longer for GitHub to take requests again. */
-const longestWaitSeconds = 120;
-const maxWaits = 3;
+/** Longest wait for a rate limit, seconds. */
+const maxRateLimitWaitSeconds = 120;
+const maxRateLimitWaits = 3;
 
 export type GitHub = ReturnType<typeof connectGitHub>;
 
-interface Connection {
-  readonly token: string;
-  readonly apiUrl: string;
-  readonly dispatcher: Dispatcher;
-}
-
-/** GitHub's REST interface. Requests are repeated after passing failures, and writes come at the pace that GitHub asks for. */
-export function connectGitHub({ token, apiUrl, dispatcher }: Connection) {
-  const createRateLimitHandler =
-    (what: string) => (seconds: number, _: unknown, __: unknown, waits: number) => {
-      const isShort = seconds <= longestWaitSeconds && waits < maxWaits;
-      core.info(
-        `GitHub's ${what} is reached; ${isShort ? `going on in ${seconds} s` : "giving up"}`,
-      );
-      return isShort;
-    };
-  const Client = Octokit.plugin(retry, throttling);
-  return new Client({
-    auth: token,
+/** An Octokit that repeats failed requests and keeps to GitHub's rate limits. */
+export function connectGitHub(
+  token: string,
+  { apiUrl }: Pick<WorkflowRun, "apiUrl">,
+  dispatcher: Dispatcher,
+) {
+  const options = {
     baseUrl: apiUrl,
     userAgent: "model-optimization-action",
     log: { debug: () => {}, info: core.debug, warn: core.debug, error: core.debug },
     request: {
-      // Of its own accord it knows of no proxy.
+      // Octokit's own proxy support decides once, by the environment's API URL.
       fetch: async (url: RequestInfo, init: RequestInit) => fetch(url, { ...init, dispatcher }),
     },
     throttle: {
       onRateLimit: createRateLimitHandler("rate limit"),
       onSecondaryRateLimit: createRateLimitHandler("secondary rate limit"),
     },
-  });
+  };
+  return getOctokit(token, options, retry, throttling);
 }
 
-/** The HTTP status that GitHub refused a request with; 500 where it did not answer. */
-export function httpErrorStatus(error: unknown): number | undefined {
-  return error instanceof Error && "status" in error && typeof error.status === "number"
-    ? error.status
-    : undefined;
+/** Decides whether a request that a rate limit refused is sent again, and logs it. */
+function createRateLimitHandler(limit: string) {
+  return (seconds: number, _: unknown, __: unknown, waits: number) => {
+    const isRepeated = seconds <= maxRateLimitWaitSeconds && waits < maxRateLimitWaits;
+    const next = isRepeated ? `going on in ${seconds} s` : "giving up";
+    core.info(`GitHub's ${limit} is reached; ${next}`);
+    return isRepeated;
+  };
 }

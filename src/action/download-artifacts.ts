@@ -3,7 +3,7 @@ import path from "node:path";
 import type { Client } from "../client/create-client.ts";
 import type { ReportRow } from "../report/report.ts";
 
-/** Saves the artifacts of all jobs, in a folder for each. */
+/** Saves the artifacts of all jobs, in a folder for each job. */
 export async function downloadArtifacts(
   client: Client,
   rows: readonly ReportRow[],
@@ -11,10 +11,10 @@ export async function downloadArtifacts(
 ): Promise<void> {
   for (const { id, model, target, job } of rows) {
     if (!job || job.artifacts.length === 0) continue;
-    const ofJob = path.join(folder, `${model}-${target}`);
-    await mkdir(ofJob, { recursive: true });
+    const jobFolder = path.join(folder, `${model}-${target}`);
+    await mkdir(jobFolder, { recursive: true });
     for (const { name } of job.artifacts) {
-      await client.downloadArtifact(id, name, { file: path.join(ofJob, name), signal });
+      await client.downloadArtifact(id, name, { file: path.join(jobFolder, name), signal });
     }
   }
 }

@@ -1,6 +1,7 @@
 import { ProblemError, UnexpectedAnswerError } from "../client/problem-error.ts";
 import { isConnectionError } from "../client/retry.ts";
 import type { ErrorCode } from "../contract/errors.ts";
+import { errorMessage } from "../log/error-message.ts";
 
 const advice: Partial<Record<ErrorCode, string>> = {
   unauthorized:
@@ -11,21 +12,24 @@ const advice: Partial<Record<ErrorCode, string>> = {
     "Ask the service's administrator for a trust policy that fits this workflow.",
 };
 
-/** What went wrong, and what can be done about it. */
+/** What went wrong, and what the workflow's author can do about it. */
 export function explainError(error: unknown, serviceUrl: string): string {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorMessage(error);
   if (isConnectionError(error)) {
-    return `The service at ${serviceUrl} cannot be reached: ${message}. Is the input "service-url" right, does the service run, and can this runner reach it?`;
+    const question =
+      'Is the input "service-url" right, does the service run, and can this runner reach it?';
+    return `The service at ${serviceUrl} cannot be reached: ${message}. ${question}`;
   }
   if (error instanceof UnexpectedAnswerError && error.status === 404) {
-    return `${message}\nThere is no model optimization service at ${serviceUrl}: is the input "service-url" right?`;
+    const question = 'is the input "service-url" right?';
+    return `${message}\nThere is no model optimization service at ${serviceUrl}: ${question}`;
   }
   const code = error instanceof ProblemError ? error.problem.code : inferErrorCode(error);
   const help = code && advice[code];
   return help === undefined ? message : `${message}\n${help}`;
 }
 
-/** Answers to HEAD cannot say more than their status. */
+/** The code of an answer without a body, as those to HEAD are. */
 function inferErrorCode(error: unknown): ErrorCode | undefined {
   if (!(error instanceof UnexpectedAnswerError)) return undefined;
   if (error.status === 401) return "unauthorized";

@@ -1,15 +1,15 @@
 import { glob, realpath, stat } from "node:fs/promises";
 import path from "node:path";
-import { modelReference } from "../contract/model.ts";
 import type { Place } from "../contract/github-report.ts";
-import { InputError, type Problem } from "./input-error.ts";
+import { modelReference } from "../contract/model.ts";
+import { InputError, type InputProblem } from "./input-error.ts";
 import type { ModelEntry } from "./model-entry.ts";
 
-/** A model of the batch: a file of the workspace that is still to be uploaded, or a source that the service reads itself. */
+/** A model of the batch: a file to upload, or a source from which the service reads it. */
 export type NamedModel = {
   readonly name: string;
-  readonly sha256?: string;
-  readonly place?: Place;
+  readonly sha256?: string | undefined;
+  readonly place?: Place | undefined;
 } & (
   | {
       /** Relative to the workspace, with slashes on every system. */
@@ -18,109 +18,106 @@ export type NamedModel = {
   | { readonly source: string }
 );
 
+interface FileSearch {
+  /** The workspace, without symbolic links. */
+  readonly root: string;
+  readonly excluded: readonly string[];
+}
+
 /**
- * The models that entries stand for, each file once, in the order of the entries.
- * @throws InputError with every entry that stands for none
+ * The models that the entries match, each file once, in the order of the entries.
+ * @throws InputError with all entries that match none
  */
 export async function findModels(
   entries: readonly ModelEntry[],
   workspace: string,
 ): Promise<NamedModel[]> {
-  const root = await realpath(workspace);
-  const excluded = entries.flatMap(({ file }) => (file?.startsWith("!") ? file.slice(1) : []));
-  const problems: Problem[] = [];
-  const models: NamedModel[] = [];
-  for (const entry of entries.filter(({ file }) => !file?.startsWith("!"))) {
+  const isExclusion = ({ file }: ModelEntry) => file?.startsWith("!") === true;
+  const excluded = entries.filter(isExclusion).flatMap(({ file }) => file?.slice(1) ?? []);
+  const search = { root: await realpath(workspace), excluded };
+  const problems: InputProblem[] = [];
+  const models = new Map<string, NamedModel>();
+  for (const entry of entries.filter((each) => !isExclusion(each))) {
     try {
-      const found =
-        entry.file === undefined
-          ? [resolveSource(entry)]
-          : await resolveFiles(entry, { root, excluded });
-      models.push(
-        ...found.filter(
-          (model) => !models.some((known) => modelLocation(known) === modelLocation(model)),
-        ),
-      );
+      for (const model of await resolveEntry(entry, search)) {
+        const location = modelLocation(model);
+        if (!models.has(location)) models.set(location, model);
+      }
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
       problems.push(...error.problems);
     }
   }
-  problems.push(...duplicateNameProblems(models));
+  problems.push(...duplicateNameProblems([...models.values()]));
   if (problems.length > 0) throw new InputError(problems);
-  return models;
+  return [...models.values()];
 }
 
 function modelLocation(model: NamedModel): string {
   return "file" in model ? model.file : model.source;
 }
 
+async function resolveEntry(entry: ModelEntry, search: FileSearch): Promise<NamedModel[]> {
+  return entry.file === undefined ? [resolveSource(entry)] : resolveFiles(entry, search);
+}
+
 function resolveSource(entry: ModelEntry): NamedModel {
   const { name, source = "", sha256, place } = entry;
   const parsed = modelReference.safeParse({ source, name });
-  if (!parsed.success)
-    throw createEntryError(entry, parsed.error.issues.map(({ message }) => message).join("; "));
-  return {
-    name: name ?? defaultModelName(new URL(source).pathname),
-    source,
-    ...(sha256 && { sha256 }),
-    ...(place && { place }),
-  };
+  if (!parsed.success) {
+    const messages = parsed.error.issues.map(({ message }) => message);
+    throw createEntryError(entry, messages.join("; "));
+  }
+  return { name: name ?? defaultModelName(new URL(source).pathname), source, sha256, place };
 }
 
-async function resolveFiles(
-  entry: ModelEntry,
-  { root, excluded }: { root: string; excluded: readonly string[] },
-): Promise<NamedModel[]> {
-  const { name, file: pattern = "", sha256, place } = entry;
+async function resolveFiles(entry: ModelEntry, search: FileSearch): Promise<NamedModel[]> {
+  const { name, sha256, place } = entry;
+  const files = await matchFiles(entry, search);
+  if (files.length === 0) {
+    const where = `no file of the workspace ${search.root} matches`;
+    throw createEntryError(entry, `${where}; is the repository checked out, with large files?`);
+  }
+  if (files.length > 1 && (name !== undefined || sha256 !== undefined)) {
+    const found = `${files.length} files match`;
+    throw createEntryError(entry, `${found}, which cannot all have one name or SHA-256`);
+  }
+  return files
+    .toSorted()
+    .map((file) => ({ name: name ?? defaultModelName(file), file, sha256, place }));
+}
+
+async function matchFiles(entry: ModelEntry, { root, excluded }: FileSearch): Promise<string[]> {
   const files: string[] = [];
-  for await (const match of glob(pattern, { cwd: root, exclude: [...excluded] })) {
+  for await (const match of glob(entry.file ?? "", { cwd: root, exclude: [...excluded] })) {
     const file = path.resolve(root, match);
     if (!(await stat(file)).isFile()) continue;
-    // A link could lead to any file of the runner.
+    // A symbolic link could lead to any file of the runner.
     if (path.relative(root, await realpath(file)).startsWith("..")) {
       throw createEntryError(entry, `${match} lies outside of the workspace`);
     }
     files.push(path.relative(root, file).replaceAll(path.sep, "/"));
   }
-  if (files.length === 0) {
-    throw createEntryError(
-      entry,
-      `no file of the workspace ${root} matches; is the repository checked out, with large files?`,
-    );
-  }
-  if (files.length > 1 && (name !== undefined || sha256 !== undefined)) {
-    throw createEntryError(
-      entry,
-      `${files.length} files match, which cannot all have one name or SHA-256`,
-    );
-  }
-  return files.toSorted().map((file) => ({
-    name: name ?? defaultModelName(file),
-    file,
-    ...(sha256 && { sha256 }),
-    ...(place && { place }),
-  }));
+  return files;
 }
 
-/** A file is called the same in every workflow of its repository, so that its results can be compared. */
+/** A name that is the same in all workflows of a repository, so that results are comparable. */
 function defaultModelName(file: string): string {
   const name = file.replace(/\.onnx$/i, "").replaceAll(/[^A-Za-z0-9._-]+/g, "-");
   return name.slice(-100).replace(/^[^A-Za-z0-9]+/, "") || "model";
 }
 
-function duplicateNameProblems(models: readonly NamedModel[]): Problem[] {
+function duplicateNameProblems(models: readonly NamedModel[]): InputProblem[] {
   return [...Map.groupBy(models, ({ name }) => name)].flatMap(([name, sharing]) => {
     if (sharing.length === 1) return [];
-    const message = `Models ${sharing.map(modelLocation).join(" and ")} are all named ${name}; give each a name of its own, as NAME=PATH`;
-    const place = sharing[1]?.place;
-    return { message, ...(place && { place }) };
+    const places = sharing.map(modelLocation).join(" and ");
+    const advice = "give each a name of its own, as NAME=PATH";
+    const message = `Models ${places} are all named ${name}; ${advice}`;
+    return { message, place: sharing[1]?.place };
   });
 }
 
 function createEntryError({ file, source, place }: ModelEntry, message: string): InputError {
   const where = place ? `${place.file}, line ${place.line}` : `Input "models"`;
-  return new InputError([
-    { message: `${where}: ${file ?? source}: ${message}`, ...(place && { place }) },
-  ]);
+  return new InputError([{ message: `${where}: ${file ?? source}: ${message}`, place }]);
 }

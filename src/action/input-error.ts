@@ -1,16 +1,19 @@
-/** Something that the caller of the action has to mend. Each problem says what was found, and what is allowed. */
+import type { Place } from "../contract/github-report.ts";
+
+/** What the workflow's author has to correct. */
 export class InputError extends Error {
   override readonly name = "InputError";
-  readonly problems: readonly Problem[];
+  readonly problems: readonly InputProblem[];
 
-  constructor(problems: readonly Problem[], options?: ErrorOptions) {
+  constructor(problems: readonly InputProblem[], options?: ErrorOptions) {
     super(problems.map(({ message }) => message).join("\n"), options);
     this.problems = problems;
   }
 }
 
-export interface Problem {
+export interface InputProblem {
+  /** States what was found and what is allowed. */
   readonly message: string;
-  /** Where in the workspace it is, to be shown beside the line. */
-  readonly place?: { readonly file: string; readonly line: number };
+  /** The line of the workspace to annotate. */
+  readonly place?: Place | undefined;
 }

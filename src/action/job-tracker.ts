@@ -1,11 +1,11 @@
 import type { Batch } from "../contract/batch.ts";
 import { hasFailedGate } from "../contract/gate.ts";
 import type { Job } from "../contract/job.ts";
-import { isTerminal, type JobStatus, jobStatus } from "../contract/status.ts";
+import { isTerminal, jobStatus } from "../contract/status.ts";
 import type { ReportRow } from "../report/report.ts";
 import type { StepJob } from "./submit-batches.ts";
 
-/** What is known of the jobs of a step. */
+/** The last known state of each of the step's jobs. */
 export class JobTracker {
   readonly #rows = new Map<string, ReportRow>();
 
@@ -29,25 +29,21 @@ export class JobTracker {
     }
   }
 
-  /** Takes note of jobs that have ended. */
+  /** Records jobs that have ended. */
   recordJobs(jobs: readonly Job[]): void {
     for (const job of jobs) {
       const row = this.#rows.get(job.id);
-      if (row)
-        this.#rows.set(job.id, {
-          ...row,
-          status: job.status,
-          gatesFailed: hasFailedGate(job.gates),
-          job,
-        });
+      if (!row) continue;
+      const gatesFailed = hasFailedGate(job.gates);
+      this.#rows.set(job.id, { ...row, status: job.status, gatesFailed, job });
     }
   }
 
-  /** How far the jobs are, on one line. */
+  /** The progress of all jobs on one line. */
   statusLine(): string {
-    const rows = this.rows;
+    const { rows } = this;
     const ended = rows.filter(({ status }) => isTerminal(status)).length;
-    const byStatus = Map.groupBy(rows, ({ status }): JobStatus => status);
+    const byStatus = Map.groupBy(rows, ({ status }) => status);
     const counts = jobStatus.options.flatMap((status) => {
       const count = byStatus.get(status)?.length ?? 0;
       return count > 0 ? `${count} ${status}` : [];

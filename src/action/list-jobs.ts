@@ -3,25 +3,22 @@ import type { Job } from "../contract/job.ts";
 import type { JobQuery } from "../contract/page.ts";
 import { limits } from "../contract/limits.ts";
 
-interface Filter {
+interface JobFilter {
   readonly batch?: string;
-  readonly label?: string[];
+  readonly labels?: Readonly<Record<string, string>>;
   readonly status?: JobQuery["status"];
 }
 
-/** All jobs that a filter lets through, newest first. */
+/** All pages of the jobs that match the filter, newest first. */
 export async function listJobs(
   client: Client,
-  filter: Filter,
+  { labels, ...filter }: JobFilter,
   signal?: AbortSignal,
 ): Promise<Job[]> {
+  const label = labels && Object.entries(labels).map(([name, value]) => `${name}=${value}`);
   const jobs: Job[] = [];
   for (let cursor: string | undefined; ;) {
-    const query = {
-      ...filter,
-      limit: String(limits.pageMax),
-      ...(cursor !== undefined && { cursor }),
-    };
+    const query = { ...filter, label, limit: String(limits.pageMax), cursor };
     const page = await client.call("listJobs", { query }, signal && { signal });
     jobs.push(...page.jobs);
     if (page.nextCursor === null) return jobs;

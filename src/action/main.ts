@@ -1,4 +1,5 @@
 import * as core from "@actions/core";
+import { context } from "@actions/github";
 import { EnvHttpProxyAgent } from "undici";
 import { InputError } from "./input-error.ts";
 import { runMain } from "./run-main.ts";
@@ -8,8 +9,9 @@ const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stop.abort());
 
 const dispatcher = new EnvHttpProxyAgent();
-const context = {
+const step = {
   environment: process.env,
+  context,
   output: process.stdout,
   signal: stop.signal,
   dispatcher,
@@ -17,17 +19,17 @@ const context = {
 const isPost = core.getState("isPost") !== "";
 try {
   if (isPost) {
-    await runPost(context);
+    await runPost(step);
   } else {
     core.saveState("isPost", "true");
-    await runMain(context);
+    await runMain(step);
   }
 } catch (error) {
   const problems = error instanceof InputError ? error.problems : [{ message: String(error) }];
-  // What cannot be cleaned up is no failure of the workflow.
+  // A failed cleanup does not fail the workflow.
   const reportProblem = isPost ? core.warning : core.setFailed;
   for (const { message } of problems) reportProblem(message);
 }
-// Waits of requests that nobody needs any more would keep a cancelled step alive.
+// Requests in their pauses before a retry would keep a cancelled step alive.
 if (stop.signal.aborted) process.exit(1);
 await dispatcher.close();

@@ -1,25 +1,21 @@
 import type { Place } from "../contract/github-report.ts";
 
-/** A model, or several, as a workflow names them. */
+/** One or several models, as a workflow names them: has either `file` or `source`. */
 export interface ModelEntry {
   readonly name?: string | undefined;
-  /** Glob of files in the workspace; behind `!` it takes files out. */
+  /** Glob of files in the workspace; a leading `!` excludes files. */
   readonly file?: string | undefined;
   readonly source?: string | undefined;
   readonly sha256?: string | undefined;
-  /** Where it is named; without it, in the input. */
-  readonly place?: Place;
+  /** The entry's line in the batch file; undefined for one of the input `models`. */
+  readonly place?: Place | undefined;
 }
 
 const linePattern = /^(?:(?<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})=)?(?<where>.*)$/;
 const sourcePattern = /^(https?:\/\/|file:\/\/|upload:)/;
 
-/** The entry that a line such as `GLOB`, `NAME=GLOB` or `NAME=SOURCE` stands for. */
-export function parseModelEntry(line: string, place?: Place): ModelEntry {
+/** Parses a line of the form `GLOB`, `NAME=GLOB` or `NAME=SOURCE`. */
+export function parseModelEntry(line: string): ModelEntry {
   const { name, where = "" } = linePattern.exec(line)?.groups ?? {};
-  return {
-    name,
-    ...(sourcePattern.test(where) ? { source: where } : { file: where }),
-    ...(place && { place }),
-  };
+  return sourcePattern.test(where) ? { name, source: where } : { name, file: where };
 }

@@ -1,4 +1,4 @@
-import { isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
+import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
 import type { z } from "zod";
 
 interface YamlProblem {
@@ -7,14 +7,14 @@ interface YamlProblem {
   readonly message: string;
 }
 
-/** The line of what is at a path, or of the nearest thing around it. */
-export type LineLookup = (path: readonly PropertyKey[]) => number;
+/** The line of the node at a path, or of its nearest ancestor that is there. */
+type LineLookup = (path: readonly PropertyKey[]) => number;
 
 type ParsedYaml<T> =
   | { readonly problems: readonly YamlProblem[] }
   | { readonly value: T; readonly lineAtPath: LineLookup };
 
-/** Reads YAML or JSON by a schema. Everything that is wrong with it is told with its line. */
+/** Parses YAML or JSON with a schema. Gives all problems with their lines. */
 export function parseYaml<Schema extends z.ZodType>(
   text: string,
   schema: Schema,
@@ -23,38 +23,34 @@ export function parseYaml<Schema extends z.ZodType>(
   const document = parseDocument(text, { lineCounter, prettyErrors: false });
   const lineAtOffset = (offset: number) => Math.max(1, lineCounter.linePos(offset).line);
   if (document.errors.length > 0) {
-    return {
-      problems: document.errors.map(({ pos, message }) => ({
-        line: lineAtOffset(pos[0]),
-        message,
-      })),
-    };
+    const problems = document.errors.map(({ pos, message }) => {
+      return { line: lineAtOffset(pos[0]), message };
+    });
+    return { problems };
   }
-  const lineAtPath: LineLookup = (path) => {
-    for (let length = path.length; length > 0; length--) {
-      const parent: unknown = document.getIn(path.slice(0, length - 1), true);
-      const key = path[length - 1];
-      const pair =
-        isMap(parent) && parent.items.find((item) => isScalar(item.key) && item.key.value === key);
-      const node: unknown = pair ? pair.key : document.getIn(path.slice(0, length), true);
-      if (isNode(node) && node.range) return lineAtOffset(node.range[0]);
-    }
-    return 1;
-  };
+  const lineAtPath: LineLookup = (path) => lineAtOffset(findOffset(document, path));
   const parsed = schema.safeParse(document.toJS());
   if (parsed.success) return { value: parsed.data, lineAtPath };
   return { problems: parsed.error.issues.flatMap((issue) => yamlProblems(issue, lineAtPath)) };
 }
 
+function findOffset(document: Document, path: readonly PropertyKey[]): number {
+  for (let length = path.length; length > 0; length--) {
+    const parent: unknown = document.getIn(path.slice(0, length - 1), true);
+    const key = path[length - 1];
+    const pair =
+      isMap(parent) && parent.items.find((item) => isScalar(item.key) && item.key.value === key);
+    const node: unknown = pair ? pair.key : document.getIn(path.slice(0, length), true);
+    if (isNode(node) && node.range) return node.range[0];
+  }
+  return 0;
+}
+
 function yamlProblems(issue: z.core.$ZodIssue, lineAtPath: LineLookup): YamlProblem[] {
   if (issue.code !== "unrecognized_keys") {
     const field = formatFieldPath(issue.path);
-    return [
-      {
-        line: lineAtPath(issue.path),
-        message: field === "" ? issue.message : `${field}: ${issue.message}`,
-      },
-    ];
+    const message = field === "" ? issue.message : `${field}: ${issue.message}`;
+    return [{ line: lineAtPath(issue.path), message }];
   }
   return issue.keys.map((key) => {
     const path = [...issue.path, key];

@@ -2,11 +2,11 @@ import { type BatchRequest, batchRequest } from "../contract/batch.ts";
 import type { Places } from "../contract/github-report.ts";
 import { findModels, type NamedModel } from "./find-models.ts";
 import { InputError } from "./input-error.ts";
+import type { Inputs } from "./inputs.ts";
 import { parseModelEntry } from "./model-entry.ts";
 import { type BatchFile, readBatchFile } from "./read-batch-file.ts";
-import type { Inputs } from "./read-inputs.ts";
 
-/** What is to be submitted, before the service has its files. */
+/** A batch whose models are not uploaded yet. */
 export interface BatchPlan {
   readonly models: readonly NamedModel[];
   readonly targets: readonly string[];
@@ -15,56 +15,53 @@ export interface BatchPlan {
   readonly places: Places;
 }
 
-const noFile: BatchFile = { fields: {}, models: [], gatePlaces: [] };
-/** Stands in a check of the request for files that have no source yet. */
-const someSource = `upload:sha256:${"0".repeat(64)}`;
+interface PlanOptions {
+  readonly workspace: string;
+  readonly defaultSuite: string;
+}
+
+const emptyFile: BatchFile = { fields: {}, models: [], gatePlaces: [] };
+/** Stands for the sources of files that are not uploaded yet, to validate the request. */
+const validSource = `upload:sha256:${"0".repeat(64)}`;
 
 /**
- * The batch that the inputs and the batch file ask for.
- * @throws InputError with everything that is wrong
+ * The batch that the inputs and the batch file describe; inputs override the file.
+ * @throws InputError with all problems
  */
 export async function planBatch(
   inputs: Inputs,
-  { workspace, defaultSuite }: { workspace: string; defaultSuite: string },
+  { workspace, defaultSuite }: PlanOptions,
 ): Promise<BatchPlan> {
-  const file =
-    inputs["batch-file"] === undefined
-      ? noFile
-      : await readBatchFile(inputs["batch-file"], workspace);
-  const entries = inputs.models?.map((line) => parseModelEntry(line)) ?? file.models;
+  const batchFile = inputs["batch-file"];
+  const file = batchFile === undefined ? emptyFile : await readBatchFile(batchFile, workspace);
+  const entries = inputs.models?.map(parseModelEntry) ?? file.models;
   const models = await findModels(entries, workspace);
-  const {
-    recipe = file.fields.recipe,
-    gates = file.fields.gates,
-    suite = file.fields.suite ?? defaultSuite,
-  } = inputs;
-  const request = {
+  const request = parseRequest({
     ...file.fields,
-    recipe,
-    gates,
-    suite,
+    recipe: inputs.recipe ?? file.fields.recipe,
+    gates: inputs.gates ?? file.fields.gates,
+    suite: inputs.suite ?? file.fields.suite ?? defaultSuite,
     dryRun: inputs["dry-run"] || file.fields.dryRun,
     targets: inputs.targets ?? file.fields.targets,
-    models: models.map(({ name }) => ({ name, source: someSource })),
-  };
+    models: models.map(({ name }) => ({ name, source: validSource })),
+  });
+  const { models: _, targets, ...fields } = request;
+  const gatePlaces = inputs.gates === undefined ? file.gatePlaces : [];
+  return { models, targets, fields, places: { models: modelPlaces(models), gates: gatePlaces } };
+}
+
+function parseRequest(request: unknown): BatchRequest {
   const parsed = batchRequest.safeParse(request);
-  if (!parsed.success) {
-    const problems = parsed.error.issues.map(
-      (issue) => `The batch's ${issue.path.join("/")}: ${issue.message}`,
-    );
-    throw new InputError(problems.map((message) => ({ message })));
-  }
-  const { models: _, targets, ...fields } = parsed.data;
-  return {
-    models,
-    targets,
-    fields,
-    places: {
-      models: models.flatMap((model) => {
-        const place = model.place ?? ("file" in model ? { file: model.file, line: 1 } : undefined);
-        return place ? [{ model: model.name, ...place }] : [];
-      }),
-      gates: inputs.gates === undefined ? file.gatePlaces : [],
-    },
-  };
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.map(({ path, message }) => ({
+    message: `The batch's ${path.join("/")}: ${message}`,
+  }));
+  throw new InputError(problems);
+}
+
+function modelPlaces(models: readonly NamedModel[]): Places["models"] {
+  return models.flatMap((model) => {
+    const place = model.place ?? ("file" in model ? { file: model.file, line: 1 } : undefined);
+    return place ? [{ model: model.name, ...place }] : [];
+  });
 }

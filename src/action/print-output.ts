@@ -4,10 +4,12 @@ import type { Writable } from "node:stream";
 import * as core from "@actions/core";
 import { escapeLogLine } from "./escape-log-line.ts";
 
-/** Prints a line that is not ours. */
-export type PrintLine = (text: string) => Promise<void>;
+type PrintLine = (text: string) => Promise<void>;
 
-/** A foldable group of lines in the step's log. A model's output could hold any command; the runner takes none of them. */
+/**
+ * Prints a group of lines to the step's log. The runner executes no command in them, which a model's
+ * output may contain.
+ */
 export async function printOutput<T>(
   title: string,
   output: Writable,
@@ -24,7 +26,7 @@ export async function printOutput<T>(
   }
 }
 
-/** In one write, so that commands are not stopped when our own come: warnings, and secrets that are to be masked. */
+/** One write, since the step's own commands (warnings, masks) in between must not be disabled. */
 function disableCommands(text: string, mark: string): string {
   const line = escapeLogLine(text);
   return line.includes("::") ? `::stop-commands::${mark}\n${line}\n::${mark}::\n` : `${line}\n`;

@@ -17,71 +17,64 @@ const model = modelReference
     error: "must have either `file`, a glob of files in the workspace, or `source`",
   });
 
-/** A batch as repositories keep it: models may be files, and what an input of the action gives may be left out. */
+/** A string stands for an entry. Parsing it first lets an error name the entry's field. */
+const modelOrLine = z.preprocess(
+  (value) => (typeof value === "string" ? parseModelEntry(value) : value),
+  model,
+);
+
+/** A batch whose models may be files, and whose fields may be inputs of the action instead. */
 const batchFile = z
-  .strictObject({
-    ...batchFields.shape,
-    // A text stands for a whole entry, so that what is wrong in it can be told by its field.
-    models: z
-      .array(
-        z.preprocess(
-          (value) => (typeof value === "string" ? parseModelEntry(value) : value),
-          model,
-        ),
-      )
-      .max(1000),
-  })
+  .strictObject({ ...batchFields.shape, models: z.array(modelOrLine).max(1000) })
   .partial();
-type BatchFields = Omit<z.output<typeof batchFile>, "models">;
 
 export interface BatchFile {
-  readonly fields: BatchFields;
+  readonly fields: Omit<z.output<typeof batchFile>, "models">;
   readonly models: readonly ModelEntry[];
   readonly gatePlaces: Places["gates"];
 }
 
 /**
  * Reads a batch from a file of the workspace.
- * @throws InputError with everything that is wrong in it, by lines
+ * @throws InputError with all problems, by their lines
  */
 export async function readBatchFile(file: string, workspace: string): Promise<BatchFile> {
   const parsed = parseYaml(await readText(file, workspace), batchFile);
-  const fromRoot = path
-    .relative(workspace, path.resolve(workspace, file))
-    .replaceAll(path.sep, "/");
-  const placeAt = (line: number): Place => ({ file: fromRoot, line });
+  const fromRoot = path.relative(workspace, path.resolve(workspace, file));
+  const placeAt = (line: number): Place => {
+    return { file: fromRoot.replaceAll(path.sep, "/"), line };
+  };
   if ("problems" in parsed) {
-    throw new InputError(
-      parsed.problems.map(({ line, message }) => ({
-        message: `${file}, line ${line}: ${message}`,
-        place: placeAt(line),
-      })),
-    );
+    const problems = parsed.problems.map(({ line, message }) => {
+      return { message: `${file}, line ${line}: ${message}`, place: placeAt(line) };
+    });
+    throw new InputError(problems);
   }
   const { lineAtPath } = parsed;
   const { models = [], ...fields } = parsed.value;
+  const gates = gateName.options.filter((gate) => fields.gates?.[gate] !== undefined);
   return {
     fields,
     models: models.map((entry, i) => ({ ...entry, place: placeAt(lineAtPath(["models", i])) })),
-    gatePlaces: gateName.options
-      .filter((gate) => fields.gates?.[gate] !== undefined)
-      .map((gate) => ({ gate, ...placeAt(lineAtPath(["gates", gate])) })),
+    gatePlaces: gates.map((gate) => ({ gate, ...placeAt(lineAtPath(["gates", gate])) })),
   };
 }
 
 async function readText(file: string, workspace: string): Promise<string> {
-  const createFileError = (message: string, cause?: unknown) =>
-    new InputError([{ message: `Input "batch-file": ${message}` }], { cause });
-  const found = await realpath(path.resolve(workspace, file)).catch((error: unknown) => {
-    throw createFileError(
-      `there is no file ${file} in the workspace ${workspace}; is the repository checked out?`,
-      error,
-    );
+  const resolved = await realpath(path.resolve(workspace, file)).catch((cause: unknown) => {
+    const found = `there is no file ${file} in the workspace ${workspace}`;
+    throw createFileError(`${found}; is the repository checked out?`, cause);
   });
-  if (path.relative(await realpath(workspace), found).startsWith(".."))
+  if (path.relative(await realpath(workspace), resolved).startsWith("..")) {
     throw createFileError(`${file} lies outside of the workspace`);
-  const { size } = await stat(found);
-  if (size > limits.jsonBodyBytes)
+  }
+  const { size } = await stat(resolved);
+  if (size > limits.jsonBodyBytes) {
     throw createFileError(`${file} has ${size} bytes; ${limits.jsonBodyBytes} are allowed`);
-  return readFile(found, "utf8");
+  }
+  return readFile(resolved, "utf8");
+}
+
+function createFileError(message: string, cause?: unknown): InputError {
+  return new InputError([{ message: `Input "batch-file": ${message}` }], { cause });
 }

@@ -1,132 +1,48 @@
-import { z } from "zod";
-import {
-  type ActionInput,
-  type ActionInputName,
-  actionInputs,
-  failOnTable,
-  jobChecksTable,
-} from "../contract/action.ts";
-import { gateLimits } from "../contract/gate.ts";
-import { requestedRecipe } from "../contract/recipe.ts";
+import { type ActionInput, actionInputs } from "../contract/action.ts";
+import { truncate } from "../contract/truncate.ts";
 import { InputError } from "./input-error.ts";
-import { parseYaml } from "./parse-yaml.ts";
+import { type Inputs, inputsSchema } from "./inputs.ts";
 
-const longestSeconds = 7 * 24 * 3600;
-
-const flag = z
-  .string()
-  .regex(/^(true|false)$/i, { error: "must be true or false" })
-  .transform((text) => text.toLowerCase() === "true");
-
-const unitSeconds = { s: 1, m: 60, h: 3600 };
-
-const seconds = z
-  .string()
-  .regex(/^[1-9]\d{0,5}[smh]?$/, {
-    error: "must be a number of minutes, or a time such as 90s, 45m or 2h",
-  })
-  .transform((text) => {
-    const { number, unit = "m" } = /^(?<number>\d+)(?<unit>[smh])?$/.exec(text)?.groups ?? {};
-    return Number(number) * unitSeconds[unit as keyof typeof unitSeconds];
-  })
-  .refine((time) => time <= longestSeconds, { error: "must not be more than a week" });
-
-const baseUrl = z
-  .url({ protocol: /^https?$/, error: "must be an address such as https://mos.example.com" })
-  .transform((url) => `${url.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1`);
-
-/** Values of the inputs as the runner gives them, parsed. Those that have no default may be absent. */
-const inputs = z.object({
-  "service-url": baseUrl,
-  token: z.string().optional(),
-  audience: z.string().optional(),
-  "batch-file": z.string().optional(),
-  models: z.string().transform(splitLines).optional(),
-  targets: z
-    .string()
-    .transform((text) => text.split(/[\s,]+/).filter((name) => name !== ""))
-    .optional(),
-  recipe: yamlSchema(requestedRecipe).optional(),
-  gates: yamlSchema(gateLimits).optional(),
-  suite: z.string().max(200).optional(),
-  baseline: z.string().max(255).optional(),
-  "fail-on": choiceSchema(failOnTable),
-  wait: flag,
-  timeout: seconds,
-  "check-name": z.string().max(200).optional(),
-  "job-checks": choiceSchema(jobChecksTable),
-  comment: flag,
-  "dry-run": flag,
-  download: flag,
-  "github-token": z.string().optional(),
-  matrix: z.string().transform(matrixValues).optional(),
-} satisfies Record<ActionInputName, z.ZodType>);
-export type Inputs = z.output<typeof inputs>;
+/** Of an invalid input, in the error message. */
+const maxShownCharacters = 100;
 
 /**
- * The inputs of the step.
- * @throws InputError with everything that is wrong
+ * The inputs of the step, from the runner's environment variables.
+ * @throws InputError with all problems
  */
 export function readInputs(environment: NodeJS.ProcessEnv): Inputs {
-  const table: Readonly<Record<string, ActionInput>> = actionInputs;
-  const given = Object.fromEntries(
-    Object.entries(table).map(([name, input]) => {
-      const text = environment[`INPUT_${name.toUpperCase()}`]?.trim() ?? "";
-      return [name, text === "" ? staticDefault(input) : text] as const;
-    }),
-  );
-  const parsed = inputs.safeParse(given);
-  const wrong = (parsed.error?.issues ?? []).map(({ path, message }) => {
+  const texts = readTexts(environment);
+  const parsed = inputsSchema.safeParse(texts);
+  const invalid = (parsed.error?.issues ?? []).map(({ path, message }) => {
     const name = String(path[0]);
-    const text = given[name];
-    return text === undefined
-      ? `Input "${name}" is missing`
-      : `Input "${name}" is ${JSON.stringify(abbreviateInput(text))}: ${message}`;
+    const text = texts[name];
+    if (text === undefined) return `Input "${name}" is missing`;
+    return `Input "${name}" is ${JSON.stringify(truncate(text, maxShownCharacters))}: ${message}`;
   });
-  const missing =
-    given["batch-file"] === undefined ? ["models", "targets"].filter((name) => !given[name]) : [];
-  const problems = [
-    ...wrong,
-    ...missing.map((name) => `Input "${name}" is missing, and there is no "batch-file"`),
-  ];
-  if (!parsed.success || problems.length > 0)
+  const problems = [...invalid, ...missingModelProblems(texts)];
+  if (!parsed.success || problems.length > 0) {
     throw new InputError(problems.map((message) => ({ message })));
+  }
   return parsed.data;
 }
 
-/** Expressions are evaluated by the runner alone. */
+function readTexts(environment: NodeJS.ProcessEnv): Record<string, string | undefined> {
+  const table: Readonly<Record<string, ActionInput>> = actionInputs;
+  const entries = Object.entries(table).map(([name, input]) => {
+    const text = environment[`INPUT_${name.toUpperCase()}`]?.trim() ?? "";
+    return [name, text === "" ? staticDefault(input) : text] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+/** The default, unless it is an expression, which the runner alone evaluates. */
 function staticDefault(input: ActionInput): string | undefined {
   return input.default?.startsWith("${{") ? undefined : input.default;
 }
 
-function choiceSchema<T extends string>(table: Readonly<Record<T, string>>) {
-  const values = Object.keys(table) as T[];
-  return z.enum(values, { error: `must be ${values.slice(0, -1).join(", ")} or ${values.at(-1)}` });
-}
-
-function yamlSchema<Schema extends z.ZodType>(schema: Schema) {
-  return z.string().transform((text, context): z.output<Schema> => {
-    const parsed = parseYaml(text, schema);
-    if ("value" in parsed) return parsed.value;
-    for (const { line, message } of parsed.problems) context.addIssue(`line ${line}: ${message}`);
-    return z.NEVER;
-  });
-}
-
-function splitLines(text: string): string[] {
-  return text.split("\n").flatMap((line) => line.trim() || []);
-}
-
-/** What differs between the legs of a job's matrix, in the order of the workflow. */
-function matrixValues(text: string): string[] {
-  const leaves = (value: unknown): string[] =>
-    typeof value === "object" && value !== null
-      ? Object.values(value).flatMap(leaves)
-      : [String(value)];
-  const matrix: unknown = JSON.parse(text);
-  return matrix === null ? [] : leaves(matrix);
-}
-
-function abbreviateInput(text: string): string {
-  return text.length <= 100 ? text : `${text.slice(0, 99)}…`;
+function missingModelProblems(texts: Readonly<Record<string, string | undefined>>): string[] {
+  if (texts["batch-file"] !== undefined) return [];
+  return ["models", "targets"]
+    .filter((name) => !texts[name])
+    .map((name) => `Input "${name}" is missing, and there is no "batch-file"`);
 }

@@ -2,25 +2,28 @@ import * as core from "@actions/core";
 import { type Revision, revision as revisionSchema } from "../contract/revision.ts";
 import type { Scope } from "../contract/token.ts";
 import type { GitHub } from "./connect-github.ts";
-import type { Inputs } from "./read-inputs.ts";
-import type { BaseRevision, WorkflowRun } from "./workflow-run.ts";
+import type { Inputs } from "./inputs.ts";
+import type { BaseRevision } from "./triggering-commit.ts";
+import type { WorkflowRun } from "./workflow-run.ts";
 
-/** Compares with nothing. */
+/** Value of the input `baseline` that compares with nothing. */
 const noBaseline = "none";
 
 interface RevisionOptions {
   readonly inputs: Pick<Inputs, "baseline" | "dry-run">;
   readonly github: GitHub | undefined;
-  /** What the service's token allows, where it is known. */
+  /** Scopes of the service's token, where they are known. */
   readonly scopes: readonly Scope[] | undefined;
 }
 
-/** What the models are the state of, and what their results are compared with; undefined outside of a repository. */
+/**
+ * The commit of the models, and what their results are compared with; undefined for a run without a
+ * commit.
+ */
 export async function resolveRevision(
   run: WorkflowRun,
-  options: RevisionOptions,
+  { inputs, github, scopes }: RevisionOptions,
 ): Promise<Revision | undefined> {
-  const { inputs, github, scopes } = options;
   const base = selectBase(run, inputs.baseline);
   const mayRecord =
     scopes === undefined || scopes.includes("baselines:write") || scopes.includes("admin");
@@ -33,27 +36,23 @@ export async function resolveRevision(
   return parsed.data;
 }
 
-function selectBase({ base }: WorkflowRun, given: string | undefined): BaseRevision | undefined {
-  if (given === noBaseline) return undefined;
-  return given === undefined || given === base?.branch ? base : { branch: given };
+function selectBase({ base }: WorkflowRun, baseline: string | undefined): BaseRevision | undefined {
+  if (baseline === noBaseline) return undefined;
+  const isOwn = baseline === undefined || baseline === base?.branch;
+  return isOwn ? base : { branch: baseline };
 }
 
-/** The last commit that both have, which GitHub knows also where the repository was checked out without its history. */
+/** The merge base, from GitHub since a shallow checkout lacks the history. */
 async function fetchMergeBase(
-  { repository, headSha, branch }: WorkflowRun,
+  { repo, headSha, branch }: WorkflowRun,
   base: BaseRevision,
   github: GitHub | undefined,
-) {
+): Promise<string | undefined> {
   if (!github || base.branch === branch) return undefined;
-  const [owner = "", repo = ""] = repository.split("/");
+  const basehead = `${base.sha ?? base.branch}...${headSha}`;
+  const range = { ...repo, basehead, per_page: 1 };
   try {
-    const basehead = `${base.sha ?? base.branch}...${headSha}`;
-    const { data } = await github.rest.repos.compareCommitsWithBasehead({
-      owner,
-      repo,
-      basehead,
-      per_page: 1,
-    });
+    const { data } = await github.rest.repos.compareCommitsWithBasehead(range);
     return data.merge_base_commit.sha;
   } catch (error) {
     core.debug(`No merge base: ${String(error)}`);

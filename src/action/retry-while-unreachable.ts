@@ -3,15 +3,23 @@ import * as core from "@actions/core";
 import { isTransient } from "../client/retry.ts";
 
 const pauseMs = 1_000;
-/** A service that is gone for longer is given up: jobs that nobody watches would cost a runner. */
+/** After that the step gives up: it would occupy a runner. */
 const outageLimitMs = 10 * 60_000;
 
-/** The service was gone for too long. */
+/** The service was unreachable for too long. */
 export class UnreachableError extends Error {
   override readonly name = "UnreachableError";
+
+  constructor(cause: unknown) {
+    const minutes = outageLimitMs / 60_000;
+    super(`The service could not be reached for ${minutes} minutes`, { cause });
+  }
 }
 
-/** Repeats work that may be done twice until the service is back. */
+/**
+ * Repeats idempotent work until the service is reachable.
+ * @throws UnreachableError
+ */
 export async function retryWhileUnreachable<T>(
   work: () => Promise<T>,
   signal: AbortSignal,
@@ -23,15 +31,11 @@ export async function retryWhileUnreachable<T>(
       signal.throwIfAborted();
       if (!isTransient(error)) throw error;
       const now = performance.now();
-      if (lostAt === undefined)
+      if (lostAt === undefined) {
         core.info(`[service] Not reachable, trying again: ${String(error)}`);
-      lostAt ??= now;
-      if (now - lostAt > outageLimitMs) {
-        const minutes = outageLimitMs / 60_000;
-        throw new UnreachableError(`The service could not be reached for ${minutes} minutes`, {
-          cause: error,
-        });
       }
+      lostAt ??= now;
+      if (now - lostAt > outageLimitMs) throw new UnreachableError(error);
     }
   }
 }

@@ -2,50 +2,50 @@ import * as core from "@actions/core";
 import { conclude } from "../report/conclude.ts";
 import { renderBatchCheck } from "../report/render-batch.ts";
 import { cancelBatches } from "./cancel-batches.ts";
-import { createCheckRunWriter } from "./check-run-writer.ts";
 import { connectGitHub } from "./connect-github.ts";
-import { openServiceSession, resolveCredentials } from "./open-service-session.ts";
+import { createCheckRunWriter } from "./create-check-run-writer.ts";
 import { listJobs } from "./list-jobs.ts";
+import { openServiceSession } from "./open-service-session.ts";
 import { readInputs } from "./read-inputs.ts";
-import type { RunnerContext } from "./step.ts";
+import { type Credentials, resolveCredentials } from "./resolve-credentials.ts";
+import type { Step, StepProcess } from "./step.ts";
 import { stepIdentity } from "./step-identity.ts";
 import { readWorkflowRun } from "./workflow-run.ts";
 
-/** Cleans up behind a step that was killed: cancels what it submitted, and closes its check run. */
-export async function runPost({ environment, dispatcher }: RunnerContext): Promise<void> {
+type KilledStep = Pick<Step, "inputs" | "run" | "identity" | "dispatcher">;
+
+/** Cleans up after a step that was killed: cancels its batches and completes its check run. */
+export async function runPost({ environment, context, dispatcher }: StepProcess): Promise<void> {
   if (core.getState("submitted") === "" || core.getState("finished") !== "") return;
   const inputs = readInputs(environment);
-  const run = await readWorkflowRun(environment);
-  const identity = stepIdentity(run, inputs);
+  const run = readWorkflowRun(context, environment);
   const credentials = resolveCredentials(inputs, run, environment);
   if (credentials === undefined) return;
-  const { client } = await openServiceSession(credentials, {
-    baseUrl: inputs["service-url"],
-    dispatcher,
-  });
-  // The step may have been killed before it heard of its batch.
-  const label = Object.entries(identity.labels).map(([name, value]) => `${name}=${value}`);
-  const jobs = await listJobs(client, { label });
+  const step = { inputs, run, identity: stepIdentity(run, inputs), dispatcher };
+  await cancelStepBatches(step, credentials);
+  await cancelCheckRun(step);
+}
+
+/** Finds the batches by their labels: the step may have been killed before it knew their ids. */
+async function cancelStepBatches(
+  { inputs, identity: { labels }, dispatcher }: KilledStep,
+  credentials: Credentials,
+): Promise<void> {
+  const baseUrl = inputs["service-url"];
+  const { client } = await openServiceSession(credentials, { baseUrl, dispatcher });
+  const jobs = await listJobs(client, { labels });
   const batches = [...new Set(jobs.flatMap(({ batchId }) => batchId ?? []))];
   core.info(`The step was ended before its jobs; ${batches.length} batches are cancelled`);
   await cancelBatches(client, batches);
+}
 
+async function cancelCheckRun({ inputs, run, identity, dispatcher }: KilledStep): Promise<void> {
   const checkRun = Number(core.getState("checkRun"));
   const token = inputs["github-token"];
   if (!checkRun || token === undefined) return;
-  const checks = createCheckRunWriter(connectGitHub({ token, apiUrl: run.apiUrl, dispatcher }), {
-    ...run,
-    detailsUrl: run.url,
-  });
-  const report = {
-    name: identity.checkName,
-    url: run.url,
-    rows: [],
-    abortReason: "cancelled" as const,
-  };
-  const verdict = conclude(report, inputs["fail-on"]);
-  await checks.update(checkRun, {
-    output: renderBatchCheck(report, verdict),
-    conclusion: "cancelled",
-  });
+  const checks = createCheckRunWriter(connectGitHub(token, run, dispatcher), run);
+  const abortReason = "cancelled";
+  const report = { name: identity.checkName, url: run.url, rows: [], abortReason } as const;
+  const output = renderBatchCheck(report, conclude(report, inputs["fail-on"]));
+  await checks.update(checkRun, { output, conclusion: "cancelled" });
 }

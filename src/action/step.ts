@@ -1,27 +1,27 @@
 import type { Writable } from "node:stream";
 import type { Dispatcher } from "undici";
-import type { GitHub } from "./connect-github.ts";
-import type { Inputs } from "./read-inputs.ts";
 import type { CheckRunReporter } from "./check-run-reporter.ts";
+import type { GitHub } from "./connect-github.ts";
+import type { Inputs } from "./inputs.ts";
 import type { StepIdentity } from "./step-identity.ts";
-import type { WorkflowRun } from "./workflow-run.ts";
+import type { WorkflowContext, WorkflowRun } from "./workflow-run.ts";
 
-/** What the process has from the runner. */
-export interface RunnerContext {
+/** What the runner and `main` pass to each phase of the step. */
+export interface StepProcess {
   readonly environment: NodeJS.ProcessEnv;
+  readonly context: WorkflowContext;
   /** The step's log. */
   readonly output: Writable;
-  /** Aborted when the runner asks the step to end. */
+  /** Aborted when the runner cancels the step. */
   readonly signal: AbortSignal;
   readonly dispatcher: Dispatcher;
 }
 
-/** All that the parts of a step need to know. */
-export interface Step extends RunnerContext {
+export interface Step extends StepProcess {
   readonly inputs: Inputs;
   readonly run: WorkflowRun;
   readonly identity: StepIdentity;
-  /** Absent where there is no token for it, as is the reporter. */
+  /** Undefined without the input `github-token`, as is the reporter. */
   readonly github: GitHub | undefined;
   readonly reporter: CheckRunReporter | undefined;
 }

@@ -1,31 +1,31 @@
+import type { RepositoryName } from "../github/parse-repository.ts";
 import type { GitHub } from "./connect-github.ts";
 
 interface CommentPlace {
-  /** `owner/name`. */
-  readonly repository: string;
+  readonly repo: RepositoryName;
   readonly pullRequest: number;
-  /** Text that nobody sees, at the beginning of the comment, to find it again. */
+  /** Invisible text at the start of the comment, by which later runs find it. */
   readonly marker: string;
 }
 
-/** Writes the comment on a pull request anew, or makes it. */
+/** Updates the comment on a pull request that has the marker, or creates it. */
 export async function writeStickyComment(
   github: GitHub,
-  { repository, pullRequest, marker }: CommentPlace,
+  { repo, pullRequest, marker }: CommentPlace,
   body: string,
 ): Promise<void> {
-  const [owner = "", repo = ""] = repository.split("/");
-  const place = { owner, repo, issue_number: pullRequest };
-  for await (const { data } of github.paginate.iterator(github.rest.issues.listComments, {
+  const place = { ...repo, issue_number: pullRequest };
+  const pages = github.paginate.iterator(github.rest.issues.listComments, {
     ...place,
     per_page: 100,
-  })) {
-    // People could write the marker as well.
+  });
+  for await (const { data } of pages) {
+    // A person's comment could start with the marker, too.
     const own = data.find(
       (comment) => comment.user?.type === "Bot" && comment.body?.startsWith(marker),
     );
     if (own) {
-      await github.rest.issues.updateComment({ owner, repo, comment_id: own.id, body });
+      await github.rest.issues.updateComment({ ...repo, comment_id: own.id, body });
       return;
     }
   }

@@ -1,14 +1,14 @@
 import * as core from "@actions/core";
 import type { Client } from "../client/create-client.ts";
-import { ProblemError } from "../client/problem-error.ts";
 import type { Batch, BatchRequest } from "../contract/batch.ts";
-import { hasFailedGate } from "../contract/gate.ts";
+import { groupByTargets } from "../contract/group-by-targets.ts";
 import type { Job } from "../contract/job.ts";
 import type { ModelReference } from "../contract/model.ts";
 import type { Revision } from "../contract/revision.ts";
+import { findFormerJob, listFormerJobs } from "./former-jobs.ts";
 import type { BatchPlan } from "./plan-batch.ts";
-import { listJobs } from "./list-jobs.ts";
 import { digest, type StepIdentity } from "./step-identity.ts";
+import { submitPlannedBatch } from "./submit-planned-batch.ts";
 
 /** A job of the step: one model for one target. */
 export interface StepJob {
@@ -32,103 +32,60 @@ interface StepRequest {
   readonly identity: StepIdentity;
   readonly attempt: number;
   readonly revision: Revision | undefined;
-  /** Given where the service reports instead of the step. */
+  /** For the service to write the check runs instead of the step. */
   readonly report: BatchRequest["report"];
 }
 
+interface StepPair {
+  readonly model: ModelReference;
+  readonly target: string;
+  readonly former: Job | undefined;
+}
+
 /**
- * Submits what the step asks for. Where the run is repeated, jobs that an earlier attempt completed, with their gates
- * passed, count for this one, and only the others are submitted.
+ * Submits the jobs of the step, except those that an earlier attempt of the run completed with their
+ * gates passed.
  */
 export async function submitBatches(client: Client, request: StepRequest): Promise<Submission> {
-  const { plan, models, identity, attempt, revision, report } = request;
-  const { labels, runLabels } = identity;
+  const { plan, models, identity } = request;
   const contentLabel = { "github-request": digest(plan.fields) };
-  // The service reports on one whole batch.
-  const isAlone = attempt === 1 || report !== undefined;
-  const former = isAlone ? [] : await listCompletedJobs(client, { ...runLabels, ...contentLabel });
+  const former = await listReusableJobs(client, request, contentLabel);
   const pairs = models.flatMap((model) =>
-    plan.targets.map((target) => ({
-      model,
-      target,
-      former: former.find((job) => isJobFor(job, model, target)),
-    })),
+    plan.targets.map((target) => ({ model, target, former: findFormerJob(former, model, target) })),
   );
-  const open = pairs.filter((pair) => pair.former === undefined);
   core.saveState("submitted", "true");
   const batches: Batch[] = [];
-  for (const group of groupByTargets(open, models)) {
+  for (const group of groupByTargets(pairs.filter((pair) => pair.former === undefined))) {
     const body = {
       name: identity.checkName,
       ...plan.fields,
-      ...group,
-      ...(revision && { revision }),
-      ...(report && { report }),
-      labels: { ...plan.fields.labels, ...labels, ...contentLabel },
+      models: group.models,
+      targets: group.targets,
+      revision: request.revision,
+      report: request.report,
+      labels: { ...plan.fields.labels, ...identity.labels, ...contentLabel },
     };
-    batches.push(await submitWithFallback(client, body));
+    batches.push(await submitPlannedBatch(client, body));
     core.saveState("batches", batches.map(({ id }) => id).join(" "));
   }
-  const made = batches.flatMap((batch) => batch.jobs);
-  const jobs = pairs.flatMap(({ model, target, former: done }): StepJob[] => {
-    const name = model.name ?? "";
-    if (done) return [{ id: done.id, model: name, target, former: done }];
-    const job = made.find((one) => one.model === name && one.target === target);
+  return { batches, jobs: stepJobs(pairs, batches) };
+}
+
+async function listReusableJobs(
+  client: Client,
+  { attempt, report, identity }: StepRequest,
+  contentLabel: Readonly<Record<string, string>>,
+): Promise<Job[]> {
+  // The service reports on one whole batch.
+  const isWhole = attempt === 1 || report !== undefined;
+  return isWhole ? [] : listFormerJobs(client, { ...identity.runLabels, ...contentLabel });
+}
+
+function stepJobs(pairs: readonly StepPair[], batches: readonly Batch[]): StepJob[] {
+  const submitted = batches.flatMap((batch) => batch.jobs);
+  return pairs.flatMap(({ model: { name = "" }, target, former }): StepJob[] => {
+    if (former) return [{ id: former.id, model: name, target, former }];
+    const job = submitted.find((one) => one.model === name && one.target === target);
     return job ? [{ id: job.id, model: name, target }] : [];
   });
-  return { batches, jobs };
-}
-
-async function submitWithFallback(client: Client, body: BatchRequest): Promise<Batch> {
-  const batch = await submitIdempotently(client, body).catch(async (error: unknown) => {
-    const isRefused = error instanceof ProblemError && error.problem.code === "missing_scope";
-    if (!isRefused || !body.revision?.recordBaseline) throw error;
-    core.notice(
-      "The results are not recorded as a baseline: the token lacks the scope baselines:write",
-    );
-    return submitIdempotently(client, {
-      ...body,
-      revision: { ...body.revision, recordBaseline: false },
-    });
-  });
-  core.info(`Batch ${batch.id}: ${batch.jobs.length} jobs`);
-  return batch;
-}
-
-/** A repeated request does not make a second batch: all that tells this one from others is in its body. */
-async function submitIdempotently(client: Client, body: BatchRequest): Promise<Batch> {
-  return client.call("submitBatch", { headers: { "idempotency-key": digest(body) }, body });
-}
-
-async function listCompletedJobs(
-  client: Client,
-  labels: Readonly<Record<string, string>>,
-): Promise<Job[]> {
-  const label = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
-  const jobs = await listJobs(client, { label, status: ["Completed"] });
-  return jobs.filter(({ gates }) => !hasFailedGate(gates));
-}
-
-function isJobFor(job: Job, model: ModelReference, target: string): boolean {
-  // What lies elsewhere may have changed since.
-  if (!model.source.startsWith("upload:") && model.sha256 === undefined) return false;
-  const isSame = job.model.source === model.source && job.model.sha256 === model.sha256;
-  return isSame && job.model.name === model.name && job.target === target;
-}
-
-/** A batch has each of its models for each of its targets, so that models with the same targets left share one. */
-function groupByTargets(
-  open: readonly { readonly model: ModelReference; readonly target: string }[],
-  models: readonly ModelReference[],
-): Pick<BatchRequest, "models" | "targets">[] {
-  const left = models.map((model) => ({
-    model,
-    targets: open.filter((pair) => pair.model === model).map(({ target }) => target),
-  }));
-  const groups = Map.groupBy(left, ({ targets }) => targets.join(" "));
-  groups.delete("");
-  return [...groups.values()].map((group) => ({
-    models: group.map(({ model }) => model),
-    targets: group[0]?.targets ?? [],
-  }));
 }

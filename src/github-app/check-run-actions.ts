@@ -1,12 +1,12 @@
+import type { CheckRunAction } from "../github/check-run-requests.ts";
+import type { ReportRecord } from "../records/insert-report.ts";
 import { classifyOutcome } from "../report/outcome.ts";
 import type { ReportRow } from "../report/report.ts";
-import type { ReportRecord } from "../records/insert-report.ts";
-import type { CheckRunAction } from "./app-check-run-writer.ts";
 
 export const rerunAction: CheckRunAction = {
   identifier: "rerun",
   label: "Re-run",
-  description: "Submit the jobs anew that did not pass",
+  description: "Submit the jobs again that did not pass",
 };
 
 export const acceptBaselineAction: CheckRunAction = {
@@ -15,22 +15,25 @@ export const acceptBaselineAction: CheckRunAction = {
   description: "Compare later results with these",
 };
 
-/** Whether the job is one that a re-run submits anew. */
+/** Whether a re-run submits the job again. */
 export function isRerunnable(row: ReportRow): boolean {
   return ["failed", "missed", "cancelled"].includes(classifyOutcome(row));
 }
 
-/** The buttons of a check run that is completed. */
+/** The buttons of a completed check run. */
 export function checkRunActions(
-  { request, isAccepted }: ReportRecord,
+  report: ReportRecord,
   rows: readonly ReportRow[],
 ): CheckRunAction[] {
+  const actions = [];
+  if (rows.some(isRerunnable)) actions.push(rerunAction);
+  if (isAcceptable(report, rows)) actions.push(acceptBaselineAction);
+  return actions;
+}
+
+/** Whether results that a gate refuses can become the baseline. */
+function isAcceptable({ request, isAccepted }: ReportRecord, rows: readonly ReportRow[]): boolean {
   const isCompared = request.suite !== undefined && request.revision !== undefined;
   const isBeyondGates = rows.some((row) => ["missed", "warned"].includes(classifyOutcome(row)));
-  return [
-    ...(rows.some(isRerunnable) ? [rerunAction] : []),
-    ...(isCompared && isBeyondGates && !isAccepted && !request.dryRun
-      ? [acceptBaselineAction]
-      : []),
-  ];
+  return isCompared && isBeyondGates && !isAccepted && !request.dryRun;
 }

@@ -1,8 +1,9 @@
 import type { KeyObject } from "node:crypto";
 import { SignJWT } from "jose";
+import { parseRepository } from "../github/parse-repository.ts";
 import { type GitHubClient, createGitHubClient } from "./github-client.ts";
 
-/** Who the service is at GitHub. */
+/** The identity of the GitHub App. */
 export interface AppCredentials {
   readonly apiUrl: string;
   readonly appId: string;
@@ -15,10 +16,10 @@ interface InstallationAccess {
   readonly expiresAt: number;
 }
 
-/** An installation's token lives an hour; it is renewed before. */
+/** An installation's token is valid for an hour. */
 const renewBeforeExpiryMs = 5 * 60_000;
 
-/** Access to the repositories in which the app is installed. GitHub's clock is this machine's. */
+/** Access to the repositories in which the app is installed. */
 export class Installations {
   readonly #app: AppCredentials;
   readonly #accessByRepository = new Map<string, InstallationAccess>();
@@ -31,32 +32,30 @@ export class Installations {
   async getClient(repository: string): Promise<GitHubClient> {
     const known = this.#accessByRepository.get(repository);
     if (known && known.expiresAt - renewBeforeExpiryMs > Date.now()) return known.client;
-    const [owner = "", repo = ""] = repository.split("/");
-    const { apiUrl, appId } = this.#app;
-    const app = createGitHubClient({
-      apiUrl,
-      auth: await this.#signAppToken(),
-      throttleId: `app ${appId}`,
-    });
-    const { data: installation } = await app.rest.apps.getRepoInstallation({ owner, repo });
-    const { data } = await app.rest.apps.createInstallationAccessToken({
-      installation_id: installation.id,
-    });
-    const client = createGitHubClient({
-      apiUrl,
-      auth: data.token,
-      throttleId: `installation ${installation.id}`,
-    });
-    this.#accessByRepository.set(repository, { client, expiresAt: Date.parse(data.expires_at) });
-    return client;
+    const access = await this.#requestAccess(repository);
+    this.#accessByRepository.set(repository, access);
+    return access.client;
   }
 
-  /** What was known of the repository is asked for anew. */
+  /** Drops what is cached of the repository. */
   invalidate(repository: string): void {
     this.#accessByRepository.delete(repository);
   }
 
-  /** GitHub takes such a token for ten minutes, and its clock may be behind. */
+  async #requestAccess(repository: string): Promise<InstallationAccess> {
+    const { apiUrl, appId } = this.#app;
+    const auth = await this.#signAppToken();
+    const app = createGitHubClient({ apiUrl, auth, throttleId: `app ${appId}` });
+    const repo = parseRepository(repository);
+    const installation = await app.rest.apps.getRepoInstallation({ ...repo });
+    const { id } = installation.data;
+    const { data } = await app.rest.apps.createInstallationAccessToken({ installation_id: id });
+    const throttleId = `installation ${id}`;
+    const client = createGitHubClient({ apiUrl, auth: data.token, throttleId });
+    return { client, expiresAt: Date.parse(data.expires_at) };
+  }
+
+  /** GitHub accepts such a token for ten minutes, and its clock may be behind. */
   async #signAppToken(): Promise<string> {
     const now = Math.floor(Date.now() / 1000);
     return new SignJWT()

@@ -3,7 +3,6 @@ import type { Job } from "../contract/job.ts";
 import { isTerminal } from "../contract/status.ts";
 import type { ReportRecord } from "../records/insert-report.ts";
 import type { Records } from "../records/open-records.ts";
-import type { EndedRow } from "../report/render-job.ts";
 import type { ReportRow } from "../report/report.ts";
 
 /** The jobs of a report as they are now. */
@@ -16,18 +15,14 @@ export async function loadReportRows(
 }
 
 function jobRow(job: Job, serviceUrl: string): ReportRow {
-  const { id, status } = job;
+  const { id, model, target, status } = job;
   return {
     id,
-    model: job.model.name,
-    target: job.target,
+    model: model.name,
+    target,
     status,
     gatesFailed: hasFailedGate(job.gates),
     logUrl: `${serviceUrl}/jobs/${id}/logs`,
-    ...(isTerminal(status) && { job }),
+    job: isTerminal(status) ? job : undefined,
   };
-}
-
-export function isEndedRow(row: ReportRow): row is EndedRow {
-  return row.job !== undefined;
 }

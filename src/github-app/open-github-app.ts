@@ -1,12 +1,12 @@
+import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
 import { type AppCredentials, Installations } from "./installations.ts";
-import type { Log } from "../log/json-log.ts";
-import { createWebhookReceiver, type WebhookEvent } from "./webhook-receiver.ts";
-import type { SubmitRerun } from "./rerun-jobs.ts";
 import { startReportLoop } from "./report-loop.ts";
+import type { SubmitRerun } from "./rerun-jobs.ts";
+import { createWebhookReceiver, type WebhookEvent } from "./webhook-receiver.ts";
 
 export interface GitHubAppOptions extends AppCredentials {
-  /** What GitHub signs events with; without it check runs have no buttons. */
+  /** The key of the events' signatures; without it check runs have no buttons. */
   readonly webhookSecret?: string | undefined;
 }
 
@@ -17,13 +17,13 @@ interface GitHubAppDependencies {
 }
 
 export interface GitHubApp {
-  /** Takes events that GitHub delivers; undefined where they cannot be told from others'. */
+  /** Processes an event of GitHub; undefined where signatures cannot be verified. */
   readonly receive: ((event: WebhookEvent) => Promise<void>) | undefined;
-  /** What is left to tell is told after the next start. */
+  /** Stops. Reports that are open are continued after the next start. */
   close(): Promise<void>;
 }
 
-/** Keeps check runs up to date as a GitHub App, and does what their buttons ask for. */
+/** Keeps check runs up to date as a GitHub App, and performs the actions of their buttons. */
 export function openGitHubApp(
   app: GitHubAppOptions,
   { records, submit, log }: GitHubAppDependencies,

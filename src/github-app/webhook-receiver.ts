@@ -1,9 +1,10 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
+import type { Log } from "../log/json-log.ts";
+import type { ReportRecord } from "../records/insert-report.ts";
 import type { Records } from "../records/open-records.ts";
 import { acceptBaselineAction, rerunAction } from "./check-run-actions.ts";
-import type { Log } from "../log/json-log.ts";
 import { rerunJobs, type SubmitRerun } from "./rerun-jobs.ts";
 
 /** An event as GitHub delivers it. */
@@ -34,7 +35,8 @@ const checkRunEvent = z.object({
 type CheckRunEvent = z.infer<typeof checkRunEvent>;
 
 /**
- * Does what the buttons of a check run ask for; each delivery counts once, and they are worked on one after the other.
+ * Performs the actions that users request by the buttons of check runs. Each delivery is processed
+ * once, and one after the other.
  * @throws ServiceError unauthorized, malformed_request
  */
 export function createWebhookReceiver(
@@ -46,8 +48,9 @@ export function createWebhookReceiver(
       throw new ServiceError("unauthorized", "The event is not signed with the webhook's secret");
     }
     const { delivery } = event;
-    if (delivery === null)
+    if (delivery === null) {
       throw new ServiceError("malformed_request", "The header X-GitHub-Delivery is missing");
+    }
     const checkRun = parseCheckRunEvent(event);
     if (checkRun === undefined || String(checkRun.check_run.app.id) !== receiver.appId) return;
     const done = previous.then(async () => processDelivery(receiver, delivery, checkRun));
@@ -62,7 +65,7 @@ function hasValidSignature({ signature, body }: WebhookEvent, secret: string): b
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
-/** Undefined where it is of a kind that nothing follows from. */
+/** Undefined for an event of another kind. */
 function parseCheckRunEvent({ event, body }: WebhookEvent): CheckRunEvent | undefined {
   if (event !== "check_run") return undefined;
   try {
@@ -88,29 +91,31 @@ async function processDelivery(
 }
 
 async function performRequestedAction(
-  { records, submit, log }: WebhookReceiverOptions,
-  { action, check_run, ...asked }: CheckRunEvent,
+  receiver: WebhookReceiverOptions,
+  { action, check_run, requested_action, sender }: CheckRunEvent,
 ): Promise<void> {
-  const report = await records.reports.findByCheckRun(check_run.id);
+  const report = await receiver.records.reports.findByCheckRun(check_run.id);
   if (report === undefined) return;
-  const button = action === "requested_action" ? asked.requested_action?.identifier : undefined;
-  const by = asked.sender.login;
+  const button = action === "requested_action" ? requested_action?.identifier : undefined;
   if (action === "rerequested" || button === rerunAction.identifier) {
-    const count = await rerunJobs(report, { records, submit });
-    log("info", "Jobs are submitted anew, as asked at GitHub", {
-      report: report.id,
-      jobs: count,
-      by,
-    });
+    const jobs = await rerunJobs(report, receiver);
+    const fields = { report: report.id, jobs, by: sender.login };
+    receiver.log("info", "Jobs are submitted again, as requested on GitHub", fields);
   } else if (button === acceptBaselineAction.identifier) {
-    const jobs = await records.reports.listJobs(report);
-    const batches = [...new Set(jobs.flatMap(({ batchId }) => batchId ?? []))].toSorted();
-    for (const batch of batches) await records.baselines.accept(report.project, batch);
-    await records.reports.accept(report);
-    log("info", "Results are made the baseline, as asked at GitHub", {
-      report: report.id,
-      batches,
-      by,
-    });
+    const batches = await acceptAsBaseline(report, receiver);
+    const fields = { report: report.id, batches, by: sender.login };
+    receiver.log("info", "Results are made the baseline, as requested on GitHub", fields);
   }
+}
+
+/** Makes the results of a report the baseline. Gives the ids of its batches. */
+async function acceptAsBaseline(
+  report: ReportRecord,
+  { records }: WebhookReceiverOptions,
+): Promise<string[]> {
+  const jobs = await records.reports.listJobs(report);
+  const batches = [...new Set(jobs.flatMap(({ batchId }) => batchId ?? []))].toSorted();
+  for (const batch of batches) await records.baselines.accept(report.project, batch);
+  await records.reports.accept(report);
+  return batches;
 }

@@ -1,10 +1,12 @@
 import type { GateName } from "../contract/gate.ts";
 import type { Place, Places } from "../contract/github-report.ts";
-import { describeGate } from "./figures.ts";
+import { describeGate } from "./describe-gate.ts";
 import { githubLimits } from "./github-limits.ts";
+import { jobTitle } from "./job-title.ts";
 import { truncateToBytes } from "./markdown.ts";
 import type { ReportRow } from "./report.ts";
 
+/** A message beside a line of the repository. */
 export interface Annotation {
   readonly place: Place;
   readonly title: string;
@@ -12,44 +14,41 @@ export interface Annotation {
   readonly level: "failure" | "warning";
 }
 
-/** More than these nobody reads one by one; reports hold all of them. */
+/** The report has the others. */
 const maxAnnotations = 200;
 
-/** What is told beside lines of the repository: models that failed, then gates that failed. */
-export function buildAnnotations(
-  rows: readonly ReportRow[],
-  { models, gates }: Places,
-): Annotation[] {
-  const placesByModel = new Map(models.map(({ model, ...place }) => [model, place]));
-  const placesByGate = new Map<GateName, Place>(gates.map(({ gate, ...place }) => [gate, place]));
-  const failures = rows.flatMap(({ model, target, job }) => {
-    const place = placesByModel.get(model);
-    if (!place || !job?.error) return [];
-    const { code, message } = job.error;
-    return truncateAnnotation({
-      place,
-      level: "failure",
-      title: `${model} for ${target} failed`,
-      message: `${code}: ${message}`,
-    });
-  });
-  const misses = rows.flatMap(({ model, target, job }) =>
-    (job?.gates ?? []).flatMap((result) => {
-      const place = placesByGate.get(result.gate) ?? placesByModel.get(model);
-      if (result.passed || !place) return [];
-      const [level, words] =
-        result.level === "warn"
-          ? (["warning", "warns"] as const)
-          : (["failure", "failed"] as const);
-      return truncateAnnotation({
-        place,
-        level,
-        title: `${model} for ${target}: a gate ${words}`,
-        message: describeGate(result),
-      });
-    }),
+/** Annotations of models that failed, then of gates that did not pass. */
+export function buildAnnotations(rows: readonly ReportRow[], places: Places): Annotation[] {
+  const modelPlaces = new Map(places.models.map(({ model, ...place }) => [model, place]));
+  const gatePlaces = new Map(places.gates.map(({ gate, ...place }) => [gate, place]));
+  const failures = rows.flatMap((row) => failureAnnotations(row, modelPlaces.get(row.model)));
+  const misses = rows.flatMap((row) =>
+    gateAnnotations(row, gatePlaces, modelPlaces.get(row.model)),
   );
-  return [...failures, ...misses].slice(0, maxAnnotations);
+  return [...failures, ...misses].slice(0, maxAnnotations).map(truncateAnnotation);
+}
+
+function failureAnnotations(row: ReportRow, place: Place | undefined): Annotation[] {
+  const error = row.job?.error;
+  if (!place || !error) return [];
+  const title = `${jobTitle(row)} failed`;
+  return [{ place, level: "failure", title, message: `${error.code}: ${error.message}` }];
+}
+
+function gateAnnotations(
+  row: ReportRow,
+  gatePlaces: ReadonlyMap<GateName, Place>,
+  modelPlace: Place | undefined,
+): Annotation[] {
+  const missed = row.job?.gates.filter(({ passed }) => !passed) ?? [];
+  return missed.flatMap((result): Annotation[] => {
+    const place = gatePlaces.get(result.gate) ?? modelPlace;
+    if (!place) return [];
+    const message = describeGate(result);
+    return result.level === "warn"
+      ? [{ place, level: "warning", title: `${jobTitle(row)}: a gate warns`, message }]
+      : [{ place, level: "failure", title: `${jobTitle(row)}: a gate failed`, message }];
+  });
 }
 
 function truncateAnnotation({ title, message, ...rest }: Annotation): Annotation {

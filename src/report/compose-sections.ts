@@ -1,21 +1,20 @@
 import { utf8ByteLength, truncateToBytes } from "./markdown.ts";
 
 export interface Section {
-  /** What stands above the rows. */
   readonly head: string;
-  /** A line each, left out one by one where there is no room. */
+  /** A line each; the last ones are omitted where there is no room. */
   readonly rows: readonly string[];
-  /** What ends the section, such as the end of a block. */
+  /** Text after the rows, such as the end of a block. */
   readonly foot?: string;
 }
 
 interface SectionLimits {
   readonly maxBytes: number;
-  /** Where what was left out can be read. */
+  /** The page that has what is omitted. */
   readonly url: string;
 }
 
-/** Sections one below the other, in at most so many bytes. What has no room is left out from the end of each section, and told. */
+/** The sections in at most `maxBytes`, with notes on how many rows are omitted. */
 export function composeSections(
   sections: readonly Section[],
   { maxBytes, url }: SectionLimits,
@@ -23,33 +22,28 @@ export function composeSections(
   const omission = `\n\nThere is more than fits here: ${url}`;
   const end = maxBytes - utf8ByteLength(omission);
   let text = "";
-  let isCut = false;
+  let isTruncated = false;
   for (const section of sections) {
     const start = text === "" ? section.head : `\n\n${section.head}`;
-    const part = fitSection(
-      { ...section, head: start },
-      { maxBytes: end - utf8ByteLength(text), url },
-    );
+    const room = { maxBytes: end - utf8ByteLength(text), url };
+    const part = fitSection({ ...section, head: start }, room);
     text += part;
-    isCut ||= part === "";
+    isTruncated ||= part === "";
   }
-  return truncateToBytes(isCut ? text + omission : text, maxBytes);
+  return truncateToBytes(isTruncated ? text + omission : text, maxBytes);
 }
 
+/** The section with as many of its rows as fit; the empty string where none does. */
 function fitSection({ head, rows, foot = "" }: Section, { maxBytes, url }: SectionLimits): string {
-  const complete = head + rows.map((row) => `\n${row}`).join("") + foot;
+  const complete = joinSection(head, rows, foot);
   if (utf8ByteLength(complete) <= maxBytes) return complete;
   const note = (count: number) => `\n\n${count} more, see ${url}`;
   let remainingBytes = maxBytes - utf8ByteLength(head + foot + note(rows.length));
-  const cut = rows.findIndex((row) => (remainingBytes -= utf8ByteLength(`\n${row}`)) < 0);
-  if (cut <= 0) return "";
-  return (
-    head +
-    rows
-      .slice(0, cut)
-      .map((row) => `\n${row}`)
-      .join("") +
-    foot +
-    note(rows.length - cut)
-  );
+  const end = rows.findIndex((row) => (remainingBytes -= utf8ByteLength(`\n${row}`)) < 0);
+  if (end <= 0) return "";
+  return joinSection(head, rows.slice(0, end), foot) + note(rows.length - end);
+}
+
+function joinSection(head: string, rows: readonly string[], foot: string): string {
+  return head + rows.map((row) => `\n${row}`).join("") + foot;
 }

@@ -2,9 +2,9 @@ import type { JobChecks } from "../contract/action.ts";
 import { classifyOutcome } from "./outcome.ts";
 import type { ReportRow } from "./report.ts";
 
-/** Jobs of a batch that all get check runs, where nothing else is asked for. */
+/** In a batch of at most so many jobs, `auto` stands for `all`. */
 const fewJobs = 12;
-/** GitHub takes 500 writes an hour. */
+/** Per batch, as GitHub takes 500 writes an hour. */
 export const maxJobChecks = 100;
 
 /** Whether a job that has ended gets a check run of its own. */

@@ -1,43 +1,45 @@
 import { stripVTControlCharacters } from "node:util";
 
-/** Bytes of a text in UTF-8, in which GitHub counts its limits. */
+/** GitHub counts its limits in bytes of UTF-8. */
 export function utf8ByteLength(text: string): number {
   return Buffer.byteLength(text);
 }
 
-/** The beginning of a text in at most so many bytes; characters stay whole. */
+/** The start of the text in at most so many bytes; no character is split. */
 export function truncateToBytes(text: string, maxBytes: number): string {
   if (utf8ByteLength(text) <= maxBytes) return text;
   const mark = "…";
   const bytes = Buffer.from(text).subarray(0, Math.max(0, maxBytes - utf8ByteLength(mark)));
-  // A character that was cut becomes one that replaces it, or several.
-  return (
-    bytes.toString("utf8").replace(/\ufffd+$/, "") + (maxBytes >= utf8ByteLength(mark) ? mark : "")
-  );
+  // Decoding turns a split character into replacement characters.
+  const start = bytes.toString("utf8").replace(/\ufffd+$/, "");
+  return maxBytes >= utf8ByteLength(mark) ? start + mark : start;
 }
 
-/** Text that is not ours, shown as it is on one line: in code nothing is a link, a mention, markup or the end of a table's cell. */
+/**
+ * Foreign text as code on one line, in which GitHub sees no link, mention, markup or end of a table's
+ * cell.
+ */
 export function inlineCode(text: string): string {
   const line = toOneLine(text).replaceAll("|", "¦");
   if (line === "") return "";
-  const longest = Math.max(0, ...Array.from(line.matchAll(/`+/g), ([run]) => run.length));
-  const fence = "`".repeat(longest + 1);
+  const fence = fenceFor([line], 1);
   const space = line.startsWith("`") || line.endsWith("`") ? " " : "";
   return `${fence}${space}${line}${space}${fence}`;
 }
 
-/** Text that is not ours, over several lines, shown as it is. */
+/** Foreign text as a block of code. */
 export function codeBlock(lines: readonly string[]): string {
   const visibleLines = lines.map(stripControlCharacters);
-  const longest = Math.max(
-    2,
-    ...visibleLines.flatMap((line) => Array.from(line.matchAll(/`+/g), ([run]) => run.length)),
-  );
-  const fence = "`".repeat(longest + 1);
+  const fence = fenceFor(visibleLines, 3);
   return [`${fence}text`, ...visibleLines, fence].join("\n");
 }
 
-/** A row of a table. */
+/** More backticks than the lines have in a row, which end the code otherwise. */
+function fenceFor(lines: readonly string[], minLength: number): string {
+  const runs = lines.flatMap((line) => Array.from(line.matchAll(/`+/g), ([run]) => run.length));
+  return "`".repeat(Math.max(minLength, ...runs.map((length) => length + 1)));
+}
+
 export function tableRow(cells: readonly string[]): string {
   return `| ${cells.join(" | ")} |`;
 }
@@ -50,7 +52,7 @@ function toOneLine(text: string): string {
   return stripControlCharacters(text).replaceAll(/\s+/g, " ").trim();
 }
 
-/** Without what terminals and browsers obey instead of showing it. */
+/** Removes what terminals and browsers interpret instead of displaying it. */
 function stripControlCharacters(text: string): string {
   return stripVTControlCharacters(text)
     .replaceAll(/[\p{Cc}\p{Bidi_Control}]+/gu, " ")

@@ -1,7 +1,7 @@
 import { isTerminal } from "../contract/status.ts";
 import type { ReportRow } from "./report.ts";
 
-/** What came of a job, with the mark that stands for it. */
+/** The outcomes of a job, with their marks and words in reports. */
 export const outcomes = {
   passed: { mark: "✅", words: "passed" },
   warned: { mark: "⚠️", words: "passed with a warning" },

@@ -3,7 +3,7 @@ import type { Section } from "./compose-sections.ts";
 
 const maxBars = 16;
 
-/** Sizes and latencies relative to the original's as bar charts, in the language of Mermaid, which GitHub draws. */
+/** Bar charts of sizes and latencies relative to the original's, in Mermaid, which GitHub renders. */
 export function ratioCharts(rows: readonly ReportRow[]): Section[] {
   return [
     ratioChart("Size of the result, original = 1", rows, ({ telemetry }) => telemetry.size?.ratio),

@@ -1,7 +1,7 @@
 import type { Verdict } from "./conclude.ts";
 import type { Report } from "./report.ts";
 
-/** The report for programs. */
+/** The report as JSON, for programs. */
 export function reportDocument({ name, url, rows }: Report, { conclusion, title }: Verdict) {
   return {
     version: 1,

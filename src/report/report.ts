@@ -7,25 +7,25 @@ export interface ReportRow {
   readonly model: string;
   readonly target: string;
   readonly status: JobStatus;
-  /** Whether a gate that lets the job fail did not pass. */
+  /** Whether a gate of the level `fail` did not pass. */
   readonly gatesFailed: boolean;
-  /** Where the job's whole output can be read. */
+  /** The job's whole output. */
   readonly logUrl: string;
   /** Absent until the job has ended. */
-  readonly job?: Job;
+  readonly job?: Job | undefined;
 }
 
-/** What reports are made of. */
+/** A batch, or what a step submitted, at one moment. */
 export interface Report {
   readonly name: string;
-  /** Where all of it can be read. */
+  /** The page that has all of it. */
   readonly url: string;
   /** In the order of models × targets. */
   readonly rows: readonly ReportRow[];
-  /** Why it is over, where that is not because all jobs have ended. */
-  readonly abortReason?: "cancelled" | "timed_out" | "unreachable" | "error";
-  /** What went wrong besides the jobs. */
-  readonly failureMessage?: string;
+  /** Why it ended before all jobs did. */
+  readonly abortReason?: "cancelled" | "timed_out" | "unreachable" | "error" | undefined;
+  /** What failed besides the jobs. */
+  readonly failureMessage?: string | undefined;
 }
 
 /** What a check run shows, each part within GitHub's limit. */

@@ -110,6 +110,7 @@ for (const [name, event, checks] of [
     assert.equal(code, 0);
     assert.equal(outputs["conclusion"], "neutral");
     assert.match(summary, /Nothing was compressed/);
+    assert.match(summary, /GitHub gives workflows of pull requests (from forks|of Dependabot)/);
     assert.ok(
       commands.some(
         ({ command, message }) =>

@@ -3,8 +3,16 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import test, { type TestContext } from "node:test";
-import { readWorkflowRun, type WorkflowRun } from "../../src/action/workflow-run.ts";
+import { context } from "@actions/github";
+import {
+  readWorkflowRun,
+  type WorkflowContext,
+  type WorkflowRun,
+} from "../../src/action/workflow-run.ts";
 import { commits, type WorkflowEvent, workflowEvents } from "./support/workflow-event.ts";
+
+/** The class of `context`, which the package does not export. It reads the process' environment. */
+const Context = context.constructor as new () => WorkflowContext;
 
 async function readRun(
   t: TestContext,
@@ -15,12 +23,18 @@ async function readRun(
   t.after(() => rm(folder, { recursive: true }));
   const file = path.join(folder, "event.json");
   await writeFile(file, JSON.stringify(payload));
-  return readWorkflowRun({
+  const before = { ...process.env };
+  Object.assign(process.env, {
     GITHUB_REPOSITORY: "acme/models",
     GITHUB_EVENT_PATH: file,
     ...environment,
     ...extra,
   });
+  try {
+    return readWorkflowRun(new Context(), process.env);
+  } finally {
+    process.env = before;
+  }
 }
 
 const { base, head } = commits;

@@ -10,7 +10,8 @@ import {
   renderComment,
   renderJobSummary,
 } from "../../src/report/render-batch.ts";
-import { type EndedRow, renderJobCheck } from "../../src/report/render-job.ts";
+import type { EndedRow } from "../../src/report/ended-row.ts";
+import { renderJobCheck } from "../../src/report/render-job.ts";
 import { gateMissed, jobFailed, makeJob, makeReport, makeRow } from "./make-report.ts";
 
 /** Any text, with what Markdown and terminals take for something else and with halves of characters. */

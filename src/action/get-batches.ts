@@ -1,0 +1,13 @@
+import type { Client } from "../client/create-client.ts";
+import type { Batch } from "../contract/batch.ts";
+
+/** Batches by their ids, as they are now. */
+export async function getBatches(
+  client: Client,
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<Batch[]> {
+  return Promise.all(
+    ids.map(async (id) => client.call("getBatch", { params: { id } }, { signal })),
+  );
+}

@@ -1,0 +1,26 @@
+import { z } from "zod";
+
+const commitOfBranch = z.object({ ref: z.string(), sha: z.string() });
+
+/** The fields that the action reads, of the payloads of all events that start workflows. */
+export const workflowEvent = z.object({
+  repository: z.object({ default_branch: z.string().optional() }).optional(),
+  before: z.string().optional(),
+  pull_request: z
+    .object({
+      number: z.int(),
+      head: commitOfBranch.extend({ repo: z.object({ full_name: z.string() }).nullish() }),
+      base: commitOfBranch,
+    })
+    .optional(),
+  merge_group: z
+    .object({ head_sha: z.string(), base_sha: z.string(), base_ref: z.string() })
+    .optional(),
+  workflow_run: z
+    .object({
+      head_sha: z.string(),
+      pull_requests: z.array(z.object({ number: z.int(), base: commitOfBranch })).default([]),
+    })
+    .optional(),
+});
+export type WorkflowEvent = z.infer<typeof workflowEvent>;

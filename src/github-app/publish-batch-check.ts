@@ -1,0 +1,50 @@
+import { createHash } from "node:crypto";
+import type { CheckRunAction, CheckRunContent } from "../github/check-run-requests.ts";
+import type { CheckRunWriter } from "../github/check-run-writer.ts";
+import type { ReportRecord } from "../records/insert-report.ts";
+import type { Records } from "../records/open-records.ts";
+import { buildAnnotations } from "../report/build-annotations.ts";
+import type { Verdict } from "../report/conclude.ts";
+import { renderBatchCheck } from "../report/render-batch.ts";
+import type { ReportRow } from "../report/report.ts";
+
+interface BatchResults {
+  readonly rows: readonly ReportRow[];
+  readonly verdict: Verdict;
+  readonly actions: readonly CheckRunAction[];
+}
+
+interface CheckDependencies {
+  readonly records: Records;
+  readonly checks: CheckRunWriter;
+}
+
+/** Writes the check run of the batch, where it changes. Gives the report with what was recorded. */
+export async function publishBatchCheck(
+  report: ReportRecord,
+  { rows, verdict, actions }: BatchResults,
+  { records, checks }: CheckDependencies,
+): Promise<ReportRecord> {
+  const { id, round, settings } = report;
+  const url = `${settings.serviceUrl}/batches/${id}`;
+  const output = renderBatchCheck({ name: settings.checkName, url, rows }, verdict);
+  const { conclusion } = verdict;
+  const content: CheckRunContent = conclusion ? { output, conclusion, actions } : { output };
+  const contentHash = hashContent(content);
+  if (contentHash === report.contentHash) return report;
+  let { checkRun } = report;
+  if (checkRun === null) {
+    const identity = { name: settings.checkName, externalId: `${id}/${round}`, detailsUrl: url };
+    checkRun = await checks.createOrUpdate(identity, content);
+  } else {
+    const { places } = settings;
+    const annotations = conclusion && places ? buildAnnotations(rows, places) : [];
+    await checks.update(checkRun, { ...content, annotations });
+  }
+  await records.reports.recordCheckRun(report, { checkRun, contentHash });
+  return { ...report, checkRun, contentHash };
+}
+
+function hashContent(content: CheckRunContent): string {
+  return createHash("sha256").update(JSON.stringify(content)).digest("hex");
+}

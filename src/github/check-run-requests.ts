@@ -1,0 +1,65 @@
+import type { Annotation } from "../report/build-annotations.ts";
+import type { Conclusion } from "../report/conclude.ts";
+import { githubLimits } from "../report/github-limits.ts";
+import type { CheckOutput } from "../report/report.ts";
+
+/** A button below a check run of a GitHub App. */
+export interface CheckRunAction {
+  readonly identifier: string;
+  /** At most 20 characters. */
+  readonly label: string;
+  /** At most 40 characters. */
+  readonly description: string;
+}
+
+export interface CheckRunContent {
+  readonly output: CheckOutput;
+  /** Undefined while the check run is in progress. */
+  readonly conclusion?: Conclusion | undefined;
+  /** GitHub appends them to those of earlier requests. */
+  readonly annotations?: readonly Annotation[];
+  readonly actions?: readonly CheckRunAction[];
+}
+
+/**
+ * Bodies of the requests that write the content, in their order: GitHub limits the annotations of
+ * each, and only the last one completes the check run.
+ */
+export function checkRunRequests({
+  output,
+  conclusion,
+  annotations = [],
+  actions = [],
+}: CheckRunContent) {
+  return splitAnnotations(annotations).map((chunk, i, { length }) => ({
+    ...checkRunState(i === length - 1 ? conclusion : undefined),
+    output: { ...output, annotations: chunk.map(annotationBody) },
+    actions: [...actions],
+  }));
+}
+
+/** At least one chunk, which is empty without annotations. */
+function splitAnnotations(annotations: readonly Annotation[]): (readonly Annotation[])[] {
+  const chunks = [];
+  for (let i = 0; i === 0 || i < annotations.length; i += githubLimits.annotations) {
+    chunks.push(annotations.slice(i, i + githubLimits.annotations));
+  }
+  return chunks;
+}
+
+function checkRunState(conclusion: Conclusion | undefined) {
+  return conclusion === undefined
+    ? { status: "in_progress" as const }
+    : { status: "completed" as const, conclusion };
+}
+
+function annotationBody({ place, level, title, message }: Annotation) {
+  return {
+    path: place.file,
+    start_line: place.line,
+    end_line: place.line,
+    annotation_level: level,
+    title,
+    message,
+  };
+}

@@ -1,0 +1,91 @@
+import { formatBytes } from "../contract/format-bytes.ts";
+import type { Job } from "../contract/job.ts";
+import { comparableAccuracy, comparableLatency } from "./comparable-figures.ts";
+import type { Section } from "./compose-sections.ts";
+import { formatChange, formatDecibels, formatPercent } from "./format-figure.ts";
+import { inlineCode, tableHead, tableRow } from "./markdown.ts";
+
+const columns = ["figure", "original", "result", "ratio", "baseline", "change"];
+
+/** The figures of the original and of the result, beside the baseline where there is one. */
+export function measurementTable(job: Job): Section {
+  const rows = [
+    ...sizeRows(job),
+    ...latencyRows(job),
+    ...accuracyRows(job),
+    ...memoryRows(job),
+    ...weightRows(job),
+  ];
+  return { head: tableHead(columns), rows: rows.map((cells) => tableRow(padCells(cells))) };
+}
+
+function sizeRows({ telemetry: { size }, baseline }: Job): string[][] {
+  if (!size) return [];
+  const before = baseline?.size?.resultBytes;
+  const cells = [
+    "size",
+    formatBytes(size.originalBytes),
+    formatBytes(size.resultBytes),
+    size.ratio.toFixed(3),
+  ];
+  if (before === undefined) return [cells];
+  const change = formatChange(size.resultBytes / before - 1, formatPercent);
+  return [[...cells, formatBytes(before), change ?? ""]];
+}
+
+function latencyRows(job: Job): string[][] {
+  const { latency } = job.telemetry;
+  if (!latency) return [];
+  const before = comparableLatency(job);
+  return (["p50Ms", "p95Ms", "p99Ms"] as const).map((figure) => {
+    const [original, result] = [latency.original[figure], latency.result[figure]];
+    const name = `latency ${figure.replace("Ms", "")}, ms`;
+    const ratio = (result / original).toFixed(3);
+    const cells = [name, original.toFixed(2), result.toFixed(2), ratio];
+    if (!before) return cells;
+    const change = formatChange(result / before[figure] - 1, formatPercent);
+    return [...cells, before[figure].toFixed(2), change ?? ""];
+  });
+}
+
+function accuracyRows(job: Job): string[][] {
+  const { accuracy } = job.telemetry;
+  if (!accuracy) return [];
+  const worst = ["SQNR, worst", "", formatDecibels(accuracy.sqnrDb), ""];
+  const before = comparableAccuracy(job);
+  if (before) {
+    const change = formatChange(accuracy.sqnrDb - before.sqnrDb, formatDecibels);
+    worst.push(formatDecibels(before.sqnrDb), change ?? "");
+  }
+  return [worst, ...accuracy.outputs.flatMap(outputRows)];
+}
+
+type OutputAccuracy = NonNullable<Job["telemetry"]["accuracy"]>["outputs"][number];
+
+function outputRows({ name, sqnrDb, cosine, top1Agreement }: OutputAccuracy): string[][] {
+  const output = inlineCode(name);
+  const rows = [
+    [`SQNR of ${output}`, "", formatDecibels(sqnrDb)],
+    [`cosine of ${output}`, "", cosine.toFixed(5)],
+  ];
+  if (top1Agreement !== null) {
+    rows.push([`top-1 agreement of ${output}`, "", formatPercent(top1Agreement)]);
+  }
+  return rows;
+}
+
+function memoryRows({ telemetry: { memory } }: Job): string[][] {
+  if (!memory) return [];
+  const peaks = [memory.originalPeakBytes, memory.resultPeakBytes];
+  return [
+    ["peak memory", ...peaks.map((bytes) => (bytes === undefined ? "" : formatBytes(bytes)))],
+  ];
+}
+
+function weightRows({ telemetry: { weights } }: Job): string[][] {
+  return weights ? [["weights", String(weights.total), `${weights.quantized} changed`]] : [];
+}
+
+function padCells(cells: readonly string[]): string[] {
+  return columns.map((_, i) => cells[i] ?? "");
+}
