@@ -1,6 +1,6 @@
 import { createCompressionJobController } from "../../../operator/controllers/compression-job/compression-job-controller.ts";
 import { systemClock } from "../../../src/controller-runtime/clock.ts";
-import { startController } from "../../../src/controller-runtime/controller.ts";
+import { startController } from "../../../src/controller-runtime/start-controller.ts";
 import { watchOperatorResources } from "../../../operator/watch-operator-resources.ts";
 import { connectCluster } from "../../../src/kubernetes/connect-cluster.ts";
 import { jobSettings, targets } from "./make-job.ts";
