@@ -7,7 +7,7 @@ import {
   findFewestStages,
   computeStageLoad,
   type BalanceProblem,
-} from "../../../src/engine/shard/balance-stages.ts";
+} from "../../../src/engine/pipeline/balance-stages.ts";
 
 /** Every way to cut `steps` into `stages`, as first steps. */
 function* cuttings(steps: number, stages: number, from = 0): Generator<number[]> {

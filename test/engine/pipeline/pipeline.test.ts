@@ -11,8 +11,8 @@ import {
 import { tensorNumbers, type TensorData } from "../../../src/engine/evaluate/tensor-data.ts";
 import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
 import { openModel } from "../../../src/engine/onnx/open-model.ts";
-import { planPipeline } from "../../../src/engine/shard/plan-pipeline.ts";
-import { writePipeline } from "../../../src/engine/shard/write-pipeline.ts";
+import { planPipeline } from "../../../src/engine/pipeline/plan-pipeline.ts";
+import { writePipeline } from "../../../src/engine/pipeline/write-pipeline.ts";
 import { pythonMissing, runPython } from "../../support/python.ts";
 import { realModel, realModelMissing } from "../../support/real-models.ts";
 import { findRunnableSample, runModel, runPipeline } from "../../support/run-pipeline.ts";
