@@ -2,13 +2,8 @@ import { open, type FileHandle } from "node:fs/promises";
 import { ServiceError } from "../../contract/errors.ts";
 import { maxNpyPreambleBytes, parseNpyHeader, type NpyHeader } from "./npy-header.ts";
 import type { TensorSignature } from "./session-protocol.ts";
-import {
-  countShapeElements,
-  elementTypes,
-  type ElementType,
-  type Sample,
-  type TensorData,
-} from "./tensor-data.ts";
+import { elementTypes, type ElementType, type Sample, type TensorData } from "./tensor-data.ts";
+import { countElements } from "../onnx/count-elements.ts";
 import { readZipDirectory, readZipEntry, type ZipEntry } from "./zip-directory.ts";
 import { errorMessage } from "../../log/error-message.ts";
 
@@ -139,7 +134,7 @@ function matchArrayToInput(
   if (samples === undefined || samples === 0 || !isShapeCompatible(fitted, input.shape)) {
     throw evaluationDataInvalidError(`${actual}; the model takes ${input.type} of shape ${wanted}`);
   }
-  const bytes = countShapeElements(shape) * elementTypes[type].bytes;
+  const bytes = countElements(shape) * elementTypes[type].bytes;
   if (dataOffset + bytes !== entry.bytes) {
     throw evaluationDataInvalidError(
       `${actual}, which takes ${bytes} bytes; its file holds ${entry.bytes - dataOffset}`,
@@ -190,7 +185,7 @@ async function* readTensors(
   array: SampleArray,
 ): AsyncGenerator<TensorData, void, undefined> {
   const { name, type, shape } = array;
-  const size = countShapeElements(shape) * elementTypes[type].bytes;
+  const size = countElements(shape) * elementTypes[type].bytes;
   while (size === 0) yield { name, type, shape: [...shape], bytes: new Uint8Array() };
   let toSkip = array.dataOffset;
   let bytes = new Uint8Array(size);

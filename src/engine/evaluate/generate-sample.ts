@@ -2,14 +2,8 @@ import { ServiceError } from "../../contract/errors.ts";
 import { inputShape, type SizeChoice } from "./input-sizes.ts";
 import { createNormal, createRandom } from "./random.ts";
 import type { TensorSignature } from "./session-protocol.ts";
-import {
-  countShapeElements,
-  tensorElements,
-  elementType,
-  elementTypes,
-  type ElementType,
-  type Sample,
-} from "./tensor-data.ts";
+import { tensorElements, elementType, elementTypes, type ElementType, type Sample } from "./tensor-data.ts";
+import { countElements } from "../onnx/count-elements.ts";
 
 /** Largest generated input, bytes: a sample is held in memory as a whole. */
 const maxInputBytes = 1_073_741_824;
@@ -53,7 +47,7 @@ export function generateSample(
         `Input "${input.name}" has elements of type ${input.type}, which cannot be generated; give evaluation data`,
       );
     }
-    const size = countShapeElements(shape) * elementTypes[type].bytes;
+    const size = countElements(shape) * elementTypes[type].bytes;
     if (size > maxInputBytes) {
       throw new ServiceError(
         "evaluation_failed",

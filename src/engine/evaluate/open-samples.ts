@@ -5,7 +5,8 @@ import { generateSample } from "./generate-sample.ts";
 import { sizeChoices, type SizeChoice } from "./input-sizes.ts";
 import type { ModelSession } from "./model-session.ts";
 import type { TensorSignature } from "./session-protocol.ts";
-import { countShapeElements, type Sample, type TensorData } from "./tensor-data.ts";
+import { type Sample, type TensorData } from "./tensor-data.ts";
+import { countElements } from "../onnx/count-elements.ts";
 
 /** Samples to run both models on. */
 export interface SampleSource extends AsyncDisposable {
@@ -118,7 +119,7 @@ async function chooseSizes(
     tried.add(`${shapes} ${choice.idLimit}`);
     try {
       const tensors = await original.run(sample, outputs);
-      if (tensors.some(({ shape }) => countShapeElements(shape) > 0)) return choice;
+      if (tensors.some(({ shape }) => countElements(shape) > 0)) return choice;
       refusal ??= new Error(`Its outputs are empty on ${shapes}`);
     } catch (error) {
       signal.throwIfAborted();

@@ -1,9 +1,16 @@
+import { findAttribute } from "./node-attributes.ts";
 import { TensorProto_DataType } from "./onnx_pb.js";
-import type { FunctionProto, GraphProto, TensorProto, ValueInfoProto } from "./onnx_pb.js";
+import type {
+  FunctionProto,
+  GraphProto,
+  NodeProto,
+  TensorProto,
+  ValueInfoProto,
+} from "./onnx_pb.js";
 
 interface KnownValue {
-  readonly elementType?: number;
-  readonly rank?: number;
+  readonly elementType?: number | undefined;
+  readonly rank?: number | undefined;
   readonly constant?: TensorProto;
 }
 
@@ -15,21 +22,19 @@ export class KnownValues {
   constructor(body: GraphProto | FunctionProto, outer: KnownValues | undefined) {
     this.#outer = outer;
     const isGraph = body.$typeName === "onnx.GraphProto";
-    for (const info of isGraph
-      ? [...body.valueInfo, ...body.input, ...body.output]
-      : body.valueInfo) {
+    const inputsAndOutputs = isGraph ? [...body.input, ...body.output] : [];
+    for (const info of [...body.valueInfo, ...inputsAndOutputs]) {
       this.#values.set(info.name, declaredValue(info));
     }
     if (isGraph) for (const tensor of body.initializer) this.addConstant(tensor.name, tensor);
-    for (const node of body.node) {
-      const [output] = node.output;
-      const tensor =
-        node.opType === "Constant"
-          ? node.attribute.find(({ name }) => name === "value")?.t
-          : undefined;
-      if (tensor !== undefined && output !== undefined) this.addConstant(output, tensor);
-      else for (const name of node.output) if (!this.#values.has(name)) this.#values.set(name, {});
-    }
+    for (const node of body.node) this.#addOutputs(node);
+  }
+
+  #addOutputs(node: NodeProto): void {
+    const [output] = node.output;
+    const tensor = node.opType === "Constant" ? findAttribute(node, "value")?.t : undefined;
+    if (tensor !== undefined && output !== undefined) this.addConstant(output, tensor);
+    else for (const name of node.output) if (!this.#values.has(name)) this.#values.set(name, {});
   }
 
   find(name: string): KnownValue | undefined {
@@ -48,23 +53,6 @@ export class KnownValues {
 function declaredValue({ type }: ValueInfoProto): KnownValue {
   if (type?.value.case !== "tensorType") return {};
   const { elemType, shape } = type.value.value;
-  return {
-    ...(elemType !== TensorProto_DataType.UNDEFINED && { elementType: elemType }),
-    ...(shape !== undefined && { rank: shape.dim.length }),
-  };
-}
-
-/** The elements of a float32 tensor that is held in memory; undefined for others. */
-export function floatElements(tensor: TensorProto): number[] | undefined {
-  if (tensor.dataType !== TensorProto_DataType.FLOAT || tensor.externalData.length > 0)
-    return undefined;
-  if (tensor.rawData.length === 0) return tensor.floatData;
-  const view = new DataView(
-    tensor.rawData.buffer,
-    tensor.rawData.byteOffset,
-    tensor.rawData.byteLength,
-  );
-  return Array.from({ length: tensor.rawData.length / 4 }, (_, index) =>
-    view.getFloat32(index * 4, true),
-  );
+  const isTyped = elemType !== TensorProto_DataType.UNDEFINED;
+  return { elementType: isTyped ? elemType : undefined, rank: shape?.dim.length };
 }

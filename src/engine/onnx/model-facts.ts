@@ -1,4 +1,4 @@
-import { modelGraphs, modelTensors } from "./model-traversal.ts";
+import { graphsAndFunctions, modelGraphs, modelTensors } from "./model-traversal.ts";
 import { findAttribute } from "./node-attributes.ts";
 import { TensorProto_DataType as DataType } from "./onnx_pb.js";
 import type { FunctionProto, GraphProto, ModelProto, NodeProto } from "./onnx_pb.js";
@@ -9,7 +9,7 @@ const otherFloatTypes: ReadonlySet<number> = new Set([
   DataType.BFLOAT16,
 ]);
 
-/** Answers about a whole model, each looked for once. */
+/** Facts about a whole model, each computed once, when it is first needed. */
 export class ModelFacts {
   readonly #model: ModelProto;
   readonly #unsetAttributes = new Map<string, boolean>();
@@ -20,9 +20,9 @@ export class ModelFacts {
     this.#model = model;
   }
 
-  /** Whether any node, graph or function takes a value of the name. */
+  /** Whether any node, graph or function uses a value of the name. */
   isConsumed(name: string): boolean {
-    this.#consumedNames ??= new Set(this.#graphsAndFunctions().flatMap(consumedNames));
+    this.#consumedNames ??= new Set([...graphsAndFunctions(this.#model)].flatMap(consumedNames));
     return this.#consumedNames.has(name);
   }
 
@@ -31,26 +31,22 @@ export class ModelFacts {
     this.#hasOtherFloats ??=
       [...modelTensors(this.#model)].some(({ dataType }) => otherFloatTypes.has(dataType)) ||
       [...modelGraphs(this.#model)].some((graph) => graph.input.some(isOtherFloat)) ||
-      this.#graphsAndFunctions().some(({ node }) => node.some(hasOtherFloatAttribute));
+      [...graphsAndFunctions(this.#model)].some(({ node }) => node.some(hasOtherFloatAttribute));
     return this.#hasOtherFloats;
   }
 
-  /** Whether an attribute of a function has no default value and a call of the function leaves it out. */
+  /** Whether an attribute of a function has no default value and a call of it leaves it out. */
   mayBeUnset(called: FunctionProto, attribute: string): boolean {
     const key = `${called.domain}\0${called.name}\0${attribute}`;
     const known = this.#unsetAttributes.get(key);
     if (known !== undefined) return known;
     const mayBeUnset =
       !called.attributeProto.some(({ name }) => name === attribute) &&
-      this.#graphsAndFunctions().some(({ node }) =>
+      [...graphsAndFunctions(this.#model)].some(({ node }) =>
         node.some((caller) => isCallTo(caller, called) && !findAttribute(caller, attribute)),
       );
     this.#unsetAttributes.set(key, mayBeUnset);
     return mayBeUnset;
-  }
-
-  #graphsAndFunctions(): (GraphProto | FunctionProto)[] {
-    return [...modelGraphs(this.#model), ...this.#model.functions];
   }
 }
 

@@ -1,6 +1,7 @@
 /**
- * Opsets up to 21 in which each standard operator appeared or changed (ONNX Changelog.md). A change after opset 7 that
- * `opsetChanges` does not rewrite only accepts more types, or has a new attribute or input whose absence means what it meant before.
+ * Opsets up to 21 in which each standard operator appeared or changed (ONNX Changelog.md). A change
+ * after opset 7 that `opsetChanges` does not rewrite only accepts more types, or has a new
+ * attribute or input whose absence has the meaning of the opset before.
  */
 export const opsetVersions: ReadonlyMap<string, readonly number[]> = new Map([
   ["Abs", [1, 6, 13]],

@@ -1,35 +1,32 @@
 import { create } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
-import { quoteName } from "./external-data.ts";
+import { quoteName } from "./quote-name.ts";
 import { nodeSubgraphs } from "./model-traversal.ts";
 import { ModelFacts } from "./model-facts.ts";
 import { OperatorSetIdProtoSchema } from "./onnx_pb.js";
-import type {
-  FunctionProto,
-  GraphProto,
-  ModelProto,
-  NodeProto,
-  OperatorSetIdProto,
-} from "./onnx_pb.js";
+import type { FunctionProto, GraphProto, ModelProto, NodeProto } from "./onnx_pb.js";
 import { opsetChanges } from "./opset-changes.ts";
 import { opsetVersions } from "./opset-versions.ts";
 import { RewriteScope } from "./rewrite-scope.ts";
 import type { ModelRewrite } from "./rewrite-scope.ts";
+import { isStandardDomain, standardOpset } from "./standard-domain.ts";
 import { UniqueNames } from "./unique-names.ts";
 
 /** The oldest opset whose operators can be raised, and the newest they can be raised to. */
-export const raisableOpsets = { first: 7, last: 21 } as const;
+const raisableOpsets = { first: 7, last: 21 } as const;
 
 /**
- * Raises the default domain's opset of a model (main graph, subgraphs and model-local functions) to `targetOpset`, in place, with
- * the meaning of every operator kept. Nothing happens where the model is at `targetOpset` or above. Lifts the IR version where the
- * new opset needs a later one. Nodes must not use the newer opset yet.
- *
- * @throws ServiceError `model_opset_unsupported` naming the operator that has no known step; the model is then unchanged
+ * Raises the default domain's opset of a model (main graph, subgraphs and model-local functions) to
+ * `targetOpset` in place, and keeps the meaning of every operator. Models of a newer opset do not
+ * change. Raises the IR version where the new opset needs a later one. Nodes must not use the newer
+ * opset yet.
+ * @throws ServiceError `model_opset_unsupported` with the operator that has no known change; the
+ * model is unchanged then
  */
 export function raiseOpset(model: ModelProto, targetOpset: number): void {
-  if (targetOpset > raisableOpsets.last)
+  if (targetOpset > raisableOpsets.last) {
     throw new RangeError(`Opset ${targetOpset} is above ${raisableOpsets.last}, the newest known`);
+  }
   const from = importedOpset(model);
   if (from >= targetOpset) return;
   const raising: Raising = {
@@ -38,44 +35,49 @@ export function raiseOpset(model: ModelProto, targetOpset: number): void {
     results: [],
   };
   if (model.graph !== undefined) raiseBody(model.graph, from, raising);
-  for (const body of model.functions)
+  for (const body of model.functions) {
     if (importedOpset(body) < targetOpset) raiseBody(body, importedOpset(body), raising);
-
-  for (const { body, nodes, scope } of raising.results) {
-    body.node = [...scope.constantNodes, ...nodes];
-    if (body.$typeName === "onnx.GraphProto")
-      body.initializer = [...body.initializer, ...scope.initializers];
   }
-  if (standardImport(model) === undefined)
+  raising.results.forEach(applyRaised);
+  raiseImports(model, targetOpset);
+}
+
+function applyRaised({ body, nodes, scope }: RaisedBody): void {
+  body.node = [...scope.constantNodes, ...nodes];
+  if (body.$typeName === "onnx.GraphProto") {
+    body.initializer = [...body.initializer, ...scope.initializers];
+  }
+}
+
+function raiseImports(model: ModelProto, targetOpset: number): void {
+  if (!model.opsetImport.some(isStandardDomain)) {
     model.opsetImport.push(create(OperatorSetIdProtoSchema, { domain: "" }));
+  }
   for (const { opsetImport } of [model, ...model.functions]) {
     for (const entry of opsetImport.filter(isStandardDomain)) {
       if (entry.version < targetOpset) entry.version = BigInt(targetOpset);
     }
   }
-  if (model.irVersion < minimumIrVersion(targetOpset))
-    model.irVersion = BigInt(minimumIrVersion(targetOpset));
+  const irVersion = minimumIrVersion(targetOpset);
+  if (model.irVersion < irVersion) model.irVersion = BigInt(irVersion);
+}
+
+/** A graph or function and what it consists of at the new opset. */
+interface RaisedBody {
+  readonly body: GraphProto | FunctionProto;
+  readonly nodes: NodeProto[];
+  readonly scope: RewriteScope;
 }
 
 interface Raising {
   readonly rewrite: ModelRewrite;
-  /** Functions of the model that stand in the standard domain. */
+  /** Names of the model's functions in the standard domain. */
   readonly localFunctions: ReadonlySet<string>;
-  readonly results: { body: GraphProto | FunctionProto; nodes: NodeProto[]; scope: RewriteScope }[];
+  readonly results: RaisedBody[];
 }
 
-function isStandardDomain({ domain }: { readonly domain: string }): boolean {
-  return domain === "" || domain === "ai.onnx";
-}
-
-function standardImport({
-  opsetImport,
-}: ModelProto | FunctionProto): OperatorSetIdProto | undefined {
-  return opsetImport.find(isStandardDomain);
-}
-
-function importedOpset(body: ModelProto | FunctionProto): number {
-  return Number(standardImport(body)?.version ?? 1n);
+function importedOpset({ opsetImport }: ModelProto | FunctionProto): number {
+  return standardOpset(opsetImport) ?? 1;
 }
 
 function raiseBody(
@@ -99,16 +101,12 @@ function raiseNode(node: NodeProto, from: number, scope: RewriteScope): NodeProt
   const [introduced] = versions ?? [];
   const removed = removedOperators.get(node.opType) ?? Infinity;
   if (versions === undefined || introduced === undefined || introduced > from || removed <= from) {
-    throw new ServiceError(
-      "model_opset_unsupported",
-      `Cannot raise opset ${from} to ${targetOpset}: it has no operator "${node.opType}"${node.name && ` (node ${quoteName(node.name)})`}`,
-    );
+    const place = node.name && ` (node ${quoteName(node.name)})`;
+    throw cannotRaiseError(scope, from, `it has no operator "${node.opType}"${place}`);
   }
   if (from < raisableOpsets.first) {
-    throw new ServiceError(
-      "model_opset_unsupported",
-      `Cannot raise opset ${from} to ${targetOpset}: ${raisableOpsets.first} is the oldest that is supported (operator "${node.opType}")`,
-    );
+    const oldest = `${raisableOpsets.first} is the oldest that is supported`;
+    throw cannotRaiseError(scope, from, `${oldest} (operator "${node.opType}")`);
   }
   const next = versions.find((version) => version > from && version <= targetOpset);
   if (next === undefined) return [node];
@@ -118,13 +116,18 @@ function raiseNode(node: NodeProto, from: number, scope: RewriteScope): NodeProt
     : change(node, scope).flatMap((replacement) => raiseNode(replacement, next, scope));
 }
 
-/** Operators that are gone, and the opset that has them no more. */
+function cannotRaiseError({ rewrite }: RewriteScope, from: number, reason: string): ServiceError {
+  const message = `Cannot raise opset ${from} to ${rewrite.targetOpset}: ${reason}`;
+  return new ServiceError("model_opset_unsupported", message);
+}
+
+/** Operators that were removed, and the first opset without them. */
 const removedOperators: ReadonlyMap<string, number> = new Map([
   ["Scatter", 11],
   ["Upsample", 10],
 ]);
 
-/** The lowest IR version that may carry the default domain's opset (ONNX Versioning.md). */
+/** The lowest IR version that models of an opset may have (ONNX Versioning.md). */
 export function minimumIrVersion(opset: number): number {
   const entry = irVersions.findLast(([firstOpset]) => firstOpset <= opset);
   return entry === undefined ? 3 : entry[1];

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
 import { KnownValues } from "./known-values.ts";
-import { quoteName } from "./external-data.ts";
+import { quoteName } from "./quote-name.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import {
   AttributeProto_AttributeType as AttributeType,
@@ -27,13 +27,13 @@ export interface ModelRewrite {
   readonly targetOpset: number;
 }
 
-/** Where a node to rewrite stands: what is known of the values around it, and where constants for it can be put. */
+/** The surroundings of a node to rewrite: known values, and constants that are added for it. */
 export class RewriteScope {
   readonly rewrite: ModelRewrite;
   readonly values: KnownValues;
   /** Tensors that become initializers of the graph. */
   readonly initializers: TensorProto[] = [];
-  /** Nodes that stand in front of the others: constants in functions, which have no initializers. */
+  /** Nodes in front of the others: constants in functions, which have no initializers. */
   readonly constantNodes: NodeProto[] = [];
   readonly #body: GraphProto | FunctionProto;
   readonly #outer: RewriteScope | undefined;
@@ -48,23 +48,14 @@ export class RewriteScope {
 
   /** A scalar or vector of int64 as a value. */
   addInt64Constant(content: number | readonly number[], base: string): string {
-    const elements = typeof content === "number" ? [content] : content;
-    const rawData = new Uint8Array(BigInt64Array.from(elements, BigInt).buffer);
-    const dims = typeof content === "number" ? [] : [BigInt(content.length)];
-    return this.#addConstant(
-      create(TensorProtoSchema, { dims, dataType: DataType.INT64, rawData }),
-      base,
-    );
+    const elements = BigInt64Array.from(listElements(content), BigInt);
+    return this.#addConstant(createTensor(content, DataType.INT64, elements), base);
   }
 
+  /** A scalar or vector of float32 as a value. */
   addFloat32Constant(content: number | readonly number[], base: string): string {
-    const elements = typeof content === "number" ? [content] : content;
-    const rawData = new Uint8Array(Float32Array.from(elements).buffer);
-    const dims = typeof content === "number" ? [] : [BigInt(content.length)];
-    return this.#addConstant(
-      create(TensorProtoSchema, { dims, dataType: DataType.FLOAT, rawData }),
-      base,
-    );
+    const elements = Float32Array.from(listElements(content));
+    return this.#addConstant(createTensor(content, DataType.FLOAT, elements), base);
   }
 
   /** The content of an attribute as a value: of an int a scalar, of a list a vector. */
@@ -77,7 +68,7 @@ export class RewriteScope {
     );
   }
 
-  /** The element type of a float value where it is declared, or else float32 in models that have no other float type. */
+  /** Declared element type of a float value, else float32 in models with no other float type. */
   floatType(name: string): number | undefined {
     return (
       this.values.find(name)?.elementType ??
@@ -112,9 +103,11 @@ export class RewriteScope {
 
   #addReferencedAttribute(node: NodeProto, attribute: AttributeProto, base: string): string {
     if (this.#mayBeUnset(attribute.refAttrName)) {
+      const source = `attribute ${quoteName(attribute.refAttrName)} of a function`;
+      const what = `attribute "${attribute.name}" of ${node.opType}`;
       throw new ServiceError(
         "model_opset_unsupported",
-        `Cannot make attribute "${attribute.name}" of ${node.opType} an input: it is attribute ${quoteName(attribute.refAttrName)} of a function, which has no default value`,
+        `Cannot make ${what} an input: it is ${source}, which has no default value`,
       );
     }
     const name = this.rewrite.names.allocate(base);
@@ -127,8 +120,20 @@ export class RewriteScope {
   /** Whether a call of the function that the scope is in may leave the attribute out. */
   #mayBeUnset(name: string): boolean {
     const body = this.#body;
-    if (body.$typeName === "onnx.GraphProto")
-      return this.#outer === undefined || this.#outer.#mayBeUnset(name);
-    return this.rewrite.facts.mayBeUnset(body, name);
+    if (body.$typeName !== "onnx.GraphProto") return this.rewrite.facts.mayBeUnset(body, name);
+    return this.#outer === undefined || this.#outer.#mayBeUnset(name);
   }
+}
+
+function listElements(content: number | readonly number[]): readonly number[] {
+  return typeof content === "number" ? [content] : content;
+}
+
+function createTensor(
+  content: number | readonly number[],
+  dataType: DataType,
+  { buffer }: BigInt64Array<ArrayBuffer> | Float32Array<ArrayBuffer>,
+): TensorProto {
+  const dims = typeof content === "number" ? [] : [BigInt(content.length)];
+  return create(TensorProtoSchema, { dims, dataType, rawData: new Uint8Array(buffer) });
 }

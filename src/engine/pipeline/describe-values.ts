@@ -9,7 +9,7 @@ import {
   ValueInfoProtoSchema,
   type ValueInfoProto,
 } from "../onnx/onnx_pb.js";
-import type { OnnxModel } from "../onnx/payload.ts";
+import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { UniqueNames } from "../onnx/unique-names.ts";
 import type { PipelineGraph } from "./pipeline-graph.ts";
 import { weightlessModel } from "./weightless-model.ts";

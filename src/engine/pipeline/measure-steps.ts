@@ -7,7 +7,7 @@ import { percentile } from "../evaluate/percentile.ts";
 import { nodeWith } from "../onnx/node-attributes.ts";
 import { GraphProtoSchema, ModelProtoSchema } from "../onnx/onnx_pb.js";
 import type { NodeProto } from "../onnx/onnx_pb.js";
-import type { OnnxModel } from "../onnx/payload.ts";
+import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { calledFunctions, type PipelineGraph } from "./pipeline-graph.ts";
 import { withProbeSession, type ProbeOptions } from "./with-probe-session.ts";
 

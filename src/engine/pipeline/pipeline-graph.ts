@@ -1,4 +1,5 @@
-import { sortTopologically, usedNames } from "../onnx/check-model.ts";
+import { sortTopologically } from "../onnx/sort-topologically.ts";
+import { usedNames } from "../onnx/used-names.ts";
 import { rawByteLength } from "../onnx/element-type.ts";
 import { nestedGraphs, nodeTensors } from "../onnx/model-traversal.ts";
 import type {
@@ -8,7 +9,7 @@ import type {
   NodeProto,
   TensorProto,
 } from "../onnx/onnx_pb.js";
-import { elementCount } from "../onnx/payload.ts";
+import { elementCount } from "../onnx/tensor-shape.ts";
 
 /** A node that a pipeline runs in one of its stages. */
 export interface PipelineStep {

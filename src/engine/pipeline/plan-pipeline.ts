@@ -1,6 +1,6 @@
 import { ServiceError } from "../../contract/errors.ts";
 import { maxPipelineStages, type Balance } from "../../contract/pipeline.ts";
-import type { OnnxModel } from "../onnx/payload.ts";
+import type { OnnxModel } from "../onnx/onnx-model.ts";
 import {
   balanceStages,
   findFewestStages,

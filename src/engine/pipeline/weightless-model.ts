@@ -10,7 +10,7 @@ import {
 } from "../onnx/onnx_pb.js";
 import type { NodeProto, TensorProto } from "../onnx/onnx_pb.js";
 import { payloadIndex } from "../onnx/payload.ts";
-import type { OnnxModel } from "../onnx/payload.ts";
+import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { UniqueNames } from "../onnx/unique-names.ts";
 import { isConstant } from "./pipeline-graph.ts";
 

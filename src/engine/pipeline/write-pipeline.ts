@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { pipelineManifest, type PipelineManifest } from "../../contract/pipeline.ts";
-import type { OnnxModel } from "../onnx/payload.ts";
+import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { writeModel, type WrittenFile } from "../onnx/write-model.ts";
 import { cutStages, type StageModel } from "./cut-stages.ts";
 import type { PipelinePlan } from "./plan-pipeline.ts";

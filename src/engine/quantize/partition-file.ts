@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { open } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
-import type { OnnxModel, Payload } from "../onnx/payload.ts";
+import type { OnnxModel, Payload } from "../onnx/onnx-model.ts";
 import { payloadField } from "../onnx/payload.ts";
 import { runTasks } from "./run-tasks.ts";
 import type { RunTasksOptions } from "./run-tasks.ts";

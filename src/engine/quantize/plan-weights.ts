@@ -1,6 +1,6 @@
 import type { Recipe } from "../../contract/recipe.ts";
 import { elementTypeName } from "../onnx/element-type.ts";
-import { quoteName } from "../onnx/external-data.ts";
+import { quoteName } from "../onnx/quote-name.ts";
 import { TensorProto_DataType as DataType } from "../onnx/onnx_pb.js";
 import { tensorByteLength } from "../onnx/read-tensor.ts";
 import type { Weight } from "./find-weights.ts";

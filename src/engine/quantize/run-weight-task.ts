@@ -1,6 +1,6 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { emptyErrorSums } from "../evaluate/error-sums.ts";
-import { readFully } from "../onnx/byte-window.ts";
+import { readExactlySync } from "../onnx/read-exactly.ts";
 import type { TensorSource } from "../onnx/read-tensor.ts";
 import type { Destination } from "../onnx/write-model.ts";
 import { createChannelRanges, widenChannelRanges } from "./kernels/channel-ranges.ts";
@@ -228,7 +228,7 @@ class SourceReader {
     if (this.#source.kind === "memory")
       into.set(this.#source.bytes.subarray(start, start + into.length));
     else if (this.#descriptor !== undefined)
-      readFully(this.#descriptor, into, this.#source.offset + start);
+      readExactlySync(this.#descriptor, into, this.#source.offset + start);
   }
 
   [Symbol.dispose](): void {

@@ -1,7 +1,7 @@
 import type { Recipe } from "../../../contract/recipe.ts";
 import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import type { NodeProto } from "../../onnx/onnx_pb.js";
-import type { OnnxModel } from "../../onnx/payload.ts";
+import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import { tensorByteLength, tensorSource } from "../../onnx/read-tensor.ts";
 import type { Weight } from "../find-weights.ts";
 import { countElements, weightDims } from "../forms/affine-plan.ts";
