@@ -1,3 +1,4 @@
+import { countElements } from "../onnx/count-elements.ts";
 import { findAttribute } from "../onnx/node-attributes.ts";
 import type { NodeProto } from "../onnx/onnx_pb.js";
 
@@ -10,7 +11,7 @@ interface Operands {
   output: readonly number[];
 }
 
-/** Operations of the operators whose cost is not one for each element of their outputs; a multiplication with its addition counts as two. */
+/** Operators whose cost is not one operation per output element; a multiply-add counts as two. */
 const operationCounters: Record<string, (operands: Operands) => number> = {
   MatMul: countMatMulOperations,
   MatMulInteger: countMatMulOperations,
@@ -18,14 +19,13 @@ const operationCounters: Record<string, (operands: Operands) => number> = {
   MatMulIntegerToFloat: countMatMulOperations,
   QLinearMatMul: countMatMulOperations,
   Gemm: ({ node, inputs: [a], output }) =>
-    2 * countShapeElements(output) * (a?.[readIntAttribute(node, "transA", 0) === 1 ? 0 : 1] ?? 1),
-  MatMulNBits: ({ node, output }) =>
-    2 * countShapeElements(output) * readIntAttribute(node, "K", 1),
+    2 * countElements(output) * (a?.[readIntAttribute(node, "transA", 0) === 1 ? 0 : 1] ?? 1),
+  MatMulNBits: ({ node, output }) => 2 * countElements(output) * readIntAttribute(node, "K", 1),
   Conv: ({ inputs: [, weight], output }) => countConvOperations(weight, output),
   ConvInteger: ({ inputs: [, weight], output }) => countConvOperations(weight, output),
   QLinearConv: ({ inputs: [, , , weight], output }) => countConvOperations(weight, output),
   ConvTranspose: ({ inputs: [input = [], weight = []] }) =>
-    2 * countShapeElements(input) * countShapeElements(weight.slice(1)),
+    2 * countElements(input) * countElements(weight.slice(1)),
   LSTM: countRecurrentOperations,
   GRU: countRecurrentOperations,
   RNN: countRecurrentOperations,
@@ -33,8 +33,9 @@ const operationCounters: Record<string, (operands: Operands) => number> = {
 };
 
 /**
- * Floating-point or integer operations of a node on values of the given shapes. Operators that hold subgraphs or are functions of the
- * model count two for each element of what they use, since what they run is not known before they run.
+ * Floating-point or integer operations of a node on values of the given shapes. Operators with
+ * subgraphs and functions of the model count two for each element of their parameters, since what
+ * they run is not known before they run.
  */
 export function countFlops(
   node: NodeProto,
@@ -42,7 +43,7 @@ export function countFlops(
   parameterElements: number,
 ): number {
   const output = node.output.reduce(
-    (total, name) => total + countShapeElements(findShape(name) ?? []),
+    (total, name) => total + countElements(findShape(name) ?? []),
     0,
   );
   const operation = operationCounters[node.opType];
@@ -53,24 +54,20 @@ export function countFlops(
 }
 
 function countMatMulOperations({ inputs: [a], output }: Operands): number {
-  return 2 * countShapeElements(output) * (a?.at(-1) ?? 1);
+  return 2 * countElements(output) * (a?.at(-1) ?? 1);
 }
 
 function countConvOperations(
   weight: readonly number[] | undefined,
   output: readonly number[],
 ): number {
-  return 2 * countShapeElements(output) * countShapeElements(weight?.slice(1) ?? []);
+  return 2 * countElements(output) * countElements(weight?.slice(1) ?? []);
 }
 
-/** Each step multiplies its input by W [directions, gates, inputs] and its state by R [directions, gates, hidden]. */
+/** A step multiplies input by W [directions, gates, inputs], state by R [directions, gates, hidden]. */
 function countRecurrentOperations({ inputs: [x = [], w = [], r = []] }: Operands): number {
   const [length = 1, batch = 1] = x;
-  return 2 * length * batch * (countShapeElements(w) + countShapeElements(r));
-}
-
-function countShapeElements(shape: readonly number[]): number {
-  return shape.reduce((product, size) => product * size, 1);
+  return 2 * length * batch * (countElements(w) + countElements(r));
 }
 
 function readIntAttribute(node: NodeProto, name: string, absent: number): number {

@@ -2,62 +2,86 @@ import { create } from "@bufbuild/protobuf";
 import { findDataType } from "../onnx/element-type.ts";
 import { GraphProtoSchema, ModelProtoSchema, ValueInfoProtoSchema } from "../onnx/onnx_pb.js";
 import type { GraphProto, ModelProto, ValueInfoProto } from "../onnx/onnx_pb.js";
+import { calledFunctions } from "./called-functions.ts";
 import type { ValueDescription } from "./describe-values.ts";
-import { calledFunctions } from "./pipeline-graph.ts";
 import type { PipelinePlan, PlannedStage } from "./plan-pipeline.ts";
 
 /** A stage as a model of its own. */
 export interface StageModel {
   readonly proto: ModelProto;
-  /** Tensors that the caller or an earlier stage feeds. */
+  /** Tensors from the caller or an earlier stage. */
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
 }
 
-/** Cuts the model into its stages. Outputs that no step makes, such as inputs handed through, come from the last one. */
+interface StageCutting {
+  readonly proto: ModelProto;
+  readonly plan: PipelinePlan;
+  /** Outputs of all steps. */
+  readonly computed: ReadonlySet<string>;
+  readonly getValueInfo: (name: string) => ValueInfoProto;
+}
+
+/** Creates a model for each stage; the last has outputs that no step computes, such as inputs. */
 export function cutStages(proto: ModelProto, plan: PipelinePlan): StageModel[] {
-  const { graph, steps } = plan.graph;
-  const madeAnywhere = new Set(steps.flatMap(({ outputs }) => outputs));
-  const initializers = new Set(graph.initializer.map(({ name }) => name));
+  const computed = new Set(plan.graph.steps.flatMap(({ outputs }) => outputs));
+  const cutting = { proto, plan, computed, getValueInfo: valueInfoLookup(plan) };
+  return plan.stages.map((stage, index) => cutStage(cutting, stage, index));
+}
+
+function cutStage(cutting: StageCutting, stage: PlannedStage, index: number): StageModel {
+  const { proto, plan, getValueInfo } = cutting;
+  const { graph } = plan.graph;
+  const computed = new Set(stage.steps.flatMap(({ outputs }) => outputs));
+  const final = finalOutputs(cutting, computed, index);
+  const finalNames = final.map(({ name }) => name);
+  const used = new Set([...stage.steps.flatMap(({ inputs }) => inputs), ...finalNames]);
+  const cutOutputs = (plan.cuts[index]?.values ?? []).filter(
+    (name) => computed.has(name) && !finalNames.includes(name),
+  );
+  const cutInputs = (plan.cuts[index - 1]?.values ?? []).filter((name) => used.has(name));
+  const fromCaller = graph.input.filter(({ name }) => used.has(name));
+  const input = [...fromCaller, ...cutInputs.map(getValueInfo)];
+  const output = [...final, ...cutOutputs.map(getValueInfo)];
+  return {
+    inputs: [...requiredInputs(fromCaller, graph), ...cutInputs],
+    outputs: [...finalNames, ...cutOutputs],
+    proto: stageProto(proto, plan, { stage, used, computed, input, output }),
+  };
+}
+
+/** The model's outputs that come from a stage. */
+function finalOutputs(
+  { plan, computed }: StageCutting,
+  computedHere: ReadonlySet<string>,
+  index: number,
+): ValueInfoProto[] {
+  const isLast = index === plan.stages.length - 1;
+  return plan.graph.graph.output.filter(
+    ({ name }) => computedHere.has(name) || (isLast && !computed.has(name)),
+  );
+}
+
+function requiredInputs(inputs: readonly ValueInfoProto[], { initializer }: GraphProto): string[] {
+  const initializers = new Set(initializer.map(({ name }) => name));
+  return inputs.map(({ name }) => name).filter((name) => !initializers.has(name));
+}
+
+/** Types of values: as the model declares them, else as they were inferred. */
+function valueInfoLookup({ graph: { graph }, values }: PipelinePlan) {
   const declared = new Map(
     [...graph.valueInfo, ...graph.output].flatMap((info) =>
       info.type?.value.case === "tensorType" ? [[info.name, info]] : [],
     ),
   );
-  const getValueInfo = (name: string) =>
-    declared.get(name) ?? createValueInfo(name, plan.values.get(name));
-  return plan.stages.map((stage, index) => {
-    const made = new Set(stage.steps.flatMap(({ outputs }) => outputs));
-    const isLast = index === plan.stages.length - 1;
-    const final = graph.output.filter(
-      ({ name }) => made.has(name) || (isLast && !madeAnywhere.has(name)),
-    );
-    const finalNames = final.map(({ name }) => name);
-    const used = new Set([...stage.steps.flatMap(({ inputs }) => inputs), ...finalNames]);
-    const cutOutputs = (plan.cuts[index]?.values ?? []).filter(
-      (name) => made.has(name) && !finalNames.includes(name),
-    );
-    const cutInputs = (plan.cuts[index - 1]?.values ?? []).filter((name) => used.has(name));
-    const fromCaller = graph.input.filter(({ name }) => used.has(name));
-    const required = fromCaller.map(({ name }) => name).filter((name) => !initializers.has(name));
-    return {
-      inputs: [...required, ...cutInputs],
-      outputs: [...finalNames, ...cutOutputs],
-      proto: stageProto(proto, plan, {
-        stage,
-        used,
-        made,
-        input: [...fromCaller, ...cutInputs.map(getValueInfo)],
-        output: [...final, ...cutOutputs.map(getValueInfo)],
-      }),
-    };
-  });
+  return (name: string) => declared.get(name) ?? createValueInfo(name, values.get(name));
 }
 
 interface StageParts {
   stage: PlannedStage;
   used: ReadonlySet<string>;
-  made: ReadonlySet<string>;
+  /** Outputs of the stage's steps. */
+  computed: ReadonlySet<string>;
   input: ValueInfoProto[];
   output: ValueInfoProto[];
 }
@@ -67,7 +91,7 @@ function stageProto(
   { graph: { graph, constants } }: PipelinePlan,
   parts: StageParts,
 ): ModelProto {
-  const { stage, used, made, input, output } = parts;
+  const { stage, used, computed, input, output } = parts;
   const ownConstants = [...constants].flatMap(([name, node]) => (used.has(name) ? [node] : []));
   const node = [...ownConstants, ...stage.steps.map((step) => step.node)];
   const outputNames = new Set(output.map(({ name }) => name));
@@ -79,7 +103,7 @@ function stageProto(
     sparseInitializer: graph.sparseInitializer.filter(
       ({ values }) => values && used.has(values.name),
     ),
-    valueInfo: graph.valueInfo.filter(({ name }) => made.has(name) && !outputNames.has(name)),
+    valueInfo: graph.valueInfo.filter(({ name }) => computed.has(name) && !outputNames.has(name)),
     quantizationAnnotation: [],
   };
   const stageGraph = Object.assign(create(GraphProtoSchema), graph, changes);

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { runOnGeneratedSample } from "../evaluate/open-samples.ts";
 import { tensorNumbers, type TensorData } from "../evaluate/tensor-data.ts";
+import { countElements } from "../onnx/count-elements.ts";
 import { findDataType, rawByteLength } from "../onnx/element-type.ts";
 import {
   GraphProtoSchema,
@@ -15,7 +16,7 @@ import type { PipelineGraph } from "./pipeline-graph.ts";
 import { weightlessModel } from "./weightless-model.ts";
 import { withProbeSession, type ProbeOptions } from "./with-probe-session.ts";
 
-/** What a value of the graph is, and how large it is on a generated sample. */
+/** Type and shape of a value of the graph, and its size on a generated sample. */
 export interface ValueDescription {
   readonly type: string;
   /** Open dimensions are given by their names, which may be empty. */
@@ -25,10 +26,10 @@ export interface ValueDescription {
 }
 
 /**
- * Has ONNX Runtime infer the types and shapes of all values that steps make, and run the graph once with zeros for weights, so that
- * sizes on a generated sample are known however large the model is. Values that are no tensors are absent.
- *
- * @throws ServiceError evaluation_failed if the runtime cannot load or run the graph.
+ * Has ONNX Runtime infer the types and shapes of the outputs of all steps, and run the graph once
+ * with zeros for weights, so that sizes on a generated sample are known however large the model is.
+ * Values that are no tensors are absent.
+ * @throws ServiceError evaluation_failed if the runtime cannot load or run the graph
  */
 export async function describeValues(
   model: OnnxModel,
@@ -39,21 +40,19 @@ export async function describeValues(
   const values = steps.flatMap(({ outputs }) => outputs);
   const types = await inferTypes(weightless, values, options);
   const shapes = await probeShapes(weightless, [...types.keys()], options);
-  const descriptions = new Map<string, ValueDescription>();
-  for (const [name, { type, shape }] of types) {
-    const sampleShape = shapes.get(name) ?? [];
-    // The runtime gives no dimensions both for a scalar and where it could not infer the rank.
-    const isInferred = shape.length === sampleShape.length;
-    const elements = sampleShape.reduce((product, size) => product * size, 1);
-    const sampleBytes = rawByteLength(elements, findDataType(type) ?? 0) ?? 0;
-    descriptions.set(name, {
-      type,
-      shape: isInferred ? shape : sampleShape.map(() => ""),
-      sampleShape,
-      sampleBytes,
-    });
-  }
-  return descriptions;
+  return new Map(
+    [...types].map(([name, value]) => [name, describeValue(value, shapes.get(name) ?? [])]),
+  );
+}
+
+function describeValue(
+  { type, shape }: Pick<ValueDescription, "type" | "shape">,
+  sampleShape: readonly number[],
+): ValueDescription {
+  // The runtime gives no dimensions both for a scalar and where it could not infer the rank.
+  const isInferred = shape.length === sampleShape.length;
+  const sampleBytes = rawByteLength(countElements(sampleShape), findDataType(type) ?? 0) ?? 0;
+  return { type, shape: isInferred ? shape : sampleShape.map(() => ""), sampleShape, sampleBytes };
 }
 
 async function inferTypes(model: OnnxModel, values: readonly string[], options: ProbeOptions) {
@@ -66,7 +65,7 @@ async function inferTypes(model: OnnxModel, values: readonly string[], options: 
   return new Map(outputs.flatMap((value) => (value.isTensor ? [[value.name, value]] : [])));
 }
 
-/** Has a Shape node look at each value, so that the values themselves need not be kept or fetched. */
+/** Adds a Shape node for each value, so that the values themselves need not be fetched. */
 async function probeShapes(model: OnnxModel, values: readonly string[], options: ProbeOptions) {
   const names = UniqueNames.forModel(model.proto);
   const shapeNames = values.map((value) => names.allocate(`${value}_shape`));

@@ -8,13 +8,13 @@ import {
   TensorProto_DataType,
   TensorProtoSchema,
 } from "../onnx/onnx_pb.js";
-import type { NodeProto, TensorProto } from "../onnx/onnx_pb.js";
+import type { GraphProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js";
 import { payloadIndex } from "../onnx/payload.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { UniqueNames } from "../onnx/unique-names.ts";
-import { isConstant } from "./pipeline-graph.ts";
+import { isConstantNode } from "./constant-node.ts";
 
-/** Types whose zero ConstantOfShape makes in every opset, with the bytes of an element. */
+/** Types that ConstantOfShape supports in every opset, with the bytes of an element. */
 const zeroBytes: Record<string, number> = {
   float32: 4,
   float64: 8,
@@ -31,30 +31,33 @@ const zeroBytes: Record<string, number> = {
 };
 
 /**
- * A copy of the model in which nodes that make zeros stand for its large weights. Values have the types and shapes that they have in the
- * model, and running it needs the memory of a weight at a time: shapes follow from small tensors, which stay.
+ * A copy of the model in which nodes that compute zeros replace the large weights. Values have the
+ * types and shapes that they have in the model, since small tensors, which shapes follow from,
+ * stay. Running it needs the memory of one weight at a time.
  */
 export function weightlessModel(model: OnnxModel): OnnxModel {
   const proto = clone(ModelProtoSchema, model.proto);
   const names = UniqueNames.forModel(proto);
   for (const body of graphsAndFunctions(proto)) {
-    const zeroMakers: NodeProto[] = [];
-    if (body.$typeName === "onnx.GraphProto") {
-      const replaced = new Set(body.initializer.filter(isReplaceable));
-      zeroMakers.push(...[...replaced].flatMap((tensor) => zeroNodes(tensor, tensor.name, names)));
-      const replacedNames = new Set([...replaced].map(({ name }) => name));
-      body.initializer = body.initializer.filter((tensor) => !replaced.has(tensor));
-      body.input = body.input.filter(({ name }) => !replacedNames.has(name));
-    }
-    const nodes = body.node.flatMap((node) => {
-      const tensor = isConstant(node)
-        ? node.attribute.find(({ t }) => t && isReplaceable(t))?.t
-        : undefined;
-      return tensor ? zeroNodes(tensor, node.output[0] ?? "", names) : [node];
-    });
-    body.node = [...zeroMakers, ...nodes];
+    const zeros = body.$typeName === "onnx.GraphProto" ? replaceInitializers(body, names) : [];
+    body.node = [...zeros, ...body.node.flatMap((node) => replaceConstant(node, names))];
   }
   return { ...model, proto };
+}
+
+/** @returns nodes that compute zeros for the initializers that it removes */
+function replaceInitializers(graph: GraphProto, names: UniqueNames): NodeProto[] {
+  const replaced = graph.initializer.filter(isReplaceable);
+  const replacedNames = new Set(replaced.map(({ name }) => name));
+  graph.initializer = graph.initializer.filter((tensor) => !isReplaceable(tensor));
+  graph.input = graph.input.filter(({ name }) => !replacedNames.has(name));
+  return replaced.flatMap((tensor) => zeroNodes(tensor, tensor.name, names));
+}
+
+function replaceConstant(node: NodeProto, names: UniqueNames): NodeProto[] {
+  if (!isConstantNode(node)) return [node];
+  const tensor = node.attribute.find(({ t }) => t && isReplaceable(t))?.t;
+  return tensor ? zeroNodes(tensor, node.output[0] ?? "", names) : [node];
 }
 
 function isReplaceable(tensor: TensorProto): boolean {
@@ -67,26 +70,24 @@ function zeroNodes(
   names: UniqueNames,
 ): NodeProto[] {
   const shape = names.allocate(`${output}_shape`);
-  const zero = create(TensorProtoSchema, {
-    dims: [1n],
-    dataType,
-    rawData: new Uint8Array(zeroBytes[elementTypeName(dataType)] ?? 0),
-  });
   const sizes = create(TensorProtoSchema, {
     dims: [BigInt(dims.length)],
     dataType: TensorProto_DataType.INT64,
     int64Data: dims,
   });
-  const attribute = (t: TensorProto) => [
-    { name: "value", type: AttributeProto_AttributeType.TENSOR, t },
-  ];
+  const rawData = new Uint8Array(zeroBytes[elementTypeName(dataType)] ?? 0);
+  const zero = create(TensorProtoSchema, { dims: [1n], dataType, rawData });
   return [
-    create(NodeProtoSchema, { opType: "Constant", output: [shape], attribute: attribute(sizes) }),
-    create(NodeProtoSchema, {
-      opType: "ConstantOfShape",
-      input: [shape],
-      output: [output],
-      attribute: attribute(zero),
-    }),
+    createNodeWithValue("Constant", { output: [shape] }, sizes),
+    createNodeWithValue("ConstantOfShape", { input: [shape], output: [output] }, zero),
   ];
+}
+
+function createNodeWithValue(
+  opType: string,
+  values: { input?: string[]; output: string[] },
+  t: TensorProto,
+): NodeProto {
+  const value = { name: "value", type: AttributeProto_AttributeType.TENSOR, t };
+  return create(NodeProtoSchema, { opType, ...values, attribute: [value] });
 }

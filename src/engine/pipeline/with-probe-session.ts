@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import path from "node:path";
 import { ServiceError } from "../../contract/errors.ts";
+import { errorMessage } from "../../log/error-message.ts";
 import { ModelSession } from "../evaluate/model-session.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { writeModel } from "../onnx/write-model.ts";
@@ -14,10 +15,9 @@ export interface ProbeOptions {
 }
 
 /**
- * Writes a model that is only made to learn something from the runtime, and opens it with graph optimizations off. The folder that
- * holds it is handed on, and gone afterwards.
- *
- * @throws ServiceError evaluation_failed if the runtime cannot load or run it.
+ * Writes a model to learn something from the runtime, and opens it with graph optimizations off.
+ * The folder of the files, which `use` gets, is deleted afterwards.
+ * @throws ServiceError evaluation_failed if the runtime cannot load or run it
  */
 export async function withProbeSession<T>(
   model: OnnxModel,
@@ -38,10 +38,8 @@ export async function withProbeSession<T>(
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ServiceError) throw error;
-    const message = error instanceof Error ? error.message : String(error);
-    throw new ServiceError("evaluation_failed", `The model could not be measured: ${message}`, {
-      cause: error,
-    });
+    const message = `The model could not be measured: ${errorMessage(error)}`;
+    throw new ServiceError("evaluation_failed", message, { cause: error });
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -7,53 +7,56 @@ import { writeModel, type WrittenFile } from "../onnx/write-model.ts";
 import { cutStages, type StageModel } from "./cut-stages.ts";
 import type { PipelinePlan } from "./plan-pipeline.ts";
 
-export const pipelineManifestName = "pipeline.json";
+const pipelineManifestName = "pipeline.json";
 
-export interface WrittenPipeline {
+interface WrittenPipeline {
   readonly manifest: PipelineManifest;
   readonly files: readonly WrittenFile[];
 }
 
+interface WritePipelineOptions {
+  readonly directory: string;
+  readonly signal: AbortSignal;
+}
+
 /**
- * Writes each stage as a model of its own, with copies of the weights, constants and functions that it uses, and `pipeline.json`, which
- * says how they are linked. Where anything fails, nothing stays.
+ * Writes each stage as a model of its own, with copies of the weights, constants and functions that
+ * it uses, and `pipeline.json`, which says how they are linked. Deletes all of it on any error.
  *
- * Run one after the other on the CPU provider with graph optimizations off, the stages give the model's outputs bit for bit, provided that
- * inputs are aligned as the runtime aligns its own memory (64 bytes). Half precision is the exception: that provider computes it in
- * single precision and rounds only what crosses a cut.
- *
+ * Run one after the other on the CPU provider with graph optimizations off, the stages compute the
+ * model's outputs bit for bit, provided that inputs are aligned as the runtime aligns its own
+ * memory (64 bytes). Half precision is the exception: that provider computes it in single precision
+ * and rounds only what crosses a cut.
  * @throws ServiceError storage_full, model_unsupported
  */
 export async function writePipeline(
   model: OnnxModel,
   plan: PipelinePlan,
-  { directory, signal }: { directory: string; signal: AbortSignal },
+  { directory, signal }: WritePipelineOptions,
 ): Promise<WrittenPipeline> {
   const stages = cutStages(model.proto, plan);
   const written: WrittenFile[][] = [];
   try {
     for (const [index, { proto }] of stages.entries()) {
-      written.push(
-        await writeModel({ ...model, proto }, { directory, name: stageName(index), signal }),
-      );
+      const options = { directory, name: stageName(index), signal };
+      written.push(await writeModel({ ...model, proto }, options));
     }
     const manifest = buildPipelineManifest(plan, stages, written);
-    const text = `${JSON.stringify(manifest, undefined, 2)}\n`;
-    const partial = path.join(directory, `${pipelineManifestName}.${randomUUID()}.partial`);
-    await writeFile(partial, text);
-    await rename(partial, path.join(directory, pipelineManifestName));
-    const entry: WrittenFile = {
-      name: pipelineManifestName,
-      kind: "manifest",
-      bytes: Buffer.byteLength(text),
-    };
+    const entry = await writeManifest(manifest, directory);
     return { manifest, files: [...written.flat(), entry] };
   } catch (error) {
-    await Promise.all(
-      written.flat().map(({ name }) => rm(path.join(directory, name), { force: true })),
-    );
+    const names = written.flat().map(({ name }) => name);
+    await Promise.all(names.map((name) => rm(path.join(directory, name), { force: true })));
     throw error;
   }
+}
+
+async function writeManifest(manifest: PipelineManifest, directory: string): Promise<WrittenFile> {
+  const text = `${JSON.stringify(manifest, undefined, 2)}\n`;
+  const partial = path.join(directory, `${pipelineManifestName}.${randomUUID()}.partial`);
+  await writeFile(partial, text);
+  await rename(partial, path.join(directory, pipelineManifestName));
+  return { name: pipelineManifestName, kind: "manifest", bytes: Buffer.byteLength(text) };
 }
 
 function stageName(index: number): string {
@@ -65,7 +68,7 @@ function buildPipelineManifest(
   stages: readonly StageModel[],
   written: readonly (readonly WrittenFile[])[],
 ): PipelineManifest {
-  const makers = new Map(
+  const producers = new Map(
     stages.flatMap(({ outputs }, index) => outputs.map((name) => [name, index + 1])),
   );
   return pipelineManifest.parse({
@@ -76,17 +79,20 @@ function buildPipelineManifest(
       files: written[index]?.map(({ name, bytes }) => ({ name, bytes })),
       parameterBytes,
       load,
-      inputs: stages[index]?.inputs.map((name) => ({ name, from: makers.get(name) ?? 0 })),
+      inputs: stages[index]?.inputs.map((name) => ({ name, from: producers.get(name) ?? 0 })),
       outputs: stages[index]?.outputs,
     })),
-    cuts: plan.cuts.map(({ bytes, values }) => ({
-      bytes,
-      tensors: values.map((name) => ({
-        name,
-        type: plan.values.get(name)?.type,
-        shape: plan.values.get(name)?.shape,
-      })),
-    })),
-    outputs: plan.graph.graph.output.map(({ name }) => ({ name, from: makers.get(name) })),
+    cuts: describeCuts(plan),
+    outputs: plan.graph.graph.output.map(({ name }) => ({ name, from: producers.get(name) })),
   });
+}
+
+function describeCuts({ cuts, values }: PipelinePlan) {
+  return cuts.map((cut) => ({
+    bytes: cut.bytes,
+    tensors: cut.values.map((name) => {
+      const value = values.get(name);
+      return { name, type: value?.type, shape: value?.shape };
+    }),
+  }));
 }
