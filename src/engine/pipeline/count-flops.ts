@@ -64,7 +64,7 @@ function countConvOperations(
   return 2 * countElements(output) * countElements(weight?.slice(1) ?? []);
 }
 
-/** A step multiplies input by W [directions, gates, inputs], state by R [directions, gates, hidden]. */
+/** A step multiplies its input by W [directions, gates, inputs] and its state by R. */
 function countRecurrentOperations({ inputs: [x = [], w = [], r = []] }: Operands): number {
   const [length = 1, batch = 1] = x;
   return 2 * length * batch * (countElements(w) + countElements(r));
