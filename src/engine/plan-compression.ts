@@ -7,7 +7,7 @@ import { layoutModel } from "./onnx/layout-model.ts";
 import type { ModelLayout } from "./onnx/model-layout.ts";
 import { standardOpset } from "./onnx/standard-domain.ts";
 import type { ModelProto } from "./onnx/onnx_pb.js";
-import { minimumIrVersion, raiseOpset } from "./onnx/raise-opset.ts";
+import { minimumIrVersion, raiseOpset } from "./opset/raise-opset.ts";
 import { inlineFunctions } from "./onnx/inline-functions.ts";
 import { openModel } from "./onnx/open-model.ts";
 import type { OnnxModel } from "./onnx/onnx-model.ts";

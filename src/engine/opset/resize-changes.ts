@@ -1,7 +1,7 @@
-import { attributeText, findAttribute, nodeWith } from "../node-attributes.ts";
-import type { NodeProto } from "../onnx_pb.js";
-import { readFloat32Elements } from "../read-tensor.ts";
-import type { RewriteScope } from "../rewrite-scope.ts";
+import { attributeText, findAttribute, nodeWith } from "../onnx/node-attributes.ts";
+import type { NodeProto } from "../onnx/onnx_pb.js";
+import { readFloat32Elements } from "../onnx/read-tensor.ts";
+import type { RewriteScope } from "./rewrite-scope.ts";
 import { firstOutputName, opsetUnsupportedError, withStringAttribute } from "./opset-change.ts";
 
 /** Opset 10 leaves the coordinate transformation open; ONNX Runtime's is asymmetric. */

@@ -1,6 +1,6 @@
-import { findAttribute, intAttribute, nodeWith } from "../node-attributes.ts";
-import type { NodeProto } from "../onnx_pb.js";
-import type { RewriteScope } from "../rewrite-scope.ts";
+import { findAttribute, intAttribute, nodeWith } from "../onnx/node-attributes.ts";
+import type { NodeProto } from "../onnx/onnx_pb.js";
+import type { RewriteScope } from "./rewrite-scope.ts";
 import { createOperatorNode, firstOutputName } from "./opset-change.ts";
 
 /** Repeats scale and bias of each group for the channels of the group. */

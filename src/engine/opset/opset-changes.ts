@@ -5,8 +5,8 @@ import {
   findAttribute,
   intAttribute,
   nodeWith,
-} from "./node-attributes.ts";
-import type { NodeProto } from "./onnx_pb.js";
+} from "../onnx/node-attributes.ts";
+import type { NodeProto } from "../onnx/onnx_pb.js";
 import {
   attributeToInput,
   boundsToInputs,
@@ -16,15 +16,11 @@ import {
   rangesToInputs,
   ratioToInput,
   upsampleScalesToInput,
-} from "./opset-changes/attributes-to-inputs.ts";
-import { flattenFromAxis } from "./opset-changes/flatten-from-axis.ts";
-import {
-  opsetUnsupportedError,
-  withStringAttribute,
-  type OpsetChange,
-} from "./opset-changes/opset-change.ts";
-import { repeatScalesPerChannel } from "./opset-changes/repeat-scales-per-channel.ts";
-import { resizeAsymmetric, sizesInsteadOfScales } from "./opset-changes/resize-changes.ts";
+} from "./attributes-to-inputs.ts";
+import { flattenFromAxis } from "./flatten-from-axis.ts";
+import { opsetUnsupportedError, withStringAttribute, type OpsetChange } from "./opset-change.ts";
+import { repeatScalesPerChannel } from "./repeat-scales-per-channel.ts";
+import { resizeAsymmetric, sizesInsteadOfScales } from "./resize-changes.ts";
 import type { RewriteScope } from "./rewrite-scope.ts";
 
 const axesToInput: OpsetChange = (node, scope) => [attributeToInput(node, "axes", scope)];

@@ -8,14 +8,14 @@ import { z } from "zod";
 import { ServiceError } from "../../../src/contract/errors.ts";
 import { ModelProtoSchema } from "../../../src/engine/onnx/onnx_pb.js";
 import type { ModelProto } from "../../../src/engine/onnx/onnx_pb.js";
-import { opsetChanges } from "../../../src/engine/onnx/opset-changes.ts";
-import { opsetVersions } from "../../../src/engine/onnx/opset-versions.ts";
-import { minimumIrVersion, raiseOpset } from "../../../src/engine/onnx/raise-opset.ts";
+import { opsetChanges } from "../../../src/engine/opset/opset-changes.ts";
+import { opsetVersions } from "../../../src/engine/opset/opset-versions.ts";
+import { minimumIrVersion, raiseOpset } from "../../../src/engine/opset/raise-opset.ts";
 import { pythonMissing, runPython } from "../../support/python.ts";
 import { realModel, realModelMissing, type RealModelName } from "../../support/real-models.ts";
 import { integerAttribute, node, tensorInfo, floatInitializer } from "../../support/tiny-model.ts";
 import { float, integers, makeModel, raisedCases, singleNode, text } from "./raised-cases.ts";
-import { largestDifference, runModel } from "./run-model.ts";
+import { largestDifference, runModel } from "../onnx/run-model.ts";
 
 let folder = "";
 before(async () => {

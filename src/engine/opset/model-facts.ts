@@ -1,7 +1,7 @@
-import { graphsAndFunctions, modelGraphs, modelTensors } from "./model-traversal.ts";
-import { findAttribute } from "./node-attributes.ts";
-import { TensorProto_DataType as DataType } from "./onnx_pb.js";
-import type { FunctionProto, GraphProto, ModelProto, NodeProto } from "./onnx_pb.js";
+import { graphsAndFunctions, modelGraphs, modelTensors } from "../onnx/model-traversal.ts";
+import { findAttribute } from "../onnx/node-attributes.ts";
+import { TensorProto_DataType as DataType } from "../onnx/onnx_pb.js";
+import type { FunctionProto, GraphProto, ModelProto, NodeProto } from "../onnx/onnx_pb.js";
 
 const otherFloatTypes: ReadonlySet<number> = new Set([
   DataType.FLOAT16,

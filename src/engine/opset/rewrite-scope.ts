@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
 import { KnownValues } from "./known-values.ts";
-import { quoteName } from "./quote-name.ts";
+import { quoteName } from "../onnx/quote-name.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import {
   AttributeProto_AttributeType as AttributeType,
@@ -9,15 +9,15 @@ import {
   NodeProtoSchema,
   TensorProto_DataType as DataType,
   TensorProtoSchema,
-} from "./onnx_pb.js";
+} from "../onnx/onnx_pb.js";
 import type {
   AttributeProto,
   FunctionProto,
   GraphProto,
   NodeProto,
   TensorProto,
-} from "./onnx_pb.js";
-import type { UniqueNames } from "./unique-names.ts";
+} from "../onnx/onnx_pb.js";
+import type { UniqueNames } from "../onnx/unique-names.ts";
 
 /** What the rewrites of a whole model share. */
 export interface ModelRewrite {

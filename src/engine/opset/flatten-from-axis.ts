@@ -1,6 +1,6 @@
-import { attributesWith, findAttribute, intAttribute, nodeWith } from "../node-attributes.ts";
-import type { AttributeProto, NodeProto } from "../onnx_pb.js";
-import type { RewriteScope } from "../rewrite-scope.ts";
+import { attributesWith, findAttribute, intAttribute, nodeWith } from "../onnx/node-attributes.ts";
+import type { AttributeProto, NodeProto } from "../onnx/onnx_pb.js";
+import type { RewriteScope } from "./rewrite-scope.ts";
 import { createOperatorNode, firstOutputName } from "./opset-change.ts";
 
 /** Before opset 13 the axes from `axis` on were one; the new node gets the flattened value. */

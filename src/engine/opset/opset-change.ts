@@ -1,10 +1,10 @@
 import { create } from "@bufbuild/protobuf";
-import { ServiceError } from "../../../contract/errors.ts";
-import { attributesWith, nodeWith, stringAttribute } from "../node-attributes.ts";
-import { NodeProtoSchema } from "../onnx_pb.js";
-import type { AttributeProto, NodeProto } from "../onnx_pb.js";
-import { quoteName } from "../quote-name.ts";
-import type { RewriteScope } from "../rewrite-scope.ts";
+import { ServiceError } from "../../contract/errors.ts";
+import { attributesWith, nodeWith, stringAttribute } from "../onnx/node-attributes.ts";
+import { NodeProtoSchema } from "../onnx/onnx_pb.js";
+import type { AttributeProto, NodeProto } from "../onnx/onnx_pb.js";
+import { quoteName } from "../onnx/quote-name.ts";
+import type { RewriteScope } from "./rewrite-scope.ts";
 
 /** The nodes, valid in the opset of the change, that do what the node did in the opset before. */
 export type OpsetChange = (node: NodeProto, scope: RewriteScope) => NodeProto[];

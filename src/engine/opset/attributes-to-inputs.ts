@@ -1,7 +1,12 @@
-import { attributesWithout, findAttribute, intAttribute, nodeWith } from "../node-attributes.ts";
-import type { NodeProto } from "../onnx_pb.js";
-import { TensorProto_DataType } from "../onnx_pb.js";
-import type { RewriteScope } from "../rewrite-scope.ts";
+import {
+  attributesWithout,
+  findAttribute,
+  intAttribute,
+  nodeWith,
+} from "../onnx/node-attributes.ts";
+import type { NodeProto } from "../onnx/onnx_pb.js";
+import { TensorProto_DataType } from "../onnx/onnx_pb.js";
+import type { RewriteScope } from "./rewrite-scope.ts";
 import { firstOutputName, opsetUnsupportedError } from "./opset-change.ts";
 
 /**

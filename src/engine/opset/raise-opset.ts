@@ -1,16 +1,16 @@
 import { create } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
-import { quoteName } from "./quote-name.ts";
-import { nodeSubgraphs } from "./model-traversal.ts";
+import { quoteName } from "../onnx/quote-name.ts";
+import { nodeSubgraphs } from "../onnx/model-traversal.ts";
 import { ModelFacts } from "./model-facts.ts";
-import { OperatorSetIdProtoSchema } from "./onnx_pb.js";
-import type { FunctionProto, GraphProto, ModelProto, NodeProto } from "./onnx_pb.js";
+import { OperatorSetIdProtoSchema } from "../onnx/onnx_pb.js";
+import type { FunctionProto, GraphProto, ModelProto, NodeProto } from "../onnx/onnx_pb.js";
 import { opsetChanges } from "./opset-changes.ts";
 import { opsetVersions } from "./opset-versions.ts";
 import { RewriteScope } from "./rewrite-scope.ts";
 import type { ModelRewrite } from "./rewrite-scope.ts";
-import { isStandardDomain, standardOpset } from "./standard-domain.ts";
-import { UniqueNames } from "./unique-names.ts";
+import { isStandardDomain, standardOpset } from "../onnx/standard-domain.ts";
+import { UniqueNames } from "../onnx/unique-names.ts";
 
 /** The oldest opset whose operators can be raised, and the newest they can be raised to. */
 const raisableOpsets = { first: 7, last: 21 } as const;

@@ -1,12 +1,12 @@
-import { findAttribute } from "./node-attributes.ts";
-import { TensorProto_DataType } from "./onnx_pb.js";
+import { findAttribute } from "../onnx/node-attributes.ts";
+import { TensorProto_DataType } from "../onnx/onnx_pb.js";
 import type {
   FunctionProto,
   GraphProto,
   NodeProto,
   TensorProto,
   ValueInfoProto,
-} from "./onnx_pb.js";
+} from "../onnx/onnx_pb.js";
 
 interface KnownValue {
   readonly elementType?: number | undefined;
