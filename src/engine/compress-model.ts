@@ -2,23 +2,25 @@ import { join } from "node:path";
 import { rm } from "node:fs/promises";
 import { errorMetrics } from "./evaluate/error-metrics.ts";
 import type { ErrorMetrics } from "./evaluate/error-metrics.ts";
+import type { ErrorSums } from "./evaluate/error-sums.ts";
 import { elementTypeName } from "./onnx/element-type.ts";
-import type { WrittenFile } from "./onnx/write-model.ts";
+import type { ModelLayout } from "./onnx/model-layout.ts";
+import type { OnnxModel } from "./onnx/onnx-model.ts";
+import type { Destination, WrittenFile } from "./onnx/write-model.ts";
 import { writeLayout } from "./onnx/write-model.ts";
 import { planCompression } from "./plan-compression.ts";
 import type { CompressionPlan, PlanOptions } from "./plan-compression.ts";
-import type { WeightPlan } from "./quantize/weight-plan.ts";
-import { runTasks } from "./quantize/tasks/run-tasks.ts";
-import { readPartitions, reuseCompletedTask } from "./quantize/tasks/completed-tasks.ts";
-import type { CompletedTasks } from "./quantize/tasks/completed-tasks.ts";
-import { outputPayloads } from "./quantize/tasks/task-outputs.ts";
-import type { TaskResult } from "./quantize/tasks/weight-task.ts";
+import type { WeightPlan } from "./quantize/plan-weights.ts";
+import { runTasks } from "./quantize/run-tasks.ts";
+import { reuseCompletedTask, outputPayloads, readPartitions } from "./quantize/partition-file.ts";
+import type { CompletedTasks } from "./quantize/partition-file.ts";
+import type { TaskResult, WeightTask } from "./quantize/weight-task.ts";
 
-export interface CompressOptions extends PlanOptions {
-  /** Where the result's files go; they appear when they are complete. */
+interface CompressOptions extends PlanOptions {
+  /** Folder of the result's files, which appear when they are complete. */
   readonly outputDirectory: string;
   readonly signal: AbortSignal;
-  /** Called with the share of the work that is done, from 0 to 1. */
+  /** Called with the fraction of the work that is done, from 0 to 1. */
   readonly onProgress: (fraction: number, message: string) => void;
   readonly log: (line: string) => void;
 }
@@ -31,11 +33,11 @@ export interface WeightReport {
   readonly resultBytes: number;
   /** Operators that use the weight. */
   readonly usedBy: readonly string[];
-  /** The form that the weight has now; null where it was left alone. */
+  /** The form of the weight in the result; null where it does not change. */
   readonly form: string | null;
-  /** Why the weight was left alone or did not get the recipe's own scheme. */
+  /** Why the weight does not change or does not get the recipe's own scheme. */
   readonly reason: string | null;
-  /** How far the weight's new form is from the original; null where it was left alone. */
+  /** Difference of the weight's new form from the original; null where it does not change. */
   readonly error: ErrorMetrics | null;
 }
 
@@ -60,7 +62,8 @@ export async function compressModel(
 }
 
 /**
- * Does what compressModel does, with the same result, from the files of optimizeShare; what they lack is done here.
+ * Compresses as compressModel does, with the same result, from the files of optimizeShare; weights
+ * that they do not have are compressed here.
  * @throws ServiceError those of compressModel
  */
 export async function assembleShares(
@@ -95,8 +98,8 @@ async function compressWithShares(
 }
 
 /**
- * Reports what compressModel would do, with no weight read and no file written. A weight that turns out to fit no form when it is
- * read makes the real result another.
+ * Reports what compressModel would do, without reading weights or writing files. The real result
+ * differs where a weight turns out to fit no form when it is read.
  * @throws ServiceError those of planCompression
  */
 export async function predictCompression(
@@ -113,20 +116,20 @@ function logPlan(
   { log }: Pick<CompressOptions, "log">,
 ): void {
   const changed = weights.filter(({ format }) => format !== undefined);
-  log(
-    `Plan: ${changed.length} of ${weights.length} weights change, ${originalBytes} to ${resultBytes} bytes`,
-  );
+  const change = `${changed.length} of ${weights.length} weights change`;
+  log(`Plan: ${change}, ${originalBytes} to ${resultBytes} bytes`);
   if (shards.count > 1) log(`Weights are divided into ${shards.count} shards`);
-  for (const [reason, count] of countReasons(weights))
+  for (const [reason, count] of countReasons(weights)) {
     log(`Left alone: ${count} weights: each ${reason}`);
+  }
 }
 
-/** The reasons for which weights are left alone, most frequent first. */
+/** The reasons for which weights do not change, most frequent first. */
 function countReasons(weights: readonly WeightPlan[]): [string, number][] {
   const counts = new Map<string, number>();
   for (const { format, reason } of weights) {
-    if (format === undefined && reason !== undefined)
-      counts.set(reason, (counts.get(reason) ?? 0) + 1);
+    if (format !== undefined || reason === undefined) continue;
+    counts.set(reason, (counts.get(reason) ?? 0) + 1);
   }
   return [...counts].sort((a, b) => b[1] - a[1]);
 }
@@ -134,40 +137,46 @@ function countReasons(weights: readonly WeightPlan[]): [string, number][] {
 async function executePlan(
   { model, tasks: planned, layout }: CompressionPlan,
   shares: CompletedTasks,
-  { outputDirectory, signal, onProgress, log }: CompressOptions,
+  { outputDirectory: directory, signal, onProgress, log }: CompressOptions,
 ): Promise<{ files: WrittenFile[]; results: TaskResult[] }> {
-  const adopted = planned.map((task) => reuseCompletedTask(model, task, shares));
-  const tasks = planned.filter((_, i) => adopted[i] === undefined);
-  if (shares.size > 0)
+  const completed = planned.map((task) => reuseCompletedTask(model, task, shares));
+  const tasks = planned.filter((_, index) => completed[index] === undefined);
+  if (shares.size > 0) {
     log(`${planned.length - tasks.length} of ${planned.length} weights come from shares`);
-  const copied = [...layout.placements.keys()].map((index) => model.payloads[index]);
-  const copiedBytes = copied.reduce(
-    (sum, payload) => sum + (payload?.kind === "file" ? payload.length : 0),
-    0,
-  );
-  const total = tasks.reduce((sum, task) => sum + task.sourceBytes, copiedBytes);
+  }
+  const total = tasks.reduce((sum, task) => sum + task.sourceBytes, copiedBytes(model, layout));
   let done = 0;
   const onBytes = (bytes: number) => {
     done += bytes;
     onProgress(total === 0 ? 1 : done / total, "Compressing weights");
   };
   let results: TaskResult[] = [];
-  const files = await writeLayout(model, {
-    directory: outputDirectory,
-    layout,
-    signal,
-    onBytes,
-    writeComputedPayloads: async (destinations) => {
-      const placed = tasks.map((task) => ({
-        task,
-        destinations: new Map(
-          outputPayloads(task).map((payload) => [payload, destinations(payload)]),
-        ),
-      }));
-      results = await runTasks(placed, { signal, onBytes });
-    },
+  const writeComputedPayloads = async (destinations: FindDestinations) => {
+    results = await runTasks(placeTasks(tasks, destinations), { signal, onBytes });
+  };
+  const options = { directory, layout, signal, onBytes, writeComputedPayloads };
+  const files = await writeLayout(model, options);
+  return { files, results: [...completed.filter((result) => result !== undefined), ...results] };
+}
+
+/** Bytes of the payloads that do not change. */
+function copiedBytes({ payloads }: OnnxModel, { placements }: ModelLayout): number {
+  return [...placements.keys()].reduce((sum, index) => {
+    const payload = payloads[index];
+    return sum + (payload?.kind === "file" ? payload.length : 0);
+  }, 0);
+}
+
+type FindDestinations = (payload: number) => readonly Destination[];
+
+function placeTasks(tasks: readonly WeightTask[], destinations: FindDestinations) {
+  return tasks.map((task) => {
+    const payloads = outputPayloads(task);
+    return {
+      task,
+      destinations: new Map(payloads.map((payload) => [payload, destinations(payload)])),
+    };
   });
-  return { files, results: [...adopted.filter((result) => result !== undefined), ...results] };
 }
 
 function buildCompressionReport(
@@ -181,19 +190,23 @@ function buildCompressionReport(
     originalBytes: plan.originalBytes,
     resultBytes: plan.resultBytes,
     shards: plan.shards.count,
-    weights: plan.weights.map(({ weight, bytes, format, reason }) => {
-      const error = sums.get(weight.index);
-      return {
-        name: weight.name,
-        shape: weight.tensor.dims.map(Number),
-        dataType: elementTypeName(weight.tensor.dataType),
-        originalBytes: bytes,
-        resultBytes: format?.bytes ?? bytes,
-        usedBy: [...new Set(weight.uses.map(({ node }) => node.opType))],
-        form: format?.description ?? null,
-        reason: reason ?? null,
-        error: error === undefined ? null : errorMetrics(error),
-      };
-    }),
+    weights: plan.weights.map((weight) => reportWeight(weight, sums.get(weight.weight.index))),
+  };
+}
+
+function reportWeight(
+  { weight, bytes, format, reason }: WeightPlan,
+  error: ErrorSums | undefined,
+): WeightReport {
+  return {
+    name: weight.name,
+    shape: weight.tensor.dims.map(Number),
+    dataType: elementTypeName(weight.tensor.dataType),
+    originalBytes: bytes,
+    resultBytes: format?.bytes ?? bytes,
+    usedBy: [...new Set(weight.uses.map(({ node }) => node.opType))],
+    form: format?.description ?? null,
+    reason: reason ?? null,
+    error: error === undefined ? null : errorMetrics(error),
   };
 }

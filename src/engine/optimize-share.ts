@@ -3,13 +3,13 @@ import type { PlanOptions } from "./plan-compression.ts";
 import { partitionTasks } from "./quantize/tasks/partition-tasks.ts";
 import { writePartition } from "./quantize/tasks/write-partition.ts";
 
-export interface ShareOptions extends PlanOptions {
+interface ShareOptions extends PlanOptions {
   /** Which of how many shares, from 0. */
   readonly share: { readonly index: number; readonly count: number };
   /** The file to write; must not exist. */
   readonly outputPath: string;
   readonly signal: AbortSignal;
-  /** Called with the share of the work that is done, from 0 to 1. */
+  /** Called with the fraction of the work that is done, from 0 to 1. */
   readonly onProgress: (fraction: number, message: string) => void;
 }
 
@@ -22,8 +22,8 @@ interface ShareReport {
 }
 
 /**
- * Does a share of what compressModel does with a model's weights; assembleShares makes the result of all shares. Shares are
- * of about the same size, and the same wherever they are made.
+ * Compresses a share of a model's weights for assembleShares. Shares are of about the same size,
+ * and the same on every machine.
  * @throws ServiceError those of planCompression
  */
 export async function optimizeShare(

@@ -5,8 +5,8 @@ import { formatBytes } from "../contract/format-bytes.ts";
 import type { Assignment } from "../contract/worker.ts";
 import type { CompressionReport } from "../engine/compress-model.ts";
 import { openModel } from "../engine/onnx/open-model.ts";
-import { planPipeline } from "../engine/shard/plan-pipeline.ts";
-import { writePipeline } from "../engine/shard/write-pipeline.ts";
+import { planPipeline } from "../engine/pipeline/plan-pipeline.ts";
+import { writePipeline } from "../engine/pipeline/write-pipeline.ts";
 import type { Reporter } from "./reporter.ts";
 
 type StageFile = Pick<Artifact, "name" | "kind" | "bytes">;

@@ -9,7 +9,7 @@ type Device = NonNullable<Telemetry["device"]>;
 
 const nvidiaDevices = "/proc/driver/nvidia/gpus";
 
-/** Names what the evaluation runs on. */
+/** Describes the device that the evaluation runs on. */
 export async function describeDevice(
   executionProvider: "cpu" | "cuda",
   threads: number,
@@ -26,10 +26,11 @@ export async function describeDevice(
 async function readRuntimeVersion(): Promise<string> {
   const entry = createRequire(import.meta.url).resolve("onnxruntime-node");
   const manifest = await readFile(path.join(path.dirname(entry), "..", "package.json"), "utf8");
-  return `onnxruntime-node ${z.object({ version: z.string() }).parse(JSON.parse(manifest)).version}`;
+  const { version } = z.object({ version: z.string() }).parse(JSON.parse(manifest));
+  return `onnxruntime-node ${version}`;
 }
 
-/** The first GPU as its driver names it on Linux, the only system on which onnxruntime-node has this provider. */
+/** The first GPU as its driver names it on Linux, the only system with this provider. */
 async function readGpuName(): Promise<string | undefined> {
   const [device] = await readdir(nvidiaDevices);
   if (device === undefined) return undefined;

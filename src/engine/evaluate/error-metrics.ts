@@ -8,8 +8,9 @@ export interface ErrorMetrics {
 }
 
 /**
- * SQNR = 10 log10(Σx² / Σ(y-x)²) dB, cosine = Σxy / √(Σx² Σy²), and max |y-x|. Identical tensors give +150 dB and cosine 1,
- * a tensor that became zero or was zero gives cosine 0, and one that became or ceased to be finite gives -150 dB and cosine 0.
+ * SQNR = 10 log10(Σx² / Σ(y-x)²) dB, cosine = Σxy / √(Σx² Σy²), and max |y-x|. Identical tensors
+ * have +150 dB and cosine 1, a tensor that became zero or was zero has cosine 0, and one that
+ * became or ceased to be finite has -150 dB and cosine 0.
  */
 export function errorMetrics(sums: ErrorSums): ErrorMetrics {
   if (sums.notFinite) return { sqnrDb: -maxSqnrDb, cosine: 0, maxAbsoluteError: null };

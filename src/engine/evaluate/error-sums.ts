@@ -5,7 +5,7 @@ export interface ErrorSums {
   changed: number;
   product: number;
   maxAbsoluteError: number;
-  /** Whether a position was found that is finite in one tensor alone, or not finite in both but different. */
+  /** Whether a position is finite in one tensor alone, or different and not finite in both. */
   notFinite: boolean;
 }
 
@@ -14,8 +14,8 @@ export function emptyErrorSums(): ErrorSums {
 }
 
 /**
- * Adds the elements of a tensor pair, or of a part of one. Positions that hold the same infinity or NaN in both are left out;
- * all others that are not finite mark the sums.
+ * Adds the elements of a tensor pair, or of a part of one. Positions with the same infinity or NaN
+ * in both are left out; all others that are not finite set `notFinite`.
  */
 export function addErrors(
   sums: ErrorSums,
@@ -38,17 +38,11 @@ export function addErrors(
       notFinite = true;
     }
   }
-  Object.assign(sums, {
-    signal,
-    noise,
-    changed: changedEnergy,
-    product,
-    maxAbsoluteError,
-    notFinite,
-  });
+  Object.assign(sums, { signal, noise, product, maxAbsoluteError, notFinite });
+  sums.changed = changedEnergy;
 }
 
-/** Adds an original tensor for which the changed model gave nothing comparable: it counts as if zeros had come. */
+/** Adds an original tensor without a comparable one of the changed model, which counts as zeros. */
 export function addMissingErrors(sums: ErrorSums, original: ArrayLike<number>): void {
   addErrors(sums, original, new Float64Array(original.length));
 }

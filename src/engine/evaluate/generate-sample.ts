@@ -3,15 +3,15 @@ import { inputShape, type SizeChoice } from "./input-sizes.ts";
 import { createNormal, createRandom } from "./random.ts";
 import type { TensorSignature } from "./session-protocol.ts";
 import {
-  countShapeElements,
   tensorElements,
   elementType,
   elementTypes,
   type ElementType,
   type Sample,
 } from "./tensor-data.ts";
+import { countElements } from "../onnx/count-elements.ts";
 
-/** Largest generated input, bytes: a sample is held in memory as a whole. */
+/** Largest generated input, bytes: a sample is in memory as a whole. */
 const maxInputBytes = 1_073_741_824;
 
 interface Filling {
@@ -19,7 +19,7 @@ interface Filling {
   value: (index: number, lastSize: number) => number;
 }
 
-/** What inputs hold whose names tell; integers and flags only, so that float features are never constant. */
+/** Values of inputs by their names; integers and flags only, so that float features vary. */
 const namedFillings: readonly Filling[] = [
   { pattern: /mask/i, value: () => 1 },
   { pattern: /token_type|segment/i, value: () => 0 },
@@ -29,14 +29,13 @@ const namedFillings: readonly Filling[] = [
   { pattern: /use_cache|past/i, value: () => 0 },
 ];
 
-/** Largest values that narrow integer types hold as features, such as pixels. */
+/** Limits of features of narrow integer types, such as pixels. */
 const narrowLimits: Partial<Record<ElementType, number>> = { uint8: 256, int8: 128 };
 
 /**
- * Makes a sample that fits the signature: floats of the standard normal distribution (ones for masks), small non-negative integers,
- * and true flags. The same seed gives the same sample.
- *
- * @throws ServiceError evaluation_failed for an input that cannot be generated.
+ * Generates a sample that fits the signature: floats of the standard normal distribution (ones for
+ * masks), small non-negative integers, and true flags. The same seed generates the same sample.
+ * @throws ServiceError evaluation_failed for an input that cannot be generated
  */
 export function generateSample(
   inputs: readonly TensorSignature[],
@@ -45,25 +44,30 @@ export function generateSample(
 ): Sample {
   const random = createRandom(seed);
   return inputs.map((input) => {
+    const { name } = input;
     const shape = inputShape(input, choice);
-    const type = elementType.safeParse(input.type).data;
-    if (type === undefined) {
-      throw new ServiceError(
-        "evaluation_failed",
-        `Input "${input.name}" has elements of type ${input.type}, which cannot be generated; give evaluation data`,
-      );
-    }
-    const size = countShapeElements(shape) * elementTypes[type].bytes;
-    if (size > maxInputBytes) {
-      throw new ServiceError(
-        "evaluation_failed",
-        `Input "${input.name}" of shape [${shape.join()}] takes ${size} bytes; at most ${maxInputBytes} are generated`,
-      );
-    }
-    const bytes = new Uint8Array(size);
-    fillTensor(bytes, type, chooseElementValues({ name: input.name, type, shape }, choice, random));
-    return { name: input.name, type, shape, bytes };
+    const type = generatedType(input);
+    const bytes = allocateInput({ name, type, shape });
+    fillTensor(bytes, type, chooseElementValues({ name, type, shape }, choice, random));
+    return { name, type, shape, bytes };
   });
+}
+
+function generatedType({ name, type }: TensorSignature): ElementType {
+  const parsed = elementType.safeParse(type);
+  if (parsed.success) return parsed.data;
+  const problem = `elements of type ${type}, which cannot be generated; give evaluation data`;
+  throw new ServiceError("evaluation_failed", `Input "${name}" has ${problem}`);
+}
+
+function allocateInput({ name, type, shape }: InputToFill): Uint8Array {
+  const size = countElements(shape) * elementTypes[type].bytes;
+  if (size > maxInputBytes) {
+    const problem = `takes ${size} bytes; at most ${maxInputBytes} are generated`;
+    const message = `Input "${name}" of shape [${shape.join()}] ${problem}`;
+    throw new ServiceError("evaluation_failed", message);
+  }
+  return new Uint8Array(size);
 }
 
 interface InputToFill {

@@ -10,8 +10,9 @@ export interface SizeChoice {
 }
 
 /**
- * Choices in the order in which they are tried: vision backbones want multiples of 32 and more, text recognizers heights of 48 or 32,
- * voice detectors windows of 512 or 576, small vocabularies small ids, and some graphs work on one element only.
+ * Choices in the order in which they are tried. Vision backbones want multiples of 32 and more,
+ * text recognizers heights of 48 or 32, voice detectors windows of 512 or 576, small vocabularies
+ * small ids, and some graphs work on one element only.
  */
 export const sizeChoices: readonly SizeChoice[] = [
   { sequence: 32, height: 256, width: 256, idLimit: 100 },
@@ -66,7 +67,10 @@ function sizeByWord(word: string, choice: SizeChoice): number | undefined {
   return namedSizes.find(({ pattern }) => pattern.test(word))?.size(choice);
 }
 
-/** Layouts assumed: `[batch, sequence, ...]`, `[layers, batch, features]` of recurrent states, NCHW or NHWC images, NCDHW volumes. */
+/**
+ * Layouts assumed: `[batch, sequence, ...]`, `[layers, batch, features]` of recurrent states, NCHW
+ * or NHWC images, NCDHW volumes.
+ */
 function sizeByPlace(shape: TensorSignature["shape"], axis: number, choice: SizeChoice): number {
   const { sequence, height, width } = choice;
   if (axis === batchAxis(shape)) return 1;

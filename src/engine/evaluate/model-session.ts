@@ -9,7 +9,7 @@ import {
 } from "./session-protocol.ts";
 import type { Sample, TensorData } from "./tensor-data.ts";
 
-/** The end of a process's error output that is kept for the message of a crash, characters. */
+/** Characters at the end of a process's error output that the message of a crash has. */
 const maxErrorOutputLength = 4000;
 
 const sessionProcessPath = fileURLToPath(new URL("session-process.ts", import.meta.url));
@@ -19,14 +19,15 @@ interface OpenOptions {
   threads: number;
   /** Whether the runtime may fuse, fold and rearrange the graph; it may where this is absent. */
   optimize?: boolean;
-  /** Path that the name of a profile begins with; none is made where it is absent. */
+  /** Path that the name of a profile starts with; without it there is no profile. */
   profilePrefix?: string;
   signal: AbortSignal;
 }
 
 /**
- * A model in a process of its own, so that its peak memory is its alone, a native abort ends that process alone, and a run can be
- * ended at once. Requests are made one after the other. Errors are plain ones with the runtime's message.
+ * A model in a process of its own, so that its peak memory is its alone, a native abort ends only
+ * that process, and a run can be stopped at once. Requests are sent one after the other. Errors are
+ * plain ones with the runtime's message.
  */
 export class ModelSession implements AsyncDisposable {
   readonly signature: ModelSignature;
@@ -106,8 +107,9 @@ class SessionProcess {
   ): Promise<Extract<SessionReply, { is: Kind }>> {
     const reply = await this.#send(request);
     if (reply.is === "error") throw new Error(reply.message);
-    if (!isReply(reply, kind))
+    if (!isReply(reply, kind)) {
       throw new Error(`Session process answered "${reply.is}" where "${kind}" was asked for`);
+    }
     return reply;
   }
 
@@ -128,9 +130,9 @@ class SessionProcess {
     this.#signal.throwIfAborted();
     this.#signal.addEventListener("abort", onAbort, { once: true });
     this.#process.once("message", onMessage).once("close", onClose).once("error", reject);
-    if (this.#process.connected)
+    if (this.#process.connected) {
       this.#process.send(request, (error) => error && this.#process.kill("SIGKILL"));
-    else if (this.#process.exitCode !== null || this.#process.signalCode !== null) {
+    } else if (this.#process.exitCode !== null || this.#process.signalCode !== null) {
       onClose(this.#process.exitCode, this.#process.signalCode);
     }
     try {

@@ -1,3 +1,4 @@
+import { countElements } from "../onnx/count-elements.ts";
 import { elementType, elementTypes, type ElementType } from "./tensor-data.ts";
 
 export interface NpyHeader {
@@ -14,21 +15,42 @@ const magic = Buffer.from("\u0093NUMPY", "latin1");
 const maxHeaderBytes = 10_000;
 /** NumPy's own limit since version 2. */
 const maxRank = 64;
-const headerPattern =
-  /^\{\s*'descr'\s*:\s*'([^']{2,16})'\s*,\s*'fortran_order'\s*:\s*(True|False)\s*,\s*'shape'\s*:\s*\(([\d\s,L]*)\)\s*,?\s*\}\s*$/;
+const headerPattern = new RegExp(
+  [
+    /^\{\s*'descr'\s*:\s*'([^']{2,16})'\s*,/,
+    /\s*'fortran_order'\s*:\s*(True|False)\s*,/,
+    /\s*'shape'\s*:\s*\(([\d\s,L]*)\)\s*,?\s*\}\s*$/,
+  ]
+    .map(({ source }) => source)
+    .join(""),
+);
 
-/** Bytes of a `.npy` file that hold any header that `parseNpyHeader` accepts. */
+/** Bytes of a `.npy` file in which any header ends that `parseNpyHeader` accepts. */
 export const maxNpyPreambleBytes = 12 + maxHeaderBytes;
 
 /**
- * Parses the beginning of a `.npy` file (NEP 1; versions 1 to 3).
- *
- * @throws SyntaxError or RangeError with the reason.
+ * Parses the start of a `.npy` file (NEP 1; versions 1 to 3).
+ * @throws SyntaxError or RangeError with the reason
  */
 export function parseNpyHeader(file: Buffer): NpyHeader {
+  const { start, end } = locateHeader(file);
+  const [, dtype, fortranOrder, shapeText] =
+    headerPattern.exec(file.toString("utf8", start, end)) ?? [];
+  if (dtype === undefined || shapeText === undefined) {
+    throw new SyntaxError("Its header cannot be understood");
+  }
+  const shape = parseShape(shapeText);
+  if (fortranOrder === "True" && shape.length > 1) {
+    throw new SyntaxError("It is in Fortran order; store numpy.ascontiguousarray(...)");
+  }
+  return { dtype, type: findElementType(dtype), shape, dataOffset: end };
+}
+
+function locateHeader(file: Buffer): { start: number; end: number } {
   const version = file[6];
-  if (file.length < 12 || !file.subarray(0, 6).equals(magic))
+  if (file.length < 12 || !file.subarray(0, 6).equals(magic)) {
     throw new SyntaxError("It is no .npy file");
+  }
   if (version !== 1 && version !== 2 && version !== 3) {
     throw new SyntaxError(`Its .npy version is ${version}; versions 1 to 3 are read`);
   }
@@ -38,15 +60,7 @@ export function parseNpyHeader(file: Buffer): NpyHeader {
     throw new RangeError(`Its header takes ${length} bytes; at most ${maxHeaderBytes} are read`);
   }
   if (start + length > file.length) throw new RangeError("Its header is truncated");
-  const [, dtype, fortranOrder, shapeText] =
-    headerPattern.exec(file.toString("utf8", start, start + length)) ?? [];
-  if (dtype === undefined || shapeText === undefined)
-    throw new SyntaxError("Its header cannot be understood");
-  const shape = parseShape(shapeText);
-  if (fortranOrder === "True" && shape.length > 1) {
-    throw new SyntaxError("It is in Fortran order; store numpy.ascontiguousarray(...)");
-  }
-  return { dtype, type: findElementType(dtype), shape, dataOffset: start + length };
+  return { start, end: start + length };
 }
 
 function parseShape(text: string): number[] {
@@ -55,12 +69,10 @@ function parseShape(text: string): number[] {
     .map((size) => size.trim().replace(/L$/, ""))
     .filter((size) => size !== "")
     .map(Number);
-  if (shape.length > maxRank)
+  if (shape.length > maxRank) {
     throw new RangeError(`It has ${shape.length} dimensions; at most ${maxRank} are read`);
-  if (
-    !shape.every(Number.isSafeInteger) ||
-    !Number.isSafeInteger(shape.reduce((product, size) => product * size, 1))
-  ) {
+  }
+  if (!shape.every(Number.isSafeInteger) || !Number.isSafeInteger(countElements(shape))) {
     throw new RangeError("Its shape is too large or no list of sizes");
   }
   return shape;

@@ -1,18 +1,20 @@
 import { ServiceError } from "../../contract/errors.ts";
 import type { Accuracy } from "../../contract/telemetry.ts";
+import { errorMessage } from "../../log/error-message.ts";
 import { openCallerSamples } from "./caller-samples.ts";
 import { generateSample } from "./generate-sample.ts";
 import { sizeChoices, type SizeChoice } from "./input-sizes.ts";
 import type { ModelSession } from "./model-session.ts";
 import type { TensorSignature } from "./session-protocol.ts";
-import { countShapeElements, type Sample, type TensorData } from "./tensor-data.ts";
+import { type Sample, type TensorData } from "./tensor-data.ts";
+import { countElements } from "../onnx/count-elements.ts";
 
 /** Samples to run both models on. */
 export interface SampleSource extends AsyncDisposable {
   readonly data: Accuracy["data"];
   readonly count: number;
   readonly samples: AsyncIterable<Sample>;
-  /** What it means if the original cannot be run on them. */
+  /** Error code if the original cannot be run on them. */
   readonly failureCode: "evaluation_data_invalid" | "evaluation_failed";
 }
 
@@ -23,7 +25,9 @@ interface SampleOptions {
   signal: AbortSignal;
 }
 
-/** Opens the caller's data, or finds a choice of sizes on which the original runs and generates data for it. */
+type RunOptions = Pick<SampleOptions, "outputs" | "signal">;
+
+/** Opens the caller's data, or generates data of sizes on which the original runs. */
 export async function openSamples(
   original: ModelSession,
   options: SampleOptions,
@@ -48,7 +52,7 @@ function tensorInputs({ signature }: ModelSession): TensorSignature[] {
 /** Generates a sample on which the model runs, and runs it. */
 export async function runOnGeneratedSample(
   model: ModelSession,
-  options: Pick<SampleOptions, "outputs" | "signal">,
+  options: RunOptions,
 ): Promise<{ sample: Sample; outputs: TensorData[] }> {
   const inputs = tensorInputs(model);
   const sample = generateSample(inputs, await chooseSizes(model, inputs, options), 0);
@@ -103,36 +107,46 @@ async function* generateSamples(
   for (let seed = 0; seed < count; seed++) yield generateSample(inputs, choice, seed);
 }
 
-/** The first choice of sizes on which the original runs and gives at least one element. */
+/** The first choice of sizes on which the original runs and has at least one output element. */
 async function chooseSizes(
   original: ModelSession,
   inputs: readonly TensorSignature[],
-  { outputs, signal }: Pick<SampleOptions, "outputs" | "signal">,
+  options: RunOptions,
 ): Promise<SizeChoice> {
   const tried = new Set<string>();
-  let refusal: unknown;
+  let refusal: Error | undefined;
   for (const choice of sizeChoices) {
     const sample = generateSample(inputs, choice, 0);
-    const shapes = describeShapes(sample);
-    if (tried.has(`${shapes} ${choice.idLimit}`)) continue;
-    tried.add(`${shapes} ${choice.idLimit}`);
-    try {
-      const tensors = await original.run(sample, outputs);
-      if (tensors.some(({ shape }) => countShapeElements(shape) > 0)) return choice;
-      refusal ??= new Error(`Its outputs are empty on ${shapes}`);
-    } catch (error) {
-      signal.throwIfAborted();
-      refusal ??= new Error(
-        `On ${shapes}: ${error instanceof Error ? error.message : String(error)}`,
-      );
-    }
+    const key = `${describeShapes(sample)} ${choice.idLimit}`;
+    if (tried.has(key)) continue;
+    tried.add(key);
+    const error = await trySample(original, sample, options);
+    if (error === undefined) return choice;
+    refusal ??= error;
   }
-  const reason = refusal instanceof Error ? refusal.message : "";
+  const advice = `give evaluation data. ${refusal?.message ?? ""}`;
   throw new ServiceError(
     "evaluation_failed",
-    `The original runs on none of ${tried.size} generated inputs; give evaluation data. ${reason}`,
+    `The original runs on none of ${tried.size} generated inputs; ${advice}`,
     { cause: refusal },
   );
+}
+
+/** Why a sample cannot be used; undefined where it can. */
+async function trySample(
+  original: ModelSession,
+  sample: Sample,
+  { outputs, signal }: RunOptions,
+): Promise<Error | undefined> {
+  const shapes = describeShapes(sample);
+  try {
+    const tensors = await original.run(sample, outputs);
+    const isEmpty = tensors.every(({ shape }) => countElements(shape) === 0);
+    return isEmpty ? new Error(`Its outputs are empty on ${shapes}`) : undefined;
+  } catch (error) {
+    signal.throwIfAborted();
+    return new Error(`On ${shapes}: ${errorMessage(error)}`, { cause: error });
+  }
 }
 
 export function describeShapes(sample: Sample): string {

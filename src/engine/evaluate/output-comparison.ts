@@ -3,13 +3,13 @@ import { errorMetrics } from "./error-metrics.ts";
 import { addErrors, addMissingErrors, emptyErrorSums, type ErrorSums } from "./error-sums.ts";
 import { tensorNumbers, type TensorData } from "./tensor-data.ts";
 
-/** What has been seen of one output, over samples. */
+/** Running comparison of one output over samples. */
 export interface OutputComparison {
   readonly name: string;
   readonly sums: ErrorSums;
   rows: number;
   agreeingRows: number;
-  /** Samples for which original and result gave tensors of different shapes. */
+  /** Samples for which original and result have different shapes. */
   reshapedSamples: number;
 }
 
@@ -17,7 +17,7 @@ export function emptyOutputComparison(name: string): OutputComparison {
   return { name, sums: emptyErrorSums(), rows: 0, agreeingRows: 0, reshapedSamples: 0 };
 }
 
-/** Adds one sample's tensors. A result of another shape counts as zeros, since none of its elements has a counterpart. */
+/** Adds one sample's tensors. A result of another shape counts as zeros. */
 export function addSampleOutput(
   comparison: OutputComparison,
   original: TensorData,
@@ -35,11 +35,8 @@ export function addSampleOutput(
   const resultNumbers = tensorNumbers(result);
   addErrors(comparison.sums, originalNumbers, resultNumbers);
   for (let row = 0; row < rows; row++) {
-    if (
-      hasSameTop1(originalNumbers, resultNumbers, { start: row * rowLength, length: rowLength })
-    ) {
-      comparison.agreeingRows += 1;
-    }
+    const range = { start: row * rowLength, length: rowLength };
+    if (hasSameTop1(originalNumbers, resultNumbers, range)) comparison.agreeingRows += 1;
   }
 }
 
@@ -52,7 +49,7 @@ export function summarizeOutputAccuracy(comparison: OutputComparison): OutputAcc
   };
 }
 
-/** Whether the result's largest element stands where the original has its largest, or one equal to it. */
+/** Whether the original has its largest element, or an equal one, where the result has it. */
 function hasSameTop1(
   original: ArrayLike<number>,
   result: ArrayLike<number>,
@@ -63,7 +60,7 @@ function hasSameTop1(
   return candidate === largest || original[candidate] === original[largest];
 }
 
-/** Index of the first largest element; NaN is never the largest, and `start` stands for a row of nothing else. */
+/** Index of the first largest element; NaN is never the largest, and a row of NaN has `start`. */
 function indexOfLargest(values: ArrayLike<number>, start: number, length: number): number {
   let largest = start;
   let value = -Infinity;

@@ -1,4 +1,7 @@
-/** Seeded source of numbers evenly spread over [0, 1): mulberry32 by Tommy Ettinger (public domain), the same on every machine. */
+/**
+ * Seeded source of numbers evenly spread over [0, 1), the same on every machine: mulberry32 by
+ * Tommy Ettinger (public domain).
+ */
 export function createRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 
-/** Largest resident memory of this process, bytes. On Linux `maxRSS` begins at that of the process that forked it. */
+/** Largest resident memory of this process. On Linux `maxRSS` includes the forking process's. */
 export async function readPeakMemoryBytes(): Promise<number> {
   const kilobytes =
     process.platform === "linux"

@@ -1,8 +1,11 @@
 import { Worker } from "node:worker_threads";
 import { InferenceSession, Tensor } from "onnxruntime-node";
+import { errorMessage } from "../../log/error-message.ts";
 import { sessionRequest, type SessionReply, type SessionRequest } from "./session-protocol.ts";
 import { elementType, rawTensorElements, type TensorData } from "./tensor-data.ts";
 import { readPeakMemoryBytes } from "./read-peak-memory-bytes.ts";
+
+type OpenRequest = Extract<SessionRequest, { do: "open" }>;
 
 interface OpenSession {
   session: InferenceSession;
@@ -17,28 +20,28 @@ function requireOpenSession(): OpenSession {
   return openSession;
 }
 
-async function createInferenceSession(
-  request: Extract<SessionRequest, { do: "open" }>,
-): Promise<SessionReply> {
-  const session = await InferenceSession.create(request.modelPath, {
-    executionProviders:
-      request.executionProvider === "cpu" ? ["cpu"] : [request.executionProvider, "cpu"],
-    intraOpNumThreads: request.threads,
-    graphOptimizationLevel: request.optimize ? "all" : "disabled",
-    ...(request.profilePrefix !== undefined && {
-      enableProfiling: true,
-      profileFilePrefix: request.profilePrefix,
-    }),
-    logSeverityLevel: 3,
-    // Threads that spin after a run would slow the other model down, which runs next.
-    extra: { session: { force_spinning_stop: "1" } },
-  });
+async function createInferenceSession(request: OpenRequest): Promise<SessionReply> {
+  const session = await InferenceSession.create(request.modelPath, sessionOptions(request));
   openSession = { session, inputs: {}, outputs: [] };
   const signature = {
     inputs: session.inputMetadata.map(copyValueMetadata),
     outputs: session.outputMetadata.map(copyValueMetadata),
   };
   return { is: "open", signature };
+}
+
+function sessionOptions(request: OpenRequest): InferenceSession.SessionOptions {
+  const { executionProvider, threads, optimize, profilePrefix } = request;
+  const options: InferenceSession.SessionOptions = {
+    executionProviders: executionProvider === "cpu" ? ["cpu"] : [executionProvider, "cpu"],
+    intraOpNumThreads: threads,
+    graphOptimizationLevel: optimize ? "all" : "disabled",
+    logSeverityLevel: 3,
+    // Threads that spin after a run would slow the other model down, which runs next.
+    extra: { session: { force_spinning_stop: "1" } },
+  };
+  if (profilePrefix === undefined) return options;
+  return { ...options, enableProfiling: true, profileFilePrefix: profilePrefix };
 }
 
 function copyValueMetadata(value: InferenceSession.ValueMetadata) {
@@ -49,8 +52,8 @@ function copyValueMetadata(value: InferenceSession.ValueMetadata) {
 }
 
 /**
- * The runtime reads inputs where they lie, and some of its kernels round otherwise on memory that is less aligned than its own.
- * Resizable buffers begin at a page.
+ * The runtime does not copy inputs, and some of its kernels round otherwise on memory that is less
+ * aligned than its own. Resizable buffers start at a page.
  */
 function createAlignedTensor({ type, shape, bytes }: TensorData): Tensor {
   const aligned = new Uint8Array(
@@ -103,19 +106,15 @@ async function handleSessionRequest(request: SessionRequest): Promise<SessionRep
   }
 }
 
-// ONNX Runtime's binding takes a Float16Array for empty; where the class is absent, half precision goes in as its bits.
+// ONNX Runtime's binding takes a Float16Array for empty; without the class, it takes the bits.
 Reflect.deleteProperty(globalThis, "Float16Array");
 
-// A run blocks this thread, so another one watches for the end of the parent.
+// A run blocks this thread, so another one waits for the end of the parent.
 new Worker(new URL("exit-with-parent.ts", import.meta.url)).unref();
 
 process.on("message", (message) => {
   handleSessionRequest(sessionRequest.parse(message)).then(
     (reply) => process.send?.(reply),
-    (error: unknown) =>
-      process.send?.({
-        is: "error",
-        message: error instanceof Error ? error.message : String(error),
-      }),
+    (error: unknown) => process.send?.({ is: "error", message: errorMessage(error) }),
   );
 });

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { tensorData } from "./tensor-data.ts";
 
-/** A tensor of a model's signature; dimensions that are not fixed are given by their names, which may be empty. */
-export const tensorSignature = z.object({
+/** A tensor of a model's signature; open dimensions have their names, which may be empty. */
+const tensorSignature = z.object({
   name: z.string(),
   isTensor: z.literal(true),
   type: z.string(),
@@ -15,7 +15,7 @@ const valueSignature = z.union([
   z.object({ name: z.string(), isTensor: z.literal(false) }),
 ]);
 
-/** What the parent asks of a session process; each request has one reply. */
+/** A request to a session process, which has one reply. */
 export const sessionRequest = z.discriminatedUnion("do", [
   z.object({
     do: z.literal("open"),
@@ -26,7 +26,7 @@ export const sessionRequest = z.discriminatedUnion("do", [
     profilePrefix: z
       .string()
       .optional()
-      .describe("Path that the name of a profile begins with; none without it."),
+      .describe("Path that the name of a profile starts with; none without it."),
   }),
   z.object({
     do: z.literal("run"),

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Element types of tensors that can be fed, fetched and compared: bytes an element takes, and NumPy's name for it. */
+/** Element types of tensors that can be compared: bytes of an element, and NumPy's name. */
 export const elementTypes = {
   float32: { bytes: 4, dtype: "<f4" },
   float64: { bytes: 8, dtype: "<f8" },
@@ -19,7 +19,7 @@ export const elementTypes = {
 export const elementType = z.enum(Object.keys(elementTypes) as [ElementType, ...ElementType[]]);
 export type ElementType = keyof typeof elementTypes;
 
-/** A tensor as it travels between processes: little-endian elements in row-major order. */
+/** A tensor in a message between processes: little-endian elements in row-major order. */
 export const tensorData = z.object({
   name: z.string(),
   type: elementType,
@@ -31,11 +31,7 @@ export type TensorData = z.infer<typeof tensorData>;
 /** One sample: a tensor for each input of a model. */
 export type Sample = readonly TensorData[];
 
-export function countShapeElements(shape: readonly number[]): number {
-  return shape.reduce((product, size) => product * size, 1);
-}
-
-/** The elements as a typed array over the bytes, or over a copy of them where they are not aligned; half precision as its bits. */
+/** The elements as an array over the bytes, or over an aligned copy; half precision as its bits. */
 export function rawTensorElements({ type, bytes }: Pick<TensorData, "type" | "bytes">) {
   const { buffer, byteOffset, byteLength } =
     bytes.byteOffset % elementTypes[type].bytes === 0 ? bytes : new Uint8Array(bytes);
@@ -74,10 +70,7 @@ export function tensorElements(tensor: Pick<TensorData, "type" | "bytes">) {
     : elements;
 }
 
-export type NumberElements = Exclude<
-  ReturnType<typeof tensorElements>,
-  BigInt64Array | BigUint64Array
->;
+type NumberElements = Exclude<ReturnType<typeof tensorElements>, BigInt64Array | BigUint64Array>;
 
 /** The elements as numbers; 64-bit integers are rounded to the nearest double. */
 export function tensorNumbers(tensor: Pick<TensorData, "type" | "bytes">): NumberElements {

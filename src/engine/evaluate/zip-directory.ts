@@ -1,8 +1,9 @@
 import type { FileHandle } from "node:fs/promises";
 import { pipeline, Readable } from "node:stream";
 import { createInflateRaw } from "node:zlib";
+import { readExactly } from "../onnx/read-exactly.ts";
 
-/** A file in a ZIP archive. Sizes are as the archive's directory tells them and have not been checked. */
+/** A file in a ZIP archive. Its sizes are those of the archive's directory, unchecked. */
 export interface ZipEntry {
   readonly name: string;
   readonly method: "stored" | "deflated";
@@ -19,54 +20,57 @@ const localSignature = 0x04034b50;
 const zip64Extra = 1;
 const absent32 = 0xffffffff;
 
-/** The end record is 22 bytes and a comment of at most 65,535; before it comes the locator of the ZIP64 end record. */
+/** An end record of 22 bytes, its comment, and before it the locator of the ZIP64 end record. */
 const maxEndBytes = 22 + 65_535 + 20;
 /** Room for thousands of entries with the longest names. */
 const maxDirectoryBytes = 16_777_216;
 const chunkBytes = 262_144;
 
 /**
- * Reads the directory of a ZIP archive (PKWARE APPNOTE 6.3.10, sections 4.3.12 to 4.3.16), ZIP64 included.
- *
- * @throws RangeError or SyntaxError with the reason if the archive is damaged or uses another compression than deflate.
+ * Reads the directory of a ZIP archive (PKWARE APPNOTE 6.3.10, sections 4.3.12 to 4.3.16), ZIP64
+ * included.
+ * @throws RangeError or SyntaxError with the reason if the archive is damaged or has another
+ * compression than deflate
  */
 export async function readZipDirectory(file: FileHandle): Promise<ZipEntry[]> {
+  const { offset, bytes } = await locateDirectory(file);
+  if (bytes > maxDirectoryBytes) {
+    const limit = `at most ${maxDirectoryBytes} are read`;
+    throw new RangeError(`ZIP directory takes ${bytes} bytes; ${limit}`);
+  }
+  return parseDirectory(await readRange(file, offset, bytes));
+}
+
+async function locateDirectory(file: FileHandle): Promise<{ offset: number; bytes: number }> {
   const { size } = await file.stat();
   const tailStart = Math.max(0, size - maxEndBytes);
-  const tail = await readExactly(file, tailStart, size - tailStart);
+  const tail = await readRange(file, tailStart, size - tailStart);
   const end = locateEndRecord(tail);
-  let directoryBytes = tail.readUInt32LE(end + 12);
-  let directoryOffset = tail.readUInt32LE(end + 16);
-  if (end >= 20 && tail.readUInt32LE(end - 20) === end64LocatorSignature) {
-    const end64 = await readExactly(file, readSafeInteger(tail, end - 20 + 8), 56);
-    if (end64.readUInt32LE(0) !== end64Signature)
-      throw new SyntaxError("ZIP64 end record is missing");
-    directoryBytes = readSafeInteger(end64, 40);
-    directoryOffset = readSafeInteger(end64, 48);
+  const isZip64 = end >= 20 && tail.readUInt32LE(end - 20) === end64LocatorSignature;
+  if (!isZip64) return { offset: tail.readUInt32LE(end + 16), bytes: tail.readUInt32LE(end + 12) };
+  const end64 = await readRange(file, readSafeInteger(tail, end - 20 + 8), 56);
+  if (end64.readUInt32LE(0) !== end64Signature) {
+    throw new SyntaxError("ZIP64 end record is missing");
   }
-  if (directoryBytes > maxDirectoryBytes) {
-    throw new RangeError(
-      `ZIP directory takes ${directoryBytes} bytes; at most ${maxDirectoryBytes} are read`,
-    );
-  }
-  return parseDirectory(await readExactly(file, directoryOffset, directoryBytes));
+  return { offset: readSafeInteger(end64, 48), bytes: readSafeInteger(end64, 40) };
 }
 
 /** The decompressed bytes of an entry, as they come. A damaged entry makes the stream throw. */
 export async function* readZipEntry(file: FileHandle, entry: ZipEntry): AsyncGenerator<Buffer> {
-  const header = await readExactly(file, entry.headerOffset, 30);
-  if (header.readUInt32LE(0) !== localSignature)
+  const header = await readRange(file, entry.headerOffset, 30);
+  if (header.readUInt32LE(0) !== localSignature) {
     throw new SyntaxError(`Header of "${entry.name}" is missing`);
+  }
   const start = entry.headerOffset + 30 + header.readUInt16LE(26) + header.readUInt16LE(28);
   const stored = readChunks(file, start, start + entry.compressedBytes);
   if (entry.method === "stored") yield* stored;
-  // The consumer of the inflated bytes sees every error; the callback only keeps it from being thrown a second time.
+  // Errors reach the consumer of the inflated bytes; the callback prevents that they are rethrown.
   else yield* pipeline(Readable.from(stored), createInflateRaw(), () => undefined);
 }
 
 async function* readChunks(file: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
   for (let position = start; position < end; position += chunkBytes) {
-    yield await readExactly(file, position, Math.min(chunkBytes, end - position));
+    yield await readRange(file, position, Math.min(chunkBytes, end - position));
   }
 }
 
@@ -85,24 +89,26 @@ function locateEndRecord(tail: Buffer): number {
 function parseDirectory(directory: Buffer): ZipEntry[] {
   const entries: ZipEntry[] = [];
   for (let offset = 0; offset < directory.length;) {
-    if (offset + 46 > directory.length || directory.readUInt32LE(offset) !== entrySignature) {
-      throw new SyntaxError("ZIP directory is damaged");
-    }
-    const nameEnd = offset + 46 + directory.readUInt16LE(offset + 28);
-    const extraEnd = nameEnd + directory.readUInt16LE(offset + 30);
-    const name = directory.toString("utf8", offset + 46, nameEnd);
-    entries.push({
-      name,
-      method: parseCompressionMethod(
-        name,
-        directory.readUInt16LE(offset + 8),
-        directory.readUInt16LE(offset + 10),
-      ),
-      ...parseEntrySizes(directory, offset, directory.subarray(nameEnd, extraEnd)),
-    });
-    offset = extraEnd + directory.readUInt16LE(offset + 32);
+    const { entry, end } = parseEntry(directory, offset);
+    entries.push(entry);
+    offset = end;
   }
   return entries;
+}
+
+function parseEntry(directory: Buffer, offset: number): { entry: ZipEntry; end: number } {
+  if (offset + 46 > directory.length || directory.readUInt32LE(offset) !== entrySignature) {
+    throw new SyntaxError("ZIP directory is damaged");
+  }
+  const nameEnd = offset + 46 + directory.readUInt16LE(offset + 28);
+  const extraEnd = nameEnd + directory.readUInt16LE(offset + 30);
+  const name = directory.toString("utf8", offset + 46, nameEnd);
+  const [flags, method] = [directory.readUInt16LE(offset + 8), directory.readUInt16LE(offset + 10)];
+  const sizes = parseEntrySizes(directory, offset, directory.subarray(nameEnd, extraEnd));
+  return {
+    entry: { name, method: parseCompressionMethod(name, flags, method), ...sizes },
+    end: extraEnd + directory.readUInt16LE(offset + 32),
+  };
 }
 
 function parseCompressionMethod(name: string, flags: number, method: number): ZipEntry["method"] {
@@ -114,7 +120,7 @@ function parseCompressionMethod(name: string, flags: number, method: number): Zi
   );
 }
 
-/** Sizes and offset that do not fit 32 bits stand in the ZIP64 extra field, in this order. */
+/** Sizes and offset that do not fit 32 bits are in the ZIP64 extra field, in this order. */
 function parseEntrySizes(directory: Buffer, offset: number, extra: Buffer) {
   const wide = parseZip64Fields(extra);
   const fields = [24, 20, 42].map((at) => {
@@ -148,9 +154,9 @@ function readSafeInteger(buffer: Buffer, offset: number): number {
   return value;
 }
 
-async function readExactly(file: FileHandle, position: number, length: number): Promise<Buffer> {
+async function readRange(file: FileHandle, position: number, length: number): Promise<Buffer> {
   const buffer = Buffer.alloc(length);
-  const { bytesRead } = await file.read(buffer, 0, length, position);
-  if (bytesRead !== length) throw new RangeError("ZIP archive is truncated");
+  const endError = () => new RangeError("ZIP archive is truncated");
+  await readExactly(file, buffer, { position, endError });
   return buffer;
 }

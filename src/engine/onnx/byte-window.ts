@@ -1,6 +1,6 @@
-import { readSync } from "node:fs";
+import { readExactlySync } from "./read-exactly.ts";
 
-/** Bytes that a window reads at once: large enough for sequential speed, small enough to waste little where weights are jumped over. */
+/** Bytes read at once: enough for sequential speed, and little lost where weights are skipped. */
 const windowBytes = 256 * 1024;
 
 /** Random access to the bytes of an open file through one small buffer, or to bytes in memory. */
@@ -29,8 +29,9 @@ export class ByteWindow {
   byteAt(position: number): number {
     if (position < this.#start || position >= this.#end) this.#fill(position);
     const byte = this.#buffer[position - this.#start];
-    if (byte === undefined)
+    if (byte === undefined) {
       throw new RangeError(`Byte ${position} lies behind the end, which is ${this.length}`);
+    }
     return byte;
   }
 
@@ -38,7 +39,7 @@ export class ByteWindow {
   copy(start: number, end: number): Uint8Array {
     const bytes = new Uint8Array(end - start);
     if (this.#descriptor === undefined) bytes.set(this.#buffer.subarray(start, end));
-    else readFully(this.#descriptor, bytes, start);
+    else readExactlySync(this.#descriptor, bytes, start);
     return bytes;
   }
 
@@ -48,25 +49,7 @@ export class ByteWindow {
     if (wanted <= 0) return;
     this.#start = position;
     this.#end = position;
-    readFully(this.#descriptor, this.#buffer.subarray(0, wanted), position);
+    readExactlySync(this.#descriptor, this.#buffer.subarray(0, wanted), position);
     this.#end = position + wanted;
-  }
-}
-
-/** Reads exactly as many bytes as `bytes` holds. @throws RangeError where the file ends before. */
-export function readFully(descriptor: number, bytes: Uint8Array, position: number): void {
-  for (let done = 0; done < bytes.length;) {
-    const count = readSync(
-      descriptor,
-      bytes,
-      done,
-      Math.min(bytes.length - done, 1 << 30),
-      position + done,
-    );
-    if (count === 0)
-      throw new RangeError(
-        `The file ends at byte ${position + done}, inside a range that must be read`,
-      );
-    done += count;
   }
 }

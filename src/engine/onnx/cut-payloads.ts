@@ -1,18 +1,21 @@
 import type { ByteWindow } from "./byte-window.ts";
+import {
+  dataLocationField,
+  encodeExternalDataEntry,
+  externalDataField,
+} from "./external-data-entry.ts";
 import { payloadField, payloadKey } from "./payload.ts";
 import { spliceTensors } from "./splice-tensors.ts";
 import type { Splice } from "./splice-tensors.ts";
-import { concatBytes, lengthPrefix, WireError, wireType } from "./wire-format.ts";
+import { concatBytes, WireError, wireType } from "./wire-format.ts";
 import type { WireField } from "./wire-format.ts";
 
-/** Content of tensors from this size on stays in the file. Smaller content (shapes, scalars) is worth having at hand. */
+/** Content from this size on stays in the file; shapes and scalars are read with the graph. */
 const minPayloadBytes = 4096;
-/** Largest encoded graph without its weights, bytes. A graph of 50,000 nodes has about 20 MB. */
+/** Largest encoded graph without its weights; one of 50,000 nodes has about 20 MB. */
 const maxSkeletonBytes = 256 * 1024 * 1024;
 
-const externalDataField = 13;
-const dataLocationField = 14;
-const external = Uint8Array.of(dataLocationField * 8 + wireType.varint, 1);
+const externalLocation = Uint8Array.of(dataLocationField * 8 + wireType.varint, 1);
 
 const payloadFields: ReadonlySet<number> = new Set(Object.values(payloadField));
 
@@ -24,20 +27,20 @@ export interface PayloadRange {
 }
 
 /**
- * Reads an encoded ModelProto without the content of its large tensors; those refer to `ranges` by index (`payloadKey`).
+ * Reads an encoded ModelProto without the content of its large tensors, which refer to `ranges` by
+ * index (`payloadKey`) instead.
  * @throws WireError
  */
 export function cutPayloads(bytes: ByteWindow): { skeleton: Uint8Array; ranges: PayloadRange[] } {
   const ranges: PayloadRange[] = [];
   const splices = spliceTensors(bytes, (fields) => cutTensor(fields, bytes, ranges));
-  const cut = splices.reduce(
-    (sum, splice) => sum + splice.end - splice.start - splice.bytes.length,
-    0,
+  const skeletonBytes = splices.reduce(
+    (sum, { start, end, bytes: replacement }) => sum + replacement.length - (end - start),
+    bytes.length,
   );
-  if (bytes.length - cut > maxSkeletonBytes) {
-    throw new WireError(
-      `The graph without its weights has ${bytes.length - cut} bytes, and may have ${maxSkeletonBytes}`,
-    );
+  if (skeletonBytes > maxSkeletonBytes) {
+    const size = `${skeletonBytes} bytes, and may have ${maxSkeletonBytes}`;
+    throw new WireError(`The graph without its weights has ${size}`);
   }
   return { skeleton: applySplices(bytes, splices), ranges };
 }
@@ -58,50 +61,31 @@ function cutTensor(
   bytes: ByteWindow,
   ranges: PayloadRange[],
 ): Splice[] {
-  for (const field of fields) {
-    if (field.number === externalDataField)
-      refuseReservedKey(bytes.copy(field.bodyStart, field.end));
+  for (const { number, bodyStart, end } of fields) {
+    if (number === externalDataField) refuseReservedKey(bytes.copy(bodyStart, end));
   }
-  const large = fields.filter(
-    (field) =>
-      payloadFields.has(field.number) &&
-      field.wireType === wireType.lengthDelimited &&
-      field.end - field.bodyStart >= minPayloadBytes,
-  );
-  const [content] = large;
+  const content = fields.find(isLargePayload);
   if (content === undefined) return [];
-  const others = fields.filter(
-    (field) => payloadFields.has(field.number) || field.number === externalDataField,
-  );
-  if (others.length > 1)
+  if (fields.filter(isTensorContent).length > 1) {
     throw new WireError(`The tensor at byte ${content.start} holds its content twice`);
-  const index = ranges.push({
-    offset: content.bodyStart,
-    length: content.end - content.bodyStart,
-    field: content.number,
-  });
-  return [
-    {
-      start: content.start,
-      end: content.end,
-      bytes: payloadReference(index - 1),
-      payloadSlot: undefined,
-    },
-  ];
+  }
+  const { number, start, bodyStart, end } = content;
+  const index = ranges.push({ offset: bodyStart, length: end - bodyStart, field: number }) - 1;
+  return [{ start, end, bytes: payloadReference(index), payloadSlot: undefined }];
+}
+
+function isLargePayload({ number, wireType: type, bodyStart, end }: WireField): boolean {
+  const isPayload = payloadFields.has(number) && type === wireType.lengthDelimited;
+  return isPayload && end - bodyStart >= minPayloadBytes;
+}
+
+function isTensorContent({ number }: WireField): boolean {
+  return payloadFields.has(number) || number === externalDataField;
 }
 
 /** An `external_data` entry that names a payload, and `data_location` EXTERNAL. */
 function payloadReference(index: number): Uint8Array {
-  const text = new TextEncoder();
-  const key = text.encode(payloadKey);
-  const value = text.encode(String(index));
-  const entry = concatBytes([
-    lengthPrefix(1, key.length),
-    key,
-    lengthPrefix(2, value.length),
-    value,
-  ]);
-  return concatBytes([lengthPrefix(externalDataField, entry.length), entry, external]);
+  return concatBytes([encodeExternalDataEntry(payloadKey, String(index)), externalLocation]);
 }
 
 function refuseReservedKey(entry: Uint8Array): void {

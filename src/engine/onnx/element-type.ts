@@ -45,7 +45,7 @@ export function elementTypeName(dataType: number): string {
     : (elementTypes.get(dataType)?.name ?? `type ${dataType}`);
 }
 
-/** The type that `elementTypeName` gives a name to. */
+/** The inverse of `elementTypeName`. */
 export function findDataType(name: string): number | undefined {
   if (name === "string") return DataType.STRING;
   return [...elementTypes].find(([, type]) => type.name === name)?.[0];

@@ -1,10 +1,12 @@
 import { lstatSync, realpathSync } from "node:fs";
 import { dirname, isAbsolute, join, sep } from "node:path";
 import { ServiceError } from "../../contract/errors.ts";
-import type { TensorProto } from "./onnx_pb.js";
-import { elementCount, payloadField } from "./payload.ts";
-import type { Payload } from "./payload.ts";
 import { elementTypeName, rawByteLength } from "./element-type.ts";
+import type { TensorProto } from "./onnx_pb.js";
+import type { Payload } from "./onnx-model.ts";
+import { payloadField } from "./payload.ts";
+import { quoteName } from "./quote-name.ts";
+import { elementCount } from "./tensor-shape.ts";
 
 /** Resolves the external data of one model's tensors, confined to the model's folder. */
 export class ExternalData {
@@ -26,24 +28,12 @@ export class ExternalData {
     const location = entries.get("location") ?? "";
     const file = this.#resolveFile(location);
     const offset = parseByteCount(entries.get("offset") ?? "0", tensor, "offset");
-    const needed = rawByteLength(elementCount(tensor.dims), tensor.dataType);
-    if (needed === undefined) {
-      throw new ServiceError(
-        "model_unsupported",
-        `Tensor ${quoteName(tensor.name)} of ${elementTypeName(tensor.dataType)} has external data`,
-      );
-    }
-    const length = parseByteCount(entries.get("length") ?? String(needed), tensor, "length");
-    if (length !== needed) {
-      throw new ServiceError(
-        "model_invalid",
-        `Tensor ${quoteName(tensor.name)} has ${length} bytes of external data, and its shape needs ${needed}`,
-      );
-    }
+    const length = parseLength(entries.get("length"), tensor);
     if (offset + length > file.bytes) {
+      const needed = `tensor ${quoteName(tensor.name)} needs ${offset + length}`;
       throw new ServiceError(
         "external_data_short",
-        `External data file ${quoteName(location)} has ${file.bytes} bytes, and tensor ${quoteName(tensor.name)} needs ${offset + length}`,
+        `External data file ${quoteName(location)} has ${file.bytes} bytes, and ${needed}`,
       );
     }
     return { kind: "file", path: file.path, offset, length, field: payloadField.raw };
@@ -56,8 +46,9 @@ export class ExternalData {
       throw externalDataRefusedError(location, "is not a relative path");
     }
     if (location.includes("\0")) throw externalDataRefusedError(location, "has a NUL character");
-    if (location.split(/[\\/]/).includes(".."))
+    if (location.split(/[\\/]/).includes("..")) {
       throw externalDataRefusedError(location, "leaves the model's folder");
+    }
     const path = this.#resolvePath(location);
     const stat = lstatSync(path);
     if (!stat.isFile()) throw externalDataRefusedError(location, "is not a file");
@@ -75,11 +66,36 @@ export class ExternalData {
         `External data file ${quoteName(location)} does not exist`,
       );
     }
-    if (!path.startsWith(this.#folder + sep))
+    if (!path.startsWith(this.#folder + sep)) {
       throw externalDataRefusedError(location, "leads out of the model's folder");
+    }
     return path;
   }
 }
+
+/** The length of a tensor's external data, which is what its shape needs. */
+function parseLength(text: string | undefined, tensor: TensorProto): number {
+  const name = quoteName(tensor.name);
+  const needed = rawByteLength(elementCount(tensor.dims), tensor.dataType);
+  if (needed === undefined) {
+    const type = elementTypeName(tensor.dataType);
+    const message = `Tensor ${name} of ${type} has external data`;
+    throw new ServiceError("model_unsupported", message);
+  }
+  const length = parseByteCount(text ?? String(needed), tensor, "length");
+  if (length !== needed) {
+    const content = `${length} bytes of external data, and its shape needs ${needed}`;
+    throw new ServiceError("model_invalid", `Tensor ${name} has ${content}`);
+  }
+  return length;
+}
+
+const missingFileCodes: ReadonlySet<unknown> = new Set([
+  "ENOENT",
+  "ENOTDIR",
+  "ENAMETOOLONG",
+  "ELOOP",
+]);
 
 /** Path without symbolic links; undefined where there is no file, or none can have that name. */
 function findRealPath(path: string): string | undefined {
@@ -87,8 +103,7 @@ function findRealPath(path: string): string | undefined {
     return realpathSync(path);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code === "ENOENT" || code === "ENOTDIR" || code === "ENAMETOOLONG" || code === "ELOOP")
-      return undefined;
+    if (missingFileCodes.has(code)) return undefined;
     throw error;
   }
 }
@@ -96,9 +111,10 @@ function findRealPath(path: string): string | undefined {
 function parseByteCount(text: string, tensor: TensorProto, what: string): number {
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (!Number.isSafeInteger(value)) {
+    const found = `${what} ${quoteName(text)}, which is not a number of bytes`;
     throw new ServiceError(
       "model_invalid",
-      `The external data of tensor ${quoteName(tensor.name)} has ${what} ${quoteName(text)}, which is not a number of bytes`,
+      `The external data of tensor ${quoteName(tensor.name)} has ${found}`,
     );
   }
   return value;
@@ -109,9 +125,4 @@ function externalDataRefusedError(location: string, why: string): ServiceError {
     "external_data_refused",
     `External data location ${quoteName(location)} ${why}`,
   );
-}
-
-/** A name from a model file, safe to put in a message. */
-export function quoteName(name: string): string {
-  return JSON.stringify(name.length > 200 ? `${name.slice(0, 200)}…` : name);
 }

@@ -1,5 +1,6 @@
 import { clone, create } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
+import { calledFunctionId, functionId } from "./function-id.ts";
 import { nestedGraphs, nodeSubgraphs } from "./model-traversal.ts";
 import { AttributeProtoSchema, NodeProtoSchema } from "./onnx_pb.js";
 import type {
@@ -11,7 +12,7 @@ import type {
 } from "./onnx_pb.js";
 import { UniqueNames } from "./unique-names.ts";
 
-/** Nodes that inlining may make of a model; functions that call each other can stand for any number. */
+/** Most nodes after inlining; functions that call others can expand to any number. */
 const maxNodes = 1_000_000;
 const maxCallDepth = 32;
 
@@ -23,9 +24,11 @@ interface Inlining {
 }
 
 /**
- * Replaces each call of a model-local function by the function's nodes, so that weights meet the operators that use them. A function that
- * imports another version of an operator set than the model stays.
- * @throws ServiceError model_invalid where functions call each other in a circle, model_unsupported where they stand for too many nodes
+ * Replaces each call of a model-local function by the function's nodes, so that weights are next to
+ * the operators that use them. A function that imports another version of an operator set than the
+ * model stays.
+ * @throws ServiceError model_invalid where functions call each other in a circle, model_unsupported
+ * where they expand to too many nodes
  */
 export function inlineFunctions(model: ModelProto): void {
   if (model.functions.length === 0 || model.graph === undefined) return;
@@ -42,14 +45,6 @@ export function inlineFunctions(model: ModelProto): void {
   if (!isNeeded) model.functions = [];
 }
 
-function functionId({ domain, name, overload }: FunctionProto): string {
-  return `${domain}\0${name}\0${overload}`;
-}
-
-function calledFunctionId({ domain, opType, overload }: NodeProto): string {
-  return `${domain}\0${opType}\0${overload}`;
-}
-
 function hasMatchingOpsets(body: FunctionProto, model: ModelProto): boolean {
   return body.opsetImport.every(({ domain, version }) => {
     const imported = model.opsetImport.find((entry) => entry.domain === domain);
@@ -62,49 +57,70 @@ function inlineGraph(graph: GraphProto, inlining: Inlining, depth: number): void
 }
 
 function inlineNode(node: NodeProto, inlining: Inlining, depth: number): NodeProto[] {
-  if (depth > maxCallDepth)
-    throw new ServiceError("model_invalid", "Model-local functions call each other in a circle");
-  inlining.nodes += 1;
-  if (inlining.nodes > maxNodes) {
-    throw new ServiceError(
-      "model_unsupported",
-      `The model's functions stand for more than ${maxNodes} nodes`,
-    );
-  }
+  checkLimits(inlining, depth);
   for (const inner of nodeSubgraphs(node)) inlineGraph(inner, inlining, depth);
   const body = inlining.functions.get(calledFunctionId(node));
   if (body === undefined) return [node];
-  for (const entry of body.opsetImport) {
-    if (!inlining.model.opsetImport.some(({ domain }) => domain === entry.domain)) {
-      inlining.model.opsetImport.push(entry);
-    }
-  }
+  importOpsets(inlining.model, body);
   return expandCall(node, body, inlining).flatMap((inner) =>
     inlineNode(inner, inlining, depth + 1),
   );
 }
 
+function checkLimits(inlining: Inlining, depth: number): void {
+  if (depth > maxCallDepth) {
+    throw new ServiceError("model_invalid", "Model-local functions call each other in a circle");
+  }
+  inlining.nodes += 1;
+  if (inlining.nodes > maxNodes) {
+    const message = `The model's functions stand for more than ${maxNodes} nodes`;
+    throw new ServiceError("model_unsupported", message);
+  }
+}
+
+/** Imports the operator sets that only the function imports. */
+function importOpsets(model: ModelProto, body: FunctionProto): void {
+  for (const entry of body.opsetImport) {
+    const isImported = model.opsetImport.some(({ domain }) => domain === entry.domain);
+    if (!isImported) model.opsetImport.push(entry);
+  }
+}
+
 /** The nodes of a function with the names and attributes of a call. */
 function expandCall(call: NodeProto, body: FunctionProto, { names }: Inlining): NodeProto[] {
-  const renamed = new Map<string, string>([["", ""]]);
   const prefix = call.name === "" ? call.opType : call.name;
+  const renamed = new Map<string, string>([["", ""]]);
   for (const [index, input] of body.input.entries()) renamed.set(input, call.input[index] ?? "");
-  const passed: NodeProto[] = [];
+  const expansion = { renamed, prefix, names, attributes: callAttributes(call, body) };
+  const forwarding = connectOutputs(call, body, expansion);
+  const nodes = body.node.map((node) => copyNode(clone(NodeProtoSchema, node), expansion));
+  return [...nodes, ...forwarding];
+}
+
+/**
+ * Gives the function's outputs the names that they have in the call.
+ * @returns nodes for outputs that are inputs of the function, or are output twice
+ */
+function connectOutputs(
+  call: NodeProto,
+  body: FunctionProto,
+  { renamed, prefix, names }: CallExpansion,
+): NodeProto[] {
+  const forwarding: NodeProto[] = [];
   for (const [index, output] of body.output.entries()) {
     const given = call.output[index] ?? "";
     if (given === "") continue;
     const source = renamed.get(output);
-    if (source === undefined) renamed.set(output, given);
-    else {
-      const name = names.allocate(`${prefix}_passed`);
-      passed.push(
-        create(NodeProtoSchema, { opType: "Identity", name, input: [source], output: [given] }),
-      );
+    if (source === undefined) {
+      renamed.set(output, given);
+      continue;
     }
+    const name = names.allocate(`${prefix}_passed`);
+    forwarding.push(
+      create(NodeProtoSchema, { opType: "Identity", name, input: [source], output: [given] }),
+    );
   }
-  const copying = { renamed, prefix, names, attributes: callAttributes(call, body) };
-  const nodes = body.node.map((node) => copyNode(clone(NodeProtoSchema, node), copying));
-  return [...nodes, ...passed];
+  return forwarding;
 }
 
 interface CallExpansion {
@@ -120,32 +136,37 @@ function callAttributes(call: NodeProto, body: FunctionProto): Map<string, Attri
   );
 }
 
-/** Gives a copied node and all that it holds the names and attributes of the call. */
+/** Gives a copied node and its subgraphs the names and attributes of the call. */
 function copyNode(node: NodeProto, call: CallExpansion): NodeProto {
-  const rename = (name: string) => {
-    const known = call.renamed.get(name);
-    if (known !== undefined) return known;
-    const taken = call.names.allocate(`${call.prefix}/${name}`);
-    call.renamed.set(name, taken);
-    return taken;
-  };
+  const rename = (name: string) => renameValue(name, call);
   node.name = call.names.allocate(`${call.prefix}/${node.name === "" ? node.opType : node.name}`);
   node.input = node.input.map(rename);
   node.output = node.output.map(rename);
-  node.attribute = node.attribute.flatMap((attribute) => {
-    if (attribute.refAttrName === "") return [attribute];
-    const given = call.attributes.get(attribute.refAttrName);
-    return given === undefined
-      ? []
-      : [Object.assign(create(AttributeProtoSchema), given, { name: attribute.name })];
-  });
+  node.attribute = node.attribute.flatMap((attribute) => resolveAttribute(attribute, call));
   for (const graph of nodeSubgraphs(node)) {
     for (const list of [graph.input, graph.initializer, graph.output, graph.valueInfo]) {
       for (const named of list) named.name = rename(named.name);
     }
-    for (const { values } of graph.sparseInitializer)
+    for (const { values } of graph.sparseInitializer) {
       if (values !== undefined) values.name = rename(values.name);
+    }
     for (const inner of graph.node) copyNode(inner, call);
   }
   return node;
+}
+
+function renameValue(name: string, { renamed, names, prefix }: CallExpansion): string {
+  const known = renamed.get(name);
+  if (known !== undefined) return known;
+  const allocated = names.allocate(`${prefix}/${name}`);
+  renamed.set(name, allocated);
+  return allocated;
+}
+
+/** Replaces a reference to an attribute of the function by the call's value, if it has one. */
+function resolveAttribute(attribute: AttributeProto, call: CallExpansion): AttributeProto[] {
+  if (attribute.refAttrName === "") return [attribute];
+  const given = call.attributes.get(attribute.refAttrName);
+  if (given === undefined) return [];
+  return [Object.assign(create(AttributeProtoSchema), given, { name: attribute.name })];
 }

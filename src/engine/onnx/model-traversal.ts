@@ -4,17 +4,18 @@ import type {
   GraphProto,
   ModelProto,
   NodeProto,
+  SparseTensorProto,
   TensorProto,
 } from "./onnx_pb.js";
 
-/** Graphs held in the attributes of a node: branches of If, bodies of Loop and Scan. */
+/** Graphs in the attributes of a node: branches of If, bodies of Loop and Scan. */
 export function nodeSubgraphs(node: NodeProto): GraphProto[] {
   return node.attribute.flatMap((attribute) =>
     attribute.g ? [attribute.g, ...attribute.graphs] : attribute.graphs,
   );
 }
 
-/** Every graph that a list of nodes holds, at any depth. */
+/** Every graph in a list of nodes, at any depth. */
 export function* nestedGraphs(nodes: readonly NodeProto[]): Generator<GraphProto> {
   for (const node of nodes) {
     for (const graph of nodeSubgraphs(node)) {
@@ -24,7 +25,7 @@ export function* nestedGraphs(nodes: readonly NodeProto[]): Generator<GraphProto
   }
 }
 
-/** Every graph of a model, at any depth, outermost first; not the bodies of functions, but the graphs in them. */
+/** Every graph of a model at any depth, outermost first; of functions, those in their nodes. */
 export function* modelGraphs(model: ModelProto): Generator<GraphProto> {
   const roots = [
     model.graph,
@@ -38,13 +39,13 @@ export function* modelGraphs(model: ModelProto): Generator<GraphProto> {
   for (const body of model.functions) yield* nestedGraphs(body.node);
 }
 
-/** Every list of nodes of a model that users of its values are in: its graphs and functions, at any depth. */
+/** Everything in a model that has nodes: its graphs at any depth, and its functions. */
 export function* graphsAndFunctions(model: ModelProto): Generator<GraphProto | FunctionProto> {
   yield* modelGraphs(model);
   yield* model.functions;
 }
 
-/** Every tensor of a model, wherever it is held. */
+/** Every tensor of a model: initializers, and attributes of nodes and functions. */
 export function* modelTensors(model: ModelProto): Generator<TensorProto> {
   for (const graph of modelGraphs(model)) yield* graphTensors(graph);
   for (const body of model.functions) {
@@ -53,7 +54,7 @@ export function* modelTensors(model: ModelProto): Generator<TensorProto> {
   }
 }
 
-/** Every tensor that nodes hold, in their subgraphs too. */
+/** Every tensor in nodes and their subgraphs. */
 export function* nodeTensors(nodes: readonly NodeProto[]): Generator<TensorProto> {
   for (const node of nodes) yield* attributeTensors(node.attribute);
   for (const graph of nestedGraphs(nodes)) yield* graphTensors(graph);
@@ -61,23 +62,20 @@ export function* nodeTensors(nodes: readonly NodeProto[]): Generator<TensorProto
 
 function* graphTensors(graph: GraphProto): Generator<TensorProto> {
   yield* graph.initializer;
-  for (const sparse of graph.sparseInitializer)
-    yield* definedTensors([sparse.values, sparse.indices]);
+  for (const sparse of graph.sparseInitializer) yield* sparseTensors(sparse);
   for (const node of graph.node) yield* attributeTensors(node.attribute);
 }
 
 function* attributeTensors(attributes: readonly AttributeProto[]): Generator<TensorProto> {
   for (const attribute of attributes) {
-    yield* definedTensors([attribute.t]);
+    if (attribute.t) yield attribute.t;
     yield* attribute.tensors;
-    for (const sparse of attribute.sparseTensors)
-      yield* definedTensors([sparse.values, sparse.indices]);
-    if (attribute.sparseTensor) {
-      yield* definedTensors([attribute.sparseTensor.values, attribute.sparseTensor.indices]);
-    }
+    for (const sparse of attribute.sparseTensors) yield* sparseTensors(sparse);
+    if (attribute.sparseTensor) yield* sparseTensors(attribute.sparseTensor);
   }
 }
 
-function* definedTensors(tensors: readonly (TensorProto | undefined)[]): Generator<TensorProto> {
-  for (const tensor of tensors) if (tensor !== undefined) yield tensor;
+function* sparseTensors({ values, indices }: SparseTensorProto): Generator<TensorProto> {
+  if (values) yield values;
+  if (indices) yield indices;
 }

@@ -22,12 +22,11 @@ export function stringAttribute(name: string, value: string): AttributeProto {
   });
 }
 
-/** The text of a string attribute. */
 export function attributeText(attribute: AttributeProto): string {
   return new TextDecoder().decode(attribute.s);
 }
 
-/** A copy of a node with other fields, the given one left as it is. */
+/** A shallow copy of a node with other fields. */
 export function nodeWith(
   node: NodeProto,
   changes: { opType?: string; input?: string[]; output?: string[]; attribute?: AttributeProto[] },

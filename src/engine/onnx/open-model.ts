@@ -2,6 +2,7 @@ import { closeSync, openSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { fromBinary } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
+import { errorMessage } from "../../log/error-message.ts";
 import { ByteWindow } from "./byte-window.ts";
 import { checkModel, checkShape } from "./check-model.ts";
 import { cutPayloads } from "./cut-payloads.ts";
@@ -11,18 +12,19 @@ import { modelTensors } from "./model-traversal.ts";
 import { ModelProtoSchema, TensorProto_DataLocation } from "./onnx_pb.js";
 import type { ModelProto } from "./onnx_pb.js";
 import { payloadIndex, setPayload } from "./payload.ts";
-import type { OnnxModel } from "./payload.ts";
+import type { OnnxModel } from "./onnx-model.ts";
 import { WireError } from "./wire-format.ts";
 
-export interface OpenModelOptions {
+interface OpenModelOptions {
   /** Largest sum of the ONNX file and its external data, bytes. */
   readonly maxBytes: number;
 }
 
 /**
- * Reads the graph of an ONNX file of any size. The content of large tensors stays where it is and is read by range.
- * @throws ServiceError model_invalid, model_truncated, model_too_large, model_opset_unsupported, model_unsupported,
- * external_data_refused, external_data_missing, external_data_short
+ * Reads the graph of an ONNX file of any size. The content of large tensors stays where it is and
+ * is read by range.
+ * @throws ServiceError model_invalid, model_truncated, model_too_large, model_opset_unsupported,
+ * model_unsupported, external_data_refused, external_data_missing, external_data_short
  */
 export async function openModel(path: string, { maxBytes }: OpenModelOptions): Promise<OnnxModel> {
   const { size } = await stat(path);
@@ -52,29 +54,29 @@ function readSkeleton(path: string, size: number): { proto: ModelProto; ranges: 
     return { proto: fromBinary(ModelProtoSchema, skeleton), ranges };
   } catch (error) {
     if (error instanceof WireError && error.truncated) {
-      throw new ServiceError("model_truncated", `The file ends early: ${error.message}`, {
-        cause: error,
-      });
+      const message = `The file ends early: ${error.message}`;
+      throw new ServiceError("model_truncated", message, { cause: error });
     }
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new ServiceError("model_invalid", `The file is not an ONNX model: ${reason}`, {
-      cause: error,
-    });
+    const message = `The file is not an ONNX model: ${errorMessage(error)}`;
+    throw new ServiceError("model_invalid", message, { cause: error });
   } finally {
     closeSync(descriptor);
   }
 }
 
-/** Makes every tensor whose content is elsewhere refer to a payload. @returns bytes of the external data files */
+/**
+ * Adds a payload for every tensor whose content is outside of the skeleton.
+ * @returns bytes of the external data files
+ */
 function attachPayloads(model: OnnxModel, ranges: readonly PayloadRange[]): number {
   const external = new ExternalData(model.path);
   for (const tensor of modelTensors(model.proto)) {
     checkShape(tensor);
     const index = payloadIndex(tensor);
     const range = index === undefined ? undefined : ranges[index];
-    if (range !== undefined)
+    if (range !== undefined) {
       setPayload(model, tensor, { kind: "file", path: model.path, ...range });
-    else if (tensor.dataLocation === TensorProto_DataLocation.EXTERNAL) {
+    } else if (tensor.dataLocation === TensorProto_DataLocation.EXTERNAL) {
       setPayload(model, tensor, external.resolve(tensor));
     }
   }

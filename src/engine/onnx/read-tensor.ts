@@ -1,13 +1,15 @@
 import { closeSync, openSync } from "node:fs";
 import { ServiceError } from "../../contract/errors.ts";
-import { readFully } from "./byte-window.ts";
 import { elementBits, elementTypeName, rawByteLength } from "./element-type.ts";
-import { quoteName } from "./external-data.ts";
+import { TensorProto_DataType } from "./onnx_pb.js";
 import type { TensorProto } from "./onnx_pb.js";
-import { elementCount, isFixedWidth, findPayload } from "./payload.ts";
-import type { OnnxModel } from "./payload.ts";
+import type { OnnxModel } from "./onnx-model.ts";
+import { findPayload, isFixedWidth } from "./payload.ts";
+import { quoteName } from "./quote-name.ts";
+import { readExactlySync } from "./read-exactly.ts";
+import { elementCount } from "./tensor-shape.ts";
 
-/** Where the raw little-endian bytes of a tensor are. It can be sent to another thread. */
+/** Where the raw little-endian bytes of a tensor are; can be sent to another thread. */
 export type TensorSource =
   | {
       readonly kind: "file";
@@ -18,7 +20,7 @@ export type TensorSource =
   | { readonly kind: "memory"; readonly bytes: Uint8Array };
 
 /**
- * Finds the raw little-endian bytes of a tensor without reading them where they lie in a file as they are.
+ * Finds the raw little-endian bytes of a tensor; reads them only where a file has them encoded.
  * @throws ServiceError model_unsupported for strings
  */
 export function tensorSource(model: OnnxModel, tensor: TensorProto): TensorSource {
@@ -32,13 +34,14 @@ export function tensorSource(model: OnnxModel, tensor: TensorProto): TensorSourc
   return { kind: "memory", bytes: varintsToRaw(encoded, tensor) };
 }
 
-/** Bytes of a tensor's raw content. */
+/** Bytes of a tensor's raw content. @throws ServiceError model_unsupported for strings */
 export function tensorByteLength(tensor: TensorProto): number {
   const bytes = rawByteLength(elementCount(tensor.dims), tensor.dataType);
   if (bytes === undefined) {
+    const type = elementTypeName(tensor.dataType);
     throw new ServiceError(
       "model_unsupported",
-      `Tensor ${quoteName(tensor.name)} has elements of ${elementTypeName(tensor.dataType)}, which have no fixed size`,
+      `Tensor ${quoteName(tensor.name)} has elements of ${type}, which have no fixed size`,
     );
   }
   return bytes;
@@ -54,7 +57,7 @@ export function readTensor(
   return readTensorSource(tensorSource(model, tensor), start, end);
 }
 
-export function readTensorSource(source: TensorSource, start: number, end: number): Uint8Array {
+function readTensorSource(source: TensorSource, start: number, end: number): Uint8Array {
   if (source.kind === "memory") return source.bytes.slice(start, end);
   return readFileRange(source.path, source.offset + start, end - start);
 }
@@ -63,7 +66,7 @@ function readFileRange(path: string, offset: number, length: number): Uint8Array
   const descriptor = openSync(path, "r");
   try {
     const bytes = new Uint8Array(length);
-    readFully(descriptor, bytes, offset);
+    readExactlySync(descriptor, bytes, offset);
     return bytes;
   } finally {
     closeSync(descriptor);
@@ -117,10 +120,17 @@ function varintsToRaw(encoded: Uint8Array, tensor: TensorProto): Uint8Array {
     writeInteger(view, offset, width, value);
   }
   if (offset !== raw.length) {
-    throw new ServiceError(
-      "model_invalid",
-      `Tensor ${quoteName(tensor.name)} holds ${offset / width} elements, and its shape needs ${raw.length / width}`,
-    );
+    const content = `${offset / width} elements, and its shape needs ${raw.length / width}`;
+    throw new ServiceError("model_invalid", `Tensor ${quoteName(tensor.name)} holds ${content}`);
   }
   return raw;
+}
+
+/** The elements of a float32 tensor that is in memory; undefined for others. */
+export function readFloat32Elements(tensor: TensorProto): number[] | undefined {
+  const { dataType, externalData, rawData, floatData } = tensor;
+  if (dataType !== TensorProto_DataType.FLOAT || externalData.length > 0) return undefined;
+  if (rawData.length === 0) return floatData;
+  const view = new DataView(rawData.buffer, rawData.byteOffset, rawData.byteLength);
+  return Array.from({ length: rawData.length / 4 }, (_, index) => view.getFloat32(index * 4, true));
 }

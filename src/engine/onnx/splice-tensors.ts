@@ -13,10 +13,13 @@ import type { WireField } from "./wire-format.ts";
 
 /** Nesting of messages; a subgraph takes three levels. The decoder stops at 100. */
 const maxDepth = 90;
-/** Fields of a model without its weights. A field decodes to some 100 bytes of memory, and a graph of 50,000 nodes has about 2 million. */
+/**
+ * Fields of a model without its weights; a graph of 50,000 nodes has about 2 million. A decoded
+ * field takes about 100 bytes of memory.
+ */
 const maxFields = 8_000_000;
 
-/** Bytes of a message that give way to others, behind which `hole` bytes follow that are not known yet. */
+/** Replaces bytes of a message by others and, after them, by a payload that is not read yet. */
 export interface Splice {
   readonly start: number;
   readonly end: number;
@@ -24,7 +27,7 @@ export interface Splice {
   readonly payloadSlot: { readonly payload: number; readonly length: number } | undefined;
 }
 
-export type TensorEditor = (fields: readonly WireField[], bytes: ByteWindow) => readonly Splice[];
+type TensorEditor = (fields: readonly WireField[], bytes: ByteWindow) => readonly Splice[];
 
 interface Walk {
   readonly bytes: ByteWindow;
@@ -34,9 +37,9 @@ interface Walk {
 }
 
 /**
- * Walks an encoded ModelProto, lets `editTensor` replace bytes within each TensorProto, and gives those replacements
- * together with the changed lengths of all enclosing messages, in order.
- * @throws WireError where the bytes are not a protobuf message of that shape, or one beyond the limits
+ * Walks an encoded ModelProto and lets `editTensor` replace bytes of each TensorProto.
+ * @returns those replacements and the changed lengths of all enclosing messages, in order
+ * @throws WireError where the bytes are no message of that shape, or one beyond the limits
  */
 export function spliceTensors(bytes: ByteWindow, editTensor: TensorEditor): Splice[] {
   const walk: Walk = { bytes, editTensor, splices: [], fields: 0 };
@@ -60,11 +63,8 @@ function walkMessage(walk: Walk, message: DescMessage, range: MessageRange): num
     const field = readNextField(walk, message, { position, limit: range.end });
     const child = children.get(field.number);
     if (child !== undefined && field.wireType === wireType.lengthDelimited) {
-      const inner = walkMessage(walk, child, {
-        start: field.bodyStart,
-        end: field.end,
-        depth: range.depth + 1,
-      });
+      const { bodyStart: start, end } = field;
+      const inner = walkMessage(walk, child, { start, end, depth: range.depth + 1 });
       if (inner !== 0) growth += inner + replaceLengthPrefix(walk, field, inner);
     } else if (packed.has(field.number)) {
       walk.fields += field.end - field.bodyStart;

@@ -1,20 +1,20 @@
 import { modelGraphs } from "./model-traversal.ts";
 import type { GraphProto, ModelProto, NodeProto } from "./onnx_pb.js";
 
-/** Gives names that no value and no node has in a model, whichever graph or function it is in. */
+/** Allocates names that no value and no node of a model has, in any graph or function. */
 export class UniqueNames {
   readonly #used: Set<string>;
   readonly #tries = new Map<string, number>();
 
-  constructor(taken: Iterable<string>) {
-    this.#used = new Set(taken);
+  constructor(used: Iterable<string>) {
+    this.#used = new Set(used);
   }
 
   static forModel(model: ModelProto): UniqueNames {
     return new UniqueNames(modelNames(model));
   }
 
-  /** `base` itself where it is free, else with the first number behind it that makes it free. */
+  /** `base` where it is free, else `base_1`, `base_2` and so on. */
   allocate(base: string): string {
     let name = base;
     let tries = this.#tries.get(base) ?? 0;

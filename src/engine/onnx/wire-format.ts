@@ -2,7 +2,7 @@ import { ScalarType } from "@bufbuild/protobuf";
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import type { ByteWindow } from "./byte-window.ts";
 
-/** One field of a protobuf message: where its tag, its length (where it has one), its body and its end lie. */
+/** One field of a message: positions of its tag, its length if any, its body and its end. */
 export interface WireField {
   readonly number: number;
   readonly wireType: number;
@@ -14,7 +14,7 @@ export interface WireField {
 
 export const wireType = { varint: 0, fixed64: 1, lengthDelimited: 2, fixed32: 5 } as const;
 
-/** Thrown where bytes are not the wire format of protobuf. `truncated` tells a field that runs over the end of everything. */
+/** Bytes are no protobuf; `truncated` where a field runs over the last of them. */
 export class WireError extends Error {
   override readonly name = "WireError";
   readonly truncated: boolean;
@@ -26,7 +26,7 @@ export class WireError extends Error {
 }
 
 /** Reads a varint as a number; exact below 2^53, which every length and tag is. */
-export function readVarint(
+function readVarint(
   bytes: ByteWindow,
   position: number,
   limit: number,
@@ -34,8 +34,9 @@ export function readVarint(
   let value = 0;
   let scale = 1;
   for (let at = position; at < position + 10; at++) {
-    if (at >= limit)
+    if (at >= limit) {
       throw new WireError(`A number at byte ${position} has no end`, limit === bytes.length);
+    }
     const byte = bytes.byteAt(at);
     value += (byte & 0x7f) * scale;
     if (byte < 0x80) return { value, end: at + 1 };
@@ -48,36 +49,26 @@ const maxFieldNumber = 2 ** 29 - 1;
 
 /** Reads the field at `start` of a message that ends at `limit`. @throws WireError */
 export function readField(bytes: ByteWindow, start: number, limit: number): WireField {
-  const tag = readVarint(bytes, start, limit);
-  const number = Math.floor(tag.value / 8);
-  const type = tag.value % 8;
+  const { value: tag, end: lengthStart } = readVarint(bytes, start, limit);
+  const number = Math.floor(tag / 8);
+  const type = tag % 8;
   if (number === 0 || number > maxFieldNumber) {
     throw new WireError(`The field at byte ${start} has number ${number}`);
   }
-  let bodyStart = tag.end;
+  let bodyStart = lengthStart;
   let end: number;
-  switch (type) {
-    case wireType.varint:
-      end = readVarint(bytes, tag.end, limit).end;
-      break;
-    case wireType.fixed64:
-      end = tag.end + 8;
-      break;
-    case wireType.fixed32:
-      end = tag.end + 4;
-      break;
-    case wireType.lengthDelimited: {
-      const length = readVarint(bytes, tag.end, limit);
-      bodyStart = length.end;
-      end = length.end + length.value;
-      break;
-    }
-    default:
-      throw new WireError(`The field at byte ${start} has wire type ${type}`);
-  }
-  if (end > limit)
+  if (type === wireType.varint) end = readVarint(bytes, lengthStart, limit).end;
+  else if (type === wireType.fixed64) end = lengthStart + 8;
+  else if (type === wireType.fixed32) end = lengthStart + 4;
+  else if (type === wireType.lengthDelimited) {
+    const length = readVarint(bytes, lengthStart, limit);
+    bodyStart = length.end;
+    end = bodyStart + length.value;
+  } else throw new WireError(`The field at byte ${start} has wire type ${type}`);
+  if (end > limit) {
     throw new WireError(`The field at byte ${start} runs over the end`, end > bytes.length);
-  return { number, wireType: type, start, lengthStart: tag.end, bodyStart, end };
+  }
+  return { number, wireType: type, start, lengthStart, bodyStart, end };
 }
 
 export function varintBytes(value: number): Uint8Array {
@@ -106,8 +97,8 @@ export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
   return all;
 }
 
-/** What the wire format does not say about a message's fields: which hold messages, which many numbers. */
-export interface MessageShape {
+/** What the wire format leaves open: which fields are messages, and which are lists of numbers. */
+interface MessageShape {
   readonly children: ReadonlyMap<number, DescMessage>;
   /** Bytes of each number of a list; 0 where they are varints. */
   readonly packed: ReadonlyMap<number, number>;
@@ -123,22 +114,23 @@ const shapes = new Map<DescMessage, MessageShape>();
 export function messageShape(message: DescMessage): MessageShape {
   let shape = shapes.get(message);
   if (shape === undefined) {
-    shape = {
-      children: new Map(
-        message.fields.flatMap((field) => (field.message ? [[field.number, field.message]] : [])),
-      ),
-      packed: new Map(
-        message.fields
-          .filter(isNumberList)
-          .map((field) => [field.number, fixedBytes.get(field.scalar) ?? 0]),
-      ),
-    };
+    shape = describeFields(message.fields);
     shapes.set(message, shape);
   }
   return shape;
 }
 
-/** Checks that a list of numbers ends with its last number: the decoder would read on. @throws WireError */
+function describeFields(fields: readonly DescField[]): MessageShape {
+  const children = new Map<number, DescMessage>();
+  const packed = new Map<number, number>();
+  for (const field of fields) {
+    if (field.message) children.set(field.number, field.message);
+    if (isNumberList(field)) packed.set(field.number, fixedBytes.get(field.scalar) ?? 0);
+  }
+  return { children, packed };
+}
+
+/** Checks that a list does not end within a number: the decoder would read on. @throws WireError */
 export function checkPacked(bytes: ByteWindow, field: WireField, width: number): void {
   const length = field.end - field.bodyStart;
   const isWhole =

@@ -3,15 +3,15 @@ import { open, rename, rm } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { ServiceError } from "../../contract/errors.ts";
-import { modelGraphs } from "./model-traversal.ts";
 import { layoutModel } from "./layout-model.ts";
-import type { FileLayout, ModelLayout, Placement } from "./layout-model.ts";
-import { payloadIndex } from "./payload.ts";
-import type { OnnxModel } from "./payload.ts";
+import type { FileLayout, ModelLayout } from "./model-layout.ts";
+import type { OnnxModel } from "./onnx-model.ts";
+import { readExactly } from "./read-exactly.ts";
+import { weightIndexFile } from "./weight-index-file.ts";
 
 const copyBytes = 8 * 1024 * 1024;
 
-/** Where a payload's bytes are to be written: a file that exists at its full size, and an offset in it. */
+/** Where a payload's bytes are to be written: a file of full size, and an offset in it. */
 export interface Destination {
   readonly path: string;
   readonly offset: number;
@@ -23,7 +23,7 @@ export interface WrittenFile {
   readonly bytes: number;
 }
 
-export interface WriteLayoutOptions {
+interface WriteLayoutOptions {
   readonly directory: string;
   readonly layout: ModelLayout;
   /** Writes the content of every payload that is to be computed, at all of its destinations. */
@@ -31,13 +31,13 @@ export interface WriteLayoutOptions {
     destinations: (payload: number) => readonly Destination[],
   ) => Promise<void>;
   readonly onBytes?: (bytes: number) => void;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
-/** Writes a model with everything in its ONNX file, or in one external data file where that would be too large. */
+/** Writes a model as an ONNX file, with one external data file where it would be too large. */
 export async function writeModel(
   model: OnnxModel,
-  options: { directory: string; name: string; signal?: AbortSignal },
+  options: { directory: string; name: string; signal?: AbortSignal | undefined },
 ): Promise<WrittenFile[]> {
   const { name, ...where } = options;
   const layout = layoutModel(model, { name, shards: 1, assignShard: () => 0 });
@@ -45,42 +45,41 @@ export async function writeModel(
 }
 
 /**
- * Writes a model's files under temporary names and gives them their own when all are complete; on any error nothing stays.
+ * Writes a model's files under temporary names and renames them when all are complete; on any error
+ * it deletes them.
  * @throws ServiceError storage_full
  */
 export async function writeLayout(
   model: OnnxModel,
   options: WriteLayoutOptions,
 ): Promise<WrittenFile[]> {
-  const { directory, layout } = options;
+  const { directory, layout, signal } = options;
   const suffix = `.${randomUUID()}.partial`;
-  const manifest = weightIndexFile(model, layout);
-  const files = manifest === undefined ? layout.files : [...layout.files, manifest];
   const partial = (name: string) => join(directory, name + suffix);
+  const index = weightIndexFile(model, layout);
+  const files = index === undefined ? layout.files : [...layout.files, index];
   try {
     for (const file of files) await writeLiterals(partial(file.name), file);
-    const destinations = (payload: number) =>
-      (layout.placements.get(payload) ?? []).map(({ file, offset }) => ({
-        path: partial(file),
-        offset,
-      }));
     await copyPayloads(model, options, partial);
-    await options.writeComputedPayloads?.(destinations);
-    options.signal?.throwIfAborted();
+    await options.writeComputedPayloads?.((payload) => findDestinations(layout, payload, partial));
+    signal?.throwIfAborted();
     for (const { name } of files.toReversed()) await rename(partial(name), join(directory, name));
   } catch (error) {
     await Promise.all(files.map(({ name }) => rm(partial(name), { force: true })));
-    throw isDiskFull(error)
-      ? new ServiceError(
-          "storage_full",
-          `The disk is full: cannot write ${files.length} files of the result`,
-          {
-            cause: error,
-          },
-        )
-      : error;
+    if (!isDiskFull(error)) throw error;
+    const message = `The disk is full: cannot write ${files.length} files of the result`;
+    throw new ServiceError("storage_full", message, { cause: error });
   }
   return files.map(({ name, kind, bytes }) => ({ name, kind, bytes }));
+}
+
+function findDestinations(
+  { placements }: ModelLayout,
+  payload: number,
+  partial: (name: string) => string,
+): Destination[] {
+  const places = placements.get(payload) ?? [];
+  return places.map(({ file, offset }) => ({ path: partial(file), offset }));
 }
 
 function isDiskFull(error: unknown): boolean {
@@ -103,30 +102,27 @@ async function writeFully(file: FileHandle, bytes: Uint8Array, position: number)
   }
 }
 
-/** Copies what stays as it is. */
+/** Copies the payloads that do not change. */
 async function copyPayloads(
   model: OnnxModel,
   { layout, onBytes, signal }: WriteLayoutOptions,
   partial: (name: string) => string,
 ): Promise<void> {
-  await using stack = new AsyncDisposableStack();
-  const handles = new Map<string, FileHandle>();
-  const openOnce = async (path: string, flags: string) => {
-    const handle = handles.get(path) ?? stack.use(await open(path, flags));
-    handles.set(path, handle);
-    return handle;
-  };
+  await using files = new OpenFiles();
   const buffer = new Uint8Array(copyBytes);
   for (const [index, places] of layout.placements) {
     const payload = model.payloads[index];
     if (payload?.kind !== "file") continue;
-    const from = await openOnce(payload.path, "r");
+    const from = await files.open(payload.path, "r");
     for (let done = 0; done < payload.length;) {
       signal?.throwIfAborted();
       const part = buffer.subarray(0, Math.min(copyBytes, payload.length - done));
-      await readModelRange(from, part, payload.offset + done);
-      for (const place of places) {
-        await writeFully(await openOnce(partial(place.file), "r+"), part, place.offset + done);
+      await readExactly(from, part, {
+        position: payload.offset + done,
+        endError: modelTruncatedError,
+      });
+      for (const { file, offset } of places) {
+        await writeFully(await files.open(partial(file), "r+"), part, offset + done);
       }
       done += part.length;
       onBytes?.(part.length);
@@ -134,45 +130,22 @@ async function copyPayloads(
   }
 }
 
-async function readModelRange(
-  file: FileHandle,
-  bytes: Uint8Array,
-  position: number,
-): Promise<void> {
-  for (let done = 0; done < bytes.length;) {
-    const { bytesRead } = await file.read(bytes, done, bytes.length - done, position + done);
-    if (bytesRead === 0)
-      throw new ServiceError("model_truncated", "The model file became shorter while it was read");
-    done += bytesRead;
+/** Opens each file once and closes all of them when it is disposed of. */
+class OpenFiles implements AsyncDisposable {
+  readonly #stack = new AsyncDisposableStack();
+  readonly #handles = new Map<string, FileHandle>();
+
+  async open(path: string, flags: "r" | "r+"): Promise<FileHandle> {
+    const handle = this.#handles.get(path) ?? this.#stack.use(await open(path, flags));
+    this.#handles.set(path, handle);
+    return handle;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stack.disposeAsync();
   }
 }
 
-/** The index of weight files, in the form that safetensors made common: which file holds which tensor. */
-function weightIndexFile(model: OnnxModel, layout: ModelLayout): FileLayout | undefined {
-  const weights = layout.files.filter(({ kind }) => kind === "weights");
-  if (weights.length === 0) return undefined;
-  const names = new Set(weights.map(({ name }) => name));
-  const weightMap: Record<string, string> = {};
-  let totalSize = 0;
-  for (const graph of modelGraphs(model.proto)) {
-    for (const tensor of graph.initializer) {
-      const place = findPlacement(layout, payloadIndex(tensor));
-      if (place === undefined || !names.has(place.file)) continue;
-      weightMap[tensor.name] = place.file;
-      totalSize += model.payloads[payloadIndex(tensor) ?? -1]?.length ?? 0;
-    }
-  }
-  const [modelFile] = layout.files;
-  const text = JSON.stringify(
-    { metadata: { total_size: totalSize }, weight_map: weightMap },
-    undefined,
-    2,
-  );
-  const bytes = new TextEncoder().encode(`${text}\n`);
-  const name = `${modelFile?.name.replace(/\.onnx$/, "")}.index.json`;
-  return { name, kind: "manifest", bytes: bytes.length, literals: [{ offset: 0, bytes }] };
-}
-
-function findPlacement(layout: ModelLayout, index: number | undefined): Placement | undefined {
-  return index === undefined ? undefined : layout.placements.get(index)?.[0];
+function modelTruncatedError(): ServiceError {
+  return new ServiceError("model_truncated", "The model file became shorter while it was read");
 }

@@ -1,11 +1,11 @@
 import { create } from "@bufbuild/protobuf";
-import { sortTopologically } from "../onnx/check-model.ts";
+import { sortTopologically } from "../onnx/sort-topologically.ts";
 import { elementBits } from "../onnx/element-type.ts";
 import { nestedGraphs, nodeSubgraphs } from "../onnx/model-traversal.ts";
 import { findAttribute } from "../onnx/node-attributes.ts";
 import { TensorProto_DataType as DataType, TensorProtoSchema } from "../onnx/onnx_pb.js";
 import type { GraphProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js";
-import type { OnnxModel } from "../onnx/payload.ts";
+import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { readTensor, tensorByteLength } from "../onnx/read-tensor.ts";
 import { countElements } from "./weight-dims.ts";
 import { planRearrangement } from "./plan-rearrangement.ts";

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { sortTopologically } from "../onnx/check-model.ts";
+import { sortTopologically } from "../onnx/sort-topologically.ts";
 import { graphsAndFunctions } from "../onnx/model-traversal.ts";
 import { nodeWith } from "../onnx/node-attributes.ts";
 import {
@@ -10,7 +10,7 @@ import {
 } from "../onnx/onnx_pb.js";
 import type { AttributeProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js";
 import { addComputedTensor, payloadIndex } from "../onnx/payload.ts";
-import type { OnnxModel } from "../onnx/payload.ts";
+import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { UniqueNames } from "../onnx/unique-names.ts";
 import type { Scope, Weight } from "./find-weights.ts";
 import type { WeightTask } from "./tasks/weight-task.ts";

@@ -1,6 +1,7 @@
 import { ServiceError } from "../../contract/errors.ts";
-import { elementCount, payloadIndex, findPayload } from "../onnx/payload.ts";
-import type { OnnxModel } from "../onnx/payload.ts";
+import { payloadIndex, findPayload } from "../onnx/payload.ts";
+import { elementCount } from "../onnx/tensor-shape.ts";
+import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { modelTensors } from "../onnx/model-traversal.ts";
 import { rawByteLength } from "../onnx/element-type.ts";
 import type { TensorProto } from "../onnx/onnx_pb.js";

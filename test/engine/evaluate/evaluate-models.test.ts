@@ -4,10 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { strToU8, zipSync } from "fflate";
-import {
-  evaluateModels,
-  type EvaluateOptions,
-} from "../../../src/engine/evaluate/evaluate-models.ts";
+import { evaluateModels } from "../../../src/engine/evaluate/evaluate-models.ts";
 import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
 import { realModel } from "../../support/real-models.ts";
 import {
@@ -27,7 +24,7 @@ const evaluation = { samples: 2, runs: 3, warmup: 1, minCosine: 0.9 };
 function evaluate(
   originalPath: string,
   resultPath: string,
-  options: Partial<EvaluateOptions> = {},
+  options: Partial<Parameters<typeof evaluateModels>[0]> = {},
 ) {
   return evaluateModels({
     originalPath,

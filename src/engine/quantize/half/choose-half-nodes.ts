@@ -1,9 +1,9 @@
 import type { Recipe } from "../../../contract/recipe.ts";
-import { sortTopologically } from "../../onnx/check-model.ts";
+import { sortTopologically } from "../../onnx/sort-topologically.ts";
 import { nodeSubgraphs } from "../../onnx/model-traversal.ts";
 import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import type { NodeProto } from "../../onnx/onnx_pb.js";
-import type { OnnxModel } from "../../onnx/payload.ts";
+import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import { readTensor } from "../../onnx/read-tensor.ts";
 import { channelAxis, operatorName } from "../channel-axis.ts";
 import type { Scope, Weight, WeightUse } from "../find-weights.ts";

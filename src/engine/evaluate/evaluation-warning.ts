@@ -1,0 +1,7 @@
+import type { WarningCode } from "../../contract/warnings.ts";
+
+/** An entry of a job's `telemetry.warnings`. */
+export interface EvaluationWarning {
+  readonly code: WarningCode;
+  readonly message: string;
+}

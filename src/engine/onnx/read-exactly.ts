@@ -1,0 +1,38 @@
+import { readSync } from "node:fs";
+import type { FileHandle } from "node:fs/promises";
+
+/** Most bytes of one system call. */
+const maxCallBytes = 1 << 30;
+
+/** Fills `bytes` from `position` of a file on. @throws RangeError where the file ends before */
+export function readExactlySync(descriptor: number, bytes: Uint8Array, position: number): void {
+  for (let done = 0; done < bytes.length;) {
+    const wanted = Math.min(bytes.length - done, maxCallBytes);
+    const count = readSync(descriptor, bytes, done, wanted, position + done);
+    if (count === 0) {
+      throw new RangeError(
+        `The file ends at byte ${position + done}, inside a range that must be read`,
+      );
+    }
+    done += count;
+  }
+}
+
+interface ReadOptions {
+  readonly position: number;
+  /** Creates the error that is thrown where the file ends before. */
+  readonly endError: () => Error;
+}
+
+/** Fills `bytes` from a position of a file on. */
+export async function readExactly(
+  file: FileHandle,
+  bytes: Uint8Array,
+  { position, endError }: ReadOptions,
+): Promise<void> {
+  for (let done = 0; done < bytes.length;) {
+    const { bytesRead } = await file.read(bytes, done, bytes.length - done, position + done);
+    if (bytesRead === 0) throw endError();
+    done += bytesRead;
+  }
+}
