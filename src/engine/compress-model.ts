@@ -1,20 +1,17 @@
 import { join } from "node:path";
 import { rm } from "node:fs/promises";
-import { errorMetrics } from "./evaluate/error-metrics.ts";
-import type { ErrorMetrics } from "./evaluate/error-metrics.ts";
+import { errorMetrics, type ErrorMetrics } from "./evaluate/error-metrics.ts";
 import type { ErrorSums } from "./evaluate/error-sums.ts";
 import { elementTypeName } from "./onnx/element-type.ts";
 import type { ModelLayout } from "./onnx/model-layout.ts";
 import type { OnnxModel } from "./onnx/onnx-model.ts";
-import type { Destination, WrittenFile } from "./onnx/write-model.ts";
-import { writeLayout } from "./onnx/write-model.ts";
-import { planCompression } from "./plan-compression.ts";
-import type { CompressionPlan, PlanOptions } from "./plan-compression.ts";
-import type { WeightPlan } from "./quantize/plan-weights.ts";
-import { runTasks } from "./quantize/run-tasks.ts";
-import { reuseCompletedTask, outputPayloads, readPartitions } from "./quantize/partition-file.ts";
-import type { CompletedTasks } from "./quantize/partition-file.ts";
-import type { TaskResult, WeightTask } from "./quantize/weight-task.ts";
+import { type Destination, type WrittenFile, writeLayout } from "./onnx/write-model.ts";
+import { planCompression, type CompressionPlan, type PlanOptions } from "./plan-compression.ts";
+import type { WeightPlan } from "./quantize/weight-plan.ts";
+import { runTasks } from "./quantize/tasks/run-tasks.ts";
+import { reuseCompletedTask, readPartitions, type CompletedTasks } from "./quantize/tasks/completed-tasks.ts";
+import { outputPayloads } from "./quantize/tasks/task-outputs.ts";
+import type { TaskResult, WeightTask } from "./quantize/tasks/weight-task.ts";
 
 interface CompressOptions extends PlanOptions {
   /** Folder of the result's files, which appear when they are complete. */

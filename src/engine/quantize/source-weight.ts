@@ -1,5 +1,5 @@
 import { TensorProto_DataType as DataType } from "../onnx/onnx_pb.js";
-import type { OnnxModel } from "../onnx/payload.ts";
+import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { tensorSource } from "../onnx/read-tensor.ts";
 import type { Weight } from "./find-weights.ts";
 import type { SourceWeight } from "./tasks/weight-task.ts";

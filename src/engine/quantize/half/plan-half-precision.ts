@@ -1,7 +1,6 @@
 import type { Recipe } from "../../../contract/recipe.ts";
-import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
-import type { NodeProto } from "../../onnx/onnx_pb.js";
-import type { OnnxModel } from "../../onnx/payload.ts";
+import { TensorProto_DataType as DataType, type NodeProto } from "../../onnx/onnx_pb.js";
+import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import { tensorByteLength } from "../../onnx/read-tensor.ts";
 import type { Weight } from "../find-weights.ts";
 import { exclusionFinder } from "../exclusion-finder.ts";
@@ -9,8 +8,7 @@ import { sourceWeight } from "../source-weight.ts";
 import { countElements, weightDims } from "../weight-dims.ts";
 import type { PlannedFormat, SchemePlan, WeightPlan } from "../weight-plan.ts";
 import type { GraphRewrite } from "../graph-rewrite.ts";
-import { chooseHalfNodes, findHalfRangeLoss } from "./choose-half-nodes.ts";
-import type { HalfChoice } from "./choose-half-nodes.ts";
+import { chooseHalfNodes, findHalfRangeLoss, type HalfChoice } from "./choose-half-nodes.ts";
 import { halfOperators, halfPositions } from "./half-operators.ts";
 import { rewriteToHalf } from "./rewrite-to-half.ts";
 

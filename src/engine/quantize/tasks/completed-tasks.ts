@@ -1,5 +1,5 @@
 import { payloadField } from "../../onnx/payload.ts";
-import type { OnnxModel } from "../../onnx/payload.ts";
+import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import { readTrailer } from "./partition-trailer.ts";
 import { taskDigest } from "./task-digest.ts";
 import { outputPayloads, payloadLength } from "./task-outputs.ts";

@@ -1,5 +1,5 @@
 import { closeSync, openSync } from "node:fs";
-import { readFully } from "../../onnx/byte-window.ts";
+import { readExactlySync } from "../../onnx/read-exactly.ts";
 import type { TensorSource } from "../../onnx/read-tensor.ts";
 import type { ValueTile } from "../kernels/channel-layout.ts";
 import { float16ToFloat32 } from "../kernels/convert-floats.ts";
@@ -42,7 +42,7 @@ class SourceReader {
     if (this.#source.kind === "memory") {
       into.set(this.#source.bytes.subarray(start, start + into.length));
     } else if (this.#descriptor !== undefined) {
-      readFully(this.#descriptor, into, this.#source.offset + start);
+      readExactlySync(this.#descriptor, into, this.#source.offset + start);
     }
   }
 

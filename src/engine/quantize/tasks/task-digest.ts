@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import path from "node:path";
-import type { OnnxModel } from "../../onnx/payload.ts";
+import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import { outputLengths } from "./task-outputs.ts";
 import type { WeightTask } from "./weight-task.ts";
 

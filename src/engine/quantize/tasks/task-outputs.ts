@@ -1,4 +1,4 @@
-import type { OnnxModel } from "../../onnx/payload.ts";
+import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import type { WeightTask } from "./weight-task.ts";
 
 /** Indices of the payloads that a task computes. */

@@ -1,5 +1,5 @@
 import { open } from "node:fs/promises";
-import type { OnnxModel } from "../../onnx/payload.ts";
+import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import { writeTrailer } from "./partition-trailer.ts";
 import type { PlacedTask } from "./placed-task.ts";
 import { runTasks } from "./run-tasks.ts";
