@@ -35,7 +35,7 @@ const loopback = "127.0.0.1";
 const readyWithinMs = 60_000;
 const pollMs = 50;
 const loadLimits = ["--kube-api-qps=1000", "--kube-api-burst=1000"];
-const resourceDefinitions = fileURLToPath(new URL("../../crds/*.yaml", import.meta.url));
+const resourceDefinitions = fileURLToPath(new URL("../../../crds/*.yaml", import.meta.url));
 
 /** Starts etcd, API server, controller manager and scheduler on free ports, with this project's kinds installed. */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {

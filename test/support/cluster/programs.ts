@@ -14,9 +14,9 @@ export const cacheFolder = join(homedir(), ".cache", "model-optimization-service
 
 /** The Go modules, each with the folder of its source and the programs that it builds. */
 const modules = {
-  etcd: { source: "cluster/tools/etcd", programs: ["etcd"] },
+  etcd: { source: "support/cluster/tools/etcd", programs: ["etcd"] },
   kubernetes: {
-    source: "cluster/tools/kubernetes",
+    source: "support/cluster/tools/kubernetes",
     programs: [
       "kube-apiserver",
       "kube-controller-manager",
@@ -26,10 +26,10 @@ const modules = {
       "kube-proxy",
     ],
   },
-  kwok: { source: "cluster/tools/kwok", programs: ["kwok"] },
-  coredns: { source: "cluster/tools/coredns", programs: ["coredns"] },
-  helm: { source: "cluster/tools/helm", programs: ["helm"] },
-  pause: { source: "cluster/tools/pause", programs: ["pause"] },
+  kwok: { source: "support/cluster/tools/kwok", programs: ["kwok"] },
+  coredns: { source: "support/cluster/tools/coredns", programs: ["coredns"] },
+  helm: { source: "support/cluster/tools/helm", programs: ["helm"] },
+  pause: { source: "support/cluster/tools/pause", programs: ["pause"] },
   act: { source: "action/tools/act", programs: ["act"] },
 } as const;
 
