@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type ResponseHeader, responseHeaders } from "./response-headers.ts";
-import { routeErrorCodes, type Reply, type Route, routes } from "./routes.ts";
+import { type Reply, type Route, routeErrorCodes } from "./route.ts";
+import { routes } from "./routes.ts";
 import { type ErrorCode, errorTable, problem } from "./errors.ts";
 import { logEnd, logLine } from "./log.ts";
 import { scopeTable } from "./token.ts";

@@ -1,7 +1,8 @@
 import type { Hono } from "hono";
 import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
-import { type Route, type RouteName, type Routes, routes } from "../contract/routes.ts";
+import type { Route } from "../contract/route.ts";
+import { type RouteName, type Routes, routes } from "../contract/routes.ts";
 import { buildResponse } from "./build-response.ts";
 import { authenticate, type Caller, requireScope } from "../auth/authenticate.ts";
 import { readRequest, type RequestParts } from "./read-request.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type FieldError, ServiceError } from "../contract/errors.ts";
 import { limits } from "../contract/limits.ts";
-import type { Route } from "../contract/routes.ts";
+import type { Route } from "../contract/route.ts";
 import { fieldErrors, validationError } from "./field-errors.ts";
 
 /** The parts of a request, each parsed by the route's schema of the same name. */

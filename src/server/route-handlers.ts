@@ -1,7 +1,8 @@
 import type { Readable } from "node:stream";
 import type { z } from "zod";
 import type { ResponseHeader } from "../contract/response-headers.ts";
-import type { Route, RouteName, Routes } from "../contract/routes.ts";
+import type { Route } from "../contract/route.ts";
+import type { RouteName, Routes } from "../contract/routes.ts";
 import type { Caller } from "../auth/authenticate.ts";
 
 /** The parts of a route's request as its schemas give them. */
