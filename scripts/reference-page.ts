@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { type ActionInput, actionInputs, actionOutputs } from "../src/contract/action.ts";
 import { errorTable } from "../src/contract/errors.ts";
-import { gateTable } from "../src/contract/gate.ts";
+import { gateTable } from "../src/contract/gate-table.ts";
 import { jobRequest } from "../src/contract/job.ts";
-import { defaultRecipe, recipe } from "../src/contract/recipe.ts";
+import { recipe } from "../src/contract/recipe.ts";
+import { defaultRecipe } from "../src/contract/resolve-recipe.ts";
 import type { Route } from "../src/contract/route.ts";
 import { routes } from "../src/contract/routes.ts";
 import { jobStatus, transitionTable } from "../src/contract/status.ts";

@@ -1,5 +1,6 @@
 import { ServiceError } from "./errors.ts";
-import { type Recipe, type RequestedRecipe, resolveRecipe } from "./recipe.ts";
+import type { Recipe, RequestedRecipe } from "./recipe.ts";
+import { resolveRecipe } from "./resolve-recipe.ts";
 import type { Target } from "./target.ts";
 
 /** @throws ServiceError unknown_target */

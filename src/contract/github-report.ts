@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type FailOn, failOnTable, type JobChecks, jobChecksTable } from "./action.ts";
-import { gateName } from "./gate.ts";
+import { gateName } from "./gate-table.ts";
 import { commit } from "./revision.ts";
 import { boundedText } from "./bounded-text.ts";
 

@@ -1,6 +1,6 @@
 import { latencyObstacle, sqnrObstacle } from "../contract/comparability.ts";
 import { formatBytes } from "../contract/format-bytes.ts";
-import { type GateName, gateTable } from "../contract/gate.ts";
+import { type GateName, gateTable } from "../contract/gate-table.ts";
 import type { Job } from "../contract/job.ts";
 
 type MeasuredJob = Pick<Job, "telemetry" | "baseline">;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { batchJobId } from "../../src/contract/id.ts";
-import { defaultRecipe } from "../../src/contract/recipe.ts";
+import { defaultRecipe } from "../../src/contract/resolve-recipe.ts";
 import type { UnnumberedEvent, WorkerEvent, WorkerStep } from "../../src/contract/worker.ts";
 import type { Records } from "../../src/records/open-records.ts";
 import { makeNewBatch, makeNewJob, openTestRecords } from "./new-jobs.ts";

@@ -1,7 +1,8 @@
 import { mkdirSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { ServiceError } from "../../../src/contract/errors.ts";
-import { resolveRecipe, schemes } from "../../../src/contract/recipe.ts";
+import { schemes } from "../../../src/contract/recipe.ts";
+import { resolveRecipe } from "../../../src/contract/resolve-recipe.ts";
 import type { Recipe } from "../../../src/contract/recipe.ts";
 import type { Target } from "../../../src/contract/target.ts";
 import { compressModel } from "../../../src/engine/compress-model.ts";

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type Baseline, baselineFigures } from "../../src/contract/baseline.ts";
-import { evaluateGates, type GateLimits, hasFailedGate } from "../../src/contract/gate.ts";
+import { evaluateGates } from "../../src/contract/evaluate-gates.ts";
+import { type GateLimits, hasFailedGate } from "../../src/contract/gate.ts";
 import type { Telemetry } from "../../src/contract/telemetry.ts";
 
 const device = {
