@@ -1,3 +1,5 @@
+import { describeChoices } from "./describe-choices.ts";
+
 export interface ActionInput {
   readonly description: string;
   readonly required?: true;
@@ -131,9 +133,3 @@ export const actionOutputs = {
 } as const;
 
 export type ActionOutputName = keyof typeof actionOutputs;
-
-function describeChoices(table: Readonly<Record<string, string>>): string {
-  return `${Object.entries(table)
-    .map(([value, meaning]) => `\`${value}\`: ${meaning}`)
-    .join("; ")}.`;
-}

@@ -1,15 +1,17 @@
 import { z } from "zod";
+import { boundedText } from "./bounded-text.ts";
 import { gateLimits } from "./gate.ts";
 import { githubReport } from "./github-report.ts";
 import { batchId, jobId } from "./id.ts";
 import { deadlineSeconds, displayName, dryRun, labels } from "./job.ts";
+import { textLimits } from "./limits.ts";
 import { modelReference } from "./model.ts";
 import { requestedRecipe } from "./recipe.ts";
 import { revision } from "./revision.ts";
 import { type Rule, withRules } from "./rule.ts";
 import { batchStatus, jobKind, jobStatus } from "./status.ts";
 import { targetName } from "./target.ts";
-import { boundedText } from "./bounded-text.ts";
+import { truncate } from "./truncate.ts";
 
 /** Jobs that one batch can own. */
 export const maxBatchJobs = 2000;
@@ -17,7 +19,7 @@ export const maxBatchJobs = 2000;
 /** Fields of `POST /batches`, and of the spec of a Batch. */
 export const batchFields = z.strictObject({
   name: displayName.optional(),
-  suite: boundedText({ min: 1, max: 200 })
+  suite: boundedText({ min: 1, max: textLimits.name })
     .optional()
     .describe("Name under which batches of the same models are compared over time."),
   revision: revision
@@ -63,9 +65,12 @@ export const batchRules: readonly Rule<z.infer<typeof batchFields>>[] = [
   {
     field: "revision",
     message: "must have a branch, and the batch a suite, to record baselines",
-    isMet: ({ revision: of, suite }) =>
-      !of?.recordBaseline || (of.branch !== undefined && suite !== undefined),
-    cel: "!has(self.revision) || !self.revision.recordBaseline || (has(self.revision.branch) && has(self.suite))",
+    isMet: (request) =>
+      !request.revision?.recordBaseline ||
+      (request.revision.branch !== undefined && request.suite !== undefined),
+    cel:
+      "!has(self.revision) || !self.revision.recordBaseline || " +
+      "(has(self.revision.branch) && has(self.suite))",
   },
 ];
 
@@ -119,13 +124,14 @@ export const batch = z
   .meta({ id: "Batch" });
 export type Batch = z.infer<typeof batch>;
 
-/** What a batch is called: as the request says, or by its suite, or by what it holds. */
+/** The name of a batch: the request's, or else its suite, or else its models and targets in words. */
 export function batchName({
   name,
   suite,
   models,
   targets,
 }: Pick<BatchRequest, "name" | "suite" | "models" | "targets">): string {
-  const counted = `${models.length} ${models.length === 1 ? "model" : "models"} for ${targets.join(", ")}`;
-  return name ?? (suite ?? counted).slice(0, 200);
+  const noun = models.length === 1 ? "model" : "models";
+  const contents = `${models.length} ${noun} for ${targets.join(", ")}`;
+  return name ?? truncate(suite ?? contents, textLimits.name);
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { textLimits } from "./limits.ts";
 
 interface ErrorKind {
   /** HTTP status of an answer that carries the code; for errors of jobs, the status such a model would be refused with. */
@@ -102,7 +103,7 @@ export type Problem = z.infer<typeof problem>;
 /** Why a job failed. */
 export const jobError = z.object({
   code: errorCode,
-  message: z.string().max(4096),
+  message: z.string().max(textLimits.errorMessage),
 });
 export type JobError = z.infer<typeof jobError>;
 
@@ -134,6 +135,6 @@ export function problemDetails(error: ServiceError): Problem {
     status,
     code: error.code,
     detail: error.message,
-    ...(error.fields.length > 0 && { errors: [...error.fields] }),
+    errors: error.fields.length > 0 ? [...error.fields] : undefined,
   };
 }

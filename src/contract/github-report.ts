@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { type FailOn, failOnTable, type JobChecks, jobChecksTable } from "./action.ts";
-import { gateName } from "./gate-table.ts";
-import { commit } from "./revision.ts";
 import { boundedText } from "./bounded-text.ts";
+import { gateName } from "./gate-table.ts";
+import { textLimits } from "./limits.ts";
+import { commit } from "./revision.ts";
 
 const place = z.strictObject({
   file: boundedText({ min: 1, max: 4096 }).describe("Relative to the repository's root."),
@@ -32,7 +33,7 @@ export const githubReport = z.strictObject({
     .regex(/^[A-Za-z0-9][A-Za-z0-9_-]*\/[A-Za-z0-9._-]+$/)
     .describe("As `owner/name`. The service's GitHub App has to be installed in it."),
   sha: commit,
-  checkName: boundedText({ min: 1, max: 200 }).describe(
+  checkName: boundedText({ min: 1, max: textLimits.name }).describe(
     "Name of the check run of the whole batch.",
   ),
   jobChecks: z

@@ -1,14 +1,15 @@
 import { z } from "zod";
 import { artifact } from "./artifact.ts";
 import { baseline } from "./baseline.ts";
+import { boundedText } from "./bounded-text.ts";
 import { jobError } from "./errors.ts";
 import { gateLimits, gateResult } from "./gate.ts";
 import { batchId, jobId } from "./id.ts";
+import { textLimits } from "./limits.ts";
 import { modelReference, sha256 } from "./model.ts";
 import { recipe, requestedRecipe } from "./recipe.ts";
 import { jobKind, jobStatus, transition } from "./status.ts";
 import { targetName } from "./target.ts";
-import { boundedText } from "./bounded-text.ts";
 import { telemetry } from "./telemetry.ts";
 
 const maxLabels = 32;
@@ -28,7 +29,7 @@ export const labels = z
   .meta({ maxProperties: maxLabels })
   .describe(`Caller's own keys and values, to filter by. At most ${maxLabels}.`);
 
-export const displayName = boundedText({ min: 1, max: 200 }).describe(
+export const displayName = boundedText({ min: 1, max: textLimits.name }).describe(
   "Name for people; need not be unique.",
 );
 

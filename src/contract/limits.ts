@@ -18,6 +18,7 @@ export const maxAttempts = 3;
 
 /** Longest texts that records, resources and events hold, characters. */
 export const textLimits = {
+  name: 200,
   reason: 64,
   statusMessage: 1024,
   errorMessage: 4096,

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { artifact } from "./artifact.ts";
 import { jobError } from "./errors.ts";
 import { jobId } from "./id.ts";
+import { textLimits } from "./limits.ts";
 import { logLine } from "./log.ts";
 import { modelReference, sha256 } from "./model.ts";
 import { recipe } from "./recipe.ts";
@@ -93,7 +94,7 @@ export const workerEventsAnswer = z.object({
 /** What a worker in a pod leaves as its termination message (JSON), so that an outage of the service cannot lose the result. */
 export const terminationMessage = z.object({
   outcome: jobOutcome,
-  error: jobError.extend({ message: z.string().max(1024) }).optional(),
+  error: jobError.extend({ message: z.string().max(textLimits.statusMessage) }).optional(),
   lastSeq: z.int().min(0).describe("Sequence number of the worker's last event."),
 });
 export type TerminationMessage = z.infer<typeof terminationMessage>;

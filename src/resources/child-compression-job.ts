@@ -1,4 +1,5 @@
-import { apiVersion, recordFinalizer, resourceLabels } from "../contract/custom-resources.ts";
+import { apiVersion } from "../contract/api-group.ts";
+import { recordFinalizer, resourceLabels } from "../contract/resource-labels.ts";
 import { batchChildName, batchJobId } from "../contract/id.ts";
 import type { ModelReference } from "../contract/model.ts";
 import type { BatchObject, CompressionJobObject } from "./custom-resources.ts";

@@ -1,4 +1,4 @@
-import type { Condition } from "../contract/custom-resources.ts";
+import type { Condition } from "../contract/condition.ts";
 
 /** The conditions with one of them as told; the time of its last transition stays as long as its status does. */
 export function withCondition(

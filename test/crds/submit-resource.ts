@@ -1,6 +1,6 @@
 import { Agent, request } from "undici";
 import { z } from "zod";
-import { apiVersion } from "../../src/contract/custom-resources.ts";
+import { apiVersion } from "../../src/contract/api-group.ts";
 import type { Cluster } from "../support/cluster/cluster.ts";
 
 /** What the API server finds wrong with an object: fields with what it says of them. Empty where it takes the object. */

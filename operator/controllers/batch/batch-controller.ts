@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { BatchResourceStatus } from "../../../src/contract/custom-resources.ts";
+import type { BatchResourceStatus } from "../../../src/contract/batch-resource.ts";
 import {
   type BatchObject,
   batches as batchType,

@@ -1,8 +1,5 @@
-import {
-  type BatchResourceStatus,
-  conditionTypes,
-  jobStateCodes,
-} from "../../../src/contract/custom-resources.ts";
+import { type BatchResourceStatus, jobStateCodes } from "../../../src/contract/batch-resource.ts";
+import { conditionTypes } from "../../../src/contract/condition.ts";
 import { isTerminal } from "../../../src/contract/status.ts";
 import type { BatchObject, CompressionJobObject } from "../../../src/resources/custom-resources.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";

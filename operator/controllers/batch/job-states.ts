@@ -1,4 +1,4 @@
-import { type JobStateCode, jobStateCodes } from "../../../src/contract/custom-resources.ts";
+import { type JobStateCode, jobStateCodes } from "../../../src/contract/batch-resource.ts";
 import { hasFailedGate } from "../../../src/contract/gate.ts";
 import type { BatchObject, CompressionJobObject } from "../../../src/resources/custom-resources.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";

@@ -5,12 +5,11 @@ import {
 } from "../../../src/contract/batch-status.ts";
 import {
   type BatchResourceStatus,
-  type Condition,
-  conditionTypes,
-  jobStateCodes,
   type JobStateCode,
-  statusLimits,
-} from "../../../src/contract/custom-resources.ts";
+  jobStateCodes,
+} from "../../../src/contract/batch-resource.ts";
+import { type Condition, conditionTypes } from "../../../src/contract/condition.ts";
+import { statusLimits } from "../../../src/contract/resource-status.ts";
 import { batchChildName } from "../../../src/contract/id.ts";
 import { type BatchStatus, isTerminal, type JobStatus } from "../../../src/contract/status.ts";
 import { resolveBatchId } from "../../../src/resources/job-identity.ts";

@@ -1,4 +1,4 @@
-import { jobStateCodes } from "../../../src/contract/custom-resources.ts";
+import { jobStateCodes } from "../../../src/contract/batch-resource.ts";
 import { batchChildName } from "../../../src/contract/id.ts";
 import {
   type BatchObject,

@@ -1,4 +1,4 @@
-import type { BatchResourceStatus } from "../../../src/contract/custom-resources.ts";
+import type { BatchResourceStatus } from "../../../src/contract/batch-resource.ts";
 import { isTerminal } from "../../../src/contract/status.ts";
 import { type BatchObject, batches } from "../../../src/resources/custom-resources.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";

@@ -1,4 +1,4 @@
-import { recordFinalizer, resourceLabels } from "../../../src/contract/custom-resources.ts";
+import { recordFinalizer, resourceLabels } from "../../../src/contract/resource-labels.ts";
 import { isTerminal } from "../../../src/contract/status.ts";
 import {
   type CompressionJobObject,

@@ -1,4 +1,4 @@
-import type { CompressionJob } from "../../../src/contract/custom-resources.ts";
+import type { CompressionJob } from "../../../src/contract/compression-job.ts";
 import type { Target } from "../../../src/contract/target.ts";
 import { resolveJobId } from "../../../src/resources/job-identity.ts";
 import type { WorkerJob } from "./worker-job.ts";

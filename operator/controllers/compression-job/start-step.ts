@@ -1,4 +1,4 @@
-import { recordFinalizer } from "../../../src/contract/custom-resources.ts";
+import { recordFinalizer } from "../../../src/contract/resource-labels.ts";
 import { compressionJobs } from "../../../src/resources/custom-resources.ts";
 import { workerJobName, type JobStep } from "../../../src/resources/job-identity.ts";
 import { combineDecisions, type Decision, requeueAt } from "./decision.ts";

@@ -1,9 +1,8 @@
-import {
-  type CompressionJob,
-  type CompressionJobStatus,
-  type Condition,
-  conditionTypes,
-} from "../../../src/contract/custom-resources.ts";
+import type {
+  CompressionJob,
+  CompressionJobStatus,
+} from "../../../src/contract/compression-job.ts";
+import { type Condition, conditionTypes } from "../../../src/contract/condition.ts";
 import type { JobError } from "../../../src/contract/errors.ts";
 import { isTerminal, type JobStatus, leadsTo } from "../../../src/contract/status.ts";
 import { resolveJobId } from "../../../src/resources/job-identity.ts";

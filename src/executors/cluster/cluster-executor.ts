@@ -5,7 +5,7 @@ import {
   startController,
 } from "../../controller-runtime/controller.ts";
 import { type ResourceWatch, watchResource } from "../../controller-runtime/watch-resource.ts";
-import { resourceLabels } from "../../contract/custom-resources.ts";
+import { resourceLabels } from "../../contract/resource-labels.ts";
 import { jobId as jobIdSchema } from "../../contract/id.ts";
 import type { Target } from "../../contract/target.ts";
 import type { Log as RuntimeLog } from "../../log/json-log.ts";

@@ -1,9 +1,6 @@
-import {
-  type CompressionJobStatus,
-  type Condition,
-  conditionTypes,
-  statusLimits,
-} from "../../contract/custom-resources.ts";
+import type { CompressionJobStatus } from "../../contract/compression-job.ts";
+import { type Condition, conditionTypes } from "../../contract/condition.ts";
+import { statusLimits } from "../../contract/resource-status.ts";
 import type { Job } from "../../contract/job.ts";
 import { isTerminal, type JobStatus, leadsTo } from "../../contract/status.ts";
 import type { CompressionJobObject } from "../../resources/custom-resources.ts";

@@ -1,5 +1,5 @@
 import type { ReconcileRun, Requeue } from "../../controller-runtime/controller.ts";
-import { recordFinalizer, resourceLabels } from "../../contract/custom-resources.ts";
+import { recordFinalizer, resourceLabels } from "../../contract/resource-labels.ts";
 import type { Job } from "../../contract/job.ts";
 import { isTerminal, leadsTo } from "../../contract/status.ts";
 import { type CompressionJobObject, compressionJobs } from "../../resources/custom-resources.ts";

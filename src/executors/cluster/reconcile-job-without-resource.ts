@@ -1,5 +1,5 @@
 import type { ReconcileRun, Requeue } from "../../controller-runtime/controller.ts";
-import { resourceLabels } from "../../contract/custom-resources.ts";
+import { resourceLabels } from "../../contract/resource-labels.ts";
 import type { Job } from "../../contract/job.ts";
 import { isTerminal } from "../../contract/status.ts";
 import { childCompressionJob } from "../../resources/child-compression-job.ts";

@@ -1,4 +1,5 @@
-import { type CompressionJobSpec, jobStateCodes } from "../../../src/contract/custom-resources.ts";
+import type { CompressionJobSpec } from "../../../src/contract/compression-job.ts";
+import { jobStateCodes } from "../../../src/contract/batch-resource.ts";
 import { batchChildName } from "../../../src/contract/id.ts";
 import { isTerminal, type JobStatus, transitionTable } from "../../../src/contract/status.ts";
 import {

@@ -3,7 +3,7 @@ import test from "node:test";
 import fc from "fast-check";
 import { decide } from "../../../operator/controllers/compression-job/decide.ts";
 import { mayRun } from "../../../operator/controllers/compression-job/worker-pod.ts";
-import { recordFinalizer } from "../../../src/contract/custom-resources.ts";
+import { recordFinalizer } from "../../../src/contract/resource-labels.ts";
 import { isTerminal, jobStatus } from "../../../src/contract/status.ts";
 import { jobStep } from "../../../src/resources/job-identity.ts";
 import { makeChild, makeJob, makePod, makeWarning, makeWorld, start } from "./make-job.ts";

@@ -5,7 +5,7 @@ import type { WorkerJob } from "../../../operator/controllers/compression-job/wo
 import { decide } from "../../../operator/controllers/compression-job/decide.ts";
 import type { WorkerPod } from "../../../operator/controllers/compression-job/worker-pod.ts";
 import type { ObservedState } from "../../../operator/controllers/compression-job/observed-state.ts";
-import { recordFinalizer } from "../../../src/contract/custom-resources.ts";
+import { recordFinalizer } from "../../../src/contract/resource-labels.ts";
 import type { ErrorCode } from "../../../src/contract/errors.ts";
 import { makeChild, makeJob, makePod, makeWarning, makeWorld, start } from "./make-job.ts";
 

@@ -1,0 +1,76 @@
+import { z } from "zod";
+import { batchFields, batchRules, maxBatchJobs } from "./batch.ts";
+import { conditions } from "./condition.ts";
+import { batchId } from "./id.ts";
+import { textLimits } from "./limits.ts";
+import { resourceControls } from "./resource-controls.ts";
+import { statusLimits, statusMessage, workTimes } from "./resource-status.ts";
+import { withRules } from "./rule.ts";
+import { batchStatus, type JobStatus } from "./status.ts";
+
+/** Spec of a Batch: the body of `POST /batches` and controls. */
+export const batchSpec = withRules(
+  z.strictObject({ ...batchFields.shape, ...resourceControls }),
+  batchRules,
+);
+export type BatchSpec = z.infer<typeof batchSpec>;
+
+/** What is known of each job of a Batch, a letter each. */
+export const jobStateCodes = {
+  notMade: ".",
+  made: "m",
+  completed: "c",
+  gateFailed: "g",
+  failed: "f",
+  cancelled: "x",
+} as const;
+export type JobStateCode = (typeof jobStateCodes)[keyof typeof jobStateCodes];
+
+const jobCount = z.int().min(0).max(maxBatchJobs).optional();
+
+/** Status of a Batch. What becomes of each job is in the CompressionJobs that it owns. */
+export const batchResourceStatus = z.object({
+  batchId: batchId.optional().describe("Id of the batch in the REST interface."),
+  status: batchStatus,
+  statusMessage: statusMessage.optional(),
+  observedGeneration: z.int().min(0).optional(),
+  jobs: jobCount.describe("Jobs of the batch: models × targets."),
+  finished: z.string().max(16).optional().describe("For people: `37/100`."),
+  counts: z
+    .strictObject({
+      Pending: jobCount,
+      Sharding: jobCount,
+      Optimizing: jobCount,
+      Completed: jobCount,
+      Failed: jobCount,
+      Cancelling: jobCount,
+      Cancelled: jobCount,
+    } satisfies Record<JobStatus, z.ZodType>)
+    .optional()
+    .describe("Number of jobs in each status; jobs that were not made yet count as Pending."),
+  gatesFailed: jobCount.describe("Number of jobs with a gate that failed."),
+  marks: z
+    .string()
+    .max(maxBatchJobs)
+    .regex(/^[.mcgfx]*$/)
+    .optional()
+    .describe(
+      "A letter for each job, in the order of models × targets: `.` not made yet, `m` made, `c` Completed, `g` Completed with a gate that failed, `f` Failed, `x` Cancelled or never to be made.",
+    ),
+  failures: z
+    .array(
+      z.object({
+        job: z.string().max(253).describe("Name of the CompressionJob."),
+        model: z.string().max(100),
+        target: z.string().max(63),
+        reason: z.string().max(textLimits.reason),
+        message: z.string().max(textLimits.batchFailure),
+      }),
+    )
+    .max(statusLimits.failures)
+    .optional()
+    .describe("The first jobs that failed."),
+  ...workTimes,
+  conditions: conditions.optional(),
+});
+export type BatchResourceStatus = z.infer<typeof batchResourceStatus>;
