@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { batchFields, batchRules, maxBatchJobs } from "./batch.ts";
-import { conditions } from "./condition.ts";
+import { conditions, type ConditionType } from "./condition.ts";
+import { describeChoices } from "./describe-choices.ts";
 import { batchId } from "./id.ts";
 import { textLimits } from "./limits.ts";
 import { resourceControls } from "./resource-controls.ts";
@@ -25,6 +26,12 @@ export const jobStateCodes = {
   cancelled: "x",
 } as const;
 export type JobStateCode = (typeof jobStateCodes)[keyof typeof jobStateCodes];
+
+/** Conditions of a Batch, and what each says. */
+const batchConditionTable = {
+  Finished: "every job of the batch has ended",
+  Suspended: "the batch's jobs are suspended",
+} satisfies Partial<Record<ConditionType, string>>;
 
 const jobCount = z.int().min(0).max(maxBatchJobs).optional();
 
@@ -55,7 +62,9 @@ export const batchResourceStatus = z.object({
     .regex(/^[.mcgfx]*$/)
     .optional()
     .describe(
-      "A letter for each job, in the order of models × targets: `.` not made yet, `m` made, `c` Completed, `g` Completed with a gate that failed, `f` Failed, `x` Cancelled or never to be made.",
+      "A letter for each job, in the order of models × targets: `.` not made yet, `m` made, " +
+        "`c` Completed, `g` Completed with a gate that failed, `f` Failed, `x` Cancelled or " +
+        "never to be made.",
     ),
   failures: z
     .array(
@@ -71,6 +80,6 @@ export const batchResourceStatus = z.object({
     .optional()
     .describe("The first jobs that failed."),
   ...workTimes,
-  conditions: conditions.optional(),
+  conditions: conditions.optional().describe(describeChoices(batchConditionTable)),
 });
 export type BatchResourceStatus = z.infer<typeof batchResourceStatus>;

@@ -40,7 +40,8 @@ export const batchFields = z.strictObject({
     .max(maxBatchJobs)
     .default(100)
     .describe(
-      "Jobs of the batch that a cluster works on at once. On one machine the service's own limit holds.",
+      "Jobs of the batch that a cluster works on at once. On one machine the service's own " +
+        "limit holds.",
     ),
   labels: labels.optional(),
   failFast: z

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import type { apiVersion } from "./api-group.ts";
 import { artifact } from "./artifact.ts";
-import { conditions } from "./condition.ts";
+import { conditions, type ConditionType } from "./condition.ts";
+import { describeChoices } from "./describe-choices.ts";
 import { jobError } from "./errors.ts";
 import { gateResult } from "./gate.ts";
 import { jobId } from "./id.ts";
@@ -9,6 +10,7 @@ import { jobRequest } from "./job.ts";
 import { textLimits } from "./limits.ts";
 import { resourceControls } from "./resource-controls.ts";
 import { statusLimits, statusMessage, workTimes } from "./resource-status.ts";
+import { statusReasonDescription } from "./status-reasons.ts";
 import { jobKind, jobStatus, transition } from "./status.ts";
 import { telemetry } from "./telemetry.ts";
 
@@ -19,6 +21,14 @@ export const compressionJobSpec = z.strictObject({
   ...resourceControls,
 });
 export type CompressionJobSpec = z.infer<typeof compressionJobSpec>;
+
+/** Conditions of a CompressionJob, and what each says. */
+const jobConditionTable = {
+  Scheduled: "every pod that the step needs has a node",
+  Finished: "the job has ended",
+  Recorded:
+    "logs and result are in the service's records, so nothing is lost when pods are deleted",
+} satisfies Partial<Record<ConditionType, string>>;
 
 const percentText = z.string().max(8);
 
@@ -41,11 +51,7 @@ const statusTelemetry = telemetry
 export const compressionJobStatus = z.object({
   jobId: jobId.optional().describe("Id of the job in the REST interface."),
   status: jobStatus,
-  statusReason: z
-    .string()
-    .max(textLimits.reason)
-    .optional()
-    .describe("Stable code that says why the job is in its status."),
+  statusReason: z.string().max(textLimits.reason).optional().describe(statusReasonDescription),
   statusMessage: statusMessage
     .optional()
     .describe("The same for people: what a waiting job waits for."),
@@ -75,7 +81,7 @@ export const compressionJobStatus = z.object({
     .describe("The first files of the result."),
   gates: z.array(gateResult).max(statusLimits.gates).optional(),
   error: jobError.extend({ message: statusMessage }).optional(),
-  conditions: conditions.optional(),
+  conditions: conditions.optional().describe(describeChoices(jobConditionTable)),
 });
 export type CompressionJobStatus = z.infer<typeof compressionJobStatus>;
 

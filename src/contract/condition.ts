@@ -31,3 +31,4 @@ export const conditionTypes = {
   recorded: "Recorded",
   suspended: "Suspended",
 } as const;
+export type ConditionType = (typeof conditionTypes)[keyof typeof conditionTypes];

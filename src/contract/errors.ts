@@ -81,7 +81,8 @@ export const fieldError = z.object({
   pointer: z
     .string()
     .describe(
-      "JSON pointer of the field (RFC 6901), within the body, or `query/NAME`, `path/NAME`, `header/NAME`.",
+      "JSON pointer of the field (RFC 6901), within the body, or `query/NAME`, `path/NAME`, " +
+        "`header/NAME`.",
     ),
   message: z.string(),
 });

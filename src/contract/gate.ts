@@ -32,7 +32,8 @@ export const gateLimits = z
       .min(0)
       .optional()
       .describe(
-        `Milliseconds by which the median latency may grow without being held to be a regression, ${defaultLatencyNoiseMs} by default.`,
+        "Milliseconds by which the median latency may grow without being held to be a " +
+          `regression, ${defaultLatencyNoiseMs} by default.`,
       ),
     warnGates: z
       .array(gateName)
@@ -51,7 +52,8 @@ export const gateResult = z
       .number()
       .nullable()
       .describe(
-        "The measured figure, or how much worse than the baseline's it is; null where it was not measured, which fails the gate.",
+        "The measured figure, or how much worse than the baseline's it is; null where it was " +
+          "not measured, which fails the gate.",
       ),
     baseline: z
       .number()
@@ -64,7 +66,8 @@ export const gateResult = z
       .enum(["fail", "warn"])
       .default("fail")
       .describe(
-        "What it means if the gate does not pass. A change that cannot be told, such as without a baseline, warns.",
+        "What it means if the gate does not pass. A change that cannot be told, such as " +
+          "without a baseline, warns.",
       ),
     passed: z.boolean(),
     note: z

@@ -51,7 +51,8 @@ export const githubReport = z.strictObject({
   places: places
     .optional()
     .describe(
-      "Where the repository names the models and gates, to tell beside these lines what went wrong with them.",
+      "Where the repository names the models and gates, to tell beside these lines what went " +
+        "wrong with them.",
     ),
 });
 export type GithubReport = z.infer<typeof githubReport>;

@@ -8,6 +8,7 @@ import { batchId, jobId } from "./id.ts";
 import { textLimits } from "./limits.ts";
 import { modelReference, sha256 } from "./model.ts";
 import { recipe, requestedRecipe } from "./recipe.ts";
+import { statusReasonDescription } from "./status-reasons.ts";
 import { jobKind, jobStatus, transition } from "./status.ts";
 import { targetName } from "./target.ts";
 import { telemetry } from "./telemetry.ts";
@@ -37,7 +38,9 @@ export const dryRun = z
   .boolean()
   .default(false)
   .describe(
-    "Plan alone: tells the size that the result would have, and what would become of each weight, from the model's graph. No weight is read, no model is written, no pipeline is planned, nothing is evaluated and no gate is held.",
+    "Plan alone: tells the size that the result would have, and what would become of each " +
+      "weight, from the model's graph. No weight is read, no model is written, no pipeline is " +
+      "planned, nothing is evaluated and no gate is held.",
   );
 
 export const deadlineSeconds = z
@@ -46,7 +49,8 @@ export const deadlineSeconds = z
   .max(604_800)
   .optional()
   .describe(
-    "Seconds of work after which the job is stopped and fails with `deadline_exceeded`. Waiting does not count.",
+    "Seconds of work after which the job is stopped and fails with `deadline_exceeded`. " +
+      "Waiting does not count.",
   );
 
 /** Body of `POST /compress` and `POST /quantize`, and the spec of a CompressionJob. */
@@ -77,7 +81,7 @@ export const job = z
     kind: jobKind,
     name: displayName,
     status: jobStatus,
-    statusReason: z.string().describe("Stable code that says why the job is in its status."),
+    statusReason: z.string().describe(statusReasonDescription),
     statusMessage: z.string().describe("The same for people."),
     batchId: batchId.nullable(),
     model: z.object({

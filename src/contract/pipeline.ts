@@ -3,7 +3,9 @@ import { z } from "zod";
 export const balance = z
   .enum(["bytes", "flops", "time"])
   .describe(
-    "What the stages of a pipeline are balanced by. `bytes`: the weights that a stage holds. `flops`: operations on a generated sample. `time`: nanoseconds that ONNX Runtime's CPU provider takes for a generated sample, graph optimizations off.",
+    "What the stages of a pipeline are balanced by. `bytes`: the weights that a stage holds. " +
+      "`flops`: operations on a generated sample. `time`: nanoseconds that ONNX Runtime's CPU " +
+      "provider takes for a generated sample, graph optimizations off.",
   );
 export type Balance = z.infer<typeof balance>;
 
@@ -43,7 +45,8 @@ export const pipelineManifest = z
             }),
           )
           .describe(
-            "Tensors to feed. A tensor from a stage further back passes the stages between unchanged.",
+            "Tensors to feed. A tensor from a stage further back passes the stages between " +
+              "unchanged.",
           ),
         outputs: z
           .array(z.string())

@@ -27,7 +27,8 @@ export const sharding = z.strictObject({
     .int()
     .min(65_536)
     .describe(
-      "Largest weight shard, bytes. A tensor is never split: one that is larger gets a shard of its own.",
+      "Largest weight shard, bytes. A tensor is never split: one that is larger gets a shard " +
+        "of its own.",
     ),
   stages: z
     .int()
@@ -35,7 +36,8 @@ export const sharding = z.strictObject({
     .max(maxPipelineStages)
     .optional()
     .describe(
-      "Cuts the result into a pipeline of so many stages, each an ONNX model of its own. Without it, as many as `maxStageBytes` needs; without both, there is no pipeline.",
+      "Cuts the result into a pipeline of so many stages, each an ONNX model of its own. " +
+        "Without it, as many as `maxStageBytes` needs; without both, there is no pipeline.",
     ),
   maxStageBytes: z
     .int()
@@ -49,13 +51,15 @@ export const evaluation = z.strictObject({
   level: z
     .enum(["outputs", "weights", "none"])
     .describe(
-      "`outputs` runs original and result and compares; `weights` measures each weight's error only; `none` measures sizes only.",
+      "`outputs` runs original and result and compares; `weights` measures each weight's " +
+        "error only; `none` measures sizes only.",
     ),
   data: boundedText({ min: 1, max: 2048 })
     .regex(/^(https?:\/\/|file:\/\/\/|upload:sha256:[0-9a-f]{64}$)/)
     .optional()
     .describe(
-      "`.npz` file with an array for each input, stacked along a first axis of samples. Without it, data is generated to the inputs' types and shapes.",
+      "`.npz` file with an array for each input, stacked along a first axis of samples. " +
+        "Without it, data is generated to the inputs' types and shapes.",
     ),
   samples: z.int().min(1).max(1024).describe("Samples to compare outputs on."),
   runs: z.int().min(1).max(1000).describe("Timed runs of each model, after the warm-up."),
@@ -65,7 +69,8 @@ export const evaluation = z.strictObject({
     .min(-1)
     .max(1)
     .describe(
-      "Least cosine similarity of any output. Below it the job fails on the caller's data, and completes with a warning on generated data.",
+      "Least cosine similarity of any output. Below it the job fails on the caller's data, " +
+        "and completes with a warning on generated data.",
     ),
 });
 
@@ -75,12 +80,15 @@ export const recipe = z
     scheme: z
       .enum(schemes)
       .describe(
-        "`int8-dynamic`: weights and activations in int8, activations scaled at run time (MatMul, Gemm). `int8-weight` and `int4-weight`: weights stored in 8 or 4 bits, arithmetic in floating point. `fp16`: half precision.",
+        "`int8-dynamic`: weights and activations in int8, activations scaled at run time " +
+          "(MatMul, Gemm). `int8-weight` and `int4-weight`: weights stored in 8 or 4 bits, " +
+          "arithmetic in floating point. `fp16`: half precision.",
       ),
     granularity: z
       .enum(granularities)
       .describe(
-        "One scale for each tensor, each output channel, or each block of `blockSize` weights along the reduced axis.",
+        "One scale for each tensor, each output channel, or each block of `blockSize` weights " +
+          "along the reduced axis.",
       ),
     blockSize: z
       .literal([16, 32, 64, 128, 256])
@@ -89,12 +97,14 @@ export const recipe = z
     reduceRange: z
       .boolean()
       .describe(
-        "7-bit weights for `int8-dynamic`, exact on x86 CPUs without VNNI, whose int8 products saturate.",
+        "7-bit weights for `int8-dynamic`, exact on x86 CPUs without VNNI, whose int8 " +
+          "products saturate.",
       ),
     operators: z
       .enum(["standard", "contrib"])
       .describe(
-        "`standard` uses the ONNX operator set alone; `contrib` may use ONNX Runtime's own operators (MatMulNBits, GatherBlockQuantized).",
+        "`standard` uses the ONNX operator set alone; `contrib` may use ONNX Runtime's own " +
+          "operators (MatMulNBits, GatherBlockQuantized).",
       ),
     fallback: z
       .enum(["none", "int8-weight"])
@@ -109,7 +119,10 @@ export const recipe = z
       .min(1)
       .max(maxParallelism)
       .describe(
-        "Pods that optimize the weights at once, for `compress` in a cluster: one pod shards the model, so many optimize a share each, and one assembles and evaluates the result. With 1 a single pod does it all. Without meaning on one machine, where worker threads share the work.",
+        "Pods that optimize the weights at once, for `compress` in a cluster: one pod shards " +
+          "the model, so many optimize a share each, and one assembles and evaluates the " +
+          "result. With 1 a single pod does it all. Without meaning on one machine, where " +
+          "worker threads share the work.",
       ),
     sharding: sharding.describe("How the result is divided into files, for `compress`."),
     evaluation: evaluation.describe("How the result is compared with the original."),
@@ -152,7 +165,9 @@ const recipeRules = schemes
         recipe.scheme !== scheme ||
         recipe.granularity === undefined ||
         allowed.includes(recipe.granularity),
-      cel: `self.?scheme.orValue('') != '${scheme}' || self.?granularity.orValue('${allowed[0]}') in ['${allowed.join("', '")}']`,
+      cel:
+        `self.?scheme.orValue('') != '${scheme}' || self.?granularity.orValue('${allowed[0]}') ` +
+        `in ['${allowed.join("', '")}']`,
     };
   });
 

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { listCodes } from "./list-codes.ts";
+import { warningTable } from "./warnings.ts";
 
 /** SQNR that stands for identical outputs, dB; float32 cannot express a smaller error. Its negative stands for outputs that are not finite. */
 export const maxSqnrDb = 150;
@@ -8,7 +10,8 @@ export const outputAccuracy = z.object({
   sqnrDb: z
     .number()
     .describe(
-      `Signal to quantization noise ratio over all samples, dB, within ±${maxSqnrDb}; ${maxSqnrDb} for identical outputs.`,
+      `Signal to quantization noise ratio over all samples, dB, within ±${maxSqnrDb}; ` +
+        `${maxSqnrDb} for identical outputs.`,
     ),
   cosine: z.number().describe("Cosine similarity over all samples, -1 to 1."),
   maxAbsoluteError: z
@@ -19,7 +22,8 @@ export const outputAccuracy = z.object({
     .number()
     .nullable()
     .describe(
-      "Share of samples whose largest element is the same along the last axis; null for outputs without such an axis.",
+      "Share of samples whose largest element is the same along the last axis; null for " +
+        "outputs without such an axis.",
     ),
 });
 export type OutputAccuracy = z.infer<typeof outputAccuracy>;
@@ -46,6 +50,9 @@ export type Latency = z.infer<typeof latency>;
 
 const measuredPair = <T extends z.ZodType>(of: T) => z.object({ original: of, result: of });
 
+/** A code of warnings, also of one that another version writes. */
+const warningCode = z.string().describe(`Stable code, such as ${listCodes(warningTable)}.`);
+
 /** Measured facts of a job. What has not been measured yet, or not at the recipe's evaluation level, is absent. */
 export const telemetry = z
   .object({
@@ -62,7 +69,8 @@ export const telemetry = z
           .boolean()
           .default(false)
           .describe(
-            "True where the figures are the plan's and nothing was written. They are exact unless a weight turns out to hold values that the scheme cannot store.",
+            "True where the figures are the plan's and nothing was written. They are exact " +
+              "unless a weight turns out to hold values that the scheme cannot store.",
           ),
       })
       .optional()
@@ -118,7 +126,7 @@ export const telemetry = z
       })
       .partial()
       .optional(),
-    warnings: z.array(z.object({ code: z.string(), message: z.string().max(1000) })).max(64),
+    warnings: z.array(z.object({ code: warningCode, message: z.string().max(1000) })).max(64),
   })
   .meta({ id: "Telemetry" });
 export type Telemetry = z.infer<typeof telemetry>;

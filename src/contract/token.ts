@@ -46,7 +46,8 @@ export const token = z
       .string()
       .nullable()
       .describe(
-        "Trust policy by which the token was given for an identity token; null for tokens that were made.",
+        "Trust policy by which the token was given for an identity token; null for tokens " +
+          "that were made.",
       ),
   })
   .meta({ id: "Token" });
@@ -64,7 +65,8 @@ export const exchangeRequest = z
       .min(1)
       .max(16_384)
       .describe(
-        "OpenID Connect identity token, such as GitHub gives to a workflow. It can be exchanged once.",
+        "OpenID Connect identity token, such as GitHub gives to a workflow. It can be " +
+          "exchanged once.",
       ),
   })
   .meta({ id: "ExchangeRequest" });

@@ -64,7 +64,9 @@ const policy = z
       !scopes.includes("baselines:write") || !isOpenToAnybody(event_name),
     {
       path: ["claims", "event_name"],
-      error: `must be given, and not match ${eventsOfAnybody.join(" or ")}, for the scope baselines:write`,
+      error:
+        `must be given, and not match ${eventsOfAnybody.join(" or ")}, for the scope ` +
+        "baselines:write",
     },
   );
 export type Policy = z.infer<typeof policy>;
