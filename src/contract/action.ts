@@ -3,16 +3,16 @@ import { describeChoices } from "./describe-choices.ts";
 export interface ActionInput {
   readonly description: string;
   readonly required?: true;
-  /** What holds where the workflow gives nothing; an expression is evaluated by the runner. */
+  /** The value where the workflow sets none; the runner evaluates an expression. */
   readonly default?: string;
 }
 
-/** What can let the step fail. */
+/** What can make the step fail. */
 export const failOnTable = {
   gates: "a job failed, or a gate",
-  warnings: "as `gates`, or a gate warns, such as one that finds no baseline to compare with",
+  warnings: "as `gates`, or a gate warns, such as one without a baseline to compare with",
   jobs: "a job failed",
-  nothing: "never for what came of jobs",
+  nothing: "never because of a job's result",
 } as const;
 export type FailOn = keyof typeof failOnTable;
 
@@ -112,7 +112,7 @@ export const actionInputs = {
   },
   "dry-run": {
     description:
-      "`true` only plans: tells the sizes that the results would have, without compressing " +
+      "`true` only plans: reports the sizes that the results would have, without compressing " +
       "anything.",
     default: "false",
   },
@@ -123,18 +123,18 @@ export const actionInputs = {
   "github-token": {
     description:
       "Token for check runs (`checks: write`) and comments; without these permissions the " +
-      "job's summary holds the results.",
+      "results are in the job's summary only.",
     default: "${{ github.token }}",
   },
   matrix: {
-    description: "Leave it alone: tells the legs of a job's matrix apart.",
+    description: "Do not set it: it distinguishes the jobs of a matrix.",
     default: "${{ toJson(matrix) }}",
   },
 } as const satisfies Record<string, ActionInput>;
 
 export type ActionInputName = keyof typeof actionInputs;
 
-/** Every output of the GitHub Action, with what it holds. */
+/** Every output of the GitHub Action, and its description. */
 export const actionOutputs = {
   "batch-id":
     "Identifier of the batch; several, separated by spaces, where a repeated run had only " +

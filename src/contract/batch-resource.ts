@@ -16,7 +16,7 @@ export const batchSpec = withRules(
 );
 export type BatchSpec = z.infer<typeof batchSpec>;
 
-/** What is known of each job of a Batch, a letter each. */
+/** State of each job of a Batch, as one letter of `status.marks`. */
 export const jobStateCodes = {
   notMade: ".",
   made: "m",
@@ -27,7 +27,7 @@ export const jobStateCodes = {
 } as const;
 export type JobStateCode = (typeof jobStateCodes)[keyof typeof jobStateCodes];
 
-/** Conditions of a Batch, and what each says. */
+/** Conditions of a Batch, and what each means. */
 const batchConditionTable = {
   Finished: "every job of the batch has ended",
   Suspended: "the batch's jobs are suspended",
@@ -35,14 +35,18 @@ const batchConditionTable = {
 
 const jobCount = z.int().min(0).max(maxBatchJobs).optional();
 
-/** Status of a Batch. What becomes of each job is in the CompressionJobs that it owns. */
+/** Status of a Batch. The status of each job is in the CompressionJob that the Batch owns. */
 export const batchResourceStatus = z.object({
   batchId: batchId.optional().describe("Id of the batch in the REST interface."),
   status: batchStatus,
   statusMessage: statusMessage.optional(),
   observedGeneration: z.int().min(0).optional(),
   jobs: jobCount.describe("Jobs of the batch: models × targets."),
-  finished: z.string().max(16).optional().describe("For people: `37/100`."),
+  finished: z
+    .string()
+    .max(16)
+    .optional()
+    .describe("Jobs that have ended, of all, for people: `37/100`."),
   counts: z
     .strictObject({
       Pending: jobCount,
@@ -54,7 +58,7 @@ export const batchResourceStatus = z.object({
       Cancelled: jobCount,
     } satisfies Record<JobStatus, z.ZodType>)
     .optional()
-    .describe("Number of jobs in each status; jobs that were not made yet count as Pending."),
+    .describe("Number of jobs in each status; jobs that are not created yet count as Pending."),
   gatesFailed: jobCount.describe("Number of jobs with a gate that failed."),
   marks: z
     .string()
@@ -62,9 +66,9 @@ export const batchResourceStatus = z.object({
     .regex(/^[.mcgfx]*$/)
     .optional()
     .describe(
-      "A letter for each job, in the order of models × targets: `.` not made yet, `m` made, " +
+      "A letter for each job, in the order of models × targets: `.` not created yet, `m` created, " +
         "`c` Completed, `g` Completed with a gate that failed, `f` Failed, `x` Cancelled or " +
-        "never to be made.",
+        "never to be created.",
     ),
   failures: z
     .array(

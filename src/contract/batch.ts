@@ -13,7 +13,7 @@ import { batchStatus, jobKind, jobStatus } from "./status.ts";
 import { targetName } from "./target.ts";
 import { truncate } from "./truncate.ts";
 
-/** Jobs that one batch can own. */
+/** Most jobs of one batch. */
 export const maxBatchJobs = 2000;
 
 /** Fields of `POST /batches`, and of the spec of a Batch. */
@@ -25,12 +25,12 @@ export const batchFields = z.strictObject({
   revision: revision
     .optional()
     .describe(
-      "What the models are the state of, to compare their jobs with baselines of the suite.",
+      "Commit that the models belong to, to compare their jobs with baselines of the suite.",
     ),
   kind: jobKind.default("compress"),
   models: z.array(modelReference).min(1).max(1000).describe("Each is compressed for each target."),
-  targets: z.array(targetName).min(1).max(64).describe("Names of targets, none twice."),
-  recipe: requestedRecipe.optional().describe("Laid over each target's default recipe."),
+  targets: z.array(targetName).min(1).max(64).describe("Names of targets, each once."),
+  recipe: requestedRecipe.optional().describe("Overrides fields of each target's default recipe."),
   gates: gateLimits.optional().describe("Limits on what is measured for each job."),
   dryRun,
   deadlineSeconds: deadlineSeconds.describe("Limit of each job, seconds of work."),
@@ -41,13 +41,10 @@ export const batchFields = z.strictObject({
     .default(100)
     .describe(
       "Jobs of the batch that a cluster works on at once. On one machine the service's own " +
-        "limit holds.",
+        "limit applies.",
     ),
   labels: labels.optional(),
-  failFast: z
-    .boolean()
-    .default(false)
-    .describe("Cancel the jobs that are left as soon as one fails."),
+  failFast: z.boolean().default(false).describe("Cancel the remaining jobs as soon as one fails."),
 });
 
 export const batchRules: readonly Rule<z.infer<typeof batchFields>>[] = [
@@ -86,13 +83,13 @@ export const batchRequest = withRules(
         ),
       })
       .optional()
-      .describe("Where the service tells how the batch goes, so that nobody has to wait for it."),
+      .describe("Where the service reports the batch's progress and results."),
   }),
   batchRules,
 ).meta({ id: "BatchRequest" });
 export type BatchRequest = z.infer<typeof batchRequest>;
 
-/** Several models × targets submitted in one request; owns one job for each pair. */
+/** Several models × targets submitted in one request, with one job for each pair. */
 export const batch = z
   .object({
     id: batchId,
@@ -125,7 +122,7 @@ export const batch = z
   .meta({ id: "Batch" });
 export type Batch = z.infer<typeof batch>;
 
-/** The name of a batch: the request's, or else its suite, or else its models and targets in words. */
+/** The name of a batch: the request's, else its suite, else its models and targets in words. */
 export function batchName({
   name,
   suite,

@@ -14,7 +14,7 @@ import { statusReasonDescription } from "./status-reasons.ts";
 import { jobKind, jobStatus, transition } from "./status.ts";
 import { telemetry } from "./telemetry.ts";
 
-/** Spec of a CompressionJob: the body of `POST /compress` or `POST /quantize`, its kind, and controls. */
+/** Spec of a CompressionJob: kind, body of `POST /compress` or `POST /quantize`, and controls. */
 export const compressionJobSpec = z.strictObject({
   kind: jobKind.default("compress"),
   ...jobRequest.shape,
@@ -22,7 +22,7 @@ export const compressionJobSpec = z.strictObject({
 });
 export type CompressionJobSpec = z.infer<typeof compressionJobSpec>;
 
-/** Conditions of a CompressionJob, and what each says. */
+/** Conditions of a CompressionJob, and what each means. */
 const jobConditionTable = {
   Scheduled: "every pod that the step needs has a node",
   Finished: "the job has ended",
@@ -47,7 +47,7 @@ const statusTelemetry = telemetry
   })
   .partial();
 
-/** Status of a CompressionJob. The operator and the service both write it, each by the one transition table. */
+/** Status of a CompressionJob. The operator and the service both write it. */
 export const compressionJobStatus = z.object({
   jobId: jobId.optional().describe("Id of the job in the REST interface."),
   status: jobStatus,
@@ -70,7 +70,7 @@ export const compressionJobStatus = z.object({
     )
     .max(statusLimits.transitions)
     .optional()
-    .describe("Every status that the job was seen in, oldest first."),
+    .describe("The last statuses of the job, oldest first."),
   telemetry: statusTelemetry
     .optional()
     .describe("Measured facts; the REST interface has all of them."),
@@ -103,6 +103,6 @@ export interface CompressionJob {
   readonly kind: "CompressionJob";
   readonly metadata: ObjectMeta;
   readonly spec: CompressionJobSpec;
-  /** The API server fills in Pending where nobody has written a status yet. */
+  /** Pending by default, before a controller has written it. */
   readonly status: CompressionJobStatus;
 }

@@ -3,20 +3,20 @@ import { z } from "zod";
 export type Json = Readonly<Record<string, unknown>>;
 
 export interface ConvertedSchemas {
-  /** What stands for each schema in an operation: a reference where the schema has an id. */
+  /** Each schema as an operation has it: a reference where the schema has an id. */
   readonly schemas: Readonly<Record<string, Json>>;
   /** Schemas with an id, by it. */
   readonly shared: Readonly<Record<string, Json>>;
 }
 
-/** The parts of a converted object that are read again. */
+/** The parts of an object's JSON schema that the document is built from. */
 export const objectSchema = z.object({
   properties: z.record(z.string(), z.record(z.string(), z.unknown())).default({}),
   required: z.array(z.string()).default([]),
   $defs: z.record(z.string(), z.record(z.string(), z.unknown())).default({}),
 });
 
-/** JSON schemas of values as they are sent (input) or as they come out of parsing (output). */
+/** JSON schemas of values before parsing (input) or after it (output). */
 export function convertSchemas(
   io: "input" | "output",
   schemas: Readonly<Record<string, z.ZodType>>,
@@ -39,7 +39,7 @@ export function convertSchemas(
 
 /**
  * The shared schemas of requests and answers, sorted by their ids.
- * @throws Error where an id stands for two different schemas
+ * @throws Error where two different schemas have the same id
  */
 export function mergeSharedSchemas(
   inputs: ConvertedSchemas["shared"],

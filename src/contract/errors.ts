@@ -2,7 +2,7 @@ import { z } from "zod";
 import { textLimits } from "./limits.ts";
 
 interface ErrorKind {
-  /** HTTP status of an answer that carries the code; for errors of jobs, the status such a model would be refused with. */
+  /** HTTP status of an answer with the code, also where only a job can fail with it. */
   readonly status: number;
   readonly title: string;
   /** Whether the same call may succeed later without a change by the caller. */
@@ -17,7 +17,7 @@ function retryableError(status: number, title: string): ErrorKind {
   return { status, title, retryable: true };
 }
 
-/** Every error code that a caller can meet, in answers and in `job.error`. */
+/** Every error code of answers and of `job.error`. */
 export const errorTable = {
   malformed_request: permanentError(400, "The request cannot be parsed"),
   invalid_cursor: permanentError(400, "The cursor is not one that this list gave"),
@@ -113,7 +113,7 @@ interface ServiceErrorOptions extends ErrorOptions {
   headers?: Readonly<Record<string, string>>;
 }
 
-/** The one error that callers of the service see; everything else is `internal_error` to them. */
+/** The one error that callers of the service see; any other is `internal_error` to them. */
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
   readonly code: ErrorCode;

@@ -11,8 +11,8 @@ interface GateInput {
 }
 
 /**
- * Compares the telemetry of a finished job with its limits. A figure that was not measured fails its
- * gate; a change for which there is nothing to compare with warns.
+ * Compares the telemetry of a finished job with its limits. A figure that was not measured fails
+ * its gate; a change for which there is nothing to compare with warns.
  */
 export function evaluateGates(
   limits: GateLimits,

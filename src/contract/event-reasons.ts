@@ -10,7 +10,7 @@ export const eventReasonTable = {
   JobFailed: "A job of the batch has failed.",
   NameConflict: "Another resource has the name that a job of the batch needs.",
   Recorded: "Logs and result are in the service's records.",
-  Resumed: "The batch's jobs go on.",
+  Resumed: "The batch's jobs are resumed.",
   Scheduled: "Every pod of the step has a node.",
   Suspended: "The batch's jobs are suspended.",
 } as const;

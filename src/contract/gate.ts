@@ -32,8 +32,8 @@ export const gateLimits = z
       .min(0)
       .optional()
       .describe(
-        "Milliseconds by which the median latency may grow without being held to be a " +
-          `regression, ${defaultLatencyNoiseMs} by default.`,
+        "Milliseconds by which the median latency may grow without counting as a regression, " +
+          `${defaultLatencyNoiseMs} by default.`,
       ),
     warnGates: z
       .array(gateName)
@@ -60,13 +60,14 @@ export const gateResult = z
       .nullable()
       .default(null)
       .describe(
-        "The baseline's figure: bytes, dB or milliseconds; null for gates that hold no change.",
+        "The baseline's figure: bytes, dB or milliseconds; null for gates that do not compare " +
+          "with it.",
       ),
     level: z
       .enum(["fail", "warn"])
       .default("fail")
       .describe(
-        "What it means if the gate does not pass. A change that cannot be told, such as " +
+        "What it means if the gate does not pass. A change that cannot be computed, such as " +
           "without a baseline, warns.",
       ),
     passed: z.boolean(),
@@ -74,7 +75,7 @@ export const gateResult = z
       .string()
       .max(300)
       .optional()
-      .describe("Why the figures could not be compared, or were taken as equal."),
+      .describe("Why the figures could not be compared, or count as equal."),
   })
   .meta({ id: "GateResult" });
 export type GateResult = z.infer<typeof gateResult>;

@@ -20,9 +20,9 @@ const places = z.strictObject({
   gates: z
     .array(z.strictObject({ gate: gateName, ...place.shape }))
     .max(gateName.options.length)
-    .describe("Others are told beside their models."),
+    .describe("Other gates are annotated at their models."),
 });
-/** Where the repository names what a batch is made of. */
+/** Lines of the repository that name the models and gates of a batch. */
 export type Places = z.infer<typeof places>;
 
 /** Check runs that the service keeps up to date on a commit while it works on a batch. */
@@ -47,12 +47,12 @@ export const githubReport = z.strictObject({
   serviceUrl: z
     .url({ protocol: /^https?$/ })
     .max(2000)
-    .describe("Address of the service for who follows links of the report, with `/v1`."),
+    .describe("Address of the service for links in the report, with `/v1`."),
   places: places
     .optional()
     .describe(
-      "Where the repository names the models and gates, to tell beside these lines what went " +
-        "wrong with them.",
+      "Where the repository names the models and gates. Their failures are annotated at these " +
+        "lines.",
     ),
 });
 export type GithubReport = z.infer<typeof githubReport>;

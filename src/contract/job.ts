@@ -38,9 +38,9 @@ export const dryRun = z
   .boolean()
   .default(false)
   .describe(
-    "Plan alone: tells the size that the result would have, and what would become of each " +
+    "Only plan: report the size that the result would have, and what would be done to each " +
       "weight, from the model's graph. No weight is read, no model is written, no pipeline is " +
-      "planned, nothing is evaluated and no gate is held.",
+      "planned, and neither models nor gates are evaluated.",
   );
 
 export const deadlineSeconds = z
@@ -66,7 +66,7 @@ export const jobRequest = z
       ),
     gates: gateLimits
       .optional()
-      .describe("Limits on what is measured; the job tells which of them hold."),
+      .describe("Limits on what is measured; the job's `gates` say which are met."),
     dryRun,
     deadlineSeconds,
     labels: labels.optional(),
@@ -95,7 +95,7 @@ export const job = z
     }),
     target: targetName,
     recipe: recipe.describe(
-      "The effective recipe: the request's over the preset's over the target's.",
+      "The effective recipe: the request's fields override the preset's, and those the target's.",
     ),
     gateLimits,
     dryRun: dryRun.describe("Whether the job only plans; its one artifact is the report then."),
@@ -112,7 +112,8 @@ export const job = z
       .nullable()
       .default(null)
       .describe(
-        "What the job is compared with, found when its batch was made; null where there is none.",
+        "What the job is compared with, found when its batch was created; null where there is " +
+          "none.",
       ),
     gates: z
       .array(gateResult)

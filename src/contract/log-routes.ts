@@ -17,7 +17,7 @@ export const logRoutes = {
       follow: z
         .enum(["true", "false"])
         .default("true")
-        .describe("Whether to go on until the job ends, or to stop after the lines there are."),
+        .describe("Whether to continue until the job ends, or to stop after the present lines."),
     }),
     headers: z.object({
       accept: z.string().max(1000).optional(),

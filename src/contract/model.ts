@@ -14,7 +14,7 @@ export const uploadRange = z
   .regex(/^bytes \d{1,15}-\d{1,15}\/\d{1,15}$/)
   .describe(
     "`bytes FIRST-LAST/SIZE`: the body is the rest of an upload that broke off. FIRST is at " +
-      "most the `Upload-Offset` that the answer to HEAD tells, LAST is SIZE - 1.",
+      "most the `Upload-Offset` of the answer to HEAD, LAST is SIZE - 1.",
   );
 
 /** Where a model is and, optionally, what it must hash to. */

@@ -74,7 +74,7 @@ export const evaluation = z.strictObject({
     ),
 });
 
-/** What to do to the model. Fields that a request leaves out come from the target's default recipe. */
+/** What to do to the model. Fields missing in a request come from the target's default recipe. */
 export const recipe = z
   .strictObject({
     scheme: z
@@ -108,12 +108,12 @@ export const recipe = z
       ),
     fallback: z
       .enum(["none", "int8-weight"])
-      .describe("Scheme for weights that `scheme` cannot hold; `none` leaves them as they are."),
+      .describe("Scheme for weights that `scheme` cannot represent; `none` leaves them unchanged."),
     exclude: z
       .array(nodePattern)
       .max(256)
-      .describe("Names of nodes or weights to leave alone; `*` stands for any characters."),
-    minElements: z.int().min(0).describe("Weights with fewer elements are left alone."),
+      .describe("Names of nodes or weights to leave unchanged; `*` stands for any characters."),
+    minElements: z.int().min(0).describe("Weights with fewer elements are left unchanged."),
     parallelism: z
       .int()
       .min(1)

@@ -1,6 +1,6 @@
 import { type PartialRecipe, type Recipe, recipe } from "./recipe.ts";
 
-/** What holds where neither the request nor the target says otherwise. */
+/** The recipe where neither the request nor the target sets a field. */
 export const defaultRecipe: Recipe = {
   scheme: "int8-weight",
   granularity: "channel",
@@ -16,7 +16,10 @@ export const defaultRecipe: Recipe = {
   evaluation: { level: "outputs", samples: 8, runs: 20, warmup: 3, minCosine: 0.9 },
 };
 
-/** Lays partial recipes over the default one; later layers win field by field. 4-bit weights have a scale for each block by default. */
+/**
+ * The default recipe with the fields of partial recipes over it; later layers override earlier
+ * ones. 4-bit weights have a scale for each block by default.
+ */
 export function resolveRecipe(...layers: PartialRecipe[]): Recipe {
   const all = [defaultRecipe, ...layers];
   const scheme = layers.findLast((layer) => layer.scheme !== undefined)?.scheme;

@@ -6,7 +6,7 @@ export const resourceControls = {
   suspend: z
     .boolean()
     .default(false)
-    .describe("Hold the work: pods are stopped, and begin anew when it is false again."),
+    .describe("Suspend the work: pods are stopped, and are started again when it is false."),
   ttlSecondsAfterFinished: z
     .int()
     .min(0)

@@ -3,7 +3,7 @@ import type { ErrorCode } from "./errors.ts";
 import type { ResponseHeader } from "./response-headers.ts";
 import type { Scope } from "./token.ts";
 
-/** What a successful answer holds: a JSON document, nothing, or bytes of the given media types. */
+/** Body of a successful answer: a JSON document, nothing, or bytes of the given media types. */
 export type Reply = (
   | { readonly json: z.ZodType }
   | { readonly empty: true }
@@ -32,7 +32,7 @@ export interface Route {
   readonly replies: Readonly<Partial<Record<200 | 201 | 202 | 204 | 206 | 304, Reply>>>;
   /** Codes beyond those that every route can answer with. */
   readonly errors: readonly ErrorCode[];
-  /** Headers that answers with some of these codes carry. */
+  /** Headers of answers with some of these codes. */
   readonly errorHeaders?: Readonly<Partial<Record<ErrorCode, readonly ResponseHeader[]>>>;
 }
 /** Every code that the route can answer with. */

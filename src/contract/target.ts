@@ -42,8 +42,8 @@ export const target = z
     scratch: quantity
       .optional()
       .describe(
-        "Largest scratch volume of a worker pod, which holds the model and the result; " +
-          "without it unlimited.",
+        "Largest scratch volume of a worker pod, for the model and the result; without it " +
+          "unlimited.",
       ),
     nodeSelector: z.record(z.string().max(317), z.string().max(63)).optional(),
     tolerations: z

@@ -2,7 +2,10 @@ import { z } from "zod";
 import { listCodes } from "./list-codes.ts";
 import { warningTable } from "./warnings.ts";
 
-/** SQNR that stands for identical outputs, dB; float32 cannot express a smaller error. Its negative stands for outputs that are not finite. */
+/**
+ * SQNR of identical outputs, dB; float32 cannot express a smaller error. Its negative is the SQNR
+ * of outputs that are not finite.
+ */
 export const maxSqnrDb = 150;
 
 export const outputAccuracy = z.object({
@@ -50,10 +53,13 @@ export type Latency = z.infer<typeof latency>;
 
 const measuredPair = <T extends z.ZodType>(of: T) => z.object({ original: of, result: of });
 
-/** A code of warnings, also of one that another version writes. */
+/** Not an enum, since warnings of other versions are read too. */
 const warningCode = z.string().describe(`Stable code, such as ${listCodes(warningTable)}.`);
 
-/** Measured facts of a job. What has not been measured yet, or not at the recipe's evaluation level, is absent. */
+/**
+ * Measured facts of a job. What is not measured yet, or not at the recipe's evaluation level, is
+ * absent.
+ */
 export const telemetry = z
   .object({
     progress: z.object({
@@ -70,7 +76,7 @@ export const telemetry = z
           .default(false)
           .describe(
             "True where the figures are the plan's and nothing was written. They are exact " +
-              "unless a weight turns out to hold values that the scheme cannot store.",
+              "unless a weight has values that the scheme cannot represent.",
           ),
       })
       .optional()

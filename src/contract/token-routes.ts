@@ -16,7 +16,7 @@ export const tokenRoutes = {
   createToken: {
     method: "POST",
     path: "/tokens",
-    summary: "Make an access token",
+    summary: "Create an access token",
     scope: "admin",
     headers: creationHeaders,
     body: tokenRequest,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { scope } from "./token.ts";
 
-/** YAML has numbers and truth values where tokens have texts. */
+/** YAML may have numbers and booleans where tokens have texts. */
 const claimText = z.union([z.string().min(1).max(500), z.int(), z.boolean()]).transform(String);
 
 function oneOrMore<Schema extends z.ZodType<string>>(value: Schema) {
@@ -17,8 +17,9 @@ function textOrNumber(form: RegExp, error: string) {
 }
 
 /**
- * Claims by which workflows can be told apart, in the order in which they are compared. Names of repositories and users are
- * not among them, since they can change hands, and neither is `sub`, whose form is the repository's choice.
+ * Claims that identify workflows, in the order of their comparison. Names of repositories and users
+ * are left out, since they can change hands, and so is `sub`, whose form is the repository's
+ * choice.
  */
 const claims = z.strictObject({
   repository_owner_id: oneOrMore(digits),
@@ -40,8 +41,8 @@ const claims = z.strictObject({
 export type ClaimName = keyof typeof claims.shape;
 const claimNames = z.enum(Object.keys(claims.shape) as [ClaimName, ...ClaimName[]]).options;
 
-/** Anybody who can open a pull request can make such a workflow run. */
-const eventsOfAnybody = ["pull_request", "pull_request_target"];
+/** Events of workflows that everyone can start by opening a pull request. */
+const publicEvents = ["pull_request", "pull_request_target"];
 
 const policy = z
   .strictObject({
@@ -61,17 +62,17 @@ const policy = z
   )
   .refine(
     ({ scopes, claims: { event_name } }) =>
-      !scopes.includes("baselines:write") || !isOpenToAnybody(event_name),
+      !scopes.includes("baselines:write") || !matchesPublicEvent(event_name),
     {
       path: ["claims", "event_name"],
       error:
-        `must be given, and not match ${eventsOfAnybody.join(" or ")}, for the scope ` +
+        `must be given, and not match ${publicEvents.join(" or ")}, for the scope ` +
         "baselines:write",
     },
   );
 export type Policy = z.infer<typeof policy>;
 
-/** Keys that come unprotected over a network could be anybody's. */
+/** HTTP without TLS does not prove whose keys an issuer's address serves. */
 const secureUrl = z
   .string()
   .max(500)
@@ -106,7 +107,10 @@ export type TrustPolicy = z.infer<typeof trustPolicy>;
 
 export type PolicyMatch = { readonly policy: Policy } | { readonly mismatch: ClaimName };
 
-/** The first policy that an identity fits, or the claim that keeps it from the policy that it fits best. */
+/**
+ * The first policy that an identity matches, or the first claim that does not match in the policy
+ * that it matches furthest.
+ */
 export function matchPolicy(
   policies: readonly Policy[],
   identity: Readonly<Record<string, unknown>>,
@@ -129,7 +133,7 @@ function isClaimAllowed(patterns: readonly string[] | undefined, value: unknown)
   );
 }
 
-/** In a pattern `*` stands for any characters but slashes, and `**` for any at all. */
+/** In a pattern `*` is any characters but slashes, and `**` any characters at all. */
 function isGlobMatch(glob: string, value: string): boolean {
   const source = glob.replaceAll(/\*\*|\*|[^*]+/g, (part) => {
     if (part === "**") return ".*";
@@ -138,6 +142,6 @@ function isGlobMatch(glob: string, value: string): boolean {
   return new RegExp(`^${source}$`).test(value);
 }
 
-function isOpenToAnybody(patterns: readonly string[] | undefined): boolean {
-  return eventsOfAnybody.some((event) => isClaimAllowed(patterns, event));
+function matchesPublicEvent(patterns: readonly string[] | undefined): boolean {
+  return publicEvents.some((event) => isClaimAllowed(patterns, event));
 }
