@@ -18,8 +18,8 @@ export type BatchSpec = z.infer<typeof batchSpec>;
 
 /** State of each job of a Batch, as one letter of `status.marks`. */
 export const jobStateCodes = {
-  notMade: ".",
-  made: "m",
+  notCreated: ".",
+  created: "m",
   completed: "c",
   gateFailed: "g",
   failed: "f",

@@ -77,7 +77,7 @@ export const errorTable = {
 export type ErrorCode = keyof typeof errorTable;
 export const errorCode = z.enum(Object.keys(errorTable) as [ErrorCode, ...ErrorCode[]]);
 
-export const fieldError = z.object({
+const fieldError = z.object({
   pointer: z
     .string()
     .describe(

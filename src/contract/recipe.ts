@@ -3,8 +3,8 @@ import { balance, maxPipelineStages } from "./pipeline.ts";
 import { type Rule, withRules } from "./rule.ts";
 import { boundedText } from "./bounded-text.ts";
 
-export const schemes = ["int8-dynamic", "int8-weight", "int4-weight", "fp16"] as const;
-export const granularities = ["tensor", "channel", "block"] as const;
+const schemes = ["int8-dynamic", "int8-weight", "int4-weight", "fp16"] as const;
+const granularities = ["tensor", "channel", "block"] as const;
 
 type Scheme = (typeof schemes)[number];
 type Granularity = (typeof granularities)[number];
@@ -18,11 +18,11 @@ export const granularitiesByScheme: Readonly<Record<Scheme, readonly Granularity
 };
 
 /** Pods that can work on one job at once. */
-export const maxParallelism = 64;
+const maxParallelism = 64;
 
 const nodePattern = boundedText({ min: 1, max: 253 });
 
-export const sharding = z.strictObject({
+const sharding = z.strictObject({
   maxShardBytes: z
     .int()
     .min(65_536)
@@ -47,7 +47,7 @@ export const sharding = z.strictObject({
   balance,
 });
 
-export const evaluation = z.strictObject({
+const evaluation = z.strictObject({
   level: z
     .enum(["outputs", "weights", "none"])
     .describe(

@@ -50,7 +50,7 @@ export function leadsTo(kind: JobKind, from: JobStatus, to: JobStatus): boolean 
 
 /** Statuses that a job or batch never leaves. */
 export const terminalStatuses = ["Completed", "Failed", "Cancelled"] as const;
-export type TerminalStatus = (typeof terminalStatuses)[number];
+type TerminalStatus = (typeof terminalStatuses)[number];
 
 /** Statuses of a job that has not ended. */
 export const liveStatuses = jobStatus.exclude(terminalStatuses).options;

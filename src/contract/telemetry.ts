@@ -8,7 +8,7 @@ import { warningTable } from "./warnings.ts";
  */
 export const maxSqnrDb = 150;
 
-export const outputAccuracy = z.object({
+const outputAccuracy = z.object({
   name: z.string(),
   sqnrDb: z
     .number()
@@ -43,7 +43,7 @@ export const accuracy = z.object({
 });
 export type Accuracy = z.infer<typeof accuracy>;
 
-export const latency = z.object({
+const latency = z.object({
   p50Ms: z.number(),
   p95Ms: z.number(),
   p99Ms: z.number(),

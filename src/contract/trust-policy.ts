@@ -38,7 +38,7 @@ const claims = z.strictObject({
   runner_environment: pattern.optional(),
   actor_id: pattern.optional(),
 });
-export type ClaimName = keyof typeof claims.shape;
+type ClaimName = keyof typeof claims.shape;
 const claimNames = z.enum(Object.keys(claims.shape) as [ClaimName, ...ClaimName[]]).options;
 
 /** Events of workflows that everyone can start by opening a pull request. */
@@ -92,10 +92,11 @@ export const trustPolicy = z
   .strictObject({ issuers: z.array(issuer).min(1).max(100), policies: z.array(policy).max(10_000) })
   .superRefine(({ issuers, policies }, context) => {
     const known = new Set(issuers.map((each) => each.issuer));
-    if (known.size < issuers.length)
+    if (known.size < issuers.length) {
       context.addIssue({ code: "custom", path: ["issuers"], message: "must differ" });
-    for (const [i, { issuer: of }] of policies.entries()) {
-      if (known.has(of)) continue;
+    }
+    for (const [i, each] of policies.entries()) {
+      if (known.has(each.issuer)) continue;
       context.addIssue({
         code: "custom",
         path: ["policies", i, "issuer"],
@@ -105,7 +106,7 @@ export const trustPolicy = z
   });
 export type TrustPolicy = z.infer<typeof trustPolicy>;
 
-export type PolicyMatch = { readonly policy: Policy } | { readonly mismatch: ClaimName };
+type PolicyMatch = { readonly policy: Policy } | { readonly mismatch: ClaimName };
 
 /**
  * The first policy that an identity matches, or the first claim that does not match in the policy

@@ -51,7 +51,7 @@ export const assignment = z.object({
 export type Assignment = z.infer<typeof assignment>;
 
 /** Facts that a worker measured; each replaces the one of the same name. */
-export const telemetryUpdate = telemetry.partial();
+const telemetryUpdate = telemetry.partial();
 export type TelemetryUpdate = z.infer<typeof telemetryUpdate>;
 
 const eventBase = { seq: z.int().min(1), at: z.iso.datetime() };

@@ -41,11 +41,11 @@ function jobsToCreate(
   const { spec, status } = batch;
   if (stopping || spec.suspend || (status !== undefined && isTerminal(status.status))) return [];
   const freeSlots =
-    spec.parallelism - states.filter((state) => state === jobStateCodes.made).length;
+    spec.parallelism - states.filter((state) => state === jobStateCodes.created).length;
   if (freeSlots <= 0) return [];
   return states
     .flatMap((state, index) =>
-      state === jobStateCodes.notMade && !nameConflicts.has(index) ? index : [],
+      state === jobStateCodes.notCreated && !nameConflicts.has(index) ? index : [],
     )
     .slice(0, freeSlots);
 }

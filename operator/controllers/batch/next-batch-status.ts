@@ -60,7 +60,7 @@ export function nextBatchStatus(
 }
 
 const endedStatus: Readonly<Record<Exclude<JobStateCode, "m">, JobStatus>> = {
-  [jobStateCodes.notMade]: "Pending",
+  [jobStateCodes.notCreated]: "Pending",
   [jobStateCodes.completed]: "Completed",
   [jobStateCodes.gateFailed]: "Completed",
   [jobStateCodes.failed]: "Failed",
@@ -74,7 +74,7 @@ function countJobsByStatus(
   const counts = { ...zeroCounts };
   states.forEach((state, index) => {
     counts[
-      state === jobStateCodes.made
+      state === jobStateCodes.created
         ? (children.get(index)?.status?.status ?? "Pending")
         : endedStatus[state]
     ]++;

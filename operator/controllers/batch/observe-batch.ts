@@ -32,7 +32,7 @@ export async function observeBatch(
     const existing = compressionJobs.get(batchChildName(batch.metadata.name, index));
     if (existing !== undefined)
       (isBatchChild(existing, batch) ? children : nameConflicts).set(index, existing);
-    if (!children.has(index) && recordedJobState(batch, index) === jobStateCodes.made)
+    if (!children.has(index) && recordedJobState(batch, index) === jobStateCodes.created)
       missing.push(index);
   }
   const deleted = new Set<number>();

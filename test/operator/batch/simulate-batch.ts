@@ -50,7 +50,7 @@ export class SimulatedBatch {
     const jobs = Array.from({ length: batchJobCount(batch) }, (_, job) => job);
     const deleted = jobs.filter(
       (job) =>
-        recordedJobState(batch, job) === jobStateCodes.made &&
+        recordedJobState(batch, job) === jobStateCodes.created &&
         !children.has(job) &&
         !this.children.has(job),
     );

@@ -16,7 +16,7 @@ test("the largest status of a CompressionJob has at most 64 KiB", async (t) => {
   assert.ok(length <= maxStatusBytes);
 });
 
-test("the largest status of a Batch has at most 64 KiB, and room for a mark of each job", async (t) => {
+test("the largest status of a Batch has at most 64 KiB, a mark of each job in it", async (t) => {
   const status = batchResourceStatus.strict().parse(await largestStatus("batches"));
   const { length } = Buffer.from(JSON.stringify(status));
   t.diagnostic(`${length} bytes`);
