@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createClient } from "../src/client/create-client.ts";
-import { recordFinalizer, resourceLabels } from "../src/contract/custom-resources.ts";
+import { recordFinalizer, resourceLabels } from "../src/contract/resource-labels.ts";
 import { isTerminal } from "../src/contract/status.ts";
 import { connectCluster } from "../src/kubernetes/connect-cluster.ts";
 import { type CompressionJobObject, compressionJobs } from "../src/resources/custom-resources.ts";

@@ -1,13 +1,9 @@
 import { stringify } from "yaml";
 import { z } from "zod";
-import {
-  apiGroup,
-  batchResourceStatus,
-  batchSpec,
-  compressionJobSpec,
-  compressionJobStatus,
-  mutableFields,
-} from "../src/contract/custom-resources.ts";
+import { apiGroup } from "../src/contract/api-group.ts";
+import { batchResourceStatus, batchSpec } from "../src/contract/batch-resource.ts";
+import { compressionJobSpec, compressionJobStatus } from "../src/contract/compression-job.ts";
+import { mutableFields } from "../src/contract/resource-controls.ts";
 import {
   batchStatus,
   isTerminal,

@@ -1,4 +1,5 @@
-import { requestedRecipe, type Recipe, resolveRecipe } from "../../src/contract/recipe.ts";
+import { requestedRecipe, type Recipe } from "../../src/contract/recipe.ts";
+import { resolveRecipe } from "../../src/contract/resolve-recipe.ts";
 import { builtinTargets } from "../../src/contract/target.ts";
 import { compressModel } from "../../src/engine/compress-model.ts";
 import { planCompression } from "../../src/engine/plan-compression.ts";

@@ -2,7 +2,7 @@ import { readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
 import { batchFields } from "../contract/batch.ts";
-import { gateName } from "../contract/gate.ts";
+import { gateName } from "../contract/gate-table.ts";
 import type { Place, Places } from "../contract/github-report.ts";
 import { limits } from "../contract/limits.ts";
 import { modelReference } from "../contract/model.ts";

@@ -1,5 +1,6 @@
 import type { LogLine } from "../contract/log.ts";
-import { type Reply, type RouteName, routes } from "../contract/routes.ts";
+import type { Reply } from "../contract/route.ts";
+import { type RouteName, routes } from "../contract/routes.ts";
 import type { JobStatus } from "../contract/status.ts";
 import {
   type ClientOptions,

@@ -2,7 +2,8 @@ import { Readable } from "node:stream";
 import { type Dispatcher, getGlobalDispatcher, request } from "undici";
 import type { z } from "zod";
 import { limits } from "../contract/limits.ts";
-import { type Route, type RouteName, type Routes, routes } from "../contract/routes.ts";
+import type { Route } from "../contract/route.ts";
+import { type RouteName, type Routes, routes } from "../contract/routes.ts";
 import { toAnswerError } from "./problem-error.ts";
 
 /** Silence after which an answer counts as lost; pings keep quiet log streams open. */

@@ -14,7 +14,9 @@ export const artifact = z
     kind: z
       .enum(["model", "weights", "stage", "manifest", "report"])
       .describe(
-        "`model`: the ONNX file; `weights`: its external data; `stage`: a stage of the pipeline, an ONNX file or its external data; `manifest`: which file holds which weight, or how the stages are linked; `report`: what was done to each weight.",
+        "`model`: the ONNX file; `weights`: its external data; `stage`: a stage of the " +
+          "pipeline, an ONNX file or its external data; `manifest`: which file holds which " +
+          "weight, or how the stages are linked; `report`: what was done to each weight.",
       ),
     bytes: z.int().min(0),
     sha256,

@@ -34,10 +34,5 @@ export function baselineFigures({
   device,
   accuracy: measured,
 }: Telemetry): z.infer<typeof figures> {
-  return {
-    ...(size && { size }),
-    ...(latency && { latency }),
-    ...(device && { device }),
-    ...(measured && { accuracy: figures.shape.accuracy.parse(measured) }),
-  };
+  return { size, latency, device, accuracy: figures.shape.accuracy.parse(measured) };
 }

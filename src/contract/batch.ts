@@ -1,34 +1,36 @@
 import { z } from "zod";
+import { boundedText } from "./bounded-text.ts";
 import { gateLimits } from "./gate.ts";
 import { githubReport } from "./github-report.ts";
 import { batchId, jobId } from "./id.ts";
 import { deadlineSeconds, displayName, dryRun, labels } from "./job.ts";
+import { textLimits } from "./limits.ts";
 import { modelReference } from "./model.ts";
 import { requestedRecipe } from "./recipe.ts";
 import { revision } from "./revision.ts";
 import { type Rule, withRules } from "./rule.ts";
 import { batchStatus, jobKind, jobStatus } from "./status.ts";
 import { targetName } from "./target.ts";
-import { boundedText } from "./bounded-text.ts";
+import { truncate } from "./truncate.ts";
 
-/** Jobs that one batch can own. */
+/** Most jobs of one batch. */
 export const maxBatchJobs = 2000;
 
 /** Fields of `POST /batches`, and of the spec of a Batch. */
 export const batchFields = z.strictObject({
   name: displayName.optional(),
-  suite: boundedText({ min: 1, max: 200 })
+  suite: boundedText({ min: 1, max: textLimits.name })
     .optional()
     .describe("Name under which batches of the same models are compared over time."),
   revision: revision
     .optional()
     .describe(
-      "What the models are the state of, to compare their jobs with baselines of the suite.",
+      "Commit that the models belong to, to compare their jobs with baselines of the suite.",
     ),
   kind: jobKind.default("compress"),
   models: z.array(modelReference).min(1).max(1000).describe("Each is compressed for each target."),
-  targets: z.array(targetName).min(1).max(64).describe("Names of targets, none twice."),
-  recipe: requestedRecipe.optional().describe("Laid over each target's default recipe."),
+  targets: z.array(targetName).min(1).max(64).describe("Names of targets, each once."),
+  recipe: requestedRecipe.optional().describe("Overrides fields of each target's default recipe."),
   gates: gateLimits.optional().describe("Limits on what is measured for each job."),
   dryRun,
   deadlineSeconds: deadlineSeconds.describe("Limit of each job, seconds of work."),
@@ -38,13 +40,11 @@ export const batchFields = z.strictObject({
     .max(maxBatchJobs)
     .default(100)
     .describe(
-      "Jobs of the batch that a cluster works on at once. On one machine the service's own limit holds.",
+      "Jobs of the batch that a cluster works on at once. On one machine the service's own " +
+        "limit applies.",
     ),
   labels: labels.optional(),
-  failFast: z
-    .boolean()
-    .default(false)
-    .describe("Cancel the jobs that are left as soon as one fails."),
+  failFast: z.boolean().default(false).describe("Cancel the remaining jobs as soon as one fails."),
 });
 
 export const batchRules: readonly Rule<z.infer<typeof batchFields>>[] = [
@@ -63,9 +63,12 @@ export const batchRules: readonly Rule<z.infer<typeof batchFields>>[] = [
   {
     field: "revision",
     message: "must have a branch, and the batch a suite, to record baselines",
-    isMet: ({ revision: of, suite }) =>
-      !of?.recordBaseline || (of.branch !== undefined && suite !== undefined),
-    cel: "!has(self.revision) || !self.revision.recordBaseline || (has(self.revision.branch) && has(self.suite))",
+    isMet: (request) =>
+      !request.revision?.recordBaseline ||
+      (request.revision.branch !== undefined && request.suite !== undefined),
+    cel:
+      "!has(self.revision) || !self.revision.recordBaseline || " +
+      "(has(self.revision.branch) && has(self.suite))",
   },
 ];
 
@@ -80,13 +83,13 @@ export const batchRequest = withRules(
         ),
       })
       .optional()
-      .describe("Where the service tells how the batch goes, so that nobody has to wait for it."),
+      .describe("Where the service reports the batch's progress and results."),
   }),
   batchRules,
 ).meta({ id: "BatchRequest" });
 export type BatchRequest = z.infer<typeof batchRequest>;
 
-/** Several models × targets submitted in one request; owns one job for each pair. */
+/** Several models × targets submitted in one request, with one job for each pair. */
 export const batch = z
   .object({
     id: batchId,
@@ -119,13 +122,14 @@ export const batch = z
   .meta({ id: "Batch" });
 export type Batch = z.infer<typeof batch>;
 
-/** What a batch is called: as the request says, or by its suite, or by what it holds. */
+/** The name of a batch: the request's, else its suite, else its models and targets in words. */
 export function batchName({
   name,
   suite,
   models,
   targets,
 }: Pick<BatchRequest, "name" | "suite" | "models" | "targets">): string {
-  const counted = `${models.length} ${models.length === 1 ? "model" : "models"} for ${targets.join(", ")}`;
-  return name ?? (suite ?? counted).slice(0, 200);
+  const noun = models.length === 1 ? "model" : "models";
+  const contents = `${models.length} ${noun} for ${targets.join(", ")}`;
+  return name ?? truncate(suite ?? contents, textLimits.name);
 }

@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * A text of so many characters, counted as JSON Schema and Kubernetes count them. The length that JavaScript gives, and
- * that `z.string().max()` holds, counts characters such as emoji twice.
+ * A text of `min` to `max` Unicode characters, which JSON Schema and Kubernetes count.
+ * `z.string().max()` counts UTF-16 units, of which an emoji has two.
  */
 export function boundedText({ min, max }: { min: number; max: number }): z.ZodString {
   const isWithin = (value: string) => {

@@ -1,12 +1,16 @@
 import type { Accuracy, Telemetry } from "./telemetry.ts";
+import { truncate } from "./truncate.ts";
 
-/** What a job has measured, or what a baseline has kept of it. */
+/** What a job has measured, or what a baseline keeps of it. */
 export interface MeasuredFigures extends Pick<Telemetry, "size" | "latency" | "device"> {
   readonly accuracy?: (Omit<Accuracy, "outputs"> & Partial<Pick<Accuracy, "outputs">>) | undefined;
 }
 
-/** A fact in which two measurements have to agree. */
-type Fact = readonly [name: string, of: (figures: MeasuredFigures) => number | string | undefined];
+/** What two measurements must have in common to be compared. */
+type Fact = readonly [
+  name: string,
+  read: (figures: MeasuredFigures) => number | string | undefined,
+];
 
 const hardware: readonly Fact[] = [
   ["execution provider", ({ device }) => device?.executionProvider],
@@ -23,15 +27,19 @@ const evaluation: readonly Fact[] = [
 /** A median of fewer runs says nothing about a change. */
 const minLatencyRuns = 3;
 
-/** Why a change of latency cannot be told; undefined where it can. */
+/** A note with two facts has at most 300 characters. */
+const maxFactLength = 100;
+
+/** Why two latencies cannot be compared; undefined where they can. */
 export function latencyObstacle(now: MeasuredFigures, before: MeasuredFigures): string | undefined {
   const runs = Math.min(now.latency?.result.runs ?? 0, before.latency?.result.runs ?? 0);
-  if (runs < minLatencyRuns)
+  if (runs < minLatencyRuns) {
     return `A change of latency needs ${minLatencyRuns} runs on both sides, not ${runs}`;
+  }
   return firstDifference(hardware, now, before);
 }
 
-/** Why a change of SQNR cannot be told; undefined where it can. */
+/** Why two SQNRs cannot be compared; undefined where they can. */
 export function sqnrObstacle(now: MeasuredFigures, before: MeasuredFigures): string | undefined {
   return firstDifference(evaluation, now, before);
 }
@@ -41,13 +49,10 @@ function firstDifference(
   now: MeasuredFigures,
   before: MeasuredFigures,
 ): string | undefined {
-  const differing = facts.find(([, of]) => of(now) !== of(before));
+  const differing = facts.find(([, read]) => read(now) !== read(before));
   if (differing === undefined) return undefined;
-  const [name, of] = differing;
-  return `Not comparable: the ${name} is "${abbreviateFact(of(now))}", the baseline's "${abbreviateFact(of(before))}"`;
-}
-
-function abbreviateFact(value: number | string | undefined): string {
-  const text = String(value ?? "unknown");
-  return text.length > 100 ? `${text.slice(0, 99).toWellFormed()}…` : text;
+  const [name, read] = differing;
+  const format = (figures: MeasuredFigures) =>
+    truncate(String(read(figures) ?? "unknown"), maxFactLength);
+  return `Not comparable: the ${name} is "${format(now)}", the baseline's "${format(before)}"`;
 }

@@ -1,5 +1,6 @@
 import { ServiceError } from "./errors.ts";
-import { type Recipe, type RequestedRecipe, resolveRecipe } from "./recipe.ts";
+import type { Recipe, RequestedRecipe } from "./recipe.ts";
+import { resolveRecipe } from "./resolve-recipe.ts";
 import type { Target } from "./target.ts";
 
 /** @throws ServiceError unknown_target */
@@ -23,6 +24,7 @@ export function effectiveRecipe(
   const layer = Object.hasOwn(presets, preset) ? presets[preset] : undefined;
   if (layer !== undefined) return resolveRecipe(recipe, layer, fields);
   const known = Object.keys(presets).join(", ");
-  const message = `Target "${name}" has no preset "${preset}", ${known === "" ? "and no others" : `only ${known}`}`;
+  const others = known === "" ? "and no others" : `only ${known}`;
+  const message = `Target "${name}" has no preset "${preset}", ${others}`;
   throw new ServiceError("validation_failed", message);
 }

@@ -1,7 +1,8 @@
 import { z } from "zod";
+import { textLimits } from "./limits.ts";
 
 interface ErrorKind {
-  /** HTTP status of an answer that carries the code; for errors of jobs, the status such a model would be refused with. */
+  /** HTTP status of an answer with the code, also where only a job can fail with it. */
   readonly status: number;
   readonly title: string;
   /** Whether the same call may succeed later without a change by the caller. */
@@ -16,7 +17,7 @@ function retryableError(status: number, title: string): ErrorKind {
   return { status, title, retryable: true };
 }
 
-/** Every error code that a caller can meet, in answers and in `job.error`. */
+/** Every error code of answers and of `job.error`. */
 export const errorTable = {
   malformed_request: permanentError(400, "The request cannot be parsed"),
   invalid_cursor: permanentError(400, "The cursor is not one that this list gave"),
@@ -76,11 +77,12 @@ export const errorTable = {
 export type ErrorCode = keyof typeof errorTable;
 export const errorCode = z.enum(Object.keys(errorTable) as [ErrorCode, ...ErrorCode[]]);
 
-export const fieldError = z.object({
+const fieldError = z.object({
   pointer: z
     .string()
     .describe(
-      "JSON pointer of the field (RFC 6901), within the body, or `query/NAME`, `path/NAME`, `header/NAME`.",
+      "JSON pointer of the field (RFC 6901), within the body, or `query/NAME`, `path/NAME`, " +
+        "`header/NAME`.",
     ),
   message: z.string(),
 });
@@ -102,7 +104,7 @@ export type Problem = z.infer<typeof problem>;
 /** Why a job failed. */
 export const jobError = z.object({
   code: errorCode,
-  message: z.string().max(4096),
+  message: z.string().max(textLimits.errorMessage),
 });
 export type JobError = z.infer<typeof jobError>;
 
@@ -111,7 +113,7 @@ interface ServiceErrorOptions extends ErrorOptions {
   headers?: Readonly<Record<string, string>>;
 }
 
-/** The one error that callers of the service see; everything else is `internal_error` to them. */
+/** The one error that callers of the service see; any other is `internal_error` to them. */
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
   readonly code: ErrorCode;
@@ -134,6 +136,6 @@ export function problemDetails(error: ServiceError): Problem {
     status,
     code: error.code,
     detail: error.message,
-    ...(error.fields.length > 0 && { errors: [...error.fields] }),
+    errors: error.fields.length > 0 ? [...error.fields] : undefined,
   };
 }

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { type FailOn, failOnTable, type JobChecks, jobChecksTable } from "./action.ts";
-import { gateName } from "./gate.ts";
-import { commit } from "./revision.ts";
 import { boundedText } from "./bounded-text.ts";
+import { gateName } from "./gate-table.ts";
+import { textLimits } from "./limits.ts";
+import { commit } from "./revision.ts";
 
 const place = z.strictObject({
   file: boundedText({ min: 1, max: 4096 }).describe("Relative to the repository's root."),
@@ -19,9 +20,9 @@ const places = z.strictObject({
   gates: z
     .array(z.strictObject({ gate: gateName, ...place.shape }))
     .max(gateName.options.length)
-    .describe("Others are told beside their models."),
+    .describe("Other gates are annotated at their models."),
 });
-/** Where the repository names what a batch is made of. */
+/** Lines of the repository that name the models and gates of a batch. */
 export type Places = z.infer<typeof places>;
 
 /** Check runs that the service keeps up to date on a commit while it works on a batch. */
@@ -32,7 +33,7 @@ export const githubReport = z.strictObject({
     .regex(/^[A-Za-z0-9][A-Za-z0-9_-]*\/[A-Za-z0-9._-]+$/)
     .describe("As `owner/name`. The service's GitHub App has to be installed in it."),
   sha: commit,
-  checkName: boundedText({ min: 1, max: 200 }).describe(
+  checkName: boundedText({ min: 1, max: textLimits.name }).describe(
     "Name of the check run of the whole batch.",
   ),
   jobChecks: z
@@ -46,11 +47,12 @@ export const githubReport = z.strictObject({
   serviceUrl: z
     .url({ protocol: /^https?$/ })
     .max(2000)
-    .describe("Address of the service for who follows links of the report, with `/v1`."),
+    .describe("Address of the service for links in the report, with `/v1`."),
   places: places
     .optional()
     .describe(
-      "Where the repository names the models and gates, to tell beside these lines what went wrong with them.",
+      "Where the repository names the models and gates. Their failures are annotated at these " +
+        "lines.",
     ),
 });
 export type GithubReport = z.infer<typeof githubReport>;

@@ -3,7 +3,10 @@ import { z } from "zod";
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
 const timeLength = 10;
 const randomLength = 16;
-/** Last digits of an id, in which the jobs of a batch differ; no two ids made by one process are alike in all others. */
+/**
+ * Last digits of an id, which number the jobs of a batch. All other digits together are unique
+ * among the ids that one process creates.
+ */
 const jobNumberLength = 4;
 
 const patterns = { job: idPattern("job"), batch: idPattern("batch"), token: idPattern("token") };
@@ -24,7 +27,7 @@ export const jobId = idSchema("job", "job");
 export const batchId = idSchema("batch", "batch");
 export const tokenId = idSchema("token", "token");
 
-/** As `jobId` and `batchId` say, for ids that are checked over and over. */
+/** The check of `jobId` and `batchId` without the cost of a schema, for frequent use. */
 export function isId(prefix: "job" | "batch", text: string | undefined): text is string {
   return text !== undefined && patterns[prefix].test(text);
 }
@@ -33,8 +36,8 @@ let lastTime = "";
 let lastRandom: number[] = [];
 
 /**
- * A lower-case ULID (Crockford base 32: 48 bits of time, 80 random bits) behind a prefix. Those made one after the other
- * within a millisecond sort in that order.
+ * A lower-case ULID (Crockford base 32: 48 bits of time, 80 random bits) behind a prefix. Ids that
+ * are created within a millisecond sort in the order of their creation.
  */
 export function newId(prefix: "job" | "batch" | "token", now: Date): string {
   const time = encodeIdTime(now);
@@ -44,8 +47,8 @@ export function newId(prefix: "job" | "batch" | "token", now: Date): string {
 }
 
 /**
- * An id made of what it stands for, so that whoever makes it again gets the same: the time, and the first 80 bits of
- * `digest`.
+ * An id that follows from what it names, so that it is the same each time it is composed: the time,
+ * and the first 80 bits of `digest`.
  */
 export function composeId(
   prefix: "job" | "batch",
@@ -60,7 +63,10 @@ export function composeId(
   return `${prefix}-${encodeIdTime(time)}${random.join("")}`;
 }
 
-/** Id of a job of a batch: the batch's own, its last digits replaced by the job's number, so that jobs sort in their order. */
+/**
+ * Id of a job of a batch: the batch's own, with the job's number as its last digits, so that jobs
+ * sort by their numbers.
+ */
 export function batchJobId(batch: string, index: number): string {
   let number = "";
   for (let rest = index, i = 0; i < jobNumberLength; i++, rest = Math.floor(rest / 32)) {
@@ -69,14 +75,14 @@ export function batchJobId(batch: string, index: number): string {
   return `job-${batch.slice("batch-".length, -jobNumberLength)}${number}`;
 }
 
-/** Name of the custom resource of a batch's job: that of the batch's resource, and the job's number. */
+/** Name of the CompressionJob of a batch's job: the Batch's name and the job's number. */
 export function batchChildName(batch: string, index: number): string {
   return `${batch}-${String(index).padStart(4, "0")}`;
 }
 
 const childName = /^(.+)-(\d{4,})$/;
 
-/** The batch and the number of the job whose custom resource has the name; undefined for all other names. */
+/** Inverse of `batchChildName`; undefined for names that it does not give. */
 export function parseBatchChildName(
   name: string,
 ): { readonly batch: string; readonly index: number } | undefined {
@@ -86,7 +92,7 @@ export function parseBatchChildName(
   return batchChildName(batch, index) === name ? { batch, index } : undefined;
 }
 
-/** The part of an id that tells when it was made: ids made earlier sort before it, later ones after. */
+/** The time of an id: ids of earlier times sort before it, ids of later times after it. */
 export function encodeIdTime(now: Date): string {
   let time = "";
   for (let rest = now.getTime(), i = 0; i < timeLength; i++, rest = Math.floor(rest / 32)) {
@@ -95,7 +101,7 @@ export function encodeIdTime(now: Date): string {
   return time;
 }
 
-/** When an id was made. */
+/** When an id was created. */
 export function decodeIdTime(id: string): Date {
   const digits = id.slice(id.indexOf("-") + 1).slice(0, timeLength);
   return new Date(
@@ -107,7 +113,7 @@ function randomDigits(): number[] {
   return Array.from(crypto.getRandomValues(new Uint8Array(randomLength)), (byte) => byte % 32);
 }
 
-/** The next random part in order, apart from the digits that number a batch's jobs. */
+/** The next random part in order; the digits that number a batch's jobs stay. */
 function nextRandomDigits(digits: readonly number[]): number[] {
   const head = digits.slice(0, -jobNumberLength);
   const carried = head.findLastIndex((digit) => digit < 31);

@@ -1,14 +1,16 @@
 import { z } from "zod";
 import { artifact } from "./artifact.ts";
 import { baseline } from "./baseline.ts";
+import { boundedText } from "./bounded-text.ts";
 import { jobError } from "./errors.ts";
 import { gateLimits, gateResult } from "./gate.ts";
 import { batchId, jobId } from "./id.ts";
+import { textLimits } from "./limits.ts";
 import { modelReference, sha256 } from "./model.ts";
 import { recipe, requestedRecipe } from "./recipe.ts";
+import { statusReasonDescription } from "./status-reasons.ts";
 import { jobKind, jobStatus, transition } from "./status.ts";
 import { targetName } from "./target.ts";
-import { boundedText } from "./bounded-text.ts";
 import { telemetry } from "./telemetry.ts";
 
 const maxLabels = 32;
@@ -28,7 +30,7 @@ export const labels = z
   .meta({ maxProperties: maxLabels })
   .describe(`Caller's own keys and values, to filter by. At most ${maxLabels}.`);
 
-export const displayName = boundedText({ min: 1, max: 200 }).describe(
+export const displayName = boundedText({ min: 1, max: textLimits.name }).describe(
   "Name for people; need not be unique.",
 );
 
@@ -36,7 +38,9 @@ export const dryRun = z
   .boolean()
   .default(false)
   .describe(
-    "Plan alone: tells the size that the result would have, and what would become of each weight, from the model's graph. No weight is read, no model is written, no pipeline is planned, nothing is evaluated and no gate is held.",
+    "Only plan: report the size that the result would have, and what would be done to each " +
+      "weight, from the model's graph. No weight is read, no model is written, no pipeline is " +
+      "planned, and neither models nor gates are evaluated.",
   );
 
 export const deadlineSeconds = z
@@ -45,7 +49,8 @@ export const deadlineSeconds = z
   .max(604_800)
   .optional()
   .describe(
-    "Seconds of work after which the job is stopped and fails with `deadline_exceeded`. Waiting does not count.",
+    "Seconds of work after which the job is stopped and fails with `deadline_exceeded`. " +
+      "Waiting does not count.",
   );
 
 /** Body of `POST /compress` and `POST /quantize`, and the spec of a CompressionJob. */
@@ -61,7 +66,7 @@ export const jobRequest = z
       ),
     gates: gateLimits
       .optional()
-      .describe("Limits on what is measured; the job tells which of them hold."),
+      .describe("Limits on what is measured; the job's `gates` say which are met."),
     dryRun,
     deadlineSeconds,
     labels: labels.optional(),
@@ -76,7 +81,7 @@ export const job = z
     kind: jobKind,
     name: displayName,
     status: jobStatus,
-    statusReason: z.string().describe("Stable code that says why the job is in its status."),
+    statusReason: z.string().describe(statusReasonDescription),
     statusMessage: z.string().describe("The same for people."),
     batchId: batchId.nullable(),
     model: z.object({
@@ -90,7 +95,7 @@ export const job = z
     }),
     target: targetName,
     recipe: recipe.describe(
-      "The effective recipe: the request's over the preset's over the target's.",
+      "The effective recipe: the request's fields override the preset's, and those the target's.",
     ),
     gateLimits,
     dryRun: dryRun.describe("Whether the job only plans; its one artifact is the report then."),
@@ -107,7 +112,8 @@ export const job = z
       .nullable()
       .default(null)
       .describe(
-        "What the job is compared with, found when its batch was made; null where there is none.",
+        "What the job is compared with, found when its batch was created; null where there is " +
+          "none.",
       ),
     gates: z
       .array(gateResult)

@@ -1,4 +1,4 @@
-/** Limits of the service that callers can meet. Each is documented in the README. */
+/** Limits of the service that callers can reach. Each is documented in the README. */
 export const limits = {
   /** Largest JSON body, bytes. */
   jsonBodyBytes: 4 * 1024 * 1024,
@@ -13,11 +13,12 @@ export const limits = {
   pingSeconds: 15,
 } as const;
 
-/** A worker of a job, or of one step of it, is started at most so often. */
+/** How often a worker of a job, or of one step of it, is started at most. */
 export const maxAttempts = 3;
 
-/** Longest texts that records, resources and events hold, characters. */
+/** Longest texts in records, resources and events, characters. */
 export const textLimits = {
+  name: 200,
   reason: 64,
   statusMessage: 1024,
   errorMessage: 4096,

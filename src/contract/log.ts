@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** A line longer than this is cut into several, bytes. */
+/** Longest line, bytes; a longer one is split into several. */
 export const maxLogLineBytes = 65_536;
 
 /** One line of a job's terminal output. */

@@ -13,7 +13,8 @@ export const uploadRange = z
   .max(100)
   .regex(/^bytes \d{1,15}-\d{1,15}\/\d{1,15}$/)
   .describe(
-    "`bytes FIRST-LAST/SIZE`: the body is the rest of an upload that broke off. FIRST is at most the `Upload-Offset` that the answer to HEAD tells, LAST is SIZE - 1.",
+    "`bytes FIRST-LAST/SIZE`: the body is the rest of an upload that broke off. FIRST is at " +
+      "most the `Upload-Offset` of the answer to HEAD, LAST is SIZE - 1.",
   );
 
 /** Where a model is and, optionally, what it must hash to. */
@@ -24,7 +25,8 @@ export const modelReference = z
         error: "must be https://…, http://…, file:///… or upload:sha256:<64 hex digits>",
       })
       .describe(
-        "Where the ONNX file is: `https://…` (`http://…` where the administrator allows it), `file:///…` under an allowed folder, or `upload:sha256:…` of an uploaded file.",
+        "Where the ONNX file is: `https://…` (`http://…` where the administrator allows it), " +
+          "`file:///…` under an allowed folder, or `upload:sha256:…` of an uploaded file.",
       ),
     sha256: sha256.optional().describe("The job fails unless the file has this SHA-256."),
     name: z

@@ -6,7 +6,7 @@ import { limits } from "./limits.ts";
 import { batchStatus, jobKind, jobStatus } from "./status.ts";
 import { targetName } from "./target.ts";
 
-/** An integer in a query string, in decimal digits alone: Number() would also take "", "0x10" and " 5 ". */
+/** An integer in a query string. Number() alone would also take "", "0x10" and " 5 ". */
 export function integerParameter(bounds: z.ZodInt) {
   return z
     .string()

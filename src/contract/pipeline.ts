@@ -3,7 +3,9 @@ import { z } from "zod";
 export const balance = z
   .enum(["bytes", "flops", "time"])
   .describe(
-    "What the stages of a pipeline are balanced by. `bytes`: the weights that a stage holds. `flops`: operations on a generated sample. `time`: nanoseconds that ONNX Runtime's CPU provider takes for a generated sample, graph optimizations off.",
+    "What the stages of a pipeline are balanced by. `bytes`: the weights of a stage. " +
+      "`flops`: operations on a generated sample. `time`: nanoseconds that ONNX Runtime's CPU " +
+      "provider takes for a generated sample, graph optimizations off.",
   );
 export type Balance = z.infer<typeof balance>;
 
@@ -14,10 +16,13 @@ const pipelineTensor = z.object({
   type: z.string(),
   shape: z
     .array(z.union([z.int(), z.string()]))
-    .describe("Open dimensions are given by their names, which may be empty."),
+    .describe("Open dimensions are their names, which may be empty."),
 });
 
-/** `pipeline.json`: stages that together give what the model gives, each an ONNX model of its own, run one after the other. */
+/**
+ * `pipeline.json`: stages that are run one after the other and together compute what the model
+ * does, each an ONNX model of its own.
+ */
 export const pipelineManifest = z
   .object({
     version: z.literal(1),
@@ -39,15 +44,18 @@ export const pipelineManifest = z
               from: z
                 .int()
                 .min(0)
-                .describe("Number of the stage that gives the tensor, from 1; 0 for the caller."),
+                .describe(
+                  "Number of the stage that computes the tensor, from 1; 0 for the caller.",
+                ),
             }),
           )
           .describe(
-            "Tensors to feed. A tensor from a stage further back passes the stages between unchanged.",
+            "Tensors to feed. A tensor of an earlier stage is fed unchanged past the stages " +
+              "between.",
           ),
         outputs: z
           .array(z.string())
-          .describe("Tensors that the stage gives, for later stages and for the caller."),
+          .describe("Tensors that the stage computes, for later stages and for the caller."),
       }),
     ),
     cuts: z
@@ -56,7 +64,7 @@ export const pipelineManifest = z
           bytes: z.int().describe("Bytes that cross the cut on a generated sample."),
           tensors: z
             .array(pipelineTensor)
-            .describe("Tensors made before the cut and used behind it."),
+            .describe("Tensors computed before the cut and used after it."),
         }),
       )
       .describe("What crosses from each stage to the next one."),
@@ -64,7 +72,7 @@ export const pipelineManifest = z
       .array(
         z.object({
           name: z.string(),
-          from: z.int().min(1).describe("Number of the stage that gives it."),
+          from: z.int().min(1).describe("Number of the stage that computes it."),
         }),
       )
       .describe("The model's outputs, in its order."),

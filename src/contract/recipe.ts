@@ -3,8 +3,8 @@ import { balance, maxPipelineStages } from "./pipeline.ts";
 import { type Rule, withRules } from "./rule.ts";
 import { boundedText } from "./bounded-text.ts";
 
-export const schemes = ["int8-dynamic", "int8-weight", "int4-weight", "fp16"] as const;
-export const granularities = ["tensor", "channel", "block"] as const;
+const schemes = ["int8-dynamic", "int8-weight", "int4-weight", "fp16"] as const;
+const granularities = ["tensor", "channel", "block"] as const;
 
 type Scheme = (typeof schemes)[number];
 type Granularity = (typeof granularities)[number];
@@ -18,16 +18,17 @@ export const granularitiesByScheme: Readonly<Record<Scheme, readonly Granularity
 };
 
 /** Pods that can work on one job at once. */
-export const maxParallelism = 64;
+const maxParallelism = 64;
 
 const nodePattern = boundedText({ min: 1, max: 253 });
 
-export const sharding = z.strictObject({
+const sharding = z.strictObject({
   maxShardBytes: z
     .int()
     .min(65_536)
     .describe(
-      "Largest weight shard, bytes. A tensor is never split: one that is larger gets a shard of its own.",
+      "Largest weight shard, bytes. A tensor is never split: one that is larger gets a shard " +
+        "of its own.",
     ),
   stages: z
     .int()
@@ -35,7 +36,8 @@ export const sharding = z.strictObject({
     .max(maxPipelineStages)
     .optional()
     .describe(
-      "Cuts the result into a pipeline of so many stages, each an ONNX model of its own. Without it, as many as `maxStageBytes` needs; without both, there is no pipeline.",
+      "Cuts the result into a pipeline of so many stages, each an ONNX model of its own. " +
+        "Without it, as many as `maxStageBytes` needs; without both, there is no pipeline.",
     ),
   maxStageBytes: z
     .int()
@@ -45,17 +47,19 @@ export const sharding = z.strictObject({
   balance,
 });
 
-export const evaluation = z.strictObject({
+const evaluation = z.strictObject({
   level: z
     .enum(["outputs", "weights", "none"])
     .describe(
-      "`outputs` runs original and result and compares; `weights` measures each weight's error only; `none` measures sizes only.",
+      "`outputs` runs original and result and compares; `weights` measures each weight's " +
+        "error only; `none` measures sizes only.",
     ),
   data: boundedText({ min: 1, max: 2048 })
     .regex(/^(https?:\/\/|file:\/\/\/|upload:sha256:[0-9a-f]{64}$)/)
     .optional()
     .describe(
-      "`.npz` file with an array for each input, stacked along a first axis of samples. Without it, data is generated to the inputs' types and shapes.",
+      "`.npz` file with an array for each input, stacked along a first axis of samples. " +
+        "Without it, data is generated to the inputs' types and shapes.",
     ),
   samples: z.int().min(1).max(1024).describe("Samples to compare outputs on."),
   runs: z.int().min(1).max(1000).describe("Timed runs of each model, after the warm-up."),
@@ -65,22 +69,26 @@ export const evaluation = z.strictObject({
     .min(-1)
     .max(1)
     .describe(
-      "Least cosine similarity of any output. Below it the job fails on the caller's data, and completes with a warning on generated data.",
+      "Least cosine similarity of any output. Below it the job fails on the caller's data, " +
+        "and completes with a warning on generated data.",
     ),
 });
 
-/** What to do to the model. Fields that a request leaves out come from the target's default recipe. */
+/** What to do to the model. Fields missing in a request come from the target's default recipe. */
 export const recipe = z
   .strictObject({
     scheme: z
       .enum(schemes)
       .describe(
-        "`int8-dynamic`: weights and activations in int8, activations scaled at run time (MatMul, Gemm). `int8-weight` and `int4-weight`: weights stored in 8 or 4 bits, arithmetic in floating point. `fp16`: half precision.",
+        "`int8-dynamic`: weights and activations in int8, activations scaled at run time " +
+          "(MatMul, Gemm). `int8-weight` and `int4-weight`: weights stored in 8 or 4 bits, " +
+          "arithmetic in floating point. `fp16`: half precision.",
       ),
     granularity: z
       .enum(granularities)
       .describe(
-        "One scale for each tensor, each output channel, or each block of `blockSize` weights along the reduced axis.",
+        "One scale for each tensor, each output channel, or each block of `blockSize` weights " +
+          "along the reduced axis.",
       ),
     blockSize: z
       .literal([16, 32, 64, 128, 256])
@@ -89,27 +97,32 @@ export const recipe = z
     reduceRange: z
       .boolean()
       .describe(
-        "7-bit weights for `int8-dynamic`, exact on x86 CPUs without VNNI, whose int8 products saturate.",
+        "7-bit weights for `int8-dynamic`, exact on x86 CPUs without VNNI, whose int8 " +
+          "products saturate.",
       ),
     operators: z
       .enum(["standard", "contrib"])
       .describe(
-        "`standard` uses the ONNX operator set alone; `contrib` may use ONNX Runtime's own operators (MatMulNBits, GatherBlockQuantized).",
+        "`standard` uses the ONNX operator set alone; `contrib` may use ONNX Runtime's own " +
+          "operators (MatMulNBits, GatherBlockQuantized).",
       ),
     fallback: z
       .enum(["none", "int8-weight"])
-      .describe("Scheme for weights that `scheme` cannot hold; `none` leaves them as they are."),
+      .describe("Scheme for weights that `scheme` cannot represent; `none` leaves them unchanged."),
     exclude: z
       .array(nodePattern)
       .max(256)
-      .describe("Names of nodes or weights to leave alone; `*` stands for any characters."),
-    minElements: z.int().min(0).describe("Weights with fewer elements are left alone."),
+      .describe("Names of nodes or weights to leave unchanged; `*` stands for any characters."),
+    minElements: z.int().min(0).describe("Weights with fewer elements are left unchanged."),
     parallelism: z
       .int()
       .min(1)
       .max(maxParallelism)
       .describe(
-        "Pods that optimize the weights at once, for `compress` in a cluster: one pod shards the model, so many optimize a share each, and one assembles and evaluates the result. With 1 a single pod does it all. Without meaning on one machine, where worker threads share the work.",
+        "Pods that optimize the weights at once, for `compress` in a cluster: one pod shards " +
+          "the model, so many optimize a share each, and one assembles and evaluates the " +
+          "result. With 1 a single pod does it all. Without meaning on one machine, where " +
+          "worker threads share the work.",
       ),
     sharding: sharding.describe("How the result is divided into files, for `compress`."),
     evaluation: evaluation.describe("How the result is compared with the original."),
@@ -152,7 +165,9 @@ const recipeRules = schemes
         recipe.scheme !== scheme ||
         recipe.granularity === undefined ||
         allowed.includes(recipe.granularity),
-      cel: `self.?scheme.orValue('') != '${scheme}' || self.?granularity.orValue('${allowed[0]}') in ['${allowed.join("', '")}']`,
+      cel:
+        `self.?scheme.orValue('') != '${scheme}' || self.?granularity.orValue('${allowed[0]}') ` +
+        `in ['${allowed.join("', '")}']`,
     };
   });
 
@@ -167,35 +182,3 @@ export const requestedRecipe = withRules(
   recipeRules,
 ).meta({ id: "RequestedRecipe" });
 export type RequestedRecipe = z.infer<typeof requestedRecipe>;
-
-/** What holds where neither the request nor the target says otherwise. */
-export const defaultRecipe: Recipe = {
-  scheme: "int8-weight",
-  granularity: "channel",
-  blockSize: 32,
-  symmetric: true,
-  reduceRange: false,
-  operators: "standard",
-  fallback: "none",
-  exclude: [],
-  minElements: 256,
-  parallelism: 1,
-  sharding: { maxShardBytes: 1_073_741_824, balance: "bytes" },
-  evaluation: { level: "outputs", samples: 8, runs: 20, warmup: 3, minCosine: 0.9 },
-};
-
-/** Lays partial recipes over the default one; later layers win field by field. 4-bit weights have a scale for each block by default. */
-export function resolveRecipe(...layers: PartialRecipe[]): Recipe {
-  const all = [defaultRecipe, ...layers];
-  const scheme = layers.findLast((layer) => layer.scheme !== undefined)?.scheme;
-  return recipe.parse({
-    ...Object.assign(
-      {},
-      defaultRecipe,
-      scheme === "int4-weight" && { granularity: "block" },
-      ...layers,
-    ),
-    sharding: Object.assign({}, ...all.map((layer) => layer.sharding)),
-    evaluation: Object.assign({}, ...all.map((layer) => layer.evaluation)),
-  });
-}

@@ -1,4 +1,4 @@
-/** Every header that an answer can carry besides the usual ones, with what it says. */
+/** Every header of answers besides those of every HTTP server, and its description. */
 export const responseHeaders = {
   location: "URL of what was created.",
   "idempotency-replayed":
@@ -6,7 +6,7 @@ export const responseHeaders = {
   "preference-applied": "The preference that was followed.",
   etag: "SHA-256 of the file, in quotes.",
   "accept-ranges": "`bytes`: parts of the file can be asked for.",
-  "content-range": "The part of the file that the answer holds.",
+  "content-range": "The part of the file that the answer contains.",
   "content-disposition": "Name to save the file under.",
   "content-length": "Size of the file, bytes.",
   "upload-offset": "Bytes that are kept of an upload that broke off.",

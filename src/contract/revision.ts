@@ -31,7 +31,8 @@ export const revision = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      "Whether the batch's completed jobs whose gates passed become baselines of `suite` and `branch`. Needs the scope `baselines:write`.",
+      "Whether the batch's completed jobs whose gates passed become baselines of `suite` and " +
+        "`branch`. Needs the scope `baselines:write`.",
     ),
 });
 export type Revision = z.infer<typeof revision>;

@@ -1,22 +1,22 @@
 import { z } from "zod";
 
-/** A rule across the fields of an object, in both languages that it is checked in. */
+/** A rule across the fields of an object, in TypeScript and in CEL. */
 export interface Rule<T> {
-  /** The field that is named when the rule is broken. */
+  /** The field that the error names. */
   readonly field: keyof T & string;
   /** What is allowed. */
   readonly message: string;
   readonly isMet: (object: T) => boolean;
-  /** The same as `holds` in Kubernetes' Common Expression Language; `self` is the object. */
+  /** `isMet` in Kubernetes' Common Expression Language; `self` is the object. */
   readonly cel: string;
 }
 
-/** The rules of schemas that have some, for those who write a schema in another form. */
+/** The rules of schemas that have some, to write them in another language of schemas. */
 export const schemaRules = z.registry<{
   rules: readonly { field: string; message: string; cel: string }[];
 }>();
 
-/** A schema of an object that refuses what breaks a rule. */
+/** The schema of an object with the rules as refinements. */
 export function withRules<Schema extends z.ZodType>(
   schema: Schema,
   rules: readonly Rule<z.output<Schema>>[],

@@ -1,13 +1,14 @@
 import { z } from "zod";
 import { errorCode, type ErrorCode } from "./errors.ts";
+import { listCodes } from "./list-codes.ts";
 import type { JobStatus } from "./status.ts";
 
 interface StatusReasonEntry {
   /** The status that a job has for this reason. */
   readonly status: JobStatus;
-  /** The same for people, where nothing more exact is known. */
+  /** The same for people, where nothing more specific is known. */
   readonly message: string;
-  /** Who sets it: the service on its own or from what a worker reports, or the operator. */
+  /** Who sets it: the service, also from what a worker reports, or the operator. */
   readonly setBy: "service" | "operator" | "service, operator";
   /** What a user does about it. */
   readonly action: string;
@@ -16,8 +17,7 @@ interface StatusReasonEntry {
 const nothing = "Nothing.";
 
 /**
- * Every reason for which a job can be in its status, beside the error codes, which are the reasons of
- * the status Failed.
+ * Every reason for which a job can be in its status. Reasons of the status Failed are error codes.
  */
 export const statusReasonTable = {
   queued: {
@@ -31,7 +31,7 @@ export const statusReasonTable = {
     message: "The cluster does not take the job yet",
     setBy: "service",
     action:
-      "Look at the message: the API server is away or refuses the resource. It is tried again.",
+      "Read the message: the API server is unreachable or refuses the resource. It is tried again.",
   },
   starting: {
     status: "Pending",
@@ -43,13 +43,13 @@ export const statusReasonTable = {
     status: "Pending",
     message: "The job is suspended",
     setBy: "operator",
-    action: "Set `spec.suspend` to false to let it go on.",
+    action: "Set `spec.suspend` to false to resume it.",
   },
   waiting_for_queue: {
     status: "Pending",
     message: "Waiting to be admitted by a queue",
     setBy: "operator",
-    action: "Look at the queue's Workload and quota in Kueue.",
+    action: "Check the queue's Workload and quota in Kueue.",
   },
   quota_exceeded: {
     status: "Pending",
@@ -61,8 +61,7 @@ export const statusReasonTable = {
     status: "Pending",
     message: "The cluster refuses the worker's pod",
     setBy: "operator",
-    action:
-      "Look at the message: an admission policy or the namespace's security level refuses it.",
+    action: "Read the message: an admission policy or the namespace's security level refuses it.",
   },
   name_in_use: {
     status: "Pending",
@@ -87,7 +86,7 @@ export const statusReasonTable = {
     status: "Pending",
     message: "The worker's pod cannot be started",
     setBy: "operator",
-    action: "Look at the message and at `kubectl describe pod`: a volume or a Secret is missing.",
+    action: "Read the message and `kubectl describe pod`: a volume or a Secret is missing.",
   },
   sharding: {
     status: "Sharding",
@@ -123,7 +122,7 @@ export const statusReasonTable = {
     status: "Cancelling",
     message: "A node did not confirm that its pod stopped",
     setBy: "operator",
-    action: "Look at the node: its pod may run until the node answers again.",
+    action: "Check the node: its pod may run until the node answers again.",
   },
   cancelled: {
     status: "Cancelled",
@@ -148,8 +147,13 @@ const ownStatusReason = z.enum(
   Object.keys(statusReasonTable) as [OwnStatusReason, ...OwnStatusReason[]],
 );
 
-/** Codes that a job's status can have, also of versions before this one. */
+/** A reason of a job's status, with all codes that earlier versions wrote. */
 export const statusReason: z.ZodType<StatusReason> = z.union([ownStatusReason, errorCode]);
+
+/** Description of a field with a status reason. */
+export const statusReasonDescription =
+  "Stable code that says why the job is in its status: " +
+  `one of ${listCodes(statusReasonTable)}, or an error code.`;
 
 /** The cause as the table words it. */
 export function statusCause(reason: OwnStatusReason): StatusCause {

@@ -1,19 +1,19 @@
 import { z } from "zod";
 
-/** What a job does: `compress` shards and optimizes, `quantize` is direct hardware quantization without sharding. */
+/** `compress` shards and optimizes; `quantize` is direct hardware quantization without sharding. */
 export const jobKind = z.enum(["compress", "quantize"]);
 export type JobKind = z.infer<typeof jobKind>;
 
 export const jobStatus = z
   .enum(["Pending", "Sharding", "Optimizing", "Completed", "Failed", "Cancelling", "Cancelled"])
-  .describe("Where the job stands. Completed, Failed and Cancelled are final.");
+  .describe("Status of the job. Completed, Failed and Cancelled are final.");
 export type JobStatus = z.infer<typeof jobStatus>;
 
-/** Statuses of a job whose worker is at work; the worker itself reports them. */
+/** Statuses of a job while its worker works; the worker reports them. */
 export const workingStatus = jobStatus.extract(["Sharding", "Optimizing"]);
 export type WorkingStatus = z.infer<typeof workingStatus>;
 
-/** How a job's work can end; the worker itself reports it. */
+/** How a job's work can end; the worker reports it. */
 export const jobOutcome = jobStatus.extract(["Completed", "Failed", "Cancelled"]);
 export type JobOutcome = z.infer<typeof jobOutcome>;
 
@@ -43,14 +43,14 @@ export function canTransition(kind: JobKind, from: JobStatus, to: JobStatus): bo
   return transitionTable[kind][from].includes(to);
 }
 
-/** Whether the transition table has a way from a status to another one. */
+/** Whether one transition or several lead from a status to another one. */
 export function leadsTo(kind: JobKind, from: JobStatus, to: JobStatus): boolean {
   return transitionTable[kind][from].some((next) => next === to || leadsTo(kind, next, to));
 }
 
 /** Statuses that a job or batch never leaves. */
 export const terminalStatuses = ["Completed", "Failed", "Cancelled"] as const;
-export type TerminalStatus = (typeof terminalStatuses)[number];
+type TerminalStatus = (typeof terminalStatuses)[number];
 
 /** Statuses of a job that has not ended. */
 export const liveStatuses = jobStatus.exclude(terminalStatuses).options;

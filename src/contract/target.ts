@@ -20,7 +20,8 @@ export const target = z
     operators: z
       .enum(["standard", "contrib"])
       .describe(
-        "Whether models for the target may use ONNX Runtime's own operators besides the standard ones.",
+        "Whether models for the target may use ONNX Runtime's own operators besides the " +
+          "standard ones.",
       ),
     recipe: partialRecipe.describe("Default recipe of jobs for the target."),
     presets: z
@@ -41,7 +42,8 @@ export const target = z
     scratch: quantity
       .optional()
       .describe(
-        "Largest scratch volume of a worker pod, which holds the model and the result; without it unlimited.",
+        "Largest scratch volume of a worker pod, for the model and the result; without it " +
+          "unlimited.",
       ),
     nodeSelector: z.record(z.string().max(317), z.string().max(63)).optional(),
     tolerations: z
@@ -76,7 +78,8 @@ export const builtinTargets: readonly Target[] = [
   {
     name: "cpu",
     description:
-      "Any CPU runtime of the ONNX standard. Weights in 8 bits for each output channel, arithmetic in float.",
+      "Any CPU runtime of the ONNX standard. Weights in 8 bits for each output channel, " +
+      "arithmetic in float.",
     executionProvider: "cpu",
     operators: "standard",
     recipe: { scheme: "int8-weight" },
@@ -85,7 +88,8 @@ export const builtinTargets: readonly Target[] = [
   {
     name: "cpu-int8",
     description:
-      "x86 CPU servers running ONNX Runtime. Integer arithmetic for MatMul and Gemm, other weights in 8 bits.",
+      "x86 CPU servers running ONNX Runtime. Integer arithmetic for MatMul and Gemm, other " +
+      "weights in 8 bits.",
     executionProvider: "cpu",
     operators: "contrib",
     recipe: { scheme: "int8-dynamic", reduceRange: true, fallback: "int8-weight" },

@@ -1,15 +1,20 @@
 import { z } from "zod";
-import { textLimits } from "./limits.ts";
+import { listCodes } from "./list-codes.ts";
+import { warningTable } from "./warnings.ts";
 
-/** SQNR that stands for identical outputs, dB; float32 cannot express a smaller error. Its negative stands for outputs that are not finite. */
+/**
+ * SQNR of identical outputs, dB; float32 cannot express a smaller error. Its negative is the SQNR
+ * of outputs that are not finite.
+ */
 export const maxSqnrDb = 150;
 
-export const outputAccuracy = z.object({
+const outputAccuracy = z.object({
   name: z.string(),
   sqnrDb: z
     .number()
     .describe(
-      `Signal to quantization noise ratio over all samples, dB, within ±${maxSqnrDb}; ${maxSqnrDb} for identical outputs.`,
+      `Signal to quantization noise ratio over all samples, dB, within ±${maxSqnrDb}; ` +
+        `${maxSqnrDb} for identical outputs.`,
     ),
   cosine: z.number().describe("Cosine similarity over all samples, -1 to 1."),
   maxAbsoluteError: z
@@ -20,7 +25,8 @@ export const outputAccuracy = z.object({
     .number()
     .nullable()
     .describe(
-      "Share of samples whose largest element is the same along the last axis; null for outputs without such an axis.",
+      "Share of samples whose largest element is the same along the last axis; null for " +
+        "outputs without such an axis.",
     ),
 });
 export type OutputAccuracy = z.infer<typeof outputAccuracy>;
@@ -37,7 +43,7 @@ export const accuracy = z.object({
 });
 export type Accuracy = z.infer<typeof accuracy>;
 
-export const latency = z.object({
+const latency = z.object({
   p50Ms: z.number(),
   p95Ms: z.number(),
   p99Ms: z.number(),
@@ -47,16 +53,18 @@ export type Latency = z.infer<typeof latency>;
 
 const measuredPair = <T extends z.ZodType>(of: T) => z.object({ original: of, result: of });
 
-/** Measured facts of a job. What has not been measured yet, or not at the recipe's evaluation level, is absent. */
+/** Not an enum, since warnings of other versions are read too. */
+const warningCode = z.string().describe(`Stable code, such as ${listCodes(warningTable)}.`);
+
+/**
+ * Measured facts of a job. What is not measured yet, or not at the recipe's evaluation level, is
+ * absent.
+ */
 export const telemetry = z
   .object({
     progress: z.object({
       fraction: z.number().min(0).max(1).describe("Share of the whole job that is done."),
-      message: z
-        .string()
-        .max(textLimits.progressMessage)
-        .optional()
-        .describe("What is being done."),
+      message: z.string().max(500).optional().describe("What is being done."),
     }),
     size: z
       .object({
@@ -67,7 +75,8 @@ export const telemetry = z
           .boolean()
           .default(false)
           .describe(
-            "True where the figures are the plan's and nothing was written. They are exact unless a weight turns out to hold values that the scheme cannot store.",
+            "True where the figures are the plan's and nothing was written. They are exact " +
+              "unless a weight has values that the scheme cannot represent.",
           ),
       })
       .optional()
@@ -123,7 +132,7 @@ export const telemetry = z
       })
       .partial()
       .optional(),
-    warnings: z.array(z.object({ code: z.string(), message: z.string().max(1000) })).max(64),
+    warnings: z.array(z.object({ code: warningCode, message: z.string().max(1000) })).max(64),
   })
   .meta({ id: "Telemetry" });
 export type Telemetry = z.infer<typeof telemetry>;

@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { tokenId } from "./id.ts";
 
-/** What tokens can allow, with what each is for. */
+/** Every scope of tokens, and what it allows. */
 export const scopeTable = {
   "jobs:read": "Read jobs, batches, logs, artifacts and targets.",
   "jobs:write": "Start and cancel jobs and batches.",
   "models:write": "Upload models.",
   "baselines:write": "Record what later jobs are compared with.",
-  admin: "Make, list and revoke tokens; includes every other scope.",
+  admin: "Create, list and revoke tokens; includes every other scope.",
 } as const;
 
 export type Scope = keyof typeof scopeTable;
@@ -31,7 +31,7 @@ export const tokenRequest = z
   .meta({ id: "TokenRequest" });
 export type TokenRequest = z.infer<typeof tokenRequest>;
 
-/** A token as it is listed: never the secret itself. */
+/** A token as lists show it, without the secret. */
 export const token = z
   .object({
     id: tokenId,
@@ -46,7 +46,8 @@ export const token = z
       .string()
       .nullable()
       .describe(
-        "Trust policy by which the token was given for an identity token; null for tokens that were made.",
+        "Trust policy by which an identity token was exchanged for the token; null for other " +
+          "tokens.",
       ),
   })
   .meta({ id: "Token" });
@@ -64,7 +65,8 @@ export const exchangeRequest = z
       .min(1)
       .max(16_384)
       .describe(
-        "OpenID Connect identity token, such as GitHub gives to a workflow. It can be exchanged once.",
+        "OpenID Connect identity token, such as GitHub issues to a workflow. It can be " +
+          "exchanged once.",
       ),
   })
   .meta({ id: "ExchangeRequest" });

@@ -1,8 +1,8 @@
 const ellipsis = "…";
 
 /**
- * The text, or as much of its start as fits with an ellipsis into `maxLength` UTF-16 units. Never ends
- * with half of a surrogate pair.
+ * The text, or as much of its start as fits with an ellipsis into `maxLength` UTF-16 units. Never
+ * ends with half of a surrogate pair.
  */
 export function truncate(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;

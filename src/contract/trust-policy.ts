@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { scope } from "./token.ts";
 
-/** YAML has numbers and truth values where tokens have texts. */
+/** YAML may have numbers and booleans where tokens have texts. */
 const claimText = z.union([z.string().min(1).max(500), z.int(), z.boolean()]).transform(String);
 
 function oneOrMore<Schema extends z.ZodType<string>>(value: Schema) {
@@ -17,8 +17,9 @@ function textOrNumber(form: RegExp, error: string) {
 }
 
 /**
- * Claims by which workflows can be told apart, in the order in which they are compared. Names of repositories and users are
- * not among them, since they can change hands, and neither is `sub`, whose form is the repository's choice.
+ * Claims that identify workflows, in the order of their comparison. Names of repositories and users
+ * are left out, since they can change hands, and so is `sub`, whose form is the repository's
+ * choice.
  */
 const claims = z.strictObject({
   repository_owner_id: oneOrMore(digits),
@@ -37,11 +38,11 @@ const claims = z.strictObject({
   runner_environment: pattern.optional(),
   actor_id: pattern.optional(),
 });
-export type ClaimName = keyof typeof claims.shape;
+type ClaimName = keyof typeof claims.shape;
 const claimNames = z.enum(Object.keys(claims.shape) as [ClaimName, ...ClaimName[]]).options;
 
-/** Anybody who can open a pull request can make such a workflow run. */
-const eventsOfAnybody = ["pull_request", "pull_request_target"];
+/** Events of workflows that everyone can start by opening a pull request. */
+const publicEvents = ["pull_request", "pull_request_target"];
 
 const policy = z
   .strictObject({
@@ -61,15 +62,17 @@ const policy = z
   )
   .refine(
     ({ scopes, claims: { event_name } }) =>
-      !scopes.includes("baselines:write") || !isOpenToAnybody(event_name),
+      !scopes.includes("baselines:write") || !matchesPublicEvent(event_name),
     {
       path: ["claims", "event_name"],
-      error: `must be given, and not match ${eventsOfAnybody.join(" or ")}, for the scope baselines:write`,
+      error:
+        `must be given, and not match ${publicEvents.join(" or ")}, for the scope ` +
+        "baselines:write",
     },
   );
 export type Policy = z.infer<typeof policy>;
 
-/** Keys that come unprotected over a network could be anybody's. */
+/** HTTP without TLS does not prove whose keys an issuer's address serves. */
 const secureUrl = z
   .string()
   .max(500)
@@ -89,10 +92,11 @@ export const trustPolicy = z
   .strictObject({ issuers: z.array(issuer).min(1).max(100), policies: z.array(policy).max(10_000) })
   .superRefine(({ issuers, policies }, context) => {
     const known = new Set(issuers.map((each) => each.issuer));
-    if (known.size < issuers.length)
+    if (known.size < issuers.length) {
       context.addIssue({ code: "custom", path: ["issuers"], message: "must differ" });
-    for (const [i, { issuer: of }] of policies.entries()) {
-      if (known.has(of)) continue;
+    }
+    for (const [i, each] of policies.entries()) {
+      if (known.has(each.issuer)) continue;
       context.addIssue({
         code: "custom",
         path: ["policies", i, "issuer"],
@@ -102,9 +106,12 @@ export const trustPolicy = z
   });
 export type TrustPolicy = z.infer<typeof trustPolicy>;
 
-export type PolicyMatch = { readonly policy: Policy } | { readonly mismatch: ClaimName };
+type PolicyMatch = { readonly policy: Policy } | { readonly mismatch: ClaimName };
 
-/** The first policy that an identity fits, or the claim that keeps it from the policy that it fits best. */
+/**
+ * The first policy that an identity matches, or the first claim that does not match in the policy
+ * that it matches furthest.
+ */
 export function matchPolicy(
   policies: readonly Policy[],
   identity: Readonly<Record<string, unknown>>,
@@ -127,7 +134,7 @@ function isClaimAllowed(patterns: readonly string[] | undefined, value: unknown)
   );
 }
 
-/** In a pattern `*` stands for any characters but slashes, and `**` for any at all. */
+/** In a pattern `*` is any characters but slashes, and `**` any characters at all. */
 function isGlobMatch(glob: string, value: string): boolean {
   const source = glob.replaceAll(/\*\*|\*|[^*]+/g, (part) => {
     if (part === "**") return ".*";
@@ -136,6 +143,6 @@ function isGlobMatch(glob: string, value: string): boolean {
   return new RegExp(`^${source}$`).test(value);
 }
 
-function isOpenToAnybody(patterns: readonly string[] | undefined): boolean {
-  return eventsOfAnybody.some((event) => isClaimAllowed(patterns, event));
+function matchesPublicEvent(patterns: readonly string[] | undefined): boolean {
+  return publicEvents.some((event) => isClaimAllowed(patterns, event));
 }

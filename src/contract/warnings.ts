@@ -1,8 +1,9 @@
 /** Every code of a job's `telemetry.warnings`, and what it means. */
 export const warningTable = {
   accuracy_below_floor:
-    "An output differs from the original's by more than `recipe.evaluation.minCosine` allows, on generated data.",
-  output_not_compared: "An output holds no tensor of numbers and was not compared.",
+    "An output differs from the original's by more than `recipe.evaluation.minCosine` allows, " +
+    "on generated data.",
+  output_not_compared: "An output is no tensor of numbers and was not compared.",
   output_shape_differs:
     "An output's shape differs from the original's in some samples, which count as zeros.",
   outputs_left_out:

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { artifact } from "./artifact.ts";
 import { jobError } from "./errors.ts";
 import { jobId } from "./id.ts";
+import { textLimits } from "./limits.ts";
 import { logLine } from "./log.ts";
 import { modelReference, sha256 } from "./model.ts";
 import { recipe } from "./recipe.ts";
@@ -28,7 +29,7 @@ export const assignment = z.object({
   model: modelReference.extend({ name: z.string() }),
   target,
   recipe,
-  dryRun: z.boolean().describe("Plan alone, write no model."),
+  dryRun: z.boolean().describe("Only plan, write no model."),
   attempt: z
     .int()
     .min(1)
@@ -50,12 +51,15 @@ export const assignment = z.object({
 export type Assignment = z.infer<typeof assignment>;
 
 /** Facts that a worker measured; each replaces the one of the same name. */
-export const telemetryUpdate = telemetry.partial();
+const telemetryUpdate = telemetry.partial();
 export type TelemetryUpdate = z.infer<typeof telemetryUpdate>;
 
 const eventBase = { seq: z.int().min(1), at: z.iso.datetime() };
 
-/** What a worker tells the service. Sequence numbers rise by one from 1, so that an event told twice is recorded once. */
+/**
+ * What a worker reports to the service. Sequence numbers rise by one from 1, so that an event that
+ * is reported twice is recorded once.
+ */
 export const workerEvent = z.discriminatedUnion("type", [
   z.object({
     ...eventBase,
@@ -78,7 +82,7 @@ export type WorkerEvent = z.infer<typeof workerEvent>;
 
 type Unnumbered<Event> = Event extends unknown ? Omit<Event, "seq" | "at"> : never;
 
-/** What is told, before it has its number and time. */
+/** An event before it has its number and time. */
 export type UnnumberedEvent = Unnumbered<WorkerEvent>;
 
 /** Body and answer of `POST /worker/v1/jobs/{id}/events`. */
@@ -90,10 +94,10 @@ export const workerEventsAnswer = z.object({
   cancelled: z.boolean().describe("The job was cancelled: stop."),
 });
 
-/** What a worker in a pod leaves as its termination message (JSON), so that an outage of the service cannot lose the result. */
+/** A pod's termination message (JSON): the result, also where the worker could not report it. */
 export const terminationMessage = z.object({
   outcome: jobOutcome,
-  error: jobError.extend({ message: z.string().max(1024) }).optional(),
+  error: jobError.extend({ message: z.string().max(textLimits.statusMessage) }).optional(),
   lastSeq: z.int().min(0).describe("Sequence number of the worker's last event."),
 });
 export type TerminationMessage = z.infer<typeof terminationMessage>;
@@ -101,7 +105,7 @@ export type TerminationMessage = z.infer<typeof terminationMessage>;
 /** Name of the worker's container in its pod. */
 export const workerContainer = "worker";
 
-/** Audience of the service-account tokens by which workers in pods prove who they are. */
+/** Audience of the service-account tokens by which workers in pods authenticate. */
 export const workerTokenAudience = "model-optimization-worker";
 
 /** Exit codes of a worker; a pod's failure policy reads them. `killed` is 128 + SIGKILL. */
@@ -116,9 +120,8 @@ export const workerExit = {
 /** What each exit code means. */
 export const workerExitMeanings: Readonly<Record<keyof typeof workerExit, string>> = {
   completed: "The worker has done its work and reported the result.",
-  failed:
-    "The job failed for the reason that the termination message holds; it is not tried again.",
+  failed: "The job failed for the reason in the termination message; it is not tried again.",
   cancelled: "The worker was stopped by a signal or by the job's cancellation.",
-  crashed: "The worker met an error of its own; another attempt begins.",
-  killed: "The kernel killed the worker, mostly for want of memory; it is not tried again.",
+  crashed: "The worker crashed; another attempt is started.",
+  killed: "The kernel killed the worker, mostly for lack of memory; it is not tried again.",
 };

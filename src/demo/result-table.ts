@@ -1,5 +1,5 @@
 import { formatBytes } from "../contract/format-bytes.ts";
-import { gateTable } from "../contract/gate.ts";
+import { gateTable } from "../contract/gate-table.ts";
 import type { Job } from "../contract/job.ts";
 
 const heads = [

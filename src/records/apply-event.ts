@@ -1,6 +1,7 @@
 import type { Artifact } from "../contract/artifact.ts";
 import type { JobError } from "../contract/errors.ts";
-import { evaluateGates, hasFailedGate } from "../contract/gate.ts";
+import { hasFailedGate } from "../contract/gate.ts";
+import { evaluateGates } from "../contract/evaluate-gates.ts";
 import type { Job } from "../contract/job.ts";
 import { type StatusCause, statusCause } from "../contract/status-reasons.ts";
 import {

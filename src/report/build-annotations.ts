@@ -1,4 +1,4 @@
-import type { GateName } from "../contract/gate.ts";
+import type { GateName } from "../contract/gate-table.ts";
 import type { Place, Places } from "../contract/github-report.ts";
 import { describeGate } from "./describe-gate.ts";
 import { githubLimits } from "./github-limits.ts";

@@ -1,10 +1,6 @@
-import {
-  apiVersion,
-  type BatchResourceStatus,
-  type BatchSpec,
-  type CompressionJobSpec,
-  type CompressionJobStatus,
-} from "../contract/custom-resources.ts";
+import { apiVersion } from "../contract/api-group.ts";
+import type { BatchResourceStatus, BatchSpec } from "../contract/batch-resource.ts";
+import type { CompressionJobSpec, CompressionJobStatus } from "../contract/compression-job.ts";
 import { type KubernetesObject, resourceType } from "../kubernetes/resources.ts";
 
 interface CustomObject<Spec, Status> extends KubernetesObject {

@@ -9,7 +9,7 @@ import test, { type TestContext } from "node:test";
 import { createClient } from "../../src/client/create-client.ts";
 import { ProblemError } from "../../src/client/problem-error.ts";
 import { newId } from "../../src/contract/id.ts";
-import { defaultRecipe } from "../../src/contract/recipe.ts";
+import { defaultRecipe } from "../../src/contract/resolve-recipe.ts";
 
 type Answer = (request: IncomingMessage, response: ServerResponse, count: number) => void;
 

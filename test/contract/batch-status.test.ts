@@ -3,7 +3,7 @@ import test from "node:test";
 import { deriveBatchStatus, zeroCounts } from "../../src/contract/batch-status.ts";
 import type { JobStatus } from "../../src/contract/status.ts";
 
-test("batchStatusOf() follows from the statuses of the jobs", () => {
+test("deriveBatchStatus() follows from the statuses of the jobs", () => {
   const cases: readonly [jobs: Partial<Record<JobStatus, number>>, want: string][] = [
     [{ Pending: 2 }, "Pending"],
     [{ Pending: 2, Completed: 1 }, "Running"],

@@ -16,7 +16,7 @@ test("errorTable has no code that the service never gives", async () => {
   assert.deepEqual(unused, []);
 });
 
-test("problemOf() names the fields and keeps the cause to itself", () => {
+test("problemDetails() names the fields and keeps the cause to itself", () => {
   const fields = [{ pointer: "/target", message: "Is not known" }];
   const error = new ServiceError("unknown_target", 'There is no target "x"', {
     fields,

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { z } from "zod";
 import { openApiDocument } from "../../src/contract/openapi-document.ts";
-import { type Route, routes } from "../../src/contract/routes.ts";
+import type { Route } from "../../src/contract/route.ts";
+import { routes } from "../../src/contract/routes.ts";
 
 const schemaPart = z.record(z.string(), z.unknown());
 const answer = z.object({

@@ -45,7 +45,8 @@ const patterns: readonly [pattern: unknown, value: unknown, fits: boolean][] = [
 ];
 
 for (const [pattern, value, fits] of patterns) {
-  test(`matchPolicy() ${fits ? "takes" : "refuses"} ${JSON.stringify(value)} for ${JSON.stringify(pattern)}`, () => {
+  const [claim, allowed] = [value, pattern].map((each) => JSON.stringify(each));
+  test(`matchPolicy() ${fits ? "takes" : "refuses"} ${claim} for ${allowed}`, () => {
     assert.equal(matches({ ref: pattern }, { ref: value }), fits);
   });
 }
@@ -58,7 +59,7 @@ test("matchPolicy() takes every repository of an owner where a policy says so", 
   );
 });
 
-test("matchPolicy() never takes a workflow of a fork of a workflow file for the file itself", () => {
+test("matchPolicy() never takes a fork's workflow file for the file itself", () => {
   const claims = { job_workflow_ref: "acme/*/.github/workflows/check.yml@refs/heads/main" };
   const of = (ref: string) => matches(claims, { job_workflow_ref: ref });
   assert.equal(of("acme/models/.github/workflows/check.yml@refs/heads/main"), true);

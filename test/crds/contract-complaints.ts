@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { batchSpec, compressionJobSpec } from "../../src/contract/custom-resources.ts";
+import { batchSpec } from "../../src/contract/batch-resource.ts";
+import { compressionJobSpec } from "../../src/contract/compression-job.ts";
 import type { SpecCase } from "./spec-cases.ts";
 import type { Complaints } from "./submit-resource.ts";
 

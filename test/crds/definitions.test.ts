@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import test, { type TestContext } from "node:test";
-import {
-  batchResourceStatus,
-  compressionJobStatus,
-  conditionTypes,
-} from "../../src/contract/custom-resources.ts";
+import { batchResourceStatus } from "../../src/contract/batch-resource.ts";
+import { compressionJobStatus } from "../../src/contract/compression-job.ts";
+import { conditionTypes } from "../../src/contract/condition.ts";
 import { isTerminal, jobStatus, transitionTable } from "../../src/contract/status.ts";
 import {
   batches as batchType,

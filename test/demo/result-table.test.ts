@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { defaultRecipe } from "../../src/contract/recipe.ts";
+import { defaultRecipe } from "../../src/contract/resolve-recipe.ts";
 import type { Job } from "../../src/contract/job.ts";
 import { resultTable } from "../../src/demo/result-table.ts";
 

@@ -1,7 +1,7 @@
 import { copyFile, mkdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type Client, createClient } from "../../src/client/create-client.ts";
-import { apiVersion } from "../../src/contract/custom-resources.ts";
+import { apiVersion } from "../../src/contract/api-group.ts";
 import { chartFolder, helm, valueFlags } from "../charts/helm.ts";
 import { imageNames } from "../support/cluster/image-builds.ts";
 import type { NodeCluster } from "../support/cluster/start-cluster.ts";

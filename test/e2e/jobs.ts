@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { z } from "zod";
-import { compressionJobStatus } from "../../src/contract/custom-resources.ts";
+import { compressionJobStatus } from "../../src/contract/compression-job.ts";
 import type { Job } from "../../src/contract/job.ts";
 import { isTerminal } from "../../src/contract/status.ts";
 import { runPython } from "../support/python.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { copyFile, mkdir, readdir, readFile, truncate } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { test } from "node:test";
-import { resolveRecipe } from "../../src/contract/recipe.ts";
+import { resolveRecipe } from "../../src/contract/resolve-recipe.ts";
 import type { PartialRecipe } from "../../src/contract/recipe.ts";
 import { assembleShares, compressModel } from "../../src/engine/compress-model.ts";
 import type { CompressionReport } from "../../src/engine/compress-model.ts";

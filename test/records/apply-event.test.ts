@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { job as jobSchema, type Job } from "../../src/contract/job.ts";
-import { defaultRecipe } from "../../src/contract/recipe.ts";
+import { defaultRecipe } from "../../src/contract/resolve-recipe.ts";
 import { canTransition, isTerminal, type JobKind } from "../../src/contract/status.ts";
 import type { WorkerEvent } from "../../src/contract/worker.ts";
 import { applyEvent, type JobEvent } from "../../src/records/apply-event.ts";

@@ -1,5 +1,5 @@
 import type { Target } from "../../src/contract/target.ts";
-import { defaultRecipe } from "../../src/contract/recipe.ts";
+import { defaultRecipe } from "../../src/contract/resolve-recipe.ts";
 import type { NewJob } from "../../src/records/insert-jobs.ts";
 import type { NewBatch } from "../../src/records/insert-batch.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";

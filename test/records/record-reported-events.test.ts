@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { defaultRecipe } from "../../src/contract/recipe.ts";
+import { defaultRecipe } from "../../src/contract/resolve-recipe.ts";
 import type { UnnumberedEvent, WorkerEvent } from "../../src/contract/worker.ts";
 import type { Records } from "../../src/records/open-records.ts";
 import { makeNewJob, openTestRecords } from "./new-jobs.ts";

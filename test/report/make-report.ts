@@ -1,4 +1,4 @@
-import { defaultRecipe } from "../../src/contract/recipe.ts";
+import { defaultRecipe } from "../../src/contract/resolve-recipe.ts";
 import { hasFailedGate } from "../../src/contract/gate.ts";
 import type { Job } from "../../src/contract/job.ts";
 import { isTerminal } from "../../src/contract/status.ts";

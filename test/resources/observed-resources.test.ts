@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { resourceLabels, sharesAnnotation } from "../../src/contract/custom-resources.ts";
+import { resourceLabels, sharesAnnotation } from "../../src/contract/resource-labels.ts";
 import { workerContainer } from "../../src/contract/worker.ts";
 import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts";
 import { observedResources } from "../../src/resources/observed-resources.ts";

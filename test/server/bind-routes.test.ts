@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { errorTable } from "../../src/contract/errors.ts";
-import { routeErrorCodes, type Route, routes } from "../../src/contract/routes.ts";
+import { type Route, routeErrorCodes } from "../../src/contract/route.ts";
+import { routes } from "../../src/contract/routes.ts";
 import { makeTestApp, problemIn } from "./test-app.ts";
 
 /** Values that fit the schemas of path parameters. */

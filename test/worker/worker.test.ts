@@ -10,7 +10,8 @@ import { test, type TestContext } from "node:test";
 import { json } from "node:stream/consumers";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { z } from "zod";
-import { type PartialRecipe, resolveRecipe } from "../../src/contract/recipe.ts";
+import type { PartialRecipe } from "../../src/contract/recipe.ts";
+import { resolveRecipe } from "../../src/contract/resolve-recipe.ts";
 import type { JobKind } from "../../src/contract/status.ts";
 import { builtinTargets } from "../../src/contract/target.ts";
 import {

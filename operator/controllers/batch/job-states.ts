@@ -1,4 +1,4 @@
-import { type JobStateCode, jobStateCodes } from "../../../src/contract/custom-resources.ts";
+import { type JobStateCode, jobStateCodes } from "../../../src/contract/batch-resource.ts";
 import { hasFailedGate } from "../../../src/contract/gate.ts";
 import type { BatchObject, CompressionJobObject } from "../../../src/resources/custom-resources.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
@@ -25,7 +25,7 @@ export function readJobStates(observed: ObservedBatchState): BatchJobStates {
     batch.spec.cancel || (batch.spec.failFast && observedStates.includes(jobStateCodes.failed));
   return {
     states: observedStates.map((state) =>
-      stopping && state === jobStateCodes.notMade ? jobStateCodes.cancelled : state,
+      stopping && state === jobStateCodes.notCreated ? jobStateCodes.cancelled : state,
     ),
     stopping,
   };
@@ -51,17 +51,17 @@ function jobState(
   const child = children.get(index);
   if (child !== undefined) return childJobState(child);
   if (deleted.has(index)) return jobStateCodes.cancelled;
-  if (before !== jobStateCodes.notMade) return before;
+  if (before !== jobStateCodes.notCreated) return before;
   const other = nameConflicts.get(index);
   return other === undefined || isFromEarlierBatch(other, batch)
-    ? jobStateCodes.notMade
+    ? jobStateCodes.notCreated
     : jobStateCodes.failed;
 }
 
 /** The state of a job that the batch's status has. */
 export function recordedJobState({ status }: BatchObject, index: number): JobStateCode {
   const letter = status?.marks?.[index];
-  return Object.values(jobStateCodes).find((state) => state === letter) ?? jobStateCodes.notMade;
+  return Object.values(jobStateCodes).find((state) => state === letter) ?? jobStateCodes.notCreated;
 }
 
 function childJobState({ status }: CompressionJobObject): JobStateCode {
@@ -77,6 +77,6 @@ function childJobState({ status }: CompressionJobObject): JobStateCode {
     case "Optimizing":
     case "Cancelling":
     case undefined:
-      return jobStateCodes.made;
+      return jobStateCodes.created;
   }
 }

@@ -1,4 +1,4 @@
-import { resourceLabels } from "../../../src/contract/custom-resources.ts";
+import { resourceLabels } from "../../../src/contract/resource-labels.ts";
 import type { Target } from "../../../src/contract/target.ts";
 import type { Clock } from "../../../src/controller-runtime/clock.ts";
 import {

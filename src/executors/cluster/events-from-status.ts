@@ -1,4 +1,4 @@
-import type { CompressionJobStatus } from "../../contract/custom-resources.ts";
+import type { CompressionJobStatus } from "../../contract/compression-job.ts";
 import { errorCode, type JobError } from "../../contract/errors.ts";
 import type { Job } from "../../contract/job.ts";
 import { type JobStatus, workingStatus } from "../../contract/status.ts";

@@ -1,8 +1,5 @@
-import {
-  type CompressionJobSpec,
-  recordFinalizer,
-  resourceLabels,
-} from "../../contract/custom-resources.ts";
+import type { CompressionJobSpec } from "../../contract/compression-job.ts";
+import { recordFinalizer, resourceLabels } from "../../contract/resource-labels.ts";
 import type { Job } from "../../contract/job.ts";
 import type { CompressionJobObject } from "../../resources/custom-resources.ts";
 

@@ -1,4 +1,4 @@
-import { resourceLabels } from "../../contract/custom-resources.ts";
+import { resourceLabels } from "../../contract/resource-labels.ts";
 import { type TerminationMessage, workerContainer, workerStep } from "../../contract/worker.ts";
 import { readTerminationMessage } from "../../resources/read-termination-message.ts";
 import type { ObservedPod } from "../../resources/observed-resources.ts";

@@ -1,5 +1,5 @@
 import type { ReconcileRun, Requeue } from "../../controller-runtime/controller.ts";
-import { resourceLabels } from "../../contract/custom-resources.ts";
+import { resourceLabels } from "../../contract/resource-labels.ts";
 import type { Job } from "../../contract/job.ts";
 import { parseBatchChildName } from "../../contract/id.ts";
 import { textLimits } from "../../contract/limits.ts";

@@ -1,8 +1,8 @@
 import { mkdirSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { ServiceError } from "../../../src/contract/errors.ts";
-import { resolveRecipe, schemes } from "../../../src/contract/recipe.ts";
 import type { Recipe } from "../../../src/contract/recipe.ts";
+import { resolveRecipe } from "../../../src/contract/resolve-recipe.ts";
 import type { Target } from "../../../src/contract/target.ts";
 import { compressModel } from "../../../src/engine/compress-model.ts";
 import { createRandom } from "../../../src/engine/evaluate/random.ts";
@@ -18,7 +18,7 @@ const granularities = {
   "int8-weight": ["tensor", "channel", "block"],
   "int4-weight": ["block"],
   fp16: ["tensor"],
-} as const;
+} as const satisfies Record<Recipe["scheme"], readonly Recipe["granularity"][]>;
 
 const [, , seed = "", first = "", end = "", folder = ""] = process.argv;
 const target: Target = {
@@ -39,7 +39,7 @@ writeFileSync(join(folder, externalFile.name), new Uint8Array(externalFile.bytes
 function chooseRecipe(random: () => number): Recipe {
   const one = <Choice>(choices: readonly [Choice, ...Choice[]]): Choice =>
     choices[Math.floor(random() * choices.length)] ?? choices[0];
-  const scheme = one(schemes);
+  const scheme = one<Recipe["scheme"]>(["int8-dynamic", "int8-weight", "int4-weight", "fp16"]);
   return resolveRecipe({
     scheme,
     granularity: one<Recipe["granularity"]>(granularities[scheme]),

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { resolveRecipe } from "../../../src/contract/recipe.ts";
+import { resolveRecipe } from "../../../src/contract/resolve-recipe.ts";
 import type { PartialRecipe } from "../../../src/contract/recipe.ts";
 import type { Target } from "../../../src/contract/target.ts";
 import { compressModel } from "../../../src/engine/compress-model.ts";

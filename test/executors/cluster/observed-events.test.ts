@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { eventsFromStatus } from "../../../src/executors/cluster/events-from-status.ts";
 import { desiredStatus } from "../../../src/executors/cluster/desired-status.ts";
-import type { CompressionJobStatus } from "../../../src/contract/custom-resources.ts";
+import type { CompressionJobStatus } from "../../../src/contract/compression-job.ts";
 import type { Job } from "../../../src/contract/job.ts";
 import { applyEvent } from "../../../src/records/apply-event.ts";
 import { makeJob, makeResource } from "./make-job.ts";

@@ -1,4 +1,4 @@
-import { resourceLabels } from "../../../src/contract/custom-resources.ts";
+import { resourceLabels } from "../../../src/contract/resource-labels.ts";
 import {
   type TerminationMessage,
   type WorkerEvent,

@@ -4,9 +4,9 @@ import { desiredStatus } from "../../../src/executors/cluster/desired-status.ts"
 import {
   type CompressionJobStatus,
   compressionJobStatus,
-  conditionTypes,
-  statusLimits,
-} from "../../../src/contract/custom-resources.ts";
+} from "../../../src/contract/compression-job.ts";
+import { conditionTypes } from "../../../src/contract/condition.ts";
+import { statusLimits } from "../../../src/contract/resource-status.ts";
 import type { Job } from "../../../src/contract/job.ts";
 import { jobStatus, type JobStatus, leadsTo } from "../../../src/contract/status.ts";
 import { compressionJobs } from "../../../src/resources/custom-resources.ts";

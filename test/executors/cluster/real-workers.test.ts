@@ -3,7 +3,7 @@ import { copyFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import test, { after } from "node:test";
 import type { Client } from "../../../src/client/create-client.ts";
-import { conditionTypes } from "../../../src/contract/custom-resources.ts";
+import { conditionTypes } from "../../../src/contract/condition.ts";
 import { workerEvent } from "../../../src/contract/worker.ts";
 import { batches, compressionJobs } from "../../../src/resources/custom-resources.ts";
 import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { recordFinalizer, resourceLabels } from "../../../src/contract/custom-resources.ts";
+import { recordFinalizer, resourceLabels } from "../../../src/contract/resource-labels.ts";
 import { batchJobId } from "../../../src/contract/id.ts";
 import {
   batches as batchType,

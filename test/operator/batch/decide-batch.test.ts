@@ -3,7 +3,7 @@ import test from "node:test";
 import fc from "fast-check";
 import { batchJobCount } from "../../../src/resources/child-compression-job.ts";
 import { decideBatch } from "../../../operator/controllers/batch/decide-batch.ts";
-import { batchResourceStatus } from "../../../src/contract/custom-resources.ts";
+import { batchResourceStatus } from "../../../src/contract/batch-resource.ts";
 import { isTerminal } from "../../../src/contract/status.ts";
 import { makeBatch } from "./make-batch.ts";
 import { type Happening, isUnfinished, SimulatedBatch } from "./simulate-batch.ts";

@@ -1,4 +1,4 @@
-import { type BatchSpec, batchSpec } from "../../../src/contract/custom-resources.ts";
+import { type BatchSpec, batchSpec } from "../../../src/contract/batch-resource.ts";
 import type { BatchObject } from "../../../src/resources/custom-resources.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import { resourceLabels } from "../../../src/contract/custom-resources.ts";
+import { resourceLabels } from "../../../src/contract/resource-labels.ts";
 import type { JobStatus } from "../../../src/contract/status.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { type ControlPlane, startControlPlane } from "../../support/cluster/control-plane.ts";

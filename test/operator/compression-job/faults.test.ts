@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { recordFinalizer } from "../../../src/contract/custom-resources.ts";
+import { recordFinalizer } from "../../../src/contract/resource-labels.ts";
 import { isTerminal } from "../../../src/contract/status.ts";
 import { resources } from "../../../src/kubernetes/resources.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";

@@ -2,7 +2,7 @@ import {
   type CompressionJob,
   type CompressionJobSpec,
   compressionJobSpec,
-} from "../../../src/contract/custom-resources.ts";
+} from "../../../src/contract/compression-job.ts";
 import { builtinTargets, type Target } from "../../../src/contract/target.ts";
 import type { WorkerJob } from "../../../operator/controllers/compression-job/observe/worker-job.ts";
 import type { StepWarning } from "../../../operator/controllers/compression-job/observe/step-warning.ts";

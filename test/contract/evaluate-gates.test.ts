@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type Baseline, baselineFigures } from "../../src/contract/baseline.ts";
-import { evaluateGates, type GateLimits, hasFailedGate } from "../../src/contract/gate.ts";
+import { evaluateGates } from "../../src/contract/evaluate-gates.ts";
+import { type GateLimits, hasFailedGate } from "../../src/contract/gate.ts";
 import type { Telemetry } from "../../src/contract/telemetry.ts";
 
 const device = {
@@ -73,7 +74,7 @@ test("evaluateGates() fails a figure beyond its limit", () => {
   assert.equal(evaluateGate({ minSqnrDb: 30.1 })?.passed, false);
 });
 
-test("evaluateGates() fails a gate whose figure was not measured, with a baseline and without", () => {
+test("evaluateGates() fails a gate without a measured figure, with a baseline and without", () => {
   const known = { level: "fail", actual: null, baseline: null, passed: false };
   assert.deepEqual(evaluateGate({ minSqnrDb: 20 }, { accuracy: undefined }), {
     ...known,
@@ -85,7 +86,7 @@ test("evaluateGates() fails a gate whose figure was not measured, with a baselin
   assert.deepEqual(evaluateGate({ maxSqnrDropDb: 1 }, { accuracy: undefined }, null), regression);
 });
 
-test("evaluateGates() holds the worst output's top-1 agreement, of the outputs that have one", () => {
+test("evaluateGates() limits the worst top-1 agreement of the outputs that have one", () => {
   assert.deepEqual(
     [evaluateGate({ minTop1: 0.9 })?.actual, evaluateGate({ minTop1: 0.9 })?.passed],
     [0.9, true],
@@ -123,11 +124,12 @@ const changes: readonly [
 ];
 
 for (const [limits, now, want] of changes) {
-  test(`evaluateGates() tells a change of ${want.actual} against ${JSON.stringify(limits)}`, () => {
-    const held = evaluateGate(limits, now);
-    assert.ok(Math.abs((held?.actual ?? NaN) - want.actual) < 1e-9, String(held?.actual));
+  const against = JSON.stringify(limits);
+  test(`evaluateGates() computes a change of ${want.actual} against ${against}`, () => {
+    const result = evaluateGate(limits, now);
+    assert.ok(Math.abs((result?.actual ?? NaN) - want.actual) < 1e-9, String(result?.actual));
     assert.deepEqual(
-      [held?.baseline, held?.passed, held?.level],
+      [result?.baseline, result?.passed, result?.level],
       [want.baseline, want.passed, "fail"],
     );
   });
@@ -147,9 +149,9 @@ test("evaluateGates() takes what got better as no regression", () => {
 });
 
 test("evaluateGates() takes a slow-down of few milliseconds as noise, and says so", () => {
-  const held = evaluateGate({ maxLatencyRegression: 0.05, latencyNoiseMs: 1 }, slower);
-  assert.equal(held?.passed, true);
-  assert.match(held.note ?? "", /within 1 ms/);
+  const result = evaluateGate({ maxLatencyRegression: 0.05, latencyNoiseMs: 1 }, slower);
+  assert.equal(result?.passed, true);
+  assert.match(result.note ?? "", /within 1 ms/);
   assert.equal(
     evaluateGate({ maxLatencyRegression: 0.05, latencyNoiseMs: 0.99 }, slower)?.passed,
     false,
@@ -249,19 +251,19 @@ const incomparableCases: readonly [
 
 for (const [how, limits, now, before, note] of incomparableCases) {
   test(`evaluateGates() warns of ${Object.keys(limits)[0]} ${how}`, () => {
-    const held = evaluateGate(limits, now, before);
-    assert.deepEqual([held?.passed, held?.level, held?.actual], [false, "warn", null]);
-    assert.match(held?.note ?? "", note);
+    const result = evaluateGate(limits, now, before);
+    assert.deepEqual([result?.passed, result?.level, result?.actual], [false, "warn", null]);
+    assert.match(result?.note ?? "", note);
   });
 }
 
-test("evaluateGates() tells a change of size and SQNR across hardware", () => {
+test("evaluateGates() computes a change of size and SQNR across hardware", () => {
   const now = { device: { ...device, name: "Other" } };
   assert.equal(evaluateGate({ maxSizeRegression: 0 }, now)?.passed, true);
   assert.equal(evaluateGate({ maxSqnrDropDb: 0 }, now)?.passed, true);
 });
 
-test("hasFailedGate() overlooks gates that only warn", () => {
+test("hasFailedGate() ignores gates that only warn", () => {
   const limits = { maxSizeRatio: 0.1, maxSizeRegression: 0.05 };
   const telemetry = makeTelemetry(grown);
   const warned = evaluateGates(

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { defaultRecipe, requestedRecipe, resolveRecipe } from "../../src/contract/recipe.ts";
+import { requestedRecipe } from "../../src/contract/recipe.ts";
+import { defaultRecipe, resolveRecipe } from "../../src/contract/resolve-recipe.ts";
 
 test("resolveRecipe() lets later layers win field by field, inside nested fields too", () => {
   const resolved = resolveRecipe(

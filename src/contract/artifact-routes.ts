@@ -1,0 +1,41 @@
+import { z } from "zod";
+import { artifact, artifactName } from "./artifact.ts";
+import { jobId } from "./id.ts";
+import type { Route } from "./route.ts";
+
+const fileHeaders = ["etag", "accept-ranges", "content-disposition"] as const;
+
+export const artifactRoutes = {
+  listArtifacts: {
+    method: "GET",
+    path: "/jobs/{id}/artifacts",
+    summary: "Files that a job produced",
+    scope: "jobs:read",
+    params: z.object({ id: jobId }),
+    replies: {
+      200: { json: z.object({ artifacts: z.array(artifact) }).meta({ id: "ArtifactList" }) },
+    },
+    errors: ["not_found"],
+  },
+  getArtifact: {
+    method: "GET",
+    path: "/jobs/{id}/artifacts/{name}",
+    summary: "Download a file that a job produced",
+    scope: "jobs:read",
+    params: z.object({ id: jobId, name: artifactName }),
+    headers: z.object({
+      range: z.string().max(200).optional().describe("One range of bytes, `bytes=FIRST-LAST`."),
+      "if-none-match": z.string().max(1000).optional(),
+      "if-range": z.string().max(200).optional(),
+    }),
+    replies: {
+      200: { stream: ["application/octet-stream"], headers: [...fileHeaders, "content-length"] },
+      206: {
+        stream: ["application/octet-stream"],
+        headers: [...fileHeaders, "content-length", "content-range"],
+      },
+      304: { empty: true, headers: ["etag"] },
+    },
+    errors: ["not_found", "range_not_satisfiable"],
+  },
+} as const satisfies Record<string, Route>;

@@ -1,0 +1,46 @@
+import { z } from "zod";
+import { batch, batchRequest } from "./batch.ts";
+import { createdHeaders, creationHeaders, jobCreationErrors } from "./creation.ts";
+import { batchId } from "./id.ts";
+import { batchPage, batchQuery } from "./page.ts";
+import type { Route } from "./route.ts";
+
+export const batchRoutes = {
+  submitBatch: {
+    method: "POST",
+    path: "/batches",
+    summary: "Submit several models for several targets",
+    scope: "jobs:write",
+    headers: creationHeaders,
+    body: batchRequest,
+    replies: { 202: { json: batch, headers: createdHeaders } },
+    errors: jobCreationErrors,
+  },
+  listBatches: {
+    method: "GET",
+    path: "/batches",
+    summary: "List batches, newest first",
+    scope: "jobs:read",
+    query: batchQuery,
+    replies: { 200: { json: batchPage } },
+    errors: ["invalid_cursor"],
+  },
+  getBatch: {
+    method: "GET",
+    path: "/batches/{id}",
+    summary: "Status of a batch and its jobs",
+    scope: "jobs:read",
+    params: z.object({ id: batchId }),
+    replies: { 200: { json: batch } },
+    errors: ["not_found"],
+  },
+  cancelBatch: {
+    method: "POST",
+    path: "/batches/cancel/{id}",
+    summary: "Terminate all jobs of a batch at once",
+    scope: "jobs:write",
+    params: z.object({ id: batchId }),
+    replies: { 200: { json: batch }, 202: { json: batch } },
+    errors: ["not_found", "batch_finished"],
+  },
+} as const satisfies Record<string, Route>;

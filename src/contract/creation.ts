@@ -1,0 +1,34 @@
+import { z } from "zod";
+import { limits } from "./limits.ts";
+
+const idempotencyKey = z
+  .string()
+  .min(1)
+  .max(255)
+  .regex(/^[\x21-\x7e]+$/)
+  .optional()
+  .describe(
+    `The same key and body within ${limits.idempotencyHours} hours give the first answer again.`,
+  );
+
+/** Request headers of routes that create something. */
+export const creationHeaders = z.object({ "idempotency-key": idempotencyKey });
+
+/** Headers of their answers. */
+export const createdHeaders = ["location", "idempotency-replayed"] as const;
+
+/** Codes that all of them can answer with. */
+export const creationErrors = [
+  "unsupported_media_type",
+  "payload_too_large",
+  "idempotency_key_reused",
+  "idempotency_in_progress",
+] as const;
+
+/** Codes of routes that create jobs, besides. */
+export const jobCreationErrors = [
+  ...creationErrors,
+  "unknown_target",
+  "model_source_refused",
+  "model_not_found",
+] as const;

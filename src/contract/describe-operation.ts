@@ -1,0 +1,78 @@
+import { z } from "zod";
+import { type ConvertedSchemas, type Json, objectSchema } from "./convert-schemas.ts";
+import { binarySchema, describeResponses } from "./describe-responses.ts";
+import type { Route } from "./route.ts";
+
+interface RouteSchemas {
+  /** Bodies, by the route's name. */
+  readonly inputs: ConvertedSchemas;
+  /** JSON answers, by the route's name and the HTTP status. */
+  readonly outputs: ConvertedSchemas;
+}
+
+/** The OpenAPI operation of a route. */
+export function describeOperation(
+  name: string,
+  route: Route,
+  { inputs, outputs }: RouteSchemas,
+): Json {
+  const content = describeBody(route, inputs.schemas[name]);
+  const parameters = describeParameters(route);
+  return {
+    operationId: name,
+    summary: route.summary,
+    description: describeToken(route),
+    security: route.open ? [] : undefined,
+    parameters: parameters.length > 0 ? parameters : undefined,
+    requestBody: content && { required: true, content },
+    responses: describeResponses(route, (status) => outputs.schemas[`${name} ${status}`]),
+  };
+}
+
+function describeToken({ scope, open }: Route): string {
+  if (open) return "No access token is needed.";
+  return scope === null
+    ? "Any valid token will do."
+    : `Needs a token with the scope \`${scope}\` or \`admin\`.`;
+}
+
+function describeBody({ body, upload }: Route, schema: Json | undefined): Json | undefined {
+  if (upload) return { "application/octet-stream": { schema: binarySchema } };
+  return body && { "application/json": { schema } };
+}
+
+type ParameterPlace = "path" | "query" | "header";
+
+function describeParameters({ params, query, headers }: Route): Json[] {
+  return [
+    ...describeParametersIn("path", params),
+    ...describeParametersIn("query", query),
+    ...describeParametersIn("header", headers),
+  ];
+}
+
+/** Headers that OpenAPI describes elsewhere; as parameters it ignores them. */
+const describedElsewhere = new Set(["accept", "content-type", "authorization"]);
+
+function describeParametersIn(place: ParameterPlace, schema: z.ZodObject | undefined): Json[] {
+  if (schema === undefined) return [];
+  const io = { target: "draft-2020-12", reused: "inline" } as const;
+  // A parameter is text: its schema is that of its parsed form, whether it is required that of its
+  // unparsed form.
+  const { properties } = objectSchema.parse(z.toJSONSchema(schema, { ...io, io: "output" }));
+  const { required } = objectSchema.parse(z.toJSONSchema(schema, { ...io, io: "input" }));
+  return Object.entries(properties)
+    .filter(([name]) => place !== "header" || !describedElsewhere.has(name))
+    .map(([name, { description, ...parsed }]) => {
+      const isArray = parsed["type"] === "array";
+      return {
+        name,
+        in: place,
+        description,
+        required: required.includes(name) ? true : undefined,
+        style: isArray ? "form" : undefined,
+        explode: isArray ? true : undefined,
+        schema: parsed,
+      };
+    });
+}

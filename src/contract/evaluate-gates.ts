@@ -1,0 +1,70 @@
+import type { Baseline } from "./baseline.ts";
+import { type GateChange, type GateKind, gateName, gateTable } from "./gate-table.ts";
+import type { GateLimits, GateResult } from "./gate.ts";
+import type { Telemetry } from "./telemetry.ts";
+
+/** What the gates of one job are evaluated with. */
+interface GateInput {
+  readonly limits: GateLimits;
+  readonly telemetry: Telemetry;
+  readonly baseline: Baseline | null;
+}
+
+/**
+ * Compares the telemetry of a finished job with its limits. A figure that was not measured fails
+ * its gate; a change for which there is nothing to compare with warns.
+ */
+export function evaluateGates(
+  limits: GateLimits,
+  telemetry: Telemetry,
+  baseline: Baseline | null,
+): GateResult[] {
+  return gateName.options.flatMap((gate) => {
+    const limit = limits[gate];
+    if (limit === undefined) return [];
+    const level = limits.warnGates?.includes(gate) ? "warn" : "fail";
+    const verdict = evaluateGate(gateTable[gate], limit, { limits, telemetry, baseline });
+    return [{ gate, limit, level, actual: null, baseline: null, ...verdict }];
+  });
+}
+
+/** What the evaluation of a gate adds to its name, limit and level. */
+type Verdict = Partial<GateResult> & Pick<GateResult, "passed">;
+
+function evaluateGate(kind: GateKind, limit: number, input: GateInput): Verdict {
+  const { bound, figure, change } = kind;
+  const actual = figure(input.telemetry);
+  if (actual === undefined) return { passed: false };
+  if (change === undefined) {
+    return { actual, passed: bound === "max" ? actual <= limit : actual >= limit };
+  }
+  const before = input.baseline === null ? undefined : figure(input.baseline);
+  return compareWithBaseline(change, { now: actual, before, limit }, input);
+}
+
+interface Comparison {
+  readonly now: number;
+  /** The baseline's figure; undefined where there is none. */
+  readonly before: number | undefined;
+  /** How much worse than the baseline's the figure may be. */
+  readonly limit: number;
+}
+
+function compareWithBaseline(
+  { worsening, obstacle, excuse }: GateChange,
+  { now, before, limit }: Comparison,
+  { limits, telemetry, baseline }: GateInput,
+): Verdict {
+  const incomparable = { level: "warn", passed: false } as const;
+  if (baseline === null) return { ...incomparable, note: "There is no baseline" };
+  if (before === undefined) return { ...incomparable, note: "The baseline has no such figure" };
+  const actual = worsening(now, before);
+  const reason = Number.isFinite(actual)
+    ? obstacle?.(telemetry, baseline)
+    : "The baseline's figure is 0";
+  if (reason !== undefined) return { ...incomparable, baseline: before, note: reason };
+  if (actual <= limit) return { actual, baseline: before, passed: true };
+  const note = excuse?.(now - before, limits);
+  if (note === undefined) return { actual, baseline: before, passed: false };
+  return { actual, baseline: before, passed: true, note };
+}

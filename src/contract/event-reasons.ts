@@ -1,0 +1,17 @@
+/**
+ * Reasons of events and conditions besides those that follow from status reasons and error codes,
+ * and what they mean.
+ */
+export const eventReasonTable = {
+  Cancelled: "The job was cancelled and none of its processes runs any more.",
+  Completed: "The job, or every job of the batch, is Completed.",
+  Failed: "The job, or a job of the batch, has failed.",
+  FailedCreate: "The batch's next CompressionJob could not be created; it is tried again.",
+  JobFailed: "A job of the batch has failed.",
+  NameConflict: "Another resource has the name that a job of the batch needs.",
+  Recorded: "Logs and result are in the service's records.",
+  Resumed: "The batch's jobs are resumed.",
+  Scheduled: "Every pod of the step has a node.",
+  Suspended: "The batch's jobs are suspended.",
+} as const;
+export type EventReason = keyof typeof eventReasonTable;

@@ -1,0 +1,71 @@
+import { z } from "zod";
+import { createdHeaders, creationHeaders, jobCreationErrors } from "./creation.ts";
+import { jobId } from "./id.ts";
+import { job, jobRequest } from "./job.ts";
+import { limits } from "./limits.ts";
+import { jobPage, jobQuery } from "./page.ts";
+import type { Route } from "./route.ts";
+
+const waitHeaders = creationHeaders.extend({
+  prefer: z
+    .string()
+    .max(100)
+    .optional()
+    .describe(
+      "`wait=N` answers when the job has ended, or after N seconds at the latest; " +
+        `N is at most ${limits.preferWaitSeconds}.`,
+    ),
+});
+
+export const jobRoutes = {
+  startCompression: {
+    method: "POST",
+    path: "/compress",
+    summary: "Start a compression job",
+    scope: "jobs:write",
+    headers: creationHeaders,
+    body: jobRequest,
+    replies: { 202: { json: job, headers: createdHeaders } },
+    errors: jobCreationErrors,
+  },
+  startQuantization: {
+    method: "POST",
+    path: "/quantize",
+    summary: "Start a direct hardware quantization",
+    scope: "jobs:write",
+    headers: waitHeaders,
+    body: jobRequest,
+    replies: {
+      200: { json: job, headers: [...createdHeaders, "preference-applied"] },
+      202: { json: job, headers: [...createdHeaders, "preference-applied"] },
+    },
+    errors: jobCreationErrors,
+  },
+  listJobs: {
+    method: "GET",
+    path: "/jobs",
+    summary: "List jobs, active and historical, newest first",
+    scope: "jobs:read",
+    query: jobQuery,
+    replies: { 200: { json: jobPage } },
+    errors: ["invalid_cursor"],
+  },
+  getJob: {
+    method: "GET",
+    path: "/jobs/{id}",
+    summary: "Status and telemetry of a job",
+    scope: "jobs:read",
+    params: z.object({ id: jobId }),
+    replies: { 200: { json: job } },
+    errors: ["not_found"],
+  },
+  cancelJob: {
+    method: "POST",
+    path: "/jobs/cancel/{id}",
+    summary: "Terminate a job at once",
+    scope: "jobs:write",
+    params: z.object({ id: jobId }),
+    replies: { 200: { json: job }, 202: { json: job } },
+    errors: ["not_found", "job_finished"],
+  },
+} as const satisfies Record<string, Route>;

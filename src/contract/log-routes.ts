@@ -1,0 +1,33 @@
+import { z } from "zod";
+import { jobId } from "./id.ts";
+import { integerParameter } from "./page.ts";
+import type { Route } from "./route.ts";
+
+export const logRoutes = {
+  streamLogs: {
+    method: "GET",
+    path: "/jobs/{id}/logs",
+    summary: "Terminal output of a job, streamed while it runs",
+    scope: "jobs:read",
+    params: z.object({ id: jobId }),
+    query: z.strictObject({
+      after: integerParameter(z.int().min(0))
+        .default(0)
+        .describe("Number of the last line already seen."),
+      follow: z
+        .enum(["true", "false"])
+        .default("true")
+        .describe("Whether to continue until the job ends, or to stop after the present lines."),
+    }),
+    headers: z.object({
+      accept: z.string().max(1000).optional(),
+      "last-event-id": z
+        .string()
+        .regex(/^\d{1,15}$/)
+        .optional()
+        .describe("As `after`, sent by event-stream clients that reconnect."),
+    }),
+    replies: { 200: { stream: ["text/plain", "text/event-stream", "application/x-ndjson"] } },
+    errors: ["not_found", "not_acceptable"],
+  },
+} as const satisfies Record<string, Route>;

@@ -1,0 +1,42 @@
+import { z } from "zod";
+import { sha256, uploadRange } from "./model.ts";
+import type { Route } from "./route.ts";
+
+const uploadedModel = z
+  .object({
+    source: z.string().describe("What to name in `model.source`."),
+    sha256,
+    bytes: z.int(),
+  })
+  .meta({ id: "UploadedModel" });
+
+export const modelRoutes = {
+  findModel: {
+    method: "HEAD",
+    path: "/models/{sha256}",
+    summary: "Whether a model was uploaded, or how much of it",
+    scope: "models:write",
+    params: z.object({ sha256 }),
+    replies: { 200: { empty: true, headers: ["content-length"] } },
+    errors: ["not_found"],
+    errorHeaders: { not_found: ["upload-offset"] },
+  },
+  uploadModel: {
+    method: "PUT",
+    path: "/models/{sha256}",
+    summary: "Upload a model",
+    scope: "models:write",
+    params: z.object({ sha256 }),
+    headers: z.object({ "content-range": uploadRange.optional() }),
+    upload: true,
+    replies: { 200: { json: uploadedModel }, 201: { json: uploadedModel } },
+    errors: [
+      "upload_offset_mismatch",
+      "payload_too_large",
+      "unsupported_media_type",
+      "model_checksum_mismatch",
+      "storage_full",
+    ],
+    errorHeaders: { upload_offset_mismatch: ["upload-offset"] },
+  },
+} as const satisfies Record<string, Route>;

@@ -1,0 +1,21 @@
+import { z } from "zod";
+
+/** Fields of a spec that may change after its creation; all others are immutable. */
+export const resourceControls = {
+  cancel: z.boolean().default(false).describe("Stop the work at once. It cannot be taken back."),
+  suspend: z
+    .boolean()
+    .default(false)
+    .describe("Suspend the work: pods are stopped, and are started again when it is false."),
+  ttlSecondsAfterFinished: z
+    .int()
+    .min(0)
+    .max(31_536_000)
+    .optional()
+    .describe(
+      "Seconds after the end at which the resource is deleted; without it, it is kept. " +
+        "The history stays.",
+    ),
+};
+
+export const mutableFields: readonly string[] = Object.keys(resourceControls);

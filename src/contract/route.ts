@@ -1,0 +1,45 @@
+import type { z } from "zod";
+import type { ErrorCode } from "./errors.ts";
+import type { ResponseHeader } from "./response-headers.ts";
+import type { Scope } from "./token.ts";
+
+/** Body of a successful answer: a JSON document, nothing, or bytes of the given media types. */
+export type Reply = (
+  | { readonly json: z.ZodType }
+  | { readonly empty: true }
+  | { readonly stream: readonly string[] }
+) & {
+  readonly headers?: readonly ResponseHeader[];
+};
+
+export interface Route {
+  readonly method: "GET" | "HEAD" | "POST" | "PUT" | "DELETE";
+  /** Relative to the base URL, which ends in `/v1`; `{name}` is a path parameter. */
+  readonly path: `/${string}`;
+  readonly summary: string;
+  /** Scope the token needs; null where any valid token will do. */
+  readonly scope: Scope | null;
+  /** No token is needed at all. */
+  readonly open?: true;
+  readonly params?: z.ZodObject;
+  readonly query?: z.ZodObject;
+  /** Request headers the route reads, lower-case. */
+  readonly headers?: z.ZodObject;
+  /** JSON body. */
+  readonly body?: z.ZodType;
+  /** The body is a stream of bytes instead of JSON. */
+  readonly upload?: true;
+  readonly replies: Readonly<Partial<Record<200 | 201 | 202 | 204 | 206 | 304, Reply>>>;
+  /** Codes beyond those that every route can answer with. */
+  readonly errors: readonly ErrorCode[];
+  /** Headers of answers with some of these codes. */
+  readonly errorHeaders?: Readonly<Partial<Record<ErrorCode, readonly ResponseHeader[]>>>;
+}
+/** Every code that the route can answer with. */
+export function routeErrorCodes({ body, open, scope, errors }: Route): ErrorCode[] {
+  const codes: ErrorCode[] = [];
+  if (body !== undefined) codes.push("malformed_request");
+  if (!open) codes.push("unauthorized");
+  if (scope !== null) codes.push("missing_scope");
+  return [...codes, ...errors, "validation_failed", "internal_error", "unavailable"];
+}

@@ -1,0 +1,50 @@
+import { z } from "zod";
+import { createdHeaders, creationErrors, creationHeaders } from "./creation.ts";
+import { tokenId } from "./id.ts";
+import type { Route } from "./route.ts";
+import { createdToken, exchangedToken, exchangeRequest, token, tokenRequest } from "./token.ts";
+
+export const tokenRoutes = {
+  listTokens: {
+    method: "GET",
+    path: "/tokens",
+    summary: "List access tokens",
+    scope: "admin",
+    replies: { 200: { json: z.object({ tokens: z.array(token) }).meta({ id: "TokenList" }) } },
+    errors: [],
+  },
+  createToken: {
+    method: "POST",
+    path: "/tokens",
+    summary: "Create an access token",
+    scope: "admin",
+    headers: creationHeaders,
+    body: tokenRequest,
+    replies: { 201: { json: createdToken, headers: createdHeaders } },
+    errors: creationErrors,
+  },
+  exchangeToken: {
+    method: "POST",
+    path: "/tokens/exchange",
+    summary: "Exchange a workflow's identity token for an access token",
+    scope: null,
+    open: true,
+    body: exchangeRequest,
+    replies: { 200: { json: exchangedToken } },
+    errors: [
+      "unsupported_media_type",
+      "payload_too_large",
+      "identity_token_invalid",
+      "identity_token_refused",
+    ],
+  },
+  revokeToken: {
+    method: "DELETE",
+    path: "/tokens/{id}",
+    summary: "Revoke an access token",
+    scope: "admin",
+    params: z.object({ id: tokenId }),
+    replies: { 204: { empty: true } },
+    errors: ["not_found"],
+  },
+} as const satisfies Record<string, Route>;
