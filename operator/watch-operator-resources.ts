@@ -1,4 +1,4 @@
-import { resourceLabels } from "../src/contract/custom-resources.ts";
+import { resourceLabels } from "../src/contract/resource-labels.ts";
 import { watchResource } from "../src/controller-runtime/watch-resource.ts";
 import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
 import type { KubernetesObject, Stored } from "../src/kubernetes/resources.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type ActionInput, actionInputs, actionOutputs } from "../src/contract/action.ts";
-import { eventReasonTable } from "../src/contract/custom-resources.ts";
+import { eventReasonTable } from "../src/contract/event-reasons.ts";
 import { errorTable } from "../src/contract/errors.ts";
 import { gateTable } from "../src/contract/gate-table.ts";
 import { jobRequest } from "../src/contract/job.ts";

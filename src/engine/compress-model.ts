@@ -9,7 +9,11 @@ import { type Destination, type WrittenFile, writeLayout } from "./onnx/write-mo
 import { planCompression, type CompressionPlan, type PlanOptions } from "./plan-compression.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { runTasks } from "./quantize/tasks/run-tasks.ts";
-import { reuseCompletedTask, readPartitions, type CompletedTasks } from "./quantize/tasks/completed-tasks.ts";
+import {
+  reuseCompletedTask,
+  readPartitions,
+  type CompletedTasks,
+} from "./quantize/tasks/completed-tasks.ts";
 import { outputPayloads } from "./quantize/tasks/task-outputs.ts";
 import type { TaskResult, WeightTask } from "./quantize/tasks/weight-task.ts";
 

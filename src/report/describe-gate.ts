@@ -1,5 +1,5 @@
 import { formatBytes } from "../contract/format-bytes.ts";
-import { type GateName, gateTable } from "../contract/gate.ts";
+import { type GateName, gateTable } from "../contract/gate-table.ts";
 import type { Job } from "../contract/job.ts";
 import { formatDecibels, formatPercent } from "./format-figure.ts";
 

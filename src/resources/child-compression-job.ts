@@ -1,9 +1,6 @@
-import {
-  apiVersion,
-  type CompressionJobSpec,
-  recordFinalizer,
-  resourceLabels,
-} from "../contract/custom-resources.ts";
+import { apiVersion } from "../contract/api-group.ts";
+import type { CompressionJobSpec } from "../contract/compression-job.ts";
+import { recordFinalizer, resourceLabels } from "../contract/resource-labels.ts";
 import { batchChildName, batchJobId } from "../contract/id.ts";
 import type { ModelReference } from "../contract/model.ts";
 import type { Stored } from "../kubernetes/resources.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { resourceLabels } from "../contract/custom-resources.ts";
+import { resourceLabels } from "../contract/resource-labels.ts";
 import { batchJobId, composeId, isId, parseBatchChildName } from "../contract/id.ts";
 import { workerStep } from "../contract/worker.ts";
 

@@ -1,4 +1,4 @@
-import { resourceLabels, sharesAnnotation } from "../contract/custom-resources.ts";
+import { resourceLabels, sharesAnnotation } from "../contract/resource-labels.ts";
 import {
   booleanField,
   integerField,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type FieldError, ServiceError } from "../contract/errors.ts";
-import type { Route } from "../contract/routes.ts";
+import type { Route } from "../contract/route.ts";
 import { fieldErrors, validationError } from "./field-errors.ts";
 import { readJson } from "./read-json.ts";
 

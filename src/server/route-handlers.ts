@@ -2,7 +2,8 @@ import type { Readable } from "node:stream";
 import type { z } from "zod";
 import type { Caller } from "../auth/authenticate.ts";
 import type { ResponseHeader } from "../contract/response-headers.ts";
-import type { Route, RouteName, Routes } from "../contract/routes.ts";
+import type { Route } from "../contract/route.ts";
+import type { RouteName, Routes } from "../contract/routes.ts";
 import type { ServerContext } from "./server-context.ts";
 
 /** A route's request, each part in the type that its schema gives. */

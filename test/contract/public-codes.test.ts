@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { glob, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import test from "node:test";
-import { eventReasonTable } from "../../src/contract/custom-resources.ts";
+import { eventReasonTable } from "../../src/contract/event-reasons.ts";
 import { errorTable } from "../../src/contract/errors.ts";
 import { batchStatus, jobStatus } from "../../src/contract/status.ts";
 import { statusReasonTable } from "../../src/contract/status-reasons.ts";

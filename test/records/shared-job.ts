@@ -1,4 +1,4 @@
-import { defaultRecipe } from "../../src/contract/recipe.ts";
+import { defaultRecipe } from "../../src/contract/resolve-recipe.ts";
 import type { UnnumberedEvent, WorkerEvent } from "../../src/contract/worker.ts";
 import { makeNewJob, openTestRecords } from "./new-jobs.ts";
 

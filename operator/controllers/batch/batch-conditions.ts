@@ -1,8 +1,5 @@
-import {
-  type Condition,
-  conditionTypes,
-  type EventReason,
-} from "../../../src/contract/custom-resources.ts";
+import { type Condition, conditionTypes } from "../../../src/contract/condition.ts";
+import type { EventReason } from "../../../src/contract/event-reasons.ts";
 import { type BatchStatus, isTerminal } from "../../../src/contract/status.ts";
 import { withCondition } from "../../../src/resources/with-condition.ts";
 import type { ObservedBatchState } from "./observed-batch-state.ts";

@@ -1,4 +1,4 @@
-import { type BatchResourceStatus, jobStateCodes } from "../../../src/contract/custom-resources.ts";
+import { type BatchResourceStatus, jobStateCodes } from "../../../src/contract/batch-resource.ts";
 import { isTerminal } from "../../../src/contract/status.ts";
 import { cancelPatches } from "./cancel.ts";
 import type { ChildPatch } from "./child-patch.ts";
@@ -38,9 +38,9 @@ function listJobsToCreate(
 ): number[] {
   const { spec, status } = batch;
   if (stopping || spec.suspend || (status !== undefined && isTerminal(status.status))) return [];
-  const unfinished = states.filter((state) => state === jobStateCodes.made).length;
+  const unfinished = states.filter((state) => state === jobStateCodes.created).length;
   const freeSlots = Math.max(0, spec.parallelism - unfinished);
   return [...states.keys()]
-    .filter((index) => states[index] === jobStateCodes.notMade && !nameConflicts.has(index))
+    .filter((index) => states[index] === jobStateCodes.notCreated && !nameConflicts.has(index))
     .slice(0, freeSlots);
 }

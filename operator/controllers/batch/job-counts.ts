@@ -1,12 +1,12 @@
 import { type StatusCounts, zeroCounts } from "../../../src/contract/batch-status.ts";
-import { jobStateCodes, type JobStateCode } from "../../../src/contract/custom-resources.ts";
+import { jobStateCodes, type JobStateCode } from "../../../src/contract/batch-resource.ts";
 import type { JobStatus } from "../../../src/contract/status.ts";
 import type { ObservedBatchState } from "./observed-batch-state.ts";
 
-type UnmadeOrEndedCode = Exclude<JobStateCode, typeof jobStateCodes.made>;
+type UnmadeOrEndedCode = Exclude<JobStateCode, typeof jobStateCodes.created>;
 
 const statusByState: Readonly<Record<UnmadeOrEndedCode, JobStatus>> = {
-  [jobStateCodes.notMade]: "Pending",
+  [jobStateCodes.notCreated]: "Pending",
   [jobStateCodes.completed]: "Completed",
   [jobStateCodes.gateFailed]: "Completed",
   [jobStateCodes.failed]: "Failed",
@@ -21,7 +21,7 @@ export function countJobsByStatus(
   const counts = { ...zeroCounts };
   states.forEach((state, index) => {
     const status =
-      state === jobStateCodes.made
+      state === jobStateCodes.created
         ? (children.get(index)?.status?.status ?? "Pending")
         : statusByState[state];
     counts[status]++;

@@ -1,10 +1,10 @@
 import {
   type BatchResourceStatus,
-  type EventReason,
   jobStateCodes,
   type JobStateCode,
-  statusLimits,
-} from "../../../src/contract/custom-resources.ts";
+} from "../../../src/contract/batch-resource.ts";
+import type { EventReason } from "../../../src/contract/event-reasons.ts";
+import { statusLimits } from "../../../src/contract/resource-status.ts";
 import { batchChildName } from "../../../src/contract/id.ts";
 import { textLimits } from "../../../src/contract/limits.ts";
 import { truncate } from "../../../src/contract/truncate.ts";

@@ -1,5 +1,5 @@
 import { deriveBatchStatus } from "../../../src/contract/batch-status.ts";
-import { type BatchResourceStatus, jobStateCodes } from "../../../src/contract/custom-resources.ts";
+import { type BatchResourceStatus, jobStateCodes } from "../../../src/contract/batch-resource.ts";
 import { textLimits } from "../../../src/contract/limits.ts";
 import { isTerminal } from "../../../src/contract/status.ts";
 import { truncate } from "../../../src/contract/truncate.ts";

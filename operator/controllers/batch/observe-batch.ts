@@ -1,4 +1,4 @@
-import { jobStateCodes } from "../../../src/contract/custom-resources.ts";
+import { jobStateCodes } from "../../../src/contract/batch-resource.ts";
 import { batchChildName } from "../../../src/contract/id.ts";
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
 import { ignoreNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
@@ -44,7 +44,7 @@ export async function observeBatch(
 /** Jobs that were created and that the cache does not have. */
 function listMissing(batch: BatchObject, children: ChildMap): number[] {
   return Array.from({ length: batchJobCount(batch) }, (_, index) => index).filter(
-    (index) => !children.has(index) && recordedJobState(batch, index) === jobStateCodes.made,
+    (index) => !children.has(index) && recordedJobState(batch, index) === jobStateCodes.created,
   );
 }
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { BatchResourceStatus } from "../../../src/contract/custom-resources.ts";
+import type { BatchResourceStatus } from "../../../src/contract/batch-resource.ts";
 import { batches as batchType } from "../../../src/resources/custom-resources.ts";
 import type { BatchReconciliation } from "./batch-reconciliation.ts";
 import { recordBatchEvents } from "./record-batch-events.ts";

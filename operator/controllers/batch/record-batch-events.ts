@@ -1,4 +1,5 @@
-import type { BatchResourceStatus, EventReason } from "../../../src/contract/custom-resources.ts";
+import type { BatchResourceStatus } from "../../../src/contract/batch-resource.ts";
+import type { EventReason } from "../../../src/contract/event-reasons.ts";
 import { isTerminal } from "../../../src/contract/status.ts";
 import type { EventRecorder } from "../../../src/controller-runtime/event-recorder.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";

@@ -1,4 +1,4 @@
-import { resourceLabels } from "../../contract/custom-resources.ts";
+import { resourceLabels } from "../../contract/resource-labels.ts";
 import type { Target } from "../../contract/target.ts";
 import { watchResource } from "../../controller-runtime/watch-resource.ts";
 import { batches, compressionJobs } from "../../resources/custom-resources.ts";

@@ -1,9 +1,6 @@
-import {
-  type CompressionJobStatus,
-  type Condition,
-  conditionTypes,
-  type EventReason,
-} from "../../contract/custom-resources.ts";
+import type { CompressionJobStatus } from "../../contract/compression-job.ts";
+import { type Condition, conditionTypes } from "../../contract/condition.ts";
+import type { EventReason } from "../../contract/event-reasons.ts";
 import type { Job } from "../../contract/job.ts";
 import { isTerminal, type JobStatus, leadsTo } from "../../contract/status.ts";
 import type { Stored } from "../../kubernetes/resources.ts";

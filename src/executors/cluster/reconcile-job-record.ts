@@ -1,9 +1,6 @@
 import type { ReconcileRun, Requeue } from "../../controller-runtime/controller.ts";
-import {
-  type CompressionJobStatus,
-  recordFinalizer,
-  resourceLabels,
-} from "../../contract/custom-resources.ts";
+import type { CompressionJobStatus } from "../../contract/compression-job.ts";
+import { recordFinalizer, resourceLabels } from "../../contract/resource-labels.ts";
 import type { Job } from "../../contract/job.ts";
 import { isTerminal, leadsTo } from "../../contract/status.ts";
 import { type CompressionJobObject, compressionJobs } from "../../resources/custom-resources.ts";

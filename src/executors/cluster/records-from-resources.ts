@@ -1,5 +1,5 @@
 import { batchName } from "../../contract/batch.ts";
-import type { BatchSpec } from "../../contract/custom-resources.ts";
+import type { BatchSpec } from "../../contract/batch-resource.ts";
 import { effectiveRecipe, findTarget } from "../../contract/effective-recipe.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { batchChildName, decodeIdTime } from "../../contract/id.ts";

@@ -1,4 +1,5 @@
-import { type CompressionJobStatus, statusLimits } from "../../contract/custom-resources.ts";
+import type { CompressionJobStatus } from "../../contract/compression-job.ts";
+import { statusLimits } from "../../contract/resource-status.ts";
 import type { Job } from "../../contract/job.ts";
 import { textLimits } from "../../contract/limits.ts";
 import type { Telemetry } from "../../contract/telemetry.ts";

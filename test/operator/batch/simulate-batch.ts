@@ -1,4 +1,5 @@
-import { type CompressionJobSpec, jobStateCodes } from "../../../src/contract/custom-resources.ts";
+import type { CompressionJobSpec } from "../../../src/contract/compression-job.ts";
+import { jobStateCodes } from "../../../src/contract/batch-resource.ts";
 import { batchChildName, parseBatchChildName } from "../../../src/contract/id.ts";
 import { isTerminal, type JobStatus, transitionTable } from "../../../src/contract/status.ts";
 import {
@@ -49,7 +50,7 @@ export class SimulatedBatch {
     const jobs = Array.from({ length: batchJobCount(batch) }, (_, job) => job);
     const deleted = jobs.filter(
       (job) =>
-        recordedJobState(batch, job) === jobStateCodes.made &&
+        recordedJobState(batch, job) === jobStateCodes.created &&
         !children.has(job) &&
         !this.children.has(job),
     );

@@ -1,10 +1,10 @@
-import {
-  apiVersion,
-  type CompressionJob,
-  type CompressionJobSpec,
-  type CompressionJobStatus,
-  conditionTypes,
-} from "../../../src/contract/custom-resources.ts";
+import { apiVersion } from "../../../src/contract/api-group.ts";
+import type {
+  CompressionJob,
+  CompressionJobSpec,
+  CompressionJobStatus,
+} from "../../../src/contract/compression-job.ts";
+import { conditionTypes } from "../../../src/contract/condition.ts";
 import { toCompressionJob } from "../../../operator/controllers/compression-job/observe/to-compression-job.ts";
 import { connectCluster } from "../../../src/kubernetes/connect-cluster.ts";
 import {

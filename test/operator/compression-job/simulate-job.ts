@@ -7,12 +7,9 @@ import {
   type WorkerPod,
 } from "../../../operator/controllers/compression-job/observe/worker-pod.ts";
 import type { ObservedState } from "../../../operator/controllers/compression-job/observe/observed-state.ts";
-import {
-  type CompressionJob,
-  conditionTypes,
-  recordFinalizer,
-  resourceLabels,
-} from "../../../src/contract/custom-resources.ts";
+import type { CompressionJob } from "../../../src/contract/compression-job.ts";
+import { conditionTypes } from "../../../src/contract/condition.ts";
+import { recordFinalizer, resourceLabels } from "../../../src/contract/resource-labels.ts";
 import { isTerminal, type JobStatus, leadsTo } from "../../../src/contract/status.ts";
 import { jobStep } from "../../../src/resources/job-identity.ts";
 import { makeChild, makeObservedState, start } from "./make-job.ts";

@@ -1,4 +1,4 @@
-import { resourceLabels } from "../../../../src/contract/custom-resources.ts";
+import { resourceLabels } from "../../../../src/contract/resource-labels.ts";
 import type { KubernetesClient } from "../../../../src/kubernetes/kubernetes-client.ts";
 import { observedResources } from "../../../../src/resources/observed-resources.ts";
 import { toWorkerJob } from "../observe/worker-job.ts";

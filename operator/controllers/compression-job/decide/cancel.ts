@@ -1,4 +1,4 @@
-import type { CompressionJob } from "../../../../src/contract/custom-resources.ts";
+import type { CompressionJob } from "../../../../src/contract/compression-job.ts";
 import { statusCause } from "../../../../src/contract/status-reasons.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { combineDecisions, type Decision, noActions } from "./decision.ts";

@@ -1,7 +1,5 @@
-import type {
-  CompressionJobStatus,
-  EventReason,
-} from "../../../../src/contract/custom-resources.ts";
+import type { CompressionJobStatus } from "../../../../src/contract/compression-job.ts";
+import type { EventReason } from "../../../../src/contract/event-reasons.ts";
 import type { StatusReason } from "../../../../src/contract/status-reasons.ts";
 import type { KubernetesJob } from "../../../../src/kubernetes/resources.ts";
 import type { PascalCase } from "./pascal-case.ts";

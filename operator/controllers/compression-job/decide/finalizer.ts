@@ -1,4 +1,5 @@
-import { conditionTypes, recordFinalizer } from "../../../../src/contract/custom-resources.ts";
+import { conditionTypes } from "../../../../src/contract/condition.ts";
+import { recordFinalizer } from "../../../../src/contract/resource-labels.ts";
 import { isTerminal } from "../../../../src/contract/status.ts";
 import { hasTrueCondition } from "../../../../src/resources/has-true-condition.ts";
 import type { ObservedState } from "../observe/observed-state.ts";

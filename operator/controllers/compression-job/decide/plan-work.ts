@@ -2,7 +2,7 @@ import { z } from "zod";
 import {
   type CompressionJobSpec,
   compressionJobSpec,
-} from "../../../../src/contract/custom-resources.ts";
+} from "../../../../src/contract/compression-job.ts";
 import { effectiveRecipe, findTarget } from "../../../../src/contract/effective-recipe.ts";
 import { type JobError, ServiceError } from "../../../../src/contract/errors.ts";
 import type { Target } from "../../../../src/contract/target.ts";

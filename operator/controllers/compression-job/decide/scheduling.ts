@@ -1,8 +1,5 @@
-import {
-  type Condition,
-  conditionTypes,
-  type EventReason,
-} from "../../../../src/contract/custom-resources.ts";
+import { type Condition, conditionTypes } from "../../../../src/contract/condition.ts";
+import type { EventReason } from "../../../../src/contract/event-reasons.ts";
 import { textLimits } from "../../../../src/contract/limits.ts";
 import { truncate } from "../../../../src/contract/truncate.ts";
 import type { ObservedState } from "../observe/observed-state.ts";

@@ -1,4 +1,5 @@
-import { type CompressionJob, resourceLabels } from "../../../../src/contract/custom-resources.ts";
+import type { CompressionJob } from "../../../../src/contract/compression-job.ts";
+import { resourceLabels } from "../../../../src/contract/resource-labels.ts";
 import { statusReasonTable } from "../../../../src/contract/status-reasons.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { combineDecisions, type Decision, noActions } from "./decision.ts";

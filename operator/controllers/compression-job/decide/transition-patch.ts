@@ -1,4 +1,4 @@
-import { conditionTypes } from "../../../../src/contract/custom-resources.ts";
+import { conditionTypes } from "../../../../src/contract/condition.ts";
 import type { JobError } from "../../../../src/contract/errors.ts";
 import { textLimits } from "../../../../src/contract/limits.ts";
 import type { StatusCause } from "../../../../src/contract/status-reasons.ts";

@@ -1,4 +1,4 @@
-import type { CompressionJobStatus } from "../../../../src/contract/custom-resources.ts";
+import type { CompressionJobStatus } from "../../../../src/contract/compression-job.ts";
 import { textLimits } from "../../../../src/contract/limits.ts";
 import { statusCause } from "../../../../src/contract/status-reasons.ts";
 import { truncate } from "../../../../src/contract/truncate.ts";

@@ -1,9 +1,6 @@
-import {
-  apiVersion,
-  type CompressionJob,
-  resourceLabels,
-  sharesAnnotation,
-} from "../../../../src/contract/custom-resources.ts";
+import { apiVersion } from "../../../../src/contract/api-group.ts";
+import type { CompressionJob } from "../../../../src/contract/compression-job.ts";
+import { resourceLabels, sharesAnnotation } from "../../../../src/contract/resource-labels.ts";
 import type { KubernetesJob } from "../../../../src/kubernetes/resources.ts";
 import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
 import { type JobStep, labelValue, workerJobName } from "../../../../src/resources/job-identity.ts";

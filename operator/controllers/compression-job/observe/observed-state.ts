@@ -1,4 +1,4 @@
-import type { CompressionJob } from "../../../../src/contract/custom-resources.ts";
+import type { CompressionJob } from "../../../../src/contract/compression-job.ts";
 import type { Target } from "../../../../src/contract/target.ts";
 import type { JobSettings } from "./job-settings.ts";
 import type { StepWarning } from "./step-warning.ts";

@@ -1,4 +1,4 @@
-import { resourceLabels, sharesAnnotation } from "../../../../src/contract/custom-resources.ts";
+import { resourceLabels, sharesAnnotation } from "../../../../src/contract/resource-labels.ts";
 import { type JobStep, jobStep } from "../../../../src/resources/job-identity.ts";
 import {
   workerJobFinishedConditions,

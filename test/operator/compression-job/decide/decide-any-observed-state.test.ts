@@ -3,7 +3,7 @@ import test from "node:test";
 import fc from "fast-check";
 import { decide } from "../../../../operator/controllers/compression-job/decide/decide.ts";
 import { mayRun } from "../../../../operator/controllers/compression-job/observe/worker-pod.ts";
-import { recordFinalizer } from "../../../../src/contract/custom-resources.ts";
+import { recordFinalizer } from "../../../../src/contract/resource-labels.ts";
 import { isTerminal, jobStatus } from "../../../../src/contract/status.ts";
 import { workerExit } from "../../../../src/contract/worker.ts";
 import { jobStep } from "../../../../src/resources/job-identity.ts";
