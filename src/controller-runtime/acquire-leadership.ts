@@ -13,9 +13,9 @@ import {
 } from "./lease-record.ts";
 
 /**
- * Waits until this candidate holds the Lease. The clocks of other candidates do not matter: a Lease has
- * expired when this candidate has observed no change for its duration. Retries while the API server is
- * unavailable; throws only the reason of the signal.
+ * Waits until this candidate holds the Lease. The clocks of other candidates do not matter: a Lease
+ * has expired when this candidate has observed no change for its duration. Retries while the API
+ * server is unavailable; throws only the reason of the signal.
  */
 export async function acquireLeadership(
   options: ElectionOptions,

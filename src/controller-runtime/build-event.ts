@@ -21,8 +21,8 @@ interface Occurrence<T extends KubernetesObject> {
 const maxMessageLength = 1_024;
 
 /**
- * The Event object of an occurrence. Its name follows from the object, the reason and the message, so
- * that every process of the component counts the same event.
+ * The Event object of an occurrence. Its name follows from the object, the reason and the message,
+ * so that every process of the component counts the same event.
  */
 export function buildEvent<T extends KubernetesObject>(occurrence: Occurrence<T>) {
   const { type, object, event, component, at } = occurrence;

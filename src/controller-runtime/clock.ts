@@ -52,8 +52,8 @@ export function takeMoment(clock: Clock): Moment {
 }
 
 /**
- * Milliseconds since the moment, by the clock that shows more: the monotonic clock may stop while the
- * machine sleeps, and the wall clock may be set back.
+ * Milliseconds since the moment, by the clock that shows more: the monotonic clock may stop while
+ * the machine sleeps, and the wall clock may be set back.
  */
 export function elapsedMs(clock: Clock, since: Moment): number {
   return Math.max(clock.now() - since.now, clock.date().getTime() - since.date);

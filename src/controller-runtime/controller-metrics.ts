@@ -20,7 +20,9 @@ const queueGauges: readonly (readonly [string, string, (stats: QueueStats) => nu
   ],
 ];
 
-/** Registers the metrics of all controllers. Returns a function that creates the observer of one. */
+/**
+ * Registers the metrics of all controllers. Returns a function that creates the observer of one.
+ */
 export function registerControllerMetrics(
   registry: Registry,
 ): (controllerName: string) => ControllerObserver {

@@ -23,8 +23,8 @@ export interface Requeue {
 
 export interface ReconcileRun {
   /**
-   * To be called with the result of each write. The key is not reconciled again before the cache has
-   * the object, so that no decision is made without it.
+   * To be called with the result of each write. The key is not reconciled again before the cache
+   * has the object, so that no decision is made without it.
    */
   expectWrite<T extends KubernetesObject>(watched: WatchedResource<T>, object: Stored<T>): void;
 }

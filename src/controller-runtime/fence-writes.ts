@@ -2,8 +2,8 @@ import type { KubernetesClient } from "../kubernetes/kubernetes-client.ts";
 import type { Leadership } from "./leadership.ts";
 
 /**
- * A client whose writes require the leadership. Without it they throw `NotLeaderError`, and calls in
- * progress are aborted when it is lost.
+ * A client whose writes require the leadership. Without it they throw `NotLeaderError`, and calls
+ * in progress are aborted when it is lost.
  */
 export function fenceWrites(client: KubernetesClient, leadership: Leadership): KubernetesClient {
   const fenced = <T extends { readonly signal?: AbortSignal }>(options?: T) => {

@@ -41,7 +41,7 @@ export async function startHealthServer(options: HealthServerOptions): Promise<H
   });
   server.listen(options.port, options.host);
   await once(server, "listening");
-  return { port: listeningPort(server.address()), close: () => closeServer(server) };
+  return { port: listeningPort(server.address()), close: () => closeHealthServer(server) };
 }
 
 function createEndpoints({ watched, metrics }: HealthServerOptions): Endpoints {
@@ -81,7 +81,7 @@ function notSyncedMessage({ resource, problem }: ResourceWatch): string {
   return problem ?? `The list of ${resource} has not arrived yet`;
 }
 
-async function closeServer(server: Server): Promise<void> {
+async function closeHealthServer(server: Server): Promise<void> {
   const closed = once(server, "close");
   server.close();
   server.closeAllConnections();

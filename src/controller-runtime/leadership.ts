@@ -31,7 +31,9 @@ export interface Leadership {
   release(): Promise<void>;
 }
 
-/** Renews the Lease until it is lost or released. It was acquired by a request sent at `acquiredAt`. */
+/**
+ * Renews the Lease until it is lost or released. It was acquired by a request sent at `acquiredAt`.
+ */
 export function startLeaseRenewal(
   options: ElectionOptions & { timing: ElectionTiming },
   lease: Stored<Lease>,

@@ -11,9 +11,9 @@ export interface ElectionOptions {
   /** Name of the Lease. */
   readonly name: string;
   /**
-   * The `holderIdentity` of this candidate. A candidate acquires a Lease with its own identity at once,
-   * so only one process may have it at a time. The name of a pod is suitable, since its previous
-   * container has ended before the next one starts.
+   * The `holderIdentity` of this candidate. A candidate acquires a Lease with its own identity at
+   * once, so only one process may have it at a time. The name of a pod is suitable, since its
+   * previous container has ended before the next one starts.
    */
   readonly identity: string;
   readonly clock: Clock;

@@ -39,8 +39,8 @@ export interface RunOptions {
 
 /**
  * Waits for the caches and the leadership and runs the controllers until `stop`. Then it waits for
- * running reconciliations, sends the remaining events and releases the Lease. Throws `NotLeaderError`
- * when the leadership was lost before.
+ * running reconciliations, sends the remaining events and releases the Lease. Throws
+ * `NotLeaderError` when the leadership was lost before.
  */
 export async function runControllers(options: RunOptions, stop: AbortSignal): Promise<void> {
   const { client, watched, election, health, metrics, log } = options;

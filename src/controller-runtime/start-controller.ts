@@ -31,8 +31,8 @@ export interface RunningController {
 const resyncMs = 600_000;
 
 /**
- * Reconciles every current key, and from then on those of changed objects. The caches of the sources
- * have to be synced.
+ * Reconciles every current key, and from then on those of changed objects. The caches of the
+ * sources have to be synced.
  */
 export function startController(
   controller: Controller,

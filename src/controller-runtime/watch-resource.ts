@@ -13,8 +13,8 @@ export interface WatchedResource<T extends KubernetesObject> extends ResourceWat
   readonly type: ResourceType<T>;
   readonly cache: Reflector<T>;
   /**
-   * Calls the listener with objects that are added, deleted or changed in the cached fields, until the
-   * returned function is called.
+   * Calls the listener with objects that are added, deleted or changed in the cached fields, until
+   * the returned function is called.
    */
   onChange(listener: (object: Stored<T>) => void): () => void;
   /** Whether the cache is at least as new as this object, the result of a write. */

@@ -34,8 +34,8 @@ const firstRetryMs = 5;
 const maxRetryMs = 60_000;
 
 /**
- * A queue of keys. A key that is added again while it waits is processed once; while it is processed,
- * once more afterwards. No key is processed by two workers at the same time.
+ * A queue of keys. A key that is added again while it waits is processed once; while it is
+ * processed, once more afterwards. No key is processed by two workers at the same time.
  */
 export class WorkQueue {
   readonly #clock: Clock;
@@ -84,8 +84,8 @@ export class WorkQueue {
   }
 
   /**
-   * Adds the key at the next quarter of a second, together with others. Keys added one by one cost a
-   * quarter more, and several changes of a key lead to one reconciliation.
+   * Adds the key at the next quarter of a second, together with others. Keys added one by one cost
+   * a quarter more, and several changes of a key lead to one reconciliation.
    */
   addToGroup(key: string, lane: Lane = "normal"): void {
     if (this.#closed) return;

@@ -11,8 +11,8 @@ export interface ClusterAccess {
     readonly rejectUnauthorized?: boolean;
   };
   /**
-   * Headers of a request. They are cached for a minute; `refresh` reads them again, after the server
-   * has refused the last ones.
+   * Headers of a request. They are cached for a minute; `refresh` reads them again, after the
+   * server has refused the last ones.
    */
   authorize(options?: { refresh: boolean }): Promise<Readonly<Record<string, string>>>;
 }

@@ -2,7 +2,9 @@ import { KubernetesError } from "./kubernetes-error.ts";
 
 /** A time limit of a call, to be disposed of when the call ends. */
 interface Deadline extends Disposable {
-  /** Aborted at the deadline with a `KubernetesError`, or when the signal of the caller is aborted. */
+  /**
+   * Aborted at the deadline with a `KubernetesError`, or when the signal of the caller is aborted.
+   */
   readonly signal: AbortSignal;
   /** Milliseconds of `performance.now()`. */
   readonly at: number;

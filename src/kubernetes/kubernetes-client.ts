@@ -64,9 +64,10 @@ export type MergePatch<T> = T extends readonly unknown[]
 
 /**
  * A client of one namespace of an API server. Objects are plain JSON. Every method throws
- * `KubernetesError`, and the reason of its signal when that is aborted. Calls are retried after 429,
- * and after 5xx and lost responses when a second call does no harm. A `create` of a named object is
- * such a call: it fails with `AlreadyExists` when the first request succeeded without a response.
+ * `KubernetesError`, and the reason of its signal when that is aborted. Calls are retried after
+ * 429, and after 5xx and lost responses when a second call does no harm. A `create` of a named
+ * object is such a call: it fails with `AlreadyExists` when the first request succeeded without a
+ * response.
  */
 export interface KubernetesClient {
   readonly namespace: string;
@@ -75,7 +76,9 @@ export interface KubernetesClient {
     name: string,
     options?: CallOptions,
   ): Promise<Stored<T>>;
-  /** Pages of one snapshot. Throws `isExpired` when the server has dropped the snapshot meanwhile. */
+  /**
+   * Pages of one snapshot. Throws `isExpired` when the server has dropped the snapshot meanwhile.
+   */
   list<T extends KubernetesObject>(
     type: ResourceType<T>,
     options?: ListOptions,

@@ -19,8 +19,8 @@ export class KubernetesError extends Error {
   /** HTTP status; undefined when there was no response. */
   readonly status: number | undefined;
   /**
-   * Reason of the API server, for instance `Conflict`; `ConnectionFailed` or `DeadlineExceeded` when
-   * there was no response.
+   * Reason of the API server, for instance `Conflict`; `ConnectionFailed` or `DeadlineExceeded`
+   * when there was no response.
    */
   readonly reason: string;
   readonly causes: readonly FieldCause[];

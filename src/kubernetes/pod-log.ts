@@ -22,8 +22,8 @@ const maxRetryMs = 5_000;
 
 /**
  * The output of a container as far as the node still has it, read over as many connections as
- * necessary. It is read until a read adds no lines: when the API server loses the node, its response
- * ends like a complete one. Throws `isNotFound` when the pod does not exist.
+ * necessary. It is read until a read adds no lines: when the API server loses the node, its
+ * response ends like a complete one. Throws `isNotFound` when the pod does not exist.
  */
 export async function* readPodLog(
   client: KubernetesClient,

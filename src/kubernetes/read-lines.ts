@@ -3,8 +3,9 @@ import { decodeUtf8 } from "./protobuf/decode-utf8.ts";
 const lineFeed = 0x0a;
 
 /**
- * Lines of a stream, each with its line feed; the last one lacks it where the stream ends without. A
- * line above `maxBytes` comes in pieces, cut between characters, of which the last has the line feed.
+ * Lines of a stream, each with its line feed; the last one lacks it where the stream ends without.
+ * A line above `maxBytes` comes in pieces, cut between characters, of which the last has the line
+ * feed.
  */
 export async function* readLines(
   chunks: AsyncIterable<Uint8Array>,

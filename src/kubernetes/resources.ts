@@ -43,7 +43,9 @@ export interface ResourceType<T extends KubernetesObject> {
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
-  /** Reader of the fields that are used, from responses in protobuf; without it, responses are JSON. */
+  /**
+   * Reader of the fields that are used, from responses in protobuf; without it, responses are JSON.
+   */
   readonly protobuf?: MessageReader<Stored<T>>;
   readonly [objectType]?: T;
 }

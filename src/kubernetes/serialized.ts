@@ -1,6 +1,6 @@
 /**
- * A type of the Kubernetes client in the form of its JSON: dates are ISO strings, and names that the
- * client escapes with an underscore lack it.
+ * A type of the Kubernetes client in the form of its JSON: dates are ISO strings, and names that
+ * the client escapes with an underscore lack it.
  */
 export type Serialized<T> = T extends Date
   ? string

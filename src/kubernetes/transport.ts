@@ -55,7 +55,9 @@ interface Limits {
 
 const defaultDeadlineMs = 30_000;
 
-/** Keeps connections open in one pool; over HTTP/2, one connection carries a hundred calls at once. */
+/**
+ * Keeps connections open in one pool; over HTTP/2, one connection carries a hundred calls at once.
+ */
 export function createTransport(
   access: ClusterAccess,
   onCall: (call: ClusterCall) => void,

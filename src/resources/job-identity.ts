@@ -24,9 +24,9 @@ const maxLabelValue = 63;
 const hashLength = 10;
 
 /**
- * Id of a CompressionJob in the REST interface: its label, where that agrees with its name, as it does
- * on resources that the service or the operator created. A copy under another name keeps the label of
- * the original but is another job, so its id is derived from its uid.
+ * Id of a CompressionJob in the REST interface: its label, where that agrees with its name, as it
+ * does on resources that the service or the operator created. A copy under another name keeps the
+ * label of the original but is another job, so its id is derived from its uid.
  */
 export function resolveJobId({ metadata }: IdentifiedResource): string {
   const id = metadata.labels?.[resourceLabels.jobId];
@@ -40,8 +40,8 @@ export function resolveBatchId({ metadata }: IdentifiedResource): string {
 }
 
 /**
- * Name of the worker Job of a CompressionJob for a step: at most 52 characters and, since it becomes
- * a host name, without dots. A hash replaces what does not fit.
+ * Name of the worker Job of a CompressionJob for a step: at most 52 characters and, since it
+ * becomes a host name, without dots. A hash replaces what does not fit.
  */
 export function workerJobName(name: string, step: JobStep): string {
   const text = `${name}-${step}`;

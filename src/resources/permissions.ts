@@ -69,8 +69,8 @@ export const operatorPermissions: readonly Permission[] = [
 ];
 
 /**
- * What the service may do in its namespace. It is also bound to `system:auth-delegator`, to review the
- * tokens of workers.
+ * What the service may do in its namespace. It is also bound to `system:auth-delegator`, to review
+ * the tokens of workers.
  */
 export const servicePermissions: readonly Permission[] = [
   {

@@ -30,8 +30,8 @@ const concurrentReconciliations = 8;
 
 /**
  * Runs jobs as custom resources, which the operator works on. It closes the client. The records are
- * kept in step with the resources of the cluster, including those that others created, and all of them
- * are reconciled at the start.
+ * kept in step with the resources of the cluster, including those that others created, and all of
+ * them are reconciled at the start.
  */
 export function createClusterExecutor(options: ClusterExecutorOptions): Executor {
   return new ClusterExecutor(options);
@@ -106,7 +106,7 @@ function authenticateWorkers(context: SyncContext, serviceAccount: string): Work
 
 function recordController(context: SyncContext, changes: RecordChangeSource): Controller {
   return {
-    name: "mirror",
+    name: "records",
     workers: concurrentReconciliations,
     sources: [
       createSource(context.batches, { mapToKeys: (batch) => [resolveBatchId(batch)] }),

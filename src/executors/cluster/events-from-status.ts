@@ -7,8 +7,8 @@ import type { ObservedEvent } from "../../records/cluster-records.ts";
 
 /**
  * The status of a resource as events of its job's record; those that the record has already change
- * nothing. A Pending record also takes telemetry and artifacts: without a database, the status is all
- * that remains of the work.
+ * nothing. A Pending record also takes telemetry and artifacts: without a database, the status is
+ * all that remains of the work.
  */
 export function eventsFromStatus(status: CompressionJobStatus, job: Job): ObservedEvent[] {
   if (status.status === "Pending") return waitingEvents(status);

@@ -4,8 +4,8 @@ import type { Job } from "../../contract/job.ts";
 import type { CompressionJobObject } from "../../resources/custom-resources.ts";
 
 /**
- * The resource of a job that was started over REST. It has the effective recipe, which does not change
- * with the target.
+ * The resource of a job that was started over REST. It has the effective recipe, which does not
+ * change with the target.
  */
 export function jobResource(job: Job, resourceTtlSeconds: number) {
   const { source, sha256, name } = job.model;

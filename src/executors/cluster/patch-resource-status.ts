@@ -17,7 +17,9 @@ interface StatusWrite {
 const statusIntervalMs = 1_000;
 const telemetryIntervalMs = 5_000;
 
-/** Writes the status of a resource if it differs; returns when to retry if that would be too soon. */
+/**
+ * Writes the status of a resource if it differs; returns when to retry if that would be too soon.
+ */
 export async function patchResourceStatus(
   { client, jobs, statusWrittenAt }: SyncContext,
   { id, resource, status }: StatusWrite,

@@ -41,7 +41,10 @@ const maxCachedEntries = 10_000;
 const podNameKey = "authentication.kubernetes.io/pod-name";
 const podUidKey = "authentication.kubernetes.io/pod-uid";
 
-/** Authenticates workers in pods by service account tokens with the worker audience, bound to the pod. */
+/**
+ * Authenticates workers in pods by service account tokens with the worker audience, bound to the
+ * pod.
+ */
 export function createPodAuthentication(options: PodAuthenticationOptions): WorkerAuthentication {
   return new PodAuthentication(options);
 }

@@ -89,7 +89,9 @@ export class PodLogCollector {
   }
 }
 
-/** Whether the worker did not crash, so that its output is its events, and all of them are recorded. */
+/**
+ * Whether the worker did not crash, so that its output is its events, and all of them are recorded.
+ */
 function hasReportedAll({ terminationMessage }: ObservedWorkerPod, nextSeq: number): boolean {
   if (terminationMessage === undefined) return false;
   const { error, lastSeq } = terminationMessage;

@@ -18,8 +18,8 @@ import { batchFromResource } from "./records-from-resources.ts";
 const cancellation: readonly ObservedEvent[] = [{ type: "cancel" }, { type: "stopped" }];
 
 /**
- * Reconciles the record of a batch with its resource. Its jobs are reconciled one by one, except those
- * without a resource.
+ * Reconciles the record of a batch with its resource. Its jobs are reconciled one by one, except
+ * those without a resource.
  */
 export async function reconcileBatchRecord(
   context: SyncContext,
@@ -92,7 +92,9 @@ async function createBatchResource(
   }
 }
 
-/** Propagates a cancellation between record and resource. For `failFast` the operator cancels jobs. */
+/**
+ * Propagates a cancellation between record and resource. For `failFast` the operator cancels jobs.
+ */
 async function syncBatchCancellation(
   context: SyncContext,
   { record: { project, batch }, resource }: { record: ClusterBatch; resource: Stored<BatchObject> },

@@ -71,8 +71,8 @@ async function reconcileJobWithResource(
 }
 
 /**
- * Creates the record of a resource that was not created over REST. Undefined where its batch has to be
- * recorded first.
+ * Creates the record of a resource that was not created over REST. Undefined where its batch has to
+ * be recorded first.
  */
 async function createJobRecord(
   context: SyncContext,
@@ -89,7 +89,9 @@ async function createJobRecord(
   return context.records.cluster.findJob(id);
 }
 
-/** Propagates a cancellation between record and resource. Undefined when the resource was written. */
+/**
+ * Propagates a cancellation between record and resource. Undefined when the resource was written.
+ */
 async function syncJobCancellation(
   context: SyncContext,
   { record, resource }: RecordedResource,

@@ -28,7 +28,9 @@ import { recordEndedPods } from "./record-ended-pods.ts";
 import { byId, type SyncContext } from "./sync-context.ts";
 import { observedWorkerPod } from "./observed-worker-pod.ts";
 
-/** Reconciles a job whose resource is not in the cache: it was not created yet, or it was deleted. */
+/**
+ * Reconciles a job whose resource is not in the cache: it was not created yet, or it was deleted.
+ */
 export async function reconcileJobWithoutResource(
   context: SyncContext,
   record: ClusterJob,

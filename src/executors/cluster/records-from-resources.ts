@@ -77,7 +77,9 @@ function recordedCreationTime(
   return new Date(Math.min(decodeIdTime(id).getTime(), latest)).toISOString();
 }
 
-/** An unknown target or preset is recorded by its name: the operator fails the job with the reason. */
+/**
+ * An unknown target or preset is recorded by its name: the operator fails the job with the reason.
+ */
 function resolveTargetAndRecipe(
   targets: readonly Target[],
   name: string,

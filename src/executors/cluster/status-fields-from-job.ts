@@ -7,14 +7,16 @@ import { truncate } from "../../contract/truncate.ts";
 
 type StatusFields = Omit<CompressionJobStatus, "conditions" | "observedGeneration">;
 
-/** The fields of a resource's status that follow from the job, within the limits of the resource. */
+/**
+ * The fields of a resource's status that follow from the job, within the limits of the resource.
+ */
 export function statusFieldsFromJob(job: Job): StatusFields {
   const { telemetry, error, startedAt, finishedAt } = job;
   return {
     jobId: job.id,
     status: job.status,
     statusReason: truncate(job.statusReason, textLimits.reason),
-    statusMessage: truncateMessage(job.statusMessage),
+    statusMessage: limitMessage(job.statusMessage),
     progress: `${Math.floor(telemetry.progress.fraction * 100)}%`,
     ratio: telemetry.size?.ratio.toFixed(2),
     startedAt: startedAt ?? undefined,
@@ -23,21 +25,22 @@ export function statusFieldsFromJob(job: Job): StatusFields {
     telemetry: summarizeTelemetry(telemetry),
     artifacts: job.artifacts.slice(0, statusLimits.artifacts),
     gates: job.gates.slice(0, statusLimits.gates),
-    error: error ? { ...error, message: truncateMessage(error.message) } : undefined,
+    error: error ? { ...error, message: limitMessage(error.message) } : undefined,
   };
 }
 
-/** Without a message, the transition lacks the field: a comparison tells it from undefined. */
+/** A transition without a message lacks the field: undefined would compare as a change. */
 function limitTransition(transition: Job["transitions"][number]) {
   const { message } = transition;
-  return message === undefined ? transition : { ...transition, message: truncateMessage(message) };
+  return message === undefined ? transition : { ...transition, message: limitMessage(message) };
 }
 
 function summarizeTelemetry(telemetry: Telemetry): StatusFields["telemetry"] {
   const { accuracy, warnings, ...figures } = telemetry;
+  const { outputs: _, ...worst } = accuracy ?? { outputs: [] };
   return {
     ...figures,
-    accuracy: accuracy && withoutOutputs(accuracy),
+    accuracy: "level" in worst ? worst : undefined,
     warnings: warnings.slice(0, statusLimits.warnings).map(({ code, message }) => ({
       code: truncate(code, textLimits.reason),
       message: truncate(message, textLimits.telemetryWarning),
@@ -45,10 +48,6 @@ function summarizeTelemetry(telemetry: Telemetry): StatusFields["telemetry"] {
   };
 }
 
-function withoutOutputs({ outputs: _, ...worst }: NonNullable<Telemetry["accuracy"]>) {
-  return worst;
-}
-
-function truncateMessage(message: string): string {
+function limitMessage(message: string): string {
   return truncate(message, textLimits.statusMessage);
 }

@@ -25,8 +25,8 @@ export function repeatedField<T>(read: FieldReader<T>): FieldReader<T[]> {
 const firstStringTag = (1 << 3) | WireType.LengthDelimited;
 
 /**
- * A message whose first field is a string, in the order that Kubernetes writes: read where the string
- * is among `names`, skipped otherwise.
+ * A message whose first field is a string, in the order that Kubernetes writes: read where the
+ * string is among `names`, skipped otherwise.
  */
 export function namedMessageField<T>(
   names: readonly string[],
