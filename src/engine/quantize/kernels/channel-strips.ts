@@ -5,7 +5,8 @@ import { memoryOffsets, simdFloats, stripValues } from "./simd.ts";
 /**
  * A part of a tensor staged at `memoryOffsets.input`: `pieces` runs of `length` values,
  * `step` apart in the tile and `pitch` apart as staged. Kernels see groups of four lanes; each
- * group has its own vector of parameters, and `channelAtLane` gives the channel of each lane of those.
+ * group has its own vector of parameters, and `channelAtLane` gives the channels of
+ * its lanes.
  */
 export interface ChannelStrip {
   /** The strip's first value in the tile. */

@@ -27,7 +27,7 @@ const trailer = z.array(
 );
 
 /** Results of the tasks of a partition, in the order in which their outputs are in the file. */
-export type PartitionTrailer = z.infer<typeof trailer>;
+type PartitionTrailer = z.infer<typeof trailer>;
 
 /** Appends the trailer to the outputs of a partition. @returns the file's size */
 export async function writeTrailer(
