@@ -1,7 +1,7 @@
 import { createHash, type Hash } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
 import type { RequestService } from "./service-request.ts";
-import { writeFully } from "./write-fully.ts";
+import { writeAllBytes } from "./write-all-bytes.ts";
 
 interface BlobDownloadOptions {
   readonly requestService: RequestService;
@@ -50,7 +50,7 @@ async function appendChunk(
   progress: BlobDownloadProgress,
 ): Promise<void> {
   if (!Buffer.isBuffer(chunk)) throw new TypeError("The answer is not a stream of bytes");
-  await writeFully(file, chunk, progress.bytes);
+  await writeAllBytes(file, chunk, progress.bytes);
   progress.hash.update(chunk);
   progress.bytes += chunk.length;
 }

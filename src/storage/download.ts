@@ -8,7 +8,7 @@ import { systemErrorCode, storageError } from "./file-error.ts";
 import { followRedirects, PermanentDownloadError, readAnswerHeader } from "./follow-redirects.ts";
 import { createPublicLookup } from "./public-address.ts";
 import { stripUrlSecrets } from "./strip-url-secrets.ts";
-import { writeFully } from "./write-fully.ts";
+import { writeAllBytes } from "./write-all-bytes.ts";
 
 /** Attempts in a row that bring no new byte. */
 const maxFruitlessAttempts = 4;
@@ -21,7 +21,7 @@ interface DownloadOptions {
   /** Whether `http:` and hosts that are not on the public internet are allowed. */
   readonly allowPrivateAddresses: boolean;
   readonly signal: AbortSignal;
-  onProgress(bytes: number, total: number | undefined): void;
+  onProgress(this: void, bytes: number, total: number | undefined): void;
 }
 
 /** Progress over all connections. */
@@ -132,7 +132,7 @@ async function appendBody(
   if (total !== undefined && total > maxBytes) throw tooLargeError(`${total} bytes`, maxBytes);
   for await (const chunk of readBodyChunks(answer.body)) {
     if (progress.bytes + chunk.length > maxBytes) throw tooLargeError("more", maxBytes);
-    await writeFully(file, chunk, progress.bytes);
+    await writeAllBytes(file, chunk, progress.bytes);
     progress.hash.update(chunk);
     progress.bytes += chunk.length;
     onProgress(progress.bytes, total);

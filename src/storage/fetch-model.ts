@@ -21,7 +21,7 @@ export interface FetchOptions {
   readonly limits: FetchLimits;
   readonly signal: AbortSignal;
   /** `total` is undefined where the source does not state it. */
-  onProgress(bytes: number, total: number | undefined): void;
+  onProgress(this: void, bytes: number, total: number | undefined): void;
 }
 
 export interface FetchedModel {

@@ -15,7 +15,7 @@ export function summarizeResult(
     `Size: ${formatBytes(originalBytes)} to ${formatBytes(resultBytes)}, ratio ${ratio}`,
     `Weights: ${changed} of ${weights.length} changed`,
   ];
-  if (accuracy) lines.push(summarizeAccuracy(accuracy));
+  if (accuracy) lines.push(accuracyLine(accuracy));
   if (latency) {
     const [original, result] = [latency.original.p50Ms.toFixed(2), latency.result.p50Ms.toFixed(2)];
     lines.push(`Latency: median ${original} ms to ${result} ms, ratio ${latency.ratio.toFixed(2)}`);
@@ -23,7 +23,7 @@ export function summarizeResult(
   return lines;
 }
 
-function summarizeAccuracy({ level, samples, data, sqnrDb, cosine }: Accuracy): string {
+function accuracyLine({ level, samples, data, sqnrDb, cosine }: Accuracy): string {
   const basis = level === "weights" ? "worst weight" : `worst output on ${samples} ${data} samples`;
   return `Accuracy: SQNR ${sqnrDb.toFixed(1)} dB, cosine ${cosine.toFixed(5)}, ${basis}`;
 }

@@ -1,7 +1,7 @@
 import type { FileHandle } from "node:fs/promises";
 
 /** Writes all bytes at a position of a file. */
-export async function writeFully(
+export async function writeAllBytes(
   file: FileHandle,
   bytes: Uint8Array,
   position: number,
