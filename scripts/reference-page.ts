@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type ActionInput, actionInputs, actionOutputs } from "../src/contract/action.ts";
+import { eventReasonTable } from "../src/contract/custom-resources.ts";
 import { errorTable } from "../src/contract/errors.ts";
 import { gateTable } from "../src/contract/gate-table.ts";
 import { jobRequest } from "../src/contract/job.ts";
@@ -8,9 +9,14 @@ import { defaultRecipe } from "../src/contract/resolve-recipe.ts";
 import type { Route } from "../src/contract/route.ts";
 import { routes } from "../src/contract/routes.ts";
 import { jobStatus, transitionTable } from "../src/contract/status.ts";
+import { statusReasonTable } from "../src/contract/status-reasons.ts";
 import { builtinTargets } from "../src/contract/target.ts";
 import { scopeTable } from "../src/contract/token.ts";
+import { warningTable } from "../src/contract/warnings.ts";
+import { workerExit, workerExitMeanings } from "../src/contract/worker.ts";
 import { settings } from "../src/service/settings.ts";
+
+const exitCodes: Readonly<Record<string, number>> = workerExit;
 
 /** The contract's tables as one Markdown page. */
 export function referencePage(): string {
@@ -35,6 +41,18 @@ export function referencePage(): string {
         code(status),
         transitionTable.compress[status].map(code).join(", ") || "final",
         transitionTable.quantize[status].map(code).join(", ") || "final or not used",
+      ]),
+    ),
+    "## Reasons of statuses",
+    "A job's `statusReason`, the `reason` of its transitions and, in CamelCase, of the events of its resource. Of the status `Failed` the reason is an [error code](#error-codes).",
+    table(
+      ["reason", "status", "means", "set by", "what to do"],
+      Object.entries(statusReasonTable).map(([name, reason]) => [
+        code(name),
+        code(reason.status),
+        reason.message,
+        reason.setBy,
+        reason.action,
       ]),
     ),
     "## Fields of a job request",
@@ -79,6 +97,25 @@ export function referencePage(): string {
     table(
       ["output", "holds"],
       Object.entries(actionOutputs).map(([name, description]) => [code(name), description]),
+    ),
+    "## Warnings of telemetry",
+    table(
+      ["code", "means"],
+      Object.entries(warningTable).map(([name, meaning]) => [code(name), meaning]),
+    ),
+    "## Reasons of events and conditions",
+    "Of CompressionJobs and Batches, beside the reasons of statuses.",
+    table(
+      ["reason", "means"],
+      Object.entries(eventReasonTable).map(([name, meaning]) => [code(name), meaning]),
+    ),
+    "## Exit codes of a worker",
+    table(
+      ["code", "means"],
+      Object.entries(workerExitMeanings).map(([name, meaning]) => [
+        String(exitCodes[name]),
+        meaning,
+      ]),
     ),
     "## Error codes",
     "Answers carry them as `code` of an RFC 9457 problem, failed jobs as `error.code`.",

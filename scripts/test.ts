@@ -1,11 +1,14 @@
 import { glob, readFile } from "node:fs/promises";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
+import { announcePreparation } from "./announce-preparation.ts";
 import { prepareRequirement } from "../test/support/cluster/prepare-requirement.ts";
 import { requirements } from "../test/support/cluster/requirements.ts";
 import { startSharedCluster } from "../test/support/cluster/shared-cluster.ts";
 import { preparePython } from "../test/support/prepare-python.ts";
 
+const named = process.argv.slice(2);
+const runsAll = named.length === 0;
 const filesAtOnce = 2;
 /** Of a file: what hangs is told by its name. */
 const timeoutMs = 20 * 60_000;
@@ -35,11 +38,15 @@ async function runTests(patterns: readonly string[]): Promise<void> {
 }
 
 async function prepareRequirements(files: readonly string[]): Promise<void> {
-  await prepare("Python", preparePython);
   const texts = await Promise.all(files.map((file) => readFile(file, "utf8")));
   const isNamed = (word: string) => texts.some((text) => text.includes(word));
-  for (const [word, requirement] of Object.entries(requirements)) {
-    if (isNamed(word)) await prepare(requirement.title, () => prepareRequirement(requirement));
+  const needed = Object.entries(requirements)
+    .filter(([word]) => isNamed(word))
+    .map(([, requirement]) => requirement);
+  await announcePreparation(needed, runsAll);
+  await prepare("Python", preparePython);
+  for (const requirement of needed) {
+    await prepare(requirement.title, () => prepareRequirement(requirement));
   }
   if (isNamed("shared-cluster.ts")) await prepare("A shared cluster", startSharedCluster);
 }
@@ -54,5 +61,4 @@ async function prepare(title: string, work: () => Promise<void>): Promise<void> 
   }
 }
 
-const named = process.argv.slice(2);
-await runTests(named.length > 0 ? named : ["test/**/*.test.ts"]);
+await runTests(runsAll ? ["test/**/*.test.ts"] : named);

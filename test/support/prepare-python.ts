@@ -32,6 +32,14 @@ export async function pythonParts(): Promise<PythonParts> {
   };
 }
 
+/** Whether nothing is missing. */
+export async function isPythonPrepared(): Promise<boolean> {
+  const { interpreter, models } = await pythonParts();
+  const folders = [join(interpreter, "..", ".."), models];
+  const complete = await Promise.all(folders.map(async (folder) => exists(completeMark(folder))));
+  return complete.every((isComplete) => isComplete);
+}
+
 /** Installs what is missing; a no-op in later runs. Must not run twice at once. */
 export async function preparePython(): Promise<void> {
   const { interpreter, models } = await pythonParts();
@@ -71,8 +79,12 @@ export async function preparePython(): Promise<void> {
   });
 }
 
+function completeMark(folder: string): string {
+  return join(folder, ".complete");
+}
+
 async function installOnce(folder: string, install: () => Promise<void>): Promise<void> {
-  const done = join(folder, ".complete");
+  const done = completeMark(folder);
   if (await exists(done)) return;
   await rm(folder, { recursive: true, force: true });
   await mkdir(join(folder, ".."), { recursive: true });

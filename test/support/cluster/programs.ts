@@ -12,7 +12,7 @@ const tests = fileURLToPath(new URL("../..", import.meta.url));
 /** What is built once for many runs. */
 export const cacheFolder = join(homedir(), ".cache", "model-optimization-service", "cluster");
 
-/** The Go modules, each with the folder of its source and the programs that it builds. */
+/** The Go modules, each with the folder of its source, how long it is built on two cores, and its programs. */
 const modules = {
   etcd: { source: "support/cluster/tools/etcd", programs: ["etcd"] },
   kubernetes: {
@@ -62,14 +62,15 @@ export async function isModuleBuilt(name: ToolModule): Promise<boolean> {
   return isExecutable(await moduleFolder(name));
 }
 
-/** Builds what is missing of a module's programs, ten minutes for Kubernetes on two cores; a no-op in later runs. */
+/** Builds what is missing of a module's programs; a no-op in later runs. */
 export async function buildModule(name: ToolModule): Promise<void> {
   await mkdir(cacheFolder, { recursive: true });
   await withLock(join(cacheFolder, "build.lock"), async () => {
     if (await isModuleBuilt(name)) return;
     if ((await findCommand("go")) === undefined)
       throw new Error("Go 1.26 or later is needed: install it from go.dev");
-    process.stderr.write(`Building ${modules[name].programs.join(", ")}: minutes, once\n`);
+    const { programs, minutes } = modules[name];
+    process.stderr.write(`Building ${programs.join(", ")}: about ${minutes} min, once\n`);
     const folder = await moduleFolder(name);
     const partial = `${folder}.partial`;
     await rm(partial, { recursive: true, force: true });
@@ -82,6 +83,11 @@ export async function buildModule(name: ToolModule): Promise<void> {
     });
     await rename(partial, folder);
   });
+}
+
+/** About how long a module takes to build on two cores, minutes. */
+export function buildMinutes(name: ToolModule): number {
+  return modules[name].minutes;
 }
 
 const moduleNames = Object.keys(modules) as ToolModule[];
