@@ -32,7 +32,7 @@ export async function runMain(stepProcess: StepProcess): Promise<void> {
   const identity = stepIdentity(run, inputs);
   const token = inputs["github-token"];
   const github = token === undefined ? undefined : connectGitHub(token, run, dispatcher);
-  const reporter = github && createReporter(github, { inputs, run, identity });
+  const reporter = github && createStepReporter(github, { inputs, run, identity });
   const step = { ...stepProcess, inputs, run, identity, github, reporter };
   if (credentials === undefined) {
     await reportUntrusted(step);
@@ -46,7 +46,7 @@ export async function runMain(stepProcess: StepProcess): Promise<void> {
   await (signal.aborted ? Promise.race([published, delay(cancelGraceMs)]) : published);
 }
 
-function createReporter(
+function createStepReporter(
   github: GitHub,
   { inputs, run, identity }: Pick<Step, "inputs" | "run" | "identity">,
 ): CheckRunReporter {

@@ -27,11 +27,11 @@ export async function writeReport(
   await writeFile(files["report-json"], JSON.stringify(reportDocument(report, verdict)));
   await writeFile(files["report-markdown"], markdown);
   if (environment["GITHUB_STEP_SUMMARY"]) await core.summary.addRaw(markdown, true).write();
-  setOutputs({ ...files, conclusion: verdict.conclusion ?? "pending", ...countJobs(report) });
+  setOutputs({ ...files, conclusion: verdict.conclusion ?? "pending", ...jobCountOutputs(report) });
   return folder;
 }
 
-function countJobs({ rows }: Report) {
+function jobCountOutputs({ rows }: Report) {
   return {
     jobs: rows.length,
     completed: rows.filter(({ status }) => status === "Completed").length,

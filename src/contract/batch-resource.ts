@@ -66,8 +66,8 @@ export const batchResourceStatus = z.object({
     .regex(/^[.mcgfx]*$/)
     .optional()
     .describe(
-      "A letter for each job, in the order of models × targets: `.` not created yet, `m` created, " +
-        "`c` Completed, `g` Completed with a gate that failed, `f` Failed, `x` Cancelled or " +
+      "A letter for each job, in the order of models × targets: `.` not created yet, " +
+        "`m` created, `c` Completed, `g` Completed with a gate that failed, `f` Failed, `x` Cancelled or " +
         "never to be created.",
     ),
   failures: z

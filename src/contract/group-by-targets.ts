@@ -1,6 +1,7 @@
 /**
  * Splits pairs of models and targets into batches. As a batch has a job for each of its models and
- * each of its targets, models with the same targets share one. The pairs of a batch keep their order.
+ * each of its targets, models with the same targets share one. The pairs of a batch keep their
+ * order.
  */
 export function groupByTargets<Pair extends { readonly model: object; readonly target: string }>(
   pairs: readonly Pair[],

@@ -1,5 +1,4 @@
-import { z } from "zod";
-import { errorCode, type ErrorCode } from "./errors.ts";
+import type { ErrorCode } from "./errors.ts";
 import { listCodes } from "./list-codes.ts";
 import type { JobStatus } from "./status.ts";
 
@@ -142,13 +141,6 @@ export interface StatusCause {
   readonly reason: StatusReason;
   readonly message: string;
 }
-
-const ownStatusReason = z.enum(
-  Object.keys(statusReasonTable) as [OwnStatusReason, ...OwnStatusReason[]],
-);
-
-/** A reason of a job's status, with all codes that earlier versions wrote. */
-export const statusReason: z.ZodType<StatusReason> = z.union([ownStatusReason, errorCode]);
 
 /** Description of a field with a status reason. */
 export const statusReasonDescription =

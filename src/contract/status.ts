@@ -49,7 +49,7 @@ export function leadsTo(kind: JobKind, from: JobStatus, to: JobStatus): boolean 
 }
 
 /** Statuses that a job or batch never leaves. */
-export const terminalStatuses = ["Completed", "Failed", "Cancelled"] as const;
+const terminalStatuses = ["Completed", "Failed", "Cancelled"] as const;
 type TerminalStatus = (typeof terminalStatuses)[number];
 
 /** Statuses of a job that has not ended. */

@@ -37,7 +37,7 @@ export async function followBatch(
 }
 
 /** Cancels a batch and waits until none of its processes runs. */
-export async function cancelBatch(client: Client, batch: Pick<Batch, "id">): Promise<void> {
+export async function cancelDemoBatch(client: Client, batch: Pick<Batch, "id">): Promise<void> {
   const params = { id: batch.id };
   const signal = AbortSignal.timeout(cancelLimitMs);
   await client.call("cancelBatch", { params }, { signal });

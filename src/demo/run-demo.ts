@@ -6,7 +6,7 @@ import { formatBytes } from "../contract/format-bytes.ts";
 import type { Job } from "../contract/job.ts";
 import { demoModels } from "./demo-models.ts";
 import type { Display } from "./display.ts";
-import { cancelBatch, followBatch } from "./follow-batch.ts";
+import { cancelDemoBatch, followBatch } from "./follow-batch.ts";
 import { resultTable } from "./result-table.ts";
 import { startServiceProcess } from "./start-service-process.ts";
 
@@ -45,7 +45,7 @@ export async function runDemo({
     const jobs = await followOrCancel(client, batch, { display, signal });
     display.close();
     const results = path.join(directory, "results", batch.id);
-    for (const job of jobs) await saveArtifacts(client, job, results);
+    for (const job of jobs) await saveDemoArtifacts(client, job, results);
     printResults(jobs, results, display);
     return jobs.every((job) => job.status === "Completed");
   } finally {
@@ -85,14 +85,14 @@ async function followOrCancel(
   } catch (error) {
     if (signal.aborted) {
       display.print("Cancelling the batch");
-      await cancelBatch(client, batch);
+      await cancelDemoBatch(client, batch);
       display.print("The batch was cancelled");
     }
     throw error;
   }
 }
 
-async function saveArtifacts(client: Client, job: Job, results: string): Promise<void> {
+async function saveDemoArtifacts(client: Client, job: Job, results: string): Promise<void> {
   const folder = path.join(results, folderName(job));
   if (job.artifacts.length > 0) await mkdir(folder, { recursive: true });
   for (const { name } of job.artifacts) {

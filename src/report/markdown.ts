@@ -16,8 +16,8 @@ export function truncateToBytes(text: string, maxBytes: number): string {
 }
 
 /**
- * Foreign text as code on one line, in which GitHub sees no link, mention, markup or end of a table's
- * cell.
+ * Foreign text as code on one line, in which GitHub sees no link, mention, markup or end of a
+ * table's cell.
  */
 export function inlineCode(text: string): string {
   const line = toOneLine(text).replaceAll("|", "¦");

@@ -9,14 +9,14 @@ export function measurementNotes({ telemetry, baseline }: Job): Section[] {
   const { device, accuracy, stageSeconds } = telemetry;
   const notes = [
     baseline && `Compared with ${inlineCode(`${baseline.branch} at ${baseline.sha.slice(0, 7)}`)}.`,
-    device && describeDevice(device),
+    device && deviceNote(device),
     accuracy && describeSamples(accuracy),
-    stageSeconds && describeStages(stageSeconds),
+    stageSeconds && stagesNote(stageSeconds),
   ].flatMap((note) => note ?? []);
   return notes.length === 0 ? [] : [{ head: notes.join(" "), rows: [] }];
 }
 
-function describeDevice(device: NonNullable<Telemetry["device"]>): string {
+function deviceNote(device: NonNullable<Telemetry["device"]>): string {
   const { name, threads, executionProvider, runtime } = device;
   const software = inlineCode(`${executionProvider}, ${runtime}`);
   return `Measured on ${inlineCode(name)}, ${threads} threads, ${software}.`;
@@ -27,7 +27,7 @@ function describeSamples({ samples, data }: NonNullable<Telemetry["accuracy"]>):
   return `Accuracy on ${samples} ${origin}.`;
 }
 
-function describeStages(stageSeconds: NonNullable<Telemetry["stageSeconds"]>): string {
+function stagesNote(stageSeconds: NonNullable<Telemetry["stageSeconds"]>): string {
   const stages = Object.entries(stageSeconds).map(([stage, seconds = 0]) => {
     return `${stage} ${seconds.toFixed(1)}`;
   });

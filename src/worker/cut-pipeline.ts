@@ -41,13 +41,13 @@ export async function cutPipeline(
     signal,
   });
   const pipeline = await writePipeline(model, plan, { directory: outputDirectory, signal });
-  for (const line of describeStages(plan)) reporter.log(`[shard] ${line}`);
+  for (const line of stageLogLines(plan)) reporter.log(`[shard] ${line}`);
   return pipeline.files.map(({ name, kind: fileKind, bytes }) => {
     return { name, kind: fileKind === "manifest" ? "manifest" : "stage", bytes };
   });
 }
 
-function describeStages({ stages, cuts }: Awaited<ReturnType<typeof planPipeline>>): string[] {
+function stageLogLines({ stages, cuts }: Awaited<ReturnType<typeof planPipeline>>): string[] {
   return stages.map(({ steps, parameterBytes }, index) => {
     const content = `${steps.length} nodes, weights of ${formatBytes(parameterBytes)}`;
     const stage = `Stage ${index + 1} of ${stages.length}: ${content}`;

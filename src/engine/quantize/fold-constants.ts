@@ -3,13 +3,17 @@ import { sortTopologically } from "../onnx/sort-topologically.ts";
 import { elementBits } from "../onnx/element-type.ts";
 import { nestedGraphs, nodeSubgraphs } from "../onnx/model-traversal.ts";
 import { findAttribute } from "../onnx/node-attributes.ts";
-import { TensorProto_DataType as DataType, TensorProtoSchema } from "../onnx/onnx_pb.js";
-import type { GraphProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js";
+import {
+  TensorProto_DataType as DataType,
+  TensorProtoSchema,
+  type GraphProto,
+  type NodeProto,
+  type TensorProto,
+} from "../onnx/onnx_pb.js";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { readTensor, tensorByteLength } from "../onnx/read-tensor.ts";
-import { countElements } from "./weight-dims.ts";
-import { planRearrangement } from "./plan-rearrangement.ts";
-import type { Rearrangement } from "./plan-rearrangement.ts";
+import { countElements } from "../onnx/count-elements.ts";
+import { planRearrangement, type Rearrangement } from "./plan-rearrangement.ts";
 
 /** Most bytes of weights that are rearranged in memory; large ones seldom need to be. */
 const maxFoldedBytes = 64 * 1024 * 1024;

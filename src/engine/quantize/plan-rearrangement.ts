@@ -1,6 +1,7 @@
 import { findAttribute } from "../onnx/node-attributes.ts";
 import type { NodeProto, TensorProto } from "../onnx/onnx_pb.js";
-import { countElements, tensorDims } from "./weight-dims.ts";
+import { countElements } from "../onnx/count-elements.ts";
+import { tensorDims } from "./weight-dims.ts";
 
 /** Where consecutive indices of each axis are, in elements. */
 interface StridedLayout {

@@ -3,7 +3,8 @@ import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { tensorSource } from "../onnx/read-tensor.ts";
 import type { Weight } from "./find-weights.ts";
 import type { SourceWeight } from "./tasks/weight-task.ts";
-import { countElements, weightDims } from "./weight-dims.ts";
+import { countElements } from "../onnx/count-elements.ts";
+import { weightDims } from "./weight-dims.ts";
 
 /** The part of a task that says what it reads. The task's digest depends on the order. */
 export function sourceWeight(model: OnnxModel, weight: Weight): SourceWeight {

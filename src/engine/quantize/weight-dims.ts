@@ -8,7 +8,3 @@ export function weightDims({ tensor }: Weight): number[] {
 export function tensorDims({ dims }: TensorProto): number[] {
   return dims.map(Number);
 }
-
-export function countElements(dims: readonly number[]): number {
-  return dims.reduce((count, dim) => count * dim, 1);
-}

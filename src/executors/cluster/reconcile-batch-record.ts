@@ -10,7 +10,7 @@ import type { ClusterBatch, ObservedEvent } from "../../records/cluster-records.
 import { defaultProject } from "../../records/default-project.ts";
 import { batchResource } from "./batch-resource.ts";
 import { createOrGet } from "./create-or-get.ts";
-import { isRecordOf } from "./is-record-of.ts";
+import { isLinkedTo } from "./is-linked-to.ts";
 import { requeueSoon } from "./requeue-soon.ts";
 import { byId, type SyncContext } from "./sync-context.ts";
 import { batchFromResource } from "./records-from-resources.ts";
@@ -31,7 +31,7 @@ export async function reconcileBatchRecord(
     (await context.records.cluster.findBatch(id)) ??
     (resource && (await createBatchRecord(context, resource, id)));
   if (record === undefined) return;
-  if (resource === undefined || !isRecordOf(record.resource, resource)) {
+  if (resource === undefined || !isLinkedTo(record.resource, resource)) {
     return reconcileBatchWithoutResource(context, record, run);
   }
   if (record.resource.uid === null) await recordResourceUid(context, record, resource);

@@ -8,7 +8,7 @@ import type { Stored } from "../../kubernetes/resources.ts";
 import type { ClusterJob } from "../../records/cluster-records.ts";
 import { defaultProject } from "../../records/default-project.ts";
 import { isBatchCancelled } from "./is-batch-cancelled.ts";
-import { isRecordOf } from "./is-record-of.ts";
+import { isLinkedTo } from "./is-linked-to.ts";
 import { requeueSoon } from "./requeue-soon.ts";
 import { type JobPods, recordEndedPods } from "./record-ended-pods.ts";
 import { byId, type SyncContext } from "./sync-context.ts";
@@ -31,7 +31,7 @@ export async function reconcileJobRecord(
     (await context.records.cluster.findJob(id)) ??
     (resource && (await createJobRecord(context, resource, id)));
   if (record === undefined) return resource && requeueSoon;
-  if (resource === undefined || !isRecordOf(record.resource, resource)) {
+  if (resource === undefined || !isLinkedTo(record.resource, resource)) {
     return reconcileJobWithoutResource(context, record, run);
   }
   if (record.resource.uid === null) {

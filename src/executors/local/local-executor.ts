@@ -158,7 +158,7 @@ class LocalExecutor implements Executor {
     const { records, workDirectory, workerPath = mainWorker, log } = this.#options;
     const { jobId, attempt } = run;
     const directory = join(workDirectory, jobId);
-    const environment = workerEnvironment(run, this.#options);
+    const environment = processEnvironment(run, this.#options);
     const worker = {
       workerPath,
       directory,
@@ -191,7 +191,7 @@ class LocalExecutor implements Executor {
   }
 }
 
-function workerEnvironment(
+function processEnvironment(
   { jobId, secret }: LocalAttempt,
   { environment, workDirectory, serviceUrl, storageDirectory }: LocalExecutorOptions,
 ): Record<string, string> {

@@ -4,9 +4,14 @@ import type { Weight } from "../find-weights.ts";
 import type { GraphRewrite } from "../graph-rewrite.ts";
 import type { AffineFormat } from "../kernels/affine-parameters.ts";
 import { isHalfWeight, sourceWeight } from "../source-weight.ts";
-import { countElements, weightDims } from "../weight-dims.ts";
-import { addQuantizedTensors, quantizedTensorBytes } from "./quantized-tensors.ts";
-import type { QuantizedTensorNames, QuantizedTensors } from "./quantized-tensors.ts";
+import { countElements } from "../../onnx/count-elements.ts";
+import { weightDims } from "../weight-dims.ts";
+import {
+  addQuantizedTensors,
+  quantizedTensorBytes,
+  type QuantizedTensorNames,
+  type QuantizedTensors,
+} from "./quantized-tensors.ts";
 
 /** int8 values of a weight with one scale, or one for each slice along an axis. */
 export interface AffinePlan {

@@ -2,13 +2,16 @@ import type { Recipe } from "../../../contract/recipe.ts";
 import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import type { Weight } from "../find-weights.ts";
 import type { GraphRewrite } from "../graph-rewrite.ts";
-import { countBlocks } from "../kernels/block-format.ts";
-import type { BlockFormat, MatrixShape } from "../kernels/block-format.ts";
+import { countBlocks, type BlockFormat, type MatrixShape } from "../kernels/block-format.ts";
 import { isHalfWeight, sourceWeight } from "../source-weight.ts";
 import type { BlockTask } from "../tasks/weight-task.ts";
-import { countElements } from "../weight-dims.ts";
-import { addQuantizedTensors, quantizedTensorBytes } from "./quantized-tensors.ts";
-import type { QuantizedTensorNames, QuantizedTensors } from "./quantized-tensors.ts";
+import { countElements } from "../../onnx/count-elements.ts";
+import {
+  addQuantizedTensors,
+  quantizedTensorBytes,
+  type QuantizedTensorNames,
+  type QuantizedTensors,
+} from "./quantized-tensors.ts";
 
 /** Quantized values of a matrix with a scale for each block, as an operator takes them. */
 export interface BlockPlan {

@@ -5,7 +5,8 @@ import { tensorByteLength } from "../../onnx/read-tensor.ts";
 import { exclusionFinder } from "../exclusion-finder.ts";
 import type { Weight } from "../find-weights.ts";
 import type { GraphRewrite } from "../graph-rewrite.ts";
-import { countElements, weightDims } from "../weight-dims.ts";
+import { countElements } from "../../onnx/count-elements.ts";
+import { weightDims } from "../weight-dims.ts";
 import type { SchemePlan, WeightPlan } from "../weight-plan.ts";
 import { chooseFormat } from "./choose-format.ts";
 

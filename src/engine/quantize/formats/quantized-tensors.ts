@@ -3,7 +3,7 @@ import type { Weight } from "../find-weights.ts";
 import type { GraphRewrite, TensorDescription } from "../graph-rewrite.ts";
 import { floatBytes, isHalfWeight } from "../source-weight.ts";
 import type { TaskOutputs } from "../tasks/weight-task.ts";
-import { countElements } from "../weight-dims.ts";
+import { countElements } from "../../onnx/count-elements.ts";
 
 type IntegerTensor = Omit<TensorDescription, "name">;
 

@@ -1,13 +1,13 @@
 import type { Recipe } from "../../../contract/recipe.ts";
 import { sortTopologically } from "../../onnx/sort-topologically.ts";
 import { nodeSubgraphs } from "../../onnx/model-traversal.ts";
-import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
-import type { NodeProto } from "../../onnx/onnx_pb.js";
+import { TensorProto_DataType as DataType, type NodeProto } from "../../onnx/onnx_pb.js";
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import { readTensor } from "../../onnx/read-tensor.ts";
 import { channelAxis, operatorName } from "../channel-axis.ts";
 import type { Scope, Weight, WeightUse } from "../find-weights.ts";
-import { countElements, weightDims } from "../weight-dims.ts";
+import { countElements } from "../../onnx/count-elements.ts";
+import { weightDims } from "../weight-dims.ts";
 import { halfOperators, halfPositions } from "./half-operators.ts";
 
 /** Largest finite half-precision number, and the smallest that does not become zero. */

@@ -24,14 +24,14 @@ export async function writePartition(
   options: RunTasksOptions,
 ): Promise<number> {
   await using handle = await open(file, "wx");
-  const { placed, bytes } = placeTasks(file, partition);
+  const { placed, bytes } = placeInPartition(file, partition);
   await handle.truncate(bytes);
   const results = await runTasks(placed, options);
   const entries = results.map((result, index) => trailerEntry(partition, index, result));
   return await writeTrailer(handle, entries, bytes);
 }
 
-function placeTasks(
+function placeInPartition(
   file: string,
   { model, tasks }: Partition,
 ): { placed: PlacedTask[]; bytes: number } {
