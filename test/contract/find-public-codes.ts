@@ -38,14 +38,8 @@ function propertyName(key: PropertyKey): string {
 
 /** The strings that an expression can have: itself, or either branch of a condition. */
 function stringValues(value: Expression | undefined): readonly string[] {
-  switch (value?.type) {
-    case "Literal":
-      return typeof value.value === "string" ? [value.value] : [];
-    case "ConditionalExpression":
-      return [...stringValues(value.consequent), ...stringValues(value.alternate)];
-    case "TSAsExpression":
-      return stringValues(value.expression);
-    default:
-      return [];
-  }
+  if (value?.type === "Literal") return typeof value.value === "string" ? [value.value] : [];
+  if (value?.type === "TSAsExpression") return stringValues(value.expression);
+  if (value?.type !== "ConditionalExpression") return [];
+  return [...stringValues(value.consequent), ...stringValues(value.alternate)];
 }
