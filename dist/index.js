@@ -56705,10 +56705,10 @@ const timeoutMs = 5_000;
 /** Requests the cancellation of batches. Gives whether the service accepted it for all of them. */
 async function cancelBatches(client, ids) {
     const signal = AbortSignal.timeout(timeoutMs);
-    const cancelled = await Promise.all(ids.map(async (id) => cancelBatch(client, id, signal)));
+    const cancelled = await Promise.all(ids.map(async (id) => requestCancellation(client, id, signal)));
     return cancelled.every(Boolean);
 }
-async function cancelBatch(client, id, signal) {
+async function requestCancellation(client, id, signal) {
     try {
         await client.call("cancelBatch", { params: { id } }, { signal });
         _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`Batch ${id} is cancelled`);
@@ -58421,22 +58421,22 @@ function measurementNotes({ telemetry, baseline }) {
     const { device, accuracy, stageSeconds } = telemetry;
     const notes = [
         baseline && `Compared with ${(0,markdown/* inlineCode */.ti)(`${baseline.branch} at ${baseline.sha.slice(0, 7)}`)}.`,
-        device && describeDevice(device),
-        accuracy && describeSamples(accuracy),
-        stageSeconds && describeStages(stageSeconds),
+        device && deviceNote(device),
+        accuracy && samplesNote(accuracy),
+        stageSeconds && stagesNote(stageSeconds),
     ].flatMap((note) => note ?? []);
     return notes.length === 0 ? [] : [{ head: notes.join(" "), rows: [] }];
 }
-function describeDevice(device) {
+function deviceNote(device) {
     const { name, threads, executionProvider, runtime } = device;
     const software = (0,markdown/* inlineCode */.ti)(`${executionProvider}, ${runtime}`);
     return `Measured on ${(0,markdown/* inlineCode */.ti)(name)}, ${threads} threads, ${software}.`;
 }
-function describeSamples({ samples, data }) {
+function samplesNote({ samples, data }) {
     const origin = data === "generated" ? "generated samples" : "samples of the caller";
     return `Accuracy on ${samples} ${origin}.`;
 }
-function describeStages(stageSeconds) {
+function stagesNote(stageSeconds) {
     const stages = Object.entries(stageSeconds).map(([stage, seconds = 0]) => {
         return `${stage} ${seconds.toFixed(1)}`;
     });
@@ -59013,8 +59013,8 @@ function escapeLogLine(text) {
 
 
 /**
- * Prints a group of lines to the step's log. The runner executes no command in them, which a model's
- * output may contain.
+ * Prints a group of lines to the step's log. The runner executes no command in them, as a model's
+ * output may contain some.
  */
 async function printOutput(title, output, work) {
     const mark = (0,external_node_crypto_.randomUUID)();
@@ -59529,7 +59529,7 @@ async function submitIdempotently(client, body) {
 
 
 /**
- * Submits the jobs of the step, except those that an earlier attempt of the run completed with their
+ * Submits the jobs of the step, except those that an earlier attempt of the run completed with all
  * gates passed.
  */
 async function submitBatches(client, request) {
@@ -59966,7 +59966,7 @@ async function runMain(stepProcess) {
     const identity = (0,step_identity/* stepIdentity */.X)(run, inputs);
     const token = inputs["github-token"];
     const github = token === undefined ? undefined : (0,connect_github/* connectGitHub */.U)(token, run, dispatcher);
-    const reporter = github && createReporter(github, { inputs, run, identity });
+    const reporter = github && createCheckRunReporter(github, { inputs, run, identity });
     const step = { ...stepProcess, inputs, run, identity, github, reporter };
     if (credentials === undefined) {
         await reportUntrusted(step);
@@ -59979,7 +59979,7 @@ async function runMain(stepProcess) {
     const published = publishResults(step, result);
     await (signal.aborted ? Promise.race([published, (0,promises_.setTimeout)(cancelGraceMs)]) : published);
 }
-function createReporter(github, { inputs, run, identity }) {
+function createCheckRunReporter(github, { inputs, run, identity }) {
     return new CheckRunReporter({
         checks: (0,create_check_run_writer/* createCheckRunWriter */.R)(github, run),
         check: {
@@ -60001,7 +60001,7 @@ async function publishResults(step, result) {
     if (inputs.wait)
         await writeComment(step, report, verdict);
     if (inputs.download)
-        await saveArtifacts(step, result, external_node_path_.join(folder, "artifacts"));
+        await writeArtifacts(step, result, external_node_path_.join(folder, "artifacts"));
     setFailure(report, verdict);
 }
 /** Completes the check run, which the service does where the step does not wait. */
@@ -60011,7 +60011,7 @@ async function completeCheckRun({ inputs, reporter }, { report, annotations }, v
     if (!isPublished)
         writeAnnotations(annotations);
 }
-async function saveArtifacts({ signal }, { client, report }, folder) {
+async function writeArtifacts({ signal }, { client, report }, folder) {
     if (!client)
         return;
     await downloadArtifacts(client, report.rows, { folder, signal });
@@ -62356,10 +62356,7 @@ function truncateToBytes(text, maxBytes) {
     const start = bytes.toString("utf8").replace(/\ufffd+$/, "");
     return maxBytes >= utf8ByteLength(mark) ? start + mark : start;
 }
-/**
- * Foreign text as code on one line, in which GitHub sees no link, mention, markup or end of a table's
- * cell.
- */
+/** Foreign text as code on one line: no link, mention, markup or end of a table's cell. */
 function inlineCode(text) {
     const line = toOneLine(text).replaceAll("|", "¦");
     if (line === "")
@@ -62617,7 +62614,7 @@ function problemLine(row, failure) {
 
 ;// CONCATENATED MODULE: ./report/ratio-charts.js
 const maxBars = 16;
-/** Bar charts of sizes and latencies relative to the original's, in Mermaid, which GitHub renders. */
+/** Bar charts of sizes and latencies relative to the original's, in Mermaid. */
 function ratioCharts(rows) {
     return [
         ratioChart("Size of the result, original = 1", rows, ({ telemetry }) => telemetry.size?.ratio),

@@ -43,7 +43,7 @@ interface StepPair {
 }
 
 /**
- * Submits the jobs of the step, except those that an earlier attempt of the run completed with their
+ * Submits the jobs of the step, except those that an earlier attempt of the run completed with all
  * gates passed.
  */
 export async function submitBatches(client: Client, request: StepRequest): Promise<Submission> {

@@ -5,7 +5,7 @@ import { httpErrorStatus } from "./http-error-status.ts";
 import type { RepositoryName } from "./parse-repository.ts";
 
 /** The methods of an Octokit that write check runs. */
-export interface ChecksClient {
+interface ChecksClient {
   readonly rest: {
     readonly checks: Pick<Octokit["rest"]["checks"], "create" | "get" | "listForRef" | "update">;
   };

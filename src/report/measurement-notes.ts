@@ -9,25 +9,25 @@ export function measurementNotes({ telemetry, baseline }: Job): Section[] {
   const { device, accuracy, stageSeconds } = telemetry;
   const notes = [
     baseline && `Compared with ${inlineCode(`${baseline.branch} at ${baseline.sha.slice(0, 7)}`)}.`,
-    device && describeDevice(device),
-    accuracy && describeSamples(accuracy),
-    stageSeconds && describeStages(stageSeconds),
+    device && deviceNote(device),
+    accuracy && samplesNote(accuracy),
+    stageSeconds && stagesNote(stageSeconds),
   ].flatMap((note) => note ?? []);
   return notes.length === 0 ? [] : [{ head: notes.join(" "), rows: [] }];
 }
 
-function describeDevice(device: NonNullable<Telemetry["device"]>): string {
+function deviceNote(device: NonNullable<Telemetry["device"]>): string {
   const { name, threads, executionProvider, runtime } = device;
   const software = inlineCode(`${executionProvider}, ${runtime}`);
   return `Measured on ${inlineCode(name)}, ${threads} threads, ${software}.`;
 }
 
-function describeSamples({ samples, data }: NonNullable<Telemetry["accuracy"]>): string {
+function samplesNote({ samples, data }: NonNullable<Telemetry["accuracy"]>): string {
   const origin = data === "generated" ? "generated samples" : "samples of the caller";
   return `Accuracy on ${samples} ${origin}.`;
 }
 
-function describeStages(stageSeconds: NonNullable<Telemetry["stageSeconds"]>): string {
+function stagesNote(stageSeconds: NonNullable<Telemetry["stageSeconds"]>): string {
   const stages = Object.entries(stageSeconds).map(([stage, seconds = 0]) => {
     return `${stage} ${seconds.toFixed(1)}`;
   });
