@@ -1,7 +1,7 @@
 import { createRequire as __WEBPACK_EXTERNAL_createRequire } from "module";
 /******/ var __webpack_modules__ = ({
 
-/***/ 5361:
+/***/ 2039:
 /***/ (function(__unused_webpack_module, exports, __nccwpck_require__) {
 
 
@@ -54,9 +54,9 @@ exports.getProxyUrl = getProxyUrl;
 exports.isHttps = isHttps;
 const http = __importStar(__nccwpck_require__(8611));
 const https = __importStar(__nccwpck_require__(5692));
-const pm = __importStar(__nccwpck_require__(5657));
-const tunnel = __importStar(__nccwpck_require__(4168));
-const undici_1 = __nccwpck_require__(8478);
+const pm = __importStar(__nccwpck_require__(9875));
+const tunnel = __importStar(__nccwpck_require__(5070));
+const undici_1 = __nccwpck_require__(1684);
 var HttpCodes;
 (function (HttpCodes) {
     HttpCodes[HttpCodes["OK"] = 200] = "OK";
@@ -744,7 +744,7 @@ const lowercaseKeys = (obj) => Object.keys(obj).reduce((c, k) => ((c[k.toLowerCa
 
 /***/ }),
 
-/***/ 5657:
+/***/ 9875:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -844,7 +844,7 @@ class DecodedURL extends URL {
 
 /***/ }),
 
-/***/ 2901:
+/***/ 6503:
 /***/ (function(module) {
 
 /**
@@ -2374,15 +2374,15 @@ class DecodedURL extends URL {
 
 /***/ }),
 
-/***/ 4168:
+/***/ 5070:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
-module.exports = __nccwpck_require__(8408);
+module.exports = __nccwpck_require__(5862);
 
 
 /***/ }),
 
-/***/ 8408:
+/***/ 5862:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
@@ -2653,38 +2653,38 @@ exports.debug = debug; // for test
 
 /***/ }),
 
-/***/ 8478:
+/***/ 1684:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const Client = __nccwpck_require__(623)
-const Dispatcher = __nccwpck_require__(7785)
-const Pool = __nccwpck_require__(6142)
-const BalancedPool = __nccwpck_require__(8535)
-const RoundRobinPool = __nccwpck_require__(9710)
-const Agent = __nccwpck_require__(4067)
-const Dispatcher1Wrapper = __nccwpck_require__(6608)
-const ProxyAgent = __nccwpck_require__(590)
-const Socks5ProxyAgent = __nccwpck_require__(7277)
-const EnvHttpProxyAgent = __nccwpck_require__(6027)
-const RetryAgent = __nccwpck_require__(56)
-const H2CClient = __nccwpck_require__(6937)
-const errors = __nccwpck_require__(5265)
-const util = __nccwpck_require__(4106)
+const Client = __nccwpck_require__(1313)
+const Dispatcher = __nccwpck_require__(3415)
+const Pool = __nccwpck_require__(5928)
+const BalancedPool = __nccwpck_require__(6681)
+const RoundRobinPool = __nccwpck_require__(3108)
+const Agent = __nccwpck_require__(1745)
+const Dispatcher1Wrapper = __nccwpck_require__(6326)
+const ProxyAgent = __nccwpck_require__(7508)
+const Socks5ProxyAgent = __nccwpck_require__(6395)
+const EnvHttpProxyAgent = __nccwpck_require__(9221)
+const RetryAgent = __nccwpck_require__(334)
+const H2CClient = __nccwpck_require__(3667)
+const errors = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
 const { InvalidArgumentError } = errors
-const api = __nccwpck_require__(4609)
-const buildConnector = __nccwpck_require__(8706)
-const MockClient = __nccwpck_require__(1367)
-const { MockCallHistory, MockCallHistoryLog } = __nccwpck_require__(2665)
-const MockAgent = __nccwpck_require__(5067)
-const MockPool = __nccwpck_require__(870)
-const SnapshotAgent = __nccwpck_require__(5377)
-const mockErrors = __nccwpck_require__(227)
-const RetryHandler = __nccwpck_require__(8582)
-const { getGlobalDispatcher, setGlobalDispatcher } = __nccwpck_require__(9127)
-const DecoratorHandler = __nccwpck_require__(5365)
-const RedirectHandler = __nccwpck_require__(8544)
+const api = __nccwpck_require__(2531)
+const buildConnector = __nccwpck_require__(1332)
+const MockClient = __nccwpck_require__(2361)
+const { MockCallHistory, MockCallHistoryLog } = __nccwpck_require__(8123)
+const MockAgent = __nccwpck_require__(7017)
+const MockPool = __nccwpck_require__(6480)
+const SnapshotAgent = __nccwpck_require__(3339)
+const mockErrors = __nccwpck_require__(2673)
+const RetryHandler = __nccwpck_require__(4004)
+const { getGlobalDispatcher, setGlobalDispatcher } = __nccwpck_require__(1481)
+const DecoratorHandler = __nccwpck_require__(9151)
+const RedirectHandler = __nccwpck_require__(7158)
 
 Object.assign(Dispatcher.prototype, api)
 
@@ -2705,21 +2705,21 @@ module.exports.RetryHandler = RetryHandler
 module.exports.DecoratorHandler = DecoratorHandler
 module.exports.RedirectHandler = RedirectHandler
 module.exports.interceptors = {
-  redirect: __nccwpck_require__(6300),
-  responseError: __nccwpck_require__(4216),
-  retry: __nccwpck_require__(9988),
-  dump: __nccwpck_require__(4314),
-  dns: __nccwpck_require__(629),
-  cache: __nccwpck_require__(1560),
-  decompress: __nccwpck_require__(2647),
-  deduplicate: __nccwpck_require__(5838)
+  redirect: __nccwpck_require__(7734),
+  responseError: __nccwpck_require__(330),
+  retry: __nccwpck_require__(5486),
+  dump: __nccwpck_require__(5376),
+  dns: __nccwpck_require__(4287),
+  cache: __nccwpck_require__(7602),
+  decompress: __nccwpck_require__(1409),
+  deduplicate: __nccwpck_require__(9684)
 }
 
 module.exports.cacheStores = {
-  MemoryCacheStore: __nccwpck_require__(383)
+  MemoryCacheStore: __nccwpck_require__(1101)
 }
 
-const SqliteCacheStore = __nccwpck_require__(6764)
+const SqliteCacheStore = __nccwpck_require__(5966)
 module.exports.cacheStores.SqliteCacheStore = SqliteCacheStore
 
 module.exports.buildConnector = buildConnector
@@ -2781,7 +2781,7 @@ function makeDispatcher (fn) {
 module.exports.setGlobalDispatcher = setGlobalDispatcher
 module.exports.getGlobalDispatcher = getGlobalDispatcher
 
-const fetchImpl = (__nccwpck_require__(1340).fetch)
+const fetchImpl = (__nccwpck_require__(4202).fetch)
 
 // Capture __filename at module load time for stack trace augmentation.
 // This may be undefined when bundled in environments like Node.js internals.
@@ -2821,22 +2821,22 @@ module.exports.fetch = function fetch (init, options = undefined) {
     throw err
   })
 }
-module.exports.Headers = __nccwpck_require__(6014).Headers
-module.exports.Response = __nccwpck_require__(4917).Response
-module.exports.Request = __nccwpck_require__(4065).Request
-module.exports.FormData = __nccwpck_require__(4040).FormData
+module.exports.Headers = __nccwpck_require__(3408).Headers
+module.exports.Response = __nccwpck_require__(7287).Response
+module.exports.Request = __nccwpck_require__(9683).Request
+module.exports.FormData = __nccwpck_require__(3818).FormData
 
-const { setGlobalOrigin, getGlobalOrigin } = __nccwpck_require__(3589)
+const { setGlobalOrigin, getGlobalOrigin } = __nccwpck_require__(5311)
 
 module.exports.setGlobalOrigin = setGlobalOrigin
 module.exports.getGlobalOrigin = getGlobalOrigin
 
-const { CacheStorage } = __nccwpck_require__(8283)
-const { kConstruct } = __nccwpck_require__(6977)
+const { CacheStorage } = __nccwpck_require__(6577)
+const { kConstruct } = __nccwpck_require__(8031)
 
 module.exports.caches = new CacheStorage(kConstruct)
 
-const { deleteCookie, getCookies, getSetCookies, setCookie, parseCookie } = __nccwpck_require__(8847)
+const { deleteCookie, getCookies, getSetCookies, setCookie, parseCookie } = __nccwpck_require__(7889)
 
 module.exports.deleteCookie = deleteCookie
 module.exports.getCookies = getCookies
@@ -2844,21 +2844,21 @@ module.exports.getSetCookies = getSetCookies
 module.exports.setCookie = setCookie
 module.exports.parseCookie = parseCookie
 
-const { parseMIMEType, serializeAMimeType } = __nccwpck_require__(6382)
+const { parseMIMEType, serializeAMimeType } = __nccwpck_require__(192)
 
 module.exports.parseMIMEType = parseMIMEType
 module.exports.serializeAMimeType = serializeAMimeType
 
-const { CloseEvent, ErrorEvent, MessageEvent } = __nccwpck_require__(2046)
-const { WebSocket, ping } = __nccwpck_require__(3000)
+const { CloseEvent, ErrorEvent, MessageEvent } = __nccwpck_require__(4379)
+const { WebSocket, ping } = __nccwpck_require__(2522)
 module.exports.WebSocket = WebSocket
 module.exports.CloseEvent = CloseEvent
 module.exports.ErrorEvent = ErrorEvent
 module.exports.MessageEvent = MessageEvent
 module.exports.ping = ping
 
-module.exports.WebSocketStream = __nccwpck_require__(9515).WebSocketStream
-module.exports.WebSocketError = __nccwpck_require__(1213).WebSocketError
+module.exports.WebSocketStream = __nccwpck_require__(5493).WebSocketStream
+module.exports.WebSocketError = __nccwpck_require__(8067).WebSocketError
 
 module.exports.request = makeDispatcher(api.request)
 module.exports.stream = makeDispatcher(api.stream)
@@ -2874,7 +2874,7 @@ module.exports.MockAgent = MockAgent
 module.exports.SnapshotAgent = SnapshotAgent
 module.exports.mockErrors = mockErrors
 
-const { EventSource } = __nccwpck_require__(9256)
+const { EventSource } = __nccwpck_require__(7042)
 
 module.exports.EventSource = EventSource
 
@@ -2896,13 +2896,13 @@ module.exports.install = install
 
 /***/ }),
 
-/***/ 4656:
+/***/ 2730:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { addAbortListener } = __nccwpck_require__(4106)
-const { RequestAbortedError } = __nccwpck_require__(5265)
+const { addAbortListener } = __nccwpck_require__(9500)
+const { RequestAbortedError } = __nccwpck_require__(3959)
 
 const kListener = Symbol('kListener')
 const kSignal = Symbol('kSignal')
@@ -2962,16 +2962,16 @@ module.exports = {
 
 /***/ }),
 
-/***/ 7054:
+/***/ 3192:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 const { AsyncResource } = __nccwpck_require__(6698)
-const { InvalidArgumentError, SocketError } = __nccwpck_require__(5265)
-const util = __nccwpck_require__(4106)
-const { addSignal, removeSignal } = __nccwpck_require__(4656)
+const { InvalidArgumentError, SocketError } = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
+const { addSignal, removeSignal } = __nccwpck_require__(2730)
 
 class ConnectHandler extends AsyncResource {
   constructor (opts, callback) {
@@ -3081,7 +3081,7 @@ module.exports = connect
 
 /***/ }),
 
-/***/ 9412:
+/***/ 2466:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -3097,10 +3097,10 @@ const {
   InvalidArgumentError,
   InvalidReturnValueError,
   RequestAbortedError
-} = __nccwpck_require__(5265)
-const util = __nccwpck_require__(4106)
-const { kBodyUsed } = __nccwpck_require__(6977)
-const { addSignal, removeSignal } = __nccwpck_require__(4656)
+} = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
+const { kBodyUsed } = __nccwpck_require__(8031)
+const { addSignal, removeSignal } = __nccwpck_require__(2730)
 
 function noop () {}
 
@@ -3353,16 +3353,16 @@ module.exports = pipeline
 
 /***/ }),
 
-/***/ 5345:
+/***/ 887:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 const { AsyncResource } = __nccwpck_require__(6698)
-const { Readable } = __nccwpck_require__(7497)
-const { InvalidArgumentError, RequestAbortedError } = __nccwpck_require__(5265)
-const util = __nccwpck_require__(4106)
+const { Readable } = __nccwpck_require__(8947)
+const { InvalidArgumentError, RequestAbortedError } = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
 
 function noop () {}
 
@@ -3604,16 +3604,16 @@ module.exports.RequestHandler = RequestHandler
 
 /***/ }),
 
-/***/ 5346:
+/***/ 4388:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 const { AsyncResource } = __nccwpck_require__(6698)
-const { InvalidArgumentError, InvalidReturnValueError } = __nccwpck_require__(5265)
-const util = __nccwpck_require__(4106)
-const { addSignal, removeSignal } = __nccwpck_require__(4656)
+const { InvalidArgumentError, InvalidReturnValueError } = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
+const { addSignal, removeSignal } = __nccwpck_require__(2730)
 
 function noop () {}
 
@@ -3881,17 +3881,17 @@ module.exports = stream
 
 /***/ }),
 
-/***/ 7888:
+/***/ 6342:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { InvalidArgumentError, SocketError } = __nccwpck_require__(5265)
+const { InvalidArgumentError, SocketError } = __nccwpck_require__(3959)
 const { AsyncResource } = __nccwpck_require__(6698)
 const assert = __nccwpck_require__(4589)
-const util = __nccwpck_require__(4106)
-const { kHTTP2Stream } = __nccwpck_require__(6977)
-const { addSignal, removeSignal } = __nccwpck_require__(4656)
+const util = __nccwpck_require__(9500)
+const { kHTTP2Stream } = __nccwpck_require__(8031)
+const { addSignal, removeSignal } = __nccwpck_require__(2730)
 
 class UpgradeHandler extends AsyncResource {
   constructor (opts, callback) {
@@ -4009,21 +4009,21 @@ module.exports = upgrade
 
 /***/ }),
 
-/***/ 4609:
+/***/ 2531:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-module.exports.request = __nccwpck_require__(5345)
-module.exports.stream = __nccwpck_require__(5346)
-module.exports.pipeline = __nccwpck_require__(9412)
-module.exports.upgrade = __nccwpck_require__(7888)
-module.exports.connect = __nccwpck_require__(7054)
+module.exports.request = __nccwpck_require__(887)
+module.exports.stream = __nccwpck_require__(4388)
+module.exports.pipeline = __nccwpck_require__(2466)
+module.exports.upgrade = __nccwpck_require__(6342)
+module.exports.connect = __nccwpck_require__(3192)
 
 
 /***/ }),
 
-/***/ 7497:
+/***/ 8947:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -4031,8 +4031,8 @@ module.exports.connect = __nccwpck_require__(7054)
 const assert = __nccwpck_require__(4589)
 const { addAbortListener } = __nccwpck_require__(8474)
 const { Readable } = __nccwpck_require__(7075)
-const { RequestAbortedError, NotSupportedError, InvalidArgumentError, AbortError } = __nccwpck_require__(5265)
-const util = __nccwpck_require__(4106)
+const { RequestAbortedError, NotSupportedError, InvalidArgumentError, AbortError } = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
 
 const kConsume = Symbol('kConsume')
 const kReading = Symbol('kReading')
@@ -4645,14 +4645,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 383:
+/***/ 1101:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { Writable } = __nccwpck_require__(7075)
 const { EventEmitter } = __nccwpck_require__(8474)
-const { assertCacheKey, assertCacheValue } = __nccwpck_require__(1613)
+const { assertCacheKey, assertCacheValue } = __nccwpck_require__(7207)
 
 /**
  * @typedef {import('../../types/cache-interceptor.d.ts').default.CacheKey} CacheKey
@@ -4966,13 +4966,13 @@ module.exports = MemoryCacheStore
 
 /***/ }),
 
-/***/ 6764:
+/***/ 5966:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { Writable } = __nccwpck_require__(7075)
-const { assertCacheKey, assertCacheValue } = __nccwpck_require__(1613)
+const { assertCacheKey, assertCacheValue } = __nccwpck_require__(7207)
 const { zstdCompressSync, zstdDecompressSync } = __nccwpck_require__(8522)
 
 let DatabaseSync
@@ -5566,15 +5566,15 @@ function isCompressibleContentType (contentType) {
 
 /***/ }),
 
-/***/ 8706:
+/***/ 1332:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const net = __nccwpck_require__(7030)
 const assert = __nccwpck_require__(4589)
-const util = __nccwpck_require__(4106)
-const { InvalidArgumentError, ConnectTimeoutError } = __nccwpck_require__(5265)
+const util = __nccwpck_require__(9500)
+const { InvalidArgumentError, ConnectTimeoutError } = __nccwpck_require__(3959)
 
 let tls // include tls conditionally since it is not always available
 
@@ -5771,7 +5771,7 @@ module.exports = buildConnector
 
 /***/ }),
 
-/***/ 4629:
+/***/ 2371:
 /***/ ((module) => {
 
 
@@ -5909,7 +5909,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 1524:
+/***/ 5458:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -6143,7 +6143,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 5265:
+/***/ 3959:
 /***/ ((module) => {
 
 
@@ -6684,7 +6684,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 8909:
+/***/ 9691:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -6692,7 +6692,7 @@ module.exports = {
 const {
   InvalidArgumentError,
   NotSupportedError
-} = __nccwpck_require__(5265)
+} = __nccwpck_require__(3959)
 const assert = __nccwpck_require__(4589)
 const {
   isValidHTTPToken,
@@ -6710,9 +6710,9 @@ const {
   getServerName,
   normalizedMethodRecords,
   getProtocolFromUrlString
-} = __nccwpck_require__(4106)
-const { channels } = __nccwpck_require__(1524)
-const { headerNameLowerCasedRecord } = __nccwpck_require__(4629)
+} = __nccwpck_require__(9500)
+const { channels } = __nccwpck_require__(5458)
+const { headerNameLowerCasedRecord } = __nccwpck_require__(2371)
 
 // Verifies that a given path is valid does not contain control chars \x00 to \x20
 const invalidPathRegex = /[^\u0021-\u00ff]/
@@ -7262,8 +7262,8 @@ let isFormData
 
 function isUndiciFormData (body) {
   if (isFormData === undefined) {
-    __nccwpck_require__(4040)
-    isFormData = (__nccwpck_require__(6849).webidl).is.FormData
+    __nccwpck_require__(3818)
+    isFormData = (__nccwpck_require__(7571).webidl).is.FormData
   }
   return isFormData(body)
 }
@@ -7273,16 +7273,16 @@ module.exports = Request
 
 /***/ }),
 
-/***/ 6740:
+/***/ 3158:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { EventEmitter } = __nccwpck_require__(8474)
 const { Buffer } = __nccwpck_require__(4573)
-const { InvalidArgumentError, Socks5ProxyError } = __nccwpck_require__(5265)
+const { InvalidArgumentError, Socks5ProxyError } = __nccwpck_require__(3959)
 const { debuglog } = __nccwpck_require__(7975)
-const { parseAddress } = __nccwpck_require__(9574)
+const { parseAddress } = __nccwpck_require__(7528)
 
 const debug = debuglog('undici:socks5')
 const EMPTY_BUFFER = Buffer.alloc(0)
@@ -7702,14 +7702,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 9574:
+/***/ 7528:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { Buffer } = __nccwpck_require__(4573)
 const net = __nccwpck_require__(7030)
-const { InvalidArgumentError } = __nccwpck_require__(5265)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
 
 /**
  * Parse an address and determine its type
@@ -7921,7 +7921,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 6977:
+/***/ 8031:
 /***/ ((module) => {
 
 
@@ -8009,7 +8009,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 6206:
+/***/ 6868:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -8017,7 +8017,7 @@ module.exports = {
 const {
   wellknownHeaderNames,
   headerNameLowerCasedRecord
-} = __nccwpck_require__(4629)
+} = __nccwpck_require__(2371)
 
 class TstNode {
   /** @type {any} */
@@ -8176,22 +8176,22 @@ module.exports = {
 
 /***/ }),
 
-/***/ 4106:
+/***/ 9500:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const { kDestroyed, kBodyUsed, kListeners, kBody } = __nccwpck_require__(6977)
+const { kDestroyed, kBodyUsed, kListeners, kBody } = __nccwpck_require__(8031)
 const { IncomingMessage } = __nccwpck_require__(7067)
 const stream = __nccwpck_require__(7075)
 const net = __nccwpck_require__(7030)
 const { stringify } = __nccwpck_require__(1792)
 const { EventEmitter: EE, addAbortListener: addAbortListenerNative } = __nccwpck_require__(8474)
-const timers = __nccwpck_require__(4601)
-const { InvalidArgumentError, ConnectTimeoutError } = __nccwpck_require__(5265)
-const { headerNameLowerCasedRecord } = __nccwpck_require__(4629)
-const { tree } = __nccwpck_require__(6206)
+const timers = __nccwpck_require__(4591)
+const { InvalidArgumentError, ConnectTimeoutError } = __nccwpck_require__(3959)
+const { headerNameLowerCasedRecord } = __nccwpck_require__(2371)
+const { tree } = __nccwpck_require__(6868)
 
 class BodyAsyncIterable {
   constructor (body) {
@@ -9218,17 +9218,17 @@ module.exports = {
 
 /***/ }),
 
-/***/ 4067:
+/***/ 1745:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { InvalidArgumentError, MaxOriginsReachedError } = __nccwpck_require__(5265)
-const { kBusy, kClients, kConnected, kRunning, kPending, kClose, kDestroy, kDispatch, kUrl } = __nccwpck_require__(6977)
-const DispatcherBase = __nccwpck_require__(9059)
-const Pool = __nccwpck_require__(6142)
-const Client = __nccwpck_require__(623)
-const util = __nccwpck_require__(4106)
+const { InvalidArgumentError, MaxOriginsReachedError } = __nccwpck_require__(3959)
+const { kBusy, kClients, kConnected, kRunning, kPending, kClose, kDestroy, kDispatch, kUrl } = __nccwpck_require__(8031)
+const DispatcherBase = __nccwpck_require__(1517)
+const Pool = __nccwpck_require__(5928)
+const Client = __nccwpck_require__(1313)
+const util = __nccwpck_require__(9500)
 
 const kOnConnect = Symbol('onConnect')
 const kOnDisconnect = Symbol('onDisconnect')
@@ -9406,7 +9406,7 @@ module.exports = Agent
 
 /***/ }),
 
-/***/ 8535:
+/***/ 6681:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -9414,7 +9414,7 @@ module.exports = Agent
 const {
   BalancedPoolMissingUpstreamError,
   InvalidArgumentError
-} = __nccwpck_require__(5265)
+} = __nccwpck_require__(3959)
 const {
   PoolBase,
   kClients,
@@ -9422,10 +9422,10 @@ const {
   kAddClient,
   kRemoveClient,
   kGetDispatcher
-} = __nccwpck_require__(2862)
-const Pool = __nccwpck_require__(6142)
-const { kOriginless, kUrl } = __nccwpck_require__(6977)
-const util = __nccwpck_require__(4106)
+} = __nccwpck_require__(7292)
+const Pool = __nccwpck_require__(5928)
+const { kOriginless, kUrl } = __nccwpck_require__(8031)
+const util = __nccwpck_require__(9500)
 const kFactory = Symbol('factory')
 
 const kOptions = Symbol('options')
@@ -9630,7 +9630,7 @@ module.exports = BalancedPool
 
 /***/ }),
 
-/***/ 4171:
+/***/ 4393:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -9638,9 +9638,9 @@ module.exports = BalancedPool
 /* global WebAssembly */
 
 const assert = __nccwpck_require__(4589)
-const util = __nccwpck_require__(4106)
-const { channels } = __nccwpck_require__(1524)
-const timers = __nccwpck_require__(4601)
+const util = __nccwpck_require__(9500)
+const { channels } = __nccwpck_require__(5458)
+const timers = __nccwpck_require__(4591)
 const {
   RequestContentLengthMismatchError,
   ResponseContentLengthMismatchError,
@@ -9654,7 +9654,7 @@ const {
   HTTPParserError,
   WebAssemblyNotSupportedError,
   ResponseExceededMaxSizeError
-} = __nccwpck_require__(5265)
+} = __nccwpck_require__(3959)
 const {
   kUrl,
   kReset,
@@ -9689,12 +9689,12 @@ const {
   kHTTPContext,
   kClosed,
   kUseMilo
-} = __nccwpck_require__(6977)
+} = __nccwpck_require__(8031)
 
-const constants = __nccwpck_require__(4930)
+const constants = __nccwpck_require__(748)
 // Node.js core bundles only llhttp; experimental Milo remains available in npm builds.
 const { H1Parser, getMiloEnabled } = typeof esbuildDetection === 'undefined'
-  ? __nccwpck_require__(1027)
+  ? __nccwpck_require__(8005)
   : {}
 const EMPTY_BUF = Buffer.alloc(0)
 const FastBuffer = Buffer[Symbol.species]
@@ -9712,7 +9712,7 @@ function lazyllhttp () {
     throw new WebAssemblyNotSupportedError()
   }
 
-  const llhttpWasmData = process.env.JEST_WORKER_ID ? __nccwpck_require__(4840) : undefined
+  const llhttpWasmData = process.env.JEST_WORKER_ID ? __nccwpck_require__(3922) : undefined
 
   let mod
 
@@ -9735,7 +9735,7 @@ function lazyllhttp () {
 
   if (useWasmSIMD) {
     try {
-      mod = new WebAssembly.Module(__nccwpck_require__(7152))
+      mod = new WebAssembly.Module(__nccwpck_require__(3742))
     } catch {}
   }
 
@@ -9744,7 +9744,7 @@ function lazyllhttp () {
     // being enabled, but the occurring of this other error
     // * https://github.com/emscripten-core/emscripten/issues/11495
     // got me to remove that check to avoid breaking Node 12.
-    mod = new WebAssembly.Module(llhttpWasmData || __nccwpck_require__(4840))
+    mod = new WebAssembly.Module(llhttpWasmData || __nccwpck_require__(3922))
   }
 
   return new WebAssembly.Instance(mod, {
@@ -10859,7 +10859,7 @@ function writeH1 (client, request) {
 
   if (util.isFormDataLike(body)) {
     if (!extractBody) {
-      extractBody = (__nccwpck_require__(3906).extractBody)
+      extractBody = (__nccwpck_require__(1448).extractBody)
     }
 
     const [bodyStream, contentType] = extractBody(body)
@@ -11483,14 +11483,14 @@ module.exports = connectH1
 
 /***/ }),
 
-/***/ 9310:
+/***/ 3504:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 const { pipeline } = __nccwpck_require__(7075)
-const util = __nccwpck_require__(4106)
+const util = __nccwpck_require__(9500)
 const {
   RequestContentLengthMismatchError,
   ResponseContentLengthMismatchError,
@@ -11501,7 +11501,7 @@ const {
   HeadersTimeoutError,
   BodyTimeoutError,
   ResponseExceededMaxSizeError
-} = __nccwpck_require__(5265)
+} = __nccwpck_require__(3959)
 const {
   kUrl,
   kReset,
@@ -11531,8 +11531,8 @@ const {
   kHTTP2SessionState,
   kHTTP2Options,
   kMaxResponseSize
-} = __nccwpck_require__(6977)
-const { channels } = __nccwpck_require__(1524)
+} = __nccwpck_require__(8031)
+const { channels } = __nccwpck_require__(5458)
 
 const kOpenStreams = Symbol('open streams')
 const kRequestStream = Symbol('request stream')
@@ -12777,7 +12777,7 @@ function writeH2 (client, request) {
   let contentLength = util.bodyLength(body)
 
   if (util.isFormDataLike(body)) {
-    extractBody ??= (__nccwpck_require__(3906).extractBody)
+    extractBody ??= (__nccwpck_require__(1448).extractBody)
 
     const [bodyStream, contentType] = extractBody(body)
     headers['content-type'] = contentType
@@ -13479,7 +13479,7 @@ module.exports = connectH2
 
 /***/ }),
 
-/***/ 623:
+/***/ 1313:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -13487,17 +13487,17 @@ module.exports = connectH2
 const assert = __nccwpck_require__(4589)
 const net = __nccwpck_require__(7030)
 const http = __nccwpck_require__(7067)
-const util = __nccwpck_require__(4106)
-const { ClientStats } = __nccwpck_require__(6464)
-const { channels } = __nccwpck_require__(1524)
-const Request = __nccwpck_require__(8909)
-const DispatcherBase = __nccwpck_require__(9059)
+const util = __nccwpck_require__(9500)
+const { ClientStats } = __nccwpck_require__(6634)
+const { channels } = __nccwpck_require__(5458)
+const Request = __nccwpck_require__(9691)
+const DispatcherBase = __nccwpck_require__(1517)
 const {
   InvalidArgumentError,
   InformationalError,
   ClientDestroyedError
-} = __nccwpck_require__(5265)
-const buildConnector = __nccwpck_require__(8706)
+} = __nccwpck_require__(3959)
+const buildConnector = __nccwpck_require__(1332)
 const {
   kUrl,
   kServerName,
@@ -13540,9 +13540,9 @@ const {
   kResume,
   kHTTP2Options,
   kUseMilo
-} = __nccwpck_require__(6977)
-const connectH1 = __nccwpck_require__(4171)
-const connectH2 = __nccwpck_require__(9310)
+} = __nccwpck_require__(8031)
+const connectH1 = __nccwpck_require__(4393)
+const connectH2 = __nccwpck_require__(3504)
 
 const kClosedResolve = Symbol('kClosedResolve')
 
@@ -14235,20 +14235,20 @@ module.exports = Client
 
 /***/ }),
 
-/***/ 9059:
+/***/ 1517:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const buffer = __nccwpck_require__(4573)
-const Dispatcher = __nccwpck_require__(7785)
+const Dispatcher = __nccwpck_require__(3415)
 const {
   ClientDestroyedError,
   ClientClosedError,
   InvalidArgumentError
-} = __nccwpck_require__(5265)
-const { kDestroy, kClose, kClosed, kDestroyed, kDispatch } = __nccwpck_require__(6977)
-const { defaultWebSocketMaxFragments, defaultWebSocketMaxPayloadSize } = __nccwpck_require__(4629)
+} = __nccwpck_require__(3959)
+const { kDestroy, kClose, kClosed, kDestroyed, kDispatch } = __nccwpck_require__(8031)
+const { defaultWebSocketMaxFragments, defaultWebSocketMaxPayloadSize } = __nccwpck_require__(2371)
 
 const kOnDestroyed = Symbol('onDestroyed')
 const kOnClosed = Symbol('onClosed')
@@ -14440,12 +14440,12 @@ module.exports = DispatcherBase
 
 /***/ }),
 
-/***/ 7785:
+/***/ 3415:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 const EventEmitter = __nccwpck_require__(8474)
-const { kOriginless, kUrl } = __nccwpck_require__(6977)
+const { kOriginless, kUrl } = __nccwpck_require__(8031)
 
 class Dispatcher extends EventEmitter {
   dispatch () {
@@ -14505,15 +14505,15 @@ module.exports = Dispatcher
 
 /***/ }),
 
-/***/ 6608:
+/***/ 6326:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const Dispatcher = __nccwpck_require__(7785)
-const { InvalidArgumentError } = __nccwpck_require__(5265)
-const { toRawHeaders } = __nccwpck_require__(4106)
-const { kOriginless, kUrl } = __nccwpck_require__(6977)
+const Dispatcher = __nccwpck_require__(3415)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
+const { toRawHeaders } = __nccwpck_require__(9500)
+const { kOriginless, kUrl } = __nccwpck_require__(8031)
 
 class LegacyHandlerWrapper {
   #handler
@@ -14639,15 +14639,15 @@ module.exports = Dispatcher1Wrapper
 
 /***/ }),
 
-/***/ 6027:
+/***/ 9221:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const DispatcherBase = __nccwpck_require__(9059)
-const { kClose, kDestroy, kClosed, kDestroyed, kDispatch, kNoProxyAgent, kHttpProxyAgent, kHttpsProxyAgent } = __nccwpck_require__(6977)
-const ProxyAgent = __nccwpck_require__(590)
-const Agent = __nccwpck_require__(4067)
+const DispatcherBase = __nccwpck_require__(1517)
+const { kClose, kDestroy, kClosed, kDestroyed, kDispatch, kNoProxyAgent, kHttpProxyAgent, kHttpsProxyAgent } = __nccwpck_require__(8031)
+const ProxyAgent = __nccwpck_require__(7508)
+const Agent = __nccwpck_require__(1745)
 
 const DEFAULT_PORTS = {
   'http:': 80,
@@ -14836,7 +14836,7 @@ module.exports = EnvHttpProxyAgent
 
 /***/ }),
 
-/***/ 3070:
+/***/ 5464:
 /***/ ((module) => {
 
 
@@ -14978,13 +14978,13 @@ module.exports = class FixedQueue {
 
 /***/ }),
 
-/***/ 6937:
+/***/ 3667:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { InvalidArgumentError } = __nccwpck_require__(5265)
-const Client = __nccwpck_require__(623)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
+const Client = __nccwpck_require__(1313)
 
 class H2CClient extends Client {
   constructor (origin, clientOpts) {
@@ -15036,14 +15036,14 @@ module.exports = H2CClient
 
 /***/ }),
 
-/***/ 1027:
+/***/ 8005:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const util = __nccwpck_require__(4106)
-const timers = __nccwpck_require__(4601)
+const util = __nccwpck_require__(9500)
+const timers = __nccwpck_require__(4591)
 const {
   HeadersTimeoutError,
   HeadersOverflowError,
@@ -15053,7 +15053,7 @@ const {
   HTTPParserError,
   ResponseContentLengthMismatchError,
   ResponseExceededMaxSizeError
-} = __nccwpck_require__(5265)
+} = __nccwpck_require__(3959)
 const {
   kUrl,
   kReset,
@@ -15076,7 +15076,7 @@ const {
   kResume,
   kHTTPContext,
   kMaxHeadersSize
-} = __nccwpck_require__(6977)
+} = __nccwpck_require__(8031)
 
 const FastBuffer = Buffer[Symbol.species]
 const removeAllListeners = util.removeAllListeners
@@ -15147,11 +15147,11 @@ function getMilo () {
   // Milo modules compile WASM on load; defer loading until the parser is needed.
   if (useWasmSIMD) {
     try {
-      miloPackage = __nccwpck_require__(4495)
+      miloPackage = __nccwpck_require__(5477)
     } catch {}
   }
 
-  miloPackage = miloPackage || __nccwpck_require__(559)
+  miloPackage = miloPackage || __nccwpck_require__(2025)
   miloInstance = miloPackage.setup()
   return miloInstance
 }
@@ -16108,16 +16108,16 @@ module.exports = { H1Parser, getMiloEnabled, setMiloEnabled }
 
 /***/ }),
 
-/***/ 2862:
+/***/ 7292:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { AsyncResource } = __nccwpck_require__(6698)
-const { PoolStats } = __nccwpck_require__(6464)
-const DispatcherBase = __nccwpck_require__(9059)
-const FixedQueue = __nccwpck_require__(3070)
-const { kConnected, kSize, kRunning, kPending, kQueued, kBusy, kFree, kUrl, kClose, kDestroy, kDispatch } = __nccwpck_require__(6977)
+const { PoolStats } = __nccwpck_require__(6634)
+const DispatcherBase = __nccwpck_require__(1517)
+const FixedQueue = __nccwpck_require__(5464)
+const { kConnected, kSize, kRunning, kPending, kQueued, kBusy, kFree, kUrl, kClose, kDestroy, kDispatch } = __nccwpck_require__(8031)
 
 const kClients = Symbol('clients')
 const kNeedDrain = Symbol('needDrain')
@@ -16462,7 +16462,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 6142:
+/***/ 5928:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -16479,14 +16479,14 @@ const {
   kHasDispatcher,
   kRemoveClient,
   kRetireClient
-} = __nccwpck_require__(2862)
-const Client = __nccwpck_require__(623)
+} = __nccwpck_require__(7292)
+const Client = __nccwpck_require__(1313)
 const {
   InvalidArgumentError
-} = __nccwpck_require__(5265)
-const util = __nccwpck_require__(4106)
-const { kConnecting, kHTTPContext, kUrl, kQueued } = __nccwpck_require__(6977)
-const buildConnector = __nccwpck_require__(8706)
+} = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
+const { kConnecting, kHTTPContext, kUrl, kQueued } = __nccwpck_require__(8031)
+const buildConnector = __nccwpck_require__(1332)
 
 const kOptions = Symbol('options')
 const kConnections = Symbol('connections')
@@ -16698,21 +16698,21 @@ module.exports = Pool
 
 /***/ }),
 
-/***/ 590:
+/***/ 7508:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { kProxy, kClose, kDestroy, kDispatch } = __nccwpck_require__(6977)
-const Agent = __nccwpck_require__(4067)
-const Pool = __nccwpck_require__(6142)
-const DispatcherBase = __nccwpck_require__(9059)
-const { InvalidArgumentError, RequestAbortedError, SecureProxyConnectionError, ProxyConnectionError } = __nccwpck_require__(5265)
-const buildConnector = __nccwpck_require__(8706)
-const Client = __nccwpck_require__(623)
-const { channels } = __nccwpck_require__(1524)
-const Socks5ProxyAgent = __nccwpck_require__(7277)
-const { hasSafeIterator } = __nccwpck_require__(4106)
+const { kProxy, kClose, kDestroy, kDispatch } = __nccwpck_require__(8031)
+const Agent = __nccwpck_require__(1745)
+const Pool = __nccwpck_require__(5928)
+const DispatcherBase = __nccwpck_require__(1517)
+const { InvalidArgumentError, RequestAbortedError, SecureProxyConnectionError, ProxyConnectionError } = __nccwpck_require__(3959)
+const buildConnector = __nccwpck_require__(1332)
+const Client = __nccwpck_require__(1313)
+const { channels } = __nccwpck_require__(5458)
+const Socks5ProxyAgent = __nccwpck_require__(6395)
+const { hasSafeIterator } = __nccwpck_require__(9500)
 
 const kAgent = Symbol('proxy agent')
 const kClient = Symbol('proxy client')
@@ -17123,14 +17123,14 @@ module.exports = ProxyAgent
 
 /***/ }),
 
-/***/ 56:
+/***/ 334:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const Dispatcher = __nccwpck_require__(7785)
-const RetryHandler = __nccwpck_require__(8582)
-const { kOriginless, kUrl } = __nccwpck_require__(6977)
+const Dispatcher = __nccwpck_require__(3415)
+const RetryHandler = __nccwpck_require__(4004)
+const { kOriginless, kUrl } = __nccwpck_require__(8031)
 
 class RetryAgent extends Dispatcher {
   #agent = null
@@ -17178,7 +17178,7 @@ module.exports = RetryAgent
 
 /***/ }),
 
-/***/ 9710:
+/***/ 3108:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -17193,14 +17193,14 @@ const {
   kRemoveClient,
   kRetireClient,
   kDrainQueue
-} = __nccwpck_require__(2862)
-const Client = __nccwpck_require__(623)
+} = __nccwpck_require__(7292)
+const Client = __nccwpck_require__(1313)
 const {
   InvalidArgumentError
-} = __nccwpck_require__(5265)
-const util = __nccwpck_require__(4106)
-const { kUrl, kQueued } = __nccwpck_require__(6977)
-const buildConnector = __nccwpck_require__(8706)
+} = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
+const { kUrl, kQueued } = __nccwpck_require__(8031)
+const buildConnector = __nccwpck_require__(1332)
 
 const kOptions = Symbol('options')
 const kConnections = Symbol('connections')
@@ -17354,7 +17354,7 @@ module.exports = RoundRobinPool
 
 /***/ }),
 
-/***/ 7277:
+/***/ 6395:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -17362,13 +17362,13 @@ module.exports = RoundRobinPool
 const { URL } = __nccwpck_require__(3136)
 
 let tls // include tls conditionally since it is not always available
-const DispatcherBase = __nccwpck_require__(9059)
-const { ConnectTimeoutError, InvalidArgumentError } = __nccwpck_require__(5265)
-const { Socks5Client, STATES } = __nccwpck_require__(6740)
-const { kBusy, kConnected, kDispatch, kClose, kDestroy } = __nccwpck_require__(6977)
-const Pool = __nccwpck_require__(6142)
-const buildConnector = __nccwpck_require__(8706)
-const { setupConnectTimeout } = __nccwpck_require__(4106)
+const DispatcherBase = __nccwpck_require__(1517)
+const { ConnectTimeoutError, InvalidArgumentError } = __nccwpck_require__(3959)
+const { Socks5Client, STATES } = __nccwpck_require__(3158)
+const { kBusy, kConnected, kDispatch, kClose, kDestroy } = __nccwpck_require__(8031)
+const Pool = __nccwpck_require__(5928)
+const buildConnector = __nccwpck_require__(1332)
+const { setupConnectTimeout } = __nccwpck_require__(9500)
 const { debuglog } = __nccwpck_require__(7975)
 
 const debug = debuglog('undici:socks5-proxy')
@@ -17711,7 +17711,7 @@ module.exports = Socks5ProxyAgent
 
 /***/ }),
 
-/***/ 7742:
+/***/ 8392:
 /***/ ((module) => {
 
 
@@ -17751,7 +17751,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 9127:
+/***/ 1481:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -17760,9 +17760,9 @@ module.exports = {
 // this version number must be increased to avoid conflicts.
 const globalDispatcher = Symbol.for('undici.globalDispatcher.2')
 const legacyGlobalDispatcher = Symbol.for('undici.globalDispatcher.1')
-const { InvalidArgumentError } = __nccwpck_require__(5265)
-const Agent = __nccwpck_require__(4067)
-const Dispatcher1Wrapper = __nccwpck_require__(6608)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
+const Agent = __nccwpck_require__(1745)
+const Dispatcher1Wrapper = __nccwpck_require__(6326)
 
 // Fallback storage for when globalThis is not extensible (e.g. frozen)
 let fallbackDispatcher
@@ -17840,13 +17840,13 @@ module.exports = {
 
 /***/ }),
 
-/***/ 646:
+/***/ 9372:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const util = __nccwpck_require__(4106)
-const { kRedirectCacheControl } = __nccwpck_require__(6977)
+const util = __nccwpck_require__(9500)
+const { kRedirectCacheControl } = __nccwpck_require__(8031)
 const {
   parseCacheControlHeader,
   hasInvalidCacheControlDirective,
@@ -17854,7 +17854,7 @@ const {
   hasVaryStar,
   isInvalidOrWildcardVaryHeader,
   isEtagUsable
-} = __nccwpck_require__(1613)
+} = __nccwpck_require__(7207)
 
 /**
  * A suppressed redirect hop recorded by the redirect handler. Carried on
@@ -17866,7 +17866,7 @@ const {
  * @property {import('../../types/header.d.ts').IncomingHttpHeaders} headers The hop's response headers.
  * @property {number} receivedAt The time the hop's response headers were received.
  */
-const { parseHttpDate } = __nccwpck_require__(2480)
+const { parseHttpDate } = __nccwpck_require__(7505)
 
 function noop () {}
 
@@ -19069,7 +19069,7 @@ module.exports = CacheHandler
 
 /***/ }),
 
-/***/ 2175:
+/***/ 7337:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -19210,7 +19210,7 @@ module.exports = CacheRevalidationHandler
 
 /***/ }),
 
-/***/ 5365:
+/***/ 9151:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -19293,12 +19293,12 @@ module.exports = class DecoratorHandler {
 
 /***/ }),
 
-/***/ 6993:
+/***/ 5387:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { RequestAbortedError } = __nccwpck_require__(5265)
+const { RequestAbortedError } = __nccwpck_require__(3959)
 
 /**
  * @typedef {import('../../types/dispatcher.d.ts').default.DispatchHandler} DispatchHandler
@@ -19840,15 +19840,15 @@ module.exports = DeduplicationHandler
 
 /***/ }),
 
-/***/ 8544:
+/***/ 7158:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const util = __nccwpck_require__(4106)
+const util = __nccwpck_require__(9500)
 const assert = __nccwpck_require__(4589)
-const { InvalidArgumentError, MaxRedirectsError } = __nccwpck_require__(5265)
-const { kRequestOrigin, kRedirectCacheControl } = __nccwpck_require__(6977)
+const { InvalidArgumentError, MaxRedirectsError } = __nccwpck_require__(3959)
+const { kRequestOrigin, kRedirectCacheControl } = __nccwpck_require__(8031)
 
 const redirectableStatusCodes = [300, 301, 302, 303, 307, 308]
 
@@ -20131,20 +20131,20 @@ module.exports = RedirectHandler
 
 /***/ }),
 
-/***/ 8582:
+/***/ 4004:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 const assert = __nccwpck_require__(4589)
 
-const { kRetryHandlerDefaultRetry } = __nccwpck_require__(6977)
-const { RequestRetryError, RequestAbortedError } = __nccwpck_require__(5265)
+const { kRetryHandlerDefaultRetry } = __nccwpck_require__(8031)
+const { RequestRetryError, RequestAbortedError } = __nccwpck_require__(3959)
 const {
   hasSafeIterator,
   isDisturbed,
   parseRangeHeader,
   wrapRequestBody
-} = __nccwpck_require__(4106)
+} = __nccwpck_require__(9500)
 
 function calculateRetryAfterHeader (retryAfter) {
   const retryTime = new Date(retryAfter).getTime()
@@ -20824,17 +20824,17 @@ module.exports = RetryHandler
 
 /***/ }),
 
-/***/ 1560:
+/***/ 7602:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 const { Readable } = __nccwpck_require__(7075)
-const util = __nccwpck_require__(4106)
-const CacheHandler = __nccwpck_require__(646)
-const MemoryCacheStore = __nccwpck_require__(383)
-const CacheRevalidationHandler = __nccwpck_require__(2175)
+const util = __nccwpck_require__(9500)
+const CacheHandler = __nccwpck_require__(9372)
+const MemoryCacheStore = __nccwpck_require__(1101)
+const CacheRevalidationHandler = __nccwpck_require__(7337)
 const {
   assertCacheStore,
   assertCacheMethods,
@@ -20845,9 +20845,9 @@ const {
   isInvalidOrWildcardVaryHeader,
   parseVaryHeader,
   isEtagUsable
-} = __nccwpck_require__(1613)
-const { AbortError } = __nccwpck_require__(5265)
-const { parseHttpDate } = __nccwpck_require__(2480)
+} = __nccwpck_require__(7207)
+const { AbortError } = __nccwpck_require__(3959)
+const { parseHttpDate } = __nccwpck_require__(7505)
 
 /**
  * @param {(string | RegExp)[] | undefined} origins
@@ -21602,15 +21602,15 @@ module.exports = (opts = {}) => {
 
 /***/ }),
 
-/***/ 2647:
+/***/ 1409:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { createInflate, createGunzip, createBrotliDecompress, createZstdDecompress, constants } = __nccwpck_require__(8522)
 const { pipeline, Transform: TransformStream } = __nccwpck_require__(7075)
-const { InvalidArgumentError, ResponseExceededMaxSizeError } = __nccwpck_require__(5265)
-const DecoratorHandler = __nccwpck_require__(5365)
+const { InvalidArgumentError, ResponseExceededMaxSizeError } = __nccwpck_require__(3959)
+const DecoratorHandler = __nccwpck_require__(9151)
 
 /** @typedef {import('node:stream').Transform} Transform */
 /** @typedef {import('node:stream').Transform} Controller */
@@ -22183,15 +22183,15 @@ module.exports = createDecompressInterceptor
 
 /***/ }),
 
-/***/ 5838:
+/***/ 9684:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const diagnosticsChannel = __nccwpck_require__(3053)
-const util = __nccwpck_require__(4106)
-const DeduplicationHandler = __nccwpck_require__(6993)
-const { getInterceptorOrigin, normalizeHeaders, makeCacheKey, makeDeduplicationKey } = __nccwpck_require__(1613)
+const util = __nccwpck_require__(9500)
+const DeduplicationHandler = __nccwpck_require__(5387)
+const { getInterceptorOrigin, normalizeHeaders, makeCacheKey, makeDeduplicationKey } = __nccwpck_require__(7207)
 
 const pendingRequestsChannel = diagnosticsChannel.channel('undici:request:pending-requests')
 
@@ -22308,15 +22308,15 @@ module.exports = (opts = {}) => {
 
 /***/ }),
 
-/***/ 629:
+/***/ 4287:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 const { isIP } = __nccwpck_require__(7030)
 const { lookup } = __nccwpck_require__(610)
-const DecoratorHandler = __nccwpck_require__(5365)
-const { InvalidArgumentError, InformationalError } = __nccwpck_require__(5265)
-const { kRequestOrigin } = __nccwpck_require__(6977)
+const DecoratorHandler = __nccwpck_require__(9151)
+const { InvalidArgumentError, InformationalError } = __nccwpck_require__(3959)
+const { kRequestOrigin } = __nccwpck_require__(8031)
 const maxInt = Math.pow(2, 31) - 1
 
 function hasSafeIterator (headers) {
@@ -22908,13 +22908,13 @@ module.exports = interceptorOpts => {
 
 /***/ }),
 
-/***/ 4314:
+/***/ 5376:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { InvalidArgumentError, RequestAbortedError } = __nccwpck_require__(5265)
-const DecoratorHandler = __nccwpck_require__(5365)
+const { InvalidArgumentError, RequestAbortedError } = __nccwpck_require__(3959)
+const DecoratorHandler = __nccwpck_require__(9151)
 
 class DumpHandler extends DecoratorHandler {
   #maxSize = 1024 * 1024
@@ -23014,12 +23014,12 @@ module.exports = createDumpInterceptor
 
 /***/ }),
 
-/***/ 6300:
+/***/ 7734:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const RedirectHandler = __nccwpck_require__(8544)
+const RedirectHandler = __nccwpck_require__(7158)
 
 function createRedirectInterceptor ({ maxRedirections: defaultMaxRedirections, throwOnMaxRedirect: defaultThrowOnMaxRedirect, stripHeadersOnRedirect: defaultStripHeadersOnRedirect, stripHeadersOnCrossOriginRedirect: defaultStripHeadersOnCrossOriginRedirect } = {}) {
   return (dispatch) => {
@@ -23042,14 +23042,14 @@ module.exports = createRedirectInterceptor
 
 /***/ }),
 
-/***/ 4216:
+/***/ 330:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 // const { parseHeaders } = require('../core/util')
-const DecoratorHandler = __nccwpck_require__(5365)
-const { InvalidArgumentError, ResponseError } = __nccwpck_require__(5265)
+const DecoratorHandler = __nccwpck_require__(9151)
+const { InvalidArgumentError, ResponseError } = __nccwpck_require__(3959)
 
 const defaultMaxSize = 1024 * 1024
 
@@ -23188,11 +23188,11 @@ module.exports = (opts = {}) => {
 
 /***/ }),
 
-/***/ 9988:
+/***/ 5486:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
-const RetryHandler = __nccwpck_require__(8582)
+const RetryHandler = __nccwpck_require__(4004)
 
 module.exports = globalOpts => {
   return dispatch => {
@@ -23214,13 +23214,13 @@ module.exports = globalOpts => {
 
 /***/ }),
 
-/***/ 4930:
+/***/ 748:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 Object.defineProperty(exports, "__esModule", ({ value: true }));
 exports.SPECIAL_HEADERS = exports.MINOR = exports.MAJOR = exports.HTAB_SP_VCHAR_OBS_TEXT = exports.QUOTED_STRING = exports.CONNECTION_TOKEN_CHARS = exports.HEADER_CHARS = exports.TOKEN = exports.HEX = exports.URL_CHAR = exports.USERINFO_CHARS = exports.MARK = exports.ALPHANUM = exports.NUM = exports.HEX_MAP = exports.NUM_MAP = exports.ALPHA = exports.STATUSES_HTTP = exports.H_METHOD_MAP = exports.METHOD_MAP = exports.METHODS_RTSP = exports.METHODS_ICE = exports.METHODS_HTTP = exports.HEADER_STATE = exports.FINISH = exports.STATUSES = exports.METHODS = exports.LENIENT_FLAGS = exports.FLAGS = exports.TYPE = exports.ERROR = void 0;
-const utils_1 = __nccwpck_require__(6602);
+const utils_1 = __nccwpck_require__(4608);
 // Emums
 exports.ERROR = {
     OK: 0,
@@ -23752,7 +23752,7 @@ exports["default"] = {
 
 /***/ }),
 
-/***/ 4840:
+/***/ 3922:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 /* module decorator */ module = __nccwpck_require__.nmd(module);
@@ -23775,7 +23775,7 @@ Object.defineProperty(module, 'exports', {
 
 /***/ }),
 
-/***/ 7152:
+/***/ 3742:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 /* module decorator */ module = __nccwpck_require__.nmd(module);
@@ -23798,7 +23798,7 @@ Object.defineProperty(module, 'exports', {
 
 /***/ }),
 
-/***/ 6602:
+/***/ 4608:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -23817,7 +23817,7 @@ function enumToMap(obj, filter = [], exceptions = []) {
 
 /***/ }),
 
-/***/ 559:
+/***/ 2025:
 /***/ ((module) => {
 
 const wasmModule = new WebAssembly.Module(
@@ -24826,7 +24826,7 @@ module.exports = { wasmModule, noop, setup, simple }
 
 /***/ }),
 
-/***/ 4495:
+/***/ 5477:
 /***/ ((module) => {
 
 const wasmModule = new WebAssembly.Module(
@@ -25835,13 +25835,13 @@ module.exports = { wasmModule, noop, setup, simple }
 
 /***/ }),
 
-/***/ 5067:
+/***/ 7017:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { kClients } = __nccwpck_require__(6977)
-const Agent = __nccwpck_require__(4067)
+const { kClients } = __nccwpck_require__(8031)
+const Agent = __nccwpck_require__(1745)
 const {
   kAgent,
   kMockAgentSet,
@@ -25859,14 +25859,14 @@ const {
   kMockAgentAcceptsNonStandardSearchParameters,
   kMockCallHistoryAddLog,
   kIgnoreTrailingSlash
-} = __nccwpck_require__(9243)
-const MockClient = __nccwpck_require__(1367)
-const MockPool = __nccwpck_require__(870)
-const { matchValue, normalizeSearchParams, buildAndValidateMockOptions, normalizeOrigin } = __nccwpck_require__(4943)
-const { InvalidArgumentError, UndiciError } = __nccwpck_require__(5265)
-const Dispatcher = __nccwpck_require__(7785)
-const PendingInterceptorsFormatter = __nccwpck_require__(4324)
-const { MockCallHistory } = __nccwpck_require__(2665)
+} = __nccwpck_require__(2305)
+const MockClient = __nccwpck_require__(2361)
+const MockPool = __nccwpck_require__(6480)
+const { matchValue, normalizeSearchParams, buildAndValidateMockOptions, normalizeOrigin } = __nccwpck_require__(3193)
+const { InvalidArgumentError, UndiciError } = __nccwpck_require__(3959)
+const Dispatcher = __nccwpck_require__(3415)
+const PendingInterceptorsFormatter = __nccwpck_require__(5738)
+const { MockCallHistory } = __nccwpck_require__(8123)
 
 class MockAgent extends Dispatcher {
   constructor (opts = {}) {
@@ -26097,13 +26097,13 @@ module.exports = MockAgent
 
 /***/ }),
 
-/***/ 2665:
+/***/ 8123:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { kMockCallHistoryAddLog } = __nccwpck_require__(9243)
-const { InvalidArgumentError } = __nccwpck_require__(5265)
+const { kMockCallHistoryAddLog } = __nccwpck_require__(2305)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
 
 function handleFilterCallsWithOptions (criteria, options, handler, store, allLogs) {
   switch (options.operator) {
@@ -26352,14 +26352,14 @@ module.exports.MockCallHistoryLog = MockCallHistoryLog
 
 /***/ }),
 
-/***/ 1367:
+/***/ 2361:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { promisify } = __nccwpck_require__(7975)
-const Client = __nccwpck_require__(623)
-const { buildMockDispatch } = __nccwpck_require__(4943)
+const Client = __nccwpck_require__(1313)
+const { buildMockDispatch } = __nccwpck_require__(3193)
 const {
   kDispatches,
   kMockAgent,
@@ -26369,10 +26369,10 @@ const {
   kOriginalDispatch,
   kConnected,
   kIgnoreTrailingSlash
-} = __nccwpck_require__(9243)
-const { MockInterceptor } = __nccwpck_require__(2481)
-const Symbols = __nccwpck_require__(6977)
-const { InvalidArgumentError } = __nccwpck_require__(5265)
+} = __nccwpck_require__(2305)
+const { MockInterceptor } = __nccwpck_require__(5843)
+const Symbols = __nccwpck_require__(8031)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
 
 /**
  * MockClient provides an API that extends the Client to influence the mockDispatches.
@@ -26427,12 +26427,12 @@ module.exports = MockClient
 
 /***/ }),
 
-/***/ 227:
+/***/ 2673:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { UndiciError } = __nccwpck_require__(5265)
+const { UndiciError } = __nccwpck_require__(3959)
 
 const kMockNotMatchedError = Symbol.for('undici.error.UND_MOCK_ERR_MOCK_NOT_MATCHED')
 
@@ -26463,12 +26463,12 @@ module.exports = {
 
 /***/ }),
 
-/***/ 2481:
+/***/ 5843:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { getResponseData, buildKey, addMockDispatch } = __nccwpck_require__(4943)
+const { getResponseData, buildKey, addMockDispatch } = __nccwpck_require__(3193)
 const {
   kDispatches,
   kDispatchKey,
@@ -26477,9 +26477,9 @@ const {
   kContentLength,
   kMockDispatch,
   kIgnoreTrailingSlash
-} = __nccwpck_require__(9243)
-const { InvalidArgumentError } = __nccwpck_require__(5265)
-const { serializePathWithQuery } = __nccwpck_require__(4106)
+} = __nccwpck_require__(2305)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
+const { serializePathWithQuery } = __nccwpck_require__(9500)
 const {
   types: {
     isPromise
@@ -26697,14 +26697,14 @@ module.exports.MockScope = MockScope
 
 /***/ }),
 
-/***/ 870:
+/***/ 6480:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { promisify } = __nccwpck_require__(7975)
-const Pool = __nccwpck_require__(6142)
-const { buildMockDispatch } = __nccwpck_require__(4943)
+const Pool = __nccwpck_require__(5928)
+const { buildMockDispatch } = __nccwpck_require__(3193)
 const {
   kDispatches,
   kMockAgent,
@@ -26714,10 +26714,10 @@ const {
   kOriginalDispatch,
   kConnected,
   kIgnoreTrailingSlash
-} = __nccwpck_require__(9243)
-const { MockInterceptor } = __nccwpck_require__(2481)
-const Symbols = __nccwpck_require__(6977)
-const { InvalidArgumentError } = __nccwpck_require__(5265)
+} = __nccwpck_require__(2305)
+const { MockInterceptor } = __nccwpck_require__(5843)
+const Symbols = __nccwpck_require__(8031)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
 
 /**
  * MockPool provides an API that extends the Pool to influence the mockDispatches.
@@ -26772,7 +26772,7 @@ module.exports = MockPool
 
 /***/ }),
 
-/***/ 9243:
+/***/ 2305:
 /***/ ((module) => {
 
 
@@ -26811,12 +26811,12 @@ module.exports = {
 
 /***/ }),
 
-/***/ 4943:
+/***/ 3193:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { MockNotMatchedError } = __nccwpck_require__(227)
+const { MockNotMatchedError } = __nccwpck_require__(2673)
 const {
   kDispatches,
   kMockAgent,
@@ -26824,15 +26824,15 @@ const {
   kOrigin,
   kGetNetConnect,
   kTotalDispatchCount
-} = __nccwpck_require__(9243)
-const { serializePathWithQuery, parseHeaders } = __nccwpck_require__(4106)
+} = __nccwpck_require__(2305)
+const { serializePathWithQuery, parseHeaders } = __nccwpck_require__(9500)
 const { STATUS_CODES } = __nccwpck_require__(7067)
 const {
   types: {
     isPromise
   }
 } = __nccwpck_require__(7975)
-const { InvalidArgumentError } = __nccwpck_require__(5265)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
 const requestAborted = Symbol('request aborted')
 
 function matchValue (match, value) {
@@ -27548,7 +27548,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 4324:
+/***/ 5738:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -27598,17 +27598,17 @@ module.exports = class PendingInterceptorsFormatter {
 
 /***/ }),
 
-/***/ 5377:
+/***/ 3339:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const Agent = __nccwpck_require__(4067)
-const MockAgent = __nccwpck_require__(5067)
-const { SnapshotRecorder } = __nccwpck_require__(4328)
-const { InvalidArgumentError, UndiciError } = __nccwpck_require__(5265)
-const util = __nccwpck_require__(4106)
-const { validateSnapshotMode } = __nccwpck_require__(9569)
+const Agent = __nccwpck_require__(1745)
+const MockAgent = __nccwpck_require__(7017)
+const { SnapshotRecorder } = __nccwpck_require__(5602)
+const { InvalidArgumentError, UndiciError } = __nccwpck_require__(3959)
+const util = __nccwpck_require__(9500)
+const { validateSnapshotMode } = __nccwpck_require__(5743)
 
 const kSnapshotRecorder = Symbol('kSnapshotRecorder')
 const kSnapshotMode = Symbol('kSnapshotMode')
@@ -27976,7 +27976,7 @@ module.exports = SnapshotAgent
 
 /***/ }),
 
-/***/ 4328:
+/***/ 5602:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -27984,9 +27984,9 @@ module.exports = SnapshotAgent
 const { writeFile, readFile, mkdir } = __nccwpck_require__(1455)
 const { dirname, resolve } = __nccwpck_require__(6760)
 const { setTimeout, clearTimeout } = __nccwpck_require__(7997)
-const { InvalidArgumentError, UndiciError } = __nccwpck_require__(5265)
-const { setHeader } = __nccwpck_require__(4106)
-const { hashId, isUrlExcludedFactory, normalizeHeaders, createHeaderFilters } = __nccwpck_require__(9569)
+const { InvalidArgumentError, UndiciError } = __nccwpck_require__(3959)
+const { setHeader } = __nccwpck_require__(9500)
+const { hashId, isUrlExcludedFactory, normalizeHeaders, createHeaderFilters } = __nccwpck_require__(5743)
 
 /**
  * @typedef {Object} SnapshotRequestOptions
@@ -28607,14 +28607,14 @@ module.exports = { SnapshotRecorder, formatRequestKey, createRequestHash, filter
 
 /***/ }),
 
-/***/ 9569:
+/***/ 5743:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { InvalidArgumentError } = __nccwpck_require__(5265)
-const { setHeader } = __nccwpck_require__(4106)
-const { runtimeFeatures } = __nccwpck_require__(867)
+const { InvalidArgumentError } = __nccwpck_require__(3959)
+const { setHeader } = __nccwpck_require__(9500)
+const { runtimeFeatures } = __nccwpck_require__(4605)
 
 /**
  * @typedef {Object} HeaderFilters
@@ -28773,7 +28773,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 1613:
+/***/ 7207:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -28784,10 +28784,10 @@ const {
   hasSafeIterator,
   isValidHTTPToken,
   setHeader
-} = __nccwpck_require__(4106)
+} = __nccwpck_require__(9500)
 
-const { serializePathWithQuery } = __nccwpck_require__(4106)
-const { kRequestOrigin } = __nccwpck_require__(6977)
+const { serializePathWithQuery } = __nccwpck_require__(9500)
+const { kRequestOrigin } = __nccwpck_require__(8031)
 
 const MAX_DELTA_SECONDS = 2147483647
 const RESTRICTIVE_DIRECTIVE_NAMES = ['no-store', 'private', 'no-cache']
@@ -29544,7 +29544,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 2480:
+/***/ 7505:
 /***/ ((module) => {
 
 
@@ -30221,7 +30221,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 867:
+/***/ 4605:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -30321,7 +30321,7 @@ module.exports["default"] = instance
 
 /***/ }),
 
-/***/ 6464:
+/***/ 6634:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -30333,7 +30333,7 @@ const {
   kSize,
   kFree,
   kQueued
-} = __nccwpck_require__(6977)
+} = __nccwpck_require__(8031)
 
 class ClientStats {
   constructor (client) {
@@ -30360,7 +30360,7 @@ module.exports = { ClientStats, PoolStats }
 
 /***/ }),
 
-/***/ 4601:
+/***/ 4591:
 /***/ ((module) => {
 
 
@@ -30792,21 +30792,21 @@ module.exports = {
 
 /***/ }),
 
-/***/ 8372:
+/***/ 9918:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
 
-const { kConstruct } = __nccwpck_require__(6977)
-const { urlEquals, getFieldValues } = __nccwpck_require__(8956)
-const { kEnumerableProperty, isDisturbed } = __nccwpck_require__(4106)
-const { webidl } = __nccwpck_require__(6849)
-const { cloneResponse, fromInnerResponse, getResponseState } = __nccwpck_require__(4917)
-const { Request, fromInnerRequest, getRequestState } = __nccwpck_require__(4065)
-const { fetching } = __nccwpck_require__(1340)
-const { urlIsHttpHttpsScheme, readAllBytes } = __nccwpck_require__(8062)
+const { kConstruct } = __nccwpck_require__(8031)
+const { urlEquals, getFieldValues } = __nccwpck_require__(3762)
+const { kEnumerableProperty, isDisturbed } = __nccwpck_require__(9500)
+const { webidl } = __nccwpck_require__(7571)
+const { cloneResponse, fromInnerResponse, getResponseState } = __nccwpck_require__(7287)
+const { Request, fromInnerRequest, getRequestState } = __nccwpck_require__(9683)
+const { fetching } = __nccwpck_require__(4202)
+const { urlIsHttpHttpsScheme, readAllBytes } = __nccwpck_require__(1204)
 /**
  * @see https://w3c.github.io/ServiceWorker/#dfn-cache-batch-operation
  * @typedef {Object} CacheBatchOperation
@@ -31670,15 +31670,15 @@ module.exports = {
 
 /***/ }),
 
-/***/ 8283:
+/***/ 6577:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { Cache } = __nccwpck_require__(8372)
-const { webidl } = __nccwpck_require__(6849)
-const { kEnumerableProperty } = __nccwpck_require__(4106)
-const { kConstruct } = __nccwpck_require__(6977)
+const { Cache } = __nccwpck_require__(9918)
+const { webidl } = __nccwpck_require__(7571)
+const { kEnumerableProperty } = __nccwpck_require__(9500)
+const { kConstruct } = __nccwpck_require__(8031)
 
 class CacheStorage {
   /**
@@ -31835,14 +31835,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 8956:
+/***/ 3762:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const { URLSerializer } = __nccwpck_require__(6382)
-const { isValidHeaderName } = __nccwpck_require__(8062)
+const { URLSerializer } = __nccwpck_require__(192)
+const { isValidHeaderName } = __nccwpck_require__(1204)
 
 /**
  * @see https://url.spec.whatwg.org/#concept-url-equals
@@ -31887,7 +31887,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 5330:
+/***/ 5848:
 /***/ ((module) => {
 
 
@@ -31906,14 +31906,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 8847:
+/***/ 7889:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { parseSetCookie } = __nccwpck_require__(2520)
-const { stringify } = __nccwpck_require__(3004)
-const { webidl } = __nccwpck_require__(6849)
+const { parseSetCookie } = __nccwpck_require__(1814)
+const { stringify } = __nccwpck_require__(185)
+const { webidl } = __nccwpck_require__(7571)
 
 const globalHeadersBrandCheck = (arg) => webidl.brandCheck(arg, webidl.util.MakeTypeAssertion(globalThis.Headers))
 const undiciHeadersBrandCheck = (arg) => webidl.brandCheck(arg, webidl.is.Headers)
@@ -32124,14 +32124,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 2520:
+/***/ 1814:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { collectASequenceOfCodePointsFast } = __nccwpck_require__(9806)
-const { maxNameValuePairSize, maxAttributeValueSize } = __nccwpck_require__(5330)
-const { isCTLExcludingHtab } = __nccwpck_require__(3004)
+const { collectASequenceOfCodePointsFast } = __nccwpck_require__(8696)
+const { maxNameValuePairSize, maxAttributeValueSize } = __nccwpck_require__(5848)
+const { isCTLExcludingHtab } = __nccwpck_require__(185)
 const assert = __nccwpck_require__(4589)
 
 /**
@@ -32449,7 +32449,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3004:
+/***/ 185:
 /***/ ((module) => {
 
 
@@ -32827,13 +32827,13 @@ module.exports = {
 
 /***/ }),
 
-/***/ 4381:
+/***/ 8819:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 const buffer = __nccwpck_require__(4573)
 const { Transform } = __nccwpck_require__(7075)
-const { isASCIINumber, isValidLastEventId } = __nccwpck_require__(5857)
+const { isASCIINumber, isValidLastEventId } = __nccwpck_require__(3943)
 
 /**
  * @type {number[]} BOM
@@ -33409,24 +33409,24 @@ module.exports = {
 
 /***/ }),
 
-/***/ 9256:
+/***/ 7042:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { pipeline } = __nccwpck_require__(7075)
-const { fetching } = __nccwpck_require__(1340)
-const { webidl } = __nccwpck_require__(6849)
-const { EventSourceStream } = __nccwpck_require__(4381)
-const { parseMIMEType } = __nccwpck_require__(6382)
-const { createFastMessageEvent } = __nccwpck_require__(2046)
-const { isNetworkError } = __nccwpck_require__(4917)
-const { cloneRequest } = __nccwpck_require__(4065)
-const { isValidHeaderValue, kEnumerableProperty } = __nccwpck_require__(4106)
-const { environmentSettingsObject } = __nccwpck_require__(8062)
-const { createPotentialCORSRequest } = __nccwpck_require__(5857)
-const { getGlobalDispatcher } = __nccwpck_require__(9127)
-const { isomorphicDecode } = __nccwpck_require__(9806)
+const { fetching } = __nccwpck_require__(4202)
+const { webidl } = __nccwpck_require__(7571)
+const { EventSourceStream } = __nccwpck_require__(8819)
+const { parseMIMEType } = __nccwpck_require__(192)
+const { createFastMessageEvent } = __nccwpck_require__(4379)
+const { isNetworkError } = __nccwpck_require__(7287)
+const { cloneRequest } = __nccwpck_require__(9683)
+const { isValidHeaderValue, kEnumerableProperty } = __nccwpck_require__(9500)
+const { environmentSettingsObject } = __nccwpck_require__(1204)
+const { createPotentialCORSRequest } = __nccwpck_require__(3943)
+const { getGlobalDispatcher } = __nccwpck_require__(1481)
+const { isomorphicDecode } = __nccwpck_require__(8696)
 
 const textEncoder = new TextEncoder()
 
@@ -33963,12 +33963,12 @@ module.exports = {
 
 /***/ }),
 
-/***/ 5857:
+/***/ 3943:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { makeRequest } = __nccwpck_require__(4065)
+const { makeRequest } = __nccwpck_require__(9683)
 
 /**
  * Checks if the given value is a valid LastEventId.
@@ -34030,26 +34030,26 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3906:
+/***/ 1448:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const util = __nccwpck_require__(4106)
+const util = __nccwpck_require__(9500)
 const {
   readableStreamClose,
   fullyReadBody,
   extractMimeType
-} = __nccwpck_require__(8062)
-const { FormData, setFormDataState, getFormDataBoundary } = __nccwpck_require__(4040)
-const { webidl } = __nccwpck_require__(6849)
+} = __nccwpck_require__(1204)
+const { FormData, setFormDataState, getFormDataBoundary } = __nccwpck_require__(3818)
+const { webidl } = __nccwpck_require__(7571)
 const assert = __nccwpck_require__(4589)
 const { isErrored, isDisturbed } = __nccwpck_require__(7075)
 const { isUint8Array } = __nccwpck_require__(3429)
-const { serializeAMimeType } = __nccwpck_require__(6382)
-const { multipartFormDataParser } = __nccwpck_require__(3062)
-const { parseJSONFromBytes } = __nccwpck_require__(9806)
-const { utf8DecodeBytes } = __nccwpck_require__(7742)
+const { serializeAMimeType } = __nccwpck_require__(192)
+const { multipartFormDataParser } = __nccwpck_require__(8016)
+const { parseJSONFromBytes } = __nccwpck_require__(8696)
+const { utf8DecodeBytes } = __nccwpck_require__(8392)
 const { ReadableStreamTee } = __nccwpck_require__(7830)
 
 const textEncoder = new TextEncoder()
@@ -34620,7 +34620,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3505:
+/***/ 4219:
 /***/ ((module) => {
 
 
@@ -34758,13 +34758,13 @@ module.exports = {
 
 /***/ }),
 
-/***/ 6382:
+/***/ 192:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const { asciiLowercase, forgivingBase64, collectASequenceOfCodePoints, collectASequenceOfCodePointsFast, isomorphicDecode, removeASCIIWhitespace, removeChars } = __nccwpck_require__(9806)
+const { asciiLowercase, forgivingBase64, collectASequenceOfCodePoints, collectASequenceOfCodePointsFast, isomorphicDecode, removeASCIIWhitespace, removeChars } = __nccwpck_require__(8696)
 
 const encoder = new TextEncoder()
 
@@ -35361,17 +35361,17 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3062:
+/***/ 8016:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { bufferToLowerCasedHeaderName } = __nccwpck_require__(4106)
-const { HTTP_TOKEN_CODEPOINTS } = __nccwpck_require__(6382)
-const { makeEntry } = __nccwpck_require__(4040)
-const { webidl } = __nccwpck_require__(6849)
+const { bufferToLowerCasedHeaderName } = __nccwpck_require__(9500)
+const { HTTP_TOKEN_CODEPOINTS } = __nccwpck_require__(192)
+const { makeEntry } = __nccwpck_require__(3818)
+const { webidl } = __nccwpck_require__(7571)
 const assert = __nccwpck_require__(4589)
-const { isomorphicDecode } = __nccwpck_require__(9806)
+const { isomorphicDecode } = __nccwpck_require__(8696)
 
 const dd = Buffer.from('--')
 const decoder = new TextDecoder()
@@ -35962,16 +35962,16 @@ module.exports = {
 
 /***/ }),
 
-/***/ 4040:
+/***/ 3818:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { iteratorMixin } = __nccwpck_require__(8062)
-const { kEnumerableProperty } = __nccwpck_require__(4106)
-const { webidl } = __nccwpck_require__(6849)
+const { iteratorMixin } = __nccwpck_require__(1204)
+const { kEnumerableProperty } = __nccwpck_require__(9500)
+const { webidl } = __nccwpck_require__(7571)
 const nodeUtil = __nccwpck_require__(7975)
-const { runtimeFeatures } = __nccwpck_require__(867)
+const { runtimeFeatures } = __nccwpck_require__(4605)
 
 const random = runtimeFeatures.has('crypto')
   ? (__nccwpck_require__(7598).randomInt)
@@ -36241,7 +36241,7 @@ module.exports = { FormData, makeEntry, setFormDataState, getFormDataBoundary }
 
 /***/ }),
 
-/***/ 3589:
+/***/ 5311:
 /***/ ((module) => {
 
 
@@ -36288,21 +36288,21 @@ module.exports = {
 
 /***/ }),
 
-/***/ 6014:
+/***/ 3408:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 // https://github.com/Ethan-Arrowood/undici-fetch
 
 
 
-const { kConstruct } = __nccwpck_require__(6977)
-const { kEnumerableProperty, setHeader } = __nccwpck_require__(4106)
+const { kConstruct } = __nccwpck_require__(8031)
+const { kEnumerableProperty, setHeader } = __nccwpck_require__(9500)
 const {
   iteratorMixin,
   isValidHeaderName,
   isValidHeaderValue
-} = __nccwpck_require__(8062)
-const { webidl } = __nccwpck_require__(6849)
+} = __nccwpck_require__(1204)
+const { webidl } = __nccwpck_require__(7571)
 const assert = __nccwpck_require__(4589)
 const util = __nccwpck_require__(7975)
 
@@ -37017,7 +37017,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 1340:
+/***/ 4202:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 // https://github.com/Ethan-Arrowood/undici-fetch
@@ -37031,9 +37031,9 @@ const {
   makeResponse,
   fromInnerResponse,
   getResponseState
-} = __nccwpck_require__(4917)
-const { HeadersList } = __nccwpck_require__(6014)
-const { Request, cloneRequest, getRequestDispatcher, getRequestState, removeRequestAbortListener } = __nccwpck_require__(4065)
+} = __nccwpck_require__(7287)
+const { HeadersList } = __nccwpck_require__(3408)
+const { Request, cloneRequest, getRequestDispatcher, getRequestState, removeRequestAbortListener } = __nccwpck_require__(9683)
 const zlib = __nccwpck_require__(8522)
 const {
   makePolicyContainer,
@@ -37068,26 +37068,26 @@ const {
   hasAuthenticationEntry,
   includesCredentials,
   isTraversableNavigable
-} = __nccwpck_require__(8062)
+} = __nccwpck_require__(1204)
 const assert = __nccwpck_require__(4589)
-const { safelyExtractBody, extractBody } = __nccwpck_require__(3906)
+const { safelyExtractBody, extractBody } = __nccwpck_require__(1448)
 const {
   redirectStatusSet,
   nullBodyStatus,
   safeMethodsSet,
   requestBodyHeader,
   subresourceSet
-} = __nccwpck_require__(3505)
+} = __nccwpck_require__(4219)
 const EE = __nccwpck_require__(8474)
 const { Readable, pipeline, finished, isErrored, isReadable } = __nccwpck_require__(7075)
-const { addAbortListener, bufferToLowerCasedHeaderName } = __nccwpck_require__(4106)
-const { SocketError } = __nccwpck_require__(5265)
-const { dataURLProcessor, serializeAMimeType, minimizeSupportedMimeType } = __nccwpck_require__(6382)
-const { getGlobalDispatcher } = __nccwpck_require__(9127)
-const { webidl } = __nccwpck_require__(6849)
+const { addAbortListener, bufferToLowerCasedHeaderName } = __nccwpck_require__(9500)
+const { SocketError } = __nccwpck_require__(3959)
+const { dataURLProcessor, serializeAMimeType, minimizeSupportedMimeType } = __nccwpck_require__(192)
+const { getGlobalDispatcher } = __nccwpck_require__(1481)
+const { webidl } = __nccwpck_require__(7571)
 const { STATUS_CODES } = __nccwpck_require__(7067)
-const { bytesMatch } = __nccwpck_require__(1420)
-const { isomorphicEncode } = __nccwpck_require__(9806)
+const { bytesMatch } = __nccwpck_require__(4550)
+const { isomorphicEncode } = __nccwpck_require__(8696)
 
 const GET_OR_HEAD = ['GET', 'HEAD']
 
@@ -39475,22 +39475,22 @@ module.exports = {
 
 /***/ }),
 
-/***/ 4065:
+/***/ 9683:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 /* globals AbortController */
 
 
 
-const { extractBody, mixinBody, cloneBody, bodyUnusable } = __nccwpck_require__(3906)
-const { Headers, fill: fillHeaders, HeadersList, setHeadersGuard, getHeadersGuard, setHeadersList, getHeadersList } = __nccwpck_require__(6014)
-const util = __nccwpck_require__(4106)
+const { extractBody, mixinBody, cloneBody, bodyUnusable } = __nccwpck_require__(1448)
+const { Headers, fill: fillHeaders, HeadersList, setHeadersGuard, getHeadersGuard, setHeadersList, getHeadersList } = __nccwpck_require__(3408)
+const util = __nccwpck_require__(9500)
 const nodeUtil = __nccwpck_require__(7975)
 const {
   isValidHTTPToken,
   sameOrigin,
   environmentSettingsObject
-} = __nccwpck_require__(8062)
+} = __nccwpck_require__(1204)
 const {
   forbiddenMethodsSet,
   corsSafeListedMethodsSet,
@@ -39500,11 +39500,11 @@ const {
   requestCredentials,
   requestCache,
   requestDuplex
-} = __nccwpck_require__(3505)
+} = __nccwpck_require__(4219)
 const { kEnumerableProperty, normalizedMethodRecordsBase, normalizedMethodRecords } = util
-const { webidl } = __nccwpck_require__(6849)
-const { URLSerializer } = __nccwpck_require__(6382)
-const { kConstruct } = __nccwpck_require__(6977)
+const { webidl } = __nccwpck_require__(7571)
+const { URLSerializer } = __nccwpck_require__(192)
+const { kConstruct } = __nccwpck_require__(8031)
 const assert = __nccwpck_require__(4589)
 
 const requestFinalizer = new FinalizationRegistry(({ signal, reference }) => {
@@ -40599,14 +40599,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 4917:
+/***/ 7287:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { Headers, HeadersList, fill, getHeadersGuard, setHeadersGuard, setHeadersList } = __nccwpck_require__(6014)
-const { extractBody, cloneBody, mixinBody, streamRegistry, bodyUnusable } = __nccwpck_require__(3906)
-const util = __nccwpck_require__(4106)
+const { Headers, HeadersList, fill, getHeadersGuard, setHeadersGuard, setHeadersList } = __nccwpck_require__(3408)
+const { extractBody, cloneBody, mixinBody, streamRegistry, bodyUnusable } = __nccwpck_require__(1448)
+const util = __nccwpck_require__(9500)
 const nodeUtil = __nccwpck_require__(7975)
 const { kEnumerableProperty } = util
 const {
@@ -40615,16 +40615,16 @@ const {
   isAborted,
   isErrorLike,
   environmentSettingsObject: relevantRealm
-} = __nccwpck_require__(8062)
+} = __nccwpck_require__(1204)
 const {
   redirectStatusSet,
   nullBodyStatus
-} = __nccwpck_require__(3505)
-const { webidl } = __nccwpck_require__(6849)
-const { URLSerializer } = __nccwpck_require__(6382)
-const { kConstruct } = __nccwpck_require__(6977)
+} = __nccwpck_require__(4219)
+const { webidl } = __nccwpck_require__(7571)
+const { URLSerializer } = __nccwpck_require__(192)
+const { kConstruct } = __nccwpck_require__(8031)
 const assert = __nccwpck_require__(4589)
-const { isomorphicEncode, serializeJavascriptValueToJSONString } = __nccwpck_require__(9806)
+const { isomorphicEncode, serializeJavascriptValueToJSONString } = __nccwpck_require__(8696)
 
 const textEncoder = new TextEncoder('utf-8')
 let getResponseHeaders, setResponseHeaders, getResponseState, setResponseState
@@ -41244,22 +41244,22 @@ module.exports = {
 
 /***/ }),
 
-/***/ 8062:
+/***/ 1204:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { Transform } = __nccwpck_require__(7075)
 const zlib = __nccwpck_require__(8522)
-const { redirectStatusSet, referrerPolicyTokens, badPortsSet } = __nccwpck_require__(3505)
-const { getGlobalOrigin } = __nccwpck_require__(3589)
-const { collectAnHTTPQuotedString, parseMIMEType } = __nccwpck_require__(6382)
+const { redirectStatusSet, referrerPolicyTokens, badPortsSet } = __nccwpck_require__(4219)
+const { getGlobalOrigin } = __nccwpck_require__(5311)
+const { collectAnHTTPQuotedString, parseMIMEType } = __nccwpck_require__(192)
 const { performance } = __nccwpck_require__(643)
-const { isValidHTTPToken, normalizedMethodRecordsBase } = __nccwpck_require__(4106)
+const { isValidHTTPToken, normalizedMethodRecordsBase } = __nccwpck_require__(9500)
 const assert = __nccwpck_require__(4589)
 const { isUint8Array } = __nccwpck_require__(3429)
-const { webidl } = __nccwpck_require__(6849)
-const { isomorphicEncode, collectASequenceOfCodePoints, removeChars } = __nccwpck_require__(9806)
+const { webidl } = __nccwpck_require__(7571)
+const { isomorphicEncode, collectASequenceOfCodePoints, removeChars } = __nccwpck_require__(8696)
 
 function responseURL (response) {
   // https://fetch.spec.whatwg.org/#responses
@@ -42781,13 +42781,13 @@ module.exports = {
 
 /***/ }),
 
-/***/ 9806:
+/***/ 8696:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const { utf8DecodeBytes } = __nccwpck_require__(7742)
+const { utf8DecodeBytes } = __nccwpck_require__(8392)
 
 /**
  * @param {(char: string) => boolean} condition
@@ -43032,14 +43032,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 1420:
+/***/ 4550:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const assert = __nccwpck_require__(4589)
-const { runtimeFeatures } = __nccwpck_require__(867)
-const { asciiLowercase } = __nccwpck_require__(9806)
+const { runtimeFeatures } = __nccwpck_require__(4605)
+const { asciiLowercase } = __nccwpck_require__(8696)
 
 /**
  * @typedef {object} Metadata
@@ -43346,7 +43346,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 6849:
+/***/ 7571:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
@@ -44345,20 +44345,20 @@ module.exports = {
 
 /***/ }),
 
-/***/ 2379:
+/***/ 773:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { uid, states, sentCloseFrameState, emptyBuffer, opcodes } = __nccwpck_require__(6506)
-const { parseExtensions, isClosed, isClosing, isEstablished, isConnecting, validateCloseCodeAndReason } = __nccwpck_require__(9079)
-const { makeRequest } = __nccwpck_require__(4065)
-const { fetching } = __nccwpck_require__(1340)
-const { Headers, getHeadersList } = __nccwpck_require__(6014)
-const { getDecodeSplit } = __nccwpck_require__(8062)
-const { WebsocketFrameSend } = __nccwpck_require__(898)
+const { uid, states, sentCloseFrameState, emptyBuffer, opcodes } = __nccwpck_require__(7119)
+const { parseExtensions, isClosed, isClosing, isEstablished, isConnecting, validateCloseCodeAndReason } = __nccwpck_require__(965)
+const { makeRequest } = __nccwpck_require__(9683)
+const { fetching } = __nccwpck_require__(4202)
+const { Headers, getHeadersList } = __nccwpck_require__(3408)
+const { getDecodeSplit } = __nccwpck_require__(1204)
+const { WebsocketFrameSend } = __nccwpck_require__(9676)
 const assert = __nccwpck_require__(4589)
-const { runtimeFeatures } = __nccwpck_require__(867)
+const { runtimeFeatures } = __nccwpck_require__(4605)
 
 const crypto = runtimeFeatures.has('crypto')
   ? __nccwpck_require__(7598)
@@ -44702,7 +44702,7 @@ module.exports = {
 
 /***/ }),
 
-/***/ 6506:
+/***/ 7119:
 /***/ ((module) => {
 
 
@@ -44835,14 +44835,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 2046:
+/***/ 4379:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { webidl } = __nccwpck_require__(6849)
-const { kEnumerableProperty } = __nccwpck_require__(4106)
-const { kConstruct } = __nccwpck_require__(6977)
+const { webidl } = __nccwpck_require__(7571)
+const { kEnumerableProperty } = __nccwpck_require__(9500)
+const { kConstruct } = __nccwpck_require__(8031)
 
 let createFastMessageEvent
 
@@ -45190,13 +45190,13 @@ module.exports = {
 
 /***/ }),
 
-/***/ 898:
+/***/ 9676:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { runtimeFeatures } = __nccwpck_require__(867)
-const { maxUnsigned16Bit, opcodes } = __nccwpck_require__(6506)
+const { runtimeFeatures } = __nccwpck_require__(4605)
+const { maxUnsigned16Bit, opcodes } = __nccwpck_require__(7119)
 
 const BUFFER_SIZE = 8 * 1024
 
@@ -45324,14 +45324,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 6431:
+/***/ 4841:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { createInflateRaw, Z_DEFAULT_WINDOWBITS } = __nccwpck_require__(8522)
-const { isValidClientWindowBits } = __nccwpck_require__(9079)
-const { MessageSizeExceededError } = __nccwpck_require__(5265)
+const { isValidClientWindowBits } = __nccwpck_require__(965)
+const { MessageSizeExceededError } = __nccwpck_require__(3959)
 
 const tail = Buffer.from([0x00, 0x00, 0xff, 0xff])
 const kBuffer = Symbol('kBuffer')
@@ -45436,14 +45436,14 @@ module.exports = { PerMessageDeflate }
 
 /***/ }),
 
-/***/ 2178:
+/***/ 1872:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { Writable } = __nccwpck_require__(7075)
 const assert = __nccwpck_require__(4589)
-const { parserStates, opcodes, states, emptyBuffer, sentCloseFrameState } = __nccwpck_require__(6506)
+const { parserStates, opcodes, states, emptyBuffer, sentCloseFrameState } = __nccwpck_require__(7119)
 const {
   isValidStatusCode,
   isValidOpcode,
@@ -45452,12 +45452,12 @@ const {
   isControlFrame,
   isTextBinaryFrame,
   isContinuationFrame
-} = __nccwpck_require__(9079)
-const { failWebsocketConnection } = __nccwpck_require__(2379)
-const { WebsocketFrameSend } = __nccwpck_require__(898)
-const { PerMessageDeflate } = __nccwpck_require__(6431)
-const { MessageSizeExceededError } = __nccwpck_require__(5265)
-const { defaultWebSocketMaxFragments, defaultWebSocketMaxPayloadSize } = __nccwpck_require__(4629)
+} = __nccwpck_require__(965)
+const { failWebsocketConnection } = __nccwpck_require__(773)
+const { WebsocketFrameSend } = __nccwpck_require__(9676)
+const { PerMessageDeflate } = __nccwpck_require__(4841)
+const { MessageSizeExceededError } = __nccwpck_require__(3959)
+const { defaultWebSocketMaxFragments, defaultWebSocketMaxPayloadSize } = __nccwpck_require__(2371)
 
 // This code was influenced by ws released under the MIT license.
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
@@ -45973,14 +45973,14 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3702:
+/***/ 504:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { WebsocketFrameSend } = __nccwpck_require__(898)
-const { opcodes, sendHints } = __nccwpck_require__(6506)
-const FixedQueue = __nccwpck_require__(3070)
+const { WebsocketFrameSend } = __nccwpck_require__(9676)
+const { opcodes, sendHints } = __nccwpck_require__(7119)
+const FixedQueue = __nccwpck_require__(5464)
 
 /**
  * @typedef {object} SendQueueNode
@@ -46089,15 +46089,15 @@ module.exports = { SendQueue }
 
 /***/ }),
 
-/***/ 1213:
+/***/ 8067:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { webidl } = __nccwpck_require__(6849)
-const { validateCloseCodeAndReason } = __nccwpck_require__(9079)
-const { kConstruct } = __nccwpck_require__(6977)
-const { kEnumerableProperty } = __nccwpck_require__(4106)
+const { webidl } = __nccwpck_require__(7571)
+const { validateCloseCodeAndReason } = __nccwpck_require__(965)
+const { kConstruct } = __nccwpck_require__(8031)
+const { kEnumerableProperty } = __nccwpck_require__(9500)
 
 function createInheritableDOMException () {
   // https://github.com/nodejs/node/issues/59677
@@ -46203,23 +46203,23 @@ module.exports = { WebSocketError, createUnvalidatedWebSocketError }
 
 /***/ }),
 
-/***/ 9515:
+/***/ 5493:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { addAbortListener } = __nccwpck_require__(8474)
-const { environmentSettingsObject, readableStreamClose } = __nccwpck_require__(8062)
-const { states, opcodes, sentCloseFrameState } = __nccwpck_require__(6506)
-const { webidl } = __nccwpck_require__(6849)
-const { getURLRecord, isValidSubprotocol, isEstablished, utf8Decode } = __nccwpck_require__(9079)
-const { establishWebSocketConnection, failWebsocketConnection, closeWebSocketConnection } = __nccwpck_require__(2379)
-const { channels } = __nccwpck_require__(1524)
-const { WebsocketFrameSend } = __nccwpck_require__(898)
-const { ByteParser } = __nccwpck_require__(2178)
-const { WebSocketError, createUnvalidatedWebSocketError } = __nccwpck_require__(1213)
-const { kEnumerableProperty } = __nccwpck_require__(4106)
-const { utf8DecodeBytes } = __nccwpck_require__(7742)
+const { environmentSettingsObject, readableStreamClose } = __nccwpck_require__(1204)
+const { states, opcodes, sentCloseFrameState } = __nccwpck_require__(7119)
+const { webidl } = __nccwpck_require__(7571)
+const { getURLRecord, isValidSubprotocol, isEstablished, utf8Decode } = __nccwpck_require__(965)
+const { establishWebSocketConnection, failWebsocketConnection, closeWebSocketConnection } = __nccwpck_require__(773)
+const { channels } = __nccwpck_require__(5458)
+const { WebsocketFrameSend } = __nccwpck_require__(9676)
+const { ByteParser } = __nccwpck_require__(1872)
+const { WebSocketError, createUnvalidatedWebSocketError } = __nccwpck_require__(8067)
+const { kEnumerableProperty } = __nccwpck_require__(9500)
+const { utf8DecodeBytes } = __nccwpck_require__(8392)
 
 let emittedExperimentalWarning = false
 
@@ -46721,15 +46721,15 @@ module.exports = { WebSocketStream }
 
 /***/ }),
 
-/***/ 9079:
+/***/ 965:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
-const { states, opcodes } = __nccwpck_require__(6506)
+const { states, opcodes } = __nccwpck_require__(7119)
 const { isUtf8 } = __nccwpck_require__(4573)
-const { removeHTTPWhitespace } = __nccwpck_require__(6382)
-const { collectASequenceOfCodePointsFast } = __nccwpck_require__(9806)
+const { removeHTTPWhitespace } = __nccwpck_require__(192)
+const { collectASequenceOfCodePointsFast } = __nccwpck_require__(8696)
 
 /**
  * @param {number} readyState
@@ -47075,16 +47075,16 @@ module.exports = {
 
 /***/ }),
 
-/***/ 3000:
+/***/ 2522:
 /***/ ((module, __unused_webpack_exports, __nccwpck_require__) => {
 
 
 
 const { isArrayBuffer } = __nccwpck_require__(3429)
-const { webidl } = __nccwpck_require__(6849)
-const { URLSerializer } = __nccwpck_require__(6382)
-const { environmentSettingsObject } = __nccwpck_require__(8062)
-const { staticPropertyDescriptors, states, sentCloseFrameState, sendHints, opcodes } = __nccwpck_require__(6506)
+const { webidl } = __nccwpck_require__(7571)
+const { URLSerializer } = __nccwpck_require__(192)
+const { environmentSettingsObject } = __nccwpck_require__(1204)
+const { staticPropertyDescriptors, states, sentCloseFrameState, sendHints, opcodes } = __nccwpck_require__(7119)
 const {
   isConnecting,
   isEstablished,
@@ -47095,15 +47095,15 @@ const {
   utf8Decode,
   toArrayBuffer,
   getURLRecord
-} = __nccwpck_require__(9079)
-const { establishWebSocketConnection, closeWebSocketConnection, failWebsocketConnection } = __nccwpck_require__(2379)
-const { ByteParser } = __nccwpck_require__(2178)
-const { kEnumerableProperty } = __nccwpck_require__(4106)
-const { getGlobalDispatcher } = __nccwpck_require__(9127)
-const { ErrorEvent, CloseEvent, createFastMessageEvent } = __nccwpck_require__(2046)
-const { SendQueue } = __nccwpck_require__(3702)
-const { WebsocketFrameSend } = __nccwpck_require__(898)
-const { channels } = __nccwpck_require__(1524)
+} = __nccwpck_require__(965)
+const { establishWebSocketConnection, closeWebSocketConnection, failWebsocketConnection } = __nccwpck_require__(773)
+const { ByteParser } = __nccwpck_require__(1872)
+const { kEnumerableProperty } = __nccwpck_require__(9500)
+const { getGlobalDispatcher } = __nccwpck_require__(1481)
+const { ErrorEvent, CloseEvent, createFastMessageEvent } = __nccwpck_require__(4379)
+const { SendQueue } = __nccwpck_require__(504)
+const { WebsocketFrameSend } = __nccwpck_require__(9676)
+const { channels } = __nccwpck_require__(5458)
 
 const kRef = Symbol.for('nodejs.ref')
 const kUnref = Symbol.for('nodejs.unref')
@@ -48124,18 +48124,18 @@ module.exports = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("util");
 
 /***/ }),
 
-/***/ 8219:
+/***/ 6745:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(5185);
-var Scalar = __nccwpck_require__(4175);
-var YAMLMap = __nccwpck_require__(1432);
-var YAMLSeq = __nccwpck_require__(6029);
-var resolveBlockMap = __nccwpck_require__(1165);
-var resolveBlockSeq = __nccwpck_require__(7224);
-var resolveFlowCollection = __nccwpck_require__(1948);
+var identity = __nccwpck_require__(1891);
+var Scalar = __nccwpck_require__(4305);
+var YAMLMap = __nccwpck_require__(2938);
+var YAMLSeq = __nccwpck_require__(3571);
+var resolveBlockMap = __nccwpck_require__(619);
+var resolveBlockSeq = __nccwpck_require__(1610);
+var resolveFlowCollection = __nccwpck_require__(562);
 
 function resolveCollection(CN, ctx, token, onError, tagName, tag) {
     const coll = token.type === 'block-map'
@@ -48221,15 +48221,15 @@ exports.composeCollection = composeCollection;
 
 /***/ }),
 
-/***/ 9553:
+/***/ 6183:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Document = __nccwpck_require__(5955);
-var composeNode = __nccwpck_require__(691);
-var resolveEnd = __nccwpck_require__(7886);
-var resolveProps = __nccwpck_require__(9321);
+var Document = __nccwpck_require__(7977);
+var composeNode = __nccwpck_require__(413);
+var resolveEnd = __nccwpck_require__(2368);
+var resolveProps = __nccwpck_require__(6715);
 
 function composeDoc(options, directives, { offset, start, value, end }, onError) {
     const opts = Object.assign({ _directives: directives }, options);
@@ -48273,17 +48273,17 @@ exports.composeDoc = composeDoc;
 
 /***/ }),
 
-/***/ 691:
+/***/ 413:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Alias = __nccwpck_require__(6876);
-var identity = __nccwpck_require__(5185);
-var composeCollection = __nccwpck_require__(8219);
-var composeScalar = __nccwpck_require__(1771);
-var resolveEnd = __nccwpck_require__(7886);
-var utilEmptyScalarPosition = __nccwpck_require__(1669);
+var Alias = __nccwpck_require__(5525);
+var identity = __nccwpck_require__(1891);
+var composeCollection = __nccwpck_require__(6745);
+var composeScalar = __nccwpck_require__(1337);
+var resolveEnd = __nccwpck_require__(2368);
+var utilEmptyScalarPosition = __nccwpck_require__(6827);
 
 const CN = { composeNode, composeEmptyNode };
 function composeNode(ctx, token, props, onError) {
@@ -48392,15 +48392,15 @@ exports.composeNode = composeNode;
 
 /***/ }),
 
-/***/ 1771:
+/***/ 1337:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(5185);
-var Scalar = __nccwpck_require__(4175);
-var resolveBlockScalar = __nccwpck_require__(7119);
-var resolveFlowScalar = __nccwpck_require__(9179);
+var identity = __nccwpck_require__(1891);
+var Scalar = __nccwpck_require__(4305);
+var resolveBlockScalar = __nccwpck_require__(293);
+var resolveFlowScalar = __nccwpck_require__(7686);
 
 function composeScalar(ctx, token, tagToken, onError) {
     const { value, type, comment, range } = token.type === 'block-scalar'
@@ -48487,18 +48487,18 @@ exports.composeScalar = composeScalar;
 
 /***/ }),
 
-/***/ 5190:
+/***/ 4260:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
 var node_process = __nccwpck_require__(932);
-var directives = __nccwpck_require__(1192);
-var Document = __nccwpck_require__(5955);
-var errors = __nccwpck_require__(3546);
-var identity = __nccwpck_require__(5185);
-var composeDoc = __nccwpck_require__(9553);
-var resolveEnd = __nccwpck_require__(7886);
+var directives = __nccwpck_require__(9082);
+var Document = __nccwpck_require__(7977);
+var errors = __nccwpck_require__(7460);
+var identity = __nccwpck_require__(1891);
+var composeDoc = __nccwpck_require__(6183);
+var resolveEnd = __nccwpck_require__(2368);
 
 function getErrorPos(src) {
     if (typeof src === 'number')
@@ -48718,17 +48718,17 @@ exports.Composer = Composer;
 
 /***/ }),
 
-/***/ 1165:
+/***/ 619:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Pair = __nccwpck_require__(535);
-var YAMLMap = __nccwpck_require__(1432);
-var resolveProps = __nccwpck_require__(9321);
-var utilContainsNewline = __nccwpck_require__(3361);
-var utilFlowIndentCheck = __nccwpck_require__(3117);
-var utilMapIncludes = __nccwpck_require__(7029);
+var Pair = __nccwpck_require__(5153);
+var YAMLMap = __nccwpck_require__(2938);
+var resolveProps = __nccwpck_require__(6715);
+var utilContainsNewline = __nccwpck_require__(3151);
+var utilFlowIndentCheck = __nccwpck_require__(7319);
+var utilMapIncludes = __nccwpck_require__(8279);
 
 const startColMsg = 'All mapping items must start at the same column';
 function resolveBlockMap({ composeNode, composeEmptyNode }, ctx, bm, onError, tag) {
@@ -48842,12 +48842,12 @@ exports.resolveBlockMap = resolveBlockMap;
 
 /***/ }),
 
-/***/ 7119:
+/***/ 293:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4175);
+var Scalar = __nccwpck_require__(4305);
 
 function resolveBlockScalar(ctx, scalar, onError) {
     const start = scalar.offset;
@@ -49049,14 +49049,14 @@ exports.resolveBlockScalar = resolveBlockScalar;
 
 /***/ }),
 
-/***/ 7224:
+/***/ 1610:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var YAMLSeq = __nccwpck_require__(6029);
-var resolveProps = __nccwpck_require__(9321);
-var utilFlowIndentCheck = __nccwpck_require__(3117);
+var YAMLSeq = __nccwpck_require__(3571);
+var resolveProps = __nccwpck_require__(6715);
+var utilFlowIndentCheck = __nccwpck_require__(7319);
 
 function resolveBlockSeq({ composeNode, composeEmptyNode }, ctx, bs, onError, tag) {
     const NodeClass = tag?.nodeClass ?? YAMLSeq.YAMLSeq;
@@ -49107,7 +49107,7 @@ exports.resolveBlockSeq = resolveBlockSeq;
 
 /***/ }),
 
-/***/ 7886:
+/***/ 2368:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -49153,19 +49153,19 @@ exports.resolveEnd = resolveEnd;
 
 /***/ }),
 
-/***/ 1948:
+/***/ 562:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(5185);
-var Pair = __nccwpck_require__(535);
-var YAMLMap = __nccwpck_require__(1432);
-var YAMLSeq = __nccwpck_require__(6029);
-var resolveEnd = __nccwpck_require__(7886);
-var resolveProps = __nccwpck_require__(9321);
-var utilContainsNewline = __nccwpck_require__(3361);
-var utilMapIncludes = __nccwpck_require__(7029);
+var identity = __nccwpck_require__(1891);
+var Pair = __nccwpck_require__(5153);
+var YAMLMap = __nccwpck_require__(2938);
+var YAMLSeq = __nccwpck_require__(3571);
+var resolveEnd = __nccwpck_require__(2368);
+var resolveProps = __nccwpck_require__(6715);
+var utilContainsNewline = __nccwpck_require__(3151);
+var utilMapIncludes = __nccwpck_require__(8279);
 
 const blockMsg = 'Block collections are not allowed within flow collections';
 const isBlock = (token) => token && (token.type === 'block-map' || token.type === 'block-seq');
@@ -49369,13 +49369,13 @@ exports.resolveFlowCollection = resolveFlowCollection;
 
 /***/ }),
 
-/***/ 9179:
+/***/ 7686:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4175);
-var resolveEnd = __nccwpck_require__(7886);
+var Scalar = __nccwpck_require__(4305);
+var resolveEnd = __nccwpck_require__(2368);
 
 function resolveFlowScalar(scalar, strict, onError) {
     const { offset, type, source, end } = scalar;
@@ -49604,7 +49604,7 @@ exports.resolveFlowScalar = resolveFlowScalar;
 
 /***/ }),
 
-/***/ 9321:
+/***/ 6715:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -49759,7 +49759,7 @@ exports.resolveProps = resolveProps;
 
 /***/ }),
 
-/***/ 3361:
+/***/ 3151:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -49802,7 +49802,7 @@ exports.containsNewline = containsNewline;
 
 /***/ }),
 
-/***/ 1669:
+/***/ 6827:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -49837,12 +49837,12 @@ exports.emptyScalarPosition = emptyScalarPosition;
 
 /***/ }),
 
-/***/ 3117:
+/***/ 7319:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var utilContainsNewline = __nccwpck_require__(3361);
+var utilContainsNewline = __nccwpck_require__(3151);
 
 function flowIndentCheck(indent, fc, onError) {
     if (fc?.type === 'flow-collection') {
@@ -49861,12 +49861,12 @@ exports.flowIndentCheck = flowIndentCheck;
 
 /***/ }),
 
-/***/ 7029:
+/***/ 8279:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(5185);
+var identity = __nccwpck_require__(1891);
 
 function mapIncludes(ctx, items, search) {
     const { uniqueKeys } = ctx.options;
@@ -49883,22 +49883,22 @@ exports.mapIncludes = mapIncludes;
 
 /***/ }),
 
-/***/ 5955:
+/***/ 7977:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Alias = __nccwpck_require__(6876);
-var Collection = __nccwpck_require__(4815);
-var identity = __nccwpck_require__(5185);
-var Pair = __nccwpck_require__(535);
-var toJS = __nccwpck_require__(9909);
-var Schema = __nccwpck_require__(4110);
-var stringifyDocument = __nccwpck_require__(7135);
-var anchors = __nccwpck_require__(7902);
-var applyReviver = __nccwpck_require__(6807);
-var createNode = __nccwpck_require__(398);
-var directives = __nccwpck_require__(1192);
+var Alias = __nccwpck_require__(5525);
+var Collection = __nccwpck_require__(1633);
+var identity = __nccwpck_require__(1891);
+var Pair = __nccwpck_require__(5153);
+var toJS = __nccwpck_require__(3119);
+var Schema = __nccwpck_require__(1148);
+var stringifyDocument = __nccwpck_require__(8577);
+var anchors = __nccwpck_require__(7048);
+var applyReviver = __nccwpck_require__(7817);
+var createNode = __nccwpck_require__(7616);
+var directives = __nccwpck_require__(9082);
 
 class Document {
     constructor(value, replacer, options) {
@@ -50227,13 +50227,13 @@ exports.Document = Document;
 
 /***/ }),
 
-/***/ 7902:
+/***/ 7048:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(5185);
-var visit = __nccwpck_require__(6838);
+var identity = __nccwpck_require__(1891);
+var visit = __nccwpck_require__(1360);
 
 /**
  * Verify that the input string is a valid anchor.
@@ -50310,7 +50310,7 @@ exports.findNewAnchor = findNewAnchor;
 
 /***/ }),
 
-/***/ 6807:
+/***/ 7817:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -50374,14 +50374,14 @@ exports.applyReviver = applyReviver;
 
 /***/ }),
 
-/***/ 398:
+/***/ 7616:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Alias = __nccwpck_require__(6876);
-var identity = __nccwpck_require__(5185);
-var Scalar = __nccwpck_require__(4175);
+var Alias = __nccwpck_require__(5525);
+var identity = __nccwpck_require__(1891);
+var Scalar = __nccwpck_require__(4305);
 
 const defaultTagPrefix = 'tag:yaml.org,2002:';
 function findTagObject(value, tagName, tags) {
@@ -50471,13 +50471,13 @@ exports.createNode = createNode;
 
 /***/ }),
 
-/***/ 1192:
+/***/ 9082:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(5185);
-var visit = __nccwpck_require__(6838);
+var identity = __nccwpck_require__(1891);
+var visit = __nccwpck_require__(1360);
 
 const escapeChars = {
     '!': '%21',
@@ -50656,7 +50656,7 @@ exports.Directives = Directives;
 
 /***/ }),
 
-/***/ 3546:
+/***/ 7460:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -50725,28 +50725,28 @@ exports.prettifyError = prettifyError;
 
 /***/ }),
 
-/***/ 5269:
+/***/ 3483:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 var __webpack_unused_export__;
 
 
-var composer = __nccwpck_require__(5190);
-var Document = __nccwpck_require__(5955);
-var Schema = __nccwpck_require__(4110);
-var errors = __nccwpck_require__(3546);
-var Alias = __nccwpck_require__(6876);
-var identity = __nccwpck_require__(5185);
-var Pair = __nccwpck_require__(535);
-var Scalar = __nccwpck_require__(4175);
-var YAMLMap = __nccwpck_require__(1432);
-var YAMLSeq = __nccwpck_require__(6029);
-var cst = __nccwpck_require__(6907);
-var lexer = __nccwpck_require__(7859);
-var lineCounter = __nccwpck_require__(4386);
-var parser = __nccwpck_require__(4758);
-var publicApi = __nccwpck_require__(5653);
-var visit = __nccwpck_require__(6838);
+var composer = __nccwpck_require__(4260);
+var Document = __nccwpck_require__(7977);
+var Schema = __nccwpck_require__(1148);
+var errors = __nccwpck_require__(7460);
+var Alias = __nccwpck_require__(5525);
+var identity = __nccwpck_require__(1891);
+var Pair = __nccwpck_require__(5153);
+var Scalar = __nccwpck_require__(4305);
+var YAMLMap = __nccwpck_require__(2938);
+var YAMLSeq = __nccwpck_require__(3571);
+var cst = __nccwpck_require__(3921);
+var lexer = __nccwpck_require__(1893);
+var lineCounter = __nccwpck_require__(2808);
+var parser = __nccwpck_require__(3124);
+var publicApi = __nccwpck_require__(4563);
+var visit = __nccwpck_require__(1360);
 
 
 
@@ -50783,7 +50783,7 @@ __webpack_unused_export__ = visit.visitAsync;
 
 /***/ }),
 
-/***/ 6379:
+/***/ 6669:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
@@ -50809,16 +50809,16 @@ exports.warn = warn;
 
 /***/ }),
 
-/***/ 6876:
+/***/ 5525:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var anchors = __nccwpck_require__(7902);
-var visit = __nccwpck_require__(6838);
-var identity = __nccwpck_require__(5185);
-var Node = __nccwpck_require__(3775);
-var toJS = __nccwpck_require__(9909);
+var anchors = __nccwpck_require__(7048);
+var visit = __nccwpck_require__(1360);
+var identity = __nccwpck_require__(1891);
+var Node = __nccwpck_require__(5605);
+var toJS = __nccwpck_require__(3119);
 
 class Alias extends Node.NodeBase {
     constructor(source) {
@@ -50936,14 +50936,14 @@ exports.Alias = Alias;
 
 /***/ }),
 
-/***/ 4815:
+/***/ 1633:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var createNode = __nccwpck_require__(398);
-var identity = __nccwpck_require__(5185);
-var Node = __nccwpck_require__(3775);
+var createNode = __nccwpck_require__(7616);
+var identity = __nccwpck_require__(1891);
+var Node = __nccwpck_require__(5605);
 
 function collectionFromPath(schema, path, value) {
     let v = value;
@@ -51094,14 +51094,14 @@ exports.isEmptyPath = isEmptyPath;
 
 /***/ }),
 
-/***/ 3775:
+/***/ 5605:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var applyReviver = __nccwpck_require__(6807);
-var identity = __nccwpck_require__(5185);
-var toJS = __nccwpck_require__(9909);
+var applyReviver = __nccwpck_require__(7817);
+var identity = __nccwpck_require__(1891);
+var toJS = __nccwpck_require__(3119);
 
 class NodeBase {
     constructor(type) {
@@ -51141,15 +51141,15 @@ exports.NodeBase = NodeBase;
 
 /***/ }),
 
-/***/ 535:
+/***/ 5153:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var createNode = __nccwpck_require__(398);
-var stringifyPair = __nccwpck_require__(9614);
-var addPairToJSMap = __nccwpck_require__(1150);
-var identity = __nccwpck_require__(5185);
+var createNode = __nccwpck_require__(7616);
+var stringifyPair = __nccwpck_require__(9392);
+var addPairToJSMap = __nccwpck_require__(1308);
+var identity = __nccwpck_require__(1891);
 
 function createPair(key, value, ctx) {
     const k = createNode.createNode(key, undefined, ctx);
@@ -51187,14 +51187,14 @@ exports.createPair = createPair;
 
 /***/ }),
 
-/***/ 4175:
+/***/ 4305:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(5185);
-var Node = __nccwpck_require__(3775);
-var toJS = __nccwpck_require__(9909);
+var identity = __nccwpck_require__(1891);
+var Node = __nccwpck_require__(5605);
+var toJS = __nccwpck_require__(3119);
 
 const isScalarValue = (value) => !value || (typeof value !== 'function' && typeof value !== 'object');
 class Scalar extends Node.NodeBase {
@@ -51221,17 +51221,17 @@ exports.isScalarValue = isScalarValue;
 
 /***/ }),
 
-/***/ 1432:
+/***/ 2938:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var stringifyCollection = __nccwpck_require__(2910);
-var addPairToJSMap = __nccwpck_require__(1150);
-var Collection = __nccwpck_require__(4815);
-var identity = __nccwpck_require__(5185);
-var Pair = __nccwpck_require__(535);
-var Scalar = __nccwpck_require__(4175);
+var stringifyCollection = __nccwpck_require__(3008);
+var addPairToJSMap = __nccwpck_require__(1308);
+var Collection = __nccwpck_require__(1633);
+var identity = __nccwpck_require__(1891);
+var Pair = __nccwpck_require__(5153);
+var Scalar = __nccwpck_require__(4305);
 
 function findPair(items, key) {
     const k = identity.isScalar(key) ? key.value : key;
@@ -51375,17 +51375,17 @@ exports.findPair = findPair;
 
 /***/ }),
 
-/***/ 6029:
+/***/ 3571:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var createNode = __nccwpck_require__(398);
-var stringifyCollection = __nccwpck_require__(2910);
-var Collection = __nccwpck_require__(4815);
-var identity = __nccwpck_require__(5185);
-var Scalar = __nccwpck_require__(4175);
-var toJS = __nccwpck_require__(9909);
+var createNode = __nccwpck_require__(7616);
+var stringifyCollection = __nccwpck_require__(3008);
+var Collection = __nccwpck_require__(1633);
+var identity = __nccwpck_require__(1891);
+var Scalar = __nccwpck_require__(4305);
+var toJS = __nccwpck_require__(3119);
 
 class YAMLSeq extends Collection.Collection {
     static get tagName() {
@@ -51497,16 +51497,16 @@ exports.YAMLSeq = YAMLSeq;
 
 /***/ }),
 
-/***/ 1150:
+/***/ 1308:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var log = __nccwpck_require__(6379);
-var merge = __nccwpck_require__(138);
-var stringify = __nccwpck_require__(2442);
-var identity = __nccwpck_require__(5185);
-var toJS = __nccwpck_require__(9909);
+var log = __nccwpck_require__(6669);
+var merge = __nccwpck_require__(4376);
+var stringify = __nccwpck_require__(3376);
+var identity = __nccwpck_require__(1891);
+var toJS = __nccwpck_require__(3119);
 
 function addPairToJSMap(ctx, map, { key, value }) {
     if (identity.isNode(key) && key.addToJSMap)
@@ -51569,7 +51569,7 @@ exports.addPairToJSMap = addPairToJSMap;
 
 /***/ }),
 
-/***/ 5185:
+/***/ 1891:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -51629,12 +51629,12 @@ exports.isSeq = isSeq;
 
 /***/ }),
 
-/***/ 9909:
+/***/ 3119:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(5185);
+var identity = __nccwpck_require__(1891);
 
 /**
  * Recursively convert any node or its contents to native JavaScript
@@ -51675,15 +51675,15 @@ exports.toJS = toJS;
 
 /***/ }),
 
-/***/ 8252:
+/***/ 6242:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var resolveBlockScalar = __nccwpck_require__(7119);
-var resolveFlowScalar = __nccwpck_require__(9179);
-var errors = __nccwpck_require__(3546);
-var stringifyString = __nccwpck_require__(1115);
+var resolveBlockScalar = __nccwpck_require__(293);
+var resolveFlowScalar = __nccwpck_require__(7686);
+var errors = __nccwpck_require__(7460);
+var stringifyString = __nccwpck_require__(3665);
 
 function resolveAsScalar(token, strict = true, onError) {
     if (token) {
@@ -51900,7 +51900,7 @@ exports.setScalarValue = setScalarValue;
 
 /***/ }),
 
-/***/ 551:
+/***/ 2393:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -51970,7 +51970,7 @@ exports.stringify = stringify;
 
 /***/ }),
 
-/***/ 8649:
+/***/ 5207:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -52076,14 +52076,14 @@ exports.visit = visit;
 
 /***/ }),
 
-/***/ 6907:
+/***/ 3921:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var cstScalar = __nccwpck_require__(8252);
-var cstStringify = __nccwpck_require__(551);
-var cstVisit = __nccwpck_require__(8649);
+var cstScalar = __nccwpck_require__(6242);
+var cstStringify = __nccwpck_require__(2393);
+var cstVisit = __nccwpck_require__(5207);
 
 /** The byte order mark */
 const BOM = '\u{FEFF}';
@@ -52195,12 +52195,12 @@ exports.tokenType = tokenType;
 
 /***/ }),
 
-/***/ 7859:
+/***/ 1893:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var cst = __nccwpck_require__(6907);
+var cst = __nccwpck_require__(3921);
 
 /*
 START -> stream
@@ -52925,7 +52925,7 @@ exports.Lexer = Lexer;
 
 /***/ }),
 
-/***/ 4386:
+/***/ 2808:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -52973,14 +52973,14 @@ exports.LineCounter = LineCounter;
 
 /***/ }),
 
-/***/ 4758:
+/***/ 3124:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
 var node_process = __nccwpck_require__(932);
-var cst = __nccwpck_require__(6907);
-var lexer = __nccwpck_require__(7859);
+var cst = __nccwpck_require__(3921);
+var lexer = __nccwpck_require__(1893);
 
 function includesToken(list, type) {
     for (let i = 0; i < list.length; ++i)
@@ -53960,18 +53960,18 @@ exports.Parser = Parser;
 
 /***/ }),
 
-/***/ 5653:
+/***/ 4563:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var composer = __nccwpck_require__(5190);
-var Document = __nccwpck_require__(5955);
-var errors = __nccwpck_require__(3546);
-var log = __nccwpck_require__(6379);
-var identity = __nccwpck_require__(5185);
-var lineCounter = __nccwpck_require__(4386);
-var parser = __nccwpck_require__(4758);
+var composer = __nccwpck_require__(4260);
+var Document = __nccwpck_require__(7977);
+var errors = __nccwpck_require__(7460);
+var log = __nccwpck_require__(6669);
+var identity = __nccwpck_require__(1891);
+var lineCounter = __nccwpck_require__(2808);
+var parser = __nccwpck_require__(3124);
 
 function parseOptions(options) {
     const prettyErrors = options.prettyErrors !== false;
@@ -54074,16 +54074,16 @@ exports.stringify = stringify;
 
 /***/ }),
 
-/***/ 4110:
+/***/ 1148:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(5185);
-var map = __nccwpck_require__(3005);
-var seq = __nccwpck_require__(2712);
-var string = __nccwpck_require__(4830);
-var tags = __nccwpck_require__(1808);
+var identity = __nccwpck_require__(1891);
+var map = __nccwpck_require__(1231);
+var seq = __nccwpck_require__(814);
+var string = __nccwpck_require__(3724);
+var tags = __nccwpck_require__(8478);
 
 const sortMapEntriesByKey = (a, b) => a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
 class Schema {
@@ -54120,13 +54120,13 @@ exports.Schema = Schema;
 
 /***/ }),
 
-/***/ 3005:
+/***/ 1231:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(5185);
-var YAMLMap = __nccwpck_require__(1432);
+var identity = __nccwpck_require__(1891);
+var YAMLMap = __nccwpck_require__(2938);
 
 const map = {
     collection: 'map',
@@ -54146,12 +54146,12 @@ exports.map = map;
 
 /***/ }),
 
-/***/ 762:
+/***/ 5940:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4175);
+var Scalar = __nccwpck_require__(4305);
 
 const nullTag = {
     identify: value => value == null,
@@ -54170,13 +54170,13 @@ exports.nullTag = nullTag;
 
 /***/ }),
 
-/***/ 2712:
+/***/ 814:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(5185);
-var YAMLSeq = __nccwpck_require__(6029);
+var identity = __nccwpck_require__(1891);
+var YAMLSeq = __nccwpck_require__(3571);
 
 const seq = {
     collection: 'seq',
@@ -54196,12 +54196,12 @@ exports.seq = seq;
 
 /***/ }),
 
-/***/ 4830:
+/***/ 3724:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var stringifyString = __nccwpck_require__(1115);
+var stringifyString = __nccwpck_require__(3665);
 
 const string = {
     identify: value => typeof value === 'string',
@@ -54219,12 +54219,12 @@ exports.string = string;
 
 /***/ }),
 
-/***/ 7197:
+/***/ 5579:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4175);
+var Scalar = __nccwpck_require__(4305);
 
 const boolTag = {
     identify: value => typeof value === 'boolean',
@@ -54247,13 +54247,13 @@ exports.boolTag = boolTag;
 
 /***/ }),
 
-/***/ 9715:
+/***/ 1433:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4175);
-var stringifyNumber = __nccwpck_require__(9123);
+var Scalar = __nccwpck_require__(4305);
+var stringifyNumber = __nccwpck_require__(3677);
 
 const floatNaN = {
     identify: value => typeof value === 'number',
@@ -54301,12 +54301,12 @@ exports.floatNaN = floatNaN;
 
 /***/ }),
 
-/***/ 1972:
+/***/ 2790:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var stringifyNumber = __nccwpck_require__(9123);
+var stringifyNumber = __nccwpck_require__(3677);
 
 const intIdentify = (value) => typeof value === 'bigint' || Number.isInteger(value);
 const intResolve = (str, offset, radix, { intAsBigInt }) => (intAsBigInt ? BigInt(str) : parseInt(str.substring(offset), radix));
@@ -54350,18 +54350,18 @@ exports.intOct = intOct;
 
 /***/ }),
 
-/***/ 6690:
+/***/ 9772:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var map = __nccwpck_require__(3005);
-var _null = __nccwpck_require__(762);
-var seq = __nccwpck_require__(2712);
-var string = __nccwpck_require__(4830);
-var bool = __nccwpck_require__(7197);
-var float = __nccwpck_require__(9715);
-var int = __nccwpck_require__(1972);
+var map = __nccwpck_require__(1231);
+var _null = __nccwpck_require__(5940);
+var seq = __nccwpck_require__(814);
+var string = __nccwpck_require__(3724);
+var bool = __nccwpck_require__(5579);
+var float = __nccwpck_require__(1433);
+var int = __nccwpck_require__(2790);
 
 const schema = [
     map.map,
@@ -54382,14 +54382,14 @@ exports.schema = schema;
 
 /***/ }),
 
-/***/ 8445:
+/***/ 7331:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4175);
-var map = __nccwpck_require__(3005);
-var seq = __nccwpck_require__(2712);
+var Scalar = __nccwpck_require__(4305);
+var map = __nccwpck_require__(1231);
+var seq = __nccwpck_require__(814);
 
 function intIdentify(value) {
     return typeof value === 'bigint' || Number.isInteger(value);
@@ -54453,27 +54453,27 @@ exports.schema = schema;
 
 /***/ }),
 
-/***/ 1808:
+/***/ 8478:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var map = __nccwpck_require__(3005);
-var _null = __nccwpck_require__(762);
-var seq = __nccwpck_require__(2712);
-var string = __nccwpck_require__(4830);
-var bool = __nccwpck_require__(7197);
-var float = __nccwpck_require__(9715);
-var int = __nccwpck_require__(1972);
-var schema = __nccwpck_require__(6690);
-var schema$1 = __nccwpck_require__(8445);
-var binary = __nccwpck_require__(7529);
-var merge = __nccwpck_require__(138);
-var omap = __nccwpck_require__(4197);
-var pairs = __nccwpck_require__(8591);
-var schema$2 = __nccwpck_require__(3443);
-var set = __nccwpck_require__(8106);
-var timestamp = __nccwpck_require__(4210);
+var map = __nccwpck_require__(1231);
+var _null = __nccwpck_require__(5940);
+var seq = __nccwpck_require__(814);
+var string = __nccwpck_require__(3724);
+var bool = __nccwpck_require__(5579);
+var float = __nccwpck_require__(1433);
+var int = __nccwpck_require__(2790);
+var schema = __nccwpck_require__(9772);
+var schema$1 = __nccwpck_require__(7331);
+var binary = __nccwpck_require__(743);
+var merge = __nccwpck_require__(4376);
+var omap = __nccwpck_require__(6683);
+var pairs = __nccwpck_require__(7221);
+var schema$2 = __nccwpck_require__(3381);
+var set = __nccwpck_require__(5340);
+var timestamp = __nccwpck_require__(3932);
 
 const schemas = new Map([
     ['core', schema.schema],
@@ -54559,14 +54559,14 @@ exports.getTags = getTags;
 
 /***/ }),
 
-/***/ 7529:
+/***/ 743:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
 var node_buffer = __nccwpck_require__(181);
-var Scalar = __nccwpck_require__(4175);
-var stringifyString = __nccwpck_require__(1115);
+var Scalar = __nccwpck_require__(4305);
+var stringifyString = __nccwpck_require__(3665);
 
 const binary = {
     identify: value => value instanceof Uint8Array, // Buffer inherits from Uint8Array
@@ -54636,12 +54636,12 @@ exports.binary = binary;
 
 /***/ }),
 
-/***/ 4020:
+/***/ 8514:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4175);
+var Scalar = __nccwpck_require__(4305);
 
 function boolStringify({ value, source }, ctx) {
     const boolObj = value ? trueTag : falseTag;
@@ -54672,13 +54672,13 @@ exports.trueTag = trueTag;
 
 /***/ }),
 
-/***/ 244:
+/***/ 2026:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4175);
-var stringifyNumber = __nccwpck_require__(9123);
+var Scalar = __nccwpck_require__(4305);
+var stringifyNumber = __nccwpck_require__(3677);
 
 const floatNaN = {
     identify: value => typeof value === 'number',
@@ -54729,12 +54729,12 @@ exports.floatNaN = floatNaN;
 
 /***/ }),
 
-/***/ 9203:
+/***/ 7149:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var stringifyNumber = __nccwpck_require__(9123);
+var stringifyNumber = __nccwpck_require__(3677);
 
 const intIdentify = (value) => typeof value === 'bigint' || Number.isInteger(value);
 function intResolve(str, offset, radix, { intAsBigInt }) {
@@ -54812,13 +54812,13 @@ exports.intOct = intOct;
 
 /***/ }),
 
-/***/ 138:
+/***/ 4376:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(5185);
-var Scalar = __nccwpck_require__(4175);
+var identity = __nccwpck_require__(1891);
+var Scalar = __nccwpck_require__(4305);
 
 // If the value associated with a merge key is a single mapping node, each of
 // its key/value pairs is inserted into the current mapping, unless the key
@@ -54890,16 +54890,16 @@ exports.merge = merge;
 
 /***/ }),
 
-/***/ 4197:
+/***/ 6683:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(5185);
-var toJS = __nccwpck_require__(9909);
-var YAMLMap = __nccwpck_require__(1432);
-var YAMLSeq = __nccwpck_require__(6029);
-var pairs = __nccwpck_require__(8591);
+var identity = __nccwpck_require__(1891);
+var toJS = __nccwpck_require__(3119);
+var YAMLMap = __nccwpck_require__(2938);
+var YAMLSeq = __nccwpck_require__(3571);
+var pairs = __nccwpck_require__(7221);
 
 class YAMLOMap extends YAMLSeq.YAMLSeq {
     constructor() {
@@ -54974,15 +54974,15 @@ exports.omap = omap;
 
 /***/ }),
 
-/***/ 8591:
+/***/ 7221:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(5185);
-var Pair = __nccwpck_require__(535);
-var Scalar = __nccwpck_require__(4175);
-var YAMLSeq = __nccwpck_require__(6029);
+var identity = __nccwpck_require__(1891);
+var Pair = __nccwpck_require__(5153);
+var Scalar = __nccwpck_require__(4305);
+var YAMLSeq = __nccwpck_require__(3571);
 
 function resolvePairs(seq, onError) {
     if (identity.isSeq(seq)) {
@@ -55063,24 +55063,24 @@ exports.resolvePairs = resolvePairs;
 
 /***/ }),
 
-/***/ 3443:
+/***/ 3381:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var map = __nccwpck_require__(3005);
-var _null = __nccwpck_require__(762);
-var seq = __nccwpck_require__(2712);
-var string = __nccwpck_require__(4830);
-var binary = __nccwpck_require__(7529);
-var bool = __nccwpck_require__(4020);
-var float = __nccwpck_require__(244);
-var int = __nccwpck_require__(9203);
-var merge = __nccwpck_require__(138);
-var omap = __nccwpck_require__(4197);
-var pairs = __nccwpck_require__(8591);
-var set = __nccwpck_require__(8106);
-var timestamp = __nccwpck_require__(4210);
+var map = __nccwpck_require__(1231);
+var _null = __nccwpck_require__(5940);
+var seq = __nccwpck_require__(814);
+var string = __nccwpck_require__(3724);
+var binary = __nccwpck_require__(743);
+var bool = __nccwpck_require__(8514);
+var float = __nccwpck_require__(2026);
+var int = __nccwpck_require__(7149);
+var merge = __nccwpck_require__(4376);
+var omap = __nccwpck_require__(6683);
+var pairs = __nccwpck_require__(7221);
+var set = __nccwpck_require__(5340);
+var timestamp = __nccwpck_require__(3932);
 
 const schema = [
     map.map,
@@ -55111,14 +55111,14 @@ exports.schema = schema;
 
 /***/ }),
 
-/***/ 8106:
+/***/ 5340:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(5185);
-var Pair = __nccwpck_require__(535);
-var YAMLMap = __nccwpck_require__(1432);
+var identity = __nccwpck_require__(1891);
+var Pair = __nccwpck_require__(5153);
+var YAMLMap = __nccwpck_require__(2938);
 
 class YAMLSet extends YAMLMap.YAMLMap {
     constructor(schema) {
@@ -55214,12 +55214,12 @@ exports.set = set;
 
 /***/ }),
 
-/***/ 4210:
+/***/ 3932:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var stringifyNumber = __nccwpck_require__(9123);
+var stringifyNumber = __nccwpck_require__(3677);
 
 /** Internal types handle bigint as number, because TS can't figure it out. */
 function parseSexagesimal(str, asBigInt) {
@@ -55326,7 +55326,7 @@ exports.timestamp = timestamp;
 
 /***/ }),
 
-/***/ 6601:
+/***/ 6767:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -55484,15 +55484,15 @@ exports.foldFlowLines = foldFlowLines;
 
 /***/ }),
 
-/***/ 2442:
+/***/ 3376:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var anchors = __nccwpck_require__(7902);
-var identity = __nccwpck_require__(5185);
-var stringifyComment = __nccwpck_require__(4749);
-var stringifyString = __nccwpck_require__(1115);
+var anchors = __nccwpck_require__(7048);
+var identity = __nccwpck_require__(1891);
+var stringifyComment = __nccwpck_require__(2875);
+var stringifyString = __nccwpck_require__(3665);
 
 function createStringifyContext(doc, options) {
     const opt = Object.assign({
@@ -55623,14 +55623,14 @@ exports.stringify = stringify;
 
 /***/ }),
 
-/***/ 2910:
+/***/ 3008:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(5185);
-var stringify = __nccwpck_require__(2442);
-var stringifyComment = __nccwpck_require__(4749);
+var identity = __nccwpck_require__(1891);
+var stringify = __nccwpck_require__(3376);
+var stringifyComment = __nccwpck_require__(2875);
 
 function stringifyCollection(collection, ctx, options) {
     const flow = ctx.inFlow ?? collection.flow;
@@ -55785,7 +55785,7 @@ exports.stringifyCollection = stringifyCollection;
 
 /***/ }),
 
-/***/ 4749:
+/***/ 2875:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -55816,14 +55816,14 @@ exports.stringifyComment = stringifyComment;
 
 /***/ }),
 
-/***/ 7135:
+/***/ 8577:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(5185);
-var stringify = __nccwpck_require__(2442);
-var stringifyComment = __nccwpck_require__(4749);
+var identity = __nccwpck_require__(1891);
+var stringify = __nccwpck_require__(3376);
+var stringifyComment = __nccwpck_require__(2875);
 
 function stringifyDocument(doc, options) {
     const lines = [];
@@ -55910,7 +55910,7 @@ exports.stringifyDocument = stringifyDocument;
 
 /***/ }),
 
-/***/ 9123:
+/***/ 3677:
 /***/ ((__unused_webpack_module, exports) => {
 
 
@@ -55944,15 +55944,15 @@ exports.stringifyNumber = stringifyNumber;
 
 /***/ }),
 
-/***/ 9614:
+/***/ 9392:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(5185);
-var Scalar = __nccwpck_require__(4175);
-var stringify = __nccwpck_require__(2442);
-var stringifyComment = __nccwpck_require__(4749);
+var identity = __nccwpck_require__(1891);
+var Scalar = __nccwpck_require__(4305);
+var stringify = __nccwpck_require__(3376);
+var stringifyComment = __nccwpck_require__(2875);
 
 function stringifyPair({ key, value }, ctx, onComment, onChompKeep) {
     const { allNullValues, doc, indent, indentStep, options: { commentString, indentSeq, simpleKeys } } = ctx;
@@ -56103,13 +56103,13 @@ exports.stringifyPair = stringifyPair;
 
 /***/ }),
 
-/***/ 1115:
+/***/ 3665:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var Scalar = __nccwpck_require__(4175);
-var foldFlowLines = __nccwpck_require__(6601);
+var Scalar = __nccwpck_require__(4305);
+var foldFlowLines = __nccwpck_require__(6767);
 
 const getFoldOptions = (ctx, isBlock) => ({
     indentAtStart: isBlock ? ctx.indent.length : ctx.indentAtStart,
@@ -56448,12 +56448,12 @@ exports.stringifyString = stringifyString;
 
 /***/ }),
 
-/***/ 6838:
+/***/ 1360:
 /***/ ((__unused_webpack_module, exports, __nccwpck_require__) => {
 
 
 
-var identity = __nccwpck_require__(5185);
+var identity = __nccwpck_require__(1891);
 
 const BREAK = Symbol('break visit');
 const SKIP = Symbol('skip children');
@@ -56691,7 +56691,6025 @@ exports.visitAsync = visitAsync;
 
 /***/ }),
 
-/***/ 1122:
+/***/ 8068:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   N: () => (/* binding */ cancelBatches)
+/* harmony export */ });
+/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
+/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7590);
+
+
+const timeoutMs = 5_000;
+/** Requests the cancellation of batches. Gives whether the service accepted it for all of them. */
+async function cancelBatches(client, ids) {
+    const signal = AbortSignal.timeout(timeoutMs);
+    const cancelled = await Promise.all(ids.map(async (id) => requestCancellation(client, id, signal)));
+    return cancelled.every(Boolean);
+}
+async function requestCancellation(client, id, signal) {
+    try {
+        await client.call("cancelBatch", { params: { id } }, { signal });
+        _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`Batch ${id} is cancelled`);
+        return true;
+    }
+    catch (error) {
+        if (error instanceof _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .ProblemError */ .Mm && error.problem.code === "batch_finished")
+            return true;
+        _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .warning */ .$e(`Batch ${id} could not be cancelled: ${String(error)}`);
+        return false;
+    }
+}
+
+
+/***/ }),
+
+/***/ 3324:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  U: () => (/* binding */ connectGitHub)
+});
+
+// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
+var core = __nccwpck_require__(9876);
+// EXTERNAL MODULE: ../../node_modules/@actions/github/lib/github.js + 21 modules
+var github = __nccwpck_require__(1738);
+// EXTERNAL MODULE: ../../node_modules/bottleneck/light.js
+var light = __nccwpck_require__(6503);
+// EXTERNAL MODULE: ../../node_modules/@octokit/request-error/dist-src/index.js
+var dist_src = __nccwpck_require__(9219);
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-retry/dist-bundle/index.js
+// pkg/dist-src/version.js
+var VERSION = "0.0.0-development";
+
+// pkg/dist-src/error-request.js
+function isRequestError(error) {
+  return error.request !== void 0;
+}
+async function errorRequest(state, octokit, error, options) {
+  if (!isRequestError(error) || !error?.request.request) {
+    throw error;
+  }
+  if (error.status >= 400 && !state.doNotRetry.includes(error.status)) {
+    const retries = options.request.retries != null ? options.request.retries : state.retries;
+    const retryAfter = Math.pow((options.request.retryCount || 0) + 1, 2);
+    throw octokit.retry.retryRequest(error, retries, retryAfter);
+  }
+  throw error;
+}
+
+// pkg/dist-src/wrap-request.js
+
+
+async function wrapRequest(state, octokit, request, options) {
+  const limiter = new light();
+  limiter.on("failed", function(error, info) {
+    const maxRetries = ~~error.request.request?.retries;
+    const after = ~~error.request.request?.retryAfter;
+    options.request.retryCount = info.retryCount + 1;
+    if (maxRetries > info.retryCount) {
+      return after * state.retryAfterBaseValue;
+    }
+  });
+  return limiter.schedule(
+    requestWithGraphqlErrorHandling.bind(null, state, octokit, request),
+    options
+  );
+}
+async function requestWithGraphqlErrorHandling(state, octokit, request, options) {
+  const response = await request(options);
+  if (response.data && response.data.errors && response.data.errors.length > 0 && /Something went wrong while executing your query/.test(
+    response.data.errors[0].message
+  )) {
+    const error = new dist_src/* RequestError */.G(response.data.errors[0].message, 500, {
+      request: options,
+      response
+    });
+    return errorRequest(state, octokit, error, options);
+  }
+  return response;
+}
+
+// pkg/dist-src/index.js
+function retry(octokit, octokitOptions) {
+  const state = Object.assign(
+    {
+      enabled: true,
+      retryAfterBaseValue: 1e3,
+      doNotRetry: [400, 401, 403, 404, 410, 422, 451],
+      retries: 3
+    },
+    octokitOptions.retry
+  );
+  const retryPlugin = {
+    retry: {
+      retryRequest: (error, retries, retryAfter) => {
+        error.request.request = Object.assign({}, error.request.request, {
+          retries,
+          retryAfter
+        });
+        return error;
+      }
+    }
+  };
+  if (state.enabled) {
+    octokit.hook.error("request", errorRequest.bind(null, state, retryPlugin));
+    octokit.hook.wrap("request", wrapRequest.bind(null, state, retryPlugin));
+  }
+  return retryPlugin;
+}
+retry.VERSION = VERSION;
+
+
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-throttling/dist-bundle/index.js
+// pkg/dist-src/index.js
+
+
+// pkg/dist-src/version.js
+var dist_bundle_VERSION = "0.0.0-development";
+
+// pkg/dist-src/wrap-request.js
+var noop = () => Promise.resolve();
+function dist_bundle_wrapRequest(state, request, options) {
+  return state.retryLimiter.schedule(doRequest, state, request, options);
+}
+async function doRequest(state, request, options) {
+  const { pathname } = new URL(options.url, "http://github.test");
+  const isAuth = isAuthRequest(options.method, pathname);
+  const isWrite = !isAuth && options.method !== "GET" && options.method !== "HEAD";
+  const isSearch = options.method === "GET" && pathname.startsWith("/search/");
+  const isGraphQL = pathname.startsWith("/graphql");
+  const retryCount = ~~request.retryCount;
+  const jobOptions = retryCount > 0 ? { priority: 0, weight: 0 } : {};
+  if (state.clustering) {
+    jobOptions.expiration = 1e3 * 60;
+  }
+  if (isWrite || isGraphQL) {
+    await state.write.key(state.id).schedule(jobOptions, noop);
+  }
+  if (isWrite && state.triggersNotification(pathname)) {
+    await state.notifications.key(state.id).schedule(jobOptions, noop);
+  }
+  if (isSearch) {
+    await state.search.key(state.id).schedule(jobOptions, noop);
+  }
+  const req = (isAuth ? state.auth : state.global).key(state.id).schedule(jobOptions, request, options);
+  if (isGraphQL) {
+    const res = await req;
+    if (res.data.errors != null && res.data.errors.some((error) => error.type === "RATE_LIMITED")) {
+      const error = Object.assign(new Error("GraphQL Rate Limit Exceeded"), {
+        response: res,
+        data: res.data
+      });
+      throw error;
+    }
+  }
+  return req;
+}
+function isAuthRequest(method, pathname) {
+  return method === "PATCH" && // https://docs.github.com/en/rest/apps/apps?apiVersion=2022-11-28#create-a-scoped-access-token
+  /^\/applications\/[^/]+\/token\/scoped$/.test(pathname) || method === "POST" && // https://docs.github.com/en/rest/apps/oauth-applications?apiVersion=2022-11-28#reset-a-token
+  (/^\/applications\/[^/]+\/token$/.test(pathname) || // https://docs.github.com/en/rest/apps/apps?apiVersion=2022-11-28#create-an-installation-access-token-for-an-app
+  /^\/app\/installations\/[^/]+\/access_tokens$/.test(pathname) || // https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps
+  pathname === "/login/oauth/access_token");
+}
+
+// pkg/dist-src/generated/triggers-notification-paths.js
+var triggers_notification_paths_default = [
+  "/orgs/{org}/invitations",
+  "/orgs/{org}/invitations/{invitation_id}",
+  "/orgs/{org}/teams/{team_slug}/discussions",
+  "/orgs/{org}/teams/{team_slug}/discussions/{discussion_number}/comments",
+  "/repos/{owner}/{repo}/collaborators/{username}",
+  "/repos/{owner}/{repo}/commits/{commit_sha}/comments",
+  "/repos/{owner}/{repo}/issues",
+  "/repos/{owner}/{repo}/issues/{issue_number}/comments",
+  "/repos/{owner}/{repo}/issues/{issue_number}/sub_issue",
+  "/repos/{owner}/{repo}/issues/{issue_number}/sub_issues/priority",
+  "/repos/{owner}/{repo}/pulls",
+  "/repos/{owner}/{repo}/pulls/{pull_number}/comments",
+  "/repos/{owner}/{repo}/pulls/{pull_number}/comments/{comment_id}/replies",
+  "/repos/{owner}/{repo}/pulls/{pull_number}/merge",
+  "/repos/{owner}/{repo}/pulls/{pull_number}/requested_reviewers",
+  "/repos/{owner}/{repo}/pulls/{pull_number}/reviews",
+  "/repos/{owner}/{repo}/releases",
+  "/teams/{team_id}/discussions",
+  "/teams/{team_id}/discussions/{discussion_number}/comments"
+];
+
+// pkg/dist-src/route-matcher.js
+function routeMatcher(paths) {
+  const regexes = paths.map(
+    (path) => path.split("/").map((c) => c.startsWith("{") ? "(?:.+?)" : c).join("/")
+  );
+  const regex2 = `^(?:${regexes.map((r) => `(?:${r})`).join("|")})[^/]*$`;
+  return new RegExp(regex2, "i");
+}
+
+// pkg/dist-src/index.js
+var regex = routeMatcher(triggers_notification_paths_default);
+var triggersNotification = regex.test.bind(regex);
+var groups = {};
+var createGroups = function(Bottleneck, common) {
+  groups.global = new Bottleneck.Group({
+    id: "octokit-global",
+    maxConcurrent: 10,
+    ...common
+  });
+  groups.auth = new Bottleneck.Group({
+    id: "octokit-auth",
+    maxConcurrent: 1,
+    ...common
+  });
+  groups.search = new Bottleneck.Group({
+    id: "octokit-search",
+    maxConcurrent: 1,
+    minTime: 2e3,
+    ...common
+  });
+  groups.write = new Bottleneck.Group({
+    id: "octokit-write",
+    maxConcurrent: 1,
+    minTime: 1e3,
+    ...common
+  });
+  groups.notifications = new Bottleneck.Group({
+    id: "octokit-notifications",
+    maxConcurrent: 1,
+    minTime: 3e3,
+    ...common
+  });
+};
+function throttling(octokit, octokitOptions) {
+  const {
+    enabled = true,
+    Bottleneck = light,
+    id = "no-id",
+    timeout = 1e3 * 60 * 2,
+    // Redis TTL: 2 minutes
+    connection
+  } = octokitOptions.throttle || {};
+  if (!enabled) {
+    return {};
+  }
+  const common = { timeout };
+  if (typeof connection !== "undefined") {
+    common.connection = connection;
+  }
+  const state = Object.assign(
+    {
+      clustering: connection != null,
+      triggersNotification,
+      fallbackSecondaryRateRetryAfter: 60,
+      retryAfterBaseValue: 1e3,
+      id
+    },
+    octokitOptions.throttle
+  );
+  if (typeof state.onSecondaryRateLimit !== "function" || typeof state.onRateLimit !== "function") {
+    throw new Error(`octokit/plugin-throttling error:
+        You must pass the onSecondaryRateLimit and onRateLimit error handlers.
+        See https://octokit.github.io/rest.js/#throttling
+
+        const octokit = new Octokit({
+          throttle: {
+            onSecondaryRateLimit: (retryAfter, options) => {/* ... */},
+            onRateLimit: (retryAfter, options) => {/* ... */}
+          }
+        })
+    `);
+  }
+  let initialized = false;
+  const initializeBottleneck = () => {
+    if (initialized) {
+      return;
+    }
+    initialized = true;
+    if (groups.global == null) {
+      createGroups(Bottleneck, common);
+    }
+    state.global = state.global ?? groups.global;
+    state.auth = state.auth ?? groups.auth;
+    state.search = state.search ?? groups.search;
+    state.write = state.write ?? groups.write;
+    state.notifications = state.notifications ?? groups.notifications;
+    state.retryLimiter = state.retryLimiter ?? new Bottleneck();
+    const events = {};
+    const emitter = new Bottleneck.Events(events);
+    events.on("secondary-limit", state.onSecondaryRateLimit);
+    events.on("rate-limit", state.onRateLimit);
+    events.on(
+      "error",
+      (e) => octokit.log.warn("Error in throttling-plugin limit handler", e)
+    );
+    state.retryLimiter.on("failed", async function(error, info) {
+      const [state2, request, options] = info.args;
+      const { pathname } = new URL(options.url, "http://github.test");
+      const shouldRetryGraphQL = pathname.startsWith("/graphql") && error.status !== 401;
+      if (!(shouldRetryGraphQL || error.status === 403 || error.status === 429)) {
+        return;
+      }
+      const retryCount = ~~request.retryCount;
+      request.retryCount = retryCount;
+      options.request.retryCount = retryCount;
+      const { wantRetry, retryAfter = 0 } = await (async function() {
+        if (/\bsecondary rate\b/i.test(error.message)) {
+          const retryAfter2 = Number(error.response.headers["retry-after"]) || state2.fallbackSecondaryRateRetryAfter;
+          const wantRetry2 = await emitter.trigger(
+            "secondary-limit",
+            retryAfter2,
+            options,
+            octokit,
+            retryCount
+          );
+          return { wantRetry: wantRetry2, retryAfter: retryAfter2 };
+        }
+        if (error.response.headers != null && error.response.headers["x-ratelimit-remaining"] === "0" || (error.response.data?.errors ?? []).some(
+          (error2) => error2.type === "RATE_LIMITED"
+        )) {
+          const rateLimitReset = new Date(
+            ~~error.response.headers["x-ratelimit-reset"] * 1e3
+          ).getTime();
+          const retryAfter2 = Math.max(
+            // Add one second so we retry _after_ the reset time
+            // https://docs.github.com/en/rest/overview/resources-in-the-rest-api?apiVersion=2022-11-28#exceeding-the-rate-limit
+            Math.ceil((rateLimitReset - Date.now()) / 1e3) + 1,
+            0
+          );
+          const wantRetry2 = await emitter.trigger(
+            "rate-limit",
+            retryAfter2,
+            options,
+            octokit,
+            retryCount
+          );
+          return { wantRetry: wantRetry2, retryAfter: retryAfter2 };
+        }
+        return {};
+      })();
+      if (wantRetry) {
+        request.retryCount++;
+        return retryAfter * state2.retryAfterBaseValue;
+      }
+    });
+  };
+  octokit.hook.wrap("request", (request, options) => {
+    initializeBottleneck();
+    return dist_bundle_wrapRequest(state, request, options);
+  });
+  return {};
+}
+throttling.VERSION = dist_bundle_VERSION;
+throttling.triggersNotification = triggersNotification;
+
+
+// EXTERNAL MODULE: ../../node_modules/undici/index.js
+var undici = __nccwpck_require__(1684);
+;// CONCATENATED MODULE: ./action/connect-github.js
+
+
+
+
+
+/** Longest wait for a rate limit, seconds. */
+const maxRateLimitWaitSeconds = 120;
+const maxRateLimitWaits = 3;
+/** An Octokit that repeats failed requests and keeps to GitHub's rate limits. */
+function connectGitHub(token, { apiUrl }, dispatcher) {
+    const options = {
+        baseUrl: apiUrl,
+        userAgent: "model-optimization-action",
+        log: { debug: () => { }, info: core/* debug */.Yz, warn: core/* debug */.Yz, error: core/* debug */.Yz },
+        request: {
+            // Octokit's own proxy support decides once, by the environment's API URL.
+            fetch: async (url, init) => (0,undici.fetch)(url, { ...init, dispatcher }),
+        },
+        throttle: {
+            onRateLimit: createRateLimitHandler("rate limit"),
+            onSecondaryRateLimit: createRateLimitHandler("secondary rate limit"),
+        },
+    };
+    return (0,github/* getOctokit */.Q)(token, options, retry, throttling);
+}
+/** Decides whether a request that a rate limit refused is sent again, and logs it. */
+function createRateLimitHandler(limit) {
+    return (seconds, _, __, waits) => {
+        const isRepeated = seconds <= maxRateLimitWaitSeconds && waits < maxRateLimitWaits;
+        const next = isRepeated ? `going on in ${seconds} s` : "giving up";
+        core/* info */.pq(`GitHub's ${limit} is reached; ${next}`);
+        return isRepeated;
+    };
+}
+
+
+/***/ }),
+
+/***/ 5810:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  R: () => (/* binding */ createCheckRunWriter)
+});
+
+// EXTERNAL MODULE: external "node:timers/promises"
+var promises_ = __nccwpck_require__(8500);
+// EXTERNAL MODULE: ./report/github-limits.js
+var github_limits = __nccwpck_require__(1677);
+;// CONCATENATED MODULE: ./github/check-run-requests.js
+
+/**
+ * Bodies of the requests that write the content, in their order: GitHub limits the annotations of
+ * each, and only the last one completes the check run.
+ */
+function checkRunRequests({ output, conclusion, annotations = [], actions = [], }) {
+    return splitAnnotations(annotations).map((chunk, i, { length }) => ({
+        ...checkRunState(i === length - 1 ? conclusion : undefined),
+        output: { ...output, annotations: chunk.map(annotationBody) },
+        actions: [...actions],
+    }));
+}
+/** At least one chunk, which is empty without annotations. */
+function splitAnnotations(annotations) {
+    const chunks = [];
+    for (let i = 0; i === 0 || i < annotations.length; i += github_limits/* githubLimits */.Q.annotations) {
+        chunks.push(annotations.slice(i, i + github_limits/* githubLimits */.Q.annotations));
+    }
+    return chunks;
+}
+function checkRunState(conclusion) {
+    return conclusion === undefined
+        ? { status: "in_progress" }
+        : { status: "completed", conclusion };
+}
+function annotationBody({ place, level, title, message }) {
+    return {
+        path: place.file,
+        start_line: place.line,
+        end_line: place.line,
+        annotation_level: level,
+        title,
+        message,
+    };
+}
+
+// EXTERNAL MODULE: ./github/http-error-status.js
+var http_error_status = __nccwpck_require__(3590);
+;// CONCATENATED MODULE: ./github/check-run-writer.js
+
+
+
+const firstPauseMs = 1_000;
+/**
+ * Writes check runs of one commit. A request whose answer was lost creates no second check run and
+ * adds no annotation twice.
+ */
+class CheckRunWriter {
+    #checks;
+    #options;
+    constructor(client, options) {
+        this.#checks = client.rest.checks;
+        this.#options = options;
+    }
+    /** Creates the check run and gives its id. */
+    async create(identity, content) {
+        const [first, ...others] = checkRunRequests(content);
+        let isRepeated = false;
+        const id = await this.#repeat(async () => {
+            const existing = isRepeated ? await this.#find(identity) : undefined;
+            isRepeated = true;
+            return existing ?? (await this.#createOnce(identity, first));
+        });
+        if (others.length > 0)
+            await this.update(id, content);
+        return id;
+    }
+    /** As `create`, for a check run that an earlier process may have created. */
+    async createOrUpdate(identity, content) {
+        const existing = await this.#find(identity);
+        if (existing === undefined)
+            return this.create(identity, content);
+        await this.update(existing, content);
+        return existing;
+    }
+    /** Replaces the content; the first annotations are those that the check run may already have. */
+    async update(id, content) {
+        const { annotations = [] } = content;
+        if (annotations.length === 0)
+            return this.#send(id, content);
+        await this.#repeat(async () => {
+            const { data } = await this.#checks.get({ ...this.#options.repo, check_run_id: id });
+            const missing = annotations.slice(data.output.annotations_count);
+            await this.#send(id, { ...content, annotations: missing }, { retries: 0 });
+        });
+    }
+    async #createOnce({ name, externalId, detailsUrl }, body) {
+        const { repo, headSha } = this.#options;
+        const { data } = await this.#checks.create({
+            ...repo,
+            name,
+            head_sha: headSha,
+            external_id: externalId,
+            details_url: detailsUrl,
+            ...body,
+            request: { retries: 0 },
+        });
+        return data.id;
+    }
+    async #find({ name, externalId }) {
+        const { repo, headSha } = this.#options;
+        const { data } = await this.#checks.listForRef({
+            ...repo,
+            ref: headSha,
+            check_name: name,
+            filter: "all",
+            per_page: 100,
+        });
+        return data.check_runs.find(({ external_id }) => external_id === externalId)?.id;
+    }
+    async #send(id, content, request = {}) {
+        for (const body of checkRunRequests(content)) {
+            await this.#checks.update({ ...this.#options.repo, check_run_id: id, ...body, request });
+        }
+    }
+    /** Repeats work that GitHub failed to answer, with pauses as Octokit makes. */
+    async #repeat(work) {
+        for (let tries = 1;; tries++) {
+            try {
+                return await work();
+            }
+            catch (error) {
+                const isTransient = ((0,http_error_status/* httpErrorStatus */.X)(error) ?? 0) >= 500;
+                if (!isTransient || tries >= this.#options.maxTries)
+                    throw error;
+            }
+            await (0,promises_.setTimeout)(firstPauseMs * tries ** 2);
+        }
+    }
+}
+
+;// CONCATENATED MODULE: ./action/create-check-run-writer.js
+
+/** As many as Octokit itself makes of other requests. */
+const maxTries = 4;
+/** Writes check runs of the commit that the workflow runs for. */
+function createCheckRunWriter(github, { repo, headSha }) {
+    return new CheckRunWriter(github, { repo, headSha, maxTries });
+}
+
+
+/***/ }),
+
+/***/ 6572:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   d: () => (/* binding */ InputError)
+/* harmony export */ });
+/** What the workflow's author has to correct. */
+class InputError extends Error {
+    name = "InputError";
+    problems;
+    constructor(problems, options) {
+        super(problems.map(({ message }) => message).join("\n"), options);
+        this.problems = problems;
+    }
+}
+
+
+/***/ }),
+
+/***/ 9808:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   N: () => (/* binding */ listJobs)
+/* harmony export */ });
+/* harmony import */ var _contract_limits_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1351);
+
+/** All pages of the jobs that match the filter, newest first. */
+async function listJobs(client, { labels, ...filter }, signal) {
+    const label = labels && Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+    const jobs = [];
+    for (let cursor;;) {
+        const query = { ...filter, label, limit: String(_contract_limits_js__WEBPACK_IMPORTED_MODULE_0__/* .limits */ .Fy.pageMax), cursor };
+        const page = await client.call("listJobs", { query }, signal && { signal });
+        jobs.push(...page.jobs);
+        if (page.nextCursor === null)
+            return jobs;
+        cursor = page.nextCursor;
+    }
+}
+
+
+/***/ }),
+
+/***/ 9874:
+/***/ ((__webpack_module__, __unused_webpack___webpack_exports__, __nccwpck_require__) => {
+
+__nccwpck_require__.a(__webpack_module__, async (__webpack_handle_async_dependencies__, __webpack_async_result__) => { try {
+/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
+/* harmony import */ var _actions_github__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1738);
+/* harmony import */ var undici__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1684);
+/* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(6572);
+/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(9130);
+/* harmony import */ var _run_post_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(6361);
+
+
+
+
+
+
+const stop = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"])
+    process.on(signal, () => stop.abort());
+const dispatcher = new undici__WEBPACK_IMPORTED_MODULE_2__.EnvHttpProxyAgent();
+const step = {
+    environment: process.env,
+    context: _actions_github__WEBPACK_IMPORTED_MODULE_1__/* .context */ ._,
+    output: process.stdout,
+    signal: stop.signal,
+    dispatcher,
+};
+const isPost = _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("isPost") !== "";
+try {
+    if (isPost) {
+        await (0,_run_post_js__WEBPACK_IMPORTED_MODULE_5__/* .runPost */ .a)(step);
+    }
+    else {
+        _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .saveState */ .LZ("isPost", "true");
+        await (0,_run_main_js__WEBPACK_IMPORTED_MODULE_4__/* .runMain */ .V)(step);
+    }
+}
+catch (error) {
+    const problems = error instanceof _input_error_js__WEBPACK_IMPORTED_MODULE_3__/* .InputError */ .d ? error.problems : [{ message: String(error) }];
+    // A failed cleanup does not fail the workflow.
+    const reportProblem = isPost ? _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .warning */ .$e : _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .setFailed */ .C1;
+    for (const { message } of problems)
+        reportProblem(message);
+}
+// Requests in their pauses before a retry would keep a cancelled step alive.
+if (stop.signal.aborted)
+    process.exit(1);
+await dispatcher.close();
+
+__webpack_async_result__();
+} catch(e) { __webpack_async_result__(e); } }, 1);
+
+/***/ }),
+
+/***/ 9699:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  C: () => (/* binding */ openServiceSession)
+});
+
+// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
+var core = __nccwpck_require__(9876);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ./contract/artifact.js
+var artifact = __nccwpck_require__(1453);
+// EXTERNAL MODULE: ./contract/batch.js + 1 modules
+var batch = __nccwpck_require__(9902);
+// EXTERNAL MODULE: ./contract/id.js
+var id = __nccwpck_require__(2246);
+// EXTERNAL MODULE: ./contract/job.js + 2 modules
+var job = __nccwpck_require__(1324);
+// EXTERNAL MODULE: ./contract/limits.js
+var limits = __nccwpck_require__(1351);
+// EXTERNAL MODULE: ./contract/model.js
+var model = __nccwpck_require__(2654);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
+var iso = __nccwpck_require__(3477);
+// EXTERNAL MODULE: ./contract/status.js
+var contract_status = __nccwpck_require__(7949);
+// EXTERNAL MODULE: ./contract/target.js
+var target = __nccwpck_require__(802);
+;// CONCATENATED MODULE: ./contract/page.js
+
+
+
+
+
+
+
+/** An integer in a query string, in decimal digits alone: Number() would also take "", "0x10" and " 5 ". */
+function integerParameter(bounds) {
+    return schemas/* string */.YjP()
+        .regex(/^-?\d{1,16}$/, { error: "must be an integer" })
+        .transform(Number)
+        .pipe(bounds);
+}
+const pageFields = {
+    limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.pageMax))
+        .default(limits/* limits */.Fy.pageDefault)
+        .describe("Entries a page."),
+    cursor: schemas/* string */.YjP().max(500).optional().describe("`nextCursor` of the page before."),
+};
+const jobQuery = schemas/* strictObject */.rej({
+    ...pageFields,
+    status: schemas/* array */.YOg(contract_status/* jobStatus */.WB)
+        .optional()
+        .describe("Jobs in one of these statuses; repeat the parameter for several."),
+    kind: contract_status/* jobKind */.G$.optional(),
+    batch: id/* batchId */.qZ.optional().describe("Jobs of this batch."),
+    target: target/* targetName */.je.optional(),
+    model: schemas/* string */.YjP().max(2048).optional().describe("Jobs whose model has this name or source."),
+    label: schemas/* array */.YOg(schemas/* string */.YjP().regex(/^[A-Za-z0-9._/-]{1,63}(=[A-Za-z0-9._-]{0,63})?$/))
+        .max(8)
+        .optional()
+        .describe("`key` or `key=value`; repeat the parameter to ask for several labels at once."),
+    createdAfter: iso/* datetime */.w$().optional(),
+    createdBefore: iso/* datetime */.w$().optional(),
+});
+const batchQuery = schemas/* strictObject */.rej({
+    ...pageFields,
+    status: schemas/* array */.YOg(contract_status/* batchStatus */.FS).optional(),
+    suite: schemas/* string */.YjP().max(200).optional(),
+});
+const nextCursor = schemas/* string */.YjP()
+    .nullable()
+    .describe("Ask for the next page with `cursor`; null on the last page.");
+const jobPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(job/* job */.Yl), nextCursor }).meta({ id: "JobPage" });
+const batchSummary = batch/* batch */.vA.omit({ jobs: true }).meta({ id: "BatchSummary" });
+const batchPage = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batchSummary), nextCursor })
+    .meta({ id: "BatchPage" });
+
+;// CONCATENATED MODULE: ./contract/token.js
+
+
+/** What tokens can allow, with what each is for. */
+const scopeTable = {
+    "jobs:read": "Read jobs, batches, logs, artifacts and targets.",
+    "jobs:write": "Start and cancel jobs and batches.",
+    "models:write": "Upload models.",
+    "baselines:write": "Record what later jobs are compared with.",
+    admin: "Make, list and revoke tokens; includes every other scope.",
+};
+const scope = schemas/* enum */.k5n(Object.keys(scopeTable));
+const tokenRequest = schemas/* strictObject */.rej({
+    name: schemas/* string */.YjP()
+        .min(1)
+        .max(100)
+        .describe("Name for people, for instance where the token is used."),
+    scopes: schemas/* array */.YOg(scope).min(1).max(scope.options.length),
+    expiresInDays: schemas/* int */.Whr()
+        .min(1)
+        .max(3650)
+        .optional()
+        .describe("Without it the token does not expire."),
+})
+    .meta({ id: "TokenRequest" });
+/** A token as it is listed: never the secret itself. */
+const token = schemas/* object */.Ikc({
+    id: id/* tokenId */.jo,
+    name: schemas/* string */.YjP(),
+    scopes: schemas/* array */.YOg(scope),
+    prefix: schemas/* string */.YjP().describe("First characters of the token, to recognise it by."),
+    createdAt: iso/* datetime */.w$(),
+    expiresAt: iso/* datetime */.w$().nullable(),
+    lastUsedAt: iso/* datetime */.w$().nullable(),
+    revokedAt: iso/* datetime */.w$().nullable(),
+    policy: schemas/* string */.YjP()
+        .nullable()
+        .describe("Trust policy by which the token was given for an identity token; null for tokens that were made."),
+})
+    .meta({ id: "Token" });
+const createdToken = token
+    .extend({ token: schemas/* string */.YjP().describe("The token itself, shown this once.") })
+    .meta({ id: "CreatedToken" });
+const exchangeRequest = schemas/* strictObject */.rej({
+    token: schemas/* string */.YjP()
+        .min(1)
+        .max(16_384)
+        .describe("OpenID Connect identity token, such as GitHub gives to a workflow. It can be exchanged once."),
+})
+    .meta({ id: "ExchangeRequest" });
+/** What an identity token is exchanged for. */
+const exchangedToken = schemas/* object */.Ikc({
+    token: schemas/* string */.YjP().describe("The access token, shown this once."),
+    expiresAt: iso/* datetime */.w$(),
+    scopes: schemas/* array */.YOg(scope),
+})
+    .meta({ id: "ExchangedToken" });
+
+;// CONCATENATED MODULE: ./contract/routes.js
+
+
+
+
+
+
+
+
+
+
+const idempotencyKey = schemas/* string */.YjP()
+    .min(1)
+    .max(255)
+    .regex(/^[\x21-\x7e]+$/)
+    .optional()
+    .describe(`The same key and body within ${limits/* limits */.Fy.idempotencyHours} hours give the first answer again.`);
+const creationHeaders = schemas/* object */.Ikc({ "idempotency-key": idempotencyKey });
+const waitHeaders = creationHeaders.extend({
+    prefer: schemas/* string */.YjP()
+        .max(100)
+        .optional()
+        .describe(`\`wait=N\` answers when the job has ended, or after N seconds at the latest; N is at most ${limits/* limits */.Fy.preferWaitSeconds}.`),
+});
+const creationErrors = [
+    "unsupported_media_type",
+    "payload_too_large",
+    "idempotency_key_reused",
+    "idempotency_in_progress",
+];
+const createdHeaders = ["location", "idempotency-replayed"];
+const fileHeaders = ["etag", "accept-ranges", "content-disposition"];
+const uploadedModel = schemas/* object */.Ikc({
+    source: schemas/* string */.YjP().describe("What to name in `model.source`."),
+    sha256: model/* sha256 */.sc,
+    bytes: schemas/* int */.Whr(),
+})
+    .meta({ id: "UploadedModel" });
+/** Every endpoint under `/v1`. Server, client and OpenAPI document are bound to this table. */
+const routes = {
+    startCompression: {
+        method: "POST",
+        path: "/compress",
+        summary: "Start a compression job",
+        scope: "jobs:write",
+        headers: creationHeaders,
+        body: job/* jobRequest */.xK,
+        replies: { 202: { json: job/* job */.Yl, headers: createdHeaders } },
+        errors: [...creationErrors, "unknown_target", "model_source_refused", "model_not_found"],
+    },
+    startQuantization: {
+        method: "POST",
+        path: "/quantize",
+        summary: "Start a direct hardware quantization",
+        scope: "jobs:write",
+        headers: waitHeaders,
+        body: job/* jobRequest */.xK,
+        replies: {
+            200: { json: job/* job */.Yl, headers: [...createdHeaders, "preference-applied"] },
+            202: { json: job/* job */.Yl, headers: [...createdHeaders, "preference-applied"] },
+        },
+        errors: [...creationErrors, "unknown_target", "model_source_refused", "model_not_found"],
+    },
+    listJobs: {
+        method: "GET",
+        path: "/jobs",
+        summary: "List jobs, active and historical, newest first",
+        scope: "jobs:read",
+        query: jobQuery,
+        replies: { 200: { json: jobPage } },
+        errors: ["invalid_cursor"],
+    },
+    getJob: {
+        method: "GET",
+        path: "/jobs/{id}",
+        summary: "Status and telemetry of a job",
+        scope: "jobs:read",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
+        replies: { 200: { json: job/* job */.Yl } },
+        errors: ["not_found"],
+    },
+    cancelJob: {
+        method: "POST",
+        path: "/jobs/cancel/{id}",
+        summary: "Terminate a job at once",
+        scope: "jobs:write",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
+        replies: { 200: { json: job/* job */.Yl }, 202: { json: job/* job */.Yl } },
+        errors: ["not_found", "job_finished"],
+    },
+    streamLogs: {
+        method: "GET",
+        path: "/jobs/{id}/logs",
+        summary: "Terminal output of a job, streamed while it runs",
+        scope: "jobs:read",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
+        query: schemas/* strictObject */.rej({
+            after: integerParameter(schemas/* int */.Whr().min(0))
+                .default(0)
+                .describe("Number of the last line already seen."),
+            follow: schemas/* enum */.k5n(["true", "false"])
+                .default("true")
+                .describe("Whether to go on until the job ends, or to stop after the lines there are."),
+        }),
+        headers: schemas/* object */.Ikc({
+            accept: schemas/* string */.YjP().max(1000).optional(),
+            "last-event-id": schemas/* string */.YjP()
+                .regex(/^\d{1,15}$/)
+                .optional()
+                .describe("As `after`, sent by event-stream clients that reconnect."),
+        }),
+        replies: { 200: { stream: ["text/plain", "text/event-stream", "application/x-ndjson"] } },
+        errors: ["not_found", "not_acceptable"],
+    },
+    listArtifacts: {
+        method: "GET",
+        path: "/jobs/{id}/artifacts",
+        summary: "Files that a job produced",
+        scope: "jobs:read",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
+        replies: {
+            200: { json: schemas/* object */.Ikc({ artifacts: schemas/* array */.YOg(artifact/* artifact */.d) }).meta({ id: "ArtifactList" }) },
+        },
+        errors: ["not_found"],
+    },
+    getArtifact: {
+        method: "GET",
+        path: "/jobs/{id}/artifacts/{name}",
+        summary: "Download a file that a job produced",
+        scope: "jobs:read",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C }),
+        headers: schemas/* object */.Ikc({
+            range: schemas/* string */.YjP().max(200).optional().describe("One range of bytes, `bytes=FIRST-LAST`."),
+            "if-none-match": schemas/* string */.YjP().max(1000).optional(),
+            "if-range": schemas/* string */.YjP().max(200).optional(),
+        }),
+        replies: {
+            200: { stream: ["application/octet-stream"], headers: [...fileHeaders, "content-length"] },
+            206: {
+                stream: ["application/octet-stream"],
+                headers: [...fileHeaders, "content-length", "content-range"],
+            },
+            304: { empty: true, headers: ["etag"] },
+        },
+        errors: ["not_found", "range_not_satisfiable"],
+    },
+    submitBatch: {
+        method: "POST",
+        path: "/batches",
+        summary: "Submit several models for several targets",
+        scope: "jobs:write",
+        headers: creationHeaders,
+        body: batch/* batchRequest */.Uv,
+        replies: { 202: { json: batch/* batch */.vA, headers: createdHeaders } },
+        errors: [...creationErrors, "unknown_target", "model_source_refused", "model_not_found"],
+    },
+    listBatches: {
+        method: "GET",
+        path: "/batches",
+        summary: "List batches, newest first",
+        scope: "jobs:read",
+        query: batchQuery,
+        replies: { 200: { json: batchPage } },
+        errors: ["invalid_cursor"],
+    },
+    getBatch: {
+        method: "GET",
+        path: "/batches/{id}",
+        summary: "Status of a batch and its jobs",
+        scope: "jobs:read",
+        params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
+        replies: { 200: { json: batch/* batch */.vA } },
+        errors: ["not_found"],
+    },
+    cancelBatch: {
+        method: "POST",
+        path: "/batches/cancel/{id}",
+        summary: "Terminate all jobs of a batch at once",
+        scope: "jobs:write",
+        params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
+        replies: { 200: { json: batch/* batch */.vA }, 202: { json: batch/* batch */.vA } },
+        errors: ["not_found", "batch_finished"],
+    },
+    findModel: {
+        method: "HEAD",
+        path: "/models/{sha256}",
+        summary: "Whether a model was uploaded, or how much of it",
+        scope: "models:write",
+        params: schemas/* object */.Ikc({ sha256: model/* sha256 */.sc }),
+        replies: { 200: { empty: true, headers: ["content-length"] } },
+        errors: ["not_found"],
+        errorHeaders: { not_found: ["upload-offset"] },
+    },
+    uploadModel: {
+        method: "PUT",
+        path: "/models/{sha256}",
+        summary: "Upload a model",
+        scope: "models:write",
+        params: schemas/* object */.Ikc({ sha256: model/* sha256 */.sc }),
+        headers: schemas/* object */.Ikc({ "content-range": model/* uploadRange */.Zy.optional() }),
+        upload: true,
+        replies: { 200: { json: uploadedModel }, 201: { json: uploadedModel } },
+        errors: [
+            "upload_offset_mismatch",
+            "payload_too_large",
+            "unsupported_media_type",
+            "model_checksum_mismatch",
+            "storage_full",
+        ],
+        errorHeaders: { upload_offset_mismatch: ["upload-offset"] },
+    },
+    listTargets: {
+        method: "GET",
+        path: "/targets",
+        summary: "Hardware profiles that jobs can name",
+        scope: "jobs:read",
+        replies: { 200: { json: schemas/* object */.Ikc({ targets: schemas/* array */.YOg(target/* target */.aC) }).meta({ id: "TargetList" }) } },
+        errors: [],
+    },
+    listTokens: {
+        method: "GET",
+        path: "/tokens",
+        summary: "List access tokens",
+        scope: "admin",
+        replies: { 200: { json: schemas/* object */.Ikc({ tokens: schemas/* array */.YOg(token) }).meta({ id: "TokenList" }) } },
+        errors: [],
+    },
+    createToken: {
+        method: "POST",
+        path: "/tokens",
+        summary: "Make an access token",
+        scope: "admin",
+        headers: creationHeaders,
+        body: tokenRequest,
+        replies: { 201: { json: createdToken, headers: createdHeaders } },
+        errors: [...creationErrors],
+    },
+    exchangeToken: {
+        method: "POST",
+        path: "/tokens/exchange",
+        summary: "Exchange a workflow's identity token for an access token",
+        scope: null,
+        open: true,
+        body: exchangeRequest,
+        replies: { 200: { json: exchangedToken } },
+        errors: [
+            "unsupported_media_type",
+            "payload_too_large",
+            "identity_token_invalid",
+            "identity_token_refused",
+        ],
+    },
+    revokeToken: {
+        method: "DELETE",
+        path: "/tokens/{id}",
+        summary: "Revoke an access token",
+        scope: "admin",
+        params: schemas/* object */.Ikc({ id: id/* tokenId */.jo }),
+        replies: { 204: { empty: true } },
+        errors: ["not_found"],
+    },
+    getOpenApi: {
+        method: "GET",
+        path: "/openapi.json",
+        summary: "This interface as an OpenAPI 3.1 document",
+        scope: null,
+        replies: { 200: { json: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* unknown */.L5J()) } },
+        errors: [],
+    },
+};
+/** Every code that the route can answer with. */
+function routeErrorCodes(route) {
+    return [
+        ...(route.body ? ["malformed_request"] : []),
+        ...(route.open ? [] : ["unauthorized"]),
+        ...(route.scope ? ["missing_scope"] : []),
+        ...route.errors,
+        "validation_failed",
+        "internal_error",
+        "unavailable",
+    ];
+}
+
+// EXTERNAL MODULE: external "node:stream"
+var external_node_stream_ = __nccwpck_require__(7075);
+// EXTERNAL MODULE: ../../node_modules/undici/index.js
+var undici = __nccwpck_require__(1684);
+// EXTERNAL MODULE: ./client/problem-error.js
+var problem_error = __nccwpck_require__(7590);
+;// CONCATENATED MODULE: ./client/send-request.js
+
+
+
+
+
+/** After it an answer counts as lost; quiet streams of logs are kept up by pings. */
+const silenceLimitMs = 4 * limits/* limits */.Fy.pingSeconds * 1000;
+/** Sends one request and gives the answer, whose body is still to be read. Answers that are errors are thrown. */
+async function sendRequest(name, input, options) {
+    const route = routes[name];
+    const url = buildRouteUrl(route, input, options.baseUrl);
+    const json = input.body === undefined ? undefined : JSON.stringify(input.body);
+    const { upload, signal, dispatcher } = options;
+    const token = typeof options.token === "function" ? options.token() : options.token;
+    const answer = await (0,undici.request)(url, {
+        method: route.method,
+        headers: {
+            ...(token !== undefined && { authorization: `Bearer ${token}` }),
+            ...(json !== undefined && { "content-type": "application/json" }),
+            ...(upload && {
+                "content-type": "application/octet-stream",
+                "content-length": String(upload.bytes),
+            }),
+            ...input.headers,
+        },
+        body: upload ? external_node_stream_.Readable.from(upload.stream()) : (json ?? null),
+        bodyTimeout: silenceLimitMs,
+        ...(signal && { signal }),
+        ...(dispatcher && { dispatcher }),
+    });
+    if (answer.statusCode in route.replies)
+        return answer;
+    const { statusCode: status, headers, body } = answer;
+    throw (0,problem_error/* toAnswerError */.I1)(`${route.method} ${url.pathname}`, {
+        status,
+        headers,
+        text: await body.text(),
+    });
+}
+function buildRouteUrl(route, { params = {}, query = {} }, baseUrl) {
+    const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(params[name] ?? ""));
+    const url = new URL(baseUrl.replace(/\/$/, "") + path);
+    for (const [name, value] of Object.entries(query)) {
+        const values = Array.isArray(value) ? value : [value];
+        for (const one of values)
+            if (one !== undefined)
+                url.searchParams.append(name, String(one));
+    }
+    return url;
+}
+/** Whether a request may be sent again without a second effect. */
+function isRepeatable(name, input) {
+    const isCancelling = name === "cancelJob" || name === "cancelBatch";
+    return (routes[name].method !== "POST" ||
+        isCancelling ||
+        input.headers?.["idempotency-key"] !== undefined);
+}
+
+;// CONCATENATED MODULE: external "node:fs"
+const external_node_fs_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:fs");
+// EXTERNAL MODULE: external "node:fs/promises"
+var promises_ = __nccwpck_require__(1455);
+;// CONCATENATED MODULE: external "node:stream/promises"
+const external_node_stream_promises_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:stream/promises");
+// EXTERNAL MODULE: ./client/retry.js
+var retry = __nccwpck_require__(2308);
+;// CONCATENATED MODULE: ./client/download-artifact.js
+
+
+
+
+
+/** Saves an artifact. After a broken connection it goes on behind the last byte that was written. */
+async function downloadArtifact({ jobId, name }, { file, signal }, options) {
+    const partial = `${file}.partial`;
+    const params = { id: jobId, name };
+    let etag;
+    try {
+        await (0,retry/* retry */.L5)(async () => {
+            const written = etag === undefined ? 0 : (await (0,promises_.stat)(partial)).size;
+            const headers = {
+                ...(etag !== undefined && { range: `bytes=${written}-`, "if-range": etag }),
+            };
+            const answer = await sendRequest("getArtifact", { params, headers }, { ...options, signal });
+            const start = answer.statusCode === 206 ? written : 0;
+            // At a position, not at the end: a write of the broken connection may still be under way.
+            const output = (0,external_node_fs_namespaceObject.createWriteStream)(partial, { flags: start === 0 ? "w" : "r+", start });
+            output.once("open", () => {
+                etag = String(answer.headers["etag"]);
+            });
+            await (0,external_node_stream_promises_namespaceObject.pipeline)(answer.body, output, signal ? { signal } : {});
+        }, signal);
+        await (0,promises_.rename)(partial, file);
+    }
+    finally {
+        await (0,promises_.rm)(partial, { force: true });
+    }
+}
+
+// EXTERNAL MODULE: external "node:timers/promises"
+var external_node_timers_promises_ = __nccwpck_require__(8500);
+;// CONCATENATED MODULE: ./contract/log.js
+
+/** A line longer than this is cut into several, bytes. */
+const maxLogLineBytes = 65_536;
+/** One line of a job's terminal output. */
+const logLine = schemas/* object */.Ikc({
+    seq: schemas/* int */.Whr()
+        .min(1)
+        .describe("Number of the line in the job, rising by one: the cursor to resume after."),
+    at: iso/* datetime */.w$(),
+    stream: schemas/* enum */.k5n(["stdout", "stderr"]),
+    text: schemas/* string */.YjP().describe("The line without its line break."),
+})
+    .meta({ id: "LogLine" });
+/** Last event of a log stream: nothing follows it. */
+const logEnd = schemas/* object */.Ikc({ status: schemas/* string */.YjP().describe("Final status of the job.") });
+
+;// CONCATENATED MODULE: ./client/follow-logs.js
+
+
+
+
+
+const pauseMs = 200;
+/**
+ * Lines of a job's output until it has ended, and then its final status. After a broken connection it goes on behind the last
+ * line, so that none is lost and none comes twice.
+ */
+async function* followLogs(jobId, { after = 0, signal }, options) {
+    const headers = { accept: "text/event-stream" };
+    for (let last = after;; await (0,external_node_timers_promises_.setTimeout)(pauseMs, undefined, signal && { signal })) {
+        try {
+            const input = { params: { id: jobId }, query: { after: String(last) }, headers };
+            const answer = await (0,retry/* retry */.L5)(() => sendRequest("streamLogs", input, { ...options, signal }), signal);
+            for await (const { event, data } of readEventStream(answer.body)) {
+                if (event === "end")
+                    return contract_status/* jobStatus */.WB.parse(logEnd.parse(JSON.parse(data)).status);
+                const line = logLine.parse(JSON.parse(data));
+                last = line.seq;
+                yield line;
+            }
+        }
+        catch (error) {
+            signal?.throwIfAborted();
+            if (!(0,retry/* isConnectionError */.Rk)(error))
+                throw error;
+        }
+    }
+}
+/** Complete events of an event stream. What follows the last blank line was cut off. */
+async function* readEventStream(body) {
+    const decoder = new TextDecoder();
+    let rest = "";
+    for await (const chunk of body) {
+        const blocks = (rest + decoder.decode(chunk, { stream: true })).split("\n\n");
+        rest = blocks.pop() ?? "";
+        for (const block of blocks) {
+            const fields = new Map(block.split("\n").map((line) => [line.split(":", 1)[0], line.replace(/^[^:]*: ?/, "")]));
+            const data = fields.get("data");
+            if (data !== undefined)
+                yield { event: fields.get("event"), data };
+        }
+    }
+}
+
+// EXTERNAL MODULE: ./client/hash-file.js
+var hash_file = __nccwpck_require__(5511);
+// EXTERNAL MODULE: ./client/read-pieces.js
+var read_pieces = __nccwpck_require__(8390);
+;// CONCATENATED MODULE: ./client/upload-model.js
+
+
+
+
+
+
+/** Makes sure that the service has a file: hashes it, and sends only what is missing of it. */
+async function uploadModel(file, { signal, sha256: known, onStart, onProgress }, options) {
+    const { size: bytes } = await (0,promises_.stat)(file);
+    const sha256 = known ?? (await (0,hash_file/* hashFile */.D)(file, signal));
+    const params = { sha256 };
+    let sent = false;
+    const sendFrom = async (offset) => {
+        sent = true;
+        onStart?.(offset, bytes);
+        const stream = async function* () {
+            let position = offset;
+            // The next piece is asked for when the connection has taken this one.
+            for await (const piece of (0,read_pieces/* readPieces */.u)(file, signal, offset)) {
+                yield piece;
+                position += piece.length;
+                onProgress?.(position, bytes);
+            }
+        };
+        const headers = offset > 0 ? { "content-range": `bytes ${offset}-${bytes - 1}/${bytes}` } : {};
+        const upload = { stream, bytes: bytes - offset };
+        const answer = await sendRequest("uploadModel", { params, headers }, { ...options, signal, upload });
+        await answer.body.dump();
+    };
+    await (0,retry/* retry */.L5)(async () => {
+        const kept = await findKeptBytes(params, { ...options, signal });
+        if (kept === "all")
+            return;
+        // The service answers to a last byte, also where it has it already.
+        const offset = Math.max(0, Math.min(kept, bytes - 1));
+        try {
+            await sendFrom(offset);
+        }
+        catch (error) {
+            if (offset === 0 || !isChecksumMismatch(error))
+                throw error;
+            // What was kept was not of this file, and is gone now.
+            await sendFrom(0);
+        }
+    }, signal);
+    return { source: `upload:sha256:${sha256}`, sha256, bytes, sent };
+}
+/** How many of a file's bytes the service keeps. */
+async function findKeptBytes(params, options) {
+    try {
+        const answer = await sendRequest("findModel", { params }, options);
+        await answer.body.dump();
+        return "all";
+    }
+    catch (error) {
+        // The answer to HEAD has no body that could say `not_found`.
+        if (!(error instanceof problem_error/* UnexpectedAnswerError */.qx) || error.status !== 404)
+            throw error;
+        const offset = String(error.headers["upload-offset"]);
+        return /^\d{1,15}$/.test(offset) ? Number(offset) : 0;
+    }
+}
+function isChecksumMismatch(error) {
+    return error instanceof problem_error/* ProblemError */.Mm && error.problem.code === "model_checksum_mismatch";
+}
+
+;// CONCATENATED MODULE: ./client/create-client.js
+
+
+
+
+
+
+/** A client of the service, typed by the contract's route table. */
+function createClient(options) {
+    const requestText = (name, input, signal) => {
+        const once = async () => {
+            const { statusCode, body } = await sendRequest(name, input, { ...options, signal });
+            return { status: statusCode, text: await body.text() };
+        };
+        return isRepeatable(name, input) ? (0,retry/* retry */.L5)(once, signal) : once();
+    };
+    return {
+        async call(name, input, { signal } = {}) {
+            const { status, text } = await requestText(name, toUntypedInput(input), signal);
+            return parseReply(name, status, JSON.parse(text));
+        },
+        async revokeToken(id, { signal } = {}) {
+            await requestText("revokeToken", { params: { id } }, signal);
+        },
+        followLogs: (jobId, following = {}) => followLogs(jobId, following, options),
+        uploadModel: (file, uploading = {}) => uploadModel(file, uploading, options),
+        downloadArtifact: (jobId, name, downloading) => downloadArtifact({ jobId, name }, downloading, options),
+    };
+}
+/** Every input of a route is made of these parts. */
+function toUntypedInput(input) {
+    return input;
+}
+/** Parsed by the very schema that types it. */
+function parseReply(name, status, document) {
+    const replies = routes[name].replies;
+    const reply = replies[status];
+    if (reply === undefined || !("json" in reply))
+        throw new TypeError(`${name} has no JSON answer ${status}`);
+    return reply.json.parse(document);
+}
+
+;// CONCATENATED MODULE: ./action/exchanged-token.js
+
+/** Before the token expires. */
+const renewalMarginMs = 5 * 60_000;
+const renewalRetryMs = 30_000;
+/** A token of the service in exchange for the workflow's, renewed while the process lives. */
+class ExchangedToken {
+    #client;
+    #audience;
+    #value = "";
+    constructor(client, audience) {
+        this.#client = client;
+        this.#audience = audience;
+    }
+    get value() {
+        return this.#value;
+    }
+    /** Gets a new token, and schedules its renewal. Gives what it allows. */
+    async exchange() {
+        const identity = await core/* getIDToken */.V9(this.#audience);
+        const body = { token: identity };
+        const { token, expiresAt, scopes } = await this.#client.call("exchangeToken", { body });
+        this.#value = token;
+        core/* setSecret */.Pq(token);
+        this.#renewIn(Date.parse(expiresAt) - Date.now() - renewalMarginMs);
+        return scopes;
+    }
+    #renewIn(ms) {
+        setTimeout(() => void this.#renew(), Math.max(ms, renewalRetryMs)).unref();
+    }
+    async #renew() {
+        try {
+            await this.exchange();
+        }
+        catch (error) {
+            core/* info */.pq(`The access token was not renewed yet: ${String(error)}`);
+            this.#renewIn(renewalRetryMs);
+        }
+    }
+}
+
+;// CONCATENATED MODULE: ./action/open-service-session.js
+
+
+
+async function openServiceSession(credentials, connection) {
+    if ("token" in credentials) {
+        const { token } = credentials;
+        core/* setSecret */.Pq(token);
+        return { client: createClient({ ...connection, token }), scopes: undefined };
+    }
+    const exchanged = new ExchangedToken(createClient(connection), credentials.audience);
+    const scopes = await exchanged.exchange();
+    return { client: createClient({ ...connection, token: () => exchanged.value }), scopes };
+}
+
+
+/***/ }),
+
+/***/ 6650:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   h: () => (/* binding */ parseYaml)
+/* harmony export */ });
+/* harmony import */ var yaml__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3483);
+
+/** Parses YAML or JSON with a schema. Gives all problems with their lines. */
+function parseYaml(text, schema) {
+    const lineCounter = new yaml__WEBPACK_IMPORTED_MODULE_0__/* .LineCounter */ .HN();
+    const document = (0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .parseDocument */ .Tp)(text, { lineCounter, prettyErrors: false });
+    const lineAtOffset = (offset) => Math.max(1, lineCounter.linePos(offset).line);
+    if (document.errors.length > 0) {
+        const problems = document.errors.map(({ pos, message }) => {
+            return { line: lineAtOffset(pos[0]), message };
+        });
+        return { problems };
+    }
+    const lineAtPath = (path) => lineAtOffset(findOffset(document, path));
+    const parsed = schema.safeParse(document.toJS());
+    if (parsed.success)
+        return { value: parsed.data, lineAtPath };
+    return { problems: parsed.error.issues.flatMap((issue) => yamlProblems(issue, lineAtPath)) };
+}
+function findOffset(document, path) {
+    for (let length = path.length; length > 0; length--) {
+        const parent = document.getIn(path.slice(0, length - 1), true);
+        const key = path[length - 1];
+        const pair = (0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .isMap */ .jh)(parent) && parent.items.find((item) => (0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .isScalar */ .jn)(item.key) && item.key.value === key);
+        const node = pair ? pair.key : document.getIn(path.slice(0, length), true);
+        if ((0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .isNode */ .Ll)(node) && node.range)
+            return node.range[0];
+    }
+    return 0;
+}
+function yamlProblems(issue, lineAtPath) {
+    if (issue.code !== "unrecognized_keys") {
+        const field = formatFieldPath(issue.path);
+        const message = field === "" ? issue.message : `${field}: ${issue.message}`;
+        return [{ line: lineAtPath(issue.path), message }];
+    }
+    return issue.keys.map((key) => {
+        const path = [...issue.path, key];
+        return { line: lineAtPath(path), message: `${formatFieldPath(path)}: there is no such field` };
+    });
+}
+function formatFieldPath(path) {
+    return path
+        .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
+        .join("")
+        .replace(/^\./, "");
+}
+
+
+/***/ }),
+
+/***/ 1526:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  K: () => (/* binding */ readInputs)
+});
+
+// EXTERNAL MODULE: ./contract/action.js
+var action = __nccwpck_require__(8389);
+;// CONCATENATED MODULE: ./contract/truncate.js
+const ellipsis = "…";
+/**
+ * The text, or as much of its start as fits with an ellipsis into `maxLength` UTF-16 units. Never ends
+ * with half of a surrogate pair.
+ */
+function truncate(text, maxLength) {
+    if (text.length <= maxLength)
+        return text;
+    const end = maxLength - ellipsis.length;
+    const last = text.charCodeAt(end - 1);
+    const isSplit = last >= 0xd800 && last <= 0xdbff;
+    return `${text.slice(0, isSplit ? end - 1 : end)}${ellipsis}`;
+}
+
+// EXTERNAL MODULE: ./action/input-error.js
+var input_error = __nccwpck_require__(6572);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/core.js
+var core = __nccwpck_require__(6416);
+// EXTERNAL MODULE: ./contract/gate.js
+var gate = __nccwpck_require__(8668);
+// EXTERNAL MODULE: ./contract/recipe.js + 1 modules
+var recipe = __nccwpck_require__(1918);
+// EXTERNAL MODULE: ./action/parse-yaml.js
+var parse_yaml = __nccwpck_require__(6650);
+;// CONCATENATED MODULE: ./action/inputs.js
+
+
+
+
+
+const longestSeconds = 7 * 24 * 3600;
+const unitSeconds = { s: 1, m: 60, h: 3600 };
+const flag = schemas/* string */.YjP()
+    .regex(/^(true|false)$/i, { error: "must be true or false" })
+    .transform((text) => text.toLowerCase() === "true");
+const seconds = schemas/* string */.YjP()
+    .regex(/^[1-9]\d{0,5}[smh]?$/, {
+    error: "must be a number of minutes, or a time such as 90s, 45m or 2h",
+})
+    .transform((text) => {
+    const { number, unit = "m" } = /^(?<number>\d+)(?<unit>[smh])?$/.exec(text)?.groups ?? {};
+    return Number(number) * unitSeconds[unit];
+})
+    .refine((time) => time <= longestSeconds, { error: "must not be more than a week" });
+const baseUrl = schemas/* url */.OZ5({ protocol: /^https?$/, error: "must be an address such as https://mos.example.com" })
+    .transform((url) => `${url.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1`);
+/** The action's inputs, parsed from the runner's strings. */
+const inputsSchema = schemas/* object */.Ikc({
+    "service-url": baseUrl,
+    token: schemas/* string */.YjP().optional(),
+    audience: schemas/* string */.YjP().optional(),
+    "batch-file": schemas/* string */.YjP().optional(),
+    models: schemas/* string */.YjP().transform(splitLines).optional(),
+    targets: schemas/* string */.YjP().transform(splitWords).optional(),
+    recipe: yamlSchema(recipe/* requestedRecipe */.vJ).optional(),
+    gates: yamlSchema(gate/* gateLimits */.A8).optional(),
+    suite: schemas/* string */.YjP().max(200).optional(),
+    baseline: schemas/* string */.YjP().max(255).optional(),
+    "fail-on": choiceSchema(action/* failOnTable */._y),
+    wait: flag,
+    timeout: seconds,
+    "check-name": schemas/* string */.YjP().max(200).optional(),
+    "job-checks": choiceSchema(action/* jobChecksTable */.v8),
+    comment: flag,
+    "dry-run": flag,
+    download: flag,
+    "github-token": schemas/* string */.YjP().optional(),
+    matrix: schemas/* string */.YjP().transform(matrixValues).optional(),
+});
+function choiceSchema(table) {
+    const values = Object.keys(table);
+    return schemas/* enum */.k5n(values, { error: `must be ${values.slice(0, -1).join(", ")} or ${values.at(-1)}` });
+}
+function yamlSchema(schema) {
+    return schemas/* string */.YjP().transform((text, context) => {
+        const parsed = (0,parse_yaml/* parseYaml */.h)(text, schema);
+        if ("value" in parsed)
+            return parsed.value;
+        for (const { line, message } of parsed.problems)
+            context.addIssue(`line ${line}: ${message}`);
+        return core/* NEVER */.tm;
+    });
+}
+function splitLines(text) {
+    return text.split("\n").flatMap((line) => line.trim() || []);
+}
+function splitWords(text) {
+    return text.split(/[\s,]+/).filter((word) => word !== "");
+}
+/** The values of the job's matrix in this leg, in the order of the workflow. */
+function matrixValues(text) {
+    const leaves = (value) => typeof value === "object" && value !== null
+        ? Object.values(value).flatMap(leaves)
+        : [String(value)];
+    const matrix = JSON.parse(text);
+    return matrix === null ? [] : leaves(matrix);
+}
+
+;// CONCATENATED MODULE: ./action/read-inputs.js
+
+
+
+
+/** Of an invalid input, in the error message. */
+const maxShownCharacters = 100;
+/**
+ * The inputs of the step, from the runner's environment variables.
+ * @throws InputError with all problems
+ */
+function readInputs(environment) {
+    const texts = readTexts(environment);
+    const parsed = inputsSchema.safeParse(texts);
+    const invalid = (parsed.error?.issues ?? []).map(({ path, message }) => {
+        const name = String(path[0]);
+        const text = texts[name];
+        if (text === undefined)
+            return `Input "${name}" is missing`;
+        return `Input "${name}" is ${JSON.stringify(truncate(text, maxShownCharacters))}: ${message}`;
+    });
+    const problems = [...invalid, ...missingModelProblems(texts)];
+    if (!parsed.success || problems.length > 0) {
+        throw new input_error/* InputError */.d(problems.map((message) => ({ message })));
+    }
+    return parsed.data;
+}
+function readTexts(environment) {
+    const table = action/* actionInputs */.eh;
+    const entries = Object.entries(table).map(([name, input]) => {
+        const text = environment[`INPUT_${name.toUpperCase()}`]?.trim() ?? "";
+        return [name, text === "" ? staticDefault(input) : text];
+    });
+    return Object.fromEntries(entries);
+}
+/** The default, unless it is an expression, which the runner alone evaluates. */
+function staticDefault(input) {
+    return input.default?.startsWith("${{") ? undefined : input.default;
+}
+function missingModelProblems(texts) {
+    if (texts["batch-file"] !== undefined)
+        return [];
+    return ["models", "targets"]
+        .filter((name) => !texts[name])
+        .map((name) => `Input "${name}" is missing, and there is no "batch-file"`);
+}
+
+
+/***/ }),
+
+/***/ 6644:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   z: () => (/* binding */ resolveCredentials)
+/* harmony export */ });
+/* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6572);
+
+/**
+ * The credentials of the step; undefined where GitHub gives the workflow none.
+ * @throws InputError where the workflow's author could give some
+ */
+function resolveCredentials(inputs, { untrusted }, environment) {
+    if (inputs.token !== undefined)
+        return { token: inputs.token };
+    if (environment["ACTIONS_ID_TOKEN_REQUEST_URL"]) {
+        return { audience: inputs.audience ?? inputs["service-url"].replace(/\/v1$/, "") };
+    }
+    if (untrusted)
+        return undefined;
+    const found = 'Input "token" is missing, and the workflow has no OIDC token';
+    const advice = "give the job `permissions: id-token: write`, or `token` a secret";
+    throw new _input_error_js__WEBPACK_IMPORTED_MODULE_0__/* .InputError */ .d([{ message: `${found}: ${advice}` }]);
+}
+
+
+/***/ }),
+
+/***/ 9130:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  V: () => (/* binding */ runMain)
+});
+
+// EXTERNAL MODULE: external "node:path"
+var external_node_path_ = __nccwpck_require__(6760);
+// EXTERNAL MODULE: external "node:timers/promises"
+var promises_ = __nccwpck_require__(8500);
+// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
+var core = __nccwpck_require__(9876);
+// EXTERNAL MODULE: ./report/conclude.js
+var conclude = __nccwpck_require__(4422);
+// EXTERNAL MODULE: ./github/http-error-status.js
+var http_error_status = __nccwpck_require__(3590);
+;// CONCATENATED MODULE: ./report/job-title.js
+/** What reports and logs call a job. */
+function jobTitle({ model, target }) {
+    return `${model} for ${target}`;
+}
+
+// EXTERNAL MODULE: ./report/compose-sections.js
+var compose_sections = __nccwpck_require__(1580);
+// EXTERNAL MODULE: ./report/describe-gate.js
+var describe_gate = __nccwpck_require__(7416);
+// EXTERNAL MODULE: ./report/describe-job-failure.js
+var describe_job_failure = __nccwpck_require__(1563);
+// EXTERNAL MODULE: ./report/format-figure.js
+var format_figure = __nccwpck_require__(1577);
+// EXTERNAL MODULE: ./report/github-limits.js
+var github_limits = __nccwpck_require__(1677);
+// EXTERNAL MODULE: ./report/markdown.js
+var markdown = __nccwpck_require__(8186);
+;// CONCATENATED MODULE: ./report/measurement-notes.js
+
+/** What the figures of a job are compared with, and how they were measured. */
+function measurementNotes({ telemetry, baseline }) {
+    const { device, accuracy, stageSeconds } = telemetry;
+    const notes = [
+        baseline && `Compared with ${(0,markdown/* inlineCode */.ti)(`${baseline.branch} at ${baseline.sha.slice(0, 7)}`)}.`,
+        device && deviceNote(device),
+        accuracy && samplesNote(accuracy),
+        stageSeconds && stagesNote(stageSeconds),
+    ].flatMap((note) => note ?? []);
+    return notes.length === 0 ? [] : [{ head: notes.join(" "), rows: [] }];
+}
+function deviceNote(device) {
+    const { name, threads, executionProvider, runtime } = device;
+    const software = (0,markdown/* inlineCode */.ti)(`${executionProvider}, ${runtime}`);
+    return `Measured on ${(0,markdown/* inlineCode */.ti)(name)}, ${threads} threads, ${software}.`;
+}
+function samplesNote({ samples, data }) {
+    const origin = data === "generated" ? "generated samples" : "samples of the caller";
+    return `Accuracy on ${samples} ${origin}.`;
+}
+function stagesNote(stageSeconds) {
+    const stages = Object.entries(stageSeconds).map(([stage, seconds = 0]) => {
+        return `${stage} ${seconds.toFixed(1)}`;
+    });
+    return `Seconds: ${stages.join(", ")}.`;
+}
+
+// EXTERNAL MODULE: ./contract/format-bytes.js
+var format_bytes = __nccwpck_require__(3754);
+// EXTERNAL MODULE: ./report/comparable-figures.js
+var comparable_figures = __nccwpck_require__(6603);
+;// CONCATENATED MODULE: ./report/measurement-table.js
+
+
+
+
+const columns = ["figure", "original", "result", "ratio", "baseline", "change"];
+/** The figures of the original and of the result, beside the baseline where there is one. */
+function measurementTable(job) {
+    const rows = [
+        ...sizeRows(job),
+        ...latencyRows(job),
+        ...accuracyRows(job),
+        ...memoryRows(job),
+        ...weightRows(job),
+    ];
+    return { head: (0,markdown/* tableHead */.PP)(columns), rows: rows.map((cells) => (0,markdown/* tableRow */.jD)(padCells(cells))) };
+}
+function sizeRows({ telemetry: { size }, baseline }) {
+    if (!size)
+        return [];
+    const before = baseline?.size?.resultBytes;
+    const cells = [
+        "size",
+        (0,format_bytes/* formatBytes */.z)(size.originalBytes),
+        (0,format_bytes/* formatBytes */.z)(size.resultBytes),
+        size.ratio.toFixed(3),
+    ];
+    if (before === undefined)
+        return [cells];
+    const change = (0,format_figure/* formatChange */.eD)(size.resultBytes / before - 1, format_figure/* formatPercent */.l9);
+    return [[...cells, (0,format_bytes/* formatBytes */.z)(before), change ?? ""]];
+}
+function latencyRows(job) {
+    const { latency } = job.telemetry;
+    if (!latency)
+        return [];
+    const before = (0,comparable_figures/* comparableLatency */.N)(job);
+    return ["p50Ms", "p95Ms", "p99Ms"].map((figure) => {
+        const [original, result] = [latency.original[figure], latency.result[figure]];
+        const name = `latency ${figure.replace("Ms", "")}, ms`;
+        const ratio = (result / original).toFixed(3);
+        const cells = [name, original.toFixed(2), result.toFixed(2), ratio];
+        if (!before)
+            return cells;
+        const change = (0,format_figure/* formatChange */.eD)(result / before[figure] - 1, format_figure/* formatPercent */.l9);
+        return [...cells, before[figure].toFixed(2), change ?? ""];
+    });
+}
+function accuracyRows(job) {
+    const { accuracy } = job.telemetry;
+    if (!accuracy)
+        return [];
+    const worst = ["SQNR, worst", "", (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb), ""];
+    const before = (0,comparable_figures/* comparableAccuracy */.a)(job);
+    if (before) {
+        const change = (0,format_figure/* formatChange */.eD)(accuracy.sqnrDb - before.sqnrDb, format_figure/* formatDecibels */.Tb);
+        worst.push((0,format_figure/* formatDecibels */.Tb)(before.sqnrDb), change ?? "");
+    }
+    return [worst, ...accuracy.outputs.flatMap(outputRows)];
+}
+function outputRows({ name, sqnrDb, cosine, top1Agreement }) {
+    const output = (0,markdown/* inlineCode */.ti)(name);
+    const rows = [
+        [`SQNR of ${output}`, "", (0,format_figure/* formatDecibels */.Tb)(sqnrDb)],
+        [`cosine of ${output}`, "", cosine.toFixed(5)],
+    ];
+    if (top1Agreement !== null) {
+        rows.push([`top-1 agreement of ${output}`, "", (0,format_figure/* formatPercent */.l9)(top1Agreement)]);
+    }
+    return rows;
+}
+function memoryRows({ telemetry: { memory } }) {
+    if (!memory)
+        return [];
+    const peaks = [memory.originalPeakBytes, memory.resultPeakBytes];
+    return [
+        ["peak memory", ...peaks.map((bytes) => (bytes === undefined ? "" : (0,format_bytes/* formatBytes */.z)(bytes)))],
+    ];
+}
+function weightRows({ telemetry: { weights } }) {
+    return weights ? [["weights", String(weights.total), `${weights.quantized} changed`]] : [];
+}
+function padCells(cells) {
+    return columns.map((_, i) => cells[i] ?? "");
+}
+
+// EXTERNAL MODULE: ./report/outcome.js
+var outcome = __nccwpck_require__(5979);
+;// CONCATENATED MODULE: ./report/render-log-tail.js
+
+const maxLineBytes = 1_000;
+const maxLines = 100;
+/** As many of the last lines of a job's output as fit. */
+function renderLogTail(output, { maxBytes, url }) {
+    const head = `### End of the output\n\n[All of it](${url})`;
+    const lines = output.slice(-maxLines).map((line) => (0,markdown/* truncateToBytes */.Ln)(line, maxLineBytes));
+    let tail = head;
+    for (let first = lines.length - 1; first >= 0; first--) {
+        const longer = `${head}\n\n${(0,markdown/* codeBlock */.DV)(lines.slice(first))}`;
+        if ((0,markdown/* utf8ByteLength */.iE)(longer) > maxBytes)
+            break;
+        tail = longer;
+    }
+    return tail;
+}
+
+;// CONCATENATED MODULE: ./report/render-job.js
+
+
+
+
+
+
+
+
+
+
+/** The check run of a job, with the last lines of its output. */
+function renderJobCheck(row, output) {
+    const { logUrl: url, job } = row;
+    const maxBytes = github_limits/* githubLimits */.Q.checkFieldBytes;
+    const measurements = [measurementTable(job), ...measurementNotes(job)];
+    const text = (0,compose_sections/* composeSections */.z)(measurements, { url, maxBytes: maxBytes / 2 });
+    const tail = renderLogTail(output, { url, maxBytes: maxBytes - (0,markdown/* utf8ByteLength */.iE)(text) - 2 });
+    return {
+        title: (0,markdown/* truncateToBytes */.Ln)(jobCheckTitle(row), github_limits/* githubLimits */.Q.checkTitleBytes),
+        summary: (0,compose_sections/* composeSections */.z)(summarySections(row), { url, maxBytes }),
+        text: `${text}\n\n${tail}`,
+    };
+}
+function jobCheckTitle(row) {
+    const { size, accuracy, latency } = row.job.telemetry;
+    const parts = [
+        outcome/* outcomes */.K[(0,outcome/* classifyOutcome */.$)(row)].words,
+        size && `${(100 * size.ratio).toFixed(0)} % of the size`,
+        accuracy && (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb),
+        latency && `${(100 * latency.ratio).toFixed(0)} % of the latency`,
+    ];
+    return parts.flatMap((part) => part ?? []).join(", ");
+}
+function summarySections(row) {
+    const { gates, telemetry } = row.job;
+    const sections = [{ head: summaryHead(row), rows: [] }];
+    if (gates.length > 0) {
+        const rows = gates.map((gate) => (0,markdown/* tableRow */.jD)([gateMark(gate), (0,markdown/* inlineCode */.ti)((0,describe_gate/* describeGate */.l)(gate))]));
+        sections.push({ head: (0,markdown/* tableHead */.PP)(["", "gate"]), rows });
+    }
+    if (telemetry.warnings.length > 0) {
+        const rows = telemetry.warnings.map(({ code, message }) => {
+            return `- ⚠️ ${(0,markdown/* inlineCode */.ti)(`${code}: ${message}`)}`;
+        });
+        sections.push({ head: "Warnings:\n", rows });
+    }
+    return sections;
+}
+function summaryHead(row) {
+    const { mark, words } = outcome/* outcomes */.K[(0,outcome/* classifyOutcome */.$)(row)];
+    const result = `${mark} ${(0,markdown/* inlineCode */.ti)(row.model)} for ${(0,markdown/* inlineCode */.ti)(row.target)} ${words}`;
+    const failure = (0,describe_job_failure/* describeJobFailure */.D)(row.job);
+    return failure === "" ? result : `${result}: ${(0,markdown/* inlineCode */.ti)(failure)}`;
+}
+function gateMark({ passed, level }) {
+    if (passed)
+        return outcome/* outcomes */.K.passed.mark;
+    return level === "warn" ? outcome/* outcomes */.K.warned.mark : outcome/* outcomes */.K.missed.mark;
+}
+
+;// CONCATENATED MODULE: ./github/job-check-run.js
+
+
+
+/** The check run of a job that has ended, with the last lines of its output. */
+function jobCheckRun(row, lastLines, { checkName, failOn }) {
+    const { conclusion } = (0,conclude/* conclude */.E)({ rows: [row] }, failOn);
+    return {
+        name: `${checkName}: ${jobTitle(row)}`,
+        content: { output: renderJobCheck(row, lastLines), conclusion: conclusion ?? "neutral" },
+    };
+}
+
+;// CONCATENATED MODULE: ./log/error-message.js
+/** What went wrong, in the error's own words. */
+function errorMessage(error) {
+    return error instanceof Error ? error.message : String(error);
+}
+/** The error's message and those of its causes. */
+function errorMessageWithCauses(error) {
+    if (!(error instanceof Error))
+        return String(error);
+    return error.cause === undefined
+        ? error.message
+        : `${error.message}: ${errorMessageWithCauses(error.cause)}`;
+}
+
+;// CONCATENATED MODULE: ./report/is-job-check-wanted.js
+
+/** In a batch of at most so many jobs, `auto` stands for `all`. */
+const fewJobs = 12;
+/** Per batch, as GitHub takes 500 writes an hour. */
+const maxJobChecks = 100;
+/** Whether a job that has ended gets a check run of its own. */
+function isJobCheckWanted(row, { jobChecks, jobCount }) {
+    const isBad = ["failed", "missed"].includes((0,outcome/* classifyOutcome */.$)(row));
+    switch (jobChecks) {
+        case "auto":
+            return isBad || jobCount <= fewJobs;
+        case "all":
+            return true;
+        case "failed":
+            return isBad;
+        case "none":
+            return false;
+    }
+}
+
+// EXTERNAL MODULE: ./report/render-batch.js + 5 modules
+var render_batch = __nccwpck_require__(1977);
+;// CONCATENATED MODULE: ./action/check-run-reporter.js
+
+
+
+
+
+
+
+const progressIntervalMs = 10_000;
+/**
+ * Keeps the check runs of a batch and of its jobs up to date. A write that GitHub refuses is logged
+ * and is the last one.
+ */
+class CheckRunReporter {
+    #options;
+    #checkRun;
+    #isRefused = false;
+    #isInterrupted = false;
+    #jobCheckCount = 0;
+    #progressAt = 0;
+    #lastOutput = "";
+    #writes = Promise.resolve(true);
+    constructor(options) {
+        this.#options = options;
+    }
+    async begin(report) {
+        const { checks, check } = this.#options;
+        await this.#write(async () => {
+            const output = (0,render_batch/* renderBatchCheck */.hC)(report, { conclusion: null, title: "Preparing the batch" });
+            this.#checkRun = await checks.create(check, { output });
+            core/* saveState */.LZ("checkRun", String(this.#checkRun));
+        });
+    }
+    /** Updates the batch's check run at intervals, where it changes. */
+    reportProgress(report) {
+        const { checks, failOn } = this.#options;
+        const now = performance.now();
+        if (now - this.#progressAt < progressIntervalMs)
+            return;
+        this.#progressAt = now;
+        const output = (0,render_batch/* renderBatchCheck */.hC)(report, (0,conclude/* conclude */.E)(report, failOn));
+        if (JSON.stringify(output) === this.#lastOutput)
+            return;
+        this.#lastOutput = JSON.stringify(output);
+        void this.#write(async () => {
+            if (this.#isInterrupted || this.#checkRun === undefined)
+                return;
+            await checks.update(this.#checkRun, { output });
+        });
+    }
+    /** Creates the job's own check run, where one is wanted. */
+    reportJobEnd(row, lastLines, jobCount) {
+        const { checks, check, failOn, jobChecks } = this.#options;
+        const isWanted = isJobCheckWanted(row, { jobChecks, jobCount });
+        if (!isWanted || this.#jobCheckCount === maxJobChecks)
+            return;
+        this.#jobCheckCount++;
+        void this.#write(async () => {
+            if (this.#isInterrupted)
+                return;
+            const { name, content } = jobCheckRun(row, lastLines, { checkName: check.name, failOn });
+            const externalId = `${check.externalId}/${row.id}`;
+            await checks.create({ ...check, name, externalId }, content);
+        });
+    }
+    /** Gives whether the check run of the batch is complete, annotations included. */
+    async complete(report, verdict, annotations) {
+        const { checks, check } = this.#options;
+        // A cancelled step has no time for the writes that are queued.
+        this.#isInterrupted = report.abortReason !== undefined;
+        return this.#write(async () => {
+            const output = (0,render_batch/* renderBatchCheck */.hC)(report, verdict);
+            const content = { output, conclusion: verdict.conclusion ?? "neutral", annotations };
+            if (this.#checkRun === undefined)
+                await checks.create(check, content);
+            else
+                await checks.update(this.#checkRun, content);
+        });
+    }
+    /** Queues a write: GitHub asks clients not to write concurrently. */
+    #write(work) {
+        this.#writes = this.#writes.then(async () => {
+            if (this.#isRefused)
+                return false;
+            try {
+                await work();
+                return true;
+            }
+            catch (error) {
+                this.#isRefused = ((0,http_error_status/* httpErrorStatus */.X)(error) ?? 500) < 500;
+                core/* warning */.$e(describeRefusal(error));
+                return false;
+            }
+        });
+        return this.#writes;
+    }
+}
+function describeRefusal(error) {
+    const reason = errorMessage(error);
+    const status = (0,http_error_status/* httpErrorStatus */.X)(error);
+    if (status !== 403 && status !== 404) {
+        return `GitHub did not take a check run (${reason}). The job's summary has the results.`;
+    }
+    return [
+        `No check runs: GitHub lets this workflow write none (${reason}).`,
+        "Give the job `permissions: checks: write`;",
+        "for pull requests from forks and of Dependabot GitHub never does.",
+        "The job's summary has the results.",
+    ].join(" ");
+}
+
+;// CONCATENATED MODULE: ./report/build-annotations.js
+
+
+
+
+/** The report has the others. */
+const maxAnnotations = 200;
+/** Annotations of models that failed, then of gates that did not pass. */
+function buildAnnotations(rows, places) {
+    const modelPlaces = new Map(places.models.map(({ model, ...place }) => [model, place]));
+    const gatePlaces = new Map(places.gates.map(({ gate, ...place }) => [gate, place]));
+    const failures = rows.flatMap((row) => failureAnnotations(row, modelPlaces.get(row.model)));
+    const misses = rows.flatMap((row) => gateAnnotations(row, gatePlaces, modelPlaces.get(row.model)));
+    return [...failures, ...misses].slice(0, maxAnnotations).map(truncateAnnotation);
+}
+function failureAnnotations(row, place) {
+    const error = row.job?.error;
+    if (!place || !error)
+        return [];
+    const title = `${jobTitle(row)} failed`;
+    return [{ place, level: "failure", title, message: `${error.code}: ${error.message}` }];
+}
+function gateAnnotations(row, gatePlaces, modelPlace) {
+    const missed = row.job?.gates.filter(({ passed }) => !passed) ?? [];
+    return missed.flatMap((result) => {
+        const place = gatePlaces.get(result.gate) ?? modelPlace;
+        if (!place)
+            return [];
+        const message = (0,describe_gate/* describeGate */.l)(result);
+        return result.level === "warn"
+            ? [{ place, level: "warning", title: `${jobTitle(row)}: a gate warns`, message }]
+            : [{ place, level: "failure", title: `${jobTitle(row)}: a gate failed`, message }];
+    });
+}
+function truncateAnnotation({ title, message, ...rest }) {
+    return {
+        ...rest,
+        title: (0,markdown/* truncateToBytes */.Ln)(title, github_limits/* githubLimits */.Q.annotationTitleBytes),
+        message: (0,markdown/* truncateToBytes */.Ln)(message, github_limits/* githubLimits */.Q.annotationMessageBytes),
+    };
+}
+
+;// CONCATENATED MODULE: ./report/ended-row.js
+function isEndedRow(row) {
+    return row.job !== undefined;
+}
+
+;// CONCATENATED MODULE: ./action/build-github-report.js
+/** What the service needs to write the step's check runs. */
+function buildGithubReport({ inputs, run, identity }, places) {
+    return {
+        repository: run.repository,
+        sha: run.headSha,
+        checkName: identity.checkName,
+        jobChecks: inputs["job-checks"],
+        failOn: inputs["fail-on"],
+        serviceUrl: inputs["service-url"],
+        places,
+    };
+}
+
+// EXTERNAL MODULE: ./contract/status.js
+var contract_status = __nccwpck_require__(7949);
+// EXTERNAL MODULE: ./action/cancel-batches.js
+var cancel_batches = __nccwpck_require__(8068);
+;// CONCATENATED MODULE: ./action/get-batches.js
+/** Batches by their ids, as they are now. */
+async function getBatches(client, ids, signal) {
+    return Promise.all(ids.map(async (id) => client.call("getBatch", { params: { id } }, { signal })));
+}
+
+// EXTERNAL MODULE: ./action/list-jobs.js
+var list_jobs = __nccwpck_require__(9808);
+;// CONCATENATED MODULE: ./action/cancel-submission.js
+
+
+
+
+
+
+const waitLimitMs = 20_000;
+const pollMs = 500;
+/** Cancels what was submitted and, where asked to, waits a while until no worker runs. */
+async function cancelSubmission(work, { waits }) {
+    const ids = work.submission.batches.map(({ id }) => id);
+    if (await (0,cancel_batches/* cancelBatches */.N)(work.client, ids))
+        core/* saveState */.LZ("finished", "true");
+    if (!waits)
+        return;
+    try {
+        await recordEnds(work, ids, AbortSignal.timeout(waitLimitMs));
+    }
+    catch (error) {
+        core/* info */.pq(`Not all jobs are seen to have ended: ${String(error)}`);
+    }
+}
+async function recordEnds({ client, tracker }, ids, signal) {
+    for (;;) {
+        const batches = await getBatches(client, ids, signal);
+        tracker.recordBatches(batches);
+        if (batches.every(({ status }) => (0,contract_status/* isTerminal */.Hd)(status)))
+            break;
+        await (0,promises_.setTimeout)(pollMs, undefined, { signal });
+    }
+    for (const batch of ids)
+        tracker.recordJobs(await (0,list_jobs/* listJobs */.N)(client, { batch }, signal));
+}
+
+// EXTERNAL MODULE: ./action/input-error.js
+var input_error = __nccwpck_require__(6572);
+;// CONCATENATED MODULE: ./action/check-targets.js
+
+/** @throws InputError for targets that the service does not have */
+async function checkTargets(client, names, signal) {
+    const { targets } = await client.call("listTargets", {}, { signal });
+    const known = targets.map(({ name }) => name);
+    const unknown = names.filter((name) => !known.includes(name));
+    if (unknown.length === 0)
+        return;
+    const message = `The service has no target ${unknown.join(", ")}; it has ${known.join(", ")}`;
+    throw new input_error/* InputError */.d([{ message }]);
+}
+
+// EXTERNAL MODULE: ./client/retry.js
+var retry = __nccwpck_require__(2308);
+// EXTERNAL MODULE: ./client/problem-error.js
+var problem_error = __nccwpck_require__(7590);
+;// CONCATENATED MODULE: ./action/explain-error.js
+
+
+
+const advice = {
+    unauthorized: 'The service does not know the token, or it has expired: is the input "token" right?',
+    missing_scope: "Make a token with the scopes that the action needs: jobs:read, jobs:write and models:write.",
+    identity_token_refused: "Ask the service's administrator for a trust policy that fits this workflow.",
+};
+/** What went wrong, and what the workflow's author can do about it. */
+function explainError(error, serviceUrl) {
+    const message = errorMessage(error);
+    if ((0,retry/* isConnectionError */.Rk)(error)) {
+        const question = 'Is the input "service-url" right, does the service run, and can this runner reach it?';
+        return `The service at ${serviceUrl} cannot be reached: ${message}. ${question}`;
+    }
+    if (error instanceof problem_error/* UnexpectedAnswerError */.qx && error.status === 404) {
+        const question = 'is the input "service-url" right?';
+        return `${message}\nThere is no model optimization service at ${serviceUrl}: ${question}`;
+    }
+    const code = error instanceof problem_error/* ProblemError */.Mm ? error.problem.code : inferErrorCode(error);
+    const help = code && advice[code];
+    return help === undefined ? message : `${message}\n${help}`;
+}
+/** The code of an answer without a body, as those to HEAD are. */
+function inferErrorCode(error) {
+    if (!(error instanceof problem_error/* UnexpectedAnswerError */.qx))
+        return undefined;
+    if (error.status === 401)
+        return "unauthorized";
+    return error.status === 403 ? "missing_scope" : undefined;
+}
+
+;// CONCATENATED MODULE: ./action/retry-while-unreachable.js
+
+
+
+const pauseMs = 1_000;
+/** After that the step gives up: it would occupy a runner. */
+const outageLimitMs = 10 * 60_000;
+/** The service was unreachable for too long. */
+class UnreachableError extends Error {
+    name = "UnreachableError";
+    constructor(cause) {
+        const minutes = outageLimitMs / 60_000;
+        super(`The service could not be reached for ${minutes} minutes`, { cause });
+    }
+}
+/**
+ * Repeats idempotent work until the service is reachable.
+ * @throws UnreachableError
+ */
+async function retryWhileUnreachable(work, signal) {
+    for (let lostAt;; await (0,promises_.setTimeout)(pauseMs, undefined, { signal })) {
+        try {
+            return await work();
+        }
+        catch (error) {
+            signal.throwIfAborted();
+            if (!(0,retry/* isTransient */.dg)(error))
+                throw error;
+            const now = performance.now();
+            if (lostAt === undefined) {
+                core/* info */.pq(`[service] Not reachable, trying again: ${String(error)}`);
+            }
+            lostAt ??= now;
+            if (now - lostAt > outageLimitMs)
+                throw new UnreachableError(error);
+        }
+    }
+}
+
+;// CONCATENATED MODULE: ./action/describe-abort.js
+
+
+
+
+/** What ended the step before its jobs. */
+function describeAbort(error, step, limit) {
+    const abortReason = classifyAbort(error, step.signal, limit);
+    const isExpected = abortReason === "cancelled" || abortReason === "timed_out";
+    const failureMessage = isExpected ? undefined : explainError(error, step.inputs["service-url"]);
+    const problems = error instanceof input_error/* InputError */.d ? error.problems : [];
+    const annotations = problems.flatMap(({ place, message }) => place ? [{ place, message, level: "failure", title: step.identity.checkName }] : []);
+    return { abortReason, failureMessage, annotations };
+}
+function classifyAbort(error, stop, limit) {
+    if (stop.aborted)
+        return "cancelled";
+    if (limit.aborted)
+        return "timed_out";
+    const isUnreachable = error instanceof UnreachableError || (0,retry/* isConnectionError */.Rk)(error);
+    return isUnreachable ? "unreachable" : "error";
+}
+
+// EXTERNAL MODULE: external "node:crypto"
+var external_node_crypto_ = __nccwpck_require__(7598);
+// EXTERNAL MODULE: external "node:events"
+var external_node_events_ = __nccwpck_require__(8474);
+;// CONCATENATED MODULE: ./action/escape-log-line.js
+/** Foreign text on one line of the step's log, without commands of the form `##[` to the runner. */
+function escapeLogLine(text) {
+    return text.replaceAll("##[", "##\u200b[").replaceAll(/[\r\n]+/g, " ");
+}
+
+;// CONCATENATED MODULE: ./action/print-output.js
+
+
+
+
+/**
+ * Prints a group of lines to the step's log. The runner executes no command in them, as a model's
+ * output may contain some.
+ */
+async function printOutput(title, output, work) {
+    const mark = (0,external_node_crypto_.randomUUID)();
+    core/* startGroup */.Oh(title);
+    try {
+        return await work(async (text) => {
+            if (!output.write(disableCommands(text, mark)))
+                await (0,external_node_events_.once)(output, "drain");
+        });
+    }
+    finally {
+        core/* endGroup */.N4();
+    }
+}
+/** One write, since the step's own commands (warnings, masks) in between must not be disabled. */
+function disableCommands(text, mark) {
+    const line = escapeLogLine(text);
+    return line.includes("::") ? `::stop-commands::${mark}\n${line}\n::${mark}::\n` : `${line}\n`;
+}
+
+;// CONCATENATED MODULE: ./action/watch-batches.js
+
+
+
+
+
+const watch_batches_pollMs = 2_000;
+const statusLineMs = 30_000;
+/** Polls the batches and logs their progress until all jobs have ended. */
+async function watchBatches(client, { batches }, { tracker, signal, onPoll }) {
+    const ids = batches.map(({ id }) => id);
+    let loggedAt = performance.now();
+    let loggedLine = "";
+    for (;;) {
+        const current = await retryWhileUnreachable(async () => getBatches(client, ids, signal), signal);
+        tracker.recordBatches(current);
+        onPoll();
+        if (current.every(({ status }) => (0,contract_status/* isTerminal */.Hd)(status)))
+            return;
+        const line = tracker.statusLine();
+        if (line !== loggedLine && performance.now() - loggedAt >= statusLineMs) {
+            loggedAt = performance.now();
+            loggedLine = line;
+            core/* info */.pq(`[batch] ${line}`);
+        }
+        await (0,promises_.setTimeout)(watch_batches_pollMs, undefined, { signal });
+    }
+}
+
+;// CONCATENATED MODULE: ./action/follow-jobs.js
+
+
+
+
+
+/** Last lines of a job's output that its report shows. */
+const keptLines = 100;
+/**
+ * Prints the output of the jobs, one after the other in their order, until all have ended.
+ * @throws UnreachableError
+ */
+async function followJobs(client, submission, options) {
+    const over = new AbortController();
+    const signal = AbortSignal.any([options.signal, over.signal]);
+    const parts = [
+        watchBatches(client, submission, { ...options, signal }),
+        printOutputs(client, submission, { ...options, signal }),
+    ];
+    try {
+        await Promise.all(parts);
+    }
+    finally {
+        over.abort();
+        await Promise.allSettled(parts);
+    }
+}
+async function printOutputs(client, { jobs }, options) {
+    const { tracker, signal, onJobEnd } = options;
+    for (const job of jobs) {
+        if (job.former) {
+            core/* info */.pq(`${jobTitle(job)}: completed by an earlier attempt of this run`);
+            continue;
+        }
+        const lastLines = await printJobOutput(client, job, options);
+        const ended = await retryWhileUnreachable(async () => client.call("getJob", { params: { id: job.id } }, { signal }), signal);
+        tracker.recordJobs([ended]);
+        onJobEnd(ended, lastLines);
+        core/* info */.pq(`[batch] ${tracker.statusLine()}`);
+    }
+}
+/** Prints the job's output until it ends. Gives the last lines. */
+async function printJobOutput(client, job, { output, signal }) {
+    const lastLines = [];
+    await printOutput(jobTitle(job), output, async (print) => {
+        let after = 0;
+        await retryWhileUnreachable(async () => {
+            for await (const line of client.followLogs(job.id, { after, signal })) {
+                await print(line.text);
+                after = line.seq;
+                lastLines.push(line.text);
+                if (lastLines.length > keptLines)
+                    lastLines.shift();
+            }
+        }, signal);
+    });
+    return lastLines;
+}
+
+// EXTERNAL MODULE: ./contract/gate.js
+var gate = __nccwpck_require__(8668);
+;// CONCATENATED MODULE: ./action/job-tracker.js
+
+
+/** The last known state of each of the step's jobs. */
+class JobTracker {
+    #rows = new Map();
+    constructor(jobs, baseUrl) {
+        for (const { id, model, target, former } of jobs) {
+            const logUrl = `${baseUrl}/jobs/${id}/logs`;
+            this.#rows.set(id, { id, model, target, status: "Pending", gatesFailed: false, logUrl });
+            if (former)
+                this.recordJobs([former]);
+        }
+    }
+    /** In the order of the step's jobs. */
+    get rows() {
+        return [...this.#rows.values()];
+    }
+    recordBatches(batches) {
+        for (const { id, status, gatesFailed } of batches.flatMap(({ jobs }) => jobs)) {
+            const row = this.#rows.get(id);
+            if (row && !row.job)
+                this.#rows.set(id, { ...row, status, gatesFailed });
+        }
+    }
+    /** Records jobs that have ended. */
+    recordJobs(jobs) {
+        for (const job of jobs) {
+            const row = this.#rows.get(job.id);
+            if (!row)
+                continue;
+            const gatesFailed = (0,gate/* hasFailedGate */.x6)(job.gates);
+            this.#rows.set(job.id, { ...row, status: job.status, gatesFailed, job });
+        }
+    }
+    /** The progress of all jobs on one line. */
+    statusLine() {
+        const { rows } = this;
+        const ended = rows.filter(({ status }) => (0,contract_status/* isTerminal */.Hd)(status)).length;
+        const byStatus = Map.groupBy(rows, ({ status }) => status);
+        const counts = contract_status/* jobStatus */.WB.options.flatMap((status) => {
+            const count = byStatus.get(status)?.length ?? 0;
+            return count > 0 ? `${count} ${status}` : [];
+        });
+        const gatesFailed = rows.filter((row) => row.gatesFailed).length;
+        const gates = gatesFailed > 0 ? `, ${gatesFailed} with gates that failed` : "";
+        return `${ended} of ${rows.length} jobs ended: ${counts.join(", ")}${gates}`;
+    }
+}
+
+// EXTERNAL MODULE: ./action/open-service-session.js + 12 modules
+var open_service_session = __nccwpck_require__(9699);
+// EXTERNAL MODULE: ./contract/batch.js + 1 modules
+var batch = __nccwpck_require__(9902);
+// EXTERNAL MODULE: external "node:fs/promises"
+var external_node_fs_promises_ = __nccwpck_require__(1455);
+// EXTERNAL MODULE: ./contract/model.js
+var model = __nccwpck_require__(2654);
+;// CONCATENATED MODULE: ./action/find-models.js
+
+
+
+
+/**
+ * The models that the entries match, each file once, in the order of the entries.
+ * @throws InputError with all entries that match none
+ */
+async function findModels(entries, workspace) {
+    const isExclusion = ({ file }) => file?.startsWith("!") === true;
+    const excluded = entries.filter(isExclusion).flatMap(({ file }) => file?.slice(1) ?? []);
+    const search = { root: await (0,external_node_fs_promises_.realpath)(workspace), excluded };
+    const problems = [];
+    const models = new Map();
+    for (const entry of entries.filter((each) => !isExclusion(each))) {
+        try {
+            for (const model of await resolveEntry(entry, search)) {
+                const location = modelLocation(model);
+                if (!models.has(location))
+                    models.set(location, model);
+            }
+        }
+        catch (error) {
+            if (!(error instanceof input_error/* InputError */.d))
+                throw error;
+            problems.push(...error.problems);
+        }
+    }
+    problems.push(...duplicateNameProblems([...models.values()]));
+    if (problems.length > 0)
+        throw new input_error/* InputError */.d(problems);
+    return [...models.values()];
+}
+function modelLocation(model) {
+    return "file" in model ? model.file : model.source;
+}
+async function resolveEntry(entry, search) {
+    return entry.file === undefined ? [resolveSource(entry)] : resolveFiles(entry, search);
+}
+function resolveSource(entry) {
+    const { name, source = "", sha256, place } = entry;
+    const parsed = model/* modelReference */.Dy.safeParse({ source, name });
+    if (!parsed.success) {
+        const messages = parsed.error.issues.map(({ message }) => message);
+        throw createEntryError(entry, messages.join("; "));
+    }
+    return { name: name ?? defaultModelName(new URL(source).pathname), source, sha256, place };
+}
+async function resolveFiles(entry, search) {
+    const { name, sha256, place } = entry;
+    const files = await matchFiles(entry, search);
+    if (files.length === 0) {
+        const where = `no file of the workspace ${search.root} matches`;
+        throw createEntryError(entry, `${where}; is the repository checked out, with large files?`);
+    }
+    if (files.length > 1 && (name !== undefined || sha256 !== undefined)) {
+        const found = `${files.length} files match`;
+        throw createEntryError(entry, `${found}, which cannot all have one name or SHA-256`);
+    }
+    return files
+        .toSorted()
+        .map((file) => ({ name: name ?? defaultModelName(file), file, sha256, place }));
+}
+async function matchFiles(entry, { root, excluded }) {
+    const files = [];
+    for await (const match of (0,external_node_fs_promises_.glob)(entry.file ?? "", { cwd: root, exclude: [...excluded] })) {
+        const file = external_node_path_.resolve(root, match);
+        if (!(await (0,external_node_fs_promises_.stat)(file)).isFile())
+            continue;
+        // A symbolic link could lead to any file of the runner.
+        if (external_node_path_.relative(root, await (0,external_node_fs_promises_.realpath)(file)).startsWith("..")) {
+            throw createEntryError(entry, `${match} lies outside of the workspace`);
+        }
+        files.push(external_node_path_.relative(root, file).replaceAll(external_node_path_.sep, "/"));
+    }
+    return files;
+}
+/** A name that is the same in all workflows of a repository, so that results are comparable. */
+function defaultModelName(file) {
+    const name = file.replace(/\.onnx$/i, "").replaceAll(/[^A-Za-z0-9._-]+/g, "-");
+    return name.slice(-100).replace(/^[^A-Za-z0-9]+/, "") || "model";
+}
+function duplicateNameProblems(models) {
+    return [...Map.groupBy(models, ({ name }) => name)].flatMap(([name, sharing]) => {
+        if (sharing.length === 1)
+            return [];
+        const places = sharing.map(modelLocation).join(" and ");
+        const advice = "give each a name of its own, as NAME=PATH";
+        const message = `Models ${places} are all named ${name}; ${advice}`;
+        return { message, place: sharing[1]?.place };
+    });
+}
+function createEntryError({ file, source, place }, message) {
+    const where = place ? `${place.file}, line ${place.line}` : `Input "models"`;
+    return new input_error/* InputError */.d([{ message: `${where}: ${file ?? source}: ${message}`, place }]);
+}
+
+;// CONCATENATED MODULE: ./action/model-entry.js
+const linePattern = /^(?:(?<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})=)?(?<where>.*)$/;
+const sourcePattern = /^(https?:\/\/|file:\/\/|upload:)/;
+/** Parses a line of the form `GLOB`, `NAME=GLOB` or `NAME=SOURCE`. */
+function parseModelEntry(line) {
+    const { name, where = "" } = linePattern.exec(line)?.groups ?? {};
+    return sourcePattern.test(where) ? { name, source: where } : { name, file: where };
+}
+
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ./contract/limits.js
+var limits = __nccwpck_require__(1351);
+// EXTERNAL MODULE: ./action/parse-yaml.js
+var parse_yaml = __nccwpck_require__(6650);
+;// CONCATENATED MODULE: ./action/read-batch-file.js
+
+
+
+
+
+
+
+
+
+
+const read_batch_file_model = model/* modelReference */.Dy
+    .partial()
+    .extend({ file: schemas/* string */.YjP().min(1).max(1000).optional() })
+    .refine(({ file, source }) => (file === undefined) !== (source === undefined), {
+    error: "must have either `file`, a glob of files in the workspace, or `source`",
+});
+/** A string stands for an entry. Parsing it first lets an error name the entry's field. */
+const modelOrLine = schemas/* preprocess */.vkY((value) => (typeof value === "string" ? parseModelEntry(value) : value), read_batch_file_model);
+/** A batch whose models may be files, and whose fields may be inputs of the action instead. */
+const batchFile = schemas/* strictObject */.rej({ ...batch/* batchFields */.QY.shape, models: schemas/* array */.YOg(modelOrLine).max(1000) })
+    .partial();
+/**
+ * Reads a batch from a file of the workspace.
+ * @throws InputError with all problems, by their lines
+ */
+async function readBatchFile(file, workspace) {
+    const parsed = (0,parse_yaml/* parseYaml */.h)(await readText(file, workspace), batchFile);
+    const fromRoot = external_node_path_.relative(workspace, external_node_path_.resolve(workspace, file));
+    const placeAt = (line) => {
+        return { file: fromRoot.replaceAll(external_node_path_.sep, "/"), line };
+    };
+    if ("problems" in parsed) {
+        const problems = parsed.problems.map(({ line, message }) => {
+            return { message: `${file}, line ${line}: ${message}`, place: placeAt(line) };
+        });
+        throw new input_error/* InputError */.d(problems);
+    }
+    const { lineAtPath } = parsed;
+    const { models = [], ...fields } = parsed.value;
+    const gates = gate/* gateName */.h2.options.filter((gate) => fields.gates?.[gate] !== undefined);
+    return {
+        fields,
+        models: models.map((entry, i) => ({ ...entry, place: placeAt(lineAtPath(["models", i])) })),
+        gatePlaces: gates.map((gate) => ({ gate, ...placeAt(lineAtPath(["gates", gate])) })),
+    };
+}
+async function readText(file, workspace) {
+    const resolved = await (0,external_node_fs_promises_.realpath)(external_node_path_.resolve(workspace, file)).catch((cause) => {
+        const found = `there is no file ${file} in the workspace ${workspace}`;
+        throw createFileError(`${found}; is the repository checked out?`, cause);
+    });
+    if (external_node_path_.relative(await (0,external_node_fs_promises_.realpath)(workspace), resolved).startsWith("..")) {
+        throw createFileError(`${file} lies outside of the workspace`);
+    }
+    const { size } = await (0,external_node_fs_promises_.stat)(resolved);
+    if (size > limits/* limits */.Fy.jsonBodyBytes) {
+        throw createFileError(`${file} has ${size} bytes; ${limits/* limits */.Fy.jsonBodyBytes} are allowed`);
+    }
+    return (0,external_node_fs_promises_.readFile)(resolved, "utf8");
+}
+function createFileError(message, cause) {
+    return new input_error/* InputError */.d([{ message: `Input "batch-file": ${message}` }], { cause });
+}
+
+;// CONCATENATED MODULE: ./action/plan-batch.js
+
+
+
+
+
+const emptyFile = { fields: {}, models: [], gatePlaces: [] };
+/** Stands for the sources of files that are not uploaded yet, to validate the request. */
+const validSource = `upload:sha256:${"0".repeat(64)}`;
+/**
+ * The batch that the inputs and the batch file describe; inputs override the file.
+ * @throws InputError with all problems
+ */
+async function planBatch(inputs, { workspace, defaultSuite }) {
+    const batchFile = inputs["batch-file"];
+    const file = batchFile === undefined ? emptyFile : await readBatchFile(batchFile, workspace);
+    const entries = inputs.models?.map(parseModelEntry) ?? file.models;
+    const models = await findModels(entries, workspace);
+    const request = parseRequest({
+        ...file.fields,
+        recipe: inputs.recipe ?? file.fields.recipe,
+        gates: inputs.gates ?? file.fields.gates,
+        suite: inputs.suite ?? file.fields.suite ?? defaultSuite,
+        dryRun: inputs["dry-run"] || file.fields.dryRun,
+        targets: inputs.targets ?? file.fields.targets,
+        models: models.map(({ name }) => ({ name, source: validSource })),
+    });
+    const { models: _, targets, ...fields } = request;
+    const gatePlaces = inputs.gates === undefined ? file.gatePlaces : [];
+    return { models, targets, fields, places: { models: modelPlaces(models), gates: gatePlaces } };
+}
+function parseRequest(request) {
+    const parsed = batch/* batchRequest */.Uv.safeParse(request);
+    if (parsed.success)
+        return parsed.data;
+    const problems = parsed.error.issues.map(({ path, message }) => ({
+        message: `The batch's ${path.join("/")}: ${message}`,
+    }));
+    throw new input_error/* InputError */.d(problems);
+}
+function modelPlaces(models) {
+    return models.flatMap((model) => {
+        const place = model.place ?? ("file" in model ? { file: model.file, line: 1 } : undefined);
+        return place ? [{ model: model.name, ...place }] : [];
+    });
+}
+
+// EXTERNAL MODULE: ./contract/revision.js
+var revision = __nccwpck_require__(1622);
+;// CONCATENATED MODULE: ./action/resolve-revision.js
+
+
+/** Value of the input `baseline` that compares with nothing. */
+const noBaseline = "none";
+/**
+ * The commit of the models, and what their results are compared with; undefined for a run without a
+ * commit.
+ */
+async function resolveRevision(run, { inputs, github, scopes }) {
+    const base = selectBase(run, inputs.baseline);
+    const mayRecord = scopes === undefined || scopes.includes("baselines:write") || scopes.includes("admin");
+    const parsed = revision/* revision */.Q.safeParse({
+        sha: run.headSha,
+        branch: run.branch,
+        base: base && { ...base, mergeBase: await fetchMergeBase(run, base, github) },
+        recordBaseline: run.isTrusted && mayRecord && !inputs["dry-run"],
+    });
+    return parsed.data;
+}
+function selectBase({ base }, baseline) {
+    if (baseline === noBaseline)
+        return undefined;
+    const isOwn = baseline === undefined || baseline === base?.branch;
+    return isOwn ? base : { branch: baseline };
+}
+/** The merge base, from GitHub since a shallow checkout lacks the history. */
+async function fetchMergeBase({ repo, headSha, branch }, base, github) {
+    if (!github || base.branch === branch)
+        return undefined;
+    const basehead = `${base.sha ?? base.branch}...${headSha}`;
+    const range = { ...repo, basehead, per_page: 1 };
+    try {
+        const { data } = await github.rest.repos.compareCommitsWithBasehead(range);
+        return data.merge_base_commit.sha;
+    }
+    catch (error) {
+        core/* debug */.Yz(`No merge base: ${String(error)}`);
+        return undefined;
+    }
+}
+
+;// CONCATENATED MODULE: ./action/set-outputs.js
+
+/** Sets outputs of the step. */
+function setOutputs(outputs) {
+    for (const [name, value] of Object.entries(outputs))
+        core/* setOutput */.uH(name, value);
+}
+
+;// CONCATENATED MODULE: ./contract/group-by-targets.js
+/**
+ * Splits pairs of models and targets into batches. As a batch has a job for each of its models and
+ * each of its targets, models with the same targets share one. The pairs of a batch keep their order.
+ */
+function groupByTargets(pairs) {
+    const byModel = [...Map.groupBy(pairs, ({ model }) => model).values()];
+    const groups = Map.groupBy(byModel, (ofModel) => ofModel.map(({ target }) => target).join(" "));
+    return [...groups.values()].map((group) => {
+        const all = group.flat();
+        return {
+            models: [...new Set(all.map(({ model }) => model))],
+            targets: [...new Set(all.map(({ target }) => target))],
+            pairs: all,
+        };
+    });
+}
+
+;// CONCATENATED MODULE: ./action/former-jobs.js
+
+
+/** Jobs with the labels that completed, with their gates passed. */
+async function listFormerJobs(client, labels) {
+    const jobs = await (0,list_jobs/* listJobs */.N)(client, { labels, status: ["Completed"] });
+    return jobs.filter(({ gates }) => !(0,gate/* hasFailedGate */.x6)(gates));
+}
+/** The job that compressed the very same model for the target. */
+function findFormerJob(jobs, model, target) {
+    const { name, source, sha256 } = model;
+    // The model at a URL may have changed since.
+    if (!source.startsWith("upload:") && sha256 === undefined)
+        return undefined;
+    return jobs.find((job) => job.target === target &&
+        job.model.name === name &&
+        job.model.source === source &&
+        job.model.sha256 === sha256);
+}
+
+// EXTERNAL MODULE: ./action/step-identity.js
+var step_identity = __nccwpck_require__(8844);
+;// CONCATENATED MODULE: ./action/submit-planned-batch.js
+
+
+
+/** Submits a batch, which records no baseline where the token does not allow it. */
+async function submitPlannedBatch(client, body) {
+    const batch = await submitIdempotently(client, body).catch(async (error) => {
+        const isRefused = error instanceof problem_error/* ProblemError */.Mm && error.problem.code === "missing_scope";
+        if (!isRefused || !body.revision?.recordBaseline)
+            throw error;
+        core/* notice */.lm("The results are not recorded as a baseline: the token lacks the scope baselines:write");
+        const revision = { ...body.revision, recordBaseline: false };
+        return submitIdempotently(client, { ...body, revision });
+    });
+    core/* info */.pq(`Batch ${batch.id}: ${batch.jobs.length} jobs`);
+    return batch;
+}
+/** Creates no second batch when repeated. The body's labels make the key unique to the attempt. */
+async function submitIdempotently(client, body) {
+    return client.call("submitBatch", { headers: { "idempotency-key": (0,step_identity/* digest */.b)(body) }, body });
+}
+
+;// CONCATENATED MODULE: ./action/submit-batches.js
+
+
+
+
+
+/**
+ * Submits the jobs of the step, except those that an earlier attempt of the run completed with all
+ * gates passed.
+ */
+async function submitBatches(client, request) {
+    const { plan, models, identity } = request;
+    const contentLabel = { "github-request": (0,step_identity/* digest */.b)(plan.fields) };
+    const former = await listReusableJobs(client, request, contentLabel);
+    const pairs = models.flatMap((model) => plan.targets.map((target) => ({ model, target, former: findFormerJob(former, model, target) })));
+    core/* saveState */.LZ("submitted", "true");
+    const batches = [];
+    for (const group of groupByTargets(pairs.filter((pair) => pair.former === undefined))) {
+        const body = {
+            name: identity.checkName,
+            ...plan.fields,
+            models: group.models,
+            targets: group.targets,
+            revision: request.revision,
+            report: request.report,
+            labels: { ...plan.fields.labels, ...identity.labels, ...contentLabel },
+        };
+        batches.push(await submitPlannedBatch(client, body));
+        core/* saveState */.LZ("batches", batches.map(({ id }) => id).join(" "));
+    }
+    return { batches, jobs: stepJobs(pairs, batches) };
+}
+async function listReusableJobs(client, { attempt, report, identity }, contentLabel) {
+    // The service reports on one whole batch.
+    const isWhole = attempt === 1 || report !== undefined;
+    return isWhole ? [] : listFormerJobs(client, { ...identity.runLabels, ...contentLabel });
+}
+function stepJobs(pairs, batches) {
+    const submitted = batches.flatMap((batch) => batch.jobs);
+    return pairs.flatMap(({ model: { name = "" }, target, former }) => {
+        if (former)
+            return [{ id: former.id, model: name, target, former }];
+        const job = submitted.find((one) => one.model === name && one.target === target);
+        return job ? [{ id: job.id, model: name, target }] : [];
+    });
+}
+
+// EXTERNAL MODULE: ./client/hash-file.js
+var hash_file = __nccwpck_require__(5511);
+;// CONCATENATED MODULE: ./action/upload-log.js
+
+
+
+const upload_log_progressIntervalMs = 5_000;
+/** Logs the progress of the upload of one file. */
+class UploadLog {
+    #file;
+    #startedAt = performance.now();
+    #startedFrom = 0;
+    #loggedAt = performance.now();
+    constructor(file) {
+        this.#file = file;
+    }
+    /** The upload starts, or resumes at an offset. */
+    start(offset, total) {
+        if (offset > 0)
+            this.#log(`goes on at ${(0,format_bytes/* formatBytes */.z)(offset)} of ${(0,format_bytes/* formatBytes */.z)(total)}`);
+        this.#startedAt = performance.now();
+        this.#startedFrom = offset;
+    }
+    /** Logs at intervals. */
+    progress(sent, total) {
+        const now = performance.now();
+        if (now - this.#loggedAt < upload_log_progressIntervalMs || sent === total)
+            return;
+        this.#loggedAt = now;
+        const rate = this.#formatRate(sent, now);
+        this.#log(`${(0,format_bytes/* formatBytes */.z)(sent)} of ${(0,format_bytes/* formatBytes */.z)(total)} sent, ${rate}`);
+    }
+    /** The service has the file, which it may have had before. */
+    end({ sent, bytes }) {
+        const size = (0,format_bytes/* formatBytes */.z)(bytes);
+        const rate = this.#formatRate(bytes, performance.now());
+        this.#log(sent ? `uploaded, ${size}, ${rate}` : `unchanged, ${size}`);
+    }
+    #formatRate(sent, now) {
+        const seconds = Math.max(now - this.#startedAt, 1) / 1000;
+        return `${(0,format_bytes/* formatBytes */.z)((sent - this.#startedFrom) / seconds)}/s`;
+    }
+    #log(text) {
+        core/* info */.pq(escapeLogLine(`[upload] ${this.#file}: ${text}`));
+    }
+}
+
+;// CONCATENATED MODULE: ./action/upload-file.js
+
+
+
+
+
+
+/**
+ * Uploads a file of the workspace that the service lacks, and gives its source for a batch.
+ * @throws InputError for a file that is larger than the service allows
+ */
+async function uploadFile(client, { file, place = { file, line: 1 } }, { workspace, signal }) {
+    const absolute = external_node_path_.resolve(workspace, file);
+    const log = new UploadLog(file);
+    const sha256 = await (0,hash_file/* hashFile */.D)(absolute, signal);
+    const options = {
+        signal,
+        sha256,
+        onStart: (offset, total) => log.start(offset, total),
+        onProgress: (sent, total) => log.progress(sent, total),
+    };
+    try {
+        const uploaded = await retryWhileUnreachable(async () => client.uploadModel(absolute, options), signal);
+        log.end(uploaded);
+        return uploaded.source;
+    }
+    catch (error) {
+        if (!(error instanceof problem_error/* ProblemError */.Mm) || error.problem.code !== "payload_too_large")
+            throw error;
+        const advice = "the service's administrator sets the limit with MOS_MAX_MODEL_BYTES";
+        const message = `${file}: ${error.problem.detail}; ${advice}`;
+        throw new input_error/* InputError */.d([{ message, place }], { cause: error });
+    }
+}
+
+;// CONCATENATED MODULE: ./action/upload-models.js
+
+/**
+ * Uploads the files that the service lacks, and gives all models as a batch references them.
+ * @throws InputError for a model that is larger than the service allows
+ */
+async function uploadModels(models, client, options) {
+    const references = [];
+    for (const model of models) {
+        const source = "source" in model ? model.source : await uploadFile(client, model, options);
+        references.push({ name: model.name, source, sha256: model.sha256 });
+    }
+    return references;
+}
+
+;// CONCATENATED MODULE: ./action/compress.js
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+/**
+ * Compresses the models of the inputs. A failure is part of the report; jobs that nothing waits for
+ * are cancelled then.
+ */
+async function compress(step, credentials) {
+    const limit = AbortSignal.timeout(step.inputs.timeout * 1000);
+    const signal = AbortSignal.any([step.signal, limit]);
+    let work;
+    try {
+        work = await compress_submit(step, credentials, signal);
+        if (step.inputs.wait)
+            await follow(step, work, signal);
+        core/* saveState */.LZ("finished", "true");
+        return buildResult(step, work);
+    }
+    catch (error) {
+        const { annotations, ...end } = describeAbort(error, step, limit);
+        if (work)
+            await cancelSubmission(work, { waits: end.abortReason === "timed_out" });
+        const result = buildResult(step, work, end);
+        return { ...result, annotations: [...annotations, ...result.annotations] };
+    }
+}
+/** Plans the batch, uploads its models and submits it. */
+async function compress_submit(step, credentials, signal) {
+    const { inputs, run, identity, dispatcher, github } = step;
+    const { workspace, attempt } = run;
+    const baseUrl = inputs["service-url"];
+    const defaultSuite = `${run.repository}: ${identity.checkName}`.slice(0, 200);
+    const plan = await planBatch(inputs, { workspace, defaultSuite });
+    const { client, scopes } = await (0,open_service_session/* openServiceSession */.C)(credentials, { baseUrl, dispatcher });
+    await checkTargets(client, plan.targets, signal);
+    const models = await uploadModels(plan.models, client, { workspace, signal });
+    const revision = await resolveRevision(run, { inputs, github, scopes });
+    signal.throwIfAborted();
+    const report = inputs.wait ? undefined : { github: buildGithubReport(step, plan.places) };
+    const request = { plan, models, identity, attempt, revision, report };
+    const submission = await submitBatches(client, request);
+    setOutputs({
+        "batch-id": submission.batches.map(({ id }) => id).join(" "),
+        "batch-url": batchUrl(step, submission),
+    });
+    const tracker = new JobTracker(submission.jobs, baseUrl);
+    return { client, submission, tracker, places: plan.places };
+}
+async function follow(step, work, signal) {
+    const { output, reporter } = step;
+    const { client, submission, tracker } = work;
+    await followJobs(client, submission, {
+        tracker,
+        output,
+        signal,
+        onPoll: () => reporter?.reportProgress(buildReport(step, work)),
+        onJobEnd(job, lastLines) {
+            const row = tracker.rows.find(({ id }) => id === job.id);
+            if (row && isEndedRow(row))
+                reporter?.reportJobEnd(row, lastLines, submission.jobs.length);
+        },
+    });
+}
+function buildResult(step, work, end) {
+    const report = { ...buildReport(step, work), ...end };
+    const annotations = work ? buildAnnotations(report.rows, work.places) : [];
+    return { report, annotations, client: work?.client };
+}
+function buildReport(step, work) {
+    return {
+        name: step.identity.checkName,
+        url: batchUrl(step, work?.submission),
+        rows: work?.tracker.rows ?? [],
+    };
+}
+function batchUrl({ inputs, run }, submission) {
+    const [first] = submission?.batches ?? [];
+    return first ? `${inputs["service-url"]}/batches/${first.id}` : run.url;
+}
+
+// EXTERNAL MODULE: ./action/connect-github.js + 2 modules
+var connect_github = __nccwpck_require__(3324);
+// EXTERNAL MODULE: ./action/create-check-run-writer.js + 2 modules
+var create_check_run_writer = __nccwpck_require__(5810);
+;// CONCATENATED MODULE: ./action/download-artifacts.js
+
+
+/** Saves the artifacts of all jobs, in a folder for each job. */
+async function downloadArtifacts(client, rows, { folder, signal }) {
+    for (const { id, model, target, job } of rows) {
+        if (!job || job.artifacts.length === 0)
+            continue;
+        const jobFolder = external_node_path_.join(folder, `${model}-${target}`);
+        await (0,external_node_fs_promises_.mkdir)(jobFolder, { recursive: true });
+        for (const { name } of job.artifacts) {
+            await client.downloadArtifact(id, name, { file: external_node_path_.join(jobFolder, name), signal });
+        }
+    }
+}
+
+;// CONCATENATED MODULE: ./action/log-results.js
+
+
+
+
+
+
+
+/** Logs the outcome of each job on a line. */
+function logResults({ rows }) {
+    for (const row of rows)
+        core/* info */.pq(escapeLogLine(resultLine(row)));
+}
+function resultLine(row) {
+    const { size, accuracy } = row.job?.telemetry ?? {};
+    const parts = [
+        `${jobTitle(row)} ${outcome/* outcomes */.K[(0,outcome/* classifyOutcome */.$)(row)].words}`,
+        size && describeSizes(size),
+        accuracy && (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb),
+        row.job && (0,describe_job_failure/* describeJobFailure */.D)(row.job),
+    ];
+    return parts.filter(Boolean).join(", ");
+}
+function describeSizes({ originalBytes, resultBytes, ratio, }) {
+    return `${(0,format_bytes/* formatBytes */.z)(originalBytes)} → ${(0,format_bytes/* formatBytes */.z)(resultBytes)} (${ratio.toFixed(2)})`;
+}
+
+// EXTERNAL MODULE: ./action/read-inputs.js + 2 modules
+var read_inputs = __nccwpck_require__(1526);
+;// CONCATENATED MODULE: external "node:os"
+const external_node_os_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:os");
+;// CONCATENATED MODULE: ./report/report-document.js
+/** The report as JSON, for programs. */
+function reportDocument({ name, url, rows }, { conclusion, title }) {
+    return {
+        version: 1,
+        name,
+        conclusion,
+        title,
+        url,
+        jobs: rows.map(({ job, ...row }) => ({ ...row, ...job })),
+    };
+}
+
+;// CONCATENATED MODULE: ./action/write-report.js
+
+
+
+
+
+
+
+/**
+ * Writes the report to files in a new folder, to the job's summary and to the step's outputs. Gives
+ * the folder.
+ */
+async function writeReport(report, verdict, environment) {
+    const temporary = environment["RUNNER_TEMP"] ?? (0,external_node_os_namespaceObject.tmpdir)();
+    const folder = await (0,external_node_fs_promises_.mkdtemp)(external_node_path_.join(temporary, "model-optimization-"));
+    const markdown = (0,render_batch/* renderJobSummary */.qE)(report, verdict);
+    const files = {
+        "report-json": external_node_path_.join(folder, "report.json"),
+        "report-markdown": external_node_path_.join(folder, "report.md"),
+    };
+    await (0,external_node_fs_promises_.writeFile)(files["report-json"], JSON.stringify(reportDocument(report, verdict)));
+    await (0,external_node_fs_promises_.writeFile)(files["report-markdown"], markdown);
+    if (environment["GITHUB_STEP_SUMMARY"])
+        await core/* summary */.z.addRaw(markdown, true).write();
+    setOutputs({ ...files, conclusion: verdict.conclusion ?? "pending", ...countJobs(report) });
+    return folder;
+}
+function countJobs({ rows }) {
+    return {
+        jobs: rows.length,
+        completed: rows.filter(({ status }) => status === "Completed").length,
+        failed: rows.filter(({ status }) => status === "Failed").length,
+        "gates-failed": rows.filter(({ gatesFailed }) => gatesFailed).length,
+    };
+}
+
+;// CONCATENATED MODULE: ./action/report-untrusted.js
+
+
+/** Reports that the step can do nothing, as GitHub gives the workflow no credentials. */
+async function reportUntrusted(step) {
+    const { run, identity, reporter, environment } = step;
+    const verdict = { conclusion: "neutral", title: "Nothing was compressed" };
+    const origin = run.untrusted === "dependabot" ? "of Dependabot" : "from forks";
+    const failureMessage = [
+        `GitHub gives workflows of pull requests ${origin} neither secrets nor OIDC tokens,`,
+        "so that the service cannot know this one.",
+        "A maintainer can run the workflow on a branch of the repository.",
+    ].join(" ");
+    const report = { name: identity.checkName, url: run.url, rows: [], failureMessage };
+    core/* notice */.lm(`${verdict.title}: ${failureMessage}`);
+    await writeReport(report, verdict, environment);
+    // The token of a fork's workflow may write nothing.
+    if (run.untrusted !== "fork")
+        await reporter?.complete(report, verdict, []);
+}
+
+// EXTERNAL MODULE: ./action/resolve-credentials.js
+var resolve_credentials = __nccwpck_require__(6644);
+// EXTERNAL MODULE: ./action/workflow-run.js + 2 modules
+var workflow_run = __nccwpck_require__(6793);
+;// CONCATENATED MODULE: ./action/write-annotations.js
+
+/** The runner takes no more of one step. */
+const write_annotations_maxAnnotations = 10;
+/** Annotates lines by commands of the runner, where the workflow may write no check runs. */
+function writeAnnotations(annotations) {
+    for (const { place, level, title, message } of annotations.slice(0, write_annotations_maxAnnotations)) {
+        const issueCommand = level === "failure" ? core/* error */.z3 : core/* warning */.$e;
+        issueCommand(message, { title, file: place.file, startLine: place.line });
+    }
+}
+
+;// CONCATENATED MODULE: ./action/sticky-comment.js
+/** Updates the comment on a pull request that has the marker, or creates it. */
+async function writeStickyComment(github, { repo, pullRequest, marker }, body) {
+    const place = { ...repo, issue_number: pullRequest };
+    const pages = github.paginate.iterator(github.rest.issues.listComments, {
+        ...place,
+        per_page: 100,
+    });
+    for await (const { data } of pages) {
+        // A person's comment could start with the marker, too.
+        const own = data.find((comment) => comment.user?.type === "Bot" && comment.body?.startsWith(marker));
+        if (own) {
+            await github.rest.issues.updateComment({ ...repo, comment_id: own.id, body });
+            return;
+        }
+    }
+    await github.rest.issues.createComment({ ...place, body });
+}
+
+;// CONCATENATED MODULE: ./action/write-comment.js
+
+
+
+
+/** Comments on the pull request, where the workflow asks for it. A failure is a warning. */
+async function writeComment({ inputs, run, identity, github }, report, verdict) {
+    const { repo, pullRequest } = run;
+    if (!inputs.comment || !github || pullRequest === undefined)
+        return;
+    const marker = `<!-- model-optimization ${(0,step_identity/* digest */.b)(identity.checkName)} -->`;
+    const body = (0,render_batch/* renderComment */.wQ)(report, verdict, marker);
+    try {
+        await writeStickyComment(github, { repo, pullRequest, marker }, body);
+    }
+    catch (error) {
+        core/* warning */.$e(`No comment: ${String(error)}. It needs \`permissions: pull-requests: write\`.`);
+    }
+}
+
+;// CONCATENATED MODULE: ./action/run-main.js
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+/** The runner kills a step 10 s after it cancels it. */
+const cancelGraceMs = 5_000;
+/** The step itself: compresses the models and publishes the results. */
+async function runMain(stepProcess) {
+    const { environment, context, dispatcher, signal } = stepProcess;
+    const inputs = (0,read_inputs/* readInputs */.K)(environment);
+    const run = (0,workflow_run/* readWorkflowRun */.h)(context, environment);
+    const credentials = (0,resolve_credentials/* resolveCredentials */.z)(inputs, run, environment);
+    const identity = (0,step_identity/* stepIdentity */.X)(run, inputs);
+    const token = inputs["github-token"];
+    const github = token === undefined ? undefined : (0,connect_github/* connectGitHub */.U)(token, run, dispatcher);
+    const reporter = github && createCheckRunReporter(github, { inputs, run, identity });
+    const step = { ...stepProcess, inputs, run, identity, github, reporter };
+    if (credentials === undefined) {
+        await reportUntrusted(step);
+        return;
+    }
+    const preparing = { name: identity.checkName, url: run.url, rows: [] };
+    const begun = inputs.wait && reporter?.begin(preparing);
+    const result = await compress(step, credentials);
+    await begun;
+    const published = publishResults(step, result);
+    await (signal.aborted ? Promise.race([published, (0,promises_.setTimeout)(cancelGraceMs)]) : published);
+}
+function createCheckRunReporter(github, { inputs, run, identity }) {
+    return new CheckRunReporter({
+        checks: (0,create_check_run_writer/* createCheckRunWriter */.R)(github, run),
+        check: {
+            name: identity.checkName,
+            externalId: (0,step_identity/* digest */.b)(identity.labels),
+            detailsUrl: run.url,
+        },
+        jobChecks: inputs["job-checks"],
+        failOn: inputs["fail-on"],
+    });
+}
+async function publishResults(step, result) {
+    const { inputs, environment } = step;
+    const { report } = result;
+    const verdict = (0,conclude/* conclude */.E)(report, inputs["fail-on"]);
+    logResults(report);
+    const folder = await writeReport(report, verdict, environment);
+    await completeCheckRun(step, result, verdict);
+    if (inputs.wait)
+        await writeComment(step, report, verdict);
+    if (inputs.download)
+        await writeArtifacts(step, result, external_node_path_.join(folder, "artifacts"));
+    setFailure(report, verdict);
+}
+/** Completes the check run, which the service does where the step does not wait. */
+async function completeCheckRun({ inputs, reporter }, { report, annotations }, verdict) {
+    const isLeftToService = !inputs.wait && report.abortReason === undefined;
+    const isPublished = isLeftToService || (await reporter?.complete(report, verdict, annotations));
+    if (!isPublished)
+        writeAnnotations(annotations);
+}
+async function writeArtifacts({ signal }, { client, report }, folder) {
+    if (!client)
+        return;
+    await downloadArtifacts(client, report.rows, { folder, signal });
+    setOutputs({ artifacts: folder });
+}
+function setFailure({ failureMessage }, { conclusion, title }) {
+    if ([null, "success", "neutral"].includes(conclusion))
+        return;
+    core/* setFailed */.C1(failureMessage === undefined ? title : `${title}\n${failureMessage}`);
+}
+
+
+/***/ }),
+
+/***/ 6361:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   a: () => (/* binding */ runPost)
+/* harmony export */ });
+/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
+/* harmony import */ var _report_conclude_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(4422);
+/* harmony import */ var _report_render_batch_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1977);
+/* harmony import */ var _cancel_batches_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(8068);
+/* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(3324);
+/* harmony import */ var _create_check_run_writer_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(5810);
+/* harmony import */ var _list_jobs_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(9808);
+/* harmony import */ var _open_service_session_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(9699);
+/* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(1526);
+/* harmony import */ var _resolve_credentials_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(6644);
+/* harmony import */ var _step_identity_js__WEBPACK_IMPORTED_MODULE_10__ = __nccwpck_require__(8844);
+/* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_11__ = __nccwpck_require__(6793);
+
+
+
+
+
+
+
+
+
+
+
+
+/** Cleans up after a step that was killed: cancels its batches and completes its check run. */
+async function runPost({ environment, context, dispatcher }) {
+    if (_actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("submitted") === "" || _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("finished") !== "")
+        return;
+    const inputs = (0,_read_inputs_js__WEBPACK_IMPORTED_MODULE_8__/* .readInputs */ .K)(environment);
+    const run = (0,_workflow_run_js__WEBPACK_IMPORTED_MODULE_11__/* .readWorkflowRun */ .h)(context, environment);
+    const credentials = (0,_resolve_credentials_js__WEBPACK_IMPORTED_MODULE_9__/* .resolveCredentials */ .z)(inputs, run, environment);
+    if (credentials === undefined)
+        return;
+    const step = { inputs, run, identity: (0,_step_identity_js__WEBPACK_IMPORTED_MODULE_10__/* .stepIdentity */ .X)(run, inputs), dispatcher };
+    await cancelStepBatches(step, credentials);
+    await cancelCheckRun(step);
+}
+/** Finds the batches by their labels: the step may have been killed before it knew their ids. */
+async function cancelStepBatches({ inputs, identity: { labels }, dispatcher }, credentials) {
+    const baseUrl = inputs["service-url"];
+    const { client } = await (0,_open_service_session_js__WEBPACK_IMPORTED_MODULE_7__/* .openServiceSession */ .C)(credentials, { baseUrl, dispatcher });
+    const jobs = await (0,_list_jobs_js__WEBPACK_IMPORTED_MODULE_6__/* .listJobs */ .N)(client, { labels });
+    const batches = [...new Set(jobs.flatMap(({ batchId }) => batchId ?? []))];
+    _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`The step was ended before its jobs; ${batches.length} batches are cancelled`);
+    await (0,_cancel_batches_js__WEBPACK_IMPORTED_MODULE_3__/* .cancelBatches */ .N)(client, batches);
+}
+async function cancelCheckRun({ inputs, run, identity, dispatcher }) {
+    const checkRun = Number(_actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("checkRun"));
+    const token = inputs["github-token"];
+    if (!checkRun || token === undefined)
+        return;
+    const checks = (0,_create_check_run_writer_js__WEBPACK_IMPORTED_MODULE_5__/* .createCheckRunWriter */ .R)((0,_connect_github_js__WEBPACK_IMPORTED_MODULE_4__/* .connectGitHub */ .U)(token, run, dispatcher), run);
+    const abortReason = "cancelled";
+    const report = { name: identity.checkName, url: run.url, rows: [], abortReason };
+    const output = (0,_report_render_batch_js__WEBPACK_IMPORTED_MODULE_2__/* .renderBatchCheck */ .hC)(report, (0,_report_conclude_js__WEBPACK_IMPORTED_MODULE_1__/* .conclude */ .E)(report, inputs["fail-on"]));
+    await checks.update(checkRun, { output, conclusion: "cancelled" });
+}
+
+
+/***/ }),
+
+/***/ 8844:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   X: () => (/* binding */ stepIdentity),
+/* harmony export */   b: () => (/* binding */ digest)
+/* harmony export */ });
+/* harmony import */ var node_crypto__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7598);
+
+const defaultCheckName = "Model compression";
+/** The identity, which differs between attempts of a run in the attempt's label alone. */
+function stepIdentity(run, { "check-name": given, matrix = [] }) {
+    const leg = matrix.length === 0 ? "" : ` (${matrix.join(", ")})`;
+    const checkName = given ?? `${defaultCheckName}${leg}`;
+    const runLabels = {
+        "github-run": run.runId,
+        "github-step": digest([run.repository, run.step, checkName, leg]),
+    };
+    return { checkName, runLabels, labels: { ...runLabels, "github-attempt": String(run.attempt) } };
+}
+/** SHA-256 of a JSON value, in as many digits as fit in a label. */
+function digest(value) {
+    return (0,node_crypto__WEBPACK_IMPORTED_MODULE_0__.createHash)("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 40);
+}
+
+
+/***/ }),
+
+/***/ 6793:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  h: () => (/* binding */ readWorkflowRun)
+});
+
+;// CONCATENATED MODULE: ./action/triggering-commit.js
+const proposal = { branch: undefined, isTrusted: false, pullRequest: undefined };
+function findTriggeringCommit(event, run) {
+    return (pullRequestCommit(event) ??
+        mergeGroupCommit(event) ??
+        earlierRunCommit(event) ??
+        branchCommit(event, run));
+}
+function pullRequestCommit({ pull_request: event }) {
+    if (!event)
+        return undefined;
+    const { number, head, base } = event;
+    return {
+        ...proposal,
+        headSha: head.sha,
+        base: { branch: base.ref, sha: base.sha },
+        pullRequest: number,
+    };
+}
+function mergeGroupCommit({ merge_group: event }) {
+    if (!event)
+        return undefined;
+    const branch = event.base_ref.replace(/^refs\/heads\//, "");
+    return { ...proposal, headSha: event.head_sha, base: { branch, sha: event.base_sha } };
+}
+/** The commit that an earlier workflow ran for, which this one follows. */
+function earlierRunCommit({ workflow_run: event, repository, }) {
+    if (!event)
+        return undefined;
+    const [pullRequest] = event.pull_requests;
+    const base = pullRequest
+        ? { branch: pullRequest.base.ref, sha: pullRequest.base.sha }
+        : defaultBranch(repository);
+    return { ...proposal, headSha: event.head_sha, base, pullRequest: pullRequest?.number };
+}
+/** The commit of a push, of a schedule or of a start by hand. */
+function branchCommit({ repository, before }, { sha, ref, isProtected }) {
+    const [, branch] = /^refs\/heads\/(.+)$/.exec(ref) ?? [];
+    const isTrusted = branch !== undefined && (isProtected || branch === repository?.default_branch);
+    const base = isTrusted ? previousCommit(branch, before) : defaultBranch(repository);
+    return { headSha: sha, branch, base, isTrusted, pullRequest: undefined };
+}
+/** The branch before a push; GitHub states zeros for the first push of a branch. */
+function previousCommit(branch, before) {
+    const isKnown = before !== undefined && !/^0+$/.test(before);
+    return isKnown ? { branch, sha: before } : { branch };
+}
+function defaultBranch(repository) {
+    const branch = repository?.default_branch;
+    return branch === undefined ? undefined : { branch };
+}
+
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+;// CONCATENATED MODULE: ./action/workflow-event.js
+
+const commitOfBranch = schemas/* object */.Ikc({ ref: schemas/* string */.YjP(), sha: schemas/* string */.YjP() });
+/** The fields that the action reads, of the payloads of all events that start workflows. */
+const workflowEvent = schemas/* object */.Ikc({
+    repository: schemas/* object */.Ikc({ default_branch: schemas/* string */.YjP().optional() }).optional(),
+    before: schemas/* string */.YjP().optional(),
+    pull_request: schemas/* object */.Ikc({
+        number: schemas/* int */.Whr(),
+        head: commitOfBranch.extend({ repo: schemas/* object */.Ikc({ full_name: schemas/* string */.YjP() }).nullish() }),
+        base: commitOfBranch,
+    })
+        .optional(),
+    merge_group: schemas/* object */.Ikc({ head_sha: schemas/* string */.YjP(), base_sha: schemas/* string */.YjP(), base_ref: schemas/* string */.YjP() })
+        .optional(),
+    workflow_run: schemas/* object */.Ikc({
+        head_sha: schemas/* string */.YjP(),
+        pull_requests: schemas/* array */.YOg(schemas/* object */.Ikc({ number: schemas/* int */.Whr(), base: commitOfBranch })).default([]),
+    })
+        .optional(),
+});
+
+;// CONCATENATED MODULE: ./action/workflow-run.js
+
+
+/**
+ * Combines what the runner and the event state about the run.
+ * @throws ZodError for an event that GitHub does not send
+ */
+function readWorkflowRun(context, environment) {
+    const { repo, runId, serverUrl } = context;
+    const event = workflowEvent.parse(context.payload);
+    const repository = `${repo.owner}/${repo.repo}`;
+    // Old versions of GitHub Enterprise Server number no attempts.
+    const attempt = Number.isNaN(context.runAttempt) ? 1 : context.runAttempt;
+    return {
+        repository,
+        repo,
+        runId: String(runId),
+        attempt,
+        step: `${context.workflow} ${context.job} ${context.action}`,
+        ...findTriggeringCommit(event, {
+            sha: context.sha,
+            ref: context.ref,
+            isProtected: environment["GITHUB_REF_PROTECTED"] === "true",
+        }),
+        untrusted: findUntrustedOrigin(event, context, repository),
+        url: `${serverUrl}/${repository}/actions/runs/${runId}/attempts/${attempt}`,
+        apiUrl: context.apiUrl.replace(/\/+$/, ""),
+        workspace: environment["GITHUB_WORKSPACE"] ?? process.cwd(),
+    };
+}
+function findUntrustedOrigin({ pull_request: pullRequest }, { eventName, actor }, repository) {
+    // It runs the base branch's workflow, with its secrets.
+    if (eventName === "pull_request_target")
+        return undefined;
+    if (actor === "dependabot[bot]")
+        return "dependabot";
+    return pullRequest && pullRequest.head.repo?.full_name !== repository ? "fork" : undefined;
+}
+
+
+/***/ }),
+
+/***/ 5511:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   D: () => (/* binding */ hashFile)
+/* harmony export */ });
+/* harmony import */ var node_crypto__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7598);
+/* harmony import */ var _read_pieces_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8390);
+
+
+/** SHA-256 of a file's content, in hexadecimal. */
+async function hashFile(file, signal) {
+    const hash = (0,node_crypto__WEBPACK_IMPORTED_MODULE_0__.createHash)("sha256");
+    for await (const piece of (0,_read_pieces_js__WEBPACK_IMPORTED_MODULE_1__/* .readPieces */ .u)(file, signal))
+        hash.update(piece);
+    return hash.digest("hex");
+}
+
+
+/***/ }),
+
+/***/ 7590:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   I1: () => (/* binding */ toAnswerError),
+/* harmony export */   Mm: () => (/* binding */ ProblemError),
+/* harmony export */   qx: () => (/* binding */ UnexpectedAnswerError)
+/* harmony export */ });
+/* harmony import */ var _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6828);
+
+/** The service refused a call or failed at it. */
+class ProblemError extends Error {
+    name = "ProblemError";
+    problem;
+    /** Seconds that the service asks to wait before the same call. */
+    retryAfter;
+    constructor(call, details, retryAfter) {
+        const fields = (details.errors ?? [])
+            .map(({ pointer, message }) => `\n  ${pointer}: ${message}`)
+            .join("");
+        super(`${call}: ${details.detail} (${details.code})${fields}`);
+        this.problem = details;
+        this.retryAfter = retryAfter;
+    }
+    get retryable() {
+        return _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__/* .errorTable */ .NN[this.problem.code].retryable;
+    }
+}
+/** Answered by something between the client and the service. */
+class UnexpectedAnswerError extends Error {
+    name = "UnexpectedAnswerError";
+    status;
+    headers;
+    retryAfter;
+    constructor(call, { status, headers, text }, retryAfter) {
+        super(`${call}: unexpected answer with status ${status}: ${text.slice(0, 500)}`);
+        this.status = status;
+        this.headers = headers;
+        this.retryAfter = retryAfter;
+    }
+}
+function toAnswerError(call, answer) {
+    const retryAfter = String(answer.headers["retry-after"]);
+    const seconds = /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined;
+    const parsed = _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__/* .problem */ .CC.safeParse(parseJsonOrUndefined(answer.text));
+    return parsed.success
+        ? new ProblemError(call, parsed.data, seconds)
+        : new UnexpectedAnswerError(call, answer, seconds);
+}
+function parseJsonOrUndefined(text) {
+    try {
+        return JSON.parse(text);
+    }
+    catch {
+        return undefined;
+    }
+}
+
+
+/***/ }),
+
+/***/ 8390:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   u: () => (/* binding */ readPieces)
+/* harmony export */ });
+/* harmony import */ var node_fs_promises__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1455);
+var __addDisposableResource = (undefined && undefined.__addDisposableResource) || function (env, value, async) {
+    if (value !== null && value !== void 0) {
+        if (typeof value !== "object" && typeof value !== "function") throw new TypeError("Object expected.");
+        var dispose, inner;
+        if (async) {
+            if (!Symbol.asyncDispose) throw new TypeError("Symbol.asyncDispose is not defined.");
+            dispose = value[Symbol.asyncDispose];
+        }
+        if (dispose === void 0) {
+            if (!Symbol.dispose) throw new TypeError("Symbol.dispose is not defined.");
+            dispose = value[Symbol.dispose];
+            if (async) inner = dispose;
+        }
+        if (typeof dispose !== "function") throw new TypeError("Object not disposable.");
+        if (inner) dispose = function() { try { inner.call(this); } catch (e) { return Promise.reject(e); } };
+        env.stack.push({ value: value, dispose: dispose, async: async });
+    }
+    else if (async) {
+        env.stack.push({ async: true });
+    }
+    return value;
+};
+var __disposeResources = (undefined && undefined.__disposeResources) || (function (SuppressedError) {
+    return function (env) {
+        function fail(e) {
+            env.error = env.hasError ? new SuppressedError(e, env.error, "An error was suppressed during disposal.") : e;
+            env.hasError = true;
+        }
+        var r, s = 0;
+        function next() {
+            while (r = env.stack.pop()) {
+                try {
+                    if (!r.async && s === 1) return s = 0, env.stack.push(r), Promise.resolve().then(next);
+                    if (r.dispose) {
+                        var result = r.dispose.call(r.value);
+                        if (r.async) return s |= 2, Promise.resolve(result).then(next, function(e) { fail(e); return next(); });
+                    }
+                    else s |= 1;
+                }
+                catch (e) {
+                    fail(e);
+                }
+            }
+            if (s === 1) return env.hasError ? Promise.reject(env.error) : Promise.resolve();
+            if (env.hasError) throw env.error;
+        }
+        return next();
+    };
+})(typeof SuppressedError === "function" ? SuppressedError : function (error, suppressed, message) {
+    var e = new Error(message);
+    return e.name = "SuppressedError", e.error = error, e.suppressed = suppressed, e;
+});
+
+const pieceBytes = 1 << 20;
+/**
+ * The bytes of a file from `start` on, in pieces. A piece is overwritten when the next but one is read: fresh memory for each would pile up
+ * faster than it is collected, and take twice the time.
+ */
+async function* readPieces(file, signal, start = 0) {
+    const env_1 = { stack: [], error: void 0, hasError: false };
+    try {
+        const opened = __addDisposableResource(env_1, await (0,node_fs_promises__WEBPACK_IMPORTED_MODULE_0__.open)(file), true);
+        const buffers = [new Uint8Array(pieceBytes), new Uint8Array(pieceBytes)];
+        let position = start;
+        for (let turn = 0;; turn = turn === 0 ? 1 : 0) {
+            signal?.throwIfAborted();
+            const { bytesRead } = await opened.read(buffers[turn], 0, pieceBytes, position);
+            if (bytesRead === 0)
+                return;
+            position += bytesRead;
+            yield buffers[turn].subarray(0, bytesRead);
+        }
+    }
+    catch (e_1) {
+        env_1.error = e_1;
+        env_1.hasError = true;
+    }
+    finally {
+        const result_1 = __disposeResources(env_1);
+        if (result_1)
+            await result_1;
+    }
+}
+
+
+/***/ }),
+
+/***/ 2308:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   L5: () => (/* binding */ retry),
+/* harmony export */   Rk: () => (/* binding */ isConnectionError),
+/* harmony export */   dg: () => (/* binding */ isTransient)
+/* harmony export */ });
+/* harmony import */ var node_timers_promises__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8500);
+/* harmony import */ var _problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7590);
+
+
+const tries = 5;
+const firstDelayMs = 200;
+/** A caller that is asked to wait longer is told so instead. */
+const maxRetryAfterMs = 120_000;
+const transientStatuses = new Set([429, 502, 503, 504]);
+/** Pass only after somebody did something about them. */
+const permanentCodes = new Set(["internal_error", "storage_full"]);
+/** Repeats work that may be done twice: after lost connections and passing failures of the service. */
+async function retry(work, signal) {
+    for (let left = tries - 1;; left--) {
+        try {
+            return await work();
+        }
+        catch (error) {
+            signal?.throwIfAborted();
+            if (left === 0 || !isTransient(error) || retryAfterMs(error) > maxRetryAfterMs)
+                throw error;
+            await (0,node_timers_promises__WEBPACK_IMPORTED_MODULE_0__.setTimeout)(computeDelayMs(error, tries - 1 - left), undefined, signal && { signal });
+        }
+    }
+}
+/** Full jitter, so that clients that failed together do not come back together; not sooner than the service asks. */
+function computeDelayMs(error, attempt) {
+    return retryAfterMs(error) + Math.random() * firstDelayMs * 2 ** attempt;
+}
+function retryAfterMs(error) {
+    const isAnswer = error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .ProblemError */ .Mm || error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .UnexpectedAnswerError */ .qx;
+    return isAnswer ? (error.retryAfter ?? 0) * 1000 : 0;
+}
+/** Whether the same call may succeed later: the service is not there, or has too much to do. */
+function isTransient(error) {
+    if (error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .ProblemError */ .Mm)
+        return error.retryable && !permanentCodes.has(error.problem.code);
+    if (error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .UnexpectedAnswerError */ .qx)
+        return transientStatuses.has(error.status);
+    return isConnectionError(error);
+}
+/** Whether the service could not be reached, or was lost while it answered. */
+function isConnectionError(error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    return /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|UND_ERR_(SOCKET|CONNECT_TIMEOUT|HEADERS_TIMEOUT|BODY_TIMEOUT|CLOSED|DESTROYED|RESPONSE))/.test(code);
+}
+
+
+/***/ }),
+
+/***/ 8389:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   _y: () => (/* binding */ failOnTable),
+/* harmony export */   eh: () => (/* binding */ actionInputs),
+/* harmony export */   v8: () => (/* binding */ jobChecksTable)
+/* harmony export */ });
+/* unused harmony export actionOutputs */
+/** What can let the step fail. */
+const failOnTable = {
+    gates: "a job failed, or a gate",
+    warnings: "as `gates`, or a gate warns, such as one that finds no baseline to compare with",
+    jobs: "a job failed",
+    nothing: "never for what came of jobs",
+};
+/** Which jobs get check runs of their own. */
+const jobChecksTable = {
+    auto: "all of at most 12 jobs, the failed ones of more",
+    all: "all jobs",
+    failed: "jobs that failed or failed a gate",
+    none: "none",
+};
+/** Every input of the GitHub Action. */
+const actionInputs = {
+    "service-url": {
+        description: "Address of the service, such as `https://mos.example.com`.",
+        required: true,
+    },
+    token: {
+        description: "Access token of the service with the scopes `jobs:read`, `jobs:write` and `models:write`. Without it the workflow's OIDC token is exchanged for one, which needs `permissions: id-token: write` and a trust policy at the service.",
+    },
+    audience: {
+        description: "Audience of the OIDC token, as the service's trust policy demands it; `service-url` by default.",
+    },
+    "batch-file": {
+        description: "YAML or JSON file in the repository with a batch: the fields of `POST /batches`, in which a model may also be a glob of files. Inputs are laid over its fields.",
+    },
+    models: {
+        description: "Models to compress, one a line: a glob of ONNX files in the workspace, which are uploaded, or a source that the service reads itself (`https://…`, `file:///…`, `upload:sha256:…`). `NAME=` before it names the model; a file is named after its path otherwise. A line that starts with `!` takes files out again.",
+    },
+    targets: {
+        description: "Names of the targets to compress each model for, separated by commas or line breaks.",
+    },
+    recipe: {
+        description: "Fields of a recipe as YAML, laid over each target's own; `preset` names one of the target's presets.",
+    },
+    gates: {
+        description: "Limits on what is measured for each job as YAML, such as `maxSizeRatio: 0.5`.",
+    },
+    suite: {
+        description: "Name under which results of the same models are compared over time; by default that of the repository and of the check.",
+    },
+    baseline: {
+        description: "Branch whose results are compared with, `none` for no comparison. By default the base branch of a pull request, the branch itself for pushes to the default branch and to protected ones, and the default branch for all others. Results of the default branch and of protected branches are recorded where the token has the scope `baselines:write`.",
+    },
+    "fail-on": {
+        description: `When the step and its check fail. ${describeChoices(failOnTable)}`,
+        default: "gates",
+    },
+    wait: {
+        description: "`false` ends the step as soon as the batch is submitted. The service then writes the check runs itself, which needs its GitHub App in the repository.",
+        default: "true",
+    },
+    timeout: {
+        description: "Time after which the batch is cancelled: minutes, or with a unit, such as `90s` or `2h`.",
+        default: "330",
+    },
+    "check-name": {
+        description: "Name of the check run of the whole batch, for branch protection to require. By default `Model compression`, with the values of the job's matrix behind it.",
+    },
+    "job-checks": {
+        description: `Which jobs get check runs of their own, at most 100 of them. ${describeChoices(jobChecksTable)}`,
+        default: "auto",
+    },
+    comment: {
+        description: "`true` keeps a comment with the results on the pull request, which needs `pull-requests: write`.",
+        default: "false",
+    },
+    "dry-run": {
+        description: "`true` only plans: tells the sizes that the results would have, without compressing anything.",
+        default: "false",
+    },
+    download: {
+        description: "`true` downloads the artifacts of all completed jobs.",
+        default: "false",
+    },
+    "github-token": {
+        description: "Token for check runs (`checks: write`) and comments; without these permissions the job's summary holds the results.",
+        default: "${{ github.token }}",
+    },
+    matrix: {
+        description: "Leave it alone: tells the legs of a job's matrix apart.",
+        default: "${{ toJson(matrix) }}",
+    },
+};
+/** Every output of the GitHub Action, with what it holds. */
+const actionOutputs = {
+    "batch-id": "Identifier of the batch; several, separated by spaces, where a repeated run had only some jobs left.",
+    "batch-url": "Address of the batch at the service.",
+    conclusion: "`success`, `failure`, `neutral`, `cancelled` or `timed_out`; `pending` where `wait` is `false`.",
+    jobs: "Number of jobs.",
+    completed: "Number of jobs that are Completed.",
+    failed: "Number of jobs that are Failed.",
+    "gates-failed": "Number of jobs with a gate that failed.",
+    "report-json": "Path of the report as JSON.",
+    "report-markdown": "Path of the report as Markdown.",
+    artifacts: "Path of the folder with the downloaded artifacts, `<model>-<target>/` for each job, where `download` is `true`.",
+};
+function describeChoices(table) {
+    return `${Object.entries(table)
+        .map(([value, meaning]) => `\`${value}\`: ${meaning}`)
+        .join("; ")}.`;
+}
+
+
+/***/ }),
+
+/***/ 1453:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   C: () => (/* binding */ artifactName),
+/* harmony export */   d: () => (/* binding */ artifact)
+/* harmony export */ });
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _model_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2654);
+
+
+const artifactName = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+    .max(200)
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/)
+    .describe("File name, unique within the job.");
+/** A file that a job produced. */
+const artifact = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
+    name: artifactName,
+    kind: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["model", "weights", "stage", "manifest", "report"])
+        .describe("`model`: the ONNX file; `weights`: its external data; `stage`: a stage of the pipeline, an ONNX file or its external data; `manifest`: which file holds which weight, or how the stages are linked; `report`: what was done to each weight."),
+    bytes: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(0),
+    sha256: _model_js__WEBPACK_IMPORTED_MODULE_0__/* .sha256 */ .sc,
+})
+    .meta({ id: "Artifact" });
+
+
+/***/ }),
+
+/***/ 9902:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  vA: () => (/* binding */ batch),
+  QY: () => (/* binding */ batchFields),
+  Uv: () => (/* binding */ batchRequest)
+});
+
+// UNUSED EXPORTS: batchName, batchRules, maxBatchJobs
+
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
+var iso = __nccwpck_require__(3477);
+// EXTERNAL MODULE: ./contract/gate.js
+var gate = __nccwpck_require__(8668);
+// EXTERNAL MODULE: ./contract/action.js
+var action = __nccwpck_require__(8389);
+// EXTERNAL MODULE: ./contract/revision.js
+var revision = __nccwpck_require__(1622);
+// EXTERNAL MODULE: ./contract/bounded-text.js
+var bounded_text = __nccwpck_require__(9088);
+;// CONCATENATED MODULE: ./contract/github-report.js
+
+
+
+
+
+const place = schemas/* strictObject */.rej({
+    file: (0,bounded_text/* boundedText */.L)({ min: 1, max: 4096 }).describe("Relative to the repository's root."),
+    line: schemas/* int */.Whr().min(1).max(2_147_483_647).describe("Counted from 1."),
+});
+const places = schemas/* strictObject */.rej({
+    models: schemas/* array */.YOg(schemas/* strictObject */.rej({ model: schemas/* string */.YjP().max(100), ...place.shape }))
+        .max(1000)
+        .describe("By the models' names."),
+    gates: schemas/* array */.YOg(schemas/* strictObject */.rej({ gate: gate/* gateName */.h2, ...place.shape }))
+        .max(gate/* gateName */.h2.options.length)
+        .describe("Others are told beside their models."),
+});
+/** Check runs that the service keeps up to date on a commit while it works on a batch. */
+const githubReport = schemas/* strictObject */.rej({
+    repository: schemas/* string */.YjP()
+        .max(140)
+        .regex(/^[A-Za-z0-9][A-Za-z0-9_-]*\/[A-Za-z0-9._-]+$/)
+        .describe("As `owner/name`. The service's GitHub App has to be installed in it."),
+    sha: revision/* commit */.c,
+    checkName: (0,bounded_text/* boundedText */.L)({ min: 1, max: 200 }).describe("Name of the check run of the whole batch."),
+    jobChecks: schemas/* enum */.k5n(Object.keys(action/* jobChecksTable */.v8))
+        .default("auto")
+        .describe("Which jobs get check runs of their own."),
+    failOn: schemas/* enum */.k5n(Object.keys(action/* failOnTable */._y))
+        .default("gates")
+        .describe("When the check run fails."),
+    serviceUrl: schemas/* url */.OZ5({ protocol: /^https?$/ })
+        .max(2000)
+        .describe("Address of the service for who follows links of the report, with `/v1`."),
+    places: places
+        .optional()
+        .describe("Where the repository names the models and gates, to tell beside these lines what went wrong with them."),
+});
+
+// EXTERNAL MODULE: ./contract/id.js
+var id = __nccwpck_require__(2246);
+// EXTERNAL MODULE: ./contract/job.js + 2 modules
+var job = __nccwpck_require__(1324);
+// EXTERNAL MODULE: ./contract/model.js
+var model = __nccwpck_require__(2654);
+// EXTERNAL MODULE: ./contract/recipe.js + 1 modules
+var recipe = __nccwpck_require__(1918);
+// EXTERNAL MODULE: ./contract/rule.js
+var rule = __nccwpck_require__(1073);
+// EXTERNAL MODULE: ./contract/status.js
+var contract_status = __nccwpck_require__(7949);
+// EXTERNAL MODULE: ./contract/target.js
+var target = __nccwpck_require__(802);
+;// CONCATENATED MODULE: ./contract/batch.js
+
+
+
+
+
+
+
+
+
+
+
+
+/** Jobs that one batch can own. */
+const maxBatchJobs = 2000;
+/** Fields of `POST /batches`, and of the spec of a Batch. */
+const batchFields = schemas/* strictObject */.rej({
+    name: job/* displayName */.QC.optional(),
+    suite: (0,bounded_text/* boundedText */.L)({ min: 1, max: 200 })
+        .optional()
+        .describe("Name under which batches of the same models are compared over time."),
+    revision: revision/* revision */.Q
+        .optional()
+        .describe("What the models are the state of, to compare their jobs with baselines of the suite."),
+    kind: contract_status/* jobKind */.G$.default("compress"),
+    models: schemas/* array */.YOg(model/* modelReference */.Dy).min(1).max(1000).describe("Each is compressed for each target."),
+    targets: schemas/* array */.YOg(target/* targetName */.je).min(1).max(64).describe("Names of targets, none twice."),
+    recipe: recipe/* requestedRecipe */.vJ.optional().describe("Laid over each target's default recipe."),
+    gates: gate/* gateLimits */.A8.optional().describe("Limits on what is measured for each job."),
+    dryRun: job/* dryRun */.PA,
+    deadlineSeconds: job/* deadlineSeconds */.Qo.describe("Limit of each job, seconds of work."),
+    parallelism: schemas/* int */.Whr()
+        .min(1)
+        .max(maxBatchJobs)
+        .default(100)
+        .describe("Jobs of the batch that a cluster works on at once. On one machine the service's own limit holds."),
+    labels: job/* labels */.WD.optional(),
+    failFast: schemas/* boolean */.zMY()
+        .default(false)
+        .describe("Cancel the jobs that are left as soon as one fails."),
+});
+const batchRules = [
+    {
+        field: "models",
+        message: `models × targets must not be more than ${maxBatchJobs} jobs`,
+        isMet: ({ models, targets }) => models.length * targets.length <= maxBatchJobs,
+        cel: `size(self.models) * size(self.targets) <= ${maxBatchJobs}`,
+    },
+    {
+        field: "targets",
+        message: "must not name a target twice",
+        isMet: ({ targets }) => new Set(targets).size === targets.length,
+        cel: "self.targets.all(target, self.targets.exists_one(other, other == target))",
+    },
+    {
+        field: "revision",
+        message: "must have a branch, and the batch a suite, to record baselines",
+        isMet: ({ revision: of, suite }) => !of?.recordBaseline || (of.branch !== undefined && suite !== undefined),
+        cel: "!has(self.revision) || !self.revision.recordBaseline || (has(self.revision.branch) && has(self.suite))",
+    },
+];
+/** Body of `POST /batches`. */
+const batchRequest = (0,rule/* withRules */.O)(schemas/* strictObject */.rej({
+    ...batchFields.shape,
+    report: schemas/* strictObject */.rej({
+        github: githubReport.describe("Check runs on a commit, which a service with a GitHub App keeps up to date."),
+    })
+        .optional()
+        .describe("Where the service tells how the batch goes, so that nobody has to wait for it."),
+}), batchRules).meta({ id: "BatchRequest" });
+/** Several models × targets submitted in one request; owns one job for each pair. */
+const batch = schemas/* object */.Ikc({
+    id: id/* batchId */.qZ,
+    name: job/* displayName */.QC,
+    suite: schemas/* string */.YjP().nullable(),
+    revision: revision/* revision */.Q.nullable().default(null),
+    kind: contract_status/* jobKind */.G$,
+    status: contract_status/* batchStatus */.FS,
+    failFast: schemas/* boolean */.zMY(),
+    labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()),
+    createdAt: iso/* datetime */.w$(),
+    finishedAt: iso/* datetime */.w$().nullable(),
+    counts: schemas/* record */.g1P(contract_status/* jobStatus */.WB, schemas/* int */.Whr()).describe("Number of jobs in each status."),
+    gatesFailed: schemas/* int */.Whr()
+        .describe("Number of jobs with a gate of the level `fail` that did not pass."),
+    jobs: schemas/* array */.YOg(schemas/* object */.Ikc({
+        id: id/* jobId */.Db,
+        model: schemas/* string */.YjP(),
+        target: target/* targetName */.je,
+        status: contract_status/* jobStatus */.WB,
+        gatesFailed: schemas/* boolean */.zMY(),
+    }))
+        .max(maxBatchJobs)
+        .describe("The jobs, in the order of models × targets."),
+})
+    .meta({ id: "Batch" });
+/** What a batch is called: as the request says, or by its suite, or by what it holds. */
+function batchName({ name, suite, models, targets, }) {
+    const counted = `${models.length} ${models.length === 1 ? "model" : "models"} for ${targets.join(", ")}`;
+    return name ?? (suite ?? counted).slice(0, 200);
+}
+
+
+/***/ }),
+
+/***/ 9088:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   L: () => (/* binding */ boundedText)
+/* harmony export */ });
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+
+/**
+ * A text of so many characters, counted as JSON Schema and Kubernetes count them. The length that JavaScript gives, and
+ * that `z.string().max()` holds, counts characters such as emoji twice.
+ */
+function boundedText({ min, max }) {
+    const isWithin = (value) => {
+        let characters = 0;
+        for (const _ of value)
+            characters++;
+        return characters >= min && characters <= max;
+    };
+    return zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
+        .refine(isWithin, { error: `must have ${min} to ${max} characters` })
+        .meta({ minLength: min, maxLength: max });
+}
+
+
+/***/ }),
+
+/***/ 2537:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   c: () => (/* binding */ sqnrObstacle),
+/* harmony export */   i: () => (/* binding */ latencyObstacle)
+/* harmony export */ });
+const hardware = [
+    ["execution provider", ({ device }) => device?.executionProvider],
+    ["processor", ({ device }) => device?.name],
+    ["number of threads", ({ device }) => device?.threads],
+    ["runtime", ({ device }) => device?.runtime],
+];
+const evaluation = [
+    ["evaluation level", ({ accuracy }) => accuracy?.level],
+    ["kind of samples", ({ accuracy }) => accuracy?.data],
+];
+/** A median of fewer runs says nothing about a change. */
+const minLatencyRuns = 3;
+/** Why a change of latency cannot be told; undefined where it can. */
+function latencyObstacle(now, before) {
+    const runs = Math.min(now.latency?.result.runs ?? 0, before.latency?.result.runs ?? 0);
+    if (runs < minLatencyRuns)
+        return `A change of latency needs ${minLatencyRuns} runs on both sides, not ${runs}`;
+    return firstDifference(hardware, now, before);
+}
+/** Why a change of SQNR cannot be told; undefined where it can. */
+function sqnrObstacle(now, before) {
+    return firstDifference(evaluation, now, before);
+}
+function firstDifference(facts, now, before) {
+    const differing = facts.find(([, of]) => of(now) !== of(before));
+    if (differing === undefined)
+        return undefined;
+    const [name, of] = differing;
+    return `Not comparable: the ${name} is "${abbreviateFact(of(now))}", the baseline's "${abbreviateFact(of(before))}"`;
+}
+function abbreviateFact(value) {
+    const text = String(value ?? "unknown");
+    return text.length > 100 ? `${text.slice(0, 99).toWellFormed()}…` : text;
+}
+
+
+/***/ }),
+
+/***/ 6828:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   CC: () => (/* binding */ problem),
+/* harmony export */   Kp: () => (/* binding */ jobError),
+/* harmony export */   NN: () => (/* binding */ errorTable)
+/* harmony export */ });
+/* unused harmony exports errorCode, fieldError, ServiceError, problemDetails */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+
+function permanentError(status, title) {
+    return { status, title, retryable: false };
+}
+function retryableError(status, title) {
+    return { status, title, retryable: true };
+}
+/** Every error code that a caller can meet, in answers and in `job.error`. */
+const errorTable = {
+    malformed_request: permanentError(400, "The request cannot be parsed"),
+    invalid_cursor: permanentError(400, "The cursor is not one that this list gave"),
+    unauthorized: permanentError(401, "A valid bearer token is required"),
+    missing_scope: permanentError(403, "The token lacks a scope"),
+    identity_token_invalid: permanentError(401, "The identity token is not valid"),
+    identity_token_refused: permanentError(403, "No trust policy fits the identity token"),
+    not_found: permanentError(404, "No such resource"),
+    method_not_allowed: permanentError(405, "The resource does not have this method"),
+    not_acceptable: permanentError(406, "None of the accepted media types can be produced"),
+    job_finished: permanentError(409, "The job has already ended"),
+    batch_finished: permanentError(409, "The batch has already ended"),
+    idempotency_in_progress: retryableError(409, "The first request with this Idempotency-Key is still being answered"),
+    upload_offset_mismatch: retryableError(409, "The upload cannot go on at this byte"),
+    payload_too_large: permanentError(413, "The body is larger than allowed"),
+    unsupported_media_type: permanentError(415, "The content type is not supported"),
+    range_not_satisfiable: permanentError(416, "The range lies outside the file"),
+    validation_failed: permanentError(422, "The request has invalid fields"),
+    unknown_target: permanentError(422, "No such target"),
+    idempotency_key_reused: permanentError(422, "The Idempotency-Key was used with another body"),
+    internal_error: retryableError(500, "The service failed"),
+    unavailable: retryableError(503, "The service is not ready"),
+    storage_full: retryableError(507, "The storage is full"),
+    model_not_found: permanentError(422, "The model does not exist at its source"),
+    model_source_refused: permanentError(422, "The model's source is not allowed"),
+    model_fetch_failed: retryableError(422, "The model could not be fetched"),
+    model_checksum_mismatch: permanentError(422, "The model's SHA-256 is not the expected one"),
+    model_too_large: permanentError(413, "The model is larger than allowed"),
+    model_invalid: permanentError(422, "The file is not a valid ONNX model"),
+    model_truncated: permanentError(422, "The model file is truncated"),
+    model_opset_unsupported: permanentError(422, "The model's opset is not supported"),
+    model_unsupported: permanentError(422, "The model uses something that is not supported"),
+    external_data_refused: permanentError(422, "External data points outside the model's folder"),
+    external_data_missing: permanentError(422, "An external data file is missing"),
+    external_data_short: permanentError(422, "An external data file is shorter than its tensors need"),
+    nothing_to_quantize: permanentError(422, "The recipe fits no weight of the model"),
+    recipe_unsupported: permanentError(422, "The recipe cannot be applied"),
+    evaluation_data_invalid: permanentError(422, "The evaluation data does not fit the model"),
+    evaluation_failed: permanentError(422, "The model could not be run for the evaluation"),
+    accuracy_below_floor: permanentError(422, "The result is too far from the original"),
+    out_of_memory: permanentError(422, "The worker ran out of memory"),
+    worker_killed: retryableError(500, "The worker was killed"),
+    worker_crashed: retryableError(500, "The worker crashed"),
+    deadline_exceeded: permanentError(422, "The job took longer than its deadline"),
+    resource_invalid: permanentError(422, "The custom resource cannot be a job"),
+    pod_start_failed: permanentError(422, "The worker's pod cannot be started"),
+    service_restarted: retryableError(500, "The service restarted too often while the job ran"),
+};
+const errorCode = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(Object.keys(errorTable));
+const fieldError = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+    pointer: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
+        .describe("JSON pointer of the field (RFC 6901), within the body, or `query/NAME`, `path/NAME`, `header/NAME`."),
+    message: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+});
+/** RFC 9457 problem details. */
+const problem = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+    type: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+    title: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+    status: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr(),
+    code: errorCode,
+    detail: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+    errors: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(fieldError).optional(),
+})
+    .meta({ id: "Problem" });
+/** Why a job failed. */
+const jobError = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+    code: errorCode,
+    message: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().max(4096),
+});
+/** The one error that callers of the service see; everything else is `internal_error` to them. */
+class ServiceError extends Error {
+    name = "ServiceError";
+    code;
+    fields;
+    headers;
+    constructor(code, message, options = {}) {
+        super(message, options);
+        this.code = code;
+        this.fields = options.fields ?? [];
+        this.headers = options.headers ?? {};
+    }
+}
+function problemDetails(error) {
+    const { status, title } = errorTable[error.code];
+    return {
+        type: `https://modeloptimization.dev/errors/${error.code}`,
+        title,
+        status,
+        code: error.code,
+        detail: error.message,
+        ...(error.fields.length > 0 && { errors: [...error.fields] }),
+    };
+}
+
+
+/***/ }),
+
+/***/ 3754:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   z: () => (/* binding */ formatBytes)
+/* harmony export */ });
+const units = ["bytes", "kB", "MB", "GB", "TB"];
+/** A size for people, in decimal units with three significant digits: `4.75 MB`. */
+function formatBytes(bytes) {
+    let scaled = bytes;
+    let unit = 0;
+    // 999.5 would round to "1000".
+    for (; scaled >= 999.5 && unit < units.length - 1; unit++)
+        scaled /= 1000;
+    const digits = unit === 0 ? 0 : scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2;
+    return `${scaled.toFixed(digits)} ${units[unit]}`;
+}
+
+
+/***/ }),
+
+/***/ 8668:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   A8: () => (/* binding */ gateLimits),
+/* harmony export */   h2: () => (/* binding */ gateName),
+/* harmony export */   k0: () => (/* binding */ gateTable),
+/* harmony export */   x6: () => (/* binding */ hasFailedGate),
+/* harmony export */   xp: () => (/* binding */ gateResult)
+/* harmony export */ });
+/* unused harmony export evaluateGates */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2537);
+
+
+const defaultLatencyNoiseMs = 0.1;
+/** Every gate that a job can have, with the figure it holds. */
+const gateTable = {
+    maxSizeRatio: {
+        bound: "max",
+        description: "Largest size of the result relative to the original.",
+        figure: ({ size }) => size?.ratio,
+    },
+    minSqnrDb: {
+        bound: "min",
+        description: "Least SQNR of any output, dB.",
+        figure: ({ accuracy }) => accuracy?.sqnrDb,
+    },
+    minCosine: {
+        bound: "min",
+        description: "Least cosine similarity of any output.",
+        figure: ({ accuracy }) => accuracy?.cosine,
+    },
+    minTop1: {
+        bound: "min",
+        description: "Least share of samples, of any output, whose largest element is the same as the original's.",
+        figure: leastTop1,
+    },
+    maxLatencyRatio: {
+        bound: "max",
+        description: "Largest median latency of the result relative to the original's in the same run.",
+        figure: ({ latency }) => latency?.ratio,
+    },
+    maxSizeRegression: {
+        bound: "max",
+        description: "Largest growth of the result relative to the baseline's; 0.05 allows 5 % more bytes.",
+        figure: ({ size }) => size?.resultBytes,
+        change: { worsening: growth },
+    },
+    maxSqnrDropDb: {
+        bound: "max",
+        description: "Largest loss of SQNR against the baseline, dB.",
+        figure: ({ accuracy }) => accuracy?.sqnrDb,
+        change: { worsening: (now, before) => before - now, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c },
+    },
+    maxLatencyRegression: {
+        bound: "max",
+        description: "Largest growth of the result's median latency relative to the baseline's on the same hardware; 0.05 allows 5 % more.",
+        figure: ({ latency }) => latency?.result.p50Ms,
+        change: { worsening: growth, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .latencyObstacle */ .i, excuse: latencyExcuse },
+    },
+};
+const gateName = zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(Object.keys(gateTable));
+const limitSchemas = {
+    maxSizeRatio: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().positive(),
+    minSqnrDb: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
+    minCosine: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(-1).max(1),
+    minTop1: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0).max(1),
+    maxLatencyRatio: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().positive(),
+    maxSizeRegression: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
+    maxSqnrDropDb: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
+    maxLatencyRegression: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
+};
+function limitSchema(gate) {
+    return limitSchemas[gate].optional().describe(gateTable[gate].description);
+}
+/** Limits on telemetry figures. */
+const gateLimits = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
+    maxSizeRatio: limitSchema("maxSizeRatio"),
+    minSqnrDb: limitSchema("minSqnrDb"),
+    minCosine: limitSchema("minCosine"),
+    minTop1: limitSchema("minTop1"),
+    maxLatencyRatio: limitSchema("maxLatencyRatio"),
+    maxSizeRegression: limitSchema("maxSizeRegression"),
+    maxSqnrDropDb: limitSchema("maxSqnrDropDb"),
+    maxLatencyRegression: limitSchema("maxLatencyRegression"),
+    latencyNoiseMs: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
+        .min(0)
+        .optional()
+        .describe(`Milliseconds by which the median latency may grow without being held to be a regression, ${defaultLatencyNoiseMs} by default.`),
+    warnGates: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(gateName)
+        .max(gateName.options.length)
+        .optional()
+        .describe("Gates that warn instead of failing where they do not pass."),
+})
+    .meta({ id: "GateLimits" });
+const gateResult = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
+    gate: gateName,
+    limit: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
+    actual: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
+        .nullable()
+        .describe("The measured figure, or how much worse than the baseline's it is; null where it was not measured, which fails the gate."),
+    baseline: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
+        .nullable()
+        .default(null)
+        .describe("The baseline's figure: bytes, dB or milliseconds; null for gates that hold no change."),
+    level: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["fail", "warn"])
+        .default("fail")
+        .describe("What it means if the gate does not pass. A change that cannot be told, such as without a baseline, warns."),
+    passed: zod__WEBPACK_IMPORTED_MODULE_1__/* .boolean */ .zMY(),
+    note: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+        .max(300)
+        .optional()
+        .describe("Why the figures could not be compared, or were taken as equal."),
+})
+    .meta({ id: "GateResult" });
+/** Whether a gate of the level `fail` did not pass. */
+function hasFailedGate(gates) {
+    return gates.some(({ level, passed }) => level === "fail" && !passed);
+}
+/**
+ * Holds the telemetry of a finished job against its limits. A figure that was not measured fails its gate; a change for
+ * which there is nothing to compare with warns.
+ */
+function evaluateGates(limits, telemetry, baseline) {
+    return gateName.options.flatMap((gate) => {
+        const gateLimit = limits[gate];
+        if (gateLimit === undefined)
+            return [];
+        const { bound, figure, change } = gateTable[gate];
+        const level = limits.warnGates?.includes(gate) ? "warn" : "fail";
+        const now = figure(telemetry);
+        const known = { gate, limit: gateLimit, level, actual: now ?? null, baseline: null };
+        if (now === undefined)
+            return [{ ...known, passed: false }];
+        if (change === undefined)
+            return [{ ...known, passed: bound === "max" ? now <= gateLimit : now >= gateLimit }];
+        return [
+            {
+                ...known,
+                actual: null,
+                ...compareWithBaseline(change, {
+                    limits,
+                    limit: gateLimit,
+                    now,
+                    figure,
+                    telemetry,
+                    baseline,
+                }),
+            },
+        ];
+    });
+}
+function compareWithBaseline({ worsening, obstacle, excuse }, { limits, limit: most, now, figure, telemetry, baseline }) {
+    const incomparable = { level: "warn", passed: false };
+    if (baseline === null)
+        return { ...incomparable, note: "There is no baseline" };
+    const before = figure(baseline);
+    if (before === undefined)
+        return { ...incomparable, note: "The baseline has no such figure" };
+    const actual = worsening(now, before);
+    const reason = Number.isFinite(actual)
+        ? obstacle?.(telemetry, baseline)
+        : "The baseline's figure is 0";
+    if (reason !== undefined)
+        return { ...incomparable, baseline: before, note: reason };
+    if (actual <= most)
+        return { actual, baseline: before, passed: true };
+    const note = excuse?.(now - before, limits);
+    return {
+        actual,
+        baseline: before,
+        passed: note !== undefined,
+        ...(note !== undefined && { note }),
+    };
+}
+function growth(now, before) {
+    return (now - before) / before;
+}
+function latencyExcuse(differenceMs, { latencyNoiseMs = defaultLatencyNoiseMs }) {
+    return differenceMs <= latencyNoiseMs
+        ? `A difference within ${latencyNoiseMs} ms is taken as noise`
+        : undefined;
+}
+function leastTop1({ accuracy }) {
+    const known = accuracy?.outputs?.flatMap(({ top1Agreement }) => top1Agreement ?? []) ?? [];
+    return known.length === 0 ? undefined : Math.min(...known);
+}
+
+
+/***/ }),
+
+/***/ 2246:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Db: () => (/* binding */ jobId),
+/* harmony export */   jo: () => (/* binding */ tokenId),
+/* harmony export */   qZ: () => (/* binding */ batchId)
+/* harmony export */ });
+/* unused harmony exports isId, newId, composeId, batchJobId, batchChildName, parseBatchChildName, encodeIdTime, decodeIdTime */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+
+const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
+const timeLength = 10;
+const randomLength = 16;
+/** Last digits of an id, in which the jobs of a batch differ; no two ids made by one process are alike in all others. */
+const jobNumberLength = 4;
+const patterns = { job: idPattern("job"), batch: idPattern("batch"), token: idPattern("token") };
+function idPattern(prefix) {
+    return new RegExp(`^${prefix}-[0-9a-hjkmnp-tv-z]{${timeLength + randomLength}}$`);
+}
+function idSchema(prefix, what) {
+    return zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
+        .max(prefix.length + 1 + timeLength + randomLength)
+        .regex(patterns[prefix])
+        .describe(`Identifier of the ${what}: sortable by creation time and a valid Kubernetes name.`);
+}
+const jobId = idSchema("job", "job");
+const batchId = idSchema("batch", "batch");
+const tokenId = idSchema("token", "token");
+/** As `jobId` and `batchId` say, for ids that are checked over and over. */
+function isId(prefix, text) {
+    return text !== undefined && patterns[prefix].test(text);
+}
+let lastTime = "";
+let lastRandom = (/* unused pure expression or super */ null && ([]));
+/**
+ * A lower-case ULID (Crockford base 32: 48 bits of time, 80 random bits) behind a prefix. Those made one after the other
+ * within a millisecond sort in that order.
+ */
+function newId(prefix, now) {
+    const time = encodeIdTime(now);
+    lastRandom = time === lastTime ? nextRandomDigits(lastRandom) : randomDigits();
+    lastTime = time;
+    return `${prefix}-${time}${lastRandom.map((digit) => alphabet.charAt(digit)).join("")}`;
+}
+/**
+ * An id made of what it stands for, so that whoever makes it again gets the same: the time, and the first 80 bits of
+ * `digest`.
+ */
+function composeId(prefix, { time, digest }) {
+    const bits = digest
+        .subarray(0, (randomLength * 5) / 8)
+        .reduce((value, byte) => (value << 8n) | BigInt(byte), 0n);
+    const random = Array.from({ length: randomLength }, (_, i) => alphabet.charAt(Number((bits >> BigInt(5 * (randomLength - 1 - i))) & 31n)));
+    return `${prefix}-${encodeIdTime(time)}${random.join("")}`;
+}
+/** Id of a job of a batch: the batch's own, its last digits replaced by the job's number, so that jobs sort in their order. */
+function batchJobId(batch, index) {
+    let number = "";
+    for (let rest = index, i = 0; i < jobNumberLength; i++, rest = Math.floor(rest / 32)) {
+        number = alphabet.charAt(rest % 32) + number;
+    }
+    return `job-${batch.slice("batch-".length, -jobNumberLength)}${number}`;
+}
+/** Name of the custom resource of a batch's job: that of the batch's resource, and the job's number. */
+function batchChildName(batch, index) {
+    return `${batch}-${String(index).padStart(4, "0")}`;
+}
+const childName = /^(.+)-(\d{4,})$/;
+/** The batch and the number of the job whose custom resource has the name; undefined for all other names. */
+function parseBatchChildName(name) {
+    const [, batch, digits] = childName.exec(name) ?? [];
+    if (batch === undefined || digits === undefined)
+        return undefined;
+    const index = Number(digits);
+    return batchChildName(batch, index) === name ? { batch, index } : undefined;
+}
+/** The part of an id that tells when it was made: ids made earlier sort before it, later ones after. */
+function encodeIdTime(now) {
+    let time = "";
+    for (let rest = now.getTime(), i = 0; i < timeLength; i++, rest = Math.floor(rest / 32)) {
+        time = alphabet.charAt(rest % 32) + time;
+    }
+    return time;
+}
+/** When an id was made. */
+function decodeIdTime(id) {
+    const digits = id.slice(id.indexOf("-") + 1).slice(0, timeLength);
+    return new Date(Array.from(digits).reduce((time, digit) => time * 32 + alphabet.indexOf(digit), 0));
+}
+function randomDigits() {
+    return Array.from(crypto.getRandomValues(new Uint8Array(randomLength)), (byte) => byte % 32);
+}
+/** The next random part in order, apart from the digits that number a batch's jobs. */
+function nextRandomDigits(digits) {
+    const head = digits.slice(0, -jobNumberLength);
+    const carried = head.findLastIndex((digit) => digit < 31);
+    const next = head.map((digit, i) => (i < carried ? digit : i === carried ? digit + 1 : 0));
+    return [...next, ...digits.slice(-jobNumberLength)];
+}
+
+
+/***/ }),
+
+/***/ 1324:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  Qo: () => (/* binding */ deadlineSeconds),
+  QC: () => (/* binding */ displayName),
+  PA: () => (/* binding */ dryRun),
+  Yl: () => (/* binding */ job),
+  xK: () => (/* binding */ jobRequest),
+  WD: () => (/* binding */ labels)
+});
+
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
+var iso = __nccwpck_require__(3477);
+// EXTERNAL MODULE: ./contract/artifact.js
+var artifact = __nccwpck_require__(1453);
+// EXTERNAL MODULE: ./contract/id.js
+var id = __nccwpck_require__(2246);
+// EXTERNAL MODULE: ./contract/revision.js
+var revision = __nccwpck_require__(1622);
+;// CONCATENATED MODULE: ./contract/telemetry.js
+
+/** SQNR that stands for identical outputs, dB; float32 cannot express a smaller error. Its negative stands for outputs that are not finite. */
+const maxSqnrDb = 150;
+const outputAccuracy = schemas/* object */.Ikc({
+    name: schemas/* string */.YjP(),
+    sqnrDb: schemas/* number */.aig()
+        .describe(`Signal to quantization noise ratio over all samples, dB, within ±${maxSqnrDb}; ${maxSqnrDb} for identical outputs.`),
+    cosine: schemas/* number */.aig().describe("Cosine similarity over all samples, -1 to 1."),
+    maxAbsoluteError: schemas/* number */.aig()
+        .nullable()
+        .describe("Largest difference of two elements; null where one of them is not finite."),
+    top1Agreement: schemas/* number */.aig()
+        .nullable()
+        .describe("Share of samples whose largest element is the same along the last axis; null for outputs without such an axis."),
+});
+const accuracy = schemas/* object */.Ikc({
+    level: schemas/* enum */.k5n(["outputs", "weights"]),
+    data: schemas/* enum */.k5n(["caller", "generated"])
+        .describe("Where the samples came from. Figures on generated data show gross damage only."),
+    samples: schemas/* int */.Whr().min(0),
+    sqnrDb: schemas/* number */.aig().describe("Of the worst output, or of the worst weight at level `weights`."),
+    cosine: schemas/* number */.aig().describe("Of the worst output, or of the worst weight at level `weights`."),
+    outputs: schemas/* array */.YOg(outputAccuracy).max(64),
+});
+const latency = schemas/* object */.Ikc({
+    p50Ms: schemas/* number */.aig(),
+    p95Ms: schemas/* number */.aig(),
+    p99Ms: schemas/* number */.aig(),
+    runs: schemas/* int */.Whr().min(0),
+});
+const measuredPair = (of) => schemas/* object */.Ikc({ original: of, result: of });
+/** Measured facts of a job. What has not been measured yet, or not at the recipe's evaluation level, is absent. */
+const telemetry = schemas/* object */.Ikc({
+    progress: schemas/* object */.Ikc({
+        fraction: schemas/* number */.aig().min(0).max(1).describe("Share of the whole job that is done."),
+        message: schemas/* string */.YjP().max(500).optional().describe("What is being done."),
+    }),
+    size: schemas/* object */.Ikc({
+        originalBytes: schemas/* int */.Whr().min(0),
+        resultBytes: schemas/* int */.Whr().min(0),
+        ratio: schemas/* number */.aig().describe("resultBytes / originalBytes."),
+        predicted: schemas/* boolean */.zMY()
+            .default(false)
+            .describe("True where the figures are the plan's and nothing was written. They are exact unless a weight turns out to hold values that the scheme cannot store."),
+    })
+        .optional()
+        .describe("Bytes on disk of the ONNX file and its external data."),
+    weights: schemas/* object */.Ikc({
+        total: schemas/* int */.Whr().min(0).describe("Weights of the model."),
+        quantized: schemas/* int */.Whr()
+            .min(0)
+            .describe("Weights that the recipe changed; the report says what was done to each and why."),
+        quantizedBytes: schemas/* int */.Whr().min(0).describe("Bytes of those weights in the original."),
+    })
+        .optional(),
+    accuracy: accuracy.optional(),
+    latency: measuredPair(latency)
+        .extend({ ratio: schemas/* number */.aig().describe("result p50 / original p50.") })
+        .optional(),
+    memory: schemas/* object */.Ikc({
+        originalPeakBytes: schemas/* int */.Whr()
+            .min(0)
+            .describe("Peak resident memory of the process that ran the original."),
+        resultPeakBytes: schemas/* int */.Whr()
+            .min(0)
+            .describe("Peak resident memory of the process that ran the result."),
+        workerPeakBytes: schemas/* int */.Whr()
+            .min(0)
+            .describe("Peak resident memory of the worker that compressed the model."),
+    })
+        .partial()
+        .optional(),
+    device: schemas/* object */.Ikc({
+        executionProvider: schemas/* string */.YjP().max(64),
+        name: schemas/* string */.YjP().max(200).describe("Processor that ran the evaluation."),
+        threads: schemas/* int */.Whr().min(0),
+        runtime: schemas/* string */.YjP().max(200).describe("Name and version of the runtime."),
+    })
+        .optional(),
+    stageSeconds: schemas/* object */.Ikc({
+        fetch: schemas/* number */.aig(),
+        shard: schemas/* number */.aig(),
+        optimize: schemas/* number */.aig(),
+        evaluate: schemas/* number */.aig(),
+        publish: schemas/* number */.aig(),
+    })
+        .partial()
+        .optional(),
+    warnings: schemas/* array */.YOg(schemas/* object */.Ikc({ code: schemas/* string */.YjP(), message: schemas/* string */.YjP().max(1000) })).max(64),
+})
+    .meta({ id: "Telemetry" });
+
+;// CONCATENATED MODULE: ./contract/baseline.js
+
+
+
+
+const figures = telemetry.pick({ size: true, latency: true, device: true }).extend({
+    accuracy: accuracy.omit({ outputs: true }).optional(),
+});
+/** What a completed job measured, kept for later jobs of the same suite, model and target. */
+const recordedBaseline = figures.extend({
+    jobId: id/* jobId */.Db.describe("The job that measured the figures."),
+    sha: revision/* commit */.c,
+    branch: schemas/* string */.YjP(),
+});
+/** What a job is compared with. */
+const baseline = recordedBaseline
+    .extend({
+    by: schemas/* enum */.k5n(["baseSha", "mergeBase", "branch"])
+        .describe("Which part of the revision's base it was found by; `branch`: it is the branch's newest."),
+})
+    .meta({ id: "Baseline" });
+/** The part of a job's telemetry that later jobs are compared with. */
+function baselineFigures({ size, latency, device, accuracy: measured, }) {
+    return {
+        ...(size && { size }),
+        ...(latency && { latency }),
+        ...(device && { device }),
+        ...(measured && { accuracy: figures.shape.accuracy.parse(measured) }),
+    };
+}
+
+// EXTERNAL MODULE: ./contract/errors.js
+var errors = __nccwpck_require__(6828);
+// EXTERNAL MODULE: ./contract/gate.js
+var gate = __nccwpck_require__(8668);
+// EXTERNAL MODULE: ./contract/model.js
+var model = __nccwpck_require__(2654);
+// EXTERNAL MODULE: ./contract/recipe.js + 1 modules
+var recipe = __nccwpck_require__(1918);
+// EXTERNAL MODULE: ./contract/status.js
+var contract_status = __nccwpck_require__(7949);
+// EXTERNAL MODULE: ./contract/target.js
+var target = __nccwpck_require__(802);
+// EXTERNAL MODULE: ./contract/bounded-text.js
+var bounded_text = __nccwpck_require__(9088);
+;// CONCATENATED MODULE: ./contract/job.js
+
+
+
+
+
+
+
+
+
+
+
+
+const maxLabels = 32;
+const labelPattern = /^[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$/;
+const labels = schemas/* record */.g1P(schemas/* string */.YjP().max(63).regex(labelPattern), schemas/* string */.YjP()
+    .max(63)
+    .regex(/^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/))
+    .refine((all) => Object.keys(all).length <= maxLabels, {
+    error: `must not have more than ${maxLabels} entries`,
+})
+    .meta({ maxProperties: maxLabels })
+    .describe(`Caller's own keys and values, to filter by. At most ${maxLabels}.`);
+const displayName = (0,bounded_text/* boundedText */.L)({ min: 1, max: 200 }).describe("Name for people; need not be unique.");
+const dryRun = schemas/* boolean */.zMY()
+    .default(false)
+    .describe("Plan alone: tells the size that the result would have, and what would become of each weight, from the model's graph. No weight is read, no model is written, no pipeline is planned, nothing is evaluated and no gate is held.");
+const deadlineSeconds = schemas/* int */.Whr()
+    .min(1)
+    .max(604_800)
+    .optional()
+    .describe("Seconds of work after which the job is stopped and fails with `deadline_exceeded`. Waiting does not count.");
+/** Body of `POST /compress` and `POST /quantize`, and the spec of a CompressionJob. */
+const jobRequest = schemas/* strictObject */.rej({
+    name: displayName.optional(),
+    model: model/* modelReference */.Dy,
+    target: target/* targetName */.je,
+    recipe: recipe/* requestedRecipe */.vJ
+        .optional()
+        .describe("What to do to the model. Fields that are left out come from the target's default recipe."),
+    gates: gate/* gateLimits */.A8
+        .optional()
+        .describe("Limits on what is measured; the job tells which of them hold."),
+    dryRun,
+    deadlineSeconds,
+    labels: labels.optional(),
+})
+    .meta({ id: "JobRequest" });
+/** One model compressed for one target by one recipe. */
+const job = schemas/* object */.Ikc({
+    id: id/* jobId */.Db,
+    kind: contract_status/* jobKind */.G$,
+    name: displayName,
+    status: contract_status/* jobStatus */.WB,
+    statusReason: schemas/* string */.YjP().describe("Stable code that says why the job is in its status."),
+    statusMessage: schemas/* string */.YjP().describe("The same for people."),
+    batchId: id/* batchId */.qZ.nullable(),
+    model: schemas/* object */.Ikc({
+        ...model/* modelReference */.Dy.shape,
+        name: schemas/* string */.YjP(),
+        bytes: schemas/* int */.Whr()
+            .nullable()
+            .describe("Size of the file and its external data; null until it was fetched."),
+        actualSha256: model/* sha256 */.sc.nullable().describe("SHA-256 of the file that was fetched."),
+    }),
+    target: target/* targetName */.je,
+    recipe: recipe/* recipe */.D4.describe("The effective recipe: the request's over the preset's over the target's."),
+    gateLimits: gate/* gateLimits */.A8,
+    dryRun: dryRun.describe("Whether the job only plans; its one artifact is the report then."),
+    deadlineSeconds,
+    labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()),
+    createdAt: iso/* datetime */.w$(),
+    updatedAt: iso/* datetime */.w$(),
+    startedAt: iso/* datetime */.w$().nullable().describe("When the job left Pending for work."),
+    finishedAt: iso/* datetime */.w$().nullable(),
+    transitions: schemas/* array */.YOg(contract_status/* transition */.kY).describe("Every status the job has had, oldest first."),
+    telemetry: telemetry,
+    artifacts: schemas/* array */.YOg(artifact/* artifact */.d),
+    baseline: baseline
+        .nullable()
+        .default(null)
+        .describe("What the job is compared with, found when its batch was made; null where there is none."),
+    gates: schemas/* array */.YOg(gate/* gateResult */.xp)
+        .describe("Results of the gates; empty until the job is Completed, and in a dry run."),
+    error: errors/* jobError */.Kp.nullable(),
+})
+    .meta({ id: "Job" });
+
+
+/***/ }),
+
+/***/ 1351:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Fy: () => (/* binding */ limits)
+/* harmony export */ });
+/* unused harmony exports maxAttempts, textLimits */
+/** Limits of the service that callers can meet. Each is documented in the README. */
+const limits = {
+    /** Largest JSON body, bytes. */
+    jsonBodyBytes: 4 * 1024 * 1024,
+    /** Largest `wait` of `Prefer: wait=N`, seconds. */
+    preferWaitSeconds: 60,
+    /** Jobs or batches a page, by default and at most. */
+    pageDefault: 50,
+    pageMax: 200,
+    /** How long an Idempotency-Key is remembered, hours. */
+    idempotencyHours: 24,
+    /** Interval of pings in event streams, seconds. */
+    pingSeconds: 15,
+};
+/** A worker of a job, or of one step of it, is started at most so often. */
+const maxAttempts = 3;
+/** Longest texts that records, resources and events hold, characters. */
+const textLimits = {
+    reason: 64,
+    statusMessage: 1024,
+    errorMessage: 4096,
+    telemetryWarning: 512,
+    batchFailure: 512,
+};
+
+
+/***/ }),
+
+/***/ 2654:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Dy: () => (/* binding */ modelReference),
+/* harmony export */   Zy: () => (/* binding */ uploadRange),
+/* harmony export */   sc: () => (/* binding */ sha256)
+/* harmony export */ });
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+/* harmony import */ var _bounded_text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9088);
+
+
+const sha256 = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
+    .max(64)
+    .regex(/^[0-9a-f]{64}$/)
+    .describe("SHA-256 as 64 lower-case hexadecimal digits.");
+/** Which part of a model the body of an upload is. */
+const uploadRange = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
+    .max(100)
+    .regex(/^bytes \d{1,15}-\d{1,15}\/\d{1,15}$/)
+    .describe("`bytes FIRST-LAST/SIZE`: the body is the rest of an upload that broke off. FIRST is at most the `Upload-Offset` that the answer to HEAD tells, LAST is SIZE - 1.");
+/** Where a model is and, optionally, what it must hash to. */
+const modelReference = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
+    source: (0,_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: 2048 })
+        .regex(/^(https?:\/\/|file:\/\/\/|upload:sha256:[0-9a-f]{64}$)/, {
+        error: "must be https://…, http://…, file:///… or upload:sha256:<64 hex digits>",
+    })
+        .describe("Where the ONNX file is: `https://…` (`http://…` where the administrator allows it), `file:///…` under an allowed folder, or `upload:sha256:…` of an uploaded file."),
+    sha256: sha256.optional().describe("The job fails unless the file has this SHA-256."),
+    name: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
+        .max(100)
+        .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/)
+        .optional()
+        .describe("Short name for tables and reports; by default the file's name."),
+})
+    .meta({ id: "ModelReference" });
+
+
+/***/ }),
+
+/***/ 1918:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  S6: () => (/* binding */ partialRecipe),
+  jL: () => (/* binding */ presetName),
+  D4: () => (/* binding */ recipe),
+  vJ: () => (/* binding */ requestedRecipe)
+});
+
+// UNUSED EXPORTS: defaultRecipe, evaluation, granularities, granularitiesByScheme, maxParallelism, resolveRecipe, schemes, sharding
+
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+;// CONCATENATED MODULE: ./contract/pipeline.js
+
+const balance = schemas/* enum */.k5n(["bytes", "flops", "time"])
+    .describe("What the stages of a pipeline are balanced by. `bytes`: the weights that a stage holds. `flops`: operations on a generated sample. `time`: nanoseconds that ONNX Runtime's CPU provider takes for a generated sample, graph optimizations off.");
+const maxPipelineStages = 64;
+const pipelineTensor = schemas/* object */.Ikc({
+    name: schemas/* string */.YjP(),
+    type: schemas/* string */.YjP(),
+    shape: schemas/* array */.YOg(schemas/* union */.KCZ([schemas/* int */.Whr(), schemas/* string */.YjP()]))
+        .describe("Open dimensions are given by their names, which may be empty."),
+});
+/** `pipeline.json`: stages that together give what the model gives, each an ONNX model of its own, run one after the other. */
+const pipelineManifest = schemas/* object */.Ikc({
+    version: schemas/* literal */.euz(1),
+    balance,
+    stages: schemas/* array */.YOg(schemas/* object */.Ikc({
+        model: schemas/* string */.YjP().describe("ONNX file of the stage."),
+        files: schemas/* array */.YOg(schemas/* object */.Ikc({ name: schemas/* string */.YjP(), bytes: schemas/* int */.Whr() }))
+            .describe("Every file that the stage needs."),
+        parameterBytes: schemas/* int */.Whr()
+            .describe("Bytes of the weights and constants of the stage, original size."),
+        load: schemas/* number */.aig().describe("What is balanced, in its own unit."),
+        inputs: schemas/* array */.YOg(schemas/* object */.Ikc({
+            name: schemas/* string */.YjP(),
+            from: schemas/* int */.Whr()
+                .min(0)
+                .describe("Number of the stage that gives the tensor, from 1; 0 for the caller."),
+        }))
+            .describe("Tensors to feed. A tensor from a stage further back passes the stages between unchanged."),
+        outputs: schemas/* array */.YOg(schemas/* string */.YjP())
+            .describe("Tensors that the stage gives, for later stages and for the caller."),
+    })),
+    cuts: schemas/* array */.YOg(schemas/* object */.Ikc({
+        bytes: schemas/* int */.Whr().describe("Bytes that cross the cut on a generated sample."),
+        tensors: schemas/* array */.YOg(pipelineTensor)
+            .describe("Tensors made before the cut and used behind it."),
+    }))
+        .describe("What crosses from each stage to the next one."),
+    outputs: schemas/* array */.YOg(schemas/* object */.Ikc({
+        name: schemas/* string */.YjP(),
+        from: schemas/* int */.Whr().min(1).describe("Number of the stage that gives it."),
+    }))
+        .describe("The model's outputs, in its order."),
+})
+    .meta({ id: "PipelineManifest" });
+
+// EXTERNAL MODULE: ./contract/rule.js
+var rule = __nccwpck_require__(1073);
+// EXTERNAL MODULE: ./contract/bounded-text.js
+var bounded_text = __nccwpck_require__(9088);
+;// CONCATENATED MODULE: ./contract/recipe.js
+
+
+
+
+const schemes = ["int8-dynamic", "int8-weight", "int4-weight", "fp16"];
+const granularities = ["tensor", "channel", "block"];
+/** The granularities that each scheme can have. */
+const granularitiesByScheme = {
+    "int8-dynamic": ["tensor", "channel"],
+    "int8-weight": granularities,
+    "int4-weight": ["block"],
+    fp16: granularities,
+};
+/** Pods that can work on one job at once. */
+const maxParallelism = 64;
+const nodePattern = (0,bounded_text/* boundedText */.L)({ min: 1, max: 253 });
+const sharding = schemas/* strictObject */.rej({
+    maxShardBytes: schemas/* int */.Whr()
+        .min(65_536)
+        .describe("Largest weight shard, bytes. A tensor is never split: one that is larger gets a shard of its own."),
+    stages: schemas/* int */.Whr()
+        .min(1)
+        .max(maxPipelineStages)
+        .optional()
+        .describe("Cuts the result into a pipeline of so many stages, each an ONNX model of its own. Without it, as many as `maxStageBytes` needs; without both, there is no pipeline."),
+    maxStageBytes: schemas/* int */.Whr()
+        .min(1024)
+        .optional()
+        .describe("Most bytes of weights in a stage, such as a device's memory."),
+    balance: balance,
+});
+const evaluation = schemas/* strictObject */.rej({
+    level: schemas/* enum */.k5n(["outputs", "weights", "none"])
+        .describe("`outputs` runs original and result and compares; `weights` measures each weight's error only; `none` measures sizes only."),
+    data: (0,bounded_text/* boundedText */.L)({ min: 1, max: 2048 })
+        .regex(/^(https?:\/\/|file:\/\/\/|upload:sha256:[0-9a-f]{64}$)/)
+        .optional()
+        .describe("`.npz` file with an array for each input, stacked along a first axis of samples. Without it, data is generated to the inputs' types and shapes."),
+    samples: schemas/* int */.Whr().min(1).max(1024).describe("Samples to compare outputs on."),
+    runs: schemas/* int */.Whr().min(1).max(1000).describe("Timed runs of each model, after the warm-up."),
+    warmup: schemas/* int */.Whr().min(0).max(100).describe("Runs of each model that are not timed."),
+    minCosine: schemas/* number */.aig()
+        .min(-1)
+        .max(1)
+        .describe("Least cosine similarity of any output. Below it the job fails on the caller's data, and completes with a warning on generated data."),
+});
+/** What to do to the model. Fields that a request leaves out come from the target's default recipe. */
+const recipe = schemas/* strictObject */.rej({
+    scheme: schemas/* enum */.k5n(schemes)
+        .describe("`int8-dynamic`: weights and activations in int8, activations scaled at run time (MatMul, Gemm). `int8-weight` and `int4-weight`: weights stored in 8 or 4 bits, arithmetic in floating point. `fp16`: half precision."),
+    granularity: schemas/* enum */.k5n(granularities)
+        .describe("One scale for each tensor, each output channel, or each block of `blockSize` weights along the reduced axis."),
+    blockSize: schemas/* literal */.euz([16, 32, 64, 128, 256])
+        .describe("Weights that share a scale where granularity is `block`."),
+    symmetric: schemas/* boolean */.zMY().describe("Zero maps to the middle code and no zero points are stored."),
+    reduceRange: schemas/* boolean */.zMY()
+        .describe("7-bit weights for `int8-dynamic`, exact on x86 CPUs without VNNI, whose int8 products saturate."),
+    operators: schemas/* enum */.k5n(["standard", "contrib"])
+        .describe("`standard` uses the ONNX operator set alone; `contrib` may use ONNX Runtime's own operators (MatMulNBits, GatherBlockQuantized)."),
+    fallback: schemas/* enum */.k5n(["none", "int8-weight"])
+        .describe("Scheme for weights that `scheme` cannot hold; `none` leaves them as they are."),
+    exclude: schemas/* array */.YOg(nodePattern)
+        .max(256)
+        .describe("Names of nodes or weights to leave alone; `*` stands for any characters."),
+    minElements: schemas/* int */.Whr().min(0).describe("Weights with fewer elements are left alone."),
+    parallelism: schemas/* int */.Whr()
+        .min(1)
+        .max(maxParallelism)
+        .describe("Pods that optimize the weights at once, for `compress` in a cluster: one pod shards the model, so many optimize a share each, and one assembles and evaluates the result. With 1 a single pod does it all. Without meaning on one machine, where worker threads share the work."),
+    sharding: sharding.describe("How the result is divided into files, for `compress`."),
+    evaluation: evaluation.describe("How the result is compared with the original."),
+})
+    .meta({ id: "Recipe" });
+const partialShape = recipe.partial().shape;
+/** A recipe as callers and targets write it: any part of it. */
+const partialRecipe = schemas/* strictObject */.rej({
+    ...partialShape,
+    sharding: sharding
+        .partial()
+        .optional()
+        .describe("How the result is divided into files, for `compress`."),
+    evaluation: evaluation
+        .partial()
+        .optional()
+        .describe("How the result is compared with the original."),
+})
+    .meta({ id: "PartialRecipe" });
+const presetName = schemas/* string */.YjP()
+    .max(63)
+    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
+const recipeRules = schemes
+    .filter((scheme) => granularitiesByScheme[scheme].length < granularities.length)
+    .map((scheme) => {
+    const allowed = granularitiesByScheme[scheme];
+    return {
+        field: "granularity",
+        message: `must be ${allowed.join(" or ")} for the scheme ${scheme}`,
+        isMet: (recipe) => recipe.scheme !== scheme ||
+            recipe.granularity === undefined ||
+            allowed.includes(recipe.granularity),
+        cel: `self.?scheme.orValue('') != '${scheme}' || self.?granularity.orValue('${allowed[0]}') in ['${allowed.join("', '")}']`,
+    };
+});
+/** A recipe in a request: a preset of the target, and fields that override it. */
+const requestedRecipe = (0,rule/* withRules */.O)(schemas/* strictObject */.rej({
+    preset: presetName
+        .optional()
+        .describe("Name of one of the target's presets; the other fields override it."),
+    ...partialRecipe.shape,
+}), recipeRules).meta({ id: "RequestedRecipe" });
+/** What holds where neither the request nor the target says otherwise. */
+const defaultRecipe = {
+    scheme: "int8-weight",
+    granularity: "channel",
+    blockSize: 32,
+    symmetric: true,
+    reduceRange: false,
+    operators: "standard",
+    fallback: "none",
+    exclude: [],
+    minElements: 256,
+    parallelism: 1,
+    sharding: { maxShardBytes: 1_073_741_824, balance: "bytes" },
+    evaluation: { level: "outputs", samples: 8, runs: 20, warmup: 3, minCosine: 0.9 },
+};
+/** Lays partial recipes over the default one; later layers win field by field. 4-bit weights have a scale for each block by default. */
+function resolveRecipe(...layers) {
+    const all = [defaultRecipe, ...layers];
+    const scheme = layers.findLast((layer) => layer.scheme !== undefined)?.scheme;
+    return recipe.parse({
+        ...Object.assign({}, defaultRecipe, scheme === "int4-weight" && { granularity: "block" }, ...layers),
+        sharding: Object.assign({}, ...all.map((layer) => layer.sharding)),
+        evaluation: Object.assign({}, ...all.map((layer) => layer.evaluation)),
+    });
+}
+
+
+/***/ }),
+
+/***/ 1622:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Q: () => (/* binding */ revision),
+/* harmony export */   c: () => (/* binding */ commit)
+/* harmony export */ });
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+/* harmony import */ var _bounded_text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9088);
+
+
+const commit = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
+    .max(64)
+    .regex(/^[0-9a-f]{40}([0-9a-f]{24})?$/)
+    .describe("Commit as 40 or 64 lower-case hexadecimal digits.");
+const branch = (0,_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: 255 }).describe("Name of a branch, without `refs/heads/`.");
+/** What a batch's models are the state of, and what they are compared with. */
+const revision = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
+    sha: commit,
+    branch: branch.optional(),
+    base: zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
+        branch,
+        sha: commit.optional().describe("The commit to compare with before all others."),
+        mergeBase: commit
+            .optional()
+            .describe("The commit to compare with where `sha` has no baseline."),
+    })
+        .optional()
+        .describe("What to compare with: `sha`, else `mergeBase`, else the newest baseline of the branch."),
+    recordBaseline: zod__WEBPACK_IMPORTED_MODULE_0__/* .boolean */ .zMY()
+        .default(false)
+        .describe("Whether the batch's completed jobs whose gates passed become baselines of `suite` and `branch`. Needs the scope `baselines:write`."),
+});
+
+
+/***/ }),
+
+/***/ 1073:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   O: () => (/* binding */ withRules)
+/* harmony export */ });
+/* unused harmony export schemaRules */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4288);
+
+/** The rules of schemas that have some, for those who write a schema in another form. */
+const schemaRules = zod__WEBPACK_IMPORTED_MODULE_0__/* .registry */ .u5();
+/** A schema of an object that refuses what breaks a rule. */
+function withRules(schema, rules) {
+    const ruled = schema.superRefine((object, context) => {
+        for (const { field, message, isMet } of rules) {
+            if (!isMet(object))
+                context.addIssue({ code: "custom", path: [field], message });
+        }
+    });
+    schemaRules.add(ruled, { rules });
+    return ruled;
+}
+
+
+/***/ }),
+
+/***/ 7949:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   FS: () => (/* binding */ batchStatus),
+/* harmony export */   G$: () => (/* binding */ jobKind),
+/* harmony export */   Hd: () => (/* binding */ isTerminal),
+/* harmony export */   WB: () => (/* binding */ jobStatus),
+/* harmony export */   kY: () => (/* binding */ transition)
+/* harmony export */ });
+/* unused harmony exports workingStatus, jobOutcome, transitionTable, canTransition, leadsTo, terminalStatuses, liveStatuses */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3477);
+
+/** What a job does: `compress` shards and optimizes, `quantize` is direct hardware quantization without sharding. */
+const jobKind = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["compress", "quantize"]);
+const jobStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pending", "Sharding", "Optimizing", "Completed", "Failed", "Cancelling", "Cancelled"])
+    .describe("Where the job stands. Completed, Failed and Cancelled are final.");
+/** Statuses of a job whose worker is at work; the worker itself reports them. */
+const workingStatus = jobStatus.extract(["Sharding", "Optimizing"]);
+/** How a job's work can end; the worker itself reports it. */
+const jobOutcome = jobStatus.extract(["Completed", "Failed", "Cancelled"]);
+/** The one transition table: for each kind, the statuses that may follow each status. */
+const transitionTable = {
+    compress: {
+        Pending: ["Sharding", "Failed", "Cancelling"],
+        Sharding: ["Optimizing", "Failed", "Cancelling"],
+        Optimizing: ["Completed", "Failed", "Cancelling"],
+        Cancelling: ["Cancelled"],
+        Completed: [],
+        Failed: [],
+        Cancelled: [],
+    },
+    quantize: {
+        Pending: ["Optimizing", "Failed", "Cancelling"],
+        Sharding: [],
+        Optimizing: ["Completed", "Failed", "Cancelling"],
+        Cancelling: ["Cancelled"],
+        Completed: [],
+        Failed: [],
+        Cancelled: [],
+    },
+};
+function canTransition(kind, from, to) {
+    return transitionTable[kind][from].includes(to);
+}
+/** Whether the transition table has a way from a status to another one. */
+function leadsTo(kind, from, to) {
+    return transitionTable[kind][from].some((next) => next === to || leadsTo(kind, next, to));
+}
+/** Statuses that a job or batch never leaves. */
+const terminalStatuses = ["Completed", "Failed", "Cancelled"];
+/** Statuses of a job that has not ended. */
+const liveStatuses = jobStatus.exclude(terminalStatuses).options;
+function isTerminal(status) {
+    return terminalStatuses.some((terminal) => terminal === status);
+}
+const transition = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+    status: jobStatus,
+    at: zod__WEBPACK_IMPORTED_MODULE_1__/* .datetime */ .w$().describe("When the job entered the status."),
+    reason: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().optional().describe("Stable code that says why."),
+    message: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().optional(),
+});
+const batchStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pending", "Running", "Completed", "Failed", "Cancelling", "Cancelled"])
+    .describe("Completed: every job Completed. Failed: all jobs are final and at least one Failed.");
+
+
+/***/ }),
+
+/***/ 802:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   aC: () => (/* binding */ target),
+/* harmony export */   je: () => (/* binding */ targetName)
+/* harmony export */ });
+/* unused harmony export builtinTargets */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _recipe_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1918);
+
+
+const targetName = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+    .max(63)
+    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)
+    .describe("Name of a target.");
+const quantity = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().regex(/^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$/);
+/** A named hardware profile. */
+const target = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
+    name: targetName,
+    description: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(500),
+    executionProvider: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["cpu", "cuda"])
+        .describe("ONNX Runtime execution provider that evaluates models on the target."),
+    operators: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["standard", "contrib"])
+        .describe("Whether models for the target may use ONNX Runtime's own operators besides the standard ones."),
+    recipe: _recipe_js__WEBPACK_IMPORTED_MODULE_0__/* .partialRecipe */ .S6.describe("Default recipe of jobs for the target."),
+    presets: zod__WEBPACK_IMPORTED_MODULE_1__/* .record */ .g1P(_recipe_js__WEBPACK_IMPORTED_MODULE_0__/* .presetName */ .jL, _recipe_js__WEBPACK_IMPORTED_MODULE_0__/* .partialRecipe */ .S6)
+        .default({})
+        .describe("Named recipes that a request may ask for."),
+    gpu: zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
+        resource: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(253).describe("Extended resource, for instance `nvidia.com/gpu`."),
+        count: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(1).max(64),
+    })
+        .optional()
+        .describe("What a worker pod requests in a cluster; without meaning on one machine."),
+    resources: zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({ cpu: quantity.optional(), memory: quantity.optional() })
+        .optional()
+        .describe("CPU and memory that a worker pod requests; memory is its limit too."),
+    scratch: quantity
+        .optional()
+        .describe("Largest scratch volume of a worker pod, which holds the model and the result; without it unlimited."),
+    nodeSelector: zod__WEBPACK_IMPORTED_MODULE_1__/* .record */ .g1P(zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(317), zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(63)).optional(),
+    tolerations: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
+        key: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(317).optional(),
+        operator: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["Exists", "Equal"]).optional(),
+        value: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(63).optional(),
+        effect: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
+    }))
+        .max(16)
+        .optional()
+        .describe("Taints of nodes that worker pods tolerate."),
+    runtimeClassName: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+        .max(253)
+        .optional()
+        .describe("Runtime class of worker pods, such as `nvidia`."),
+    priorityClassName: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(253).optional().describe("Priority class of worker pods."),
+    image: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+        .max(500)
+        .optional()
+        .describe("Worker image; without it the installation's own."),
+})
+    .meta({ id: "Target" });
+/** The targets of a service whose administrator has not configured any. */
+const builtinTargets = [
+    {
+        name: "cpu",
+        description: "Any CPU runtime of the ONNX standard. Weights in 8 bits for each output channel, arithmetic in float.",
+        executionProvider: "cpu",
+        operators: "standard",
+        recipe: { scheme: "int8-weight" },
+        presets: {},
+    },
+    {
+        name: "cpu-int8",
+        description: "x86 CPU servers running ONNX Runtime. Integer arithmetic for MatMul and Gemm, other weights in 8 bits.",
+        executionProvider: "cpu",
+        operators: "contrib",
+        recipe: { scheme: "int8-dynamic", reduceRange: true, fallback: "int8-weight" },
+        presets: { vnni: { scheme: "int8-dynamic", reduceRange: false, fallback: "int8-weight" } },
+    },
+];
+
+
+/***/ }),
+
+/***/ 3590:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   X: () => (/* binding */ httpErrorStatus)
+/* harmony export */ });
+/**
+ * The HTTP status of an error of Octokit, which is 500 without an answer of GitHub; undefined for
+ * any other error.
+ */
+function httpErrorStatus(error) {
+    return error instanceof Error && "status" in error && typeof error.status === "number"
+        ? error.status
+        : undefined;
+}
+
+
+/***/ }),
+
+/***/ 6603:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   N: () => (/* binding */ comparableLatency),
+/* harmony export */   a: () => (/* binding */ comparableAccuracy)
+/* harmony export */ });
+/* harmony import */ var _contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2537);
+
+/** The baseline's accuracy, where it was measured in the same way. */
+function comparableAccuracy({ telemetry, baseline }) {
+    const isComparable = baseline && (0,_contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c)(telemetry, baseline) === undefined;
+    return isComparable ? baseline.accuracy : undefined;
+}
+/** The latency of the baseline's result, where it was measured on the same hardware. */
+function comparableLatency({ telemetry, baseline }) {
+    const isComparable = baseline && (0,_contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .latencyObstacle */ .i)(telemetry, baseline) === undefined;
+    return isComparable ? baseline.latency?.result : undefined;
+}
+
+
+/***/ }),
+
+/***/ 1580:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   z: () => (/* binding */ composeSections)
+/* harmony export */ });
+/* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8186);
+
+/** The sections in at most `maxBytes`, with notes on how many rows are omitted. */
+function composeSections(sections, { maxBytes, url }) {
+    const omission = `\n\nThere is more than fits here: ${url}`;
+    const end = maxBytes - (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(omission);
+    let text = "";
+    let isTruncated = false;
+    for (const section of sections) {
+        const start = text === "" ? section.head : `\n\n${section.head}`;
+        const room = { maxBytes: end - (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(text), url };
+        const part = fitSection({ ...section, head: start }, room);
+        text += part;
+        isTruncated ||= part === "";
+    }
+    return (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .truncateToBytes */ .Ln)(isTruncated ? text + omission : text, maxBytes);
+}
+/** The section with as many of its rows as fit; the empty string where none does. */
+function fitSection({ head, rows, foot = "" }, { maxBytes, url }) {
+    const complete = joinSection(head, rows, foot);
+    if ((0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(complete) <= maxBytes)
+        return complete;
+    const note = (count) => `\n\n${count} more, see ${url}`;
+    let remainingBytes = maxBytes - (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(head + foot + note(rows.length));
+    const end = rows.findIndex((row) => (remainingBytes -= (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(`\n${row}`)) < 0);
+    if (end <= 0)
+        return "";
+    return joinSection(head, rows.slice(0, end), foot) + note(rows.length - end);
+}
+function joinSection(head, rows, foot) {
+    return head + rows.map((row) => `\n${row}`).join("") + foot;
+}
+
+
+/***/ }),
+
+/***/ 4422:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   E: () => (/* binding */ conclude),
+/* harmony export */   X: () => (/* binding */ countOutcomes)
+/* harmony export */ });
+/* harmony import */ var _outcome_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5979);
+
+/** The outcomes of jobs that fail the batch as a whole. */
+const failingOutcomes = {
+    gates: ["failed", "missed"],
+    warnings: ["failed", "missed", "warned"],
+    jobs: ["failed"],
+    nothing: [],
+};
+/** Outcomes that the title counts, the worst first. */
+const badOutcomes = ["failed", "missed", "cancelled", "warned"];
+const abortVerdicts = {
+    cancelled: { conclusion: "cancelled", words: "Cancelled" },
+    timed_out: { conclusion: "timed_out", words: "Out of time" },
+    unreachable: { conclusion: "failure", words: "Infrastructure: the service cannot be reached" },
+    error: { conclusion: "failure", words: "The batch could not be run" },
+};
+/** The verdict on the batch as a whole. */
+function conclude({ rows, abortReason }, failOn) {
+    const counts = countOutcomes(rows);
+    const ended = `${rows.length - counts.open} of ${countedJobs(rows)} ended`;
+    if (abortReason) {
+        const { conclusion, words } = abortVerdicts[abortReason];
+        return { conclusion, title: rows.length === 0 ? words : `${words}, ${ended}` };
+    }
+    if (counts.open > 0)
+        return { conclusion: null, title: ended };
+    const bad = badOutcomes.filter((outcome) => counts[outcome] > 0);
+    return { conclusion: concludeEnded(bad, failOn), title: describeEnded(rows, counts, bad) };
+}
+function concludeEnded(bad, failOn) {
+    if (bad.some((outcome) => failingOutcomes[failOn].includes(outcome)))
+        return "failure";
+    if (bad.includes("cancelled"))
+        return "cancelled";
+    return bad.length > 0 ? "neutral" : "success";
+}
+function describeEnded(rows, counts, bad) {
+    const jobs = countedJobs(rows);
+    if (bad.length === 0)
+        return `${jobs} passed`;
+    const parts = bad.map((outcome, i) => {
+        const { words } = _outcome_js__WEBPACK_IMPORTED_MODULE_0__/* .outcomes */ .K[outcome];
+        if (i > 0)
+            return `${counts[outcome]} ${words}`;
+        return rows.length === 1 ? `${jobs} ${words}` : `${counts[outcome]} of ${jobs} ${words}`;
+    });
+    return parts.join(", ");
+}
+function countedJobs(rows) {
+    return rows.length === 1 ? "1 job" : `${rows.length} jobs`;
+}
+function countOutcomes(rows) {
+    const counts = { passed: 0, warned: 0, missed: 0, failed: 0, cancelled: 0, open: 0 };
+    for (const row of rows)
+        counts[(0,_outcome_js__WEBPACK_IMPORTED_MODULE_0__/* .classifyOutcome */ .$)(row)]++;
+    return counts;
+}
+
+
+/***/ }),
+
+/***/ 7416:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   l: () => (/* binding */ describeGate)
+/* harmony export */ });
+/* harmony import */ var _contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3754);
+/* harmony import */ var _contract_gate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8668);
+/* harmony import */ var _format_figure_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1577);
+
+
+
+/** How the figures of gates are written that are not plain numbers. */
+const gateFormats = {
+    minSqnrDb: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDecibels */ .Tb },
+    minTop1: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatPercent */ .l9 },
+    maxSizeRegression: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatPercent */ .l9, baseline: _contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__/* .formatBytes */ .z },
+    maxSqnrDropDb: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDecibels */ .Tb, baseline: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDecibels */ .Tb },
+    maxLatencyRegression: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatPercent */ .l9, baseline: (ms) => `${ms.toFixed(2)} ms` },
+};
+const plainFormats = { figure: formatPlain, baseline: formatPlain };
+/** A gate with its limit and what was measured, such as `maxSizeRatio 0.27 ≤ 0.5`. */
+function describeGate(result) {
+    const formats = { ...plainFormats, ...gateFormats[result.gate] };
+    const baseline = result.baseline === null ? "" : `, baseline ${formats.baseline(result.baseline)}`;
+    const note = result.note === undefined ? "" : ` (${result.note})`;
+    return `${result.gate} ${describeMeasured(result, formats.figure)}${baseline}${note}`;
+}
+function describeMeasured({ gate, actual, limit, passed, note }, format) {
+    if (actual === null)
+        return note === undefined ? "not measured" : "not comparable";
+    const upper = actual > limit ? ">" : "≤";
+    const lower = passed ? "≥" : "<";
+    const relation = _contract_gate_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k0[gate].bound === "max" ? upper : lower;
+    return `${format(actual)} ${relation} ${format(limit)}`;
+}
+function formatPlain(value) {
+    return String(Number(value.toPrecision(4)));
+}
+
+
+/***/ }),
+
+/***/ 1563:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   D: () => (/* binding */ describeJobFailure)
+/* harmony export */ });
+/* harmony import */ var _describe_gate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7416);
+
+/** Why a job did not pass, on one line; the empty string for a job that did. */
+function describeJobFailure({ error, gates }) {
+    if (error)
+        return `${error.code}: ${error.message}`;
+    const missed = gates.filter(({ passed }) => !passed);
+    return missed.map(_describe_gate_js__WEBPACK_IMPORTED_MODULE_0__/* .describeGate */ .l).join(", ");
+}
+
+
+/***/ }),
+
+/***/ 1577:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Tb: () => (/* binding */ formatDecibels),
+/* harmony export */   eD: () => (/* binding */ formatChange),
+/* harmony export */   l9: () => (/* binding */ formatPercent)
+/* harmony export */ });
+/** A change with its direction; `=` where it rounds to zero. */
+function formatChange(change, format) {
+    if (!Number.isFinite(change))
+        return undefined;
+    const text = format(Math.abs(change));
+    return text === format(0) ? "=" : `${change > 0 ? "▲" : "▼"} ${text}`;
+}
+function formatPercent(share) {
+    return `${(100 * share).toFixed(1)} %`;
+}
+function formatDecibels(value) {
+    return `${value.toFixed(1)} dB`;
+}
+
+
+/***/ }),
+
+/***/ 1677:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Q: () => (/* binding */ githubLimits)
+/* harmony export */ });
+/** Limits of GitHub. */
+const githubLimits = {
+    jobSummaryBytes: 1_048_576,
+    /** For the summary and the text of a check run each. */
+    checkFieldBytes: 65_535,
+    checkTitleBytes: 255,
+    commentBytes: 65_536,
+    /** Per request. */
+    annotations: 50,
+    annotationTitleBytes: 255,
+    annotationMessageBytes: 64_000,
+};
+
+
+/***/ }),
+
+/***/ 8186:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   DV: () => (/* binding */ codeBlock),
+/* harmony export */   Ln: () => (/* binding */ truncateToBytes),
+/* harmony export */   PP: () => (/* binding */ tableHead),
+/* harmony export */   iE: () => (/* binding */ utf8ByteLength),
+/* harmony export */   jD: () => (/* binding */ tableRow),
+/* harmony export */   ti: () => (/* binding */ inlineCode)
+/* harmony export */ });
+/* harmony import */ var node_util__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7975);
+
+/** GitHub counts its limits in bytes of UTF-8. */
+function utf8ByteLength(text) {
+    return Buffer.byteLength(text);
+}
+/** The start of the text in at most so many bytes; no character is split. */
+function truncateToBytes(text, maxBytes) {
+    if (utf8ByteLength(text) <= maxBytes)
+        return text;
+    const mark = "…";
+    const bytes = Buffer.from(text).subarray(0, Math.max(0, maxBytes - utf8ByteLength(mark)));
+    // Decoding turns a split character into replacement characters.
+    const start = bytes.toString("utf8").replace(/\ufffd+$/, "");
+    return maxBytes >= utf8ByteLength(mark) ? start + mark : start;
+}
+/** Foreign text as code on one line: no link, mention, markup or end of a table's cell. */
+function inlineCode(text) {
+    const line = toOneLine(text).replaceAll("|", "¦");
+    if (line === "")
+        return "";
+    const fence = fenceFor([line], 1);
+    const space = line.startsWith("`") || line.endsWith("`") ? " " : "";
+    return `${fence}${space}${line}${space}${fence}`;
+}
+/** Foreign text as a block of code. */
+function codeBlock(lines) {
+    const visibleLines = lines.map(stripControlCharacters);
+    const fence = fenceFor(visibleLines, 3);
+    return [`${fence}text`, ...visibleLines, fence].join("\n");
+}
+/** More backticks than the lines have in a row, which end the code otherwise. */
+function fenceFor(lines, minLength) {
+    const runs = lines.flatMap((line) => Array.from(line.matchAll(/`+/g), ([run]) => run.length));
+    return "`".repeat(Math.max(minLength, ...runs.map((length) => length + 1)));
+}
+function tableRow(cells) {
+    return `| ${cells.join(" | ")} |`;
+}
+function tableHead(heads) {
+    return `${tableRow(heads)}\n${tableRow(heads.map(() => "---"))}`;
+}
+function toOneLine(text) {
+    return stripControlCharacters(text).replaceAll(/\s+/g, " ").trim();
+}
+/** Removes what terminals and browsers interpret instead of displaying it. */
+function stripControlCharacters(text) {
+    return (0,node_util__WEBPACK_IMPORTED_MODULE_0__.stripVTControlCharacters)(text)
+        .replaceAll(/[\p{Cc}\p{Bidi_Control}]+/gu, " ")
+        .toWellFormed();
+}
+
+
+/***/ }),
+
+/***/ 5979:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   $: () => (/* binding */ classifyOutcome),
+/* harmony export */   K: () => (/* binding */ outcomes)
+/* harmony export */ });
+/* harmony import */ var _contract_status_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7949);
+
+/** The outcomes of a job, with their marks and words in reports. */
+const outcomes = {
+    passed: { mark: "✅", words: "passed" },
+    warned: { mark: "⚠️", words: "passed with a warning" },
+    missed: { mark: "❌", words: "failed a gate" },
+    failed: { mark: "❌", words: "failed" },
+    cancelled: { mark: "⛔", words: "cancelled" },
+    open: { mark: "⏳", words: "not ended" },
+};
+function classifyOutcome({ status, gatesFailed, job }) {
+    if (!(0,_contract_status_js__WEBPACK_IMPORTED_MODULE_0__/* .isTerminal */ .Hd)(status))
+        return "open";
+    if (status === "Failed")
+        return "failed";
+    if (status === "Cancelled")
+        return "cancelled";
+    if (gatesFailed)
+        return "missed";
+    return job?.gates.some(({ passed }) => !passed) ? "warned" : "passed";
+}
+
+
+/***/ }),
+
+/***/ 1977:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  hC: () => (/* binding */ renderBatchCheck),
+  wQ: () => (/* binding */ renderComment),
+  qE: () => (/* binding */ renderJobSummary)
+});
+
+// EXTERNAL MODULE: ./report/compose-sections.js
+var compose_sections = __nccwpck_require__(1580);
+// EXTERNAL MODULE: ./report/conclude.js
+var conclude = __nccwpck_require__(4422);
+// EXTERNAL MODULE: ./contract/gate.js
+var gate = __nccwpck_require__(8668);
+// EXTERNAL MODULE: ./contract/format-bytes.js
+var format_bytes = __nccwpck_require__(3754);
+// EXTERNAL MODULE: ./report/comparable-figures.js
+var comparable_figures = __nccwpck_require__(6603);
+// EXTERNAL MODULE: ./report/format-figure.js
+var format_figure = __nccwpck_require__(1577);
+;// CONCATENATED MODULE: ./report/figures.js
+
+
+
+/** The figures of a job with their change since the baseline, by the heads of their columns. */
+const figures = {
+    size({ telemetry: { size }, baseline }) {
+        if (!size)
+            return undefined;
+        const before = baseline?.size;
+        const change = before && (0,format_figure/* formatChange */.eD)(size.resultBytes / before.resultBytes - 1, format_figure/* formatPercent */.l9);
+        const sizes = `${(0,format_bytes/* formatBytes */.z)(size.originalBytes)} → ${(0,format_bytes/* formatBytes */.z)(size.resultBytes)}`;
+        return withChange(sizes, change);
+    },
+    ratio: ({ telemetry: { size } }) => size && `${size.ratio.toFixed(2)}${size.predicted ? " (planned)" : ""}`,
+    SQNR(job) {
+        const { accuracy } = job.telemetry;
+        if (!accuracy)
+            return undefined;
+        const before = (0,comparable_figures/* comparableAccuracy */.a)(job);
+        const change = before && (0,format_figure/* formatChange */.eD)(accuracy.sqnrDb - before.sqnrDb, format_figure/* formatDecibels */.Tb);
+        return withChange((0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb), change);
+    },
+    cosine: ({ telemetry: { accuracy } }) => accuracy && accuracy.cosine.toFixed(4),
+    "latency p50"(job) {
+        const { latency } = job.telemetry;
+        if (!latency)
+            return undefined;
+        const [original, result] = [latency.original.p50Ms, latency.result.p50Ms];
+        const before = (0,comparable_figures/* comparableLatency */.N)(job);
+        const change = before && (0,format_figure/* formatChange */.eD)(result / before.p50Ms - 1, format_figure/* formatPercent */.l9);
+        return withChange(`${original.toFixed(2)} → ${result.toFixed(2)} ms`, change);
+    },
+};
+function withChange(figure, change) {
+    return change === undefined ? figure : `${figure} ${change}`;
+}
+
+// EXTERNAL MODULE: ./report/markdown.js
+var markdown = __nccwpck_require__(8186);
+;// CONCATENATED MODULE: ./report/note-sections.js
+
+const maxBaselines = 5;
+/** Baselines, warnings and cautions that concern the jobs. */
+function noteSections(rows) {
+    const jobs = rows.flatMap(({ job }) => job ?? []);
+    const notes = [...baselineNotes(jobs), ...warningNotes(jobs), ...accuracyNotes(jobs)];
+    return notes.length === 0 ? [] : [{ head: "### Notes\n", rows: notes }];
+}
+function baselineNotes(jobs) {
+    const baselines = jobs.flatMap(({ baseline }) => baseline ?? []);
+    if (baselines.length === 0)
+        return [];
+    const commits = new Set(baselines.map(({ branch, sha }) => `${branch} at ${sha.slice(0, 7)}`));
+    const shown = [...commits].slice(0, maxBaselines).map(markdown/* inlineCode */.ti).join(", ");
+    const left = jobs.length - baselines.length;
+    const without = left === 0 ? "" : `; ${left} of ${jobs.length} jobs have no baseline`;
+    return [`- ▲ and ▼ compare with ${shown}${without}.`];
+}
+function warningNotes(jobs) {
+    const warnings = jobs.flatMap(({ telemetry }) => telemetry.warnings);
+    const byText = Map.groupBy(warnings, ({ code, message }) => `${code}: ${message}`);
+    return [...byText].map(([text, all]) => {
+        const count = all.length > 1 ? ` (${all.length} jobs)` : "";
+        return `- ⚠️ ${(0,markdown/* inlineCode */.ti)(text)}${count}`;
+    });
+}
+function accuracyNotes(jobs) {
+    const isGenerated = jobs.some(({ telemetry }) => telemetry.accuracy?.data === "generated");
+    if (!isGenerated)
+        return [];
+    const caution = "Accuracy on generated samples shows gross damage only";
+    return [`- ${caution}; give samples as \`recipe.evaluation.data\`.`];
+}
+
+// EXTERNAL MODULE: ./report/outcome.js
+var report_outcome = __nccwpck_require__(5979);
+;// CONCATENATED MODULE: ./report/detail-sections.js
+
+
+
+
+
+const emptyCell = "–";
+/** The tables of all jobs, with notes. */
+function detailSections(rows) {
+    if (rows.length === 0)
+        return [];
+    return [...ratioMatrixSections(rows), jobsTable(rows), ...noteSections(rows)];
+}
+/** Models × targets, where there are several of both. */
+function ratioMatrixSections(rows) {
+    const targets = [...new Set(rows.map(({ target }) => target))];
+    const byModel = Map.groupBy(rows, ({ model }) => model);
+    if (targets.length < 2 || byModel.size < 2)
+        return [];
+    const lines = [...byModel].map(([model, ofModel]) => {
+        const cells = targets.map((target) => {
+            const row = ofModel.find((one) => one.target === target);
+            return row ? ratioCell(row) : emptyCell;
+        });
+        return (0,markdown/* tableRow */.jD)([(0,markdown/* inlineCode */.ti)(model), ...cells]);
+    });
+    const head = (0,markdown/* tableHead */.PP)(["model", ...targets.map(markdown/* inlineCode */.ti)]);
+    return [{ head: `### Size ratios\n\n${head}`, rows: lines }];
+}
+function ratioCell(row) {
+    const ratio = row.job?.telemetry.size?.ratio.toFixed(2) ?? "";
+    return `${report_outcome/* outcomes */.K[(0,report_outcome/* classifyOutcome */.$)(row)].mark} ${ratio}`.trimEnd();
+}
+function jobsTable(rows) {
+    const head = (0,markdown/* tableHead */.PP)(["model", "target", "status", ...Object.keys(figures), "gates"]);
+    return { head: `### Jobs\n\n${head}`, rows: rows.map(jobTableRow) };
+}
+function jobTableRow(row) {
+    const { model, target, job } = row;
+    const measured = Object.values(figures).map((figure) => (job && figure(job)) ?? emptyCell);
+    const cells = [(0,markdown/* inlineCode */.ti)(model), (0,markdown/* inlineCode */.ti)(target), statusCell(row), ...measured];
+    return (0,markdown/* tableRow */.jD)([...cells, gatesCell(job)]);
+}
+function statusCell(row) {
+    const { mark } = report_outcome/* outcomes */.K[(0,report_outcome/* classifyOutcome */.$)(row)];
+    const error = row.job?.error;
+    return `${mark} ${row.status}${error ? `: ${error.code}` : ""}`;
+}
+function gatesCell(job) {
+    if (!job || job.gates.length === 0)
+        return emptyCell;
+    const missed = job.gates.filter(({ passed }) => !passed).length;
+    const word = (0,gate/* hasFailedGate */.x6)(job.gates) ? "failed" : "warned";
+    return missed === 0 ? `${job.gates.length} passed` : `${missed} of ${job.gates.length} ${word}`;
+}
+
+// EXTERNAL MODULE: ./report/github-limits.js
+var github_limits = __nccwpck_require__(1677);
+// EXTERNAL MODULE: ./report/describe-job-failure.js
+var describe_job_failure = __nccwpck_require__(1563);
+;// CONCATENATED MODULE: ./report/problem-sections.js
+
+
+
+/** The table below has the others. */
+const maxProblems = 50;
+/** The jobs that did not pass, with the reasons. */
+function problemSections(rows) {
+    const lines = rows.flatMap((row) => {
+        const failure = row.job && (0,describe_job_failure/* describeJobFailure */.D)(row.job);
+        return failure ? problemLine(row, failure) : [];
+    });
+    if (lines.length === 0)
+        return [];
+    const omitted = lines.length - maxProblems;
+    const foot = omitted > 0 ? `\n- ${omitted} more in the table` : "";
+    return [{ head: "### What went wrong\n", rows: lines.slice(0, maxProblems), foot }];
+}
+function problemLine(row, failure) {
+    const { mark } = report_outcome/* outcomes */.K[(0,report_outcome/* classifyOutcome */.$)(row)];
+    const title = `${(0,markdown/* inlineCode */.ti)(row.model)} for ${(0,markdown/* inlineCode */.ti)(row.target)}`;
+    return `- ${mark} ${title}: ${(0,markdown/* inlineCode */.ti)(failure)} ([log](${row.logUrl}))`;
+}
+
+;// CONCATENATED MODULE: ./report/ratio-charts.js
+const maxBars = 16;
+/** Bar charts of sizes and latencies relative to the original's, in Mermaid. */
+function ratioCharts(rows) {
+    return [
+        ratioChart("Size of the result, original = 1", rows, ({ telemetry }) => telemetry.size?.ratio),
+        ratioChart("Median latency of the result, original = 1", rows, ({ telemetry }) => telemetry.latency?.ratio),
+    ].flatMap((section) => section ?? []);
+}
+function ratioChart(title, rows, measure) {
+    const bars = rows.flatMap(({ model, target, job }) => {
+        const ratio = job && measure(job);
+        return ratio === undefined ? [] : { label: `"${sanitizeLabel(`${model} ${target}`)}"`, ratio };
+    });
+    if (bars.length < 2 || bars.length > maxBars)
+        return undefined;
+    const top = Math.max(1, ...bars.map(({ ratio }) => Math.ceil(ratio * 10) / 10));
+    const lines = [
+        "```mermaid",
+        "xychart-beta horizontal",
+        `  title "${title}"`,
+        `  x-axis [${bars.map(({ label }) => label).join(", ")}]`,
+        `  y-axis 0 --> ${top}`,
+        `  bar [${bars.map(({ ratio }) => ratio.toFixed(3)).join(", ")}]`,
+        "```",
+    ];
+    return { head: lines.join("\n"), rows: [] };
+}
+function sanitizeLabel(text) {
+    const label = text.replaceAll(/[^\w .-]/g, "_");
+    return label.length <= 40 ? label : `${label.slice(0, 20)}..${label.slice(-18)}`;
+}
+
+;// CONCATENATED MODULE: ./report/render-batch.js
+
+
+
+
+
+
+
+
+const maxFailureMessageBytes = 4_000;
+/** The batch in the summary of a workflow's job. */
+function renderJobSummary(report, verdict) {
+    const sections = [
+        headlineSection(report, verdict, `## ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n`),
+        ...problemSections(report.rows),
+        ...detailSections(report.rows),
+        ...ratioCharts(report.rows),
+    ];
+    return (0,compose_sections/* composeSections */.z)(sections, { url: report.url, maxBytes: github_limits/* githubLimits */.Q.jobSummaryBytes });
+}
+/** The check run of the batch. */
+function renderBatchCheck(report, verdict) {
+    const sections = [
+        headlineSection(report, verdict, ""),
+        ...problemSections(report.rows),
+        ...ratioCharts(report.rows),
+    ];
+    const limits = { url: report.url, maxBytes: github_limits/* githubLimits */.Q.checkFieldBytes };
+    return {
+        title: (0,markdown/* truncateToBytes */.Ln)(verdict.title, github_limits/* githubLimits */.Q.checkTitleBytes),
+        summary: (0,compose_sections/* composeSections */.z)(sections, limits),
+        text: (0,compose_sections/* composeSections */.z)(detailSections(report.rows), limits),
+    };
+}
+/** The batch in a comment on a pull request, which starts with the marker. */
+function renderComment(report, verdict, marker) {
+    const sections = [
+        headlineSection(report, verdict, `${marker}\n### ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n`),
+        ...problemSections(report.rows),
+        ...detailSections(report.rows),
+    ];
+    return (0,compose_sections/* composeSections */.z)(sections, { url: report.url, maxBytes: github_limits/* githubLimits */.Q.commentBytes });
+}
+function headlineSection({ url, rows, failureMessage }, { title }, before) {
+    const parts = [`${before}**${title}** · [details](${url})`, outcomeCounts(rows)];
+    if (failureMessage !== undefined) {
+        const message = (0,markdown/* truncateToBytes */.Ln)(failureMessage, maxFailureMessageBytes);
+        parts.push((0,markdown/* codeBlock */.DV)(message.split("\n")));
+    }
+    return { head: parts.filter((part) => part !== "").join("\n\n"), rows: [] };
+}
+function outcomeCounts(rows) {
+    const counts = (0,conclude/* countOutcomes */.X)(rows);
+    const present = Object.keys(report_outcome/* outcomes */.K).filter((outcome) => counts[outcome] > 0);
+    const parts = present.map((outcome) => {
+        const { mark, words } = report_outcome/* outcomes */.K[outcome];
+        return `${mark} ${counts[outcome]} ${words}`;
+    });
+    return parts.join(" · ");
+}
+
+
+/***/ }),
+
+/***/ 9876:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -56717,7 +62735,7 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // EXTERNAL MODULE: external "os"
 var external_os_ = __nccwpck_require__(857);
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@actions/core/lib/utils.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/utils.js
 // We use any as a valid input type
 /* eslint-disable @typescript-eslint/no-explicit-any */
 /**
@@ -56753,7 +62771,7 @@ function toCommandProperties(annotationProperties) {
     };
 }
 //# sourceMappingURL=utils.js.map
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@actions/core/lib/command.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/command.js
 
 
 /**
@@ -56849,7 +62867,7 @@ function escapeProperty(s) {
 const external_crypto_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("crypto");
 // EXTERNAL MODULE: external "fs"
 var external_fs_ = __nccwpck_require__(9896);
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@actions/core/lib/file-command.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/file-command.js
 // For internal use, subject to change.
 // We use any as a valid input type
 /* eslint-disable @typescript-eslint/no-explicit-any */
@@ -56892,7 +62910,7 @@ var external_http_namespaceObject = /*#__PURE__*/__nccwpck_require__.t(external_
 // EXTERNAL MODULE: external "https"
 var external_https_ = __nccwpck_require__(5692);
 var external_https_namespaceObject = /*#__PURE__*/__nccwpck_require__.t(external_https_, 2);
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@actions/http-client/lib/proxy.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/http-client/lib/proxy.js
 function getProxyUrl(reqUrl) {
     const usingSsl = reqUrl.protocol === 'https:';
     if (checkBypass(reqUrl)) {
@@ -56983,11 +63001,11 @@ class DecodedURL extends URL {
     }
 }
 //# sourceMappingURL=proxy.js.map
-// EXTERNAL MODULE: ../../../area-action/node_modules/tunnel/index.js
-var tunnel = __nccwpck_require__(4168);
-// EXTERNAL MODULE: ../../../area-action/node_modules/undici/index.js
-var undici = __nccwpck_require__(8478);
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@actions/http-client/lib/index.js
+// EXTERNAL MODULE: ../../node_modules/tunnel/index.js
+var tunnel = __nccwpck_require__(5070);
+// EXTERNAL MODULE: ../../node_modules/undici/index.js
+var undici = __nccwpck_require__(1684);
+;// CONCATENATED MODULE: ../../node_modules/@actions/http-client/lib/index.js
 /* eslint-disable @typescript-eslint/no-explicit-any */
 var __awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
@@ -57684,7 +63702,7 @@ class HttpClient {
 }
 const lowercaseKeys = (obj) => Object.keys(obj).reduce((c, k) => ((c[k.toLowerCase()] = obj[k]), c), {});
 //# sourceMappingURL=index.js.map
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@actions/http-client/lib/auth.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/http-client/lib/auth.js
 var auth_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -57760,7 +63778,7 @@ class PersonalAccessTokenCredentialHandler {
     }
 }
 //# sourceMappingURL=auth.js.map
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@actions/core/lib/oidc-utils.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/oidc-utils.js
 var oidc_utils_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -57834,7 +63852,7 @@ class OidcClient {
     }
 }
 //# sourceMappingURL=oidc-utils.js.map
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@actions/core/lib/summary.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/summary.js
 var summary_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -58115,7 +64133,7 @@ const _summary = new Summary();
 const markdownSummary = (/* unused pure expression or super */ null && (_summary));
 const summary = _summary;
 //# sourceMappingURL=summary.js.map
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@actions/core/lib/path-utils.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/path-utils.js
 
 /**
  * toPosixPath converts the given path to the posix form. On Windows, \\ will be
@@ -58157,7 +64175,7 @@ var external_events_ = __nccwpck_require__(4434);
 const external_child_process_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("child_process");
 // EXTERNAL MODULE: external "assert"
 var external_assert_ = __nccwpck_require__(2613);
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@actions/io/lib/io-util.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/io/lib/io-util.js
 var io_util_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -58337,7 +64355,7 @@ function getCmdPath() {
     return (_a = process.env['COMSPEC']) !== null && _a !== void 0 ? _a : `cmd.exe`;
 }
 //# sourceMappingURL=io-util.js.map
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@actions/io/lib/io.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/io/lib/io.js
 var io_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -58611,7 +64629,7 @@ function io_copyFile(srcFile, destFile, force) {
 //# sourceMappingURL=io.js.map
 ;// CONCATENATED MODULE: external "timers"
 const external_timers_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("timers");
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@actions/exec/lib/toolrunner.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/exec/lib/toolrunner.js
 var toolrunner_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -59199,7 +65217,7 @@ class ExecState extends external_events_.EventEmitter {
     }
 }
 //# sourceMappingURL=toolrunner.js.map
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@actions/exec/lib/exec.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/exec/lib/exec.js
 var exec_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -59279,7 +65297,7 @@ function getExecOutput(commandLine, args, options) {
     });
 }
 //# sourceMappingURL=exec.js.map
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@actions/core/lib/platform.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/platform.js
 var platform_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -59344,7 +65362,7 @@ function getDetails() {
     });
 }
 //# sourceMappingURL=platform.js.map
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@actions/core/lib/core.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/core/lib/core.js
 var core_awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -59665,7 +65683,7 @@ function getIDToken(aud) {
 
 /***/ }),
 
-/***/ 76:
+/***/ 1738:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -59679,7 +65697,7 @@ __nccwpck_require__.d(__webpack_exports__, {
 var external_fs_ = __nccwpck_require__(9896);
 // EXTERNAL MODULE: external "os"
 var external_os_ = __nccwpck_require__(857);
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@actions/github/lib/context.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/github/lib/context.js
 
 
 class Context {
@@ -59732,11 +65750,11 @@ class Context {
     }
 }
 //# sourceMappingURL=context.js.map
-// EXTERNAL MODULE: ../../../area-action/node_modules/@actions/github/node_modules/@actions/http-client/lib/index.js
-var lib = __nccwpck_require__(5361);
-// EXTERNAL MODULE: ../../../area-action/node_modules/undici/index.js
-var undici = __nccwpck_require__(8478);
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@actions/github/lib/internal/utils.js
+// EXTERNAL MODULE: ../../node_modules/@actions/github/node_modules/@actions/http-client/lib/index.js
+var lib = __nccwpck_require__(2039);
+// EXTERNAL MODULE: ../../node_modules/undici/index.js
+var undici = __nccwpck_require__(1684);
+;// CONCATENATED MODULE: ../../node_modules/@actions/github/lib/internal/utils.js
 var __awaiter = (undefined && undefined.__awaiter) || function (thisArg, _arguments, P, generator) {
     function adopt(value) { return value instanceof P ? value : new P(function (resolve) { resolve(value); }); }
     return new (P || (P = Promise))(function (resolve, reject) {
@@ -59789,7 +65807,7 @@ function getUserAgentWithOrchestrationId(baseUserAgent) {
     return baseUserAgent;
 }
 //# sourceMappingURL=utils.js.map
-;// CONCATENATED MODULE: ../../../area-action/node_modules/universal-user-agent/index.js
+;// CONCATENATED MODULE: ../../node_modules/universal-user-agent/index.js
 function getUserAgent() {
   if (typeof navigator === "object" && "userAgent" in navigator) {
     return navigator.userAgent;
@@ -59804,7 +65822,7 @@ function getUserAgent() {
   return "<environment undetectable>";
 }
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/before-after-hook/lib/register.js
+;// CONCATENATED MODULE: ../../node_modules/before-after-hook/lib/register.js
 // @ts-check
 
 function register(state, name, method, options) {
@@ -59833,7 +65851,7 @@ function register(state, name, method, options) {
   });
 }
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/before-after-hook/lib/add.js
+;// CONCATENATED MODULE: ../../node_modules/before-after-hook/lib/add.js
 // @ts-check
 
 function addHook(state, kind, name, hook) {
@@ -59881,7 +65899,7 @@ function addHook(state, kind, name, hook) {
   });
 }
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/before-after-hook/lib/remove.js
+;// CONCATENATED MODULE: ../../node_modules/before-after-hook/lib/remove.js
 // @ts-check
 
 function removeHook(state, name, method) {
@@ -59902,7 +65920,7 @@ function removeHook(state, name, method) {
   state.registry[name].splice(index, 1);
 }
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/before-after-hook/index.js
+;// CONCATENATED MODULE: ../../node_modules/before-after-hook/index.js
 // @ts-check
 
 
@@ -59949,7 +65967,7 @@ function Collection() {
 
 /* harmony default export */ const before_after_hook = ({ Singular, Collection });
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@octokit/endpoint/dist-bundle/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/endpoint/dist-bundle/index.js
 // pkg/dist-src/defaults.js
 
 
@@ -60295,7 +66313,7 @@ function withDefaults(oldDefaults, newDefaults) {
 var endpoint = withDefaults(null, DEFAULTS);
 
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/content-type/dist/index.js
+;// CONCATENATED MODULE: ../../node_modules/content-type/dist/index.js
 /*!
  * content-type
  * Copyright(c) 2015 Douglas Christopher Wilson
@@ -60587,7 +66605,7 @@ function unescapeQuotedPairs(str, start, end) {
     return result + str.slice(start, end);
 }
 //# sourceMappingURL=index.js.map
-;// CONCATENATED MODULE: ../../../area-action/node_modules/json-with-bigint/json-with-bigint.js
+;// CONCATENATED MODULE: ../../node_modules/json-with-bigint/json-with-bigint.js
 const intRegex = /^-?\d+$/;
 const noiseValue = /^-?\d+n+$/; // Noise - strings that match the custom format before being converted to it
 const originalStringify = JSON.stringify;
@@ -61188,9 +67206,9 @@ const JSONParse = (text, reviver) => {
 
 
 
-// EXTERNAL MODULE: ../../../area-action/node_modules/@octokit/request-error/dist-src/index.js
-var dist_src = __nccwpck_require__(8373);
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@octokit/request/dist-bundle/index.js
+// EXTERNAL MODULE: ../../node_modules/@octokit/request-error/dist-src/index.js
+var dist_src = __nccwpck_require__(9219);
+;// CONCATENATED MODULE: ../../node_modules/@octokit/request/dist-bundle/index.js
 // pkg/dist-src/index.js
 
 
@@ -61397,7 +67415,7 @@ var request = dist_bundle_withDefaults(endpoint, defaults_default);
 /* v8 ignore next -- @preserve */
 /* v8 ignore else -- @preserve */
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@octokit/graphql/dist-bundle/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/graphql/dist-bundle/index.js
 // pkg/dist-src/index.js
 
 
@@ -61528,7 +67546,7 @@ function withCustomRequest(customRequest) {
 
 /* v8 ignore if -- @preserve */
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@octokit/auth-token/dist-bundle/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/auth-token/dist-bundle/index.js
 // pkg/dist-src/is-jwt.js
 var b64url = "(?:[a-zA-Z0-9_-]+)";
 var sep = "\\.";
@@ -61583,11 +67601,11 @@ var createTokenAuth = function createTokenAuth2(token) {
 };
 
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@octokit/core/dist-src/version.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/core/dist-src/version.js
 const version_VERSION = "7.0.8";
 
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@octokit/core/dist-src/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/core/dist-src/index.js
 
 
 
@@ -61728,12 +67746,12 @@ class Octokit {
 }
 
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/version.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/version.js
 const dist_src_version_VERSION = "17.0.0";
 
 //# sourceMappingURL=version.js.map
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/generated/endpoints.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/generated/endpoints.js
 const Endpoints = {
   actions: {
     addCustomLabelsToSelfHostedRunnerForOrg: [
@@ -64027,7 +70045,7 @@ var endpoints_default = Endpoints;
 
 //# sourceMappingURL=endpoints.js.map
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/endpoints-to-methods.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/endpoints-to-methods.js
 
 const endpointMethodsMap = /* @__PURE__ */ new Map();
 for (const [scope, endpoints] of Object.entries(endpoints_default)) {
@@ -64153,7 +70171,7 @@ function decorate(octokit, scope, methodName, defaults, decorations) {
 
 //# sourceMappingURL=endpoints-to-methods.js.map
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-rest-endpoint-methods/dist-src/index.js
 
 
 function restEndpointMethods(octokit) {
@@ -64174,7 +70192,7 @@ legacyRestEndpointMethods.VERSION = dist_src_version_VERSION;
 
 //# sourceMappingURL=index.js.map
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@octokit/plugin-paginate-rest/dist-bundle/index.js
+;// CONCATENATED MODULE: ../../node_modules/@octokit/plugin-paginate-rest/dist-bundle/index.js
 // pkg/dist-src/version.js
 var plugin_paginate_rest_dist_bundle_VERSION = "0.0.0-development";
 
@@ -64586,7 +70604,7 @@ function paginateRest(octokit) {
 paginateRest.VERSION = plugin_paginate_rest_dist_bundle_VERSION;
 
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@actions/github/lib/utils.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/github/lib/utils.js
 
 
 // octokit + plugins
@@ -64625,7 +70643,7 @@ function getOctokitOptions(token, options) {
     return opts;
 }
 //# sourceMappingURL=utils.js.map
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@actions/github/lib/github.js
+;// CONCATENATED MODULE: ../../node_modules/@actions/github/lib/github.js
 
 
 const github_context = new Context();
@@ -64643,7 +70661,7 @@ function getOctokit(token, options, ...additionalPlugins) {
 
 /***/ }),
 
-/***/ 8373:
+/***/ 9219:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -64692,15 +70710,15 @@ class RequestError extends Error {
 
 /***/ }),
 
-/***/ 9555:
+/***/ 3477:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   w$: () => (/* binding */ datetime)
 /* harmony export */ });
 /* unused harmony exports date, time, duration */
-/* harmony import */ var _core_index_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4449);
-/* harmony import */ var _schemas_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(5163);
+/* harmony import */ var _core_index_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1299);
+/* harmony import */ var _schemas_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
 
 
 
@@ -64720,7 +70738,7 @@ function duration(params) {
 
 /***/ }),
 
-/***/ 5163:
+/***/ 3045:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -64745,11 +70763,11 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // UNUSED EXPORTS: ZodAny, ZodArray, ZodBase64, ZodBase64URL, ZodBigInt, ZodBigIntFormat, ZodBoolean, ZodCIDRv4, ZodCIDRv6, ZodCUID, ZodCUID2, ZodCatch, ZodCodec, ZodCreditCard, ZodCustom, ZodCustomStringFormat, ZodDate, ZodDefault, ZodDiscriminatedUnion, ZodE164, ZodEmail, ZodEmoji, ZodEnum, ZodExactOptional, ZodFile, ZodFunction, ZodGUID, ZodIBAN, ZodIPv4, ZodIPv6, ZodISODate, ZodISODuration, ZodISOTime, ZodInstanceOf, ZodIntersection, ZodJWT, ZodKSUID, ZodLazy, ZodLiteral, ZodMAC, ZodMap, ZodNaN, ZodNanoID, ZodNever, ZodNonOptional, ZodNull, ZodNullable, ZodNumber, ZodNumberFormat, ZodObject, ZodOptional, ZodPipe, ZodPrefault, ZodPreprocess, ZodPromise, ZodReadonly, ZodRecord, ZodSet, ZodString, ZodStringFormat, ZodSuccess, ZodSymbol, ZodTemplateLiteral, ZodTransform, ZodTuple, ZodType, ZodULID, ZodURL, ZodUUID, ZodUndefined, ZodUnion, ZodUnknown, ZodVoid, ZodXID, ZodXor, _ZodString, _default, _function, any, base64, base64url, bigint, catch, check, cidrv4, cidrv6, codec, creditCard, cuid, cuid2, currencyCode, custom, date, describe, discriminatedUnion, e164, email, emoji, exactOptional, file, float32, float64, function, guid, hash, hex, hostname, httpUrl, iban, instanceof, int32, int64, intersection, invertCodec, ipv4, ipv6, json, jwt, keyof, ksuid, lazy, looseObject, looseRecord, mac, map, meta, nan, nanoid, nativeEnum, never, nonoptional, null, nullable, nullish, optional, partialRecord, pipe, prefault, promise, readonly, refine, set, stringFormat, stringbool, success, superRefine, symbol, templateLiteral, transform, tuple, uint32, uint64, ulid, undefined, uuid, uuidv4, uuidv6, uuidv7, void, xid, xor
 
-// EXTERNAL MODULE: ../../../area-action/node_modules/zod/v4/core/core.js
-var core_core = __nccwpck_require__(206);
-// EXTERNAL MODULE: ../../../area-action/node_modules/zod/v4/core/util.js
-var core_util = __nccwpck_require__(5473);
-;// CONCATENATED MODULE: ../../../area-action/node_modules/zod/v4/core/memoizer.js
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/core.js
+var core_core = __nccwpck_require__(6416);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/util.js
+var core_util = __nccwpck_require__(2055);
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/memoizer.js
 
 class $ZodCyclicError extends Error {
     constructor() {
@@ -65062,9 +71080,9 @@ function isBackEdge(ctx, value) {
     return backEdges !== undefined && isRef(value) && backEdges.has(value);
 }
 
-// EXTERNAL MODULE: ../../../area-action/node_modules/zod/v4/core/checks.js
-var core_checks = __nccwpck_require__(619);
-;// CONCATENATED MODULE: ../../../area-action/node_modules/zod/v4/core/doc.js
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/checks.js
+var core_checks = __nccwpck_require__(1694);
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/doc.js
 class Doc {
     constructor(args = [], closed = {}) {
         this.content = [];
@@ -65104,16 +71122,16 @@ class Doc {
     }
 }
 
-// EXTERNAL MODULE: ../../../area-action/node_modules/zod/v4/core/regexes.js
-var core_regexes = __nccwpck_require__(3226);
-;// CONCATENATED MODULE: ../../../area-action/node_modules/zod/v4/core/versions.js
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/regexes.js
+var core_regexes = __nccwpck_require__(552);
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/versions.js
 const version = {
     major: 4,
     minor: 6,
     patch: 7,
 };
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/zod/v4/core/schemas.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/schemas.js
 
 
 
@@ -67751,11 +73769,11 @@ function handleRefineResult(result, payload, input, inst) {
     }
 }
 
-// EXTERNAL MODULE: ../../../area-action/node_modules/zod/v4/core/registries.js
-var registries = __nccwpck_require__(2446);
-// EXTERNAL MODULE: ../../../area-action/node_modules/zod/v4/core/api.js
-var api = __nccwpck_require__(4449);
-;// CONCATENATED MODULE: ../../../area-action/node_modules/zod/v4/core/to-json-schema.js
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/registries.js
+var registries = __nccwpck_require__(4288);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/api.js
+var api = __nccwpck_require__(1299);
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/to-json-schema.js
 
 
 function assignProps(target, ...sources) {
@@ -68408,7 +74426,7 @@ const createStandardJSONSchemaMethod = (schema, io, processors = {}) => (params)
     return to_json_schema_finalize(ctx, schema);
 };
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/zod/v4/core/json-schema-processors.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/json-schema-processors.js
 
 
 
@@ -69253,7 +75271,7 @@ function toJSONSchema(input, params) {
     return finalize(ctx, input);
 }
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/zod/v4/locales/en.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/locales/en.js
 
 const error = () => {
     const Sizable = {
@@ -69380,7 +75398,7 @@ const error = () => {
     };
 }
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/zod/v4/core/errors.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/errors.js
 
 
 /* Computing the message eagerly is expensive (pretty-printed JSON of all
@@ -69649,7 +75667,7 @@ function prettifyError(error) {
     return lines.join("\n");
 }
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/zod/v4/core/parse.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/core/parse.js
 
 
 
@@ -69826,7 +75844,7 @@ const _safeDecodeAsync = (_Err) => async (schema, value, _ctx) => {
 };
 const safeDecodeAsync = /* @__PURE__*/ _safeDecodeAsync($ZodRealError);
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/zod/v4/classic/errors.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/classic/errors.js
 
 
 
@@ -69885,7 +75903,7 @@ const ZodRealError = /*@__PURE__*/ core_core/* $constructor */.xI("ZodError", er
 // /** @deprecated Use `z.core.$ZodErrorMapCtx` instead. */
 // export type ErrorMapCtx = core.$ZodErrorMapCtx;
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/zod/v4/classic/parse.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/classic/parse.js
 
 
 const classic_parse_parse = /* @__PURE__ */ _parse(ZodRealError);
@@ -69903,7 +75921,7 @@ const parse_safeDecode = /* @__PURE__ */ _safeDecode(ZodRealError);
 const parse_safeEncodeAsync = /* @__PURE__ */ _safeEncodeAsync(ZodRealError);
 const parse_safeDecodeAsync = /* @__PURE__ */ _safeDecodeAsync(ZodRealError);
 
-;// CONCATENATED MODULE: ../../../area-action/node_modules/zod/v4/classic/schemas.js
+;// CONCATENATED MODULE: ../../node_modules/zod/v4/classic/schemas.js
 
 
 
@@ -71443,7 +77461,7 @@ function preprocess(fn, schema) {
 
 /***/ }),
 
-/***/ 4449:
+/***/ 1299:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -71507,9 +77525,9 @@ function preprocess(fn, schema) {
 /* harmony export */   xY: () => (/* binding */ _toUpperCase)
 /* harmony export */ });
 /* unused harmony exports _coercedString, _mac, _creditCard, _iban, TimePrecision, _coercedNumber, _float32, _float64, _int32, _uint32, _coercedBoolean, _bigint, _coercedBigint, _int64, _uint64, _symbol, _undefined, _null, _any, _void, _date, _coercedDate, _nan, _max, _min, _positive, _negative, _nonpositive, _nonnegative, _maxSize, _minSize, _size, _property, _mime, _union, _xor, _discriminatedUnion, _intersection, _tuple, _record, _map, _set, _enum, _nativeEnum, _literal, _file, _transform, _optional, _nullable, _default, _nonoptional, _success, _catch, _pipe, _readonly, _templateLiteral, _lazy, _promise, _custom, _check, _stringbool, _stringFormat */
-/* harmony import */ var _checks_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(619);
-/* harmony import */ var _registries_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(2446);
-/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5473);
+/* harmony import */ var _checks_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1694);
+/* harmony import */ var _registries_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(4288);
+/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2055);
 
 
 
@@ -72617,7 +78635,7 @@ function _stringFormat(Class, format, fnOrRegex, _params = {}) {
 
 /***/ }),
 
-/***/ 619:
+/***/ 1694:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -72640,9 +78658,9 @@ function _stringFormat(Class, format, fnOrRegex, _params = {}) {
 /* harmony export */   v$: () => (/* binding */ $ZodCheckOverwrite)
 /* harmony export */ });
 /* unused harmony exports $ZodCheckBigIntFormat, $ZodCheckMaxSize, $ZodCheckMinSize, $ZodCheckSizeEquals, $ZodCheckProperty, $ZodCheckMimeType */
-/* harmony import */ var _core_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(206);
-/* harmony import */ var _regexes_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3226);
-/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(5473);
+/* harmony import */ var _core_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6416);
+/* harmony import */ var _regexes_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(552);
+/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(2055);
 // import { $ZodType } from "./schemas.js";
 
 
@@ -73163,7 +79181,7 @@ const $ZodCheckOverwrite = /*@__PURE__*/ _core_js__WEBPACK_IMPORTED_MODULE_0__/*
 
 /***/ }),
 
-/***/ 206:
+/***/ 6416:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -73175,7 +79193,7 @@ const $ZodCheckOverwrite = /*@__PURE__*/ _core_js__WEBPACK_IMPORTED_MODULE_0__/*
 /* harmony export */   xI: () => (/* binding */ $constructor)
 /* harmony export */ });
 /* unused harmony export $brand */
-/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5473);
+/* harmony import */ var _util_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2055);
 var _a;
 
 /** A special constant with type `never` */
@@ -73321,7 +79339,7 @@ function config(newConfig) {
 
 /***/ }),
 
-/***/ 3226:
+/***/ 552:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -73517,7 +79535,7 @@ const sha512_base64url = /*@__PURE__*/ (/* unused pure expression or super */ nu
 
 /***/ }),
 
-/***/ 2446:
+/***/ 4288:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -73580,7 +79598,7 @@ const globalRegistry = globalThis.__zod_globalRegistry;
 
 /***/ }),
 
-/***/ 5473:
+/***/ 2055:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
@@ -73635,7 +79653,7 @@ const globalRegistry = globalThis.__zod_globalRegistry;
 /* harmony export */   zM: () => (/* binding */ mergeDefs)
 /* harmony export */ });
 /* unused harmony exports assertEqual, assertNotEqual, toZod, assertIs, assertNever, assert, defineLazy, objectClone, cloneDef, getElementAtPath, promiseAllObject, randomString, numKeys, getParsedType, primitiveTypes, createTransparentProxy, unwrapMessage, getSizableOrigin, cleanEnum, base64ToUint8Array, uint8ArrayToBase64, base64urlToUint8Array, uint8ArrayToBase64url, hexToUint8Array, uint8ArrayToHex, Class, CONSTANT_CATCH */
-/* harmony import */ var _core_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(206);
+/* harmony import */ var _core_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6416);
 
 // functions
 function assertEqual(val) {
@@ -74511,6315 +80529,6 @@ function constantCatch(value) {
 }
 
 
-/***/ }),
-
-/***/ 7148:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   N: () => (/* binding */ cancelBatches)
-/* harmony export */ });
-/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1122);
-/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1486);
-
-
-const timeoutMs = 5_000;
-/** Requests the cancellation of batches. Gives whether the service accepted it for all of them. */
-async function cancelBatches(client, ids) {
-    const signal = AbortSignal.timeout(timeoutMs);
-    const cancelled = await Promise.all(ids.map(async (id) => cancelBatch(client, id, signal)));
-    return cancelled.every(Boolean);
-}
-async function cancelBatch(client, id, signal) {
-    try {
-        await client.call("cancelBatch", { params: { id } }, { signal });
-        _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`Batch ${id} is cancelled`);
-        return true;
-    }
-    catch (error) {
-        if (error instanceof _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .ProblemError */ .Mm && error.problem.code === "batch_finished")
-            return true;
-        _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .warning */ .$e(`Batch ${id} could not be cancelled: ${String(error)}`);
-        return false;
-    }
-}
-
-
-/***/ }),
-
-/***/ 2358:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  U: () => (/* binding */ connectGitHub)
-});
-
-// EXTERNAL MODULE: ../../../area-action/node_modules/@actions/core/lib/core.js + 19 modules
-var core = __nccwpck_require__(1122);
-// EXTERNAL MODULE: ../../../area-action/node_modules/@actions/github/lib/github.js + 21 modules
-var github = __nccwpck_require__(76);
-// EXTERNAL MODULE: ../../../area-action/node_modules/bottleneck/light.js
-var light = __nccwpck_require__(2901);
-// EXTERNAL MODULE: ../../../area-action/node_modules/@octokit/request-error/dist-src/index.js
-var dist_src = __nccwpck_require__(8373);
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@octokit/plugin-retry/dist-bundle/index.js
-// pkg/dist-src/version.js
-var VERSION = "0.0.0-development";
-
-// pkg/dist-src/error-request.js
-function isRequestError(error) {
-  return error.request !== void 0;
-}
-async function errorRequest(state, octokit, error, options) {
-  if (!isRequestError(error) || !error?.request.request) {
-    throw error;
-  }
-  if (error.status >= 400 && !state.doNotRetry.includes(error.status)) {
-    const retries = options.request.retries != null ? options.request.retries : state.retries;
-    const retryAfter = Math.pow((options.request.retryCount || 0) + 1, 2);
-    throw octokit.retry.retryRequest(error, retries, retryAfter);
-  }
-  throw error;
-}
-
-// pkg/dist-src/wrap-request.js
-
-
-async function wrapRequest(state, octokit, request, options) {
-  const limiter = new light();
-  limiter.on("failed", function(error, info) {
-    const maxRetries = ~~error.request.request?.retries;
-    const after = ~~error.request.request?.retryAfter;
-    options.request.retryCount = info.retryCount + 1;
-    if (maxRetries > info.retryCount) {
-      return after * state.retryAfterBaseValue;
-    }
-  });
-  return limiter.schedule(
-    requestWithGraphqlErrorHandling.bind(null, state, octokit, request),
-    options
-  );
-}
-async function requestWithGraphqlErrorHandling(state, octokit, request, options) {
-  const response = await request(options);
-  if (response.data && response.data.errors && response.data.errors.length > 0 && /Something went wrong while executing your query/.test(
-    response.data.errors[0].message
-  )) {
-    const error = new dist_src/* RequestError */.G(response.data.errors[0].message, 500, {
-      request: options,
-      response
-    });
-    return errorRequest(state, octokit, error, options);
-  }
-  return response;
-}
-
-// pkg/dist-src/index.js
-function retry(octokit, octokitOptions) {
-  const state = Object.assign(
-    {
-      enabled: true,
-      retryAfterBaseValue: 1e3,
-      doNotRetry: [400, 401, 403, 404, 410, 422, 451],
-      retries: 3
-    },
-    octokitOptions.retry
-  );
-  const retryPlugin = {
-    retry: {
-      retryRequest: (error, retries, retryAfter) => {
-        error.request.request = Object.assign({}, error.request.request, {
-          retries,
-          retryAfter
-        });
-        return error;
-      }
-    }
-  };
-  if (state.enabled) {
-    octokit.hook.error("request", errorRequest.bind(null, state, retryPlugin));
-    octokit.hook.wrap("request", wrapRequest.bind(null, state, retryPlugin));
-  }
-  return retryPlugin;
-}
-retry.VERSION = VERSION;
-
-
-;// CONCATENATED MODULE: ../../../area-action/node_modules/@octokit/plugin-throttling/dist-bundle/index.js
-// pkg/dist-src/index.js
-
-
-// pkg/dist-src/version.js
-var dist_bundle_VERSION = "0.0.0-development";
-
-// pkg/dist-src/wrap-request.js
-var noop = () => Promise.resolve();
-function dist_bundle_wrapRequest(state, request, options) {
-  return state.retryLimiter.schedule(doRequest, state, request, options);
-}
-async function doRequest(state, request, options) {
-  const { pathname } = new URL(options.url, "http://github.test");
-  const isAuth = isAuthRequest(options.method, pathname);
-  const isWrite = !isAuth && options.method !== "GET" && options.method !== "HEAD";
-  const isSearch = options.method === "GET" && pathname.startsWith("/search/");
-  const isGraphQL = pathname.startsWith("/graphql");
-  const retryCount = ~~request.retryCount;
-  const jobOptions = retryCount > 0 ? { priority: 0, weight: 0 } : {};
-  if (state.clustering) {
-    jobOptions.expiration = 1e3 * 60;
-  }
-  if (isWrite || isGraphQL) {
-    await state.write.key(state.id).schedule(jobOptions, noop);
-  }
-  if (isWrite && state.triggersNotification(pathname)) {
-    await state.notifications.key(state.id).schedule(jobOptions, noop);
-  }
-  if (isSearch) {
-    await state.search.key(state.id).schedule(jobOptions, noop);
-  }
-  const req = (isAuth ? state.auth : state.global).key(state.id).schedule(jobOptions, request, options);
-  if (isGraphQL) {
-    const res = await req;
-    if (res.data.errors != null && res.data.errors.some((error) => error.type === "RATE_LIMITED")) {
-      const error = Object.assign(new Error("GraphQL Rate Limit Exceeded"), {
-        response: res,
-        data: res.data
-      });
-      throw error;
-    }
-  }
-  return req;
-}
-function isAuthRequest(method, pathname) {
-  return method === "PATCH" && // https://docs.github.com/en/rest/apps/apps?apiVersion=2022-11-28#create-a-scoped-access-token
-  /^\/applications\/[^/]+\/token\/scoped$/.test(pathname) || method === "POST" && // https://docs.github.com/en/rest/apps/oauth-applications?apiVersion=2022-11-28#reset-a-token
-  (/^\/applications\/[^/]+\/token$/.test(pathname) || // https://docs.github.com/en/rest/apps/apps?apiVersion=2022-11-28#create-an-installation-access-token-for-an-app
-  /^\/app\/installations\/[^/]+\/access_tokens$/.test(pathname) || // https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps
-  pathname === "/login/oauth/access_token");
-}
-
-// pkg/dist-src/generated/triggers-notification-paths.js
-var triggers_notification_paths_default = [
-  "/orgs/{org}/invitations",
-  "/orgs/{org}/invitations/{invitation_id}",
-  "/orgs/{org}/teams/{team_slug}/discussions",
-  "/orgs/{org}/teams/{team_slug}/discussions/{discussion_number}/comments",
-  "/repos/{owner}/{repo}/collaborators/{username}",
-  "/repos/{owner}/{repo}/commits/{commit_sha}/comments",
-  "/repos/{owner}/{repo}/issues",
-  "/repos/{owner}/{repo}/issues/{issue_number}/comments",
-  "/repos/{owner}/{repo}/issues/{issue_number}/sub_issue",
-  "/repos/{owner}/{repo}/issues/{issue_number}/sub_issues/priority",
-  "/repos/{owner}/{repo}/pulls",
-  "/repos/{owner}/{repo}/pulls/{pull_number}/comments",
-  "/repos/{owner}/{repo}/pulls/{pull_number}/comments/{comment_id}/replies",
-  "/repos/{owner}/{repo}/pulls/{pull_number}/merge",
-  "/repos/{owner}/{repo}/pulls/{pull_number}/requested_reviewers",
-  "/repos/{owner}/{repo}/pulls/{pull_number}/reviews",
-  "/repos/{owner}/{repo}/releases",
-  "/teams/{team_id}/discussions",
-  "/teams/{team_id}/discussions/{discussion_number}/comments"
-];
-
-// pkg/dist-src/route-matcher.js
-function routeMatcher(paths) {
-  const regexes = paths.map(
-    (path) => path.split("/").map((c) => c.startsWith("{") ? "(?:.+?)" : c).join("/")
-  );
-  const regex2 = `^(?:${regexes.map((r) => `(?:${r})`).join("|")})[^/]*$`;
-  return new RegExp(regex2, "i");
-}
-
-// pkg/dist-src/index.js
-var regex = routeMatcher(triggers_notification_paths_default);
-var triggersNotification = regex.test.bind(regex);
-var groups = {};
-var createGroups = function(Bottleneck, common) {
-  groups.global = new Bottleneck.Group({
-    id: "octokit-global",
-    maxConcurrent: 10,
-    ...common
-  });
-  groups.auth = new Bottleneck.Group({
-    id: "octokit-auth",
-    maxConcurrent: 1,
-    ...common
-  });
-  groups.search = new Bottleneck.Group({
-    id: "octokit-search",
-    maxConcurrent: 1,
-    minTime: 2e3,
-    ...common
-  });
-  groups.write = new Bottleneck.Group({
-    id: "octokit-write",
-    maxConcurrent: 1,
-    minTime: 1e3,
-    ...common
-  });
-  groups.notifications = new Bottleneck.Group({
-    id: "octokit-notifications",
-    maxConcurrent: 1,
-    minTime: 3e3,
-    ...common
-  });
-};
-function throttling(octokit, octokitOptions) {
-  const {
-    enabled = true,
-    Bottleneck = light,
-    id = "no-id",
-    timeout = 1e3 * 60 * 2,
-    // Redis TTL: 2 minutes
-    connection
-  } = octokitOptions.throttle || {};
-  if (!enabled) {
-    return {};
-  }
-  const common = { timeout };
-  if (typeof connection !== "undefined") {
-    common.connection = connection;
-  }
-  const state = Object.assign(
-    {
-      clustering: connection != null,
-      triggersNotification,
-      fallbackSecondaryRateRetryAfter: 60,
-      retryAfterBaseValue: 1e3,
-      id
-    },
-    octokitOptions.throttle
-  );
-  if (typeof state.onSecondaryRateLimit !== "function" || typeof state.onRateLimit !== "function") {
-    throw new Error(`octokit/plugin-throttling error:
-        You must pass the onSecondaryRateLimit and onRateLimit error handlers.
-        See https://octokit.github.io/rest.js/#throttling
-
-        const octokit = new Octokit({
-          throttle: {
-            onSecondaryRateLimit: (retryAfter, options) => {/* ... */},
-            onRateLimit: (retryAfter, options) => {/* ... */}
-          }
-        })
-    `);
-  }
-  let initialized = false;
-  const initializeBottleneck = () => {
-    if (initialized) {
-      return;
-    }
-    initialized = true;
-    if (groups.global == null) {
-      createGroups(Bottleneck, common);
-    }
-    state.global = state.global ?? groups.global;
-    state.auth = state.auth ?? groups.auth;
-    state.search = state.search ?? groups.search;
-    state.write = state.write ?? groups.write;
-    state.notifications = state.notifications ?? groups.notifications;
-    state.retryLimiter = state.retryLimiter ?? new Bottleneck();
-    const events = {};
-    const emitter = new Bottleneck.Events(events);
-    events.on("secondary-limit", state.onSecondaryRateLimit);
-    events.on("rate-limit", state.onRateLimit);
-    events.on(
-      "error",
-      (e) => octokit.log.warn("Error in throttling-plugin limit handler", e)
-    );
-    state.retryLimiter.on("failed", async function(error, info) {
-      const [state2, request, options] = info.args;
-      const { pathname } = new URL(options.url, "http://github.test");
-      const shouldRetryGraphQL = pathname.startsWith("/graphql") && error.status !== 401;
-      if (!(shouldRetryGraphQL || error.status === 403 || error.status === 429)) {
-        return;
-      }
-      const retryCount = ~~request.retryCount;
-      request.retryCount = retryCount;
-      options.request.retryCount = retryCount;
-      const { wantRetry, retryAfter = 0 } = await (async function() {
-        if (/\bsecondary rate\b/i.test(error.message)) {
-          const retryAfter2 = Number(error.response.headers["retry-after"]) || state2.fallbackSecondaryRateRetryAfter;
-          const wantRetry2 = await emitter.trigger(
-            "secondary-limit",
-            retryAfter2,
-            options,
-            octokit,
-            retryCount
-          );
-          return { wantRetry: wantRetry2, retryAfter: retryAfter2 };
-        }
-        if (error.response.headers != null && error.response.headers["x-ratelimit-remaining"] === "0" || (error.response.data?.errors ?? []).some(
-          (error2) => error2.type === "RATE_LIMITED"
-        )) {
-          const rateLimitReset = new Date(
-            ~~error.response.headers["x-ratelimit-reset"] * 1e3
-          ).getTime();
-          const retryAfter2 = Math.max(
-            // Add one second so we retry _after_ the reset time
-            // https://docs.github.com/en/rest/overview/resources-in-the-rest-api?apiVersion=2022-11-28#exceeding-the-rate-limit
-            Math.ceil((rateLimitReset - Date.now()) / 1e3) + 1,
-            0
-          );
-          const wantRetry2 = await emitter.trigger(
-            "rate-limit",
-            retryAfter2,
-            options,
-            octokit,
-            retryCount
-          );
-          return { wantRetry: wantRetry2, retryAfter: retryAfter2 };
-        }
-        return {};
-      })();
-      if (wantRetry) {
-        request.retryCount++;
-        return retryAfter * state2.retryAfterBaseValue;
-      }
-    });
-  };
-  octokit.hook.wrap("request", (request, options) => {
-    initializeBottleneck();
-    return dist_bundle_wrapRequest(state, request, options);
-  });
-  return {};
-}
-throttling.VERSION = dist_bundle_VERSION;
-throttling.triggersNotification = triggersNotification;
-
-
-// EXTERNAL MODULE: ../../../area-action/node_modules/undici/index.js
-var undici = __nccwpck_require__(8478);
-;// CONCATENATED MODULE: ./action/connect-github.js
-
-
-
-
-
-/** Longest wait for a rate limit, seconds. */
-const maxRateLimitWaitSeconds = 120;
-const maxRateLimitWaits = 3;
-/** An Octokit that repeats failed requests and keeps to GitHub's rate limits. */
-function connectGitHub(token, { apiUrl }, dispatcher) {
-    const options = {
-        baseUrl: apiUrl,
-        userAgent: "model-optimization-action",
-        log: { debug: () => { }, info: core/* debug */.Yz, warn: core/* debug */.Yz, error: core/* debug */.Yz },
-        request: {
-            // Octokit's own proxy support decides once, by the environment's API URL.
-            fetch: async (url, init) => (0,undici.fetch)(url, { ...init, dispatcher }),
-        },
-        throttle: {
-            onRateLimit: createRateLimitHandler("rate limit"),
-            onSecondaryRateLimit: createRateLimitHandler("secondary rate limit"),
-        },
-    };
-    return (0,github/* getOctokit */.Q)(token, options, retry, throttling);
-}
-/** Decides whether a request that a rate limit refused is sent again, and logs it. */
-function createRateLimitHandler(limit) {
-    return (seconds, _, __, waits) => {
-        const isRepeated = seconds <= maxRateLimitWaitSeconds && waits < maxRateLimitWaits;
-        const next = isRepeated ? `going on in ${seconds} s` : "giving up";
-        core/* info */.pq(`GitHub's ${limit} is reached; ${next}`);
-        return isRepeated;
-    };
-}
-
-
-/***/ }),
-
-/***/ 2035:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  R: () => (/* binding */ createCheckRunWriter)
-});
-
-// EXTERNAL MODULE: external "node:timers/promises"
-var promises_ = __nccwpck_require__(8500);
-// EXTERNAL MODULE: ./report/github-limits.js
-var github_limits = __nccwpck_require__(1653);
-;// CONCATENATED MODULE: ./github/check-run-requests.js
-
-/**
- * Bodies of the requests that write the content, in their order: GitHub limits the annotations of
- * each, and only the last one completes the check run.
- */
-function checkRunRequests({ output, conclusion, annotations = [], actions = [], }) {
-    return splitAnnotations(annotations).map((chunk, i, { length }) => ({
-        ...checkRunState(i === length - 1 ? conclusion : undefined),
-        output: { ...output, annotations: chunk.map(annotationBody) },
-        actions: [...actions],
-    }));
-}
-/** At least one chunk, which is empty without annotations. */
-function splitAnnotations(annotations) {
-    const chunks = [];
-    for (let i = 0; i === 0 || i < annotations.length; i += github_limits/* githubLimits */.Q.annotations) {
-        chunks.push(annotations.slice(i, i + github_limits/* githubLimits */.Q.annotations));
-    }
-    return chunks;
-}
-function checkRunState(conclusion) {
-    return conclusion === undefined
-        ? { status: "in_progress" }
-        : { status: "completed", conclusion };
-}
-function annotationBody({ place, level, title, message }) {
-    return {
-        path: place.file,
-        start_line: place.line,
-        end_line: place.line,
-        annotation_level: level,
-        title,
-        message,
-    };
-}
-
-// EXTERNAL MODULE: ./github/http-error-status.js
-var http_error_status = __nccwpck_require__(7662);
-;// CONCATENATED MODULE: ./github/check-run-writer.js
-
-
-
-const firstPauseMs = 1_000;
-/**
- * Writes check runs of one commit. A request whose answer was lost creates no second check run and
- * adds no annotation twice.
- */
-class CheckRunWriter {
-    #checks;
-    #options;
-    constructor(client, options) {
-        this.#checks = client.rest.checks;
-        this.#options = options;
-    }
-    /** Creates the check run and gives its id. */
-    async create(identity, content) {
-        const [first, ...others] = checkRunRequests(content);
-        let isRepeated = false;
-        const id = await this.#repeat(async () => {
-            const existing = isRepeated ? await this.#find(identity) : undefined;
-            isRepeated = true;
-            return existing ?? (await this.#createOnce(identity, first));
-        });
-        if (others.length > 0)
-            await this.update(id, content);
-        return id;
-    }
-    /** As `create`, for a check run that an earlier process may have created. */
-    async createOrUpdate(identity, content) {
-        const existing = await this.#find(identity);
-        if (existing === undefined)
-            return this.create(identity, content);
-        await this.update(existing, content);
-        return existing;
-    }
-    /** Replaces the content; the first annotations are those that the check run may already have. */
-    async update(id, content) {
-        const { annotations = [] } = content;
-        if (annotations.length === 0)
-            return this.#send(id, content);
-        await this.#repeat(async () => {
-            const { data } = await this.#checks.get({ ...this.#options.repo, check_run_id: id });
-            const missing = annotations.slice(data.output.annotations_count);
-            await this.#send(id, { ...content, annotations: missing }, { retries: 0 });
-        });
-    }
-    async #createOnce({ name, externalId, detailsUrl }, body) {
-        const { repo, headSha } = this.#options;
-        const { data } = await this.#checks.create({
-            ...repo,
-            name,
-            head_sha: headSha,
-            external_id: externalId,
-            details_url: detailsUrl,
-            ...body,
-            request: { retries: 0 },
-        });
-        return data.id;
-    }
-    async #find({ name, externalId }) {
-        const { repo, headSha } = this.#options;
-        const { data } = await this.#checks.listForRef({
-            ...repo,
-            ref: headSha,
-            check_name: name,
-            filter: "all",
-            per_page: 100,
-        });
-        return data.check_runs.find(({ external_id }) => external_id === externalId)?.id;
-    }
-    async #send(id, content, request = {}) {
-        for (const body of checkRunRequests(content)) {
-            await this.#checks.update({ ...this.#options.repo, check_run_id: id, ...body, request });
-        }
-    }
-    /** Repeats work that GitHub failed to answer, with pauses as Octokit makes. */
-    async #repeat(work) {
-        for (let tries = 1;; tries++) {
-            try {
-                return await work();
-            }
-            catch (error) {
-                const isTransient = ((0,http_error_status/* httpErrorStatus */.X)(error) ?? 0) >= 500;
-                if (!isTransient || tries >= this.#options.maxTries)
-                    throw error;
-            }
-            await (0,promises_.setTimeout)(firstPauseMs * tries ** 2);
-        }
-    }
-}
-
-;// CONCATENATED MODULE: ./action/create-check-run-writer.js
-
-/** As many as Octokit itself makes of other requests. */
-const maxTries = 4;
-/** Writes check runs of the commit that the workflow runs for. */
-function createCheckRunWriter(github, { repo, headSha }) {
-    return new CheckRunWriter(github, { repo, headSha, maxTries });
-}
-
-
-/***/ }),
-
-/***/ 1716:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   d: () => (/* binding */ InputError)
-/* harmony export */ });
-/** What the workflow's author has to correct. */
-class InputError extends Error {
-    name = "InputError";
-    problems;
-    constructor(problems, options) {
-        super(problems.map(({ message }) => message).join("\n"), options);
-        this.problems = problems;
-    }
-}
-
-
-/***/ }),
-
-/***/ 7848:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   N: () => (/* binding */ listJobs)
-/* harmony export */ });
-/* harmony import */ var _contract_limits_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5599);
-
-/** All pages of the jobs that match the filter, newest first. */
-async function listJobs(client, { labels, ...filter }, signal) {
-    const label = labels && Object.entries(labels).map(([name, value]) => `${name}=${value}`);
-    const jobs = [];
-    for (let cursor;;) {
-        const query = { ...filter, label, limit: String(_contract_limits_js__WEBPACK_IMPORTED_MODULE_0__/* .limits */ .Fy.pageMax), cursor };
-        const page = await client.call("listJobs", { query }, signal && { signal });
-        jobs.push(...page.jobs);
-        if (page.nextCursor === null)
-            return jobs;
-        cursor = page.nextCursor;
-    }
-}
-
-
-/***/ }),
-
-/***/ 1130:
-/***/ ((__webpack_module__, __unused_webpack___webpack_exports__, __nccwpck_require__) => {
-
-__nccwpck_require__.a(__webpack_module__, async (__webpack_handle_async_dependencies__, __webpack_async_result__) => { try {
-/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1122);
-/* harmony import */ var _actions_github__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(76);
-/* harmony import */ var undici__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(8478);
-/* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(1716);
-/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(2461);
-/* harmony import */ var _run_post_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(9601);
-
-
-
-
-
-
-const stop = new AbortController();
-for (const signal of ["SIGINT", "SIGTERM"])
-    process.on(signal, () => stop.abort());
-const dispatcher = new undici__WEBPACK_IMPORTED_MODULE_2__.EnvHttpProxyAgent();
-const step = {
-    environment: process.env,
-    context: _actions_github__WEBPACK_IMPORTED_MODULE_1__/* .context */ ._,
-    output: process.stdout,
-    signal: stop.signal,
-    dispatcher,
-};
-const isPost = _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("isPost") !== "";
-try {
-    if (isPost) {
-        await (0,_run_post_js__WEBPACK_IMPORTED_MODULE_5__/* .runPost */ .a)(step);
-    }
-    else {
-        _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .saveState */ .LZ("isPost", "true");
-        await (0,_run_main_js__WEBPACK_IMPORTED_MODULE_4__/* .runMain */ .V)(step);
-    }
-}
-catch (error) {
-    const problems = error instanceof _input_error_js__WEBPACK_IMPORTED_MODULE_3__/* .InputError */ .d ? error.problems : [{ message: String(error) }];
-    // A failed cleanup does not fail the workflow.
-    const reportProblem = isPost ? _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .warning */ .$e : _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .setFailed */ .C1;
-    for (const { message } of problems)
-        reportProblem(message);
-}
-// Requests in their pauses before a retry would keep a cancelled step alive.
-if (stop.signal.aborted)
-    process.exit(1);
-await dispatcher.close();
-
-__webpack_async_result__();
-} catch(e) { __webpack_async_result__(e); } }, 1);
-
-/***/ }),
-
-/***/ 3340:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  C: () => (/* binding */ openServiceSession)
-});
-
-// EXTERNAL MODULE: ../../../area-action/node_modules/@actions/core/lib/core.js + 19 modules
-var core = __nccwpck_require__(1122);
-// EXTERNAL MODULE: ../../../area-action/node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(5163);
-// EXTERNAL MODULE: ./contract/artifact.js
-var artifact = __nccwpck_require__(885);
-// EXTERNAL MODULE: ./contract/id.js
-var id = __nccwpck_require__(7454);
-;// CONCATENATED MODULE: ./contract/artifact-routes.js
-
-
-
-const fileHeaders = ["etag", "accept-ranges", "content-disposition"];
-const artifactRoutes = {
-    listArtifacts: {
-        method: "GET",
-        path: "/jobs/{id}/artifacts",
-        summary: "Files that a job produced",
-        scope: "jobs:read",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
-        replies: {
-            200: { json: schemas/* object */.Ikc({ artifacts: schemas/* array */.YOg(artifact/* artifact */.d) }).meta({ id: "ArtifactList" }) },
-        },
-        errors: ["not_found"],
-    },
-    getArtifact: {
-        method: "GET",
-        path: "/jobs/{id}/artifacts/{name}",
-        summary: "Download a file that a job produced",
-        scope: "jobs:read",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C }),
-        headers: schemas/* object */.Ikc({
-            range: schemas/* string */.YjP().max(200).optional().describe("One range of bytes, `bytes=FIRST-LAST`."),
-            "if-none-match": schemas/* string */.YjP().max(1000).optional(),
-            "if-range": schemas/* string */.YjP().max(200).optional(),
-        }),
-        replies: {
-            200: { stream: ["application/octet-stream"], headers: [...fileHeaders, "content-length"] },
-            206: {
-                stream: ["application/octet-stream"],
-                headers: [...fileHeaders, "content-length", "content-range"],
-            },
-            304: { empty: true, headers: ["etag"] },
-        },
-        errors: ["not_found", "range_not_satisfiable"],
-    },
-};
-
-// EXTERNAL MODULE: ./contract/batch.js + 1 modules
-var batch = __nccwpck_require__(2017);
-// EXTERNAL MODULE: ./contract/limits.js
-var limits = __nccwpck_require__(5599);
-;// CONCATENATED MODULE: ./contract/creation.js
-
-
-const idempotencyKey = schemas/* string */.YjP()
-    .min(1)
-    .max(255)
-    .regex(/^[\x21-\x7e]+$/)
-    .optional()
-    .describe(`The same key and body within ${limits/* limits */.Fy.idempotencyHours} hours give the first answer again.`);
-/** Request headers of routes that create something. */
-const creationHeaders = schemas/* object */.Ikc({ "idempotency-key": idempotencyKey });
-/** Headers of their answers. */
-const createdHeaders = ["location", "idempotency-replayed"];
-/** Codes that all of them can answer with. */
-const creationErrors = [
-    "unsupported_media_type",
-    "payload_too_large",
-    "idempotency_key_reused",
-    "idempotency_in_progress",
-];
-/** Codes of routes that create jobs, besides. */
-const jobCreationErrors = [
-    ...creationErrors,
-    "unknown_target",
-    "model_source_refused",
-    "model_not_found",
-];
-
-// EXTERNAL MODULE: ../../../area-action/node_modules/zod/v4/classic/iso.js
-var iso = __nccwpck_require__(9555);
-// EXTERNAL MODULE: ./contract/job.js + 5 modules
-var job = __nccwpck_require__(1296);
-// EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(8805);
-// EXTERNAL MODULE: ./contract/target.js
-var target = __nccwpck_require__(2058);
-;// CONCATENATED MODULE: ./contract/page.js
-
-
-
-
-
-
-
-/** An integer in a query string. Number() alone would also take "", "0x10" and " 5 ". */
-function integerParameter(bounds) {
-    return schemas/* string */.YjP()
-        .regex(/^-?\d{1,16}$/, { error: "must be an integer" })
-        .transform(Number)
-        .pipe(bounds);
-}
-const pageFields = {
-    limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.pageMax))
-        .default(limits/* limits */.Fy.pageDefault)
-        .describe("Entries a page."),
-    cursor: schemas/* string */.YjP().max(500).optional().describe("`nextCursor` of the page before."),
-};
-const jobQuery = schemas/* strictObject */.rej({
-    ...pageFields,
-    status: schemas/* array */.YOg(contract_status/* jobStatus */.WB)
-        .optional()
-        .describe("Jobs in one of these statuses; repeat the parameter for several."),
-    kind: contract_status/* jobKind */.G$.optional(),
-    batch: id/* batchId */.qZ.optional().describe("Jobs of this batch."),
-    target: target/* targetName */.je.optional(),
-    model: schemas/* string */.YjP().max(2048).optional().describe("Jobs whose model has this name or source."),
-    label: schemas/* array */.YOg(schemas/* string */.YjP().regex(/^[A-Za-z0-9._/-]{1,63}(=[A-Za-z0-9._-]{0,63})?$/))
-        .max(8)
-        .optional()
-        .describe("`key` or `key=value`; repeat the parameter to ask for several labels at once."),
-    createdAfter: iso/* datetime */.w$().optional(),
-    createdBefore: iso/* datetime */.w$().optional(),
-});
-const batchQuery = schemas/* strictObject */.rej({
-    ...pageFields,
-    status: schemas/* array */.YOg(contract_status/* batchStatus */.FS).optional(),
-    suite: schemas/* string */.YjP().max(200).optional(),
-});
-const nextCursor = schemas/* string */.YjP()
-    .nullable()
-    .describe("Ask for the next page with `cursor`; null on the last page.");
-const jobPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(job/* job */.Yl), nextCursor }).meta({ id: "JobPage" });
-const batchSummary = batch/* batch */.vA.omit({ jobs: true }).meta({ id: "BatchSummary" });
-const batchPage = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batchSummary), nextCursor })
-    .meta({ id: "BatchPage" });
-
-;// CONCATENATED MODULE: ./contract/batch-routes.js
-
-
-
-
-
-const batchRoutes = {
-    submitBatch: {
-        method: "POST",
-        path: "/batches",
-        summary: "Submit several models for several targets",
-        scope: "jobs:write",
-        headers: creationHeaders,
-        body: batch/* batchRequest */.Uv,
-        replies: { 202: { json: batch/* batch */.vA, headers: createdHeaders } },
-        errors: jobCreationErrors,
-    },
-    listBatches: {
-        method: "GET",
-        path: "/batches",
-        summary: "List batches, newest first",
-        scope: "jobs:read",
-        query: batchQuery,
-        replies: { 200: { json: batchPage } },
-        errors: ["invalid_cursor"],
-    },
-    getBatch: {
-        method: "GET",
-        path: "/batches/{id}",
-        summary: "Status of a batch and its jobs",
-        scope: "jobs:read",
-        params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
-        replies: { 200: { json: batch/* batch */.vA } },
-        errors: ["not_found"],
-    },
-    cancelBatch: {
-        method: "POST",
-        path: "/batches/cancel/{id}",
-        summary: "Terminate all jobs of a batch at once",
-        scope: "jobs:write",
-        params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
-        replies: { 200: { json: batch/* batch */.vA }, 202: { json: batch/* batch */.vA } },
-        errors: ["not_found", "batch_finished"],
-    },
-};
-
-;// CONCATENATED MODULE: ./contract/job-routes.js
-
-
-
-
-
-
-const waitHeaders = creationHeaders.extend({
-    prefer: schemas/* string */.YjP()
-        .max(100)
-        .optional()
-        .describe("`wait=N` answers when the job has ended, or after N seconds at the latest; " +
-        `N is at most ${limits/* limits */.Fy.preferWaitSeconds}.`),
-});
-const jobRoutes = {
-    startCompression: {
-        method: "POST",
-        path: "/compress",
-        summary: "Start a compression job",
-        scope: "jobs:write",
-        headers: creationHeaders,
-        body: job/* jobRequest */.xK,
-        replies: { 202: { json: job/* job */.Yl, headers: createdHeaders } },
-        errors: jobCreationErrors,
-    },
-    startQuantization: {
-        method: "POST",
-        path: "/quantize",
-        summary: "Start a direct hardware quantization",
-        scope: "jobs:write",
-        headers: waitHeaders,
-        body: job/* jobRequest */.xK,
-        replies: {
-            200: { json: job/* job */.Yl, headers: [...createdHeaders, "preference-applied"] },
-            202: { json: job/* job */.Yl, headers: [...createdHeaders, "preference-applied"] },
-        },
-        errors: jobCreationErrors,
-    },
-    listJobs: {
-        method: "GET",
-        path: "/jobs",
-        summary: "List jobs, active and historical, newest first",
-        scope: "jobs:read",
-        query: jobQuery,
-        replies: { 200: { json: jobPage } },
-        errors: ["invalid_cursor"],
-    },
-    getJob: {
-        method: "GET",
-        path: "/jobs/{id}",
-        summary: "Status and telemetry of a job",
-        scope: "jobs:read",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
-        replies: { 200: { json: job/* job */.Yl } },
-        errors: ["not_found"],
-    },
-    cancelJob: {
-        method: "POST",
-        path: "/jobs/cancel/{id}",
-        summary: "Terminate a job at once",
-        scope: "jobs:write",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
-        replies: { 200: { json: job/* job */.Yl }, 202: { json: job/* job */.Yl } },
-        errors: ["not_found", "job_finished"],
-    },
-};
-
-;// CONCATENATED MODULE: ./contract/log-routes.js
-
-
-
-const logRoutes = {
-    streamLogs: {
-        method: "GET",
-        path: "/jobs/{id}/logs",
-        summary: "Terminal output of a job, streamed while it runs",
-        scope: "jobs:read",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
-        query: schemas/* strictObject */.rej({
-            after: integerParameter(schemas/* int */.Whr().min(0))
-                .default(0)
-                .describe("Number of the last line already seen."),
-            follow: schemas/* enum */.k5n(["true", "false"])
-                .default("true")
-                .describe("Whether to continue until the job ends, or to stop after the present lines."),
-        }),
-        headers: schemas/* object */.Ikc({
-            accept: schemas/* string */.YjP().max(1000).optional(),
-            "last-event-id": schemas/* string */.YjP()
-                .regex(/^\d{1,15}$/)
-                .optional()
-                .describe("As `after`, sent by event-stream clients that reconnect."),
-        }),
-        replies: { 200: { stream: ["text/plain", "text/event-stream", "application/x-ndjson"] } },
-        errors: ["not_found", "not_acceptable"],
-    },
-};
-
-// EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(1190);
-;// CONCATENATED MODULE: ./contract/model-routes.js
-
-
-const uploadedModel = schemas/* object */.Ikc({
-    source: schemas/* string */.YjP().describe("What to name in `model.source`."),
-    sha256: model/* sha256 */.sc,
-    bytes: schemas/* int */.Whr(),
-})
-    .meta({ id: "UploadedModel" });
-const modelRoutes = {
-    findModel: {
-        method: "HEAD",
-        path: "/models/{sha256}",
-        summary: "Whether a model was uploaded, or how much of it",
-        scope: "models:write",
-        params: schemas/* object */.Ikc({ sha256: model/* sha256 */.sc }),
-        replies: { 200: { empty: true, headers: ["content-length"] } },
-        errors: ["not_found"],
-        errorHeaders: { not_found: ["upload-offset"] },
-    },
-    uploadModel: {
-        method: "PUT",
-        path: "/models/{sha256}",
-        summary: "Upload a model",
-        scope: "models:write",
-        params: schemas/* object */.Ikc({ sha256: model/* sha256 */.sc }),
-        headers: schemas/* object */.Ikc({ "content-range": model/* uploadRange */.Zy.optional() }),
-        upload: true,
-        replies: { 200: { json: uploadedModel }, 201: { json: uploadedModel } },
-        errors: [
-            "upload_offset_mismatch",
-            "payload_too_large",
-            "unsupported_media_type",
-            "model_checksum_mismatch",
-            "storage_full",
-        ],
-        errorHeaders: { upload_offset_mismatch: ["upload-offset"] },
-    },
-};
-
-;// CONCATENATED MODULE: ./contract/target-routes.js
-
-
-const targetRoutes = {
-    listTargets: {
-        method: "GET",
-        path: "/targets",
-        summary: "Hardware profiles that jobs can name",
-        scope: "jobs:read",
-        replies: { 200: { json: schemas/* object */.Ikc({ targets: schemas/* array */.YOg(target/* target */.aC) }).meta({ id: "TargetList" }) } },
-        errors: [],
-    },
-};
-
-;// CONCATENATED MODULE: ./contract/token.js
-
-
-/** Every scope of tokens, and what it allows. */
-const scopeTable = {
-    "jobs:read": "Read jobs, batches, logs, artifacts and targets.",
-    "jobs:write": "Start and cancel jobs and batches.",
-    "models:write": "Upload models.",
-    "baselines:write": "Record what later jobs are compared with.",
-    admin: "Create, list and revoke tokens; includes every other scope.",
-};
-const scope = schemas/* enum */.k5n(Object.keys(scopeTable));
-const tokenRequest = schemas/* strictObject */.rej({
-    name: schemas/* string */.YjP()
-        .min(1)
-        .max(100)
-        .describe("Name for people, for instance where the token is used."),
-    scopes: schemas/* array */.YOg(scope).min(1).max(scope.options.length),
-    expiresInDays: schemas/* int */.Whr()
-        .min(1)
-        .max(3650)
-        .optional()
-        .describe("Without it the token does not expire."),
-})
-    .meta({ id: "TokenRequest" });
-/** A token as lists show it, without the secret. */
-const token = schemas/* object */.Ikc({
-    id: id/* tokenId */.jo,
-    name: schemas/* string */.YjP(),
-    scopes: schemas/* array */.YOg(scope),
-    prefix: schemas/* string */.YjP().describe("First characters of the token, to recognise it by."),
-    createdAt: iso/* datetime */.w$(),
-    expiresAt: iso/* datetime */.w$().nullable(),
-    lastUsedAt: iso/* datetime */.w$().nullable(),
-    revokedAt: iso/* datetime */.w$().nullable(),
-    policy: schemas/* string */.YjP()
-        .nullable()
-        .describe("Trust policy by which an identity token was exchanged for the token; null for other " +
-        "tokens."),
-})
-    .meta({ id: "Token" });
-const createdToken = token
-    .extend({ token: schemas/* string */.YjP().describe("The token itself, shown this once.") })
-    .meta({ id: "CreatedToken" });
-const exchangeRequest = schemas/* strictObject */.rej({
-    token: schemas/* string */.YjP()
-        .min(1)
-        .max(16_384)
-        .describe("OpenID Connect identity token, such as GitHub issues to a workflow. It can be " +
-        "exchanged once."),
-})
-    .meta({ id: "ExchangeRequest" });
-/** What an identity token is exchanged for. */
-const exchangedToken = schemas/* object */.Ikc({
-    token: schemas/* string */.YjP().describe("The access token, shown this once."),
-    expiresAt: iso/* datetime */.w$(),
-    scopes: schemas/* array */.YOg(scope),
-})
-    .meta({ id: "ExchangedToken" });
-
-;// CONCATENATED MODULE: ./contract/token-routes.js
-
-
-
-
-const tokenRoutes = {
-    listTokens: {
-        method: "GET",
-        path: "/tokens",
-        summary: "List access tokens",
-        scope: "admin",
-        replies: { 200: { json: schemas/* object */.Ikc({ tokens: schemas/* array */.YOg(token) }).meta({ id: "TokenList" }) } },
-        errors: [],
-    },
-    createToken: {
-        method: "POST",
-        path: "/tokens",
-        summary: "Create an access token",
-        scope: "admin",
-        headers: creationHeaders,
-        body: tokenRequest,
-        replies: { 201: { json: createdToken, headers: createdHeaders } },
-        errors: creationErrors,
-    },
-    exchangeToken: {
-        method: "POST",
-        path: "/tokens/exchange",
-        summary: "Exchange a workflow's identity token for an access token",
-        scope: null,
-        open: true,
-        body: exchangeRequest,
-        replies: { 200: { json: exchangedToken } },
-        errors: [
-            "unsupported_media_type",
-            "payload_too_large",
-            "identity_token_invalid",
-            "identity_token_refused",
-        ],
-    },
-    revokeToken: {
-        method: "DELETE",
-        path: "/tokens/{id}",
-        summary: "Revoke an access token",
-        scope: "admin",
-        params: schemas/* object */.Ikc({ id: id/* tokenId */.jo }),
-        replies: { 204: { empty: true } },
-        errors: ["not_found"],
-    },
-};
-
-;// CONCATENATED MODULE: ./contract/routes.js
-
-
-
-
-
-
-
-
-/** Every endpoint under `/v1`. Server, client and OpenAPI document are bound to this table. */
-const routes = {
-    ...jobRoutes,
-    ...logRoutes,
-    ...artifactRoutes,
-    ...batchRoutes,
-    ...modelRoutes,
-    ...targetRoutes,
-    ...tokenRoutes,
-    getOpenApi: {
-        method: "GET",
-        path: "/openapi.json",
-        summary: "This interface as an OpenAPI 3.1 document",
-        scope: null,
-        replies: { 200: { json: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* unknown */.L5J()) } },
-        errors: [],
-    },
-};
-
-// EXTERNAL MODULE: external "node:stream"
-var external_node_stream_ = __nccwpck_require__(7075);
-// EXTERNAL MODULE: ../../../area-action/node_modules/undici/index.js
-var undici = __nccwpck_require__(8478);
-// EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(1486);
-;// CONCATENATED MODULE: ./client/send-request.js
-
-
-
-
-
-/** Silence after which an answer counts as lost; pings keep quiet log streams open. */
-const silenceLimitMs = 4 * limits/* limits */.Fy.pingSeconds * 1000;
-/**
- * Sends one request. The caller reads the body of the answer.
- * @throws ProblemError, UnexpectedAnswerError for an answer that the route table does not list
- */
-async function sendRequest(name, input, options) {
-    const route = routes[name];
-    const url = buildRouteUrl(route, input, options.baseUrl);
-    const json = input.body === undefined ? undefined : JSON.stringify(input.body);
-    const { upload, token, signal, dispatcher = (0,undici.getGlobalDispatcher)() } = options;
-    const secret = typeof token === "function" ? token() : token;
-    const answer = await (0,undici.request)(url, {
-        method: route.method,
-        headers: {
-            authorization: secret === undefined ? undefined : `Bearer ${secret}`,
-            ...contentHeaders(json, upload),
-            ...input.headers,
-        },
-        body: upload ? external_node_stream_.Readable.from(upload.stream()) : (json ?? null),
-        bodyTimeout: silenceLimitMs,
-        signal: signal ?? null,
-        dispatcher,
-    });
-    if (answer.statusCode in route.replies)
-        return answer;
-    const { statusCode: status, headers } = answer;
-    const text = await answer.body.text();
-    throw (0,problem_error/* toAnswerError */.I1)(`${route.method} ${url.pathname}`, { status, headers, text });
-}
-function contentHeaders(json, upload) {
-    if (upload !== undefined) {
-        return { "content-type": "application/octet-stream", "content-length": String(upload.bytes) };
-    }
-    return json === undefined ? {} : { "content-type": "application/json" };
-}
-function buildRouteUrl(route, { params = {}, query = {} }, baseUrl) {
-    const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(params[name] ?? ""));
-    const url = new URL(baseUrl.replace(/\/$/, "") + path);
-    for (const [name, value] of Object.entries(query)) {
-        const values = Array.isArray(value) ? value : [value];
-        for (const one of values)
-            if (one !== undefined)
-                url.searchParams.append(name, String(one));
-    }
-    return url;
-}
-/** Whether a request may be sent again without a second effect. */
-function isRepeatable(name, input) {
-    const isCancelling = name === "cancelJob" || name === "cancelBatch";
-    return (routes[name].method !== "POST" ||
-        isCancelling ||
-        input.headers?.["idempotency-key"] !== undefined);
-}
-
-;// CONCATENATED MODULE: external "node:fs"
-const external_node_fs_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:fs");
-// EXTERNAL MODULE: external "node:fs/promises"
-var promises_ = __nccwpck_require__(1455);
-;// CONCATENATED MODULE: external "node:stream/promises"
-const external_node_stream_promises_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:stream/promises");
-// EXTERNAL MODULE: ./client/retry.js
-var retry = __nccwpck_require__(7580);
-;// CONCATENATED MODULE: ./client/download-artifact.js
-
-
-
-
-
-/** Saves an artifact. Continues behind the last byte that was written after a broken connection. */
-async function downloadArtifact({ jobId, name }, { file, signal }, options) {
-    const partial = `${file}.partial`;
-    const params = { id: jobId, name };
-    let etag;
-    try {
-        await (0,retry/* retry */.L5)(async () => {
-            const written = etag === undefined ? 0 : (await (0,promises_.stat)(partial)).size;
-            const range = etag === undefined ? undefined : `bytes=${written}-`;
-            const headers = { range, "if-range": etag };
-            const answer = await sendRequest("getArtifact", { params, headers }, { ...options, signal });
-            const start = answer.statusCode === 206 ? written : 0;
-            // At a position, not at the end: a write of the broken connection may still be under way.
-            const output = (0,external_node_fs_namespaceObject.createWriteStream)(partial, { flags: start === 0 ? "w" : "r+", start });
-            output.once("open", () => {
-                etag = String(answer.headers["etag"]);
-            });
-            await (0,external_node_stream_promises_namespaceObject.pipeline)(answer.body, output, signal ? { signal } : {});
-        }, signal);
-        await (0,promises_.rename)(partial, file);
-    }
-    finally {
-        await (0,promises_.rm)(partial, { force: true });
-    }
-}
-
-// EXTERNAL MODULE: external "node:timers/promises"
-var external_node_timers_promises_ = __nccwpck_require__(8500);
-;// CONCATENATED MODULE: ./contract/log.js
-
-/** Longest line, bytes; a longer one is split into several. */
-const maxLogLineBytes = 65_536;
-/** One line of a job's terminal output. */
-const logLine = schemas/* object */.Ikc({
-    seq: schemas/* int */.Whr()
-        .min(1)
-        .describe("Number of the line in the job, rising by one: the cursor to resume after."),
-    at: iso/* datetime */.w$(),
-    stream: schemas/* enum */.k5n(["stdout", "stderr"]),
-    text: schemas/* string */.YjP().describe("The line without its line break."),
-})
-    .meta({ id: "LogLine" });
-/** Last event of a log stream: nothing follows it. */
-const logEnd = schemas/* object */.Ikc({ status: schemas/* string */.YjP().describe("Final status of the job.") });
-
-;// CONCATENATED MODULE: ./client/follow-logs.js
-
-
-
-
-
-const pauseMs = 200;
-/**
- * Yields the lines of a job's log until it has ended, and returns its terminal status. Continues
- * behind the last line after a broken connection: none is lost and none comes twice.
- */
-async function* followLogs(jobId, { after = 0, signal }, options) {
-    const headers = { accept: "text/event-stream" };
-    for (let last = after;; await (0,external_node_timers_promises_.setTimeout)(pauseMs, undefined, { signal })) {
-        try {
-            const input = { params: { id: jobId }, query: { after: String(last) }, headers };
-            const answer = await (0,retry/* retry */.L5)(() => sendRequest("streamLogs", input, { ...options, signal }), signal);
-            for await (const { event, data } of readEventStream(answer.body)) {
-                if (event === "end")
-                    return contract_status/* jobStatus */.WB.parse(logEnd.parse(JSON.parse(data)).status);
-                const line = logLine.parse(JSON.parse(data));
-                last = line.seq;
-                yield line;
-            }
-        }
-        catch (error) {
-            signal?.throwIfAborted();
-            if (!(0,retry/* isConnectionError */.Rk)(error))
-                throw error;
-        }
-    }
-}
-/** Complete events of an event stream. What follows the last blank line is incomplete. */
-async function* readEventStream(body) {
-    const decoder = new TextDecoder();
-    let rest = "";
-    for await (const chunk of body) {
-        const blocks = (rest + decoder.decode(chunk, { stream: true })).split("\n\n");
-        rest = blocks.pop() ?? "";
-        for (const block of blocks) {
-            const fields = new Map(block.split("\n").map((line) => [line.split(":", 1)[0], line.replace(/^[^:]*: ?/, "")]));
-            const data = fields.get("data");
-            if (data !== undefined)
-                yield { event: fields.get("event"), data };
-        }
-    }
-}
-
-// EXTERNAL MODULE: ./client/hash-file.js
-var hash_file = __nccwpck_require__(6367);
-// EXTERNAL MODULE: ./client/read-pieces.js
-var read_pieces = __nccwpck_require__(3294);
-;// CONCATENATED MODULE: ./client/upload-model.js
-
-
-
-
-
-
-/** Uploads a file, or only what the service lacks of it. */
-async function uploadModel(file, uploading, options) {
-    const { signal } = uploading;
-    const { size: bytes } = await (0,promises_.stat)(file);
-    const sha256 = uploading.sha256 ?? (await (0,hash_file/* hashFile */.D)(file, signal));
-    const upload = { ...uploading, file, bytes, sha256 };
-    let sent = false;
-    await (0,retry/* retry */.L5)(async () => {
-        const kept = await findKeptBytes(upload, options);
-        if (kept === "all")
-            return;
-        sent = true;
-        // The service answers to the last byte, so that at least that one is sent.
-        await sendMissingBytes(upload, Math.max(0, Math.min(kept, bytes - 1)), options);
-    }, signal);
-    return { source: `upload:sha256:${sha256}`, sha256, bytes, sent };
-}
-async function sendMissingBytes(upload, offset, options) {
-    try {
-        await sendBytes(upload, offset, options);
-    }
-    catch (error) {
-        if (offset === 0 || !isChecksumMismatch(error))
-            throw error;
-        // The service kept other bytes than the file's, and has deleted them.
-        await sendBytes(upload, 0, options);
-    }
-}
-async function sendBytes(upload, offset, options) {
-    const { sha256, bytes, signal, onStart } = upload;
-    onStart?.(offset, bytes);
-    const range = offset > 0 ? `bytes ${offset}-${bytes - 1}/${bytes}` : undefined;
-    const answer = await sendRequest("uploadModel", { params: { sha256 }, headers: { "content-range": range } }, {
-        ...options,
-        signal,
-        upload: { stream: () => readWithProgress(upload, offset), bytes: bytes - offset },
-    });
-    await answer.body.dump();
-}
-async function* readWithProgress({ file, bytes, signal, onProgress }, offset) {
-    let position = offset;
-    // The next piece is requested when the connection has taken this one.
-    for await (const piece of (0,read_pieces/* readPieces */.u)(file, signal, offset)) {
-        yield piece;
-        position += piece.length;
-        onProgress?.(position, bytes);
-    }
-}
-/** How many of a file's bytes the service keeps. */
-async function findKeptBytes({ sha256, signal }, options) {
-    try {
-        const answer = await sendRequest("findModel", { params: { sha256 } }, { ...options, signal });
-        await answer.body.dump();
-        return "all";
-    }
-    catch (error) {
-        // The answer to HEAD has no body with the code `not_found`.
-        if (!(error instanceof problem_error/* UnexpectedAnswerError */.qx) || error.status !== 404)
-            throw error;
-        const offset = String(error.headers["upload-offset"]);
-        return /^\d{1,15}$/.test(offset) ? Number(offset) : 0;
-    }
-}
-function isChecksumMismatch(error) {
-    return error instanceof problem_error/* ProblemError */.Mm && error.problem.code === "model_checksum_mismatch";
-}
-
-;// CONCATENATED MODULE: ./client/create-client.js
-
-
-
-
-
-
-/** A client of the service, typed by the contract's route table. */
-function createClient(options) {
-    const requestText = (name, input, signal) => {
-        const once = async () => {
-            const { statusCode, body } = await sendRequest(name, input, { ...options, signal });
-            return { status: statusCode, text: await body.text() };
-        };
-        return isRepeatable(name, input) ? (0,retry/* retry */.L5)(once, signal) : once();
-    };
-    return {
-        async call(name, input, { signal } = {}) {
-            const { status, text } = await requestText(name, toUntypedInput(input), signal);
-            return parseReply(name, status, JSON.parse(text));
-        },
-        async revokeToken(id, { signal } = {}) {
-            await requestText("revokeToken", { params: { id } }, signal);
-        },
-        followLogs: (jobId, following = {}) => followLogs(jobId, following, options),
-        uploadModel: (file, uploading = {}) => uploadModel(file, uploading, options),
-        downloadArtifact: (jobId, name, downloading) => downloadArtifact({ jobId, name }, downloading, options),
-    };
-}
-/** Every input of a route consists of these parts. */
-function toUntypedInput(input) {
-    return input;
-}
-/** Parses by the schema that gives the result its type. */
-function parseReply(name, status, document) {
-    const replies = routes[name].replies;
-    const reply = replies[status];
-    if (reply === undefined || !("json" in reply)) {
-        throw new TypeError(`${name} has no JSON answer ${status}`);
-    }
-    return reply.json.parse(document);
-}
-
-;// CONCATENATED MODULE: ./action/exchanged-token.js
-
-/** Before the token expires. */
-const renewalMarginMs = 5 * 60_000;
-const renewalRetryMs = 30_000;
-/** A token of the service in exchange for the workflow's, renewed while the process lives. */
-class ExchangedToken {
-    #client;
-    #audience;
-    #value = "";
-    constructor(client, audience) {
-        this.#client = client;
-        this.#audience = audience;
-    }
-    get value() {
-        return this.#value;
-    }
-    /** Gets a new token, and schedules its renewal. Gives what it allows. */
-    async exchange() {
-        const identity = await core/* getIDToken */.V9(this.#audience);
-        const body = { token: identity };
-        const { token, expiresAt, scopes } = await this.#client.call("exchangeToken", { body });
-        this.#value = token;
-        core/* setSecret */.Pq(token);
-        this.#renewIn(Date.parse(expiresAt) - Date.now() - renewalMarginMs);
-        return scopes;
-    }
-    #renewIn(ms) {
-        setTimeout(() => void this.#renew(), Math.max(ms, renewalRetryMs)).unref();
-    }
-    async #renew() {
-        try {
-            await this.exchange();
-        }
-        catch (error) {
-            core/* info */.pq(`The access token was not renewed yet: ${String(error)}`);
-            this.#renewIn(renewalRetryMs);
-        }
-    }
-}
-
-;// CONCATENATED MODULE: ./action/open-service-session.js
-
-
-
-async function openServiceSession(credentials, connection) {
-    if ("token" in credentials) {
-        const { token } = credentials;
-        core/* setSecret */.Pq(token);
-        return { client: createClient({ ...connection, token }), scopes: undefined };
-    }
-    const exchanged = new ExchangedToken(createClient(connection), credentials.audience);
-    const scopes = await exchanged.exchange();
-    return { client: createClient({ ...connection, token: () => exchanged.value }), scopes };
-}
-
-
-/***/ }),
-
-/***/ 9346:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   h: () => (/* binding */ parseYaml)
-/* harmony export */ });
-/* harmony import */ var yaml__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5269);
-
-/** Parses YAML or JSON with a schema. Gives all problems with their lines. */
-function parseYaml(text, schema) {
-    const lineCounter = new yaml__WEBPACK_IMPORTED_MODULE_0__/* .LineCounter */ .HN();
-    const document = (0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .parseDocument */ .Tp)(text, { lineCounter, prettyErrors: false });
-    const lineAtOffset = (offset) => Math.max(1, lineCounter.linePos(offset).line);
-    if (document.errors.length > 0) {
-        const problems = document.errors.map(({ pos, message }) => {
-            return { line: lineAtOffset(pos[0]), message };
-        });
-        return { problems };
-    }
-    const lineAtPath = (path) => lineAtOffset(findOffset(document, path));
-    const parsed = schema.safeParse(document.toJS());
-    if (parsed.success)
-        return { value: parsed.data, lineAtPath };
-    return { problems: parsed.error.issues.flatMap((issue) => yamlProblems(issue, lineAtPath)) };
-}
-function findOffset(document, path) {
-    for (let length = path.length; length > 0; length--) {
-        const parent = document.getIn(path.slice(0, length - 1), true);
-        const key = path[length - 1];
-        const pair = (0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .isMap */ .jh)(parent) && parent.items.find((item) => (0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .isScalar */ .jn)(item.key) && item.key.value === key);
-        const node = pair ? pair.key : document.getIn(path.slice(0, length), true);
-        if ((0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .isNode */ .Ll)(node) && node.range)
-            return node.range[0];
-    }
-    return 0;
-}
-function yamlProblems(issue, lineAtPath) {
-    if (issue.code !== "unrecognized_keys") {
-        const field = formatFieldPath(issue.path);
-        const message = field === "" ? issue.message : `${field}: ${issue.message}`;
-        return [{ line: lineAtPath(issue.path), message }];
-    }
-    return issue.keys.map((key) => {
-        const path = [...issue.path, key];
-        return { line: lineAtPath(path), message: `${formatFieldPath(path)}: there is no such field` };
-    });
-}
-function formatFieldPath(path) {
-    return path
-        .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
-        .join("")
-        .replace(/^\./, "");
-}
-
-
-/***/ }),
-
-/***/ 7991:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  K: () => (/* binding */ readInputs)
-});
-
-// EXTERNAL MODULE: ./contract/action.js + 1 modules
-var action = __nccwpck_require__(3595);
-// EXTERNAL MODULE: ./contract/truncate.js
-var truncate = __nccwpck_require__(9901);
-// EXTERNAL MODULE: ./action/input-error.js
-var input_error = __nccwpck_require__(1716);
-// EXTERNAL MODULE: ../../../area-action/node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(5163);
-// EXTERNAL MODULE: ../../../area-action/node_modules/zod/v4/core/core.js
-var core = __nccwpck_require__(206);
-// EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(2004);
-// EXTERNAL MODULE: ./contract/recipe.js + 1 modules
-var recipe = __nccwpck_require__(8580);
-// EXTERNAL MODULE: ./action/parse-yaml.js
-var parse_yaml = __nccwpck_require__(9346);
-;// CONCATENATED MODULE: ./action/inputs.js
-
-
-
-
-
-const longestSeconds = 7 * 24 * 3600;
-const unitSeconds = { s: 1, m: 60, h: 3600 };
-const flag = schemas/* string */.YjP()
-    .regex(/^(true|false)$/i, { error: "must be true or false" })
-    .transform((text) => text.toLowerCase() === "true");
-const seconds = schemas/* string */.YjP()
-    .regex(/^[1-9]\d{0,5}[smh]?$/, {
-    error: "must be a number of minutes, or a time such as 90s, 45m or 2h",
-})
-    .transform((text) => {
-    const { number, unit = "m" } = /^(?<number>\d+)(?<unit>[smh])?$/.exec(text)?.groups ?? {};
-    return Number(number) * unitSeconds[unit];
-})
-    .refine((time) => time <= longestSeconds, { error: "must not be more than a week" });
-const baseUrl = schemas/* url */.OZ5({ protocol: /^https?$/, error: "must be an address such as https://mos.example.com" })
-    .transform((url) => `${url.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1`);
-/** The action's inputs, parsed from the runner's strings. */
-const inputsSchema = schemas/* object */.Ikc({
-    "service-url": baseUrl,
-    token: schemas/* string */.YjP().optional(),
-    audience: schemas/* string */.YjP().optional(),
-    "batch-file": schemas/* string */.YjP().optional(),
-    models: schemas/* string */.YjP().transform(splitLines).optional(),
-    targets: schemas/* string */.YjP().transform(splitWords).optional(),
-    recipe: yamlSchema(recipe/* requestedRecipe */.vJ).optional(),
-    gates: yamlSchema(gate/* gateLimits */.A8).optional(),
-    suite: schemas/* string */.YjP().max(200).optional(),
-    baseline: schemas/* string */.YjP().max(255).optional(),
-    "fail-on": choiceSchema(action/* failOnTable */._y),
-    wait: flag,
-    timeout: seconds,
-    "check-name": schemas/* string */.YjP().max(200).optional(),
-    "job-checks": choiceSchema(action/* jobChecksTable */.v8),
-    comment: flag,
-    "dry-run": flag,
-    download: flag,
-    "github-token": schemas/* string */.YjP().optional(),
-    matrix: schemas/* string */.YjP().transform(matrixValues).optional(),
-});
-function choiceSchema(table) {
-    const values = Object.keys(table);
-    return schemas/* enum */.k5n(values, { error: `must be ${values.slice(0, -1).join(", ")} or ${values.at(-1)}` });
-}
-function yamlSchema(schema) {
-    return schemas/* string */.YjP().transform((text, context) => {
-        const parsed = (0,parse_yaml/* parseYaml */.h)(text, schema);
-        if ("value" in parsed)
-            return parsed.value;
-        for (const { line, message } of parsed.problems)
-            context.addIssue(`line ${line}: ${message}`);
-        return core/* NEVER */.tm;
-    });
-}
-function splitLines(text) {
-    return text.split("\n").flatMap((line) => line.trim() || []);
-}
-function splitWords(text) {
-    return text.split(/[\s,]+/).filter((word) => word !== "");
-}
-/** The values of the job's matrix in this leg, in the order of the workflow. */
-function matrixValues(text) {
-    const leaves = (value) => typeof value === "object" && value !== null
-        ? Object.values(value).flatMap(leaves)
-        : [String(value)];
-    const matrix = JSON.parse(text);
-    return matrix === null ? [] : leaves(matrix);
-}
-
-;// CONCATENATED MODULE: ./action/read-inputs.js
-
-
-
-
-/** Of an invalid input, in the error message. */
-const maxShownCharacters = 100;
-/**
- * The inputs of the step, from the runner's environment variables.
- * @throws InputError with all problems
- */
-function readInputs(environment) {
-    const texts = readTexts(environment);
-    const parsed = inputsSchema.safeParse(texts);
-    const invalid = (parsed.error?.issues ?? []).map(({ path, message }) => {
-        const name = String(path[0]);
-        const text = texts[name];
-        if (text === undefined)
-            return `Input "${name}" is missing`;
-        return `Input "${name}" is ${JSON.stringify((0,truncate/* truncate */.x)(text, maxShownCharacters))}: ${message}`;
-    });
-    const problems = [...invalid, ...missingModelProblems(texts)];
-    if (!parsed.success || problems.length > 0) {
-        throw new input_error/* InputError */.d(problems.map((message) => ({ message })));
-    }
-    return parsed.data;
-}
-function readTexts(environment) {
-    const table = action/* actionInputs */.eh;
-    const entries = Object.entries(table).map(([name, input]) => {
-        const text = environment[`INPUT_${name.toUpperCase()}`]?.trim() ?? "";
-        return [name, text === "" ? staticDefault(input) : text];
-    });
-    return Object.fromEntries(entries);
-}
-/** The default, unless it is an expression, which the runner alone evaluates. */
-function staticDefault(input) {
-    return input.default?.startsWith("${{") ? undefined : input.default;
-}
-function missingModelProblems(texts) {
-    if (texts["batch-file"] !== undefined)
-        return [];
-    return ["models", "targets"]
-        .filter((name) => !texts[name])
-        .map((name) => `Input "${name}" is missing, and there is no "batch-file"`);
-}
-
-
-/***/ }),
-
-/***/ 236:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   z: () => (/* binding */ resolveCredentials)
-/* harmony export */ });
-/* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1716);
-
-/**
- * The credentials of the step; undefined where GitHub gives the workflow none.
- * @throws InputError where the workflow's author could give some
- */
-function resolveCredentials(inputs, { untrusted }, environment) {
-    if (inputs.token !== undefined)
-        return { token: inputs.token };
-    if (environment["ACTIONS_ID_TOKEN_REQUEST_URL"]) {
-        return { audience: inputs.audience ?? inputs["service-url"].replace(/\/v1$/, "") };
-    }
-    if (untrusted)
-        return undefined;
-    const found = 'Input "token" is missing, and the workflow has no OIDC token';
-    const advice = "give the job `permissions: id-token: write`, or `token` a secret";
-    throw new _input_error_js__WEBPACK_IMPORTED_MODULE_0__/* .InputError */ .d([{ message: `${found}: ${advice}` }]);
-}
-
-
-/***/ }),
-
-/***/ 2461:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  V: () => (/* binding */ runMain)
-});
-
-// EXTERNAL MODULE: external "node:path"
-var external_node_path_ = __nccwpck_require__(6760);
-// EXTERNAL MODULE: external "node:timers/promises"
-var promises_ = __nccwpck_require__(8500);
-// EXTERNAL MODULE: ../../../area-action/node_modules/@actions/core/lib/core.js + 19 modules
-var core = __nccwpck_require__(1122);
-// EXTERNAL MODULE: ./report/conclude.js
-var conclude = __nccwpck_require__(638);
-// EXTERNAL MODULE: ./github/http-error-status.js
-var http_error_status = __nccwpck_require__(7662);
-;// CONCATENATED MODULE: ./report/job-title.js
-/** What reports and logs call a job. */
-function jobTitle({ model, target }) {
-    return `${model} for ${target}`;
-}
-
-// EXTERNAL MODULE: ./report/compose-sections.js
-var compose_sections = __nccwpck_require__(7076);
-// EXTERNAL MODULE: ./report/describe-gate.js
-var describe_gate = __nccwpck_require__(4080);
-// EXTERNAL MODULE: ./report/describe-job-failure.js
-var describe_job_failure = __nccwpck_require__(9539);
-// EXTERNAL MODULE: ./report/format-figure.js
-var format_figure = __nccwpck_require__(5393);
-// EXTERNAL MODULE: ./report/github-limits.js
-var github_limits = __nccwpck_require__(1653);
-// EXTERNAL MODULE: ./report/markdown.js
-var markdown = __nccwpck_require__(3314);
-;// CONCATENATED MODULE: ./report/measurement-notes.js
-
-/** What the figures of a job are compared with, and how they were measured. */
-function measurementNotes({ telemetry, baseline }) {
-    const { device, accuracy, stageSeconds } = telemetry;
-    const notes = [
-        baseline && `Compared with ${(0,markdown/* inlineCode */.ti)(`${baseline.branch} at ${baseline.sha.slice(0, 7)}`)}.`,
-        device && deviceNote(device),
-        accuracy && describeSamples(accuracy),
-        stageSeconds && stagesNote(stageSeconds),
-    ].flatMap((note) => note ?? []);
-    return notes.length === 0 ? [] : [{ head: notes.join(" "), rows: [] }];
-}
-function deviceNote(device) {
-    const { name, threads, executionProvider, runtime } = device;
-    const software = (0,markdown/* inlineCode */.ti)(`${executionProvider}, ${runtime}`);
-    return `Measured on ${(0,markdown/* inlineCode */.ti)(name)}, ${threads} threads, ${software}.`;
-}
-function describeSamples({ samples, data }) {
-    const origin = data === "generated" ? "generated samples" : "samples of the caller";
-    return `Accuracy on ${samples} ${origin}.`;
-}
-function stagesNote(stageSeconds) {
-    const stages = Object.entries(stageSeconds).map(([stage, seconds = 0]) => {
-        return `${stage} ${seconds.toFixed(1)}`;
-    });
-    return `Seconds: ${stages.join(", ")}.`;
-}
-
-// EXTERNAL MODULE: ./contract/format-bytes.js
-var format_bytes = __nccwpck_require__(4594);
-// EXTERNAL MODULE: ./report/comparable-figures.js
-var comparable_figures = __nccwpck_require__(3955);
-;// CONCATENATED MODULE: ./report/measurement-table.js
-
-
-
-
-const columns = ["figure", "original", "result", "ratio", "baseline", "change"];
-/** The figures of the original and of the result, beside the baseline where there is one. */
-function measurementTable(job) {
-    const rows = [
-        ...sizeRows(job),
-        ...latencyRows(job),
-        ...accuracyRows(job),
-        ...memoryRows(job),
-        ...weightRows(job),
-    ];
-    return { head: (0,markdown/* tableHead */.PP)(columns), rows: rows.map((cells) => (0,markdown/* tableRow */.jD)(padCells(cells))) };
-}
-function sizeRows({ telemetry: { size }, baseline }) {
-    if (!size)
-        return [];
-    const before = baseline?.size?.resultBytes;
-    const cells = [
-        "size",
-        (0,format_bytes/* formatBytes */.z)(size.originalBytes),
-        (0,format_bytes/* formatBytes */.z)(size.resultBytes),
-        size.ratio.toFixed(3),
-    ];
-    if (before === undefined)
-        return [cells];
-    const change = (0,format_figure/* formatChange */.eD)(size.resultBytes / before - 1, format_figure/* formatPercent */.l9);
-    return [[...cells, (0,format_bytes/* formatBytes */.z)(before), change ?? ""]];
-}
-function latencyRows(job) {
-    const { latency } = job.telemetry;
-    if (!latency)
-        return [];
-    const before = (0,comparable_figures/* comparableLatency */.N)(job);
-    return ["p50Ms", "p95Ms", "p99Ms"].map((figure) => {
-        const [original, result] = [latency.original[figure], latency.result[figure]];
-        const name = `latency ${figure.replace("Ms", "")}, ms`;
-        const ratio = (result / original).toFixed(3);
-        const cells = [name, original.toFixed(2), result.toFixed(2), ratio];
-        if (!before)
-            return cells;
-        const change = (0,format_figure/* formatChange */.eD)(result / before[figure] - 1, format_figure/* formatPercent */.l9);
-        return [...cells, before[figure].toFixed(2), change ?? ""];
-    });
-}
-function accuracyRows(job) {
-    const { accuracy } = job.telemetry;
-    if (!accuracy)
-        return [];
-    const worst = ["SQNR, worst", "", (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb), ""];
-    const before = (0,comparable_figures/* comparableAccuracy */.a)(job);
-    if (before) {
-        const change = (0,format_figure/* formatChange */.eD)(accuracy.sqnrDb - before.sqnrDb, format_figure/* formatDecibels */.Tb);
-        worst.push((0,format_figure/* formatDecibels */.Tb)(before.sqnrDb), change ?? "");
-    }
-    return [worst, ...accuracy.outputs.flatMap(outputRows)];
-}
-function outputRows({ name, sqnrDb, cosine, top1Agreement }) {
-    const output = (0,markdown/* inlineCode */.ti)(name);
-    const rows = [
-        [`SQNR of ${output}`, "", (0,format_figure/* formatDecibels */.Tb)(sqnrDb)],
-        [`cosine of ${output}`, "", cosine.toFixed(5)],
-    ];
-    if (top1Agreement !== null) {
-        rows.push([`top-1 agreement of ${output}`, "", (0,format_figure/* formatPercent */.l9)(top1Agreement)]);
-    }
-    return rows;
-}
-function memoryRows({ telemetry: { memory } }) {
-    if (!memory)
-        return [];
-    const peaks = [memory.originalPeakBytes, memory.resultPeakBytes];
-    return [
-        ["peak memory", ...peaks.map((bytes) => (bytes === undefined ? "" : (0,format_bytes/* formatBytes */.z)(bytes)))],
-    ];
-}
-function weightRows({ telemetry: { weights } }) {
-    return weights ? [["weights", String(weights.total), `${weights.quantized} changed`]] : [];
-}
-function padCells(cells) {
-    return columns.map((_, i) => cells[i] ?? "");
-}
-
-// EXTERNAL MODULE: ./report/outcome.js
-var outcome = __nccwpck_require__(7571);
-;// CONCATENATED MODULE: ./report/render-log-tail.js
-
-const maxLineBytes = 1_000;
-const maxLines = 100;
-/** As many of the last lines of a job's output as fit. */
-function renderLogTail(output, { maxBytes, url }) {
-    const head = `### End of the output\n\n[All of it](${url})`;
-    const lines = output.slice(-maxLines).map((line) => (0,markdown/* truncateToBytes */.Ln)(line, maxLineBytes));
-    let tail = head;
-    for (let first = lines.length - 1; first >= 0; first--) {
-        const longer = `${head}\n\n${(0,markdown/* codeBlock */.DV)(lines.slice(first))}`;
-        if ((0,markdown/* utf8ByteLength */.iE)(longer) > maxBytes)
-            break;
-        tail = longer;
-    }
-    return tail;
-}
-
-;// CONCATENATED MODULE: ./report/render-job.js
-
-
-
-
-
-
-
-
-
-
-/** The check run of a job, with the last lines of its output. */
-function renderJobCheck(row, output) {
-    const { logUrl: url, job } = row;
-    const maxBytes = github_limits/* githubLimits */.Q.checkFieldBytes;
-    const measurements = [measurementTable(job), ...measurementNotes(job)];
-    const text = (0,compose_sections/* composeSections */.z)(measurements, { url, maxBytes: maxBytes / 2 });
-    const tail = renderLogTail(output, { url, maxBytes: maxBytes - (0,markdown/* utf8ByteLength */.iE)(text) - 2 });
-    return {
-        title: (0,markdown/* truncateToBytes */.Ln)(jobCheckTitle(row), github_limits/* githubLimits */.Q.checkTitleBytes),
-        summary: (0,compose_sections/* composeSections */.z)(summarySections(row), { url, maxBytes }),
-        text: `${text}\n\n${tail}`,
-    };
-}
-function jobCheckTitle(row) {
-    const { size, accuracy, latency } = row.job.telemetry;
-    const parts = [
-        outcome/* outcomes */.K[(0,outcome/* classifyOutcome */.$)(row)].words,
-        size && `${(100 * size.ratio).toFixed(0)} % of the size`,
-        accuracy && (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb),
-        latency && `${(100 * latency.ratio).toFixed(0)} % of the latency`,
-    ];
-    return parts.flatMap((part) => part ?? []).join(", ");
-}
-function summarySections(row) {
-    const { gates, telemetry } = row.job;
-    const sections = [{ head: summaryHead(row), rows: [] }];
-    if (gates.length > 0) {
-        const rows = gates.map((gate) => (0,markdown/* tableRow */.jD)([gateMark(gate), (0,markdown/* inlineCode */.ti)((0,describe_gate/* describeGate */.l)(gate))]));
-        sections.push({ head: (0,markdown/* tableHead */.PP)(["", "gate"]), rows });
-    }
-    if (telemetry.warnings.length > 0) {
-        const rows = telemetry.warnings.map(({ code, message }) => {
-            return `- ⚠️ ${(0,markdown/* inlineCode */.ti)(`${code}: ${message}`)}`;
-        });
-        sections.push({ head: "Warnings:\n", rows });
-    }
-    return sections;
-}
-function summaryHead(row) {
-    const { mark, words } = outcome/* outcomes */.K[(0,outcome/* classifyOutcome */.$)(row)];
-    const result = `${mark} ${(0,markdown/* inlineCode */.ti)(row.model)} for ${(0,markdown/* inlineCode */.ti)(row.target)} ${words}`;
-    const failure = (0,describe_job_failure/* describeJobFailure */.D)(row.job);
-    return failure === "" ? result : `${result}: ${(0,markdown/* inlineCode */.ti)(failure)}`;
-}
-function gateMark({ passed, level }) {
-    if (passed)
-        return outcome/* outcomes */.K.passed.mark;
-    return level === "warn" ? outcome/* outcomes */.K.warned.mark : outcome/* outcomes */.K.missed.mark;
-}
-
-;// CONCATENATED MODULE: ./github/job-check-run.js
-
-
-
-/** The check run of a job that has ended, with the last lines of its output. */
-function jobCheckRun(row, lastLines, { checkName, failOn }) {
-    const { conclusion } = (0,conclude/* conclude */.E)({ rows: [row] }, failOn);
-    return {
-        name: `${checkName}: ${jobTitle(row)}`,
-        content: { output: renderJobCheck(row, lastLines), conclusion: conclusion ?? "neutral" },
-    };
-}
-
-;// CONCATENATED MODULE: ./log/error-message.js
-/** The message of an error, or of another value that was thrown. */
-function errorMessage(error) {
-    return error instanceof Error ? error.message : String(error);
-}
-/** The error's message and those of its causes. */
-function errorMessageWithCauses(error) {
-    if (!(error instanceof Error))
-        return String(error);
-    return error.cause === undefined
-        ? error.message
-        : `${error.message}: ${errorMessageWithCauses(error.cause)}`;
-}
-
-;// CONCATENATED MODULE: ./report/is-job-check-wanted.js
-
-/** In a batch of at most so many jobs, `auto` stands for `all`. */
-const fewJobs = 12;
-/** Per batch, as GitHub takes 500 writes an hour. */
-const maxJobChecks = 100;
-/** Whether a job that has ended gets a check run of its own. */
-function isJobCheckWanted(row, { jobChecks, jobCount }) {
-    const isBad = ["failed", "missed"].includes((0,outcome/* classifyOutcome */.$)(row));
-    switch (jobChecks) {
-        case "auto":
-            return isBad || jobCount <= fewJobs;
-        case "all":
-            return true;
-        case "failed":
-            return isBad;
-        case "none":
-            return false;
-    }
-}
-
-// EXTERNAL MODULE: ./report/render-batch.js + 5 modules
-var render_batch = __nccwpck_require__(7445);
-;// CONCATENATED MODULE: ./action/check-run-reporter.js
-
-
-
-
-
-
-
-const progressIntervalMs = 10_000;
-/**
- * Keeps the check runs of a batch and of its jobs up to date. A write that GitHub refuses is logged
- * and is the last one.
- */
-class CheckRunReporter {
-    #options;
-    #checkRun;
-    #isRefused = false;
-    #isInterrupted = false;
-    #jobCheckCount = 0;
-    #progressAt = 0;
-    #lastOutput = "";
-    #writes = Promise.resolve(true);
-    constructor(options) {
-        this.#options = options;
-    }
-    async begin(report) {
-        const { checks, check } = this.#options;
-        await this.#write(async () => {
-            const output = (0,render_batch/* renderBatchCheck */.hC)(report, { conclusion: null, title: "Preparing the batch" });
-            this.#checkRun = await checks.create(check, { output });
-            core/* saveState */.LZ("checkRun", String(this.#checkRun));
-        });
-    }
-    /** Updates the batch's check run at intervals, where it changes. */
-    reportProgress(report) {
-        const { checks, failOn } = this.#options;
-        const now = performance.now();
-        if (now - this.#progressAt < progressIntervalMs)
-            return;
-        this.#progressAt = now;
-        const output = (0,render_batch/* renderBatchCheck */.hC)(report, (0,conclude/* conclude */.E)(report, failOn));
-        if (JSON.stringify(output) === this.#lastOutput)
-            return;
-        this.#lastOutput = JSON.stringify(output);
-        void this.#write(async () => {
-            if (this.#isInterrupted || this.#checkRun === undefined)
-                return;
-            await checks.update(this.#checkRun, { output });
-        });
-    }
-    /** Creates the job's own check run, where one is wanted. */
-    reportJobEnd(row, lastLines, jobCount) {
-        const { checks, check, failOn, jobChecks } = this.#options;
-        const isWanted = isJobCheckWanted(row, { jobChecks, jobCount });
-        if (!isWanted || this.#jobCheckCount === maxJobChecks)
-            return;
-        this.#jobCheckCount++;
-        void this.#write(async () => {
-            if (this.#isInterrupted)
-                return;
-            const { name, content } = jobCheckRun(row, lastLines, { checkName: check.name, failOn });
-            const externalId = `${check.externalId}/${row.id}`;
-            await checks.create({ ...check, name, externalId }, content);
-        });
-    }
-    /** Gives whether the check run of the batch is complete, annotations included. */
-    async complete(report, verdict, annotations) {
-        const { checks, check } = this.#options;
-        // A cancelled step has no time for the writes that are queued.
-        this.#isInterrupted = report.abortReason !== undefined;
-        return this.#write(async () => {
-            const output = (0,render_batch/* renderBatchCheck */.hC)(report, verdict);
-            const content = { output, conclusion: verdict.conclusion ?? "neutral", annotations };
-            if (this.#checkRun === undefined)
-                await checks.create(check, content);
-            else
-                await checks.update(this.#checkRun, content);
-        });
-    }
-    /** Queues a write: GitHub asks clients not to write concurrently. */
-    #write(work) {
-        this.#writes = this.#writes.then(async () => {
-            if (this.#isRefused)
-                return false;
-            try {
-                await work();
-                return true;
-            }
-            catch (error) {
-                this.#isRefused = ((0,http_error_status/* httpErrorStatus */.X)(error) ?? 500) < 500;
-                core/* warning */.$e(describeRefusal(error));
-                return false;
-            }
-        });
-        return this.#writes;
-    }
-}
-function describeRefusal(error) {
-    const reason = errorMessage(error);
-    const status = (0,http_error_status/* httpErrorStatus */.X)(error);
-    if (status !== 403 && status !== 404) {
-        return `GitHub did not take a check run (${reason}). The job's summary has the results.`;
-    }
-    return [
-        `No check runs: GitHub lets this workflow write none (${reason}).`,
-        "Give the job `permissions: checks: write`;",
-        "for pull requests from forks and of Dependabot GitHub never does.",
-        "The job's summary has the results.",
-    ].join(" ");
-}
-
-;// CONCATENATED MODULE: ./report/build-annotations.js
-
-
-
-
-/** The report has the others. */
-const maxAnnotations = 200;
-/** Annotations of models that failed, then of gates that did not pass. */
-function buildAnnotations(rows, places) {
-    const modelPlaces = new Map(places.models.map(({ model, ...place }) => [model, place]));
-    const gatePlaces = new Map(places.gates.map(({ gate, ...place }) => [gate, place]));
-    const failures = rows.flatMap((row) => failureAnnotations(row, modelPlaces.get(row.model)));
-    const misses = rows.flatMap((row) => gateAnnotations(row, gatePlaces, modelPlaces.get(row.model)));
-    return [...failures, ...misses].slice(0, maxAnnotations).map(truncateAnnotation);
-}
-function failureAnnotations(row, place) {
-    const error = row.job?.error;
-    if (!place || !error)
-        return [];
-    const title = `${jobTitle(row)} failed`;
-    return [{ place, level: "failure", title, message: `${error.code}: ${error.message}` }];
-}
-function gateAnnotations(row, gatePlaces, modelPlace) {
-    const missed = row.job?.gates.filter(({ passed }) => !passed) ?? [];
-    return missed.flatMap((result) => {
-        const place = gatePlaces.get(result.gate) ?? modelPlace;
-        if (!place)
-            return [];
-        const message = (0,describe_gate/* describeGate */.l)(result);
-        return result.level === "warn"
-            ? [{ place, level: "warning", title: `${jobTitle(row)}: a gate warns`, message }]
-            : [{ place, level: "failure", title: `${jobTitle(row)}: a gate failed`, message }];
-    });
-}
-function truncateAnnotation({ title, message, ...rest }) {
-    return {
-        ...rest,
-        title: (0,markdown/* truncateToBytes */.Ln)(title, github_limits/* githubLimits */.Q.annotationTitleBytes),
-        message: (0,markdown/* truncateToBytes */.Ln)(message, github_limits/* githubLimits */.Q.annotationMessageBytes),
-    };
-}
-
-;// CONCATENATED MODULE: ./report/ended-row.js
-function isEndedRow(row) {
-    return row.job !== undefined;
-}
-
-;// CONCATENATED MODULE: ./action/build-github-report.js
-/** What the service needs to write the step's check runs. */
-function buildGithubReport({ inputs, run, identity }, places) {
-    return {
-        repository: run.repository,
-        sha: run.headSha,
-        checkName: identity.checkName,
-        jobChecks: inputs["job-checks"],
-        failOn: inputs["fail-on"],
-        serviceUrl: inputs["service-url"],
-        places,
-    };
-}
-
-// EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(8805);
-// EXTERNAL MODULE: ./action/cancel-batches.js
-var cancel_batches = __nccwpck_require__(7148);
-;// CONCATENATED MODULE: ./action/get-batches.js
-/** Batches by their ids, as they are now. */
-async function getBatches(client, ids, signal) {
-    return Promise.all(ids.map(async (id) => client.call("getBatch", { params: { id } }, { signal })));
-}
-
-// EXTERNAL MODULE: ./action/list-jobs.js
-var list_jobs = __nccwpck_require__(7848);
-;// CONCATENATED MODULE: ./action/cancel-submission.js
-
-
-
-
-
-
-const waitLimitMs = 20_000;
-const pollMs = 500;
-/** Cancels what was submitted and, where asked to, waits a while until no worker runs. */
-async function cancelSubmission(work, { waits }) {
-    const ids = work.submission.batches.map(({ id }) => id);
-    if (await (0,cancel_batches/* cancelBatches */.N)(work.client, ids))
-        core/* saveState */.LZ("finished", "true");
-    if (!waits)
-        return;
-    try {
-        await recordEnds(work, ids, AbortSignal.timeout(waitLimitMs));
-    }
-    catch (error) {
-        core/* info */.pq(`Not all jobs are seen to have ended: ${String(error)}`);
-    }
-}
-async function recordEnds({ client, tracker }, ids, signal) {
-    for (;;) {
-        const batches = await getBatches(client, ids, signal);
-        tracker.recordBatches(batches);
-        if (batches.every(({ status }) => (0,contract_status/* isTerminal */.Hd)(status)))
-            break;
-        await (0,promises_.setTimeout)(pollMs, undefined, { signal });
-    }
-    for (const batch of ids)
-        tracker.recordJobs(await (0,list_jobs/* listJobs */.N)(client, { batch }, signal));
-}
-
-// EXTERNAL MODULE: ./action/input-error.js
-var input_error = __nccwpck_require__(1716);
-;// CONCATENATED MODULE: ./action/check-targets.js
-
-/** @throws InputError for targets that the service does not have */
-async function checkTargets(client, names, signal) {
-    const { targets } = await client.call("listTargets", {}, { signal });
-    const known = targets.map(({ name }) => name);
-    const unknown = names.filter((name) => !known.includes(name));
-    if (unknown.length === 0)
-        return;
-    const message = `The service has no target ${unknown.join(", ")}; it has ${known.join(", ")}`;
-    throw new input_error/* InputError */.d([{ message }]);
-}
-
-// EXTERNAL MODULE: ./client/retry.js
-var retry = __nccwpck_require__(7580);
-// EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(1486);
-;// CONCATENATED MODULE: ./action/explain-error.js
-
-
-
-const advice = {
-    unauthorized: 'The service does not know the token, or it has expired: is the input "token" right?',
-    missing_scope: "Make a token with the scopes that the action needs: jobs:read, jobs:write and models:write.",
-    identity_token_refused: "Ask the service's administrator for a trust policy that fits this workflow.",
-};
-/** What went wrong, and what the workflow's author can do about it. */
-function explainError(error, serviceUrl) {
-    const message = errorMessage(error);
-    if ((0,retry/* isConnectionError */.Rk)(error)) {
-        const question = 'Is the input "service-url" right, does the service run, and can this runner reach it?';
-        return `The service at ${serviceUrl} cannot be reached: ${message}. ${question}`;
-    }
-    if (error instanceof problem_error/* UnexpectedAnswerError */.qx && error.status === 404) {
-        const question = 'is the input "service-url" right?';
-        return `${message}\nThere is no model optimization service at ${serviceUrl}: ${question}`;
-    }
-    const code = error instanceof problem_error/* ProblemError */.Mm ? error.problem.code : inferErrorCode(error);
-    const help = code && advice[code];
-    return help === undefined ? message : `${message}\n${help}`;
-}
-/** The code of an answer without a body, as those to HEAD are. */
-function inferErrorCode(error) {
-    if (!(error instanceof problem_error/* UnexpectedAnswerError */.qx))
-        return undefined;
-    if (error.status === 401)
-        return "unauthorized";
-    return error.status === 403 ? "missing_scope" : undefined;
-}
-
-;// CONCATENATED MODULE: ./action/retry-while-unreachable.js
-
-
-
-const pauseMs = 1_000;
-/** After that the step gives up: it would occupy a runner. */
-const outageLimitMs = 10 * 60_000;
-/** The service was unreachable for too long. */
-class UnreachableError extends Error {
-    name = "UnreachableError";
-    constructor(cause) {
-        const minutes = outageLimitMs / 60_000;
-        super(`The service could not be reached for ${minutes} minutes`, { cause });
-    }
-}
-/**
- * Repeats idempotent work until the service is reachable.
- * @throws UnreachableError
- */
-async function retryWhileUnreachable(work, signal) {
-    for (let lostAt;; await (0,promises_.setTimeout)(pauseMs, undefined, { signal })) {
-        try {
-            return await work();
-        }
-        catch (error) {
-            signal.throwIfAborted();
-            if (!(0,retry/* isTransient */.dg)(error))
-                throw error;
-            const now = performance.now();
-            if (lostAt === undefined) {
-                core/* info */.pq(`[service] Not reachable, trying again: ${String(error)}`);
-            }
-            lostAt ??= now;
-            if (now - lostAt > outageLimitMs)
-                throw new UnreachableError(error);
-        }
-    }
-}
-
-;// CONCATENATED MODULE: ./action/describe-abort.js
-
-
-
-
-/** What ended the step before its jobs. */
-function describeAbort(error, step, limit) {
-    const abortReason = classifyAbort(error, step.signal, limit);
-    const isExpected = abortReason === "cancelled" || abortReason === "timed_out";
-    const failureMessage = isExpected ? undefined : explainError(error, step.inputs["service-url"]);
-    const problems = error instanceof input_error/* InputError */.d ? error.problems : [];
-    const annotations = problems.flatMap(({ place, message }) => place ? [{ place, message, level: "failure", title: step.identity.checkName }] : []);
-    return { abortReason, failureMessage, annotations };
-}
-function classifyAbort(error, stop, limit) {
-    if (stop.aborted)
-        return "cancelled";
-    if (limit.aborted)
-        return "timed_out";
-    const isUnreachable = error instanceof UnreachableError || (0,retry/* isConnectionError */.Rk)(error);
-    return isUnreachable ? "unreachable" : "error";
-}
-
-// EXTERNAL MODULE: external "node:crypto"
-var external_node_crypto_ = __nccwpck_require__(7598);
-// EXTERNAL MODULE: external "node:events"
-var external_node_events_ = __nccwpck_require__(8474);
-;// CONCATENATED MODULE: ./action/escape-log-line.js
-/** Foreign text on one line of the step's log, without commands of the form `##[` to the runner. */
-function escapeLogLine(text) {
-    return text.replaceAll("##[", "##\u200b[").replaceAll(/[\r\n]+/g, " ");
-}
-
-;// CONCATENATED MODULE: ./action/print-output.js
-
-
-
-
-/**
- * Prints a group of lines to the step's log. The runner executes no command in them, which
- * a model's output may contain.
- */
-async function printOutput(title, output, work) {
-    const mark = (0,external_node_crypto_.randomUUID)();
-    core/* startGroup */.Oh(title);
-    try {
-        return await work(async (text) => {
-            if (!output.write(disableCommands(text, mark)))
-                await (0,external_node_events_.once)(output, "drain");
-        });
-    }
-    finally {
-        core/* endGroup */.N4();
-    }
-}
-/** One write, since the step's own commands (warnings, masks) in between must not be disabled. */
-function disableCommands(text, mark) {
-    const line = escapeLogLine(text);
-    return line.includes("::") ? `::stop-commands::${mark}\n${line}\n::${mark}::\n` : `${line}\n`;
-}
-
-;// CONCATENATED MODULE: ./action/watch-batches.js
-
-
-
-
-
-const watch_batches_pollMs = 2_000;
-const statusLineMs = 30_000;
-/** Polls the batches and logs their progress until all jobs have ended. */
-async function watchBatches(client, { batches }, { tracker, signal, onPoll }) {
-    const ids = batches.map(({ id }) => id);
-    let loggedAt = performance.now();
-    let loggedLine = "";
-    for (;;) {
-        const current = await retryWhileUnreachable(async () => getBatches(client, ids, signal), signal);
-        tracker.recordBatches(current);
-        onPoll();
-        if (current.every(({ status }) => (0,contract_status/* isTerminal */.Hd)(status)))
-            return;
-        const line = tracker.statusLine();
-        if (line !== loggedLine && performance.now() - loggedAt >= statusLineMs) {
-            loggedAt = performance.now();
-            loggedLine = line;
-            core/* info */.pq(`[batch] ${line}`);
-        }
-        await (0,promises_.setTimeout)(watch_batches_pollMs, undefined, { signal });
-    }
-}
-
-;// CONCATENATED MODULE: ./action/follow-jobs.js
-
-
-
-
-
-/** Last lines of a job's output that its report shows. */
-const keptLines = 100;
-/**
- * Prints the output of the jobs, one after the other in their order, until all have ended.
- * @throws UnreachableError
- */
-async function followJobs(client, submission, options) {
-    const over = new AbortController();
-    const signal = AbortSignal.any([options.signal, over.signal]);
-    const parts = [
-        watchBatches(client, submission, { ...options, signal }),
-        printOutputs(client, submission, { ...options, signal }),
-    ];
-    try {
-        await Promise.all(parts);
-    }
-    finally {
-        over.abort();
-        await Promise.allSettled(parts);
-    }
-}
-async function printOutputs(client, { jobs }, options) {
-    const { tracker, signal, onJobEnd } = options;
-    for (const job of jobs) {
-        if (job.former) {
-            core/* info */.pq(`${jobTitle(job)}: completed by an earlier attempt of this run`);
-            continue;
-        }
-        const lastLines = await printJobOutput(client, job, options);
-        const ended = await retryWhileUnreachable(async () => client.call("getJob", { params: { id: job.id } }, { signal }), signal);
-        tracker.recordJobs([ended]);
-        onJobEnd(ended, lastLines);
-        core/* info */.pq(`[batch] ${tracker.statusLine()}`);
-    }
-}
-/** Prints the job's output until it ends. Gives the last lines. */
-async function printJobOutput(client, job, { output, signal }) {
-    const lastLines = [];
-    await printOutput(jobTitle(job), output, async (print) => {
-        let after = 0;
-        await retryWhileUnreachable(async () => {
-            for await (const line of client.followLogs(job.id, { after, signal })) {
-                await print(line.text);
-                after = line.seq;
-                lastLines.push(line.text);
-                if (lastLines.length > keptLines)
-                    lastLines.shift();
-            }
-        }, signal);
-    });
-    return lastLines;
-}
-
-// EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(2004);
-;// CONCATENATED MODULE: ./action/job-tracker.js
-
-
-/** The last known state of each of the step's jobs. */
-class JobTracker {
-    #rows = new Map();
-    constructor(jobs, baseUrl) {
-        for (const { id, model, target, former } of jobs) {
-            const logUrl = `${baseUrl}/jobs/${id}/logs`;
-            this.#rows.set(id, { id, model, target, status: "Pending", gatesFailed: false, logUrl });
-            if (former)
-                this.recordJobs([former]);
-        }
-    }
-    /** In the order of the step's jobs. */
-    get rows() {
-        return [...this.#rows.values()];
-    }
-    recordBatches(batches) {
-        for (const { id, status, gatesFailed } of batches.flatMap(({ jobs }) => jobs)) {
-            const row = this.#rows.get(id);
-            if (row && !row.job)
-                this.#rows.set(id, { ...row, status, gatesFailed });
-        }
-    }
-    /** Records jobs that have ended. */
-    recordJobs(jobs) {
-        for (const job of jobs) {
-            const row = this.#rows.get(job.id);
-            if (!row)
-                continue;
-            const gatesFailed = (0,gate/* hasFailedGate */.x6)(job.gates);
-            this.#rows.set(job.id, { ...row, status: job.status, gatesFailed, job });
-        }
-    }
-    /** The progress of all jobs on one line. */
-    statusLine() {
-        const { rows } = this;
-        const ended = rows.filter(({ status }) => (0,contract_status/* isTerminal */.Hd)(status)).length;
-        const byStatus = Map.groupBy(rows, ({ status }) => status);
-        const counts = contract_status/* jobStatus */.WB.options.flatMap((status) => {
-            const count = byStatus.get(status)?.length ?? 0;
-            return count > 0 ? `${count} ${status}` : [];
-        });
-        const gatesFailed = rows.filter((row) => row.gatesFailed).length;
-        const gates = gatesFailed > 0 ? `, ${gatesFailed} with gates that failed` : "";
-        return `${ended} of ${rows.length} jobs ended: ${counts.join(", ")}${gates}`;
-    }
-}
-
-// EXTERNAL MODULE: ./action/open-service-session.js + 20 modules
-var open_service_session = __nccwpck_require__(3340);
-// EXTERNAL MODULE: ./contract/batch.js + 1 modules
-var batch = __nccwpck_require__(2017);
-// EXTERNAL MODULE: external "node:fs/promises"
-var external_node_fs_promises_ = __nccwpck_require__(1455);
-// EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(1190);
-;// CONCATENATED MODULE: ./action/find-models.js
-
-
-
-
-/**
- * The models that the entries match, each file once, in the order of the entries.
- * @throws InputError with all entries that match none
- */
-async function findModels(entries, workspace) {
-    const isExclusion = ({ file }) => file?.startsWith("!") === true;
-    const excluded = entries.filter(isExclusion).flatMap(({ file }) => file?.slice(1) ?? []);
-    const search = { root: await (0,external_node_fs_promises_.realpath)(workspace), excluded };
-    const problems = [];
-    const models = new Map();
-    for (const entry of entries.filter((each) => !isExclusion(each))) {
-        try {
-            for (const model of await resolveEntry(entry, search)) {
-                const location = modelLocation(model);
-                if (!models.has(location))
-                    models.set(location, model);
-            }
-        }
-        catch (error) {
-            if (!(error instanceof input_error/* InputError */.d))
-                throw error;
-            problems.push(...error.problems);
-        }
-    }
-    problems.push(...duplicateNameProblems([...models.values()]));
-    if (problems.length > 0)
-        throw new input_error/* InputError */.d(problems);
-    return [...models.values()];
-}
-function modelLocation(model) {
-    return "file" in model ? model.file : model.source;
-}
-async function resolveEntry(entry, search) {
-    return entry.file === undefined ? [resolveSource(entry)] : resolveFiles(entry, search);
-}
-function resolveSource(entry) {
-    const { name, source = "", sha256, place } = entry;
-    const parsed = model/* modelReference */.Dy.safeParse({ source, name });
-    if (!parsed.success) {
-        const messages = parsed.error.issues.map(({ message }) => message);
-        throw createEntryError(entry, messages.join("; "));
-    }
-    return { name: name ?? defaultModelName(new URL(source).pathname), source, sha256, place };
-}
-async function resolveFiles(entry, search) {
-    const { name, sha256, place } = entry;
-    const files = await matchFiles(entry, search);
-    if (files.length === 0) {
-        const where = `no file of the workspace ${search.root} matches`;
-        throw createEntryError(entry, `${where}; is the repository checked out, with large files?`);
-    }
-    if (files.length > 1 && (name !== undefined || sha256 !== undefined)) {
-        const found = `${files.length} files match`;
-        throw createEntryError(entry, `${found}, which cannot all have one name or SHA-256`);
-    }
-    return files
-        .toSorted()
-        .map((file) => ({ name: name ?? defaultModelName(file), file, sha256, place }));
-}
-async function matchFiles(entry, { root, excluded }) {
-    const files = [];
-    for await (const match of (0,external_node_fs_promises_.glob)(entry.file ?? "", { cwd: root, exclude: [...excluded] })) {
-        const file = external_node_path_.resolve(root, match);
-        if (!(await (0,external_node_fs_promises_.stat)(file)).isFile())
-            continue;
-        // A symbolic link could lead to any file of the runner.
-        if (external_node_path_.relative(root, await (0,external_node_fs_promises_.realpath)(file)).startsWith("..")) {
-            throw createEntryError(entry, `${match} lies outside of the workspace`);
-        }
-        files.push(external_node_path_.relative(root, file).replaceAll(external_node_path_.sep, "/"));
-    }
-    return files;
-}
-/** A name that is the same in all workflows of a repository, so that results are comparable. */
-function defaultModelName(file) {
-    const name = file.replace(/\.onnx$/i, "").replaceAll(/[^A-Za-z0-9._-]+/g, "-");
-    return name.slice(-100).replace(/^[^A-Za-z0-9]+/, "") || "model";
-}
-function duplicateNameProblems(models) {
-    return [...Map.groupBy(models, ({ name }) => name)].flatMap(([name, sharing]) => {
-        if (sharing.length === 1)
-            return [];
-        const places = sharing.map(modelLocation).join(" and ");
-        const advice = "give each a name of its own, as NAME=PATH";
-        const message = `Models ${places} are all named ${name}; ${advice}`;
-        return { message, place: sharing[1]?.place };
-    });
-}
-function createEntryError({ file, source, place }, message) {
-    const where = place ? `${place.file}, line ${place.line}` : `Input "models"`;
-    return new input_error/* InputError */.d([{ message: `${where}: ${file ?? source}: ${message}`, place }]);
-}
-
-;// CONCATENATED MODULE: ./action/model-entry.js
-const linePattern = /^(?:(?<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})=)?(?<where>.*)$/;
-const sourcePattern = /^(https?:\/\/|file:\/\/|upload:)/;
-/** Parses a line of the form `GLOB`, `NAME=GLOB` or `NAME=SOURCE`. */
-function parseModelEntry(line) {
-    const { name, where = "" } = linePattern.exec(line)?.groups ?? {};
-    return sourcePattern.test(where) ? { name, source: where } : { name, file: where };
-}
-
-// EXTERNAL MODULE: ../../../area-action/node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(5163);
-// EXTERNAL MODULE: ./contract/gate-table.js
-var gate_table = __nccwpck_require__(8341);
-// EXTERNAL MODULE: ./contract/limits.js
-var limits = __nccwpck_require__(5599);
-// EXTERNAL MODULE: ./action/parse-yaml.js
-var parse_yaml = __nccwpck_require__(9346);
-;// CONCATENATED MODULE: ./action/read-batch-file.js
-
-
-
-
-
-
-
-
-
-
-const read_batch_file_model = model/* modelReference */.Dy
-    .partial()
-    .extend({ file: schemas/* string */.YjP().min(1).max(1000).optional() })
-    .refine(({ file, source }) => (file === undefined) !== (source === undefined), {
-    error: "must have either `file`, a glob of files in the workspace, or `source`",
-});
-/** A string stands for an entry. Parsing it first lets an error name the entry's field. */
-const modelOrLine = schemas/* preprocess */.vkY((value) => (typeof value === "string" ? parseModelEntry(value) : value), read_batch_file_model);
-/** A batch whose models may be files, and whose fields may be inputs of the action instead. */
-const batchFile = schemas/* strictObject */.rej({ ...batch/* batchFields */.QY.shape, models: schemas/* array */.YOg(modelOrLine).max(1000) })
-    .partial();
-/**
- * Reads a batch from a file of the workspace.
- * @throws InputError with all problems, by their lines
- */
-async function readBatchFile(file, workspace) {
-    const parsed = (0,parse_yaml/* parseYaml */.h)(await readText(file, workspace), batchFile);
-    const fromRoot = external_node_path_.relative(workspace, external_node_path_.resolve(workspace, file));
-    const placeAt = (line) => {
-        return { file: fromRoot.replaceAll(external_node_path_.sep, "/"), line };
-    };
-    if ("problems" in parsed) {
-        const problems = parsed.problems.map(({ line, message }) => {
-            return { message: `${file}, line ${line}: ${message}`, place: placeAt(line) };
-        });
-        throw new input_error/* InputError */.d(problems);
-    }
-    const { lineAtPath } = parsed;
-    const { models = [], ...fields } = parsed.value;
-    const gates = gate_table/* gateName */.h2.options.filter((gate) => fields.gates?.[gate] !== undefined);
-    return {
-        fields,
-        models: models.map((entry, i) => ({ ...entry, place: placeAt(lineAtPath(["models", i])) })),
-        gatePlaces: gates.map((gate) => ({ gate, ...placeAt(lineAtPath(["gates", gate])) })),
-    };
-}
-async function readText(file, workspace) {
-    const resolved = await (0,external_node_fs_promises_.realpath)(external_node_path_.resolve(workspace, file)).catch((cause) => {
-        const found = `there is no file ${file} in the workspace ${workspace}`;
-        throw createFileError(`${found}; is the repository checked out?`, cause);
-    });
-    if (external_node_path_.relative(await (0,external_node_fs_promises_.realpath)(workspace), resolved).startsWith("..")) {
-        throw createFileError(`${file} lies outside of the workspace`);
-    }
-    const { size } = await (0,external_node_fs_promises_.stat)(resolved);
-    if (size > limits/* limits */.Fy.jsonBodyBytes) {
-        throw createFileError(`${file} has ${size} bytes; ${limits/* limits */.Fy.jsonBodyBytes} are allowed`);
-    }
-    return (0,external_node_fs_promises_.readFile)(resolved, "utf8");
-}
-function createFileError(message, cause) {
-    return new input_error/* InputError */.d([{ message: `Input "batch-file": ${message}` }], { cause });
-}
-
-;// CONCATENATED MODULE: ./action/plan-batch.js
-
-
-
-
-
-const emptyFile = { fields: {}, models: [], gatePlaces: [] };
-/** Stands for the sources of files that are not uploaded yet, to validate the request. */
-const validSource = `upload:sha256:${"0".repeat(64)}`;
-/**
- * The batch that the inputs and the batch file describe; inputs override the file.
- * @throws InputError with all problems
- */
-async function planBatch(inputs, { workspace, defaultSuite }) {
-    const batchFile = inputs["batch-file"];
-    const file = batchFile === undefined ? emptyFile : await readBatchFile(batchFile, workspace);
-    const entries = inputs.models?.map(parseModelEntry) ?? file.models;
-    const models = await findModels(entries, workspace);
-    const request = parseRequest({
-        ...file.fields,
-        recipe: inputs.recipe ?? file.fields.recipe,
-        gates: inputs.gates ?? file.fields.gates,
-        suite: inputs.suite ?? file.fields.suite ?? defaultSuite,
-        dryRun: inputs["dry-run"] || file.fields.dryRun,
-        targets: inputs.targets ?? file.fields.targets,
-        models: models.map(({ name }) => ({ name, source: validSource })),
-    });
-    const { models: _, targets, ...fields } = request;
-    const gatePlaces = inputs.gates === undefined ? file.gatePlaces : [];
-    return { models, targets, fields, places: { models: modelPlaces(models), gates: gatePlaces } };
-}
-function parseRequest(request) {
-    const parsed = batch/* batchRequest */.Uv.safeParse(request);
-    if (parsed.success)
-        return parsed.data;
-    const problems = parsed.error.issues.map(({ path, message }) => ({
-        message: `The batch's ${path.join("/")}: ${message}`,
-    }));
-    throw new input_error/* InputError */.d(problems);
-}
-function modelPlaces(models) {
-    return models.flatMap((model) => {
-        const place = model.place ?? ("file" in model ? { file: model.file, line: 1 } : undefined);
-        return place ? [{ model: model.name, ...place }] : [];
-    });
-}
-
-// EXTERNAL MODULE: ./contract/revision.js
-var revision = __nccwpck_require__(8958);
-;// CONCATENATED MODULE: ./action/resolve-revision.js
-
-
-/** Value of the input `baseline` that compares with nothing. */
-const noBaseline = "none";
-/**
- * The commit of the models, and what their results are compared with; undefined for a run without a
- * commit.
- */
-async function resolveRevision(run, { inputs, github, scopes }) {
-    const base = selectBase(run, inputs.baseline);
-    const mayRecord = scopes === undefined || scopes.includes("baselines:write") || scopes.includes("admin");
-    const parsed = revision/* revision */.Q.safeParse({
-        sha: run.headSha,
-        branch: run.branch,
-        base: base && { ...base, mergeBase: await fetchMergeBase(run, base, github) },
-        recordBaseline: run.isTrusted && mayRecord && !inputs["dry-run"],
-    });
-    return parsed.data;
-}
-function selectBase({ base }, baseline) {
-    if (baseline === noBaseline)
-        return undefined;
-    const isOwn = baseline === undefined || baseline === base?.branch;
-    return isOwn ? base : { branch: baseline };
-}
-/** The merge base, from GitHub since a shallow checkout lacks the history. */
-async function fetchMergeBase({ repo, headSha, branch }, base, github) {
-    if (!github || base.branch === branch)
-        return undefined;
-    const basehead = `${base.sha ?? base.branch}...${headSha}`;
-    const range = { ...repo, basehead, per_page: 1 };
-    try {
-        const { data } = await github.rest.repos.compareCommitsWithBasehead(range);
-        return data.merge_base_commit.sha;
-    }
-    catch (error) {
-        core/* debug */.Yz(`No merge base: ${String(error)}`);
-        return undefined;
-    }
-}
-
-;// CONCATENATED MODULE: ./action/set-outputs.js
-
-/** Sets outputs of the step. */
-function setOutputs(outputs) {
-    for (const [name, value] of Object.entries(outputs))
-        core/* setOutput */.uH(name, value);
-}
-
-;// CONCATENATED MODULE: ./contract/group-by-targets.js
-/**
- * Splits pairs of models and targets into batches. As a batch has a job for each of its models and
- * each of its targets, models with the same targets share one. The pairs of a batch keep their
- * order.
- */
-function groupByTargets(pairs) {
-    const byModel = [...Map.groupBy(pairs, ({ model }) => model).values()];
-    const groups = Map.groupBy(byModel, (ofModel) => ofModel.map(({ target }) => target).join(" "));
-    return [...groups.values()].map((group) => {
-        const all = group.flat();
-        return {
-            models: [...new Set(all.map(({ model }) => model))],
-            targets: [...new Set(all.map(({ target }) => target))],
-            pairs: all,
-        };
-    });
-}
-
-;// CONCATENATED MODULE: ./action/former-jobs.js
-
-
-/** Jobs with the labels that completed, with their gates passed. */
-async function listFormerJobs(client, labels) {
-    const jobs = await (0,list_jobs/* listJobs */.N)(client, { labels, status: ["Completed"] });
-    return jobs.filter(({ gates }) => !(0,gate/* hasFailedGate */.x6)(gates));
-}
-/** The job that compressed the very same model for the target. */
-function findFormerJob(jobs, model, target) {
-    const { name, source, sha256 } = model;
-    // The model at a URL may have changed since.
-    if (!source.startsWith("upload:") && sha256 === undefined)
-        return undefined;
-    return jobs.find((job) => job.target === target &&
-        job.model.name === name &&
-        job.model.source === source &&
-        job.model.sha256 === sha256);
-}
-
-// EXTERNAL MODULE: ./action/step-identity.js
-var step_identity = __nccwpck_require__(1140);
-;// CONCATENATED MODULE: ./action/submit-planned-batch.js
-
-
-
-/** Submits a batch, which records no baseline where the token does not allow it. */
-async function submitPlannedBatch(client, body) {
-    const batch = await submitIdempotently(client, body).catch(async (error) => {
-        const isRefused = error instanceof problem_error/* ProblemError */.Mm && error.problem.code === "missing_scope";
-        if (!isRefused || !body.revision?.recordBaseline)
-            throw error;
-        core/* notice */.lm("The results are not recorded as a baseline: the token lacks the scope baselines:write");
-        const revision = { ...body.revision, recordBaseline: false };
-        return submitIdempotently(client, { ...body, revision });
-    });
-    core/* info */.pq(`Batch ${batch.id}: ${batch.jobs.length} jobs`);
-    return batch;
-}
-/** Creates no second batch when repeated. The body's labels make the key unique to the attempt. */
-async function submitIdempotently(client, body) {
-    return client.call("submitBatch", { headers: { "idempotency-key": (0,step_identity/* digest */.b)(body) }, body });
-}
-
-;// CONCATENATED MODULE: ./action/submit-batches.js
-
-
-
-
-
-/**
- * Submits the jobs of the step, except those that an earlier attempt of the run completed with
- * their gates passed.
- */
-async function submitBatches(client, request) {
-    const { plan, models, identity } = request;
-    const contentLabel = { "github-request": (0,step_identity/* digest */.b)(plan.fields) };
-    const former = await listReusableJobs(client, request, contentLabel);
-    const pairs = models.flatMap((model) => plan.targets.map((target) => ({ model, target, former: findFormerJob(former, model, target) })));
-    core/* saveState */.LZ("submitted", "true");
-    const batches = [];
-    for (const group of groupByTargets(pairs.filter((pair) => pair.former === undefined))) {
-        const body = {
-            name: identity.checkName,
-            ...plan.fields,
-            models: group.models,
-            targets: group.targets,
-            revision: request.revision,
-            report: request.report,
-            labels: { ...plan.fields.labels, ...identity.labels, ...contentLabel },
-        };
-        batches.push(await submitPlannedBatch(client, body));
-        core/* saveState */.LZ("batches", batches.map(({ id }) => id).join(" "));
-    }
-    return { batches, jobs: stepJobs(pairs, batches) };
-}
-async function listReusableJobs(client, { attempt, report, identity }, contentLabel) {
-    // The service reports on one whole batch.
-    const isWhole = attempt === 1 || report !== undefined;
-    return isWhole ? [] : listFormerJobs(client, { ...identity.runLabels, ...contentLabel });
-}
-function stepJobs(pairs, batches) {
-    const submitted = batches.flatMap((batch) => batch.jobs);
-    return pairs.flatMap(({ model: { name = "" }, target, former }) => {
-        if (former)
-            return [{ id: former.id, model: name, target, former }];
-        const job = submitted.find((one) => one.model === name && one.target === target);
-        return job ? [{ id: job.id, model: name, target }] : [];
-    });
-}
-
-// EXTERNAL MODULE: ./client/hash-file.js
-var hash_file = __nccwpck_require__(6367);
-;// CONCATENATED MODULE: ./action/upload-log.js
-
-
-
-const upload_log_progressIntervalMs = 5_000;
-/** Logs the progress of the upload of one file. */
-class UploadLog {
-    #file;
-    #startedAt = performance.now();
-    #startedFrom = 0;
-    #loggedAt = performance.now();
-    constructor(file) {
-        this.#file = file;
-    }
-    /** The upload starts, or resumes at an offset. */
-    start(offset, total) {
-        if (offset > 0)
-            this.#log(`goes on at ${(0,format_bytes/* formatBytes */.z)(offset)} of ${(0,format_bytes/* formatBytes */.z)(total)}`);
-        this.#startedAt = performance.now();
-        this.#startedFrom = offset;
-    }
-    /** Logs at intervals. */
-    progress(sent, total) {
-        const now = performance.now();
-        if (now - this.#loggedAt < upload_log_progressIntervalMs || sent === total)
-            return;
-        this.#loggedAt = now;
-        const rate = this.#formatRate(sent, now);
-        this.#log(`${(0,format_bytes/* formatBytes */.z)(sent)} of ${(0,format_bytes/* formatBytes */.z)(total)} sent, ${rate}`);
-    }
-    /** The service has the file, which it may have had before. */
-    end({ sent, bytes }) {
-        const size = (0,format_bytes/* formatBytes */.z)(bytes);
-        const rate = this.#formatRate(bytes, performance.now());
-        this.#log(sent ? `uploaded, ${size}, ${rate}` : `unchanged, ${size}`);
-    }
-    #formatRate(sent, now) {
-        const seconds = Math.max(now - this.#startedAt, 1) / 1000;
-        return `${(0,format_bytes/* formatBytes */.z)((sent - this.#startedFrom) / seconds)}/s`;
-    }
-    #log(text) {
-        core/* info */.pq(escapeLogLine(`[upload] ${this.#file}: ${text}`));
-    }
-}
-
-;// CONCATENATED MODULE: ./action/upload-file.js
-
-
-
-
-
-
-/**
- * Uploads a file of the workspace that the service lacks, and gives its source for a batch.
- * @throws InputError for a file that is larger than the service allows
- */
-async function uploadFile(client, { file, place = { file, line: 1 } }, { workspace, signal }) {
-    const absolute = external_node_path_.resolve(workspace, file);
-    const log = new UploadLog(file);
-    const sha256 = await (0,hash_file/* hashFile */.D)(absolute, signal);
-    const options = {
-        signal,
-        sha256,
-        onStart: (offset, total) => log.start(offset, total),
-        onProgress: (sent, total) => log.progress(sent, total),
-    };
-    try {
-        const uploaded = await retryWhileUnreachable(async () => client.uploadModel(absolute, options), signal);
-        log.end(uploaded);
-        return uploaded.source;
-    }
-    catch (error) {
-        if (!(error instanceof problem_error/* ProblemError */.Mm) || error.problem.code !== "payload_too_large")
-            throw error;
-        const advice = "the service's administrator sets the limit with MOS_MAX_MODEL_BYTES";
-        const message = `${file}: ${error.problem.detail}; ${advice}`;
-        throw new input_error/* InputError */.d([{ message, place }], { cause: error });
-    }
-}
-
-;// CONCATENATED MODULE: ./action/upload-models.js
-
-/**
- * Uploads the files that the service lacks, and gives all models as a batch references them.
- * @throws InputError for a model that is larger than the service allows
- */
-async function uploadModels(models, client, options) {
-    const references = [];
-    for (const model of models) {
-        const source = "source" in model ? model.source : await uploadFile(client, model, options);
-        references.push({ name: model.name, source, sha256: model.sha256 });
-    }
-    return references;
-}
-
-;// CONCATENATED MODULE: ./action/compress.js
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-/**
- * Compresses the models of the inputs. A failure is part of the report; jobs that nothing waits for
- * are cancelled then.
- */
-async function compress(step, credentials) {
-    const limit = AbortSignal.timeout(step.inputs.timeout * 1000);
-    const signal = AbortSignal.any([step.signal, limit]);
-    let work;
-    try {
-        work = await compress_submit(step, credentials, signal);
-        if (step.inputs.wait)
-            await follow(step, work, signal);
-        core/* saveState */.LZ("finished", "true");
-        return buildResult(step, work);
-    }
-    catch (error) {
-        const { annotations, ...end } = describeAbort(error, step, limit);
-        if (work)
-            await cancelSubmission(work, { waits: end.abortReason === "timed_out" });
-        const result = buildResult(step, work, end);
-        return { ...result, annotations: [...annotations, ...result.annotations] };
-    }
-}
-/** Plans the batch, uploads its models and submits it. */
-async function compress_submit(step, credentials, signal) {
-    const { inputs, run, identity, dispatcher, github } = step;
-    const { workspace, attempt } = run;
-    const baseUrl = inputs["service-url"];
-    const defaultSuite = `${run.repository}: ${identity.checkName}`.slice(0, 200);
-    const plan = await planBatch(inputs, { workspace, defaultSuite });
-    const { client, scopes } = await (0,open_service_session/* openServiceSession */.C)(credentials, { baseUrl, dispatcher });
-    await checkTargets(client, plan.targets, signal);
-    const models = await uploadModels(plan.models, client, { workspace, signal });
-    const revision = await resolveRevision(run, { inputs, github, scopes });
-    signal.throwIfAborted();
-    const report = inputs.wait ? undefined : { github: buildGithubReport(step, plan.places) };
-    const request = { plan, models, identity, attempt, revision, report };
-    const submission = await submitBatches(client, request);
-    setOutputs({
-        "batch-id": submission.batches.map(({ id }) => id).join(" "),
-        "batch-url": batchUrl(step, submission),
-    });
-    const tracker = new JobTracker(submission.jobs, baseUrl);
-    return { client, submission, tracker, places: plan.places };
-}
-async function follow(step, work, signal) {
-    const { output, reporter } = step;
-    const { client, submission, tracker } = work;
-    await followJobs(client, submission, {
-        tracker,
-        output,
-        signal,
-        onPoll: () => reporter?.reportProgress(buildReport(step, work)),
-        onJobEnd(job, lastLines) {
-            const row = tracker.rows.find(({ id }) => id === job.id);
-            if (row && isEndedRow(row))
-                reporter?.reportJobEnd(row, lastLines, submission.jobs.length);
-        },
-    });
-}
-function buildResult(step, work, end) {
-    const report = { ...buildReport(step, work), ...end };
-    const annotations = work ? buildAnnotations(report.rows, work.places) : [];
-    return { report, annotations, client: work?.client };
-}
-function buildReport(step, work) {
-    return {
-        name: step.identity.checkName,
-        url: batchUrl(step, work?.submission),
-        rows: work?.tracker.rows ?? [],
-    };
-}
-function batchUrl({ inputs, run }, submission) {
-    const [first] = submission?.batches ?? [];
-    return first ? `${inputs["service-url"]}/batches/${first.id}` : run.url;
-}
-
-// EXTERNAL MODULE: ./action/connect-github.js + 2 modules
-var connect_github = __nccwpck_require__(2358);
-// EXTERNAL MODULE: ./action/create-check-run-writer.js + 2 modules
-var create_check_run_writer = __nccwpck_require__(2035);
-;// CONCATENATED MODULE: ./action/download-artifacts.js
-
-
-/** Saves the artifacts of all jobs, in a folder for each job. */
-async function downloadArtifacts(client, rows, { folder, signal }) {
-    for (const { id, model, target, job } of rows) {
-        if (!job || job.artifacts.length === 0)
-            continue;
-        const jobFolder = external_node_path_.join(folder, `${model}-${target}`);
-        await (0,external_node_fs_promises_.mkdir)(jobFolder, { recursive: true });
-        for (const { name } of job.artifacts) {
-            await client.downloadArtifact(id, name, { file: external_node_path_.join(jobFolder, name), signal });
-        }
-    }
-}
-
-;// CONCATENATED MODULE: ./action/log-results.js
-
-
-
-
-
-
-
-/** Logs the outcome of each job on a line. */
-function logResults({ rows }) {
-    for (const row of rows)
-        core/* info */.pq(escapeLogLine(resultLine(row)));
-}
-function resultLine(row) {
-    const { size, accuracy } = row.job?.telemetry ?? {};
-    const parts = [
-        `${jobTitle(row)} ${outcome/* outcomes */.K[(0,outcome/* classifyOutcome */.$)(row)].words}`,
-        size && describeSizes(size),
-        accuracy && (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb),
-        row.job && (0,describe_job_failure/* describeJobFailure */.D)(row.job),
-    ];
-    return parts.filter(Boolean).join(", ");
-}
-function describeSizes({ originalBytes, resultBytes, ratio, }) {
-    return `${(0,format_bytes/* formatBytes */.z)(originalBytes)} → ${(0,format_bytes/* formatBytes */.z)(resultBytes)} (${ratio.toFixed(2)})`;
-}
-
-// EXTERNAL MODULE: ./action/read-inputs.js + 1 modules
-var read_inputs = __nccwpck_require__(7991);
-;// CONCATENATED MODULE: external "node:os"
-const external_node_os_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:os");
-;// CONCATENATED MODULE: ./report/report-document.js
-/** The report as JSON, for programs. */
-function reportDocument({ name, url, rows }, { conclusion, title }) {
-    return {
-        version: 1,
-        name,
-        conclusion,
-        title,
-        url,
-        jobs: rows.map(({ job, ...row }) => ({ ...row, ...job })),
-    };
-}
-
-;// CONCATENATED MODULE: ./action/write-report.js
-
-
-
-
-
-
-
-/**
- * Writes the report to files in a new folder, to the job's summary and to the step's outputs. Gives
- * the folder.
- */
-async function writeReport(report, verdict, environment) {
-    const temporary = environment["RUNNER_TEMP"] ?? (0,external_node_os_namespaceObject.tmpdir)();
-    const folder = await (0,external_node_fs_promises_.mkdtemp)(external_node_path_.join(temporary, "model-optimization-"));
-    const markdown = (0,render_batch/* renderJobSummary */.qE)(report, verdict);
-    const files = {
-        "report-json": external_node_path_.join(folder, "report.json"),
-        "report-markdown": external_node_path_.join(folder, "report.md"),
-    };
-    await (0,external_node_fs_promises_.writeFile)(files["report-json"], JSON.stringify(reportDocument(report, verdict)));
-    await (0,external_node_fs_promises_.writeFile)(files["report-markdown"], markdown);
-    if (environment["GITHUB_STEP_SUMMARY"])
-        await core/* summary */.z.addRaw(markdown, true).write();
-    setOutputs({ ...files, conclusion: verdict.conclusion ?? "pending", ...jobCountOutputs(report) });
-    return folder;
-}
-function jobCountOutputs({ rows }) {
-    return {
-        jobs: rows.length,
-        completed: rows.filter(({ status }) => status === "Completed").length,
-        failed: rows.filter(({ status }) => status === "Failed").length,
-        "gates-failed": rows.filter(({ gatesFailed }) => gatesFailed).length,
-    };
-}
-
-;// CONCATENATED MODULE: ./action/report-untrusted.js
-
-
-/** Reports that the step can do nothing, as GitHub gives the workflow no credentials. */
-async function reportUntrusted(step) {
-    const { run, identity, reporter, environment } = step;
-    const verdict = { conclusion: "neutral", title: "Nothing was compressed" };
-    const origin = run.untrusted === "dependabot" ? "of Dependabot" : "from forks";
-    const failureMessage = [
-        `GitHub gives workflows of pull requests ${origin} neither secrets nor OIDC tokens,`,
-        "so that the service cannot know this one.",
-        "A maintainer can run the workflow on a branch of the repository.",
-    ].join(" ");
-    const report = { name: identity.checkName, url: run.url, rows: [], failureMessage };
-    core/* notice */.lm(`${verdict.title}: ${failureMessage}`);
-    await writeReport(report, verdict, environment);
-    // The token of a fork's workflow may write nothing.
-    if (run.untrusted !== "fork")
-        await reporter?.complete(report, verdict, []);
-}
-
-// EXTERNAL MODULE: ./action/resolve-credentials.js
-var resolve_credentials = __nccwpck_require__(236);
-// EXTERNAL MODULE: ./action/workflow-run.js + 2 modules
-var workflow_run = __nccwpck_require__(6049);
-;// CONCATENATED MODULE: ./action/write-annotations.js
-
-/** The runner takes no more of one step. */
-const write_annotations_maxAnnotations = 10;
-/** Annotates lines by commands of the runner, where the workflow may write no check runs. */
-function writeAnnotations(annotations) {
-    for (const { place, level, title, message } of annotations.slice(0, write_annotations_maxAnnotations)) {
-        const issueCommand = level === "failure" ? core/* error */.z3 : core/* warning */.$e;
-        issueCommand(message, { title, file: place.file, startLine: place.line });
-    }
-}
-
-;// CONCATENATED MODULE: ./action/sticky-comment.js
-/** Updates the comment on a pull request that has the marker, or creates it. */
-async function writeStickyComment(github, { repo, pullRequest, marker }, body) {
-    const place = { ...repo, issue_number: pullRequest };
-    const pages = github.paginate.iterator(github.rest.issues.listComments, {
-        ...place,
-        per_page: 100,
-    });
-    for await (const { data } of pages) {
-        // A person's comment could start with the marker, too.
-        const own = data.find((comment) => comment.user?.type === "Bot" && comment.body?.startsWith(marker));
-        if (own) {
-            await github.rest.issues.updateComment({ ...repo, comment_id: own.id, body });
-            return;
-        }
-    }
-    await github.rest.issues.createComment({ ...place, body });
-}
-
-;// CONCATENATED MODULE: ./action/write-comment.js
-
-
-
-
-/** Comments on the pull request, where the workflow asks for it. A failure is a warning. */
-async function writeComment({ inputs, run, identity, github }, report, verdict) {
-    const { repo, pullRequest } = run;
-    if (!inputs.comment || !github || pullRequest === undefined)
-        return;
-    const marker = `<!-- model-optimization ${(0,step_identity/* digest */.b)(identity.checkName)} -->`;
-    const body = (0,render_batch/* renderComment */.wQ)(report, verdict, marker);
-    try {
-        await writeStickyComment(github, { repo, pullRequest, marker }, body);
-    }
-    catch (error) {
-        core/* warning */.$e(`No comment: ${String(error)}. It needs \`permissions: pull-requests: write\`.`);
-    }
-}
-
-;// CONCATENATED MODULE: ./action/run-main.js
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-/** The runner kills a step 10 s after it cancels it. */
-const cancelGraceMs = 5_000;
-/** The step itself: compresses the models and publishes the results. */
-async function runMain(stepProcess) {
-    const { environment, context, dispatcher, signal } = stepProcess;
-    const inputs = (0,read_inputs/* readInputs */.K)(environment);
-    const run = (0,workflow_run/* readWorkflowRun */.h)(context, environment);
-    const credentials = (0,resolve_credentials/* resolveCredentials */.z)(inputs, run, environment);
-    const identity = (0,step_identity/* stepIdentity */.X)(run, inputs);
-    const token = inputs["github-token"];
-    const github = token === undefined ? undefined : (0,connect_github/* connectGitHub */.U)(token, run, dispatcher);
-    const reporter = github && createStepReporter(github, { inputs, run, identity });
-    const step = { ...stepProcess, inputs, run, identity, github, reporter };
-    if (credentials === undefined) {
-        await reportUntrusted(step);
-        return;
-    }
-    const preparing = { name: identity.checkName, url: run.url, rows: [] };
-    const begun = inputs.wait && reporter?.begin(preparing);
-    const result = await compress(step, credentials);
-    await begun;
-    const published = publishResults(step, result);
-    await (signal.aborted ? Promise.race([published, (0,promises_.setTimeout)(cancelGraceMs)]) : published);
-}
-function createStepReporter(github, { inputs, run, identity }) {
-    return new CheckRunReporter({
-        checks: (0,create_check_run_writer/* createCheckRunWriter */.R)(github, run),
-        check: {
-            name: identity.checkName,
-            externalId: (0,step_identity/* digest */.b)(identity.labels),
-            detailsUrl: run.url,
-        },
-        jobChecks: inputs["job-checks"],
-        failOn: inputs["fail-on"],
-    });
-}
-async function publishResults(step, result) {
-    const { inputs, environment } = step;
-    const { report } = result;
-    const verdict = (0,conclude/* conclude */.E)(report, inputs["fail-on"]);
-    logResults(report);
-    const folder = await writeReport(report, verdict, environment);
-    await completeCheckRun(step, result, verdict);
-    if (inputs.wait)
-        await writeComment(step, report, verdict);
-    if (inputs.download)
-        await saveArtifacts(step, result, external_node_path_.join(folder, "artifacts"));
-    setFailure(report, verdict);
-}
-/** Completes the check run, which the service does where the step does not wait. */
-async function completeCheckRun({ inputs, reporter }, { report, annotations }, verdict) {
-    const isLeftToService = !inputs.wait && report.abortReason === undefined;
-    const isPublished = isLeftToService || (await reporter?.complete(report, verdict, annotations));
-    if (!isPublished)
-        writeAnnotations(annotations);
-}
-async function saveArtifacts({ signal }, { client, report }, folder) {
-    if (!client)
-        return;
-    await downloadArtifacts(client, report.rows, { folder, signal });
-    setOutputs({ artifacts: folder });
-}
-function setFailure({ failureMessage }, { conclusion, title }) {
-    if ([null, "success", "neutral"].includes(conclusion))
-        return;
-    core/* setFailed */.C1(failureMessage === undefined ? title : `${title}\n${failureMessage}`);
-}
-
-
-/***/ }),
-
-/***/ 9601:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   a: () => (/* binding */ runPost)
-/* harmony export */ });
-/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1122);
-/* harmony import */ var _report_conclude_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(638);
-/* harmony import */ var _report_render_batch_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(7445);
-/* harmony import */ var _cancel_batches_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(7148);
-/* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(2358);
-/* harmony import */ var _create_check_run_writer_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(2035);
-/* harmony import */ var _list_jobs_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(7848);
-/* harmony import */ var _open_service_session_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(3340);
-/* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(7991);
-/* harmony import */ var _resolve_credentials_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(236);
-/* harmony import */ var _step_identity_js__WEBPACK_IMPORTED_MODULE_10__ = __nccwpck_require__(1140);
-/* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_11__ = __nccwpck_require__(6049);
-
-
-
-
-
-
-
-
-
-
-
-
-/** Cleans up after a step that was killed: cancels its batches and completes its check run. */
-async function runPost({ environment, context, dispatcher }) {
-    if (_actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("submitted") === "" || _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("finished") !== "")
-        return;
-    const inputs = (0,_read_inputs_js__WEBPACK_IMPORTED_MODULE_8__/* .readInputs */ .K)(environment);
-    const run = (0,_workflow_run_js__WEBPACK_IMPORTED_MODULE_11__/* .readWorkflowRun */ .h)(context, environment);
-    const credentials = (0,_resolve_credentials_js__WEBPACK_IMPORTED_MODULE_9__/* .resolveCredentials */ .z)(inputs, run, environment);
-    if (credentials === undefined)
-        return;
-    const step = { inputs, run, identity: (0,_step_identity_js__WEBPACK_IMPORTED_MODULE_10__/* .stepIdentity */ .X)(run, inputs), dispatcher };
-    await cancelStepBatches(step, credentials);
-    await cancelCheckRun(step);
-}
-/** Finds the batches by their labels: the step may have been killed before it knew their ids. */
-async function cancelStepBatches({ inputs, identity: { labels }, dispatcher }, credentials) {
-    const baseUrl = inputs["service-url"];
-    const { client } = await (0,_open_service_session_js__WEBPACK_IMPORTED_MODULE_7__/* .openServiceSession */ .C)(credentials, { baseUrl, dispatcher });
-    const jobs = await (0,_list_jobs_js__WEBPACK_IMPORTED_MODULE_6__/* .listJobs */ .N)(client, { labels });
-    const batches = [...new Set(jobs.flatMap(({ batchId }) => batchId ?? []))];
-    _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`The step was ended before its jobs; ${batches.length} batches are cancelled`);
-    await (0,_cancel_batches_js__WEBPACK_IMPORTED_MODULE_3__/* .cancelBatches */ .N)(client, batches);
-}
-async function cancelCheckRun({ inputs, run, identity, dispatcher }) {
-    const checkRun = Number(_actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("checkRun"));
-    const token = inputs["github-token"];
-    if (!checkRun || token === undefined)
-        return;
-    const checks = (0,_create_check_run_writer_js__WEBPACK_IMPORTED_MODULE_5__/* .createCheckRunWriter */ .R)((0,_connect_github_js__WEBPACK_IMPORTED_MODULE_4__/* .connectGitHub */ .U)(token, run, dispatcher), run);
-    const abortReason = "cancelled";
-    const report = { name: identity.checkName, url: run.url, rows: [], abortReason };
-    const output = (0,_report_render_batch_js__WEBPACK_IMPORTED_MODULE_2__/* .renderBatchCheck */ .hC)(report, (0,_report_conclude_js__WEBPACK_IMPORTED_MODULE_1__/* .conclude */ .E)(report, inputs["fail-on"]));
-    await checks.update(checkRun, { output, conclusion: "cancelled" });
-}
-
-
-/***/ }),
-
-/***/ 1140:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   X: () => (/* binding */ stepIdentity),
-/* harmony export */   b: () => (/* binding */ digest)
-/* harmony export */ });
-/* harmony import */ var node_crypto__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7598);
-
-const defaultCheckName = "Model compression";
-/** The identity, which differs between attempts of a run in the attempt's label alone. */
-function stepIdentity(run, { "check-name": given, matrix = [] }) {
-    const leg = matrix.length === 0 ? "" : ` (${matrix.join(", ")})`;
-    const checkName = given ?? `${defaultCheckName}${leg}`;
-    const runLabels = {
-        "github-run": run.runId,
-        "github-step": digest([run.repository, run.step, checkName, leg]),
-    };
-    return { checkName, runLabels, labels: { ...runLabels, "github-attempt": String(run.attempt) } };
-}
-/** SHA-256 of a JSON value, in as many digits as fit in a label. */
-function digest(value) {
-    return (0,node_crypto__WEBPACK_IMPORTED_MODULE_0__.createHash)("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 40);
-}
-
-
-/***/ }),
-
-/***/ 6049:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  h: () => (/* binding */ readWorkflowRun)
-});
-
-;// CONCATENATED MODULE: ./action/triggering-commit.js
-const proposal = { branch: undefined, isTrusted: false, pullRequest: undefined };
-function findTriggeringCommit(event, run) {
-    return (pullRequestCommit(event) ??
-        mergeGroupCommit(event) ??
-        earlierRunCommit(event) ??
-        branchCommit(event, run));
-}
-function pullRequestCommit({ pull_request: event }) {
-    if (!event)
-        return undefined;
-    const { number, head, base } = event;
-    return {
-        ...proposal,
-        headSha: head.sha,
-        base: { branch: base.ref, sha: base.sha },
-        pullRequest: number,
-    };
-}
-function mergeGroupCommit({ merge_group: event }) {
-    if (!event)
-        return undefined;
-    const branch = event.base_ref.replace(/^refs\/heads\//, "");
-    return { ...proposal, headSha: event.head_sha, base: { branch, sha: event.base_sha } };
-}
-/** The commit that an earlier workflow ran for, which this one follows. */
-function earlierRunCommit({ workflow_run: event, repository, }) {
-    if (!event)
-        return undefined;
-    const [pullRequest] = event.pull_requests;
-    const base = pullRequest
-        ? { branch: pullRequest.base.ref, sha: pullRequest.base.sha }
-        : defaultBranch(repository);
-    return { ...proposal, headSha: event.head_sha, base, pullRequest: pullRequest?.number };
-}
-/** The commit of a push, of a schedule or of a start by hand. */
-function branchCommit({ repository, before }, { sha, ref, isProtected }) {
-    const [, branch] = /^refs\/heads\/(.+)$/.exec(ref) ?? [];
-    const isTrusted = branch !== undefined && (isProtected || branch === repository?.default_branch);
-    const base = isTrusted ? previousCommit(branch, before) : defaultBranch(repository);
-    return { headSha: sha, branch, base, isTrusted, pullRequest: undefined };
-}
-/** The branch before a push; GitHub states zeros for the first push of a branch. */
-function previousCommit(branch, before) {
-    const isKnown = before !== undefined && !/^0+$/.test(before);
-    return isKnown ? { branch, sha: before } : { branch };
-}
-function defaultBranch(repository) {
-    const branch = repository?.default_branch;
-    return branch === undefined ? undefined : { branch };
-}
-
-// EXTERNAL MODULE: ../../../area-action/node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(5163);
-;// CONCATENATED MODULE: ./action/workflow-event.js
-
-const commitOfBranch = schemas/* object */.Ikc({ ref: schemas/* string */.YjP(), sha: schemas/* string */.YjP() });
-/** The fields that the action reads, of the payloads of all events that start workflows. */
-const workflowEvent = schemas/* object */.Ikc({
-    repository: schemas/* object */.Ikc({ default_branch: schemas/* string */.YjP().optional() }).optional(),
-    before: schemas/* string */.YjP().optional(),
-    pull_request: schemas/* object */.Ikc({
-        number: schemas/* int */.Whr(),
-        head: commitOfBranch.extend({ repo: schemas/* object */.Ikc({ full_name: schemas/* string */.YjP() }).nullish() }),
-        base: commitOfBranch,
-    })
-        .optional(),
-    merge_group: schemas/* object */.Ikc({ head_sha: schemas/* string */.YjP(), base_sha: schemas/* string */.YjP(), base_ref: schemas/* string */.YjP() })
-        .optional(),
-    workflow_run: schemas/* object */.Ikc({
-        head_sha: schemas/* string */.YjP(),
-        pull_requests: schemas/* array */.YOg(schemas/* object */.Ikc({ number: schemas/* int */.Whr(), base: commitOfBranch })).default([]),
-    })
-        .optional(),
-});
-
-;// CONCATENATED MODULE: ./action/workflow-run.js
-
-
-/**
- * Combines what the runner and the event state about the run.
- * @throws ZodError for an event that GitHub does not send
- */
-function readWorkflowRun(context, environment) {
-    const { repo, runId, serverUrl } = context;
-    const event = workflowEvent.parse(context.payload);
-    const repository = `${repo.owner}/${repo.repo}`;
-    // Old versions of GitHub Enterprise Server number no attempts.
-    const attempt = Number.isNaN(context.runAttempt) ? 1 : context.runAttempt;
-    return {
-        repository,
-        repo,
-        runId: String(runId),
-        attempt,
-        step: `${context.workflow} ${context.job} ${context.action}`,
-        ...findTriggeringCommit(event, {
-            sha: context.sha,
-            ref: context.ref,
-            isProtected: environment["GITHUB_REF_PROTECTED"] === "true",
-        }),
-        untrusted: findUntrustedOrigin(event, context, repository),
-        url: `${serverUrl}/${repository}/actions/runs/${runId}/attempts/${attempt}`,
-        apiUrl: context.apiUrl.replace(/\/+$/, ""),
-        workspace: environment["GITHUB_WORKSPACE"] ?? process.cwd(),
-    };
-}
-function findUntrustedOrigin({ pull_request: pullRequest }, { eventName, actor }, repository) {
-    // It runs the base branch's workflow, with its secrets.
-    if (eventName === "pull_request_target")
-        return undefined;
-    if (actor === "dependabot[bot]")
-        return "dependabot";
-    return pullRequest && pullRequest.head.repo?.full_name !== repository ? "fork" : undefined;
-}
-
-
-/***/ }),
-
-/***/ 6367:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   D: () => (/* binding */ hashFile)
-/* harmony export */ });
-/* harmony import */ var node_crypto__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7598);
-/* harmony import */ var _read_pieces_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3294);
-
-
-/** SHA-256 of a file's content, in hexadecimal. */
-async function hashFile(file, signal) {
-    const hash = (0,node_crypto__WEBPACK_IMPORTED_MODULE_0__.createHash)("sha256");
-    for await (const piece of (0,_read_pieces_js__WEBPACK_IMPORTED_MODULE_1__/* .readPieces */ .u)(file, signal))
-        hash.update(piece);
-    return hash.digest("hex");
-}
-
-
-/***/ }),
-
-/***/ 1486:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   I1: () => (/* binding */ toAnswerError),
-/* harmony export */   Mm: () => (/* binding */ ProblemError),
-/* harmony export */   qx: () => (/* binding */ UnexpectedAnswerError)
-/* harmony export */ });
-/* harmony import */ var _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5972);
-/* harmony import */ var _contract_truncate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9901);
-
-
-/** Longest text of an answer in an error message, characters. */
-const maxTextLength = 500;
-/** The service answered a call with a problem document. */
-class ProblemError extends Error {
-    name = "ProblemError";
-    problem;
-    /** Seconds that the service asks to wait before the same call. */
-    retryAfter;
-    constructor(call, details, retryAfter) {
-        const fields = (details.errors ?? [])
-            .map(({ pointer, message }) => `\n  ${pointer}: ${message}`)
-            .join("");
-        super(`${call}: ${details.detail} (${details.code})${fields}`);
-        this.problem = details;
-        this.retryAfter = retryAfter;
-    }
-    get retryable() {
-        return _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__/* .errorTable */ .NN[this.problem.code].retryable;
-    }
-}
-/** An error answer without a problem document: of a proxy, not of the service. */
-class UnexpectedAnswerError extends Error {
-    name = "UnexpectedAnswerError";
-    status;
-    headers;
-    retryAfter;
-    constructor(call, { status, headers, text }, retryAfter) {
-        super(`${call}: unexpected answer with status ${status}: ${(0,_contract_truncate_js__WEBPACK_IMPORTED_MODULE_1__/* .truncate */ .x)(text, maxTextLength)}`);
-        this.status = status;
-        this.headers = headers;
-        this.retryAfter = retryAfter;
-    }
-}
-function toAnswerError(call, answer) {
-    const retryAfter = String(answer.headers["retry-after"]);
-    const seconds = /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined;
-    const parsed = _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__/* .problem */ .CC.safeParse(parseJsonOrUndefined(answer.text));
-    return parsed.success
-        ? new ProblemError(call, parsed.data, seconds)
-        : new UnexpectedAnswerError(call, answer, seconds);
-}
-function parseJsonOrUndefined(text) {
-    try {
-        return JSON.parse(text);
-    }
-    catch {
-        return undefined;
-    }
-}
-
-
-/***/ }),
-
-/***/ 3294:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   u: () => (/* binding */ readPieces)
-/* harmony export */ });
-/* harmony import */ var node_fs_promises__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1455);
-var __addDisposableResource = (undefined && undefined.__addDisposableResource) || function (env, value, async) {
-    if (value !== null && value !== void 0) {
-        if (typeof value !== "object" && typeof value !== "function") throw new TypeError("Object expected.");
-        var dispose, inner;
-        if (async) {
-            if (!Symbol.asyncDispose) throw new TypeError("Symbol.asyncDispose is not defined.");
-            dispose = value[Symbol.asyncDispose];
-        }
-        if (dispose === void 0) {
-            if (!Symbol.dispose) throw new TypeError("Symbol.dispose is not defined.");
-            dispose = value[Symbol.dispose];
-            if (async) inner = dispose;
-        }
-        if (typeof dispose !== "function") throw new TypeError("Object not disposable.");
-        if (inner) dispose = function() { try { inner.call(this); } catch (e) { return Promise.reject(e); } };
-        env.stack.push({ value: value, dispose: dispose, async: async });
-    }
-    else if (async) {
-        env.stack.push({ async: true });
-    }
-    return value;
-};
-var __disposeResources = (undefined && undefined.__disposeResources) || (function (SuppressedError) {
-    return function (env) {
-        function fail(e) {
-            env.error = env.hasError ? new SuppressedError(e, env.error, "An error was suppressed during disposal.") : e;
-            env.hasError = true;
-        }
-        var r, s = 0;
-        function next() {
-            while (r = env.stack.pop()) {
-                try {
-                    if (!r.async && s === 1) return s = 0, env.stack.push(r), Promise.resolve().then(next);
-                    if (r.dispose) {
-                        var result = r.dispose.call(r.value);
-                        if (r.async) return s |= 2, Promise.resolve(result).then(next, function(e) { fail(e); return next(); });
-                    }
-                    else s |= 1;
-                }
-                catch (e) {
-                    fail(e);
-                }
-            }
-            if (s === 1) return env.hasError ? Promise.reject(env.error) : Promise.resolve();
-            if (env.hasError) throw env.error;
-        }
-        return next();
-    };
-})(typeof SuppressedError === "function" ? SuppressedError : function (error, suppressed, message) {
-    var e = new Error(message);
-    return e.name = "SuppressedError", e.error = error, e.suppressed = suppressed, e;
-});
-
-const pieceBytes = 1 << 20;
-/**
- * The bytes of a file from `start` on, in pieces. A piece is overwritten when the next but one is
- * read: new memory for each accumulates faster than it is collected, and takes twice the time.
- */
-async function* readPieces(file, signal, start = 0) {
-    const env_1 = { stack: [], error: void 0, hasError: false };
-    try {
-        const opened = __addDisposableResource(env_1, await (0,node_fs_promises__WEBPACK_IMPORTED_MODULE_0__.open)(file), true);
-        const buffers = [new Uint8Array(pieceBytes), new Uint8Array(pieceBytes)];
-        let position = start;
-        for (let turn = 0;; turn = turn === 0 ? 1 : 0) {
-            signal?.throwIfAborted();
-            const { bytesRead } = await opened.read(buffers[turn], 0, pieceBytes, position);
-            if (bytesRead === 0)
-                return;
-            position += bytesRead;
-            yield buffers[turn].subarray(0, bytesRead);
-        }
-    }
-    catch (e_1) {
-        env_1.error = e_1;
-        env_1.hasError = true;
-    }
-    finally {
-        const result_1 = __disposeResources(env_1);
-        if (result_1)
-            await result_1;
-    }
-}
-
-
-/***/ }),
-
-/***/ 7580:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   L5: () => (/* binding */ retry),
-/* harmony export */   Rk: () => (/* binding */ isConnectionError),
-/* harmony export */   dg: () => (/* binding */ isTransient)
-/* harmony export */ });
-/* harmony import */ var node_timers_promises__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8500);
-/* harmony import */ var _problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1486);
-
-
-const tries = 5;
-const firstDelayMs = 200;
-/** An error that asks for a longer wait is thrown instead. */
-const maxRetryAfterMs = 120_000;
-const transientStatuses = new Set([429, 502, 503, 504]);
-/** Do not pass without an intervention, though the error table calls them retryable. */
-const permanentCodes = new Set(["internal_error", "storage_full"]);
-/** Repeats idempotent work after lost connections and transient failures of the service. */
-async function retry(work, signal) {
-    for (let left = tries - 1;; left--) {
-        try {
-            return await work();
-        }
-        catch (error) {
-            signal?.throwIfAborted();
-            if (left === 0 || !isTransient(error) || retryAfterMs(error) > maxRetryAfterMs)
-                throw error;
-            await (0,node_timers_promises__WEBPACK_IMPORTED_MODULE_0__.setTimeout)(computeDelayMs(error, tries - 1 - left), undefined, { signal });
-        }
-    }
-}
-/**
- * Full jitter, so that clients that failed together do not return together; not sooner than the
- * service asks.
- */
-function computeDelayMs(error, attempt) {
-    return retryAfterMs(error) + Math.random() * firstDelayMs * 2 ** attempt;
-}
-function retryAfterMs(error) {
-    const isAnswer = error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .ProblemError */ .Mm || error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .UnexpectedAnswerError */ .qx;
-    return isAnswer ? (error.retryAfter ?? 0) * 1000 : 0;
-}
-/** Whether the same call may succeed later: the service is unreachable or overloaded. */
-function isTransient(error) {
-    if (error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .ProblemError */ .Mm) {
-        return error.retryable && !permanentCodes.has(error.problem.code);
-    }
-    if (error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .UnexpectedAnswerError */ .qx)
-        return transientStatuses.has(error.status);
-    return isConnectionError(error);
-}
-/** Starts of error codes of the system and of undici that mean a lost connection. */
-const connectionErrorCodes = [
-    "EAI_AGAIN",
-    "ECONN",
-    "EHOSTUNREACH",
-    "ENETUNREACH",
-    "ENOTFOUND",
-    "EPIPE",
-    "ETIMEDOUT",
-    "UND_ERR_BODY_TIMEOUT",
-    "UND_ERR_CLOSED",
-    "UND_ERR_CONNECT_TIMEOUT",
-    "UND_ERR_DESTROYED",
-    "UND_ERR_HEADERS_TIMEOUT",
-    "UND_ERR_RESPONSE",
-    "UND_ERR_SOCKET",
-];
-/** Whether the service could not be reached, or the connection was lost during the answer. */
-function isConnectionError(error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "";
-    return connectionErrorCodes.some((start) => code.startsWith(start));
-}
-
-
-/***/ }),
-
-/***/ 3595:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  eh: () => (/* binding */ actionInputs),
-  _y: () => (/* binding */ failOnTable),
-  v8: () => (/* binding */ jobChecksTable)
-});
-
-// UNUSED EXPORTS: actionOutputs
-
-;// CONCATENATED MODULE: ./contract/describe-choices.js
-/** One sentence that lists the keys of a table, each with its meaning. */
-function describeChoices(table) {
-    const choices = Object.entries(table).map(([value, meaning]) => `\`${value}\`: ${meaning}`);
-    return `${choices.join("; ")}.`;
-}
-
-;// CONCATENATED MODULE: ./contract/action.js
-
-/** What can make the step fail. */
-const failOnTable = {
-    gates: "a job failed, or a gate",
-    warnings: "as `gates`, or a gate warns, such as one without a baseline to compare with",
-    jobs: "a job failed",
-    nothing: "never because of a job's result",
-};
-/** Which jobs get check runs of their own. */
-const jobChecksTable = {
-    auto: "all of at most 12 jobs, the failed ones of more",
-    all: "all jobs",
-    failed: "jobs that failed or failed a gate",
-    none: "none",
-};
-/** Every input of the GitHub Action. */
-const actionInputs = {
-    "service-url": {
-        description: "Address of the service, such as `https://mos.example.com`.",
-        required: true,
-    },
-    token: {
-        description: "Access token of the service with the scopes `jobs:read`, `jobs:write` and " +
-            "`models:write`. Without it the workflow's OIDC token is exchanged for one, which needs " +
-            "`permissions: id-token: write` and a trust policy at the service.",
-    },
-    audience: {
-        description: "Audience of the OIDC token, as the service's trust policy demands it; `service-url` by " +
-            "default.",
-    },
-    "batch-file": {
-        description: "YAML or JSON file in the repository with a batch: the fields of `POST /batches`, in " +
-            "which a model may also be a glob of files. Inputs are laid over its fields.",
-    },
-    models: {
-        description: "Models to compress, one a line: a glob of ONNX files in the workspace, which are " +
-            "uploaded, or a source that the service reads itself (`https://…`, `file:///…`, " +
-            "`upload:sha256:…`). `NAME=` before it names the model; a file is named after its path " +
-            "otherwise. A line that starts with `!` takes files out again.",
-    },
-    targets: {
-        description: "Names of the targets to compress each model for, separated by commas or line breaks.",
-    },
-    recipe: {
-        description: "Fields of a recipe as YAML, laid over each target's own; `preset` names one of the " +
-            "target's presets.",
-    },
-    gates: {
-        description: "Limits on what is measured for each job as YAML, such as `maxSizeRatio: 0.5`.",
-    },
-    suite: {
-        description: "Name under which results of the same models are compared over time; by default that of " +
-            "the repository and of the check.",
-    },
-    baseline: {
-        description: "Branch whose results are compared with, `none` for no comparison. By default the base " +
-            "branch of a pull request, the branch itself for pushes to the default branch and to " +
-            "protected ones, and the default branch for all others. Results of the default branch " +
-            "and of protected branches are recorded where the token has the scope `baselines:write`.",
-    },
-    "fail-on": {
-        description: `When the step and its check fail. ${describeChoices(failOnTable)}`,
-        default: "gates",
-    },
-    wait: {
-        description: "`false` ends the step as soon as the batch is submitted. The service then writes the " +
-            "check runs itself, which needs its GitHub App in the repository.",
-        default: "true",
-    },
-    timeout: {
-        description: "Time after which the batch is cancelled: minutes, or with a unit, such as `90s` or `2h`.",
-        default: "330",
-    },
-    "check-name": {
-        description: "Name of the check run of the whole batch, for branch protection to require. By default " +
-            "`Model compression`, with the values of the job's matrix behind it.",
-    },
-    "job-checks": {
-        description: "Which jobs get check runs of their own, at most 100 of them. " +
-            `${describeChoices(jobChecksTable)}`,
-        default: "auto",
-    },
-    comment: {
-        description: "`true` keeps a comment with the results on the pull request, which needs " +
-            "`pull-requests: write`.",
-        default: "false",
-    },
-    "dry-run": {
-        description: "`true` only plans: reports the sizes that the results would have, without compressing " +
-            "anything.",
-        default: "false",
-    },
-    download: {
-        description: "`true` downloads the artifacts of all completed jobs.",
-        default: "false",
-    },
-    "github-token": {
-        description: "Token for check runs (`checks: write`) and comments; without these permissions the " +
-            "results are in the job's summary only.",
-        default: "${{ github.token }}",
-    },
-    matrix: {
-        description: "Do not set it: it distinguishes the jobs of a matrix.",
-        default: "${{ toJson(matrix) }}",
-    },
-};
-/** Every output of the GitHub Action, and its description. */
-const actionOutputs = {
-    "batch-id": "Identifier of the batch; several, separated by spaces, where a repeated run had only " +
-        "some jobs left.",
-    "batch-url": "Address of the batch at the service.",
-    conclusion: "`success`, `failure`, `neutral`, `cancelled` or `timed_out`; `pending` where `wait` is " +
-        "`false`.",
-    jobs: "Number of jobs.",
-    completed: "Number of jobs that are Completed.",
-    failed: "Number of jobs that are Failed.",
-    "gates-failed": "Number of jobs with a gate that failed.",
-    "report-json": "Path of the report as JSON.",
-    "report-markdown": "Path of the report as Markdown.",
-    artifacts: "Path of the folder with the downloaded artifacts, `<model>-<target>/` for each job, " +
-        "where `download` is `true`.",
-};
-
-
-/***/ }),
-
-/***/ 885:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   C: () => (/* binding */ artifactName),
-/* harmony export */   d: () => (/* binding */ artifact)
-/* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(5163);
-/* harmony import */ var _model_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1190);
-
-
-const artifactName = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
-    .max(200)
-    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/)
-    .describe("File name, unique within the job.");
-/** A file that a job produced. */
-const artifact = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    name: artifactName,
-    kind: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["model", "weights", "stage", "manifest", "report"])
-        .describe("`model`: the ONNX file; `weights`: its external data; `stage`: a stage of the " +
-        "pipeline, an ONNX file or its external data; `manifest`: which file holds which " +
-        "weight, or how the stages are linked; `report`: what was done to each weight."),
-    bytes: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(0),
-    sha256: _model_js__WEBPACK_IMPORTED_MODULE_0__/* .sha256 */ .sc,
-})
-    .meta({ id: "Artifact" });
-
-
-/***/ }),
-
-/***/ 2017:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  vA: () => (/* binding */ batch),
-  QY: () => (/* binding */ batchFields),
-  Uv: () => (/* binding */ batchRequest)
-});
-
-// UNUSED EXPORTS: batchName, batchRules, maxBatchJobs
-
-// EXTERNAL MODULE: ../../../area-action/node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(5163);
-// EXTERNAL MODULE: ../../../area-action/node_modules/zod/v4/classic/iso.js
-var iso = __nccwpck_require__(9555);
-// EXTERNAL MODULE: ./contract/bounded-text.js
-var bounded_text = __nccwpck_require__(6008);
-// EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(2004);
-// EXTERNAL MODULE: ./contract/action.js + 1 modules
-var action = __nccwpck_require__(3595);
-// EXTERNAL MODULE: ./contract/gate-table.js
-var gate_table = __nccwpck_require__(8341);
-// EXTERNAL MODULE: ./contract/limits.js
-var limits = __nccwpck_require__(5599);
-// EXTERNAL MODULE: ./contract/revision.js
-var revision = __nccwpck_require__(8958);
-;// CONCATENATED MODULE: ./contract/github-report.js
-
-
-
-
-
-
-const place = schemas/* strictObject */.rej({
-    file: (0,bounded_text/* boundedText */.L)({ min: 1, max: 4096 }).describe("Relative to the repository's root."),
-    line: schemas/* int */.Whr().min(1).max(2_147_483_647).describe("Counted from 1."),
-});
-const places = schemas/* strictObject */.rej({
-    models: schemas/* array */.YOg(schemas/* strictObject */.rej({ model: schemas/* string */.YjP().max(100), ...place.shape }))
-        .max(1000)
-        .describe("By the models' names."),
-    gates: schemas/* array */.YOg(schemas/* strictObject */.rej({ gate: gate_table/* gateName */.h2, ...place.shape }))
-        .max(gate_table/* gateName */.h2.options.length)
-        .describe("Other gates are annotated at their models."),
-});
-/** Check runs that the service keeps up to date on a commit while it works on a batch. */
-const githubReport = schemas/* strictObject */.rej({
-    repository: schemas/* string */.YjP()
-        .max(140)
-        .regex(/^[A-Za-z0-9][A-Za-z0-9_-]*\/[A-Za-z0-9._-]+$/)
-        .describe("As `owner/name`. The service's GitHub App has to be installed in it."),
-    sha: revision/* commit */.c,
-    checkName: (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name }).describe("Name of the check run of the whole batch."),
-    jobChecks: schemas/* enum */.k5n(Object.keys(action/* jobChecksTable */.v8))
-        .default("auto")
-        .describe("Which jobs get check runs of their own."),
-    failOn: schemas/* enum */.k5n(Object.keys(action/* failOnTable */._y))
-        .default("gates")
-        .describe("When the check run fails."),
-    serviceUrl: schemas/* url */.OZ5({ protocol: /^https?$/ })
-        .max(2000)
-        .describe("Address of the service for links in the report, with `/v1`."),
-    places: places
-        .optional()
-        .describe("Where the repository names the models and gates. Their failures are annotated at these " +
-        "lines."),
-});
-
-// EXTERNAL MODULE: ./contract/id.js
-var id = __nccwpck_require__(7454);
-// EXTERNAL MODULE: ./contract/job.js + 5 modules
-var job = __nccwpck_require__(1296);
-// EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(1190);
-// EXTERNAL MODULE: ./contract/recipe.js + 1 modules
-var recipe = __nccwpck_require__(8580);
-// EXTERNAL MODULE: ./contract/rule.js
-var rule = __nccwpck_require__(297);
-// EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(8805);
-// EXTERNAL MODULE: ./contract/target.js
-var target = __nccwpck_require__(2058);
-;// CONCATENATED MODULE: ./contract/batch.js
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-/** Most jobs of one batch. */
-const maxBatchJobs = 2000;
-/** Fields of `POST /batches`, and of the spec of a Batch. */
-const batchFields = schemas/* strictObject */.rej({
-    name: job/* displayName */.QC.optional(),
-    suite: (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name })
-        .optional()
-        .describe("Name under which batches of the same models are compared over time."),
-    revision: revision/* revision */.Q
-        .optional()
-        .describe("Commit that the models belong to, to compare their jobs with baselines of the suite."),
-    kind: contract_status/* jobKind */.G$.default("compress"),
-    models: schemas/* array */.YOg(model/* modelReference */.Dy).min(1).max(1000).describe("Each is compressed for each target."),
-    targets: schemas/* array */.YOg(target/* targetName */.je).min(1).max(64).describe("Names of targets, each once."),
-    recipe: recipe/* requestedRecipe */.vJ.optional().describe("Overrides fields of each target's default recipe."),
-    gates: gate/* gateLimits */.A8.optional().describe("Limits on what is measured for each job."),
-    dryRun: job/* dryRun */.PA,
-    deadlineSeconds: job/* deadlineSeconds */.Qo.describe("Limit of each job, seconds of work."),
-    parallelism: schemas/* int */.Whr()
-        .min(1)
-        .max(maxBatchJobs)
-        .default(100)
-        .describe("Jobs of the batch that a cluster works on at once. On one machine the service's own " +
-        "limit applies."),
-    labels: job/* labels */.WD.optional(),
-    failFast: schemas/* boolean */.zMY().default(false).describe("Cancel the remaining jobs as soon as one fails."),
-});
-const batchRules = [
-    {
-        field: "models",
-        message: `models × targets must not be more than ${maxBatchJobs} jobs`,
-        isMet: ({ models, targets }) => models.length * targets.length <= maxBatchJobs,
-        cel: `size(self.models) * size(self.targets) <= ${maxBatchJobs}`,
-    },
-    {
-        field: "targets",
-        message: "must not name a target twice",
-        isMet: ({ targets }) => new Set(targets).size === targets.length,
-        cel: "self.targets.all(target, self.targets.exists_one(other, other == target))",
-    },
-    {
-        field: "revision",
-        message: "must have a branch, and the batch a suite, to record baselines",
-        isMet: (request) => !request.revision?.recordBaseline ||
-            (request.revision.branch !== undefined && request.suite !== undefined),
-        cel: "!has(self.revision) || !self.revision.recordBaseline || " +
-            "(has(self.revision.branch) && has(self.suite))",
-    },
-];
-/** Body of `POST /batches`. */
-const batchRequest = (0,rule/* withRules */.O)(schemas/* strictObject */.rej({
-    ...batchFields.shape,
-    report: schemas/* strictObject */.rej({
-        github: githubReport.describe("Check runs on a commit, which a service with a GitHub App keeps up to date."),
-    })
-        .optional()
-        .describe("Where the service reports the batch's progress and results."),
-}), batchRules).meta({ id: "BatchRequest" });
-/** Several models × targets submitted in one request, with one job for each pair. */
-const batch = schemas/* object */.Ikc({
-    id: id/* batchId */.qZ,
-    name: job/* displayName */.QC,
-    suite: schemas/* string */.YjP().nullable(),
-    revision: revision/* revision */.Q.nullable().default(null),
-    kind: contract_status/* jobKind */.G$,
-    status: contract_status/* batchStatus */.FS,
-    failFast: schemas/* boolean */.zMY(),
-    labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()),
-    createdAt: iso/* datetime */.w$(),
-    finishedAt: iso/* datetime */.w$().nullable(),
-    counts: schemas/* record */.g1P(contract_status/* jobStatus */.WB, schemas/* int */.Whr()).describe("Number of jobs in each status."),
-    gatesFailed: schemas/* int */.Whr()
-        .describe("Number of jobs with a gate of the level `fail` that did not pass."),
-    jobs: schemas/* array */.YOg(schemas/* object */.Ikc({
-        id: id/* jobId */.Db,
-        model: schemas/* string */.YjP(),
-        target: target/* targetName */.je,
-        status: contract_status/* jobStatus */.WB,
-        gatesFailed: schemas/* boolean */.zMY(),
-    }))
-        .max(maxBatchJobs)
-        .describe("The jobs, in the order of models × targets."),
-})
-    .meta({ id: "Batch" });
-/** The name of a batch: the request's, else its suite, else its models and targets in words. */
-function batchName({ name, suite, models, targets, }) {
-    const noun = models.length === 1 ? "model" : "models";
-    const contents = `${models.length} ${noun} for ${targets.join(", ")}`;
-    return name ?? truncate(suite ?? contents, textLimits.name);
-}
-
-
-/***/ }),
-
-/***/ 6008:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   L: () => (/* binding */ boundedText)
-/* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5163);
-
-/**
- * A text of `min` to `max` Unicode characters, which JSON Schema and Kubernetes count.
- * `z.string().max()` counts UTF-16 units, of which an emoji has two.
- */
-function boundedText({ min, max }) {
-    const isWithin = (value) => {
-        let characters = 0;
-        for (const _ of value)
-            characters++;
-        return characters >= min && characters <= max;
-    };
-    return zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
-        .refine(isWithin, { error: `must have ${min} to ${max} characters` })
-        .meta({ minLength: min, maxLength: max });
-}
-
-
-/***/ }),
-
-/***/ 1601:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   c: () => (/* binding */ sqnrObstacle),
-/* harmony export */   i: () => (/* binding */ latencyObstacle)
-/* harmony export */ });
-/* harmony import */ var _truncate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9901);
-
-const hardware = [
-    ["execution provider", ({ device }) => device?.executionProvider],
-    ["processor", ({ device }) => device?.name],
-    ["number of threads", ({ device }) => device?.threads],
-    ["runtime", ({ device }) => device?.runtime],
-];
-const evaluation = [
-    ["evaluation level", ({ accuracy }) => accuracy?.level],
-    ["kind of samples", ({ accuracy }) => accuracy?.data],
-];
-/** A median of fewer runs says nothing about a change. */
-const minLatencyRuns = 3;
-/** A note with two facts has at most 300 characters. */
-const maxFactLength = 100;
-/** Why two latencies cannot be compared; undefined where they can. */
-function latencyObstacle(now, before) {
-    const runs = Math.min(now.latency?.result.runs ?? 0, before.latency?.result.runs ?? 0);
-    if (runs < minLatencyRuns) {
-        return `A change of latency needs ${minLatencyRuns} runs on both sides, not ${runs}`;
-    }
-    return firstDifference(hardware, now, before);
-}
-/** Why two SQNRs cannot be compared; undefined where they can. */
-function sqnrObstacle(now, before) {
-    return firstDifference(evaluation, now, before);
-}
-function firstDifference(facts, now, before) {
-    const differing = facts.find(([, read]) => read(now) !== read(before));
-    if (differing === undefined)
-        return undefined;
-    const [name, read] = differing;
-    const format = (figures) => (0,_truncate_js__WEBPACK_IMPORTED_MODULE_0__/* .truncate */ .x)(String(read(figures) ?? "unknown"), maxFactLength);
-    return `Not comparable: the ${name} is "${format(now)}", the baseline's "${format(before)}"`;
-}
-
-
-/***/ }),
-
-/***/ 5972:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   CC: () => (/* binding */ problem),
-/* harmony export */   Kp: () => (/* binding */ jobError),
-/* harmony export */   NN: () => (/* binding */ errorTable)
-/* harmony export */ });
-/* unused harmony exports errorCode, ServiceError, problemDetails */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(5163);
-/* harmony import */ var _limits_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5599);
-
-
-function permanentError(status, title) {
-    return { status, title, retryable: false };
-}
-function retryableError(status, title) {
-    return { status, title, retryable: true };
-}
-/** Every error code of answers and of `job.error`. */
-const errorTable = {
-    malformed_request: permanentError(400, "The request cannot be parsed"),
-    invalid_cursor: permanentError(400, "The cursor is not one that this list gave"),
-    unauthorized: permanentError(401, "A valid bearer token is required"),
-    missing_scope: permanentError(403, "The token lacks a scope"),
-    identity_token_invalid: permanentError(401, "The identity token is not valid"),
-    identity_token_refused: permanentError(403, "No trust policy fits the identity token"),
-    not_found: permanentError(404, "No such resource"),
-    method_not_allowed: permanentError(405, "The resource does not have this method"),
-    not_acceptable: permanentError(406, "None of the accepted media types can be produced"),
-    job_finished: permanentError(409, "The job has already ended"),
-    batch_finished: permanentError(409, "The batch has already ended"),
-    idempotency_in_progress: retryableError(409, "The first request with this Idempotency-Key is still being answered"),
-    upload_offset_mismatch: retryableError(409, "The upload cannot go on at this byte"),
-    payload_too_large: permanentError(413, "The body is larger than allowed"),
-    unsupported_media_type: permanentError(415, "The content type is not supported"),
-    range_not_satisfiable: permanentError(416, "The range lies outside the file"),
-    validation_failed: permanentError(422, "The request has invalid fields"),
-    unknown_target: permanentError(422, "No such target"),
-    idempotency_key_reused: permanentError(422, "The Idempotency-Key was used with another body"),
-    internal_error: retryableError(500, "The service failed"),
-    unavailable: retryableError(503, "The service is not ready"),
-    storage_full: retryableError(507, "The storage is full"),
-    model_not_found: permanentError(422, "The model does not exist at its source"),
-    model_source_refused: permanentError(422, "The model's source is not allowed"),
-    model_fetch_failed: retryableError(422, "The model could not be fetched"),
-    model_checksum_mismatch: permanentError(422, "The model's SHA-256 is not the expected one"),
-    model_too_large: permanentError(413, "The model is larger than allowed"),
-    model_invalid: permanentError(422, "The file is not a valid ONNX model"),
-    model_truncated: permanentError(422, "The model file is truncated"),
-    model_opset_unsupported: permanentError(422, "The model's opset is not supported"),
-    model_unsupported: permanentError(422, "The model uses something that is not supported"),
-    external_data_refused: permanentError(422, "External data points outside the model's folder"),
-    external_data_missing: permanentError(422, "An external data file is missing"),
-    external_data_short: permanentError(422, "An external data file is shorter than its tensors need"),
-    nothing_to_quantize: permanentError(422, "The recipe fits no weight of the model"),
-    recipe_unsupported: permanentError(422, "The recipe cannot be applied"),
-    evaluation_data_invalid: permanentError(422, "The evaluation data does not fit the model"),
-    evaluation_failed: permanentError(422, "The model could not be run for the evaluation"),
-    accuracy_below_floor: permanentError(422, "The result is too far from the original"),
-    out_of_memory: permanentError(422, "The worker ran out of memory"),
-    worker_killed: retryableError(500, "The worker was killed"),
-    worker_crashed: retryableError(500, "The worker crashed"),
-    deadline_exceeded: permanentError(422, "The job took longer than its deadline"),
-    resource_invalid: permanentError(422, "The custom resource cannot be a job"),
-    pod_start_failed: permanentError(422, "The worker's pod cannot be started"),
-    service_restarted: retryableError(500, "The service restarted too often while the job ran"),
-};
-const errorCode = zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(Object.keys(errorTable));
-const fieldError = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    pointer: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
-        .describe("JSON pointer of the field (RFC 6901), within the body, or `query/NAME`, `path/NAME`, " +
-        "`header/NAME`."),
-    message: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(),
-});
-/** RFC 9457 problem details. */
-const problem = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    type: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(),
-    title: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(),
-    status: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr(),
-    code: errorCode,
-    detail: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(),
-    errors: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(fieldError).optional(),
-})
-    .meta({ id: "Problem" });
-/** Why a job failed. */
-const jobError = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    code: errorCode,
-    message: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(_limits_js__WEBPACK_IMPORTED_MODULE_0__/* .textLimits */ .I6.errorMessage),
-});
-/** The one error that callers of the service see; any other is `internal_error` to them. */
-class ServiceError extends Error {
-    name = "ServiceError";
-    code;
-    fields;
-    headers;
-    constructor(code, message, options = {}) {
-        super(message, options);
-        this.code = code;
-        this.fields = options.fields ?? [];
-        this.headers = options.headers ?? {};
-    }
-}
-function problemDetails(error) {
-    const { status, title } = errorTable[error.code];
-    return {
-        type: `https://modeloptimization.dev/errors/${error.code}`,
-        title,
-        status,
-        code: error.code,
-        detail: error.message,
-        errors: error.fields.length > 0 ? [...error.fields] : undefined,
-    };
-}
-
-
-/***/ }),
-
-/***/ 4594:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   z: () => (/* binding */ formatBytes)
-/* harmony export */ });
-const units = ["bytes", "kB", "MB", "GB", "TB"];
-/** A size for people, in decimal units with three significant digits: `4.75 MB`. */
-function formatBytes(bytes) {
-    let scaled = bytes;
-    let unit = 0;
-    // 999.5 would round to "1000".
-    for (; scaled >= 999.5 && unit < units.length - 1; unit++)
-        scaled /= 1000;
-    const digits = unit === 0 ? 0 : scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2;
-    return `${scaled.toFixed(digits)} ${units[unit]}`;
-}
-
-
-/***/ }),
-
-/***/ 8341:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   C5: () => (/* binding */ defaultLatencyNoiseMs),
-/* harmony export */   h2: () => (/* binding */ gateName),
-/* harmony export */   k0: () => (/* binding */ gateTable)
-/* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(5163);
-/* harmony import */ var _comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1601);
-
-
-/** Milliseconds within which two median latencies count as equal where a request sets no limit. */
-const defaultLatencyNoiseMs = 0.1;
-/** Every gate that a job can have, with the figure it limits. */
-const gateTable = {
-    maxSizeRatio: {
-        bound: "max",
-        description: "Largest size of the result relative to the original.",
-        figure: ({ size }) => size?.ratio,
-    },
-    minSqnrDb: {
-        bound: "min",
-        description: "Least SQNR of any output, dB.",
-        figure: ({ accuracy }) => accuracy?.sqnrDb,
-    },
-    minCosine: {
-        bound: "min",
-        description: "Least cosine similarity of any output.",
-        figure: ({ accuracy }) => accuracy?.cosine,
-    },
-    minTop1: {
-        bound: "min",
-        description: "Least share of samples, of any output, whose largest element is the same as the original's.",
-        figure: leastTop1,
-    },
-    maxLatencyRatio: {
-        bound: "max",
-        description: "Largest median latency of the result relative to the original's in the same run.",
-        figure: ({ latency }) => latency?.ratio,
-    },
-    maxSizeRegression: {
-        bound: "max",
-        description: "Largest growth of the result relative to the baseline's; 0.05 allows 5 % more bytes.",
-        figure: ({ size }) => size?.resultBytes,
-        change: { worsening: growth },
-    },
-    maxSqnrDropDb: {
-        bound: "max",
-        description: "Largest loss of SQNR against the baseline, dB.",
-        figure: ({ accuracy }) => accuracy?.sqnrDb,
-        change: { worsening: (now, before) => before - now, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c },
-    },
-    maxLatencyRegression: {
-        bound: "max",
-        description: "Largest growth of the result's median latency relative to the baseline's " +
-            "on the same hardware; 0.05 allows 5 % more.",
-        figure: ({ latency }) => latency?.result.p50Ms,
-        change: { worsening: growth, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .latencyObstacle */ .i, excuse: latencyExcuse },
-    },
-};
-const gateName = zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(Object.keys(gateTable));
-function growth(now, before) {
-    return (now - before) / before;
-}
-function latencyExcuse(differenceMs, { latencyNoiseMs = defaultLatencyNoiseMs }) {
-    return differenceMs <= latencyNoiseMs
-        ? `A difference within ${latencyNoiseMs} ms is taken as noise`
-        : undefined;
-}
-function leastTop1({ accuracy }) {
-    const known = accuracy?.outputs?.flatMap(({ top1Agreement }) => top1Agreement ?? []) ?? [];
-    return known.length === 0 ? undefined : Math.min(...known);
-}
-
-
-/***/ }),
-
-/***/ 2004:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   A8: () => (/* binding */ gateLimits),
-/* harmony export */   x6: () => (/* binding */ hasFailedGate),
-/* harmony export */   xp: () => (/* binding */ gateResult)
-/* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(5163);
-/* harmony import */ var _gate_table_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8341);
-
-
-const limitSchemas = {
-    maxSizeRatio: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().positive(),
-    minSqnrDb: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
-    minCosine: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(-1).max(1),
-    minTop1: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0).max(1),
-    maxLatencyRatio: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().positive(),
-    maxSizeRegression: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
-    maxSqnrDropDb: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
-    maxLatencyRegression: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
-};
-function limitSchema(gate) {
-    return limitSchemas[gate].optional().describe(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k0[gate].description);
-}
-/** Limits on telemetry figures. */
-const gateLimits = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
-    maxSizeRatio: limitSchema("maxSizeRatio"),
-    minSqnrDb: limitSchema("minSqnrDb"),
-    minCosine: limitSchema("minCosine"),
-    minTop1: limitSchema("minTop1"),
-    maxLatencyRatio: limitSchema("maxLatencyRatio"),
-    maxSizeRegression: limitSchema("maxSizeRegression"),
-    maxSqnrDropDb: limitSchema("maxSqnrDropDb"),
-    maxLatencyRegression: limitSchema("maxLatencyRegression"),
-    latencyNoiseMs: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
-        .min(0)
-        .optional()
-        .describe("Milliseconds by which the median latency may grow without counting as a regression, " +
-        `${_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .defaultLatencyNoiseMs */ .C5} by default.`),
-    warnGates: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2)
-        .max(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2.options.length)
-        .optional()
-        .describe("Gates that warn instead of failing where they do not pass."),
-})
-    .meta({ id: "GateLimits" });
-const gateResult = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    gate: _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2,
-    limit: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
-    actual: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
-        .nullable()
-        .describe("The measured figure, or how much worse than the baseline's it is; null where it was " +
-        "not measured, which fails the gate."),
-    baseline: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
-        .nullable()
-        .default(null)
-        .describe("The baseline's figure: bytes, dB or milliseconds; null for gates that do not compare " +
-        "with it."),
-    level: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["fail", "warn"])
-        .default("fail")
-        .describe("What it means if the gate does not pass. A change that cannot be computed, such as " +
-        "without a baseline, warns."),
-    passed: zod__WEBPACK_IMPORTED_MODULE_1__/* .boolean */ .zMY(),
-    note: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
-        .max(300)
-        .optional()
-        .describe("Why the figures could not be compared, or count as equal."),
-})
-    .meta({ id: "GateResult" });
-/** Whether a gate of the level `fail` did not pass. */
-function hasFailedGate(gates) {
-    return gates.some(({ level, passed }) => level === "fail" && !passed);
-}
-
-
-/***/ }),
-
-/***/ 7454:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   Db: () => (/* binding */ jobId),
-/* harmony export */   jo: () => (/* binding */ tokenId),
-/* harmony export */   qZ: () => (/* binding */ batchId)
-/* harmony export */ });
-/* unused harmony exports isId, newId, composeId, batchJobId, batchChildName, parseBatchChildName, encodeIdTime, decodeIdTime */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5163);
-
-const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
-const timeLength = 10;
-const randomLength = 16;
-/**
- * Last digits of an id, which number the jobs of a batch. All other digits together are unique
- * among the ids that one process creates.
- */
-const jobNumberLength = 4;
-const patterns = { job: idPattern("job"), batch: idPattern("batch"), token: idPattern("token") };
-function idPattern(prefix) {
-    return new RegExp(`^${prefix}-[0-9a-hjkmnp-tv-z]{${timeLength + randomLength}}$`);
-}
-function idSchema(prefix, what) {
-    return zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
-        .max(prefix.length + 1 + timeLength + randomLength)
-        .regex(patterns[prefix])
-        .describe(`Identifier of the ${what}: sortable by creation time and a valid Kubernetes name.`);
-}
-const jobId = idSchema("job", "job");
-const batchId = idSchema("batch", "batch");
-const tokenId = idSchema("token", "token");
-/** The check of `jobId` and `batchId` without the cost of a schema, for frequent use. */
-function isId(prefix, text) {
-    return text !== undefined && patterns[prefix].test(text);
-}
-let lastTime = "";
-let lastRandom = (/* unused pure expression or super */ null && ([]));
-/**
- * A lower-case ULID (Crockford base 32: 48 bits of time, 80 random bits) behind a prefix. Ids that
- * are created within a millisecond sort in the order of their creation.
- */
-function newId(prefix, now) {
-    const time = encodeIdTime(now);
-    lastRandom = time === lastTime ? nextRandomDigits(lastRandom) : randomDigits();
-    lastTime = time;
-    return `${prefix}-${time}${lastRandom.map((digit) => alphabet.charAt(digit)).join("")}`;
-}
-/**
- * An id that follows from what it names, so that it is the same each time it is composed: the time,
- * and the first 80 bits of `digest`.
- */
-function composeId(prefix, { time, digest }) {
-    const bits = digest
-        .subarray(0, (randomLength * 5) / 8)
-        .reduce((value, byte) => (value << 8n) | BigInt(byte), 0n);
-    const random = Array.from({ length: randomLength }, (_, i) => alphabet.charAt(Number((bits >> BigInt(5 * (randomLength - 1 - i))) & 31n)));
-    return `${prefix}-${encodeIdTime(time)}${random.join("")}`;
-}
-/**
- * Id of a job of a batch: the batch's own, with the job's number as its last digits, so that jobs
- * sort by their numbers.
- */
-function batchJobId(batch, index) {
-    let number = "";
-    for (let rest = index, i = 0; i < jobNumberLength; i++, rest = Math.floor(rest / 32)) {
-        number = alphabet.charAt(rest % 32) + number;
-    }
-    return `job-${batch.slice("batch-".length, -jobNumberLength)}${number}`;
-}
-/** Name of the CompressionJob of a batch's job: the Batch's name and the job's number. */
-function batchChildName(batch, index) {
-    return `${batch}-${String(index).padStart(4, "0")}`;
-}
-const childName = /^(.+)-(\d{4,})$/;
-/** Inverse of `batchChildName`; undefined for names that it does not give. */
-function parseBatchChildName(name) {
-    const [, batch, digits] = childName.exec(name) ?? [];
-    if (batch === undefined || digits === undefined)
-        return undefined;
-    const index = Number(digits);
-    return batchChildName(batch, index) === name ? { batch, index } : undefined;
-}
-/** The time of an id: ids of earlier times sort before it, ids of later times after it. */
-function encodeIdTime(now) {
-    let time = "";
-    for (let rest = now.getTime(), i = 0; i < timeLength; i++, rest = Math.floor(rest / 32)) {
-        time = alphabet.charAt(rest % 32) + time;
-    }
-    return time;
-}
-/** When an id was created. */
-function decodeIdTime(id) {
-    const digits = id.slice(id.indexOf("-") + 1).slice(0, timeLength);
-    return new Date(Array.from(digits).reduce((time, digit) => time * 32 + alphabet.indexOf(digit), 0));
-}
-function randomDigits() {
-    return Array.from(crypto.getRandomValues(new Uint8Array(randomLength)), (byte) => byte % 32);
-}
-/** The next random part in order; the digits that number a batch's jobs stay. */
-function nextRandomDigits(digits) {
-    const head = digits.slice(0, -jobNumberLength);
-    const carried = head.findLastIndex((digit) => digit < 31);
-    const next = head.map((digit, i) => (i < carried ? digit : i === carried ? digit + 1 : 0));
-    return [...next, ...digits.slice(-jobNumberLength)];
-}
-
-
-/***/ }),
-
-/***/ 1296:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  Qo: () => (/* binding */ deadlineSeconds),
-  QC: () => (/* binding */ displayName),
-  PA: () => (/* binding */ dryRun),
-  Yl: () => (/* binding */ job),
-  xK: () => (/* binding */ jobRequest),
-  WD: () => (/* binding */ labels)
-});
-
-// EXTERNAL MODULE: ../../../area-action/node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(5163);
-// EXTERNAL MODULE: ../../../area-action/node_modules/zod/v4/classic/iso.js
-var iso = __nccwpck_require__(9555);
-// EXTERNAL MODULE: ./contract/artifact.js
-var artifact = __nccwpck_require__(885);
-// EXTERNAL MODULE: ./contract/id.js
-var id = __nccwpck_require__(7454);
-// EXTERNAL MODULE: ./contract/revision.js
-var revision = __nccwpck_require__(8958);
-;// CONCATENATED MODULE: ./contract/list-codes.js
-/** The codes that a table explains, for a description. */
-function listCodes(table) {
-    return Object.keys(table)
-        .map((code) => `\`${code}\``)
-        .join(", ");
-}
-
-;// CONCATENATED MODULE: ./contract/warnings.js
-/** Every code of a job's `telemetry.warnings`, and what it means. */
-const warningTable = {
-    accuracy_below_floor: "An output differs from the original's by more than `recipe.evaluation.minCosine` allows, " +
-        "on generated data.",
-    output_not_compared: "An output is no tensor of numbers and was not compared.",
-    output_shape_differs: "An output's shape differs from the original's in some samples, which count as zeros.",
-    outputs_left_out: "The model has more outputs than telemetry reports; those with the lowest SQNR are reported.",
-};
-
-;// CONCATENATED MODULE: ./contract/telemetry.js
-
-
-
-/**
- * SQNR of identical outputs, dB; float32 cannot express a smaller error. Its negative is the SQNR
- * of outputs that are not finite.
- */
-const maxSqnrDb = 150;
-const outputAccuracy = schemas/* object */.Ikc({
-    name: schemas/* string */.YjP(),
-    sqnrDb: schemas/* number */.aig()
-        .describe(`Signal to quantization noise ratio over all samples, dB, within ±${maxSqnrDb}; ` +
-        `${maxSqnrDb} for identical outputs.`),
-    cosine: schemas/* number */.aig().describe("Cosine similarity over all samples, -1 to 1."),
-    maxAbsoluteError: schemas/* number */.aig()
-        .nullable()
-        .describe("Largest difference of two elements; null where one of them is not finite."),
-    top1Agreement: schemas/* number */.aig()
-        .nullable()
-        .describe("Share of samples whose largest element is the same along the last axis; null for " +
-        "outputs without such an axis."),
-});
-const accuracy = schemas/* object */.Ikc({
-    level: schemas/* enum */.k5n(["outputs", "weights"]),
-    data: schemas/* enum */.k5n(["caller", "generated"])
-        .describe("Where the samples came from. Figures on generated data show gross damage only."),
-    samples: schemas/* int */.Whr().min(0),
-    sqnrDb: schemas/* number */.aig().describe("Of the worst output, or of the worst weight at level `weights`."),
-    cosine: schemas/* number */.aig().describe("Of the worst output, or of the worst weight at level `weights`."),
-    outputs: schemas/* array */.YOg(outputAccuracy).max(64),
-});
-const latency = schemas/* object */.Ikc({
-    p50Ms: schemas/* number */.aig(),
-    p95Ms: schemas/* number */.aig(),
-    p99Ms: schemas/* number */.aig(),
-    runs: schemas/* int */.Whr().min(0),
-});
-const measuredPair = (of) => schemas/* object */.Ikc({ original: of, result: of });
-/** Not an enum, since warnings of other versions are read too. */
-const warningCode = schemas/* string */.YjP().describe(`Stable code, such as ${listCodes(warningTable)}.`);
-/**
- * Measured facts of a job. What is not measured yet, or not at the recipe's evaluation level, is
- * absent.
- */
-const telemetry = schemas/* object */.Ikc({
-    progress: schemas/* object */.Ikc({
-        fraction: schemas/* number */.aig().min(0).max(1).describe("Share of the whole job that is done."),
-        message: schemas/* string */.YjP().max(500).optional().describe("What is being done."),
-    }),
-    size: schemas/* object */.Ikc({
-        originalBytes: schemas/* int */.Whr().min(0),
-        resultBytes: schemas/* int */.Whr().min(0),
-        ratio: schemas/* number */.aig().describe("resultBytes / originalBytes."),
-        predicted: schemas/* boolean */.zMY()
-            .default(false)
-            .describe("True where the figures are the plan's and nothing was written. They are exact " +
-            "unless a weight has values that the scheme cannot represent."),
-    })
-        .optional()
-        .describe("Bytes on disk of the ONNX file and its external data."),
-    weights: schemas/* object */.Ikc({
-        total: schemas/* int */.Whr().min(0).describe("Weights of the model."),
-        quantized: schemas/* int */.Whr()
-            .min(0)
-            .describe("Weights that the recipe changed; the report says what was done to each and why."),
-        quantizedBytes: schemas/* int */.Whr().min(0).describe("Bytes of those weights in the original."),
-    })
-        .optional(),
-    accuracy: accuracy.optional(),
-    latency: measuredPair(latency)
-        .extend({ ratio: schemas/* number */.aig().describe("result p50 / original p50.") })
-        .optional(),
-    memory: schemas/* object */.Ikc({
-        originalPeakBytes: schemas/* int */.Whr()
-            .min(0)
-            .describe("Peak resident memory of the process that ran the original."),
-        resultPeakBytes: schemas/* int */.Whr()
-            .min(0)
-            .describe("Peak resident memory of the process that ran the result."),
-        workerPeakBytes: schemas/* int */.Whr()
-            .min(0)
-            .describe("Peak resident memory of the worker that compressed the model."),
-    })
-        .partial()
-        .optional(),
-    device: schemas/* object */.Ikc({
-        executionProvider: schemas/* string */.YjP().max(64),
-        name: schemas/* string */.YjP().max(200).describe("Processor that ran the evaluation."),
-        threads: schemas/* int */.Whr().min(0),
-        runtime: schemas/* string */.YjP().max(200).describe("Name and version of the runtime."),
-    })
-        .optional(),
-    stageSeconds: schemas/* object */.Ikc({
-        fetch: schemas/* number */.aig(),
-        shard: schemas/* number */.aig(),
-        optimize: schemas/* number */.aig(),
-        evaluate: schemas/* number */.aig(),
-        publish: schemas/* number */.aig(),
-    })
-        .partial()
-        .optional(),
-    warnings: schemas/* array */.YOg(schemas/* object */.Ikc({ code: warningCode, message: schemas/* string */.YjP().max(1000) })).max(64),
-})
-    .meta({ id: "Telemetry" });
-
-;// CONCATENATED MODULE: ./contract/baseline.js
-
-
-
-
-const figures = telemetry.pick({ size: true, latency: true, device: true }).extend({
-    accuracy: accuracy.omit({ outputs: true }).optional(),
-});
-/** What a completed job measured, kept for later jobs of the same suite, model and target. */
-const recordedBaseline = figures.extend({
-    jobId: id/* jobId */.Db.describe("The job that measured the figures."),
-    sha: revision/* commit */.c,
-    branch: schemas/* string */.YjP(),
-});
-/** What a job is compared with. */
-const baseline = recordedBaseline
-    .extend({
-    by: schemas/* enum */.k5n(["baseSha", "mergeBase", "branch"])
-        .describe("Which part of the revision's base it was found by; `branch`: it is the branch's newest."),
-})
-    .meta({ id: "Baseline" });
-/** The part of a job's telemetry that later jobs are compared with. */
-function baselineFigures({ size, latency, device, accuracy: measured, }) {
-    return { size, latency, device, accuracy: figures.shape.accuracy.parse(measured) };
-}
-
-// EXTERNAL MODULE: ./contract/bounded-text.js
-var bounded_text = __nccwpck_require__(6008);
-// EXTERNAL MODULE: ./contract/errors.js
-var errors = __nccwpck_require__(5972);
-// EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(2004);
-// EXTERNAL MODULE: ./contract/limits.js
-var limits = __nccwpck_require__(5599);
-// EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(1190);
-// EXTERNAL MODULE: ./contract/recipe.js + 1 modules
-var recipe = __nccwpck_require__(8580);
-;// CONCATENATED MODULE: ./contract/status-reasons.js
-
-const nothing = "Nothing.";
-/**
- * Every reason for which a job can be in its status. Reasons of the status Failed are error codes.
- */
-const statusReasonTable = {
-    queued: {
-        status: "Pending",
-        message: "Waiting for a worker",
-        setBy: "service",
-        action: "Nothing: the job starts when a worker is free. `MOS_WORKERS` allows more at once.",
-    },
-    not_submitted: {
-        status: "Pending",
-        message: "The cluster does not take the job yet",
-        setBy: "service",
-        action: "Read the message: the API server is unreachable or refuses the resource. It is tried again.",
-    },
-    starting: {
-        status: "Pending",
-        message: "The worker starts",
-        setBy: "operator",
-        action: nothing,
-    },
-    suspended: {
-        status: "Pending",
-        message: "The job is suspended",
-        setBy: "operator",
-        action: "Set `spec.suspend` to false to resume it.",
-    },
-    waiting_for_queue: {
-        status: "Pending",
-        message: "Waiting to be admitted by a queue",
-        setBy: "operator",
-        action: "Check the queue's Workload and quota in Kueue.",
-    },
-    quota_exceeded: {
-        status: "Pending",
-        message: "Waiting for the namespace's quota",
-        setBy: "operator",
-        action: "Wait until other pods end, or raise the ResourceQuota that the message names.",
-    },
-    pod_refused: {
-        status: "Pending",
-        message: "The cluster refuses the worker's pod",
-        setBy: "operator",
-        action: "Read the message: an admission policy or the namespace's security level refuses it.",
-    },
-    name_in_use: {
-        status: "Pending",
-        message: "Waiting for the Job of an earlier CompressionJob of this name to be deleted",
-        setBy: "operator",
-        action: "Nothing: it ends when the earlier Job is deleted.",
-    },
-    unschedulable: {
-        status: "Pending",
-        message: "No node can run the worker's pod",
-        setBy: "operator",
-        action: "Compare what the message says is missing with the target's node selector and resources.",
-    },
-    image_unavailable: {
-        status: "Pending",
-        message: "The worker's image cannot be pulled",
-        setBy: "operator",
-        action: "Check the image's name, the registry and `imagePullSecrets`.",
-    },
-    pod_not_starting: {
-        status: "Pending",
-        message: "The worker's pod cannot be started",
-        setBy: "operator",
-        action: "Read the message and `kubectl describe pod`: a volume or a Secret is missing.",
-    },
-    sharding: {
-        status: "Sharding",
-        message: "The worker fetches the model and shards its weights",
-        setBy: "service",
-        action: nothing,
-    },
-    optimizing: {
-        status: "Optimizing",
-        message: "The worker optimizes and evaluates the model",
-        setBy: "service",
-        action: nothing,
-    },
-    completed: {
-        status: "Completed",
-        message: "The model was compressed",
-        setBy: "service, operator",
-        action: nothing,
-    },
-    gates_failed: {
-        status: "Completed",
-        message: "The model was compressed, and a gate failed",
-        setBy: "service",
-        action: "`gates` of the job says which figure is beyond its limit.",
-    },
-    cancel_requested: {
-        status: "Cancelling",
-        message: "The job is being stopped",
-        setBy: "service, operator",
-        action: nothing,
-    },
-    node_unresponsive: {
-        status: "Cancelling",
-        message: "A node did not confirm that its pod stopped",
-        setBy: "operator",
-        action: "Check the node: its pod may run until the node answers again.",
-    },
-    cancelled: {
-        status: "Cancelled",
-        message: "The job was cancelled",
-        setBy: "service, operator",
-        action: nothing,
-    },
-};
-/** Description of a field with a status reason. */
-const statusReasonDescription = "Stable code that says why the job is in its status: " +
-    `one of ${listCodes(statusReasonTable)}, or an error code.`;
-/** The cause as the table words it. */
-function statusCause(reason) {
-    return { reason, message: statusReasonTable[reason].message };
-}
-
-// EXTERNAL MODULE: ./contract/status.js
-var contract_status = __nccwpck_require__(8805);
-// EXTERNAL MODULE: ./contract/target.js
-var target = __nccwpck_require__(2058);
-;// CONCATENATED MODULE: ./contract/job.js
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-const maxLabels = 32;
-const labelPattern = /^[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$/;
-const labels = schemas/* record */.g1P(schemas/* string */.YjP().max(63).regex(labelPattern), schemas/* string */.YjP()
-    .max(63)
-    .regex(/^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/))
-    .refine((all) => Object.keys(all).length <= maxLabels, {
-    error: `must not have more than ${maxLabels} entries`,
-})
-    .meta({ maxProperties: maxLabels })
-    .describe(`Caller's own keys and values, to filter by. At most ${maxLabels}.`);
-const displayName = (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name }).describe("Name for people; need not be unique.");
-const dryRun = schemas/* boolean */.zMY()
-    .default(false)
-    .describe("Only plan: report the size that the result would have, and what would be done to each " +
-    "weight, from the model's graph. No weight is read, no model is written, no pipeline is " +
-    "planned, and neither models nor gates are evaluated.");
-const deadlineSeconds = schemas/* int */.Whr()
-    .min(1)
-    .max(604_800)
-    .optional()
-    .describe("Seconds of work after which the job is stopped and fails with `deadline_exceeded`. " +
-    "Waiting does not count.");
-/** Body of `POST /compress` and `POST /quantize`, and the spec of a CompressionJob. */
-const jobRequest = schemas/* strictObject */.rej({
-    name: displayName.optional(),
-    model: model/* modelReference */.Dy,
-    target: target/* targetName */.je,
-    recipe: recipe/* requestedRecipe */.vJ
-        .optional()
-        .describe("What to do to the model. Fields that are left out come from the target's default recipe."),
-    gates: gate/* gateLimits */.A8
-        .optional()
-        .describe("Limits on what is measured; the job's `gates` say which are met."),
-    dryRun,
-    deadlineSeconds,
-    labels: labels.optional(),
-})
-    .meta({ id: "JobRequest" });
-/** One model compressed for one target by one recipe. */
-const job = schemas/* object */.Ikc({
-    id: id/* jobId */.Db,
-    kind: contract_status/* jobKind */.G$,
-    name: displayName,
-    status: contract_status/* jobStatus */.WB,
-    statusReason: schemas/* string */.YjP().describe(statusReasonDescription),
-    statusMessage: schemas/* string */.YjP().describe("The same for people."),
-    batchId: id/* batchId */.qZ.nullable(),
-    model: schemas/* object */.Ikc({
-        ...model/* modelReference */.Dy.shape,
-        name: schemas/* string */.YjP(),
-        bytes: schemas/* int */.Whr()
-            .nullable()
-            .describe("Size of the file and its external data; null until it was fetched."),
-        actualSha256: model/* sha256 */.sc.nullable().describe("SHA-256 of the file that was fetched."),
-    }),
-    target: target/* targetName */.je,
-    recipe: recipe/* recipe */.D4.describe("The effective recipe: the request's fields override the preset's, and those the target's."),
-    gateLimits: gate/* gateLimits */.A8,
-    dryRun: dryRun.describe("Whether the job only plans; its one artifact is the report then."),
-    deadlineSeconds,
-    labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()),
-    createdAt: iso/* datetime */.w$(),
-    updatedAt: iso/* datetime */.w$(),
-    startedAt: iso/* datetime */.w$().nullable().describe("When the job left Pending for work."),
-    finishedAt: iso/* datetime */.w$().nullable(),
-    transitions: schemas/* array */.YOg(contract_status/* transition */.kY).describe("Every status the job has had, oldest first."),
-    telemetry: telemetry,
-    artifacts: schemas/* array */.YOg(artifact/* artifact */.d),
-    baseline: baseline
-        .nullable()
-        .default(null)
-        .describe("What the job is compared with, found when its batch was created; null where there is " +
-        "none."),
-    gates: schemas/* array */.YOg(gate/* gateResult */.xp)
-        .describe("Results of the gates; empty until the job is Completed, and in a dry run."),
-    error: errors/* jobError */.Kp.nullable(),
-})
-    .meta({ id: "Job" });
-
-
-/***/ }),
-
-/***/ 5599:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   Fy: () => (/* binding */ limits),
-/* harmony export */   I6: () => (/* binding */ textLimits)
-/* harmony export */ });
-/* unused harmony export maxAttempts */
-/** Limits of the service that callers can reach. Each is documented in the README. */
-const limits = {
-    /** Largest JSON body, bytes. */
-    jsonBodyBytes: 4 * 1024 * 1024,
-    /** Largest `wait` of `Prefer: wait=N`, seconds. */
-    preferWaitSeconds: 60,
-    /** Jobs or batches a page, by default and at most. */
-    pageDefault: 50,
-    pageMax: 200,
-    /** How long an Idempotency-Key is remembered, hours. */
-    idempotencyHours: 24,
-    /** Interval of pings in event streams, seconds. */
-    pingSeconds: 15,
-};
-/** How often a worker of a job, or of one step of it, is started at most. */
-const maxAttempts = 3;
-/** Longest texts in records, resources and events, characters. */
-const textLimits = {
-    name: 200,
-    reason: 64,
-    statusMessage: 1024,
-    errorMessage: 4096,
-    progressMessage: 500,
-    telemetryWarning: 512,
-    batchFailure: 512,
-};
-
-
-/***/ }),
-
-/***/ 1190:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   Dy: () => (/* binding */ modelReference),
-/* harmony export */   Zy: () => (/* binding */ uploadRange),
-/* harmony export */   sc: () => (/* binding */ sha256)
-/* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5163);
-/* harmony import */ var _bounded_text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6008);
-
-
-const sha256 = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
-    .max(64)
-    .regex(/^[0-9a-f]{64}$/)
-    .describe("SHA-256 as 64 lower-case hexadecimal digits.");
-/** Which part of a model the body of an upload is. */
-const uploadRange = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
-    .max(100)
-    .regex(/^bytes \d{1,15}-\d{1,15}\/\d{1,15}$/)
-    .describe("`bytes FIRST-LAST/SIZE`: the body is the rest of an upload that broke off. FIRST is at " +
-    "most the `Upload-Offset` of the answer to HEAD, LAST is SIZE - 1.");
-/** Where a model is and, optionally, what it must hash to. */
-const modelReference = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
-    source: (0,_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: 2048 })
-        .regex(/^(https?:\/\/|file:\/\/\/|upload:sha256:[0-9a-f]{64}$)/, {
-        error: "must be https://…, http://…, file:///… or upload:sha256:<64 hex digits>",
-    })
-        .describe("Where the ONNX file is: `https://…` (`http://…` where the administrator allows it), " +
-        "`file:///…` under an allowed folder, or `upload:sha256:…` of an uploaded file."),
-    sha256: sha256.optional().describe("The job fails unless the file has this SHA-256."),
-    name: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
-        .max(100)
-        .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/)
-        .optional()
-        .describe("Short name for tables and reports; by default the file's name."),
-})
-    .meta({ id: "ModelReference" });
-
-
-/***/ }),
-
-/***/ 8580:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  S6: () => (/* binding */ partialRecipe),
-  jL: () => (/* binding */ presetName),
-  D4: () => (/* binding */ recipe),
-  vJ: () => (/* binding */ requestedRecipe)
-});
-
-// UNUSED EXPORTS: granularitiesByScheme
-
-// EXTERNAL MODULE: ../../../area-action/node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(5163);
-;// CONCATENATED MODULE: ./contract/pipeline.js
-
-const balance = schemas/* enum */.k5n(["bytes", "flops", "time"])
-    .describe("What the stages of a pipeline are balanced by. `bytes`: the weights of a stage. " +
-    "`flops`: operations on a generated sample. `time`: nanoseconds that ONNX Runtime's CPU " +
-    "provider takes for a generated sample, graph optimizations off.");
-const maxPipelineStages = 64;
-const pipelineTensor = schemas/* object */.Ikc({
-    name: schemas/* string */.YjP(),
-    type: schemas/* string */.YjP(),
-    shape: schemas/* array */.YOg(schemas/* union */.KCZ([schemas/* int */.Whr(), schemas/* string */.YjP()]))
-        .describe("Open dimensions are their names, which may be empty."),
-});
-/**
- * `pipeline.json`: stages that are run one after the other and together compute what the model
- * does, each an ONNX model of its own.
- */
-const pipelineManifest = schemas/* object */.Ikc({
-    version: schemas/* literal */.euz(1),
-    balance,
-    stages: schemas/* array */.YOg(schemas/* object */.Ikc({
-        model: schemas/* string */.YjP().describe("ONNX file of the stage."),
-        files: schemas/* array */.YOg(schemas/* object */.Ikc({ name: schemas/* string */.YjP(), bytes: schemas/* int */.Whr() }))
-            .describe("Every file that the stage needs."),
-        parameterBytes: schemas/* int */.Whr()
-            .describe("Bytes of the weights and constants of the stage, original size."),
-        load: schemas/* number */.aig().describe("What is balanced, in its own unit."),
-        inputs: schemas/* array */.YOg(schemas/* object */.Ikc({
-            name: schemas/* string */.YjP(),
-            from: schemas/* int */.Whr()
-                .min(0)
-                .describe("Number of the stage that computes the tensor, from 1; 0 for the caller."),
-        }))
-            .describe("Tensors to feed. A tensor of an earlier stage is fed unchanged past the stages " +
-            "between."),
-        outputs: schemas/* array */.YOg(schemas/* string */.YjP())
-            .describe("Tensors that the stage computes, for later stages and for the caller."),
-    })),
-    cuts: schemas/* array */.YOg(schemas/* object */.Ikc({
-        bytes: schemas/* int */.Whr().describe("Bytes that cross the cut on a generated sample."),
-        tensors: schemas/* array */.YOg(pipelineTensor)
-            .describe("Tensors computed before the cut and used after it."),
-    }))
-        .describe("What crosses from each stage to the next one."),
-    outputs: schemas/* array */.YOg(schemas/* object */.Ikc({
-        name: schemas/* string */.YjP(),
-        from: schemas/* int */.Whr().min(1).describe("Number of the stage that computes it."),
-    }))
-        .describe("The model's outputs, in its order."),
-})
-    .meta({ id: "PipelineManifest" });
-
-// EXTERNAL MODULE: ./contract/rule.js
-var rule = __nccwpck_require__(297);
-// EXTERNAL MODULE: ./contract/bounded-text.js
-var bounded_text = __nccwpck_require__(6008);
-;// CONCATENATED MODULE: ./contract/recipe.js
-
-
-
-
-const schemes = ["int8-dynamic", "int8-weight", "int4-weight", "fp16"];
-const granularities = ["tensor", "channel", "block"];
-/** The granularities that each scheme can have. */
-const granularitiesByScheme = {
-    "int8-dynamic": ["tensor", "channel"],
-    "int8-weight": granularities,
-    "int4-weight": ["block"],
-    fp16: granularities,
-};
-/** Pods that can work on one job at once. */
-const maxParallelism = 64;
-const nodePattern = (0,bounded_text/* boundedText */.L)({ min: 1, max: 253 });
-const sharding = schemas/* strictObject */.rej({
-    maxShardBytes: schemas/* int */.Whr()
-        .min(65_536)
-        .describe("Largest weight shard, bytes. A tensor is never split: one that is larger gets a shard " +
-        "of its own."),
-    stages: schemas/* int */.Whr()
-        .min(1)
-        .max(maxPipelineStages)
-        .optional()
-        .describe("Cuts the result into a pipeline of so many stages, each an ONNX model of its own. " +
-        "Without it, as many as `maxStageBytes` needs; without both, there is no pipeline."),
-    maxStageBytes: schemas/* int */.Whr()
-        .min(1024)
-        .optional()
-        .describe("Most bytes of weights in a stage, such as a device's memory."),
-    balance: balance,
-});
-const evaluation = schemas/* strictObject */.rej({
-    level: schemas/* enum */.k5n(["outputs", "weights", "none"])
-        .describe("`outputs` runs original and result and compares; `weights` measures each weight's " +
-        "error only; `none` measures sizes only."),
-    data: (0,bounded_text/* boundedText */.L)({ min: 1, max: 2048 })
-        .regex(/^(https?:\/\/|file:\/\/\/|upload:sha256:[0-9a-f]{64}$)/)
-        .optional()
-        .describe("`.npz` file with an array for each input, stacked along a first axis of samples. " +
-        "Without it, data is generated to the inputs' types and shapes."),
-    samples: schemas/* int */.Whr().min(1).max(1024).describe("Samples to compare outputs on."),
-    runs: schemas/* int */.Whr().min(1).max(1000).describe("Timed runs of each model, after the warm-up."),
-    warmup: schemas/* int */.Whr().min(0).max(100).describe("Runs of each model that are not timed."),
-    minCosine: schemas/* number */.aig()
-        .min(-1)
-        .max(1)
-        .describe("Least cosine similarity of any output. Below it the job fails on the caller's data, " +
-        "and completes with a warning on generated data."),
-});
-/** What to do to the model. Fields missing in a request come from the target's default recipe. */
-const recipe = schemas/* strictObject */.rej({
-    scheme: schemas/* enum */.k5n(schemes)
-        .describe("`int8-dynamic`: weights and activations in int8, activations scaled at run time " +
-        "(MatMul, Gemm). `int8-weight` and `int4-weight`: weights stored in 8 or 4 bits, " +
-        "arithmetic in floating point. `fp16`: half precision."),
-    granularity: schemas/* enum */.k5n(granularities)
-        .describe("One scale for each tensor, each output channel, or each block of `blockSize` weights " +
-        "along the reduced axis."),
-    blockSize: schemas/* literal */.euz([16, 32, 64, 128, 256])
-        .describe("Weights that share a scale where granularity is `block`."),
-    symmetric: schemas/* boolean */.zMY().describe("Zero maps to the middle code and no zero points are stored."),
-    reduceRange: schemas/* boolean */.zMY()
-        .describe("7-bit weights for `int8-dynamic`, exact on x86 CPUs without VNNI, whose int8 " +
-        "products saturate."),
-    operators: schemas/* enum */.k5n(["standard", "contrib"])
-        .describe("`standard` uses the ONNX operator set alone; `contrib` may use ONNX Runtime's own " +
-        "operators (MatMulNBits, GatherBlockQuantized)."),
-    fallback: schemas/* enum */.k5n(["none", "int8-weight"])
-        .describe("Scheme for weights that `scheme` cannot represent; `none` leaves them unchanged."),
-    exclude: schemas/* array */.YOg(nodePattern)
-        .max(256)
-        .describe("Names of nodes or weights to leave unchanged; `*` stands for any characters."),
-    minElements: schemas/* int */.Whr().min(0).describe("Weights with fewer elements are left unchanged."),
-    parallelism: schemas/* int */.Whr()
-        .min(1)
-        .max(maxParallelism)
-        .describe("Pods that optimize the weights at once, for `compress` in a cluster: one pod shards " +
-        "the model, so many optimize a share each, and one assembles and evaluates the " +
-        "result. With 1 a single pod does it all. Without meaning on one machine, where " +
-        "worker threads share the work."),
-    sharding: sharding.describe("How the result is divided into files, for `compress`."),
-    evaluation: evaluation.describe("How the result is compared with the original."),
-})
-    .meta({ id: "Recipe" });
-const partialShape = recipe.partial().shape;
-/** A recipe as callers and targets write it: any part of it. */
-const partialRecipe = schemas/* strictObject */.rej({
-    ...partialShape,
-    sharding: sharding
-        .partial()
-        .optional()
-        .describe("How the result is divided into files, for `compress`."),
-    evaluation: evaluation
-        .partial()
-        .optional()
-        .describe("How the result is compared with the original."),
-})
-    .meta({ id: "PartialRecipe" });
-const presetName = schemas/* string */.YjP()
-    .max(63)
-    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
-const recipeRules = schemes
-    .filter((scheme) => granularitiesByScheme[scheme].length < granularities.length)
-    .map((scheme) => {
-    const allowed = granularitiesByScheme[scheme];
-    return {
-        field: "granularity",
-        message: `must be ${allowed.join(" or ")} for the scheme ${scheme}`,
-        isMet: (recipe) => recipe.scheme !== scheme ||
-            recipe.granularity === undefined ||
-            allowed.includes(recipe.granularity),
-        cel: `self.?scheme.orValue('') != '${scheme}' || self.?granularity.orValue('${allowed[0]}') ` +
-            `in ['${allowed.join("', '")}']`,
-    };
-});
-/** A recipe in a request: a preset of the target, and fields that override it. */
-const requestedRecipe = (0,rule/* withRules */.O)(schemas/* strictObject */.rej({
-    preset: presetName
-        .optional()
-        .describe("Name of one of the target's presets; the other fields override it."),
-    ...partialRecipe.shape,
-}), recipeRules).meta({ id: "RequestedRecipe" });
-
-
-/***/ }),
-
-/***/ 8958:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   Q: () => (/* binding */ revision),
-/* harmony export */   c: () => (/* binding */ commit)
-/* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5163);
-/* harmony import */ var _bounded_text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6008);
-
-
-const commit = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
-    .max(64)
-    .regex(/^[0-9a-f]{40}([0-9a-f]{24})?$/)
-    .describe("Commit as 40 or 64 lower-case hexadecimal digits.");
-const branch = (0,_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: 255 }).describe("Name of a branch, without `refs/heads/`.");
-/** What a batch's models are the state of, and what they are compared with. */
-const revision = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
-    sha: commit,
-    branch: branch.optional(),
-    base: zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
-        branch,
-        sha: commit.optional().describe("The commit to compare with before all others."),
-        mergeBase: commit
-            .optional()
-            .describe("The commit to compare with where `sha` has no baseline."),
-    })
-        .optional()
-        .describe("What to compare with: `sha`, else `mergeBase`, else the newest baseline of the branch."),
-    recordBaseline: zod__WEBPACK_IMPORTED_MODULE_0__/* .boolean */ .zMY()
-        .default(false)
-        .describe("Whether the batch's completed jobs whose gates passed become baselines of `suite` and " +
-        "`branch`. Needs the scope `baselines:write`."),
-});
-
-
-/***/ }),
-
-/***/ 297:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   O: () => (/* binding */ withRules)
-/* harmony export */ });
-/* unused harmony export schemaRules */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2446);
-
-/** The rules of schemas that have some, to write them in another language of schemas. */
-const schemaRules = zod__WEBPACK_IMPORTED_MODULE_0__/* .registry */ .u5();
-/** The schema of an object with the rules as refinements. */
-function withRules(schema, rules) {
-    const ruled = schema.superRefine((object, context) => {
-        for (const { field, message, isMet } of rules) {
-            if (!isMet(object))
-                context.addIssue({ code: "custom", path: [field], message });
-        }
-    });
-    schemaRules.add(ruled, { rules });
-    return ruled;
-}
-
-
-/***/ }),
-
-/***/ 8805:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   FS: () => (/* binding */ batchStatus),
-/* harmony export */   G$: () => (/* binding */ jobKind),
-/* harmony export */   Hd: () => (/* binding */ isTerminal),
-/* harmony export */   WB: () => (/* binding */ jobStatus),
-/* harmony export */   kY: () => (/* binding */ transition)
-/* harmony export */ });
-/* unused harmony exports workingStatus, jobOutcome, transitionTable, canTransition, leadsTo, liveStatuses */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(5163);
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9555);
-
-/** `compress` shards and optimizes; `quantize` is direct hardware quantization without sharding. */
-const jobKind = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["compress", "quantize"]);
-const jobStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pending", "Sharding", "Optimizing", "Completed", "Failed", "Cancelling", "Cancelled"])
-    .describe("Status of the job. Completed, Failed and Cancelled are final.");
-/** Statuses of a job while its worker works; the worker reports them. */
-const workingStatus = jobStatus.extract(["Sharding", "Optimizing"]);
-/** How a job's work can end; the worker reports it. */
-const jobOutcome = jobStatus.extract(["Completed", "Failed", "Cancelled"]);
-/** The one transition table: for each kind, the statuses that may follow each status. */
-const transitionTable = {
-    compress: {
-        Pending: ["Sharding", "Failed", "Cancelling"],
-        Sharding: ["Optimizing", "Failed", "Cancelling"],
-        Optimizing: ["Completed", "Failed", "Cancelling"],
-        Cancelling: ["Cancelled"],
-        Completed: [],
-        Failed: [],
-        Cancelled: [],
-    },
-    quantize: {
-        Pending: ["Optimizing", "Failed", "Cancelling"],
-        Sharding: [],
-        Optimizing: ["Completed", "Failed", "Cancelling"],
-        Cancelling: ["Cancelled"],
-        Completed: [],
-        Failed: [],
-        Cancelled: [],
-    },
-};
-function canTransition(kind, from, to) {
-    return transitionTable[kind][from].includes(to);
-}
-/** Whether one transition or several lead from a status to another one. */
-function leadsTo(kind, from, to) {
-    return transitionTable[kind][from].some((next) => next === to || leadsTo(kind, next, to));
-}
-/** Statuses that a job or batch never leaves. */
-const terminalStatuses = ["Completed", "Failed", "Cancelled"];
-/** Statuses of a job that has not ended. */
-const liveStatuses = jobStatus.exclude(terminalStatuses).options;
-function isTerminal(status) {
-    return terminalStatuses.some((terminal) => terminal === status);
-}
-const transition = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
-    status: jobStatus,
-    at: zod__WEBPACK_IMPORTED_MODULE_1__/* .datetime */ .w$().describe("When the job entered the status."),
-    reason: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().optional().describe("Stable code that says why."),
-    message: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().optional(),
-});
-const batchStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pending", "Running", "Completed", "Failed", "Cancelling", "Cancelled"])
-    .describe("Completed: every job Completed. Failed: all jobs are final and at least one Failed.");
-
-
-/***/ }),
-
-/***/ 2058:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   aC: () => (/* binding */ target),
-/* harmony export */   je: () => (/* binding */ targetName)
-/* harmony export */ });
-/* unused harmony export builtinTargets */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(5163);
-/* harmony import */ var _recipe_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8580);
-
-
-const targetName = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
-    .max(63)
-    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)
-    .describe("Name of a target.");
-const quantity = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().regex(/^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$/);
-/** A named hardware profile. */
-const target = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
-    name: targetName,
-    description: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(500),
-    executionProvider: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["cpu", "cuda"])
-        .describe("ONNX Runtime execution provider that evaluates models on the target."),
-    operators: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["standard", "contrib"])
-        .describe("Whether models for the target may use ONNX Runtime's own operators besides the " +
-        "standard ones."),
-    recipe: _recipe_js__WEBPACK_IMPORTED_MODULE_0__/* .partialRecipe */ .S6.describe("Default recipe of jobs for the target."),
-    presets: zod__WEBPACK_IMPORTED_MODULE_1__/* .record */ .g1P(_recipe_js__WEBPACK_IMPORTED_MODULE_0__/* .presetName */ .jL, _recipe_js__WEBPACK_IMPORTED_MODULE_0__/* .partialRecipe */ .S6)
-        .default({})
-        .describe("Named recipes that a request may ask for."),
-    gpu: zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
-        resource: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(253).describe("Extended resource, for instance `nvidia.com/gpu`."),
-        count: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(1).max(64),
-    })
-        .optional()
-        .describe("What a worker pod requests in a cluster; without meaning on one machine."),
-    resources: zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({ cpu: quantity.optional(), memory: quantity.optional() })
-        .optional()
-        .describe("CPU and memory that a worker pod requests; memory is its limit too."),
-    scratch: quantity
-        .optional()
-        .describe("Largest scratch volume of a worker pod, for the model and the result; without it " +
-        "unlimited."),
-    nodeSelector: zod__WEBPACK_IMPORTED_MODULE_1__/* .record */ .g1P(zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(317), zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(63)).optional(),
-    tolerations: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
-        key: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(317).optional(),
-        operator: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["Exists", "Equal"]).optional(),
-        value: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(63).optional(),
-        effect: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
-    }))
-        .max(16)
-        .optional()
-        .describe("Taints of nodes that worker pods tolerate."),
-    runtimeClassName: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
-        .max(253)
-        .optional()
-        .describe("Runtime class of worker pods, such as `nvidia`."),
-    priorityClassName: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(253).optional().describe("Priority class of worker pods."),
-    image: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
-        .max(500)
-        .optional()
-        .describe("Worker image; without it the installation's own."),
-})
-    .meta({ id: "Target" });
-/** The targets of a service whose administrator has not configured any. */
-const builtinTargets = [
-    {
-        name: "cpu",
-        description: "Any CPU runtime of the ONNX standard. Weights in 8 bits for each output channel, " +
-            "arithmetic in float.",
-        executionProvider: "cpu",
-        operators: "standard",
-        recipe: { scheme: "int8-weight" },
-        presets: {},
-    },
-    {
-        name: "cpu-int8",
-        description: "x86 CPU servers running ONNX Runtime. Integer arithmetic for MatMul and Gemm, other " +
-            "weights in 8 bits.",
-        executionProvider: "cpu",
-        operators: "contrib",
-        recipe: { scheme: "int8-dynamic", reduceRange: true, fallback: "int8-weight" },
-        presets: { vnni: { scheme: "int8-dynamic", reduceRange: false, fallback: "int8-weight" } },
-    },
-];
-
-
-/***/ }),
-
-/***/ 9901:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   x: () => (/* binding */ truncate)
-/* harmony export */ });
-const ellipsis = "…";
-/**
- * The text, or as much of its start as fits with an ellipsis into `maxLength` UTF-16 units. Never
- * ends with half of a surrogate pair.
- */
-function truncate(text, maxLength) {
-    if (text.length <= maxLength)
-        return text;
-    const end = maxLength - ellipsis.length;
-    const last = text.charCodeAt(end - 1);
-    const isSplit = last >= 0xd800 && last <= 0xdbff;
-    return `${text.slice(0, isSplit ? end - 1 : end)}${ellipsis}`;
-}
-
-
-/***/ }),
-
-/***/ 7662:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   X: () => (/* binding */ httpErrorStatus)
-/* harmony export */ });
-/**
- * The HTTP status of an error of Octokit, which is 500 without an answer of GitHub; undefined for
- * any other error.
- */
-function httpErrorStatus(error) {
-    return error instanceof Error && "status" in error && typeof error.status === "number"
-        ? error.status
-        : undefined;
-}
-
-
-/***/ }),
-
-/***/ 3955:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   N: () => (/* binding */ comparableLatency),
-/* harmony export */   a: () => (/* binding */ comparableAccuracy)
-/* harmony export */ });
-/* harmony import */ var _contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1601);
-
-/** The baseline's accuracy, where it was measured in the same way. */
-function comparableAccuracy({ telemetry, baseline }) {
-    const isComparable = baseline && (0,_contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c)(telemetry, baseline) === undefined;
-    return isComparable ? baseline.accuracy : undefined;
-}
-/** The latency of the baseline's result, where it was measured on the same hardware. */
-function comparableLatency({ telemetry, baseline }) {
-    const isComparable = baseline && (0,_contract_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .latencyObstacle */ .i)(telemetry, baseline) === undefined;
-    return isComparable ? baseline.latency?.result : undefined;
-}
-
-
-/***/ }),
-
-/***/ 7076:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   z: () => (/* binding */ composeSections)
-/* harmony export */ });
-/* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3314);
-
-/** The sections in at most `maxBytes`, with notes on how many rows are omitted. */
-function composeSections(sections, { maxBytes, url }) {
-    const omission = `\n\nThere is more than fits here: ${url}`;
-    const end = maxBytes - (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(omission);
-    let text = "";
-    let isTruncated = false;
-    for (const section of sections) {
-        const start = text === "" ? section.head : `\n\n${section.head}`;
-        const room = { maxBytes: end - (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(text), url };
-        const part = fitSection({ ...section, head: start }, room);
-        text += part;
-        isTruncated ||= part === "";
-    }
-    return (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .truncateToBytes */ .Ln)(isTruncated ? text + omission : text, maxBytes);
-}
-/** The section with as many of its rows as fit; the empty string where none does. */
-function fitSection({ head, rows, foot = "" }, { maxBytes, url }) {
-    const complete = joinSection(head, rows, foot);
-    if ((0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(complete) <= maxBytes)
-        return complete;
-    const note = (count) => `\n\n${count} more, see ${url}`;
-    let remainingBytes = maxBytes - (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(head + foot + note(rows.length));
-    const end = rows.findIndex((row) => (remainingBytes -= (0,_markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .utf8ByteLength */ .iE)(`\n${row}`)) < 0);
-    if (end <= 0)
-        return "";
-    return joinSection(head, rows.slice(0, end), foot) + note(rows.length - end);
-}
-function joinSection(head, rows, foot) {
-    return head + rows.map((row) => `\n${row}`).join("") + foot;
-}
-
-
-/***/ }),
-
-/***/ 638:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   E: () => (/* binding */ conclude),
-/* harmony export */   X: () => (/* binding */ countOutcomes)
-/* harmony export */ });
-/* harmony import */ var _outcome_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7571);
-
-/** The outcomes of jobs that fail the batch as a whole. */
-const failingOutcomes = {
-    gates: ["failed", "missed"],
-    warnings: ["failed", "missed", "warned"],
-    jobs: ["failed"],
-    nothing: [],
-};
-/** Outcomes that the title counts, the worst first. */
-const badOutcomes = ["failed", "missed", "cancelled", "warned"];
-const abortVerdicts = {
-    cancelled: { conclusion: "cancelled", words: "Cancelled" },
-    timed_out: { conclusion: "timed_out", words: "Out of time" },
-    unreachable: { conclusion: "failure", words: "Infrastructure: the service cannot be reached" },
-    error: { conclusion: "failure", words: "The batch could not be run" },
-};
-/** The verdict on the batch as a whole. */
-function conclude({ rows, abortReason }, failOn) {
-    const counts = countOutcomes(rows);
-    const ended = `${rows.length - counts.open} of ${countedJobs(rows)} ended`;
-    if (abortReason) {
-        const { conclusion, words } = abortVerdicts[abortReason];
-        return { conclusion, title: rows.length === 0 ? words : `${words}, ${ended}` };
-    }
-    if (counts.open > 0)
-        return { conclusion: null, title: ended };
-    const bad = badOutcomes.filter((outcome) => counts[outcome] > 0);
-    return { conclusion: concludeEnded(bad, failOn), title: describeEnded(rows, counts, bad) };
-}
-function concludeEnded(bad, failOn) {
-    if (bad.some((outcome) => failingOutcomes[failOn].includes(outcome)))
-        return "failure";
-    if (bad.includes("cancelled"))
-        return "cancelled";
-    return bad.length > 0 ? "neutral" : "success";
-}
-function describeEnded(rows, counts, bad) {
-    const jobs = countedJobs(rows);
-    if (bad.length === 0)
-        return `${jobs} passed`;
-    const parts = bad.map((outcome, i) => {
-        const { words } = _outcome_js__WEBPACK_IMPORTED_MODULE_0__/* .outcomes */ .K[outcome];
-        if (i > 0)
-            return `${counts[outcome]} ${words}`;
-        return rows.length === 1 ? `${jobs} ${words}` : `${counts[outcome]} of ${jobs} ${words}`;
-    });
-    return parts.join(", ");
-}
-function countedJobs(rows) {
-    return rows.length === 1 ? "1 job" : `${rows.length} jobs`;
-}
-function countOutcomes(rows) {
-    const counts = { passed: 0, warned: 0, missed: 0, failed: 0, cancelled: 0, open: 0 };
-    for (const row of rows)
-        counts[(0,_outcome_js__WEBPACK_IMPORTED_MODULE_0__/* .classifyOutcome */ .$)(row)]++;
-    return counts;
-}
-
-
-/***/ }),
-
-/***/ 4080:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   l: () => (/* binding */ describeGate)
-/* harmony export */ });
-/* harmony import */ var _contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(4594);
-/* harmony import */ var _contract_gate_table_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8341);
-/* harmony import */ var _format_figure_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(5393);
-
-
-
-/** How the figures of gates are written that are not plain numbers. */
-const gateFormats = {
-    minSqnrDb: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDecibels */ .Tb },
-    minTop1: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatPercent */ .l9 },
-    maxSizeRegression: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatPercent */ .l9, baseline: _contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__/* .formatBytes */ .z },
-    maxSqnrDropDb: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDecibels */ .Tb, baseline: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatDecibels */ .Tb },
-    maxLatencyRegression: { figure: _format_figure_js__WEBPACK_IMPORTED_MODULE_1__/* .formatPercent */ .l9, baseline: (ms) => `${ms.toFixed(2)} ms` },
-};
-const plainFormats = { figure: formatPlain, baseline: formatPlain };
-/** A gate with its limit and what was measured, such as `maxSizeRatio 0.27 ≤ 0.5`. */
-function describeGate(result) {
-    const formats = { ...plainFormats, ...gateFormats[result.gate] };
-    const baseline = result.baseline === null ? "" : `, baseline ${formats.baseline(result.baseline)}`;
-    const note = result.note === undefined ? "" : ` (${result.note})`;
-    return `${result.gate} ${describeMeasured(result, formats.figure)}${baseline}${note}`;
-}
-function describeMeasured({ gate, actual, limit, passed, note }, format) {
-    if (actual === null)
-        return note === undefined ? "not measured" : "not comparable";
-    const upper = actual > limit ? ">" : "≤";
-    const lower = passed ? "≥" : "<";
-    const relation = _contract_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k0[gate].bound === "max" ? upper : lower;
-    return `${format(actual)} ${relation} ${format(limit)}`;
-}
-function formatPlain(value) {
-    return String(Number(value.toPrecision(4)));
-}
-
-
-/***/ }),
-
-/***/ 9539:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   D: () => (/* binding */ describeJobFailure)
-/* harmony export */ });
-/* harmony import */ var _describe_gate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4080);
-
-/** Why a job did not pass, on one line; the empty string for a job that did. */
-function describeJobFailure({ error, gates }) {
-    if (error)
-        return `${error.code}: ${error.message}`;
-    const missed = gates.filter(({ passed }) => !passed);
-    return missed.map(_describe_gate_js__WEBPACK_IMPORTED_MODULE_0__/* .describeGate */ .l).join(", ");
-}
-
-
-/***/ }),
-
-/***/ 5393:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   Tb: () => (/* binding */ formatDecibels),
-/* harmony export */   eD: () => (/* binding */ formatChange),
-/* harmony export */   l9: () => (/* binding */ formatPercent)
-/* harmony export */ });
-/** A change with its direction; `=` where it rounds to zero. */
-function formatChange(change, format) {
-    if (!Number.isFinite(change))
-        return undefined;
-    const text = format(Math.abs(change));
-    return text === format(0) ? "=" : `${change > 0 ? "▲" : "▼"} ${text}`;
-}
-function formatPercent(share) {
-    return `${(100 * share).toFixed(1)} %`;
-}
-function formatDecibels(value) {
-    return `${value.toFixed(1)} dB`;
-}
-
-
-/***/ }),
-
-/***/ 1653:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   Q: () => (/* binding */ githubLimits)
-/* harmony export */ });
-/** Limits of GitHub. */
-const githubLimits = {
-    jobSummaryBytes: 1_048_576,
-    /** For the summary and the text of a check run each. */
-    checkFieldBytes: 65_535,
-    checkTitleBytes: 255,
-    commentBytes: 65_536,
-    /** Per request. */
-    annotations: 50,
-    annotationTitleBytes: 255,
-    annotationMessageBytes: 64_000,
-};
-
-
-/***/ }),
-
-/***/ 3314:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   DV: () => (/* binding */ codeBlock),
-/* harmony export */   Ln: () => (/* binding */ truncateToBytes),
-/* harmony export */   PP: () => (/* binding */ tableHead),
-/* harmony export */   iE: () => (/* binding */ utf8ByteLength),
-/* harmony export */   jD: () => (/* binding */ tableRow),
-/* harmony export */   ti: () => (/* binding */ inlineCode)
-/* harmony export */ });
-/* harmony import */ var node_util__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7975);
-
-/** GitHub counts its limits in bytes of UTF-8. */
-function utf8ByteLength(text) {
-    return Buffer.byteLength(text);
-}
-/** The start of the text in at most so many bytes; no character is split. */
-function truncateToBytes(text, maxBytes) {
-    if (utf8ByteLength(text) <= maxBytes)
-        return text;
-    const mark = "…";
-    const bytes = Buffer.from(text).subarray(0, Math.max(0, maxBytes - utf8ByteLength(mark)));
-    // Decoding turns a split character into replacement characters.
-    const start = bytes.toString("utf8").replace(/\ufffd+$/, "");
-    return maxBytes >= utf8ByteLength(mark) ? start + mark : start;
-}
-/**
- * Foreign text as code on one line, in which GitHub sees no link, mention, markup or end of a
- * table's cell.
- */
-function inlineCode(text) {
-    const line = toOneLine(text).replaceAll("|", "¦");
-    if (line === "")
-        return "";
-    const fence = fenceFor([line], 1);
-    const space = line.startsWith("`") || line.endsWith("`") ? " " : "";
-    return `${fence}${space}${line}${space}${fence}`;
-}
-/** Foreign text as a block of code. */
-function codeBlock(lines) {
-    const visibleLines = lines.map(stripControlCharacters);
-    const fence = fenceFor(visibleLines, 3);
-    return [`${fence}text`, ...visibleLines, fence].join("\n");
-}
-/** More backticks than the lines have in a row, which end the code otherwise. */
-function fenceFor(lines, minLength) {
-    const runs = lines.flatMap((line) => Array.from(line.matchAll(/`+/g), ([run]) => run.length));
-    return "`".repeat(Math.max(minLength, ...runs.map((length) => length + 1)));
-}
-function tableRow(cells) {
-    return `| ${cells.join(" | ")} |`;
-}
-function tableHead(heads) {
-    return `${tableRow(heads)}\n${tableRow(heads.map(() => "---"))}`;
-}
-function toOneLine(text) {
-    return stripControlCharacters(text).replaceAll(/\s+/g, " ").trim();
-}
-/** Removes what terminals and browsers interpret instead of displaying it. */
-function stripControlCharacters(text) {
-    return (0,node_util__WEBPACK_IMPORTED_MODULE_0__.stripVTControlCharacters)(text)
-        .replaceAll(/[\p{Cc}\p{Bidi_Control}]+/gu, " ")
-        .toWellFormed();
-}
-
-
-/***/ }),
-
-/***/ 7571:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   $: () => (/* binding */ classifyOutcome),
-/* harmony export */   K: () => (/* binding */ outcomes)
-/* harmony export */ });
-/* harmony import */ var _contract_status_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8805);
-
-/** The outcomes of a job, with their marks and words in reports. */
-const outcomes = {
-    passed: { mark: "✅", words: "passed" },
-    warned: { mark: "⚠️", words: "passed with a warning" },
-    missed: { mark: "❌", words: "failed a gate" },
-    failed: { mark: "❌", words: "failed" },
-    cancelled: { mark: "⛔", words: "cancelled" },
-    open: { mark: "⏳", words: "not ended" },
-};
-function classifyOutcome({ status, gatesFailed, job }) {
-    if (!(0,_contract_status_js__WEBPACK_IMPORTED_MODULE_0__/* .isTerminal */ .Hd)(status))
-        return "open";
-    if (status === "Failed")
-        return "failed";
-    if (status === "Cancelled")
-        return "cancelled";
-    if (gatesFailed)
-        return "missed";
-    return job?.gates.some(({ passed }) => !passed) ? "warned" : "passed";
-}
-
-
-/***/ }),
-
-/***/ 7445:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  hC: () => (/* binding */ renderBatchCheck),
-  wQ: () => (/* binding */ renderComment),
-  qE: () => (/* binding */ renderJobSummary)
-});
-
-// EXTERNAL MODULE: ./report/compose-sections.js
-var compose_sections = __nccwpck_require__(7076);
-// EXTERNAL MODULE: ./report/conclude.js
-var conclude = __nccwpck_require__(638);
-// EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(2004);
-// EXTERNAL MODULE: ./contract/format-bytes.js
-var format_bytes = __nccwpck_require__(4594);
-// EXTERNAL MODULE: ./report/comparable-figures.js
-var comparable_figures = __nccwpck_require__(3955);
-// EXTERNAL MODULE: ./report/format-figure.js
-var format_figure = __nccwpck_require__(5393);
-;// CONCATENATED MODULE: ./report/figures.js
-
-
-
-/** The figures of a job with their change since the baseline, by the heads of their columns. */
-const figures = {
-    size({ telemetry: { size }, baseline }) {
-        if (!size)
-            return undefined;
-        const before = baseline?.size;
-        const change = before && (0,format_figure/* formatChange */.eD)(size.resultBytes / before.resultBytes - 1, format_figure/* formatPercent */.l9);
-        const sizes = `${(0,format_bytes/* formatBytes */.z)(size.originalBytes)} → ${(0,format_bytes/* formatBytes */.z)(size.resultBytes)}`;
-        return withChange(sizes, change);
-    },
-    ratio: ({ telemetry: { size } }) => size && `${size.ratio.toFixed(2)}${size.predicted ? " (planned)" : ""}`,
-    SQNR(job) {
-        const { accuracy } = job.telemetry;
-        if (!accuracy)
-            return undefined;
-        const before = (0,comparable_figures/* comparableAccuracy */.a)(job);
-        const change = before && (0,format_figure/* formatChange */.eD)(accuracy.sqnrDb - before.sqnrDb, format_figure/* formatDecibels */.Tb);
-        return withChange((0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb), change);
-    },
-    cosine: ({ telemetry: { accuracy } }) => accuracy && accuracy.cosine.toFixed(4),
-    "latency p50"(job) {
-        const { latency } = job.telemetry;
-        if (!latency)
-            return undefined;
-        const [original, result] = [latency.original.p50Ms, latency.result.p50Ms];
-        const before = (0,comparable_figures/* comparableLatency */.N)(job);
-        const change = before && (0,format_figure/* formatChange */.eD)(result / before.p50Ms - 1, format_figure/* formatPercent */.l9);
-        return withChange(`${original.toFixed(2)} → ${result.toFixed(2)} ms`, change);
-    },
-};
-function withChange(figure, change) {
-    return change === undefined ? figure : `${figure} ${change}`;
-}
-
-// EXTERNAL MODULE: ./report/markdown.js
-var markdown = __nccwpck_require__(3314);
-;// CONCATENATED MODULE: ./report/note-sections.js
-
-const maxBaselines = 5;
-/** Baselines, warnings and cautions that concern the jobs. */
-function noteSections(rows) {
-    const jobs = rows.flatMap(({ job }) => job ?? []);
-    const notes = [...baselineNotes(jobs), ...warningNotes(jobs), ...accuracyNotes(jobs)];
-    return notes.length === 0 ? [] : [{ head: "### Notes\n", rows: notes }];
-}
-function baselineNotes(jobs) {
-    const baselines = jobs.flatMap(({ baseline }) => baseline ?? []);
-    if (baselines.length === 0)
-        return [];
-    const commits = new Set(baselines.map(({ branch, sha }) => `${branch} at ${sha.slice(0, 7)}`));
-    const shown = [...commits].slice(0, maxBaselines).map(markdown/* inlineCode */.ti).join(", ");
-    const left = jobs.length - baselines.length;
-    const without = left === 0 ? "" : `; ${left} of ${jobs.length} jobs have no baseline`;
-    return [`- ▲ and ▼ compare with ${shown}${without}.`];
-}
-function warningNotes(jobs) {
-    const warnings = jobs.flatMap(({ telemetry }) => telemetry.warnings);
-    const byText = Map.groupBy(warnings, ({ code, message }) => `${code}: ${message}`);
-    return [...byText].map(([text, all]) => {
-        const count = all.length > 1 ? ` (${all.length} jobs)` : "";
-        return `- ⚠️ ${(0,markdown/* inlineCode */.ti)(text)}${count}`;
-    });
-}
-function accuracyNotes(jobs) {
-    const isGenerated = jobs.some(({ telemetry }) => telemetry.accuracy?.data === "generated");
-    if (!isGenerated)
-        return [];
-    const caution = "Accuracy on generated samples shows gross damage only";
-    return [`- ${caution}; give samples as \`recipe.evaluation.data\`.`];
-}
-
-// EXTERNAL MODULE: ./report/outcome.js
-var report_outcome = __nccwpck_require__(7571);
-;// CONCATENATED MODULE: ./report/detail-sections.js
-
-
-
-
-
-const emptyCell = "–";
-/** The tables of all jobs, with notes. */
-function detailSections(rows) {
-    if (rows.length === 0)
-        return [];
-    return [...ratioMatrixSections(rows), jobsTable(rows), ...noteSections(rows)];
-}
-/** Models × targets, where there are several of both. */
-function ratioMatrixSections(rows) {
-    const targets = [...new Set(rows.map(({ target }) => target))];
-    const byModel = Map.groupBy(rows, ({ model }) => model);
-    if (targets.length < 2 || byModel.size < 2)
-        return [];
-    const lines = [...byModel].map(([model, ofModel]) => {
-        const cells = targets.map((target) => {
-            const row = ofModel.find((one) => one.target === target);
-            return row ? ratioCell(row) : emptyCell;
-        });
-        return (0,markdown/* tableRow */.jD)([(0,markdown/* inlineCode */.ti)(model), ...cells]);
-    });
-    const head = (0,markdown/* tableHead */.PP)(["model", ...targets.map(markdown/* inlineCode */.ti)]);
-    return [{ head: `### Size ratios\n\n${head}`, rows: lines }];
-}
-function ratioCell(row) {
-    const ratio = row.job?.telemetry.size?.ratio.toFixed(2) ?? "";
-    return `${report_outcome/* outcomes */.K[(0,report_outcome/* classifyOutcome */.$)(row)].mark} ${ratio}`.trimEnd();
-}
-function jobsTable(rows) {
-    const head = (0,markdown/* tableHead */.PP)(["model", "target", "status", ...Object.keys(figures), "gates"]);
-    return { head: `### Jobs\n\n${head}`, rows: rows.map(jobTableRow) };
-}
-function jobTableRow(row) {
-    const { model, target, job } = row;
-    const measured = Object.values(figures).map((figure) => (job && figure(job)) ?? emptyCell);
-    const cells = [(0,markdown/* inlineCode */.ti)(model), (0,markdown/* inlineCode */.ti)(target), statusCell(row), ...measured];
-    return (0,markdown/* tableRow */.jD)([...cells, gatesCell(job)]);
-}
-function statusCell(row) {
-    const { mark } = report_outcome/* outcomes */.K[(0,report_outcome/* classifyOutcome */.$)(row)];
-    const error = row.job?.error;
-    return `${mark} ${row.status}${error ? `: ${error.code}` : ""}`;
-}
-function gatesCell(job) {
-    if (!job || job.gates.length === 0)
-        return emptyCell;
-    const missed = job.gates.filter(({ passed }) => !passed).length;
-    const word = (0,gate/* hasFailedGate */.x6)(job.gates) ? "failed" : "warned";
-    return missed === 0 ? `${job.gates.length} passed` : `${missed} of ${job.gates.length} ${word}`;
-}
-
-// EXTERNAL MODULE: ./report/github-limits.js
-var github_limits = __nccwpck_require__(1653);
-// EXTERNAL MODULE: ./report/describe-job-failure.js
-var describe_job_failure = __nccwpck_require__(9539);
-;// CONCATENATED MODULE: ./report/problem-sections.js
-
-
-
-/** The table below has the others. */
-const maxProblems = 50;
-/** The jobs that did not pass, with the reasons. */
-function problemSections(rows) {
-    const lines = rows.flatMap((row) => {
-        const failure = row.job && (0,describe_job_failure/* describeJobFailure */.D)(row.job);
-        return failure ? problemLine(row, failure) : [];
-    });
-    if (lines.length === 0)
-        return [];
-    const omitted = lines.length - maxProblems;
-    const foot = omitted > 0 ? `\n- ${omitted} more in the table` : "";
-    return [{ head: "### What went wrong\n", rows: lines.slice(0, maxProblems), foot }];
-}
-function problemLine(row, failure) {
-    const { mark } = report_outcome/* outcomes */.K[(0,report_outcome/* classifyOutcome */.$)(row)];
-    const title = `${(0,markdown/* inlineCode */.ti)(row.model)} for ${(0,markdown/* inlineCode */.ti)(row.target)}`;
-    return `- ${mark} ${title}: ${(0,markdown/* inlineCode */.ti)(failure)} ([log](${row.logUrl}))`;
-}
-
-;// CONCATENATED MODULE: ./report/ratio-charts.js
-const maxBars = 16;
-/** Bar charts of sizes and latencies relative to the original's, in Mermaid for GitHub. */
-function ratioCharts(rows) {
-    return [
-        ratioChart("Size of the result, original = 1", rows, ({ telemetry }) => telemetry.size?.ratio),
-        ratioChart("Median latency of the result, original = 1", rows, ({ telemetry }) => telemetry.latency?.ratio),
-    ].flatMap((section) => section ?? []);
-}
-function ratioChart(title, rows, measure) {
-    const bars = rows.flatMap(({ model, target, job }) => {
-        const ratio = job && measure(job);
-        return ratio === undefined ? [] : { label: `"${sanitizeLabel(`${model} ${target}`)}"`, ratio };
-    });
-    if (bars.length < 2 || bars.length > maxBars)
-        return undefined;
-    const top = Math.max(1, ...bars.map(({ ratio }) => Math.ceil(ratio * 10) / 10));
-    const lines = [
-        "```mermaid",
-        "xychart-beta horizontal",
-        `  title "${title}"`,
-        `  x-axis [${bars.map(({ label }) => label).join(", ")}]`,
-        `  y-axis 0 --> ${top}`,
-        `  bar [${bars.map(({ ratio }) => ratio.toFixed(3)).join(", ")}]`,
-        "```",
-    ];
-    return { head: lines.join("\n"), rows: [] };
-}
-function sanitizeLabel(text) {
-    const label = text.replaceAll(/[^\w .-]/g, "_");
-    return label.length <= 40 ? label : `${label.slice(0, 20)}..${label.slice(-18)}`;
-}
-
-;// CONCATENATED MODULE: ./report/render-batch.js
-
-
-
-
-
-
-
-
-const maxFailureMessageBytes = 4_000;
-/** The batch in the summary of a workflow's job. */
-function renderJobSummary(report, verdict) {
-    const sections = [
-        headlineSection(report, verdict, `## ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n`),
-        ...problemSections(report.rows),
-        ...detailSections(report.rows),
-        ...ratioCharts(report.rows),
-    ];
-    return (0,compose_sections/* composeSections */.z)(sections, { url: report.url, maxBytes: github_limits/* githubLimits */.Q.jobSummaryBytes });
-}
-/** The check run of the batch. */
-function renderBatchCheck(report, verdict) {
-    const sections = [
-        headlineSection(report, verdict, ""),
-        ...problemSections(report.rows),
-        ...ratioCharts(report.rows),
-    ];
-    const limits = { url: report.url, maxBytes: github_limits/* githubLimits */.Q.checkFieldBytes };
-    return {
-        title: (0,markdown/* truncateToBytes */.Ln)(verdict.title, github_limits/* githubLimits */.Q.checkTitleBytes),
-        summary: (0,compose_sections/* composeSections */.z)(sections, limits),
-        text: (0,compose_sections/* composeSections */.z)(detailSections(report.rows), limits),
-    };
-}
-/** The batch in a comment on a pull request, which starts with the marker. */
-function renderComment(report, verdict, marker) {
-    const sections = [
-        headlineSection(report, verdict, `${marker}\n### ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n`),
-        ...problemSections(report.rows),
-        ...detailSections(report.rows),
-    ];
-    return (0,compose_sections/* composeSections */.z)(sections, { url: report.url, maxBytes: github_limits/* githubLimits */.Q.commentBytes });
-}
-function headlineSection({ url, rows, failureMessage }, { title }, before) {
-    const parts = [`${before}**${title}** · [details](${url})`, outcomeCounts(rows)];
-    if (failureMessage !== undefined) {
-        const message = (0,markdown/* truncateToBytes */.Ln)(failureMessage, maxFailureMessageBytes);
-        parts.push((0,markdown/* codeBlock */.DV)(message.split("\n")));
-    }
-    return { head: parts.filter((part) => part !== "").join("\n\n"), rows: [] };
-}
-function outcomeCounts(rows) {
-    const counts = (0,conclude/* countOutcomes */.X)(rows);
-    const present = Object.keys(report_outcome/* outcomes */.K).filter((outcome) => counts[outcome] > 0);
-    const parts = present.map((outcome) => {
-        const { mark, words } = report_outcome/* outcomes */.K[outcome];
-        return `${mark} ${counts[outcome]} ${words}`;
-    });
-    return parts.join(" · ");
-}
-
-
 /***/ })
 
 /******/ });
@@ -81002,6 +80711,6 @@ function outcomeCounts(rows) {
 /******/ // startup
 /******/ // Load entry module and return exports
 /******/ // This entry module used 'module' so it can't be inlined
-/******/ var __webpack_exports__ = __nccwpck_require__(1130);
+/******/ var __webpack_exports__ = __nccwpck_require__(9874);
 /******/ __webpack_exports__ = await __webpack_exports__;
 /******/ 

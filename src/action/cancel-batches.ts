@@ -7,11 +7,17 @@ const timeoutMs = 5_000;
 /** Requests the cancellation of batches. Gives whether the service accepted it for all of them. */
 export async function cancelBatches(client: Client, ids: readonly string[]): Promise<boolean> {
   const signal = AbortSignal.timeout(timeoutMs);
-  const cancelled = await Promise.all(ids.map(async (id) => cancelBatch(client, id, signal)));
+  const cancelled = await Promise.all(
+    ids.map(async (id) => requestCancellation(client, id, signal)),
+  );
   return cancelled.every(Boolean);
 }
 
-async function cancelBatch(client: Client, id: string, signal: AbortSignal): Promise<boolean> {
+async function requestCancellation(
+  client: Client,
+  id: string,
+  signal: AbortSignal,
+): Promise<boolean> {
   try {
     await client.call("cancelBatch", { params: { id } }, { signal });
     core.info(`Batch ${id} is cancelled`);

@@ -7,8 +7,8 @@ import { escapeLogLine } from "./escape-log-line.ts";
 type PrintLine = (text: string) => Promise<void>;
 
 /**
- * Prints a group of lines to the step's log. The runner executes no command in them, which
- * a model's output may contain.
+ * Prints a group of lines to the step's log. The runner executes no command in them, as a model's
+ * output may contain some.
  */
 export async function printOutput<T>(
   title: string,

@@ -32,7 +32,7 @@ export async function runMain(stepProcess: StepProcess): Promise<void> {
   const identity = stepIdentity(run, inputs);
   const token = inputs["github-token"];
   const github = token === undefined ? undefined : connectGitHub(token, run, dispatcher);
-  const reporter = github && createStepReporter(github, { inputs, run, identity });
+  const reporter = github && createCheckRunReporter(github, { inputs, run, identity });
   const step = { ...stepProcess, inputs, run, identity, github, reporter };
   if (credentials === undefined) {
     await reportUntrusted(step);
@@ -46,7 +46,7 @@ export async function runMain(stepProcess: StepProcess): Promise<void> {
   await (signal.aborted ? Promise.race([published, delay(cancelGraceMs)]) : published);
 }
 
-function createStepReporter(
+function createCheckRunReporter(
   github: GitHub,
   { inputs, run, identity }: Pick<Step, "inputs" | "run" | "identity">,
 ): CheckRunReporter {
@@ -70,7 +70,7 @@ async function publishResults(step: Step, result: CompressionResult): Promise<vo
   const folder = await writeReport(report, verdict, environment);
   await completeCheckRun(step, result, verdict);
   if (inputs.wait) await writeComment(step, report, verdict);
-  if (inputs.download) await saveArtifacts(step, result, path.join(folder, "artifacts"));
+  if (inputs.download) await writeArtifacts(step, result, path.join(folder, "artifacts"));
   setFailure(report, verdict);
 }
 
@@ -85,7 +85,7 @@ async function completeCheckRun(
   if (!isPublished) writeAnnotations(annotations);
 }
 
-async function saveArtifacts(
+async function writeArtifacts(
   { signal }: Step,
   { client, report }: CompressionResult,
   folder: string,

@@ -43,8 +43,8 @@ interface StepPair {
 }
 
 /**
- * Submits the jobs of the step, except those that an earlier attempt of the run completed with
- * their gates passed.
+ * Submits the jobs of the step, except those that an earlier attempt of the run completed with all
+ * gates passed.
  */
 export async function submitBatches(client: Client, request: StepRequest): Promise<Submission> {
   const { plan, models, identity } = request;

@@ -20,7 +20,7 @@ const maxFailures = 300;
 /** Between two updates of a check run that is in progress. */
 const progressIntervalMs = 10_000;
 
-/** Publishes one open report repeatedly until it is closed. Times are of `performance.now()`. */
+/** Publishes one report until it is closed. Times are of `performance.now()`. */
 export class Publication {
   readonly #context: PublicationContext;
   #isBusy = false;

@@ -8,7 +8,7 @@ const coalesceMs = 1_000;
 const recheckMs = 3_000;
 const closeTimeoutMs = 2_000;
 
-/** Publishes all open reports on GitHub after each change and at intervals, until stopped. */
+/** Publishes all open reports after each change, and at intervals, until it is stopped. */
 export function startReportLoop(context: PublicationContext): { stop(): Promise<void> } {
   const { records, log } = context;
   const stopped = new AbortController();

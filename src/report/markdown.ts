@@ -15,10 +15,7 @@ export function truncateToBytes(text: string, maxBytes: number): string {
   return maxBytes >= utf8ByteLength(mark) ? start + mark : start;
 }
 
-/**
- * Foreign text as code on one line, in which GitHub sees no link, mention, markup or end of a
- * table's cell.
- */
+/** Foreign text as code on one line: no link, mention, markup or end of a table's cell. */
 export function inlineCode(text: string): string {
   const line = toOneLine(text).replaceAll("|", "¦");
   if (line === "") return "";

@@ -10,7 +10,7 @@ export function measurementNotes({ telemetry, baseline }: Job): Section[] {
   const notes = [
     baseline && `Compared with ${inlineCode(`${baseline.branch} at ${baseline.sha.slice(0, 7)}`)}.`,
     device && deviceNote(device),
-    accuracy && describeSamples(accuracy),
+    accuracy && samplesNote(accuracy),
     stageSeconds && stagesNote(stageSeconds),
   ].flatMap((note) => note ?? []);
   return notes.length === 0 ? [] : [{ head: notes.join(" "), rows: [] }];
@@ -22,7 +22,7 @@ function deviceNote(device: NonNullable<Telemetry["device"]>): string {
   return `Measured on ${inlineCode(name)}, ${threads} threads, ${software}.`;
 }
 
-function describeSamples({ samples, data }: NonNullable<Telemetry["accuracy"]>): string {
+function samplesNote({ samples, data }: NonNullable<Telemetry["accuracy"]>): string {
   const origin = data === "generated" ? "generated samples" : "samples of the caller";
   return `Accuracy on ${samples} ${origin}.`;
 }

@@ -3,7 +3,7 @@ import type { Section } from "./compose-sections.ts";
 
 const maxBars = 16;
 
-/** Bar charts of sizes and latencies relative to the original's, in Mermaid for GitHub. */
+/** Bar charts of sizes and latencies relative to the original's, in Mermaid. */
 export function ratioCharts(rows: readonly ReportRow[]): Section[] {
   return [
     ratioChart("Size of the result, original = 1", rows, ({ telemetry }) => telemetry.size?.ratio),
