@@ -57363,7 +57363,7 @@ __webpack_async_result__();
 
 /***/ }),
 
-/***/ 9699:
+/***/ 3122:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -57378,18 +57378,84 @@ var core = __nccwpck_require__(9876);
 var schemas = __nccwpck_require__(3045);
 // EXTERNAL MODULE: ./contract/artifact.js
 var artifact = __nccwpck_require__(1453);
-// EXTERNAL MODULE: ./contract/batch.js + 1 modules
-var batch = __nccwpck_require__(9902);
 // EXTERNAL MODULE: ./contract/id.js
 var id = __nccwpck_require__(2246);
-// EXTERNAL MODULE: ./contract/job.js + 2 modules
-var job = __nccwpck_require__(1324);
+;// CONCATENATED MODULE: ./contract/artifact-routes.js
+
+
+
+const fileHeaders = ["etag", "accept-ranges", "content-disposition"];
+const artifactRoutes = {
+    listArtifacts: {
+        method: "GET",
+        path: "/jobs/{id}/artifacts",
+        summary: "Files that a job produced",
+        scope: "jobs:read",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
+        replies: {
+            200: { json: schemas/* object */.Ikc({ artifacts: schemas/* array */.YOg(artifact/* artifact */.d) }).meta({ id: "ArtifactList" }) },
+        },
+        errors: ["not_found"],
+    },
+    getArtifact: {
+        method: "GET",
+        path: "/jobs/{id}/artifacts/{name}",
+        summary: "Download a file that a job produced",
+        scope: "jobs:read",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C }),
+        headers: schemas/* object */.Ikc({
+            range: schemas/* string */.YjP().max(200).optional().describe("One range of bytes, `bytes=FIRST-LAST`."),
+            "if-none-match": schemas/* string */.YjP().max(1000).optional(),
+            "if-range": schemas/* string */.YjP().max(200).optional(),
+        }),
+        replies: {
+            200: { stream: ["application/octet-stream"], headers: [...fileHeaders, "content-length"] },
+            206: {
+                stream: ["application/octet-stream"],
+                headers: [...fileHeaders, "content-length", "content-range"],
+            },
+            304: { empty: true, headers: ["etag"] },
+        },
+        errors: ["not_found", "range_not_satisfiable"],
+    },
+};
+
+// EXTERNAL MODULE: ./contract/batch.js + 1 modules
+var batch = __nccwpck_require__(9902);
 // EXTERNAL MODULE: ./contract/limits.js
 var limits = __nccwpck_require__(1351);
-// EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(2654);
+;// CONCATENATED MODULE: ./contract/creation.js
+
+
+const idempotencyKey = schemas/* string */.YjP()
+    .min(1)
+    .max(255)
+    .regex(/^[\x21-\x7e]+$/)
+    .optional()
+    .describe(`The same key and body within ${limits/* limits */.Fy.idempotencyHours} hours give the first answer again.`);
+/** Request headers of routes that create something. */
+const creationHeaders = schemas/* object */.Ikc({ "idempotency-key": idempotencyKey });
+/** Headers of their answers. */
+const createdHeaders = ["location", "idempotency-replayed"];
+/** Codes that all of them can answer with. */
+const creationErrors = [
+    "unsupported_media_type",
+    "payload_too_large",
+    "idempotency_key_reused",
+    "idempotency_in_progress",
+];
+/** Codes of routes that create jobs, besides. */
+const jobCreationErrors = [
+    ...creationErrors,
+    "unknown_target",
+    "model_source_refused",
+    "model_not_found",
+];
+
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
 var iso = __nccwpck_require__(3477);
+// EXTERNAL MODULE: ./contract/job.js + 5 modules
+var job = __nccwpck_require__(109);
 // EXTERNAL MODULE: ./contract/status.js
 var contract_status = __nccwpck_require__(7949);
 // EXTERNAL MODULE: ./contract/target.js
@@ -57402,7 +57468,7 @@ var target = __nccwpck_require__(802);
 
 
 
-/** An integer in a query string, in decimal digits alone: Number() would also take "", "0x10" and " 5 ". */
+/** An integer in a query string. Number() alone would also take "", "0x10" and " 5 ". */
 function integerParameter(bounds) {
     return schemas/* string */.YjP()
         .regex(/^-?\d{1,16}$/, { error: "must be an integer" })
@@ -57444,210 +57510,13 @@ const batchSummary = batch/* batch */.vA.omit({ jobs: true }).meta({ id: "BatchS
 const batchPage = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batchSummary), nextCursor })
     .meta({ id: "BatchPage" });
 
-;// CONCATENATED MODULE: ./contract/token.js
-
-
-/** What tokens can allow, with what each is for. */
-const scopeTable = {
-    "jobs:read": "Read jobs, batches, logs, artifacts and targets.",
-    "jobs:write": "Start and cancel jobs and batches.",
-    "models:write": "Upload models.",
-    "baselines:write": "Record what later jobs are compared with.",
-    admin: "Make, list and revoke tokens; includes every other scope.",
-};
-const scope = schemas/* enum */.k5n(Object.keys(scopeTable));
-const tokenRequest = schemas/* strictObject */.rej({
-    name: schemas/* string */.YjP()
-        .min(1)
-        .max(100)
-        .describe("Name for people, for instance where the token is used."),
-    scopes: schemas/* array */.YOg(scope).min(1).max(scope.options.length),
-    expiresInDays: schemas/* int */.Whr()
-        .min(1)
-        .max(3650)
-        .optional()
-        .describe("Without it the token does not expire."),
-})
-    .meta({ id: "TokenRequest" });
-/** A token as it is listed: never the secret itself. */
-const token = schemas/* object */.Ikc({
-    id: id/* tokenId */.jo,
-    name: schemas/* string */.YjP(),
-    scopes: schemas/* array */.YOg(scope),
-    prefix: schemas/* string */.YjP().describe("First characters of the token, to recognise it by."),
-    createdAt: iso/* datetime */.w$(),
-    expiresAt: iso/* datetime */.w$().nullable(),
-    lastUsedAt: iso/* datetime */.w$().nullable(),
-    revokedAt: iso/* datetime */.w$().nullable(),
-    policy: schemas/* string */.YjP()
-        .nullable()
-        .describe("Trust policy by which the token was given for an identity token; null for tokens that were made."),
-})
-    .meta({ id: "Token" });
-const createdToken = token
-    .extend({ token: schemas/* string */.YjP().describe("The token itself, shown this once.") })
-    .meta({ id: "CreatedToken" });
-const exchangeRequest = schemas/* strictObject */.rej({
-    token: schemas/* string */.YjP()
-        .min(1)
-        .max(16_384)
-        .describe("OpenID Connect identity token, such as GitHub gives to a workflow. It can be exchanged once."),
-})
-    .meta({ id: "ExchangeRequest" });
-/** What an identity token is exchanged for. */
-const exchangedToken = schemas/* object */.Ikc({
-    token: schemas/* string */.YjP().describe("The access token, shown this once."),
-    expiresAt: iso/* datetime */.w$(),
-    scopes: schemas/* array */.YOg(scope),
-})
-    .meta({ id: "ExchangedToken" });
-
-;// CONCATENATED MODULE: ./contract/routes.js
+;// CONCATENATED MODULE: ./contract/batch-routes.js
 
 
 
 
 
-
-
-
-
-
-const idempotencyKey = schemas/* string */.YjP()
-    .min(1)
-    .max(255)
-    .regex(/^[\x21-\x7e]+$/)
-    .optional()
-    .describe(`The same key and body within ${limits/* limits */.Fy.idempotencyHours} hours give the first answer again.`);
-const creationHeaders = schemas/* object */.Ikc({ "idempotency-key": idempotencyKey });
-const waitHeaders = creationHeaders.extend({
-    prefer: schemas/* string */.YjP()
-        .max(100)
-        .optional()
-        .describe(`\`wait=N\` answers when the job has ended, or after N seconds at the latest; N is at most ${limits/* limits */.Fy.preferWaitSeconds}.`),
-});
-const creationErrors = [
-    "unsupported_media_type",
-    "payload_too_large",
-    "idempotency_key_reused",
-    "idempotency_in_progress",
-];
-const createdHeaders = ["location", "idempotency-replayed"];
-const fileHeaders = ["etag", "accept-ranges", "content-disposition"];
-const uploadedModel = schemas/* object */.Ikc({
-    source: schemas/* string */.YjP().describe("What to name in `model.source`."),
-    sha256: model/* sha256 */.sc,
-    bytes: schemas/* int */.Whr(),
-})
-    .meta({ id: "UploadedModel" });
-/** Every endpoint under `/v1`. Server, client and OpenAPI document are bound to this table. */
-const routes = {
-    startCompression: {
-        method: "POST",
-        path: "/compress",
-        summary: "Start a compression job",
-        scope: "jobs:write",
-        headers: creationHeaders,
-        body: job/* jobRequest */.xK,
-        replies: { 202: { json: job/* job */.Yl, headers: createdHeaders } },
-        errors: [...creationErrors, "unknown_target", "model_source_refused", "model_not_found"],
-    },
-    startQuantization: {
-        method: "POST",
-        path: "/quantize",
-        summary: "Start a direct hardware quantization",
-        scope: "jobs:write",
-        headers: waitHeaders,
-        body: job/* jobRequest */.xK,
-        replies: {
-            200: { json: job/* job */.Yl, headers: [...createdHeaders, "preference-applied"] },
-            202: { json: job/* job */.Yl, headers: [...createdHeaders, "preference-applied"] },
-        },
-        errors: [...creationErrors, "unknown_target", "model_source_refused", "model_not_found"],
-    },
-    listJobs: {
-        method: "GET",
-        path: "/jobs",
-        summary: "List jobs, active and historical, newest first",
-        scope: "jobs:read",
-        query: jobQuery,
-        replies: { 200: { json: jobPage } },
-        errors: ["invalid_cursor"],
-    },
-    getJob: {
-        method: "GET",
-        path: "/jobs/{id}",
-        summary: "Status and telemetry of a job",
-        scope: "jobs:read",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
-        replies: { 200: { json: job/* job */.Yl } },
-        errors: ["not_found"],
-    },
-    cancelJob: {
-        method: "POST",
-        path: "/jobs/cancel/{id}",
-        summary: "Terminate a job at once",
-        scope: "jobs:write",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
-        replies: { 200: { json: job/* job */.Yl }, 202: { json: job/* job */.Yl } },
-        errors: ["not_found", "job_finished"],
-    },
-    streamLogs: {
-        method: "GET",
-        path: "/jobs/{id}/logs",
-        summary: "Terminal output of a job, streamed while it runs",
-        scope: "jobs:read",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
-        query: schemas/* strictObject */.rej({
-            after: integerParameter(schemas/* int */.Whr().min(0))
-                .default(0)
-                .describe("Number of the last line already seen."),
-            follow: schemas/* enum */.k5n(["true", "false"])
-                .default("true")
-                .describe("Whether to go on until the job ends, or to stop after the lines there are."),
-        }),
-        headers: schemas/* object */.Ikc({
-            accept: schemas/* string */.YjP().max(1000).optional(),
-            "last-event-id": schemas/* string */.YjP()
-                .regex(/^\d{1,15}$/)
-                .optional()
-                .describe("As `after`, sent by event-stream clients that reconnect."),
-        }),
-        replies: { 200: { stream: ["text/plain", "text/event-stream", "application/x-ndjson"] } },
-        errors: ["not_found", "not_acceptable"],
-    },
-    listArtifacts: {
-        method: "GET",
-        path: "/jobs/{id}/artifacts",
-        summary: "Files that a job produced",
-        scope: "jobs:read",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
-        replies: {
-            200: { json: schemas/* object */.Ikc({ artifacts: schemas/* array */.YOg(artifact/* artifact */.d) }).meta({ id: "ArtifactList" }) },
-        },
-        errors: ["not_found"],
-    },
-    getArtifact: {
-        method: "GET",
-        path: "/jobs/{id}/artifacts/{name}",
-        summary: "Download a file that a job produced",
-        scope: "jobs:read",
-        params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C }),
-        headers: schemas/* object */.Ikc({
-            range: schemas/* string */.YjP().max(200).optional().describe("One range of bytes, `bytes=FIRST-LAST`."),
-            "if-none-match": schemas/* string */.YjP().max(1000).optional(),
-            "if-range": schemas/* string */.YjP().max(200).optional(),
-        }),
-        replies: {
-            200: { stream: ["application/octet-stream"], headers: [...fileHeaders, "content-length"] },
-            206: {
-                stream: ["application/octet-stream"],
-                headers: [...fileHeaders, "content-length", "content-range"],
-            },
-            304: { empty: true, headers: ["etag"] },
-        },
-        errors: ["not_found", "range_not_satisfiable"],
-    },
+const batchRoutes = {
     submitBatch: {
         method: "POST",
         path: "/batches",
@@ -57656,7 +57525,7 @@ const routes = {
         headers: creationHeaders,
         body: batch/* batchRequest */.Uv,
         replies: { 202: { json: batch/* batch */.vA, headers: createdHeaders } },
-        errors: [...creationErrors, "unknown_target", "model_source_refused", "model_not_found"],
+        errors: jobCreationErrors,
     },
     listBatches: {
         method: "GET",
@@ -57685,6 +57554,118 @@ const routes = {
         replies: { 200: { json: batch/* batch */.vA }, 202: { json: batch/* batch */.vA } },
         errors: ["not_found", "batch_finished"],
     },
+};
+
+;// CONCATENATED MODULE: ./contract/job-routes.js
+
+
+
+
+
+
+const waitHeaders = creationHeaders.extend({
+    prefer: schemas/* string */.YjP()
+        .max(100)
+        .optional()
+        .describe("`wait=N` answers when the job has ended, or after N seconds at the latest; " +
+        `N is at most ${limits/* limits */.Fy.preferWaitSeconds}.`),
+});
+const jobRoutes = {
+    startCompression: {
+        method: "POST",
+        path: "/compress",
+        summary: "Start a compression job",
+        scope: "jobs:write",
+        headers: creationHeaders,
+        body: job/* jobRequest */.xK,
+        replies: { 202: { json: job/* job */.Yl, headers: createdHeaders } },
+        errors: jobCreationErrors,
+    },
+    startQuantization: {
+        method: "POST",
+        path: "/quantize",
+        summary: "Start a direct hardware quantization",
+        scope: "jobs:write",
+        headers: waitHeaders,
+        body: job/* jobRequest */.xK,
+        replies: {
+            200: { json: job/* job */.Yl, headers: [...createdHeaders, "preference-applied"] },
+            202: { json: job/* job */.Yl, headers: [...createdHeaders, "preference-applied"] },
+        },
+        errors: jobCreationErrors,
+    },
+    listJobs: {
+        method: "GET",
+        path: "/jobs",
+        summary: "List jobs, active and historical, newest first",
+        scope: "jobs:read",
+        query: jobQuery,
+        replies: { 200: { json: jobPage } },
+        errors: ["invalid_cursor"],
+    },
+    getJob: {
+        method: "GET",
+        path: "/jobs/{id}",
+        summary: "Status and telemetry of a job",
+        scope: "jobs:read",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
+        replies: { 200: { json: job/* job */.Yl } },
+        errors: ["not_found"],
+    },
+    cancelJob: {
+        method: "POST",
+        path: "/jobs/cancel/{id}",
+        summary: "Terminate a job at once",
+        scope: "jobs:write",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
+        replies: { 200: { json: job/* job */.Yl }, 202: { json: job/* job */.Yl } },
+        errors: ["not_found", "job_finished"],
+    },
+};
+
+;// CONCATENATED MODULE: ./contract/log-routes.js
+
+
+
+const logRoutes = {
+    streamLogs: {
+        method: "GET",
+        path: "/jobs/{id}/logs",
+        summary: "Terminal output of a job, streamed while it runs",
+        scope: "jobs:read",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
+        query: schemas/* strictObject */.rej({
+            after: integerParameter(schemas/* int */.Whr().min(0))
+                .default(0)
+                .describe("Number of the last line already seen."),
+            follow: schemas/* enum */.k5n(["true", "false"])
+                .default("true")
+                .describe("Whether to continue until the job ends, or to stop after the present lines."),
+        }),
+        headers: schemas/* object */.Ikc({
+            accept: schemas/* string */.YjP().max(1000).optional(),
+            "last-event-id": schemas/* string */.YjP()
+                .regex(/^\d{1,15}$/)
+                .optional()
+                .describe("As `after`, sent by event-stream clients that reconnect."),
+        }),
+        replies: { 200: { stream: ["text/plain", "text/event-stream", "application/x-ndjson"] } },
+        errors: ["not_found", "not_acceptable"],
+    },
+};
+
+// EXTERNAL MODULE: ./contract/model.js
+var model = __nccwpck_require__(2654);
+;// CONCATENATED MODULE: ./contract/model-routes.js
+
+
+const uploadedModel = schemas/* object */.Ikc({
+    source: schemas/* string */.YjP().describe("What to name in `model.source`."),
+    sha256: model/* sha256 */.sc,
+    bytes: schemas/* int */.Whr(),
+})
+    .meta({ id: "UploadedModel" });
+const modelRoutes = {
     findModel: {
         method: "HEAD",
         path: "/models/{sha256}",
@@ -57713,6 +57694,12 @@ const routes = {
         ],
         errorHeaders: { upload_offset_mismatch: ["upload-offset"] },
     },
+};
+
+;// CONCATENATED MODULE: ./contract/target-routes.js
+
+
+const targetRoutes = {
     listTargets: {
         method: "GET",
         path: "/targets",
@@ -57721,6 +57708,74 @@ const routes = {
         replies: { 200: { json: schemas/* object */.Ikc({ targets: schemas/* array */.YOg(target/* target */.aC) }).meta({ id: "TargetList" }) } },
         errors: [],
     },
+};
+
+;// CONCATENATED MODULE: ./contract/token.js
+
+
+/** Every scope of tokens, and what it allows. */
+const scopeTable = {
+    "jobs:read": "Read jobs, batches, logs, artifacts and targets.",
+    "jobs:write": "Start and cancel jobs and batches.",
+    "models:write": "Upload models.",
+    "baselines:write": "Record what later jobs are compared with.",
+    admin: "Create, list and revoke tokens; includes every other scope.",
+};
+const scope = schemas/* enum */.k5n(Object.keys(scopeTable));
+const tokenRequest = schemas/* strictObject */.rej({
+    name: schemas/* string */.YjP()
+        .min(1)
+        .max(100)
+        .describe("Name for people, for instance where the token is used."),
+    scopes: schemas/* array */.YOg(scope).min(1).max(scope.options.length),
+    expiresInDays: schemas/* int */.Whr()
+        .min(1)
+        .max(3650)
+        .optional()
+        .describe("Without it the token does not expire."),
+})
+    .meta({ id: "TokenRequest" });
+/** A token as lists show it, without the secret. */
+const token = schemas/* object */.Ikc({
+    id: id/* tokenId */.jo,
+    name: schemas/* string */.YjP(),
+    scopes: schemas/* array */.YOg(scope),
+    prefix: schemas/* string */.YjP().describe("First characters of the token, to recognise it by."),
+    createdAt: iso/* datetime */.w$(),
+    expiresAt: iso/* datetime */.w$().nullable(),
+    lastUsedAt: iso/* datetime */.w$().nullable(),
+    revokedAt: iso/* datetime */.w$().nullable(),
+    policy: schemas/* string */.YjP()
+        .nullable()
+        .describe("Trust policy by which an identity token was exchanged for the token; null for other " +
+        "tokens."),
+})
+    .meta({ id: "Token" });
+const createdToken = token
+    .extend({ token: schemas/* string */.YjP().describe("The token itself, shown this once.") })
+    .meta({ id: "CreatedToken" });
+const exchangeRequest = schemas/* strictObject */.rej({
+    token: schemas/* string */.YjP()
+        .min(1)
+        .max(16_384)
+        .describe("OpenID Connect identity token, such as GitHub issues to a workflow. It can be " +
+        "exchanged once."),
+})
+    .meta({ id: "ExchangeRequest" });
+/** What an identity token is exchanged for. */
+const exchangedToken = schemas/* object */.Ikc({
+    token: schemas/* string */.YjP().describe("The access token, shown this once."),
+    expiresAt: iso/* datetime */.w$(),
+    scopes: schemas/* array */.YOg(scope),
+})
+    .meta({ id: "ExchangedToken" });
+
+;// CONCATENATED MODULE: ./contract/token-routes.js
+
+
+
+
+const tokenRoutes = {
     listTokens: {
         method: "GET",
         path: "/tokens",
@@ -57732,12 +57787,12 @@ const routes = {
     createToken: {
         method: "POST",
         path: "/tokens",
-        summary: "Make an access token",
+        summary: "Create an access token",
         scope: "admin",
         headers: creationHeaders,
         body: tokenRequest,
         replies: { 201: { json: createdToken, headers: createdHeaders } },
-        errors: [...creationErrors],
+        errors: creationErrors,
     },
     exchangeToken: {
         method: "POST",
@@ -57763,6 +57818,26 @@ const routes = {
         replies: { 204: { empty: true } },
         errors: ["not_found"],
     },
+};
+
+;// CONCATENATED MODULE: ./contract/routes.js
+
+
+
+
+
+
+
+
+/** Every endpoint under `/v1`. Server, client and OpenAPI document are bound to this table. */
+const routes = {
+    ...jobRoutes,
+    ...logRoutes,
+    ...artifactRoutes,
+    ...batchRoutes,
+    ...modelRoutes,
+    ...targetRoutes,
+    ...tokenRoutes,
     getOpenApi: {
         method: "GET",
         path: "/openapi.json",
@@ -57772,18 +57847,6 @@ const routes = {
         errors: [],
     },
 };
-/** Every code that the route can answer with. */
-function routeErrorCodes(route) {
-    return [
-        ...(route.body ? ["malformed_request"] : []),
-        ...(route.open ? [] : ["unauthorized"]),
-        ...(route.scope ? ["missing_scope"] : []),
-        ...route.errors,
-        "validation_failed",
-        "internal_error",
-        "unavailable",
-    ];
-}
 
 // EXTERNAL MODULE: external "node:stream"
 var external_node_stream_ = __nccwpck_require__(7075);
@@ -57797,39 +57860,41 @@ var problem_error = __nccwpck_require__(7590);
 
 
 
-/** After it an answer counts as lost; quiet streams of logs are kept up by pings. */
+/** Silence after which an answer counts as lost; pings keep quiet log streams open. */
 const silenceLimitMs = 4 * limits/* limits */.Fy.pingSeconds * 1000;
-/** Sends one request and gives the answer, whose body is still to be read. Answers that are errors are thrown. */
+/**
+ * Sends one request. The caller reads the body of the answer.
+ * @throws ProblemError, UnexpectedAnswerError for an answer that the route table does not list
+ */
 async function sendRequest(name, input, options) {
     const route = routes[name];
     const url = buildRouteUrl(route, input, options.baseUrl);
     const json = input.body === undefined ? undefined : JSON.stringify(input.body);
-    const { upload, signal, dispatcher } = options;
-    const token = typeof options.token === "function" ? options.token() : options.token;
+    const { upload, token, signal, dispatcher = (0,undici.getGlobalDispatcher)() } = options;
+    const secret = typeof token === "function" ? token() : token;
     const answer = await (0,undici.request)(url, {
         method: route.method,
         headers: {
-            ...(token !== undefined && { authorization: `Bearer ${token}` }),
-            ...(json !== undefined && { "content-type": "application/json" }),
-            ...(upload && {
-                "content-type": "application/octet-stream",
-                "content-length": String(upload.bytes),
-            }),
+            authorization: secret === undefined ? undefined : `Bearer ${secret}`,
+            ...contentHeaders(json, upload),
             ...input.headers,
         },
         body: upload ? external_node_stream_.Readable.from(upload.stream()) : (json ?? null),
         bodyTimeout: silenceLimitMs,
-        ...(signal && { signal }),
-        ...(dispatcher && { dispatcher }),
+        signal: signal ?? null,
+        dispatcher,
     });
     if (answer.statusCode in route.replies)
         return answer;
-    const { statusCode: status, headers, body } = answer;
-    throw (0,problem_error/* toAnswerError */.I1)(`${route.method} ${url.pathname}`, {
-        status,
-        headers,
-        text: await body.text(),
-    });
+    const { statusCode: status, headers } = answer;
+    const text = await answer.body.text();
+    throw (0,problem_error/* toAnswerError */.I1)(`${route.method} ${url.pathname}`, { status, headers, text });
+}
+function contentHeaders(json, upload) {
+    if (upload !== undefined) {
+        return { "content-type": "application/octet-stream", "content-length": String(upload.bytes) };
+    }
+    return json === undefined ? {} : { "content-type": "application/json" };
 }
 function buildRouteUrl(route, { params = {}, query = {} }, baseUrl) {
     const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(params[name] ?? ""));
@@ -57864,7 +57929,7 @@ var retry = __nccwpck_require__(2308);
 
 
 
-/** Saves an artifact. After a broken connection it goes on behind the last byte that was written. */
+/** Saves an artifact. Continues behind the last byte that was written after a broken connection. */
 async function downloadArtifact({ jobId, name }, { file, signal }, options) {
     const partial = `${file}.partial`;
     const params = { id: jobId, name };
@@ -57872,9 +57937,8 @@ async function downloadArtifact({ jobId, name }, { file, signal }, options) {
     try {
         await (0,retry/* retry */.L5)(async () => {
             const written = etag === undefined ? 0 : (await (0,promises_.stat)(partial)).size;
-            const headers = {
-                ...(etag !== undefined && { range: `bytes=${written}-`, "if-range": etag }),
-            };
+            const range = etag === undefined ? undefined : `bytes=${written}-`;
+            const headers = { range, "if-range": etag };
             const answer = await sendRequest("getArtifact", { params, headers }, { ...options, signal });
             const start = answer.statusCode === 206 ? written : 0;
             // At a position, not at the end: a write of the broken connection may still be under way.
@@ -57895,7 +57959,7 @@ async function downloadArtifact({ jobId, name }, { file, signal }, options) {
 var external_node_timers_promises_ = __nccwpck_require__(8500);
 ;// CONCATENATED MODULE: ./contract/log.js
 
-/** A line longer than this is cut into several, bytes. */
+/** Longest line, bytes; a longer one is split into several. */
 const maxLogLineBytes = 65_536;
 /** One line of a job's terminal output. */
 const logLine = schemas/* object */.Ikc({
@@ -57918,12 +57982,12 @@ const logEnd = schemas/* object */.Ikc({ status: schemas/* string */.YjP().descr
 
 const pauseMs = 200;
 /**
- * Lines of a job's output until it has ended, and then its final status. After a broken connection it goes on behind the last
- * line, so that none is lost and none comes twice.
+ * Yields the lines of a job's log until it has ended, and returns its terminal status. Continues
+ * behind the last line after a broken connection: none is lost and none comes twice.
  */
 async function* followLogs(jobId, { after = 0, signal }, options) {
     const headers = { accept: "text/event-stream" };
-    for (let last = after;; await (0,external_node_timers_promises_.setTimeout)(pauseMs, undefined, signal && { signal })) {
+    for (let last = after;; await (0,external_node_timers_promises_.setTimeout)(pauseMs, undefined, { signal })) {
         try {
             const input = { params: { id: jobId }, query: { after: String(last) }, headers };
             const answer = await (0,retry/* retry */.L5)(() => sendRequest("streamLogs", input, { ...options, signal }), signal);
@@ -57942,7 +58006,7 @@ async function* followLogs(jobId, { after = 0, signal }, options) {
         }
     }
 }
-/** Complete events of an event stream. What follows the last blank line was cut off. */
+/** Complete events of an event stream. What follows the last blank line is incomplete. */
 async function* readEventStream(body) {
     const decoder = new TextDecoder();
     let rest = "";
@@ -57969,56 +58033,63 @@ var read_pieces = __nccwpck_require__(8390);
 
 
 
-/** Makes sure that the service has a file: hashes it, and sends only what is missing of it. */
-async function uploadModel(file, { signal, sha256: known, onStart, onProgress }, options) {
+/** Uploads a file, or only what the service lacks of it. */
+async function uploadModel(file, uploading, options) {
+    const { signal } = uploading;
     const { size: bytes } = await (0,promises_.stat)(file);
-    const sha256 = known ?? (await (0,hash_file/* hashFile */.D)(file, signal));
-    const params = { sha256 };
+    const sha256 = uploading.sha256 ?? (await (0,hash_file/* hashFile */.D)(file, signal));
+    const upload = { ...uploading, file, bytes, sha256 };
     let sent = false;
-    const sendFrom = async (offset) => {
-        sent = true;
-        onStart?.(offset, bytes);
-        const stream = async function* () {
-            let position = offset;
-            // The next piece is asked for when the connection has taken this one.
-            for await (const piece of (0,read_pieces/* readPieces */.u)(file, signal, offset)) {
-                yield piece;
-                position += piece.length;
-                onProgress?.(position, bytes);
-            }
-        };
-        const headers = offset > 0 ? { "content-range": `bytes ${offset}-${bytes - 1}/${bytes}` } : {};
-        const upload = { stream, bytes: bytes - offset };
-        const answer = await sendRequest("uploadModel", { params, headers }, { ...options, signal, upload });
-        await answer.body.dump();
-    };
     await (0,retry/* retry */.L5)(async () => {
-        const kept = await findKeptBytes(params, { ...options, signal });
+        const kept = await findKeptBytes(upload, options);
         if (kept === "all")
             return;
-        // The service answers to a last byte, also where it has it already.
-        const offset = Math.max(0, Math.min(kept, bytes - 1));
-        try {
-            await sendFrom(offset);
-        }
-        catch (error) {
-            if (offset === 0 || !isChecksumMismatch(error))
-                throw error;
-            // What was kept was not of this file, and is gone now.
-            await sendFrom(0);
-        }
+        sent = true;
+        // The service answers to the last byte, so that at least that one is sent.
+        await sendMissingBytes(upload, Math.max(0, Math.min(kept, bytes - 1)), options);
     }, signal);
     return { source: `upload:sha256:${sha256}`, sha256, bytes, sent };
 }
-/** How many of a file's bytes the service keeps. */
-async function findKeptBytes(params, options) {
+async function sendMissingBytes(upload, offset, options) {
     try {
-        const answer = await sendRequest("findModel", { params }, options);
+        await sendBytes(upload, offset, options);
+    }
+    catch (error) {
+        if (offset === 0 || !isChecksumMismatch(error))
+            throw error;
+        // The service kept other bytes than the file's, and has deleted them.
+        await sendBytes(upload, 0, options);
+    }
+}
+async function sendBytes(upload, offset, options) {
+    const { sha256, bytes, signal, onStart } = upload;
+    onStart?.(offset, bytes);
+    const range = offset > 0 ? `bytes ${offset}-${bytes - 1}/${bytes}` : undefined;
+    const answer = await sendRequest("uploadModel", { params: { sha256 }, headers: { "content-range": range } }, {
+        ...options,
+        signal,
+        upload: { stream: () => readWithProgress(upload, offset), bytes: bytes - offset },
+    });
+    await answer.body.dump();
+}
+async function* readWithProgress({ file, bytes, signal, onProgress }, offset) {
+    let position = offset;
+    // The next piece is requested when the connection has taken this one.
+    for await (const piece of (0,read_pieces/* readPieces */.u)(file, signal, offset)) {
+        yield piece;
+        position += piece.length;
+        onProgress?.(position, bytes);
+    }
+}
+/** How many of a file's bytes the service keeps. */
+async function findKeptBytes({ sha256, signal }, options) {
+    try {
+        const answer = await sendRequest("findModel", { params: { sha256 } }, { ...options, signal });
         await answer.body.dump();
         return "all";
     }
     catch (error) {
-        // The answer to HEAD has no body that could say `not_found`.
+        // The answer to HEAD has no body with the code `not_found`.
         if (!(error instanceof problem_error/* UnexpectedAnswerError */.qx) || error.status !== 404)
             throw error;
         const offset = String(error.headers["upload-offset"]);
@@ -58058,16 +58129,17 @@ function createClient(options) {
         downloadArtifact: (jobId, name, downloading) => downloadArtifact({ jobId, name }, downloading, options),
     };
 }
-/** Every input of a route is made of these parts. */
+/** Every input of a route consists of these parts. */
 function toUntypedInput(input) {
     return input;
 }
-/** Parsed by the very schema that types it. */
+/** Parses by the schema that gives the result its type. */
 function parseReply(name, status, document) {
     const replies = routes[name].replies;
     const reply = replies[status];
-    if (reply === undefined || !("json" in reply))
+    if (reply === undefined || !("json" in reply)) {
         throw new TypeError(`${name} has no JSON answer ${status}`);
+    }
     return reply.json.parse(document);
 }
 
@@ -58187,7 +58259,7 @@ function formatFieldPath(path) {
 
 /***/ }),
 
-/***/ 1526:
+/***/ 2982:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -58196,23 +58268,10 @@ __nccwpck_require__.d(__webpack_exports__, {
   K: () => (/* binding */ readInputs)
 });
 
-// EXTERNAL MODULE: ./contract/action.js
-var action = __nccwpck_require__(8389);
-;// CONCATENATED MODULE: ./contract/truncate.js
-const ellipsis = "…";
-/**
- * The text, or as much of its start as fits with an ellipsis into `maxLength` UTF-16 units. Never ends
- * with half of a surrogate pair.
- */
-function truncate(text, maxLength) {
-    if (text.length <= maxLength)
-        return text;
-    const end = maxLength - ellipsis.length;
-    const last = text.charCodeAt(end - 1);
-    const isSplit = last >= 0xd800 && last <= 0xdbff;
-    return `${text.slice(0, isSplit ? end - 1 : end)}${ellipsis}`;
-}
-
+// EXTERNAL MODULE: ./contract/action.js + 1 modules
+var action = __nccwpck_require__(7721);
+// EXTERNAL MODULE: ./contract/truncate.js
+var truncate = __nccwpck_require__(1602);
 // EXTERNAL MODULE: ./action/input-error.js
 var input_error = __nccwpck_require__(6572);
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
@@ -58318,7 +58377,7 @@ function readInputs(environment) {
         const text = texts[name];
         if (text === undefined)
             return `Input "${name}" is missing`;
-        return `Input "${name}" is ${JSON.stringify(truncate(text, maxShownCharacters))}: ${message}`;
+        return `Input "${name}" is ${JSON.stringify((0,truncate/* truncate */.x)(text, maxShownCharacters))}: ${message}`;
     });
     const problems = [...invalid, ...missingModelProblems(texts)];
     if (!parsed.success || problems.length > 0) {
@@ -58628,7 +58687,7 @@ function jobCheckRun(row, lastLines, { checkName, failOn }) {
 }
 
 ;// CONCATENATED MODULE: ./log/error-message.js
-/** What went wrong, in the error's own words. */
+/** The message of an error, or of another value that was thrown. */
 function errorMessage(error) {
     return error instanceof Error ? error.message : String(error);
 }
@@ -59175,8 +59234,8 @@ class JobTracker {
     }
 }
 
-// EXTERNAL MODULE: ./action/open-service-session.js + 12 modules
-var open_service_session = __nccwpck_require__(9699);
+// EXTERNAL MODULE: ./action/open-service-session.js + 20 modules
+var open_service_session = __nccwpck_require__(3122);
 // EXTERNAL MODULE: ./contract/batch.js + 1 modules
 var batch = __nccwpck_require__(9902);
 // EXTERNAL MODULE: external "node:fs/promises"
@@ -59292,6 +59351,8 @@ function parseModelEntry(line) {
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ./contract/gate-table.js
+var gate_table = __nccwpck_require__(3482);
 // EXTERNAL MODULE: ./contract/limits.js
 var limits = __nccwpck_require__(1351);
 // EXTERNAL MODULE: ./action/parse-yaml.js
@@ -59336,7 +59397,7 @@ async function readBatchFile(file, workspace) {
     }
     const { lineAtPath } = parsed;
     const { models = [], ...fields } = parsed.value;
-    const gates = gate/* gateName */.h2.options.filter((gate) => fields.gates?.[gate] !== undefined);
+    const gates = gate_table/* gateName */.h2.options.filter((gate) => fields.gates?.[gate] !== undefined);
     return {
         fields,
         models: models.map((entry, i) => ({ ...entry, place: placeAt(lineAtPath(["models", i])) })),
@@ -59463,7 +59524,8 @@ function setOutputs(outputs) {
 ;// CONCATENATED MODULE: ./contract/group-by-targets.js
 /**
  * Splits pairs of models and targets into batches. As a batch has a job for each of its models and
- * each of its targets, models with the same targets share one. The pairs of a batch keep their order.
+ * each of its targets, models with the same targets share one. The pairs of a batch keep their
+ * order.
  */
 function groupByTargets(pairs) {
     const byModel = [...Map.groupBy(pairs, ({ model }) => model).values()];
@@ -59806,8 +59868,8 @@ function describeSizes({ originalBytes, resultBytes, ratio, }) {
     return `${(0,format_bytes/* formatBytes */.z)(originalBytes)} → ${(0,format_bytes/* formatBytes */.z)(resultBytes)} (${ratio.toFixed(2)})`;
 }
 
-// EXTERNAL MODULE: ./action/read-inputs.js + 2 modules
-var read_inputs = __nccwpck_require__(1526);
+// EXTERNAL MODULE: ./action/read-inputs.js + 1 modules
+var read_inputs = __nccwpck_require__(2982);
 ;// CONCATENATED MODULE: external "node:os"
 const external_node_os_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:os");
 ;// CONCATENATED MODULE: ./report/report-document.js
@@ -59847,10 +59909,10 @@ async function writeReport(report, verdict, environment) {
     await (0,external_node_fs_promises_.writeFile)(files["report-markdown"], markdown);
     if (environment["GITHUB_STEP_SUMMARY"])
         await core/* summary */.z.addRaw(markdown, true).write();
-    setOutputs({ ...files, conclusion: verdict.conclusion ?? "pending", ...countJobs(report) });
+    setOutputs({ ...files, conclusion: verdict.conclusion ?? "pending", ...jobCountOutputs(report) });
     return folder;
 }
-function countJobs({ rows }) {
+function jobCountOutputs({ rows }) {
     return {
         jobs: rows.length,
         completed: rows.filter(({ status }) => status === "Completed").length,
@@ -60039,8 +60101,8 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(3324);
 /* harmony import */ var _create_check_run_writer_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(5810);
 /* harmony import */ var _list_jobs_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(9808);
-/* harmony import */ var _open_service_session_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(9699);
-/* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(1526);
+/* harmony import */ var _open_service_session_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(3122);
+/* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(2982);
 /* harmony import */ var _resolve_credentials_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(6644);
 /* harmony import */ var _step_identity_js__WEBPACK_IMPORTED_MODULE_10__ = __nccwpck_require__(8844);
 /* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_11__ = __nccwpck_require__(6793);
@@ -60278,8 +60340,12 @@ async function hashFile(file, signal) {
 /* harmony export */   qx: () => (/* binding */ UnexpectedAnswerError)
 /* harmony export */ });
 /* harmony import */ var _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6828);
+/* harmony import */ var _contract_truncate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1602);
 
-/** The service refused a call or failed at it. */
+
+/** Longest text of an answer in an error message, characters. */
+const maxTextLength = 500;
+/** The service answered a call with a problem document. */
 class ProblemError extends Error {
     name = "ProblemError";
     problem;
@@ -60297,14 +60363,14 @@ class ProblemError extends Error {
         return _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__/* .errorTable */ .NN[this.problem.code].retryable;
     }
 }
-/** Answered by something between the client and the service. */
+/** An error answer without a problem document: of a proxy, not of the service. */
 class UnexpectedAnswerError extends Error {
     name = "UnexpectedAnswerError";
     status;
     headers;
     retryAfter;
     constructor(call, { status, headers, text }, retryAfter) {
-        super(`${call}: unexpected answer with status ${status}: ${text.slice(0, 500)}`);
+        super(`${call}: unexpected answer with status ${status}: ${(0,_contract_truncate_js__WEBPACK_IMPORTED_MODULE_1__/* .truncate */ .x)(text, maxTextLength)}`);
         this.status = status;
         this.headers = headers;
         this.retryAfter = retryAfter;
@@ -60392,8 +60458,8 @@ var __disposeResources = (undefined && undefined.__disposeResources) || (functio
 
 const pieceBytes = 1 << 20;
 /**
- * The bytes of a file from `start` on, in pieces. A piece is overwritten when the next but one is read: fresh memory for each would pile up
- * faster than it is collected, and take twice the time.
+ * The bytes of a file from `start` on, in pieces. A piece is overwritten when the next but one is
+ * read: new memory for each accumulates faster than it is collected, and takes twice the time.
  */
 async function* readPieces(file, signal, start = 0) {
     const env_1 = { stack: [], error: void 0, hasError: false };
@@ -60438,12 +60504,12 @@ async function* readPieces(file, signal, start = 0) {
 
 const tries = 5;
 const firstDelayMs = 200;
-/** A caller that is asked to wait longer is told so instead. */
+/** An error that asks for a longer wait is thrown instead. */
 const maxRetryAfterMs = 120_000;
 const transientStatuses = new Set([429, 502, 503, 504]);
-/** Pass only after somebody did something about them. */
+/** Do not pass without an intervention, though the error table calls them retryable. */
 const permanentCodes = new Set(["internal_error", "storage_full"]);
-/** Repeats work that may be done twice: after lost connections and passing failures of the service. */
+/** Repeats idempotent work after lost connections and transient failures of the service. */
 async function retry(work, signal) {
     for (let left = tries - 1;; left--) {
         try {
@@ -60453,11 +60519,14 @@ async function retry(work, signal) {
             signal?.throwIfAborted();
             if (left === 0 || !isTransient(error) || retryAfterMs(error) > maxRetryAfterMs)
                 throw error;
-            await (0,node_timers_promises__WEBPACK_IMPORTED_MODULE_0__.setTimeout)(computeDelayMs(error, tries - 1 - left), undefined, signal && { signal });
+            await (0,node_timers_promises__WEBPACK_IMPORTED_MODULE_0__.setTimeout)(computeDelayMs(error, tries - 1 - left), undefined, { signal });
         }
     }
 }
-/** Full jitter, so that clients that failed together do not come back together; not sooner than the service asks. */
+/**
+ * Full jitter, so that clients that failed together do not return together; not sooner than the
+ * service asks.
+ */
 function computeDelayMs(error, attempt) {
     return retryAfterMs(error) + Math.random() * firstDelayMs * 2 ** attempt;
 }
@@ -60465,38 +60534,69 @@ function retryAfterMs(error) {
     const isAnswer = error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .ProblemError */ .Mm || error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .UnexpectedAnswerError */ .qx;
     return isAnswer ? (error.retryAfter ?? 0) * 1000 : 0;
 }
-/** Whether the same call may succeed later: the service is not there, or has too much to do. */
+/** Whether the same call may succeed later: the service is unreachable or overloaded. */
 function isTransient(error) {
-    if (error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .ProblemError */ .Mm)
+    if (error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .ProblemError */ .Mm) {
         return error.retryable && !permanentCodes.has(error.problem.code);
+    }
     if (error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .UnexpectedAnswerError */ .qx)
         return transientStatuses.has(error.status);
     return isConnectionError(error);
 }
-/** Whether the service could not be reached, or was lost while it answered. */
+/** Starts of error codes of the system and of undici that mean a lost connection. */
+const connectionErrorCodes = [
+    "EAI_AGAIN",
+    "ECONN",
+    "EHOSTUNREACH",
+    "ENETUNREACH",
+    "ENOTFOUND",
+    "EPIPE",
+    "ETIMEDOUT",
+    "UND_ERR_BODY_TIMEOUT",
+    "UND_ERR_CLOSED",
+    "UND_ERR_CONNECT_TIMEOUT",
+    "UND_ERR_DESTROYED",
+    "UND_ERR_HEADERS_TIMEOUT",
+    "UND_ERR_RESPONSE",
+    "UND_ERR_SOCKET",
+];
+/** Whether the service could not be reached, or the connection was lost during the answer. */
 function isConnectionError(error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
-    return /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|UND_ERR_(SOCKET|CONNECT_TIMEOUT|HEADERS_TIMEOUT|BODY_TIMEOUT|CLOSED|DESTROYED|RESPONSE))/.test(code);
+    return connectionErrorCodes.some((start) => code.startsWith(start));
 }
 
 
 /***/ }),
 
-/***/ 8389:
+/***/ 7721:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   _y: () => (/* binding */ failOnTable),
-/* harmony export */   eh: () => (/* binding */ actionInputs),
-/* harmony export */   v8: () => (/* binding */ jobChecksTable)
-/* harmony export */ });
-/* unused harmony export actionOutputs */
-/** What can let the step fail. */
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  eh: () => (/* binding */ actionInputs),
+  _y: () => (/* binding */ failOnTable),
+  v8: () => (/* binding */ jobChecksTable)
+});
+
+// UNUSED EXPORTS: actionOutputs
+
+;// CONCATENATED MODULE: ./contract/describe-choices.js
+/** One sentence that lists the keys of a table, each with its meaning. */
+function describeChoices(table) {
+    const choices = Object.entries(table).map(([value, meaning]) => `\`${value}\`: ${meaning}`);
+    return `${choices.join("; ")}.`;
+}
+
+;// CONCATENATED MODULE: ./contract/action.js
+
+/** What can make the step fail. */
 const failOnTable = {
     gates: "a job failed, or a gate",
-    warnings: "as `gates`, or a gate warns, such as one that finds no baseline to compare with",
+    warnings: "as `gates`, or a gate warns, such as one without a baseline to compare with",
     jobs: "a job failed",
-    nothing: "never for what came of jobs",
+    nothing: "never because of a job's result",
 };
 /** Which jobs get check runs of their own. */
 const jobChecksTable = {
@@ -60512,38 +60612,51 @@ const actionInputs = {
         required: true,
     },
     token: {
-        description: "Access token of the service with the scopes `jobs:read`, `jobs:write` and `models:write`. Without it the workflow's OIDC token is exchanged for one, which needs `permissions: id-token: write` and a trust policy at the service.",
+        description: "Access token of the service with the scopes `jobs:read`, `jobs:write` and " +
+            "`models:write`. Without it the workflow's OIDC token is exchanged for one, which needs " +
+            "`permissions: id-token: write` and a trust policy at the service.",
     },
     audience: {
-        description: "Audience of the OIDC token, as the service's trust policy demands it; `service-url` by default.",
+        description: "Audience of the OIDC token, as the service's trust policy demands it; `service-url` by " +
+            "default.",
     },
     "batch-file": {
-        description: "YAML or JSON file in the repository with a batch: the fields of `POST /batches`, in which a model may also be a glob of files. Inputs are laid over its fields.",
+        description: "YAML or JSON file in the repository with a batch: the fields of `POST /batches`, in " +
+            "which a model may also be a glob of files. Inputs are laid over its fields.",
     },
     models: {
-        description: "Models to compress, one a line: a glob of ONNX files in the workspace, which are uploaded, or a source that the service reads itself (`https://…`, `file:///…`, `upload:sha256:…`). `NAME=` before it names the model; a file is named after its path otherwise. A line that starts with `!` takes files out again.",
+        description: "Models to compress, one a line: a glob of ONNX files in the workspace, which are " +
+            "uploaded, or a source that the service reads itself (`https://…`, `file:///…`, " +
+            "`upload:sha256:…`). `NAME=` before it names the model; a file is named after its path " +
+            "otherwise. A line that starts with `!` takes files out again.",
     },
     targets: {
         description: "Names of the targets to compress each model for, separated by commas or line breaks.",
     },
     recipe: {
-        description: "Fields of a recipe as YAML, laid over each target's own; `preset` names one of the target's presets.",
+        description: "Fields of a recipe as YAML, laid over each target's own; `preset` names one of the " +
+            "target's presets.",
     },
     gates: {
         description: "Limits on what is measured for each job as YAML, such as `maxSizeRatio: 0.5`.",
     },
     suite: {
-        description: "Name under which results of the same models are compared over time; by default that of the repository and of the check.",
+        description: "Name under which results of the same models are compared over time; by default that of " +
+            "the repository and of the check.",
     },
     baseline: {
-        description: "Branch whose results are compared with, `none` for no comparison. By default the base branch of a pull request, the branch itself for pushes to the default branch and to protected ones, and the default branch for all others. Results of the default branch and of protected branches are recorded where the token has the scope `baselines:write`.",
+        description: "Branch whose results are compared with, `none` for no comparison. By default the base " +
+            "branch of a pull request, the branch itself for pushes to the default branch and to " +
+            "protected ones, and the default branch for all others. Results of the default branch " +
+            "and of protected branches are recorded where the token has the scope `baselines:write`.",
     },
     "fail-on": {
         description: `When the step and its check fail. ${describeChoices(failOnTable)}`,
         default: "gates",
     },
     wait: {
-        description: "`false` ends the step as soon as the batch is submitted. The service then writes the check runs itself, which needs its GitHub App in the repository.",
+        description: "`false` ends the step as soon as the batch is submitted. The service then writes the " +
+            "check runs itself, which needs its GitHub App in the repository.",
         default: "true",
     },
     timeout: {
@@ -60551,18 +60664,22 @@ const actionInputs = {
         default: "330",
     },
     "check-name": {
-        description: "Name of the check run of the whole batch, for branch protection to require. By default `Model compression`, with the values of the job's matrix behind it.",
+        description: "Name of the check run of the whole batch, for branch protection to require. By default " +
+            "`Model compression`, with the values of the job's matrix behind it.",
     },
     "job-checks": {
-        description: `Which jobs get check runs of their own, at most 100 of them. ${describeChoices(jobChecksTable)}`,
+        description: "Which jobs get check runs of their own, at most 100 of them. " +
+            `${describeChoices(jobChecksTable)}`,
         default: "auto",
     },
     comment: {
-        description: "`true` keeps a comment with the results on the pull request, which needs `pull-requests: write`.",
+        description: "`true` keeps a comment with the results on the pull request, which needs " +
+            "`pull-requests: write`.",
         default: "false",
     },
     "dry-run": {
-        description: "`true` only plans: tells the sizes that the results would have, without compressing anything.",
+        description: "`true` only plans: reports the sizes that the results would have, without compressing " +
+            "anything.",
         default: "false",
     },
     download: {
@@ -60570,32 +60687,31 @@ const actionInputs = {
         default: "false",
     },
     "github-token": {
-        description: "Token for check runs (`checks: write`) and comments; without these permissions the job's summary holds the results.",
+        description: "Token for check runs (`checks: write`) and comments; without these permissions the " +
+            "results are in the job's summary only.",
         default: "${{ github.token }}",
     },
     matrix: {
-        description: "Leave it alone: tells the legs of a job's matrix apart.",
+        description: "Do not set it: it distinguishes the jobs of a matrix.",
         default: "${{ toJson(matrix) }}",
     },
 };
-/** Every output of the GitHub Action, with what it holds. */
+/** Every output of the GitHub Action, and its description. */
 const actionOutputs = {
-    "batch-id": "Identifier of the batch; several, separated by spaces, where a repeated run had only some jobs left.",
+    "batch-id": "Identifier of the batch; several, separated by spaces, where a repeated run had only " +
+        "some jobs left.",
     "batch-url": "Address of the batch at the service.",
-    conclusion: "`success`, `failure`, `neutral`, `cancelled` or `timed_out`; `pending` where `wait` is `false`.",
+    conclusion: "`success`, `failure`, `neutral`, `cancelled` or `timed_out`; `pending` where `wait` is " +
+        "`false`.",
     jobs: "Number of jobs.",
     completed: "Number of jobs that are Completed.",
     failed: "Number of jobs that are Failed.",
     "gates-failed": "Number of jobs with a gate that failed.",
     "report-json": "Path of the report as JSON.",
     "report-markdown": "Path of the report as Markdown.",
-    artifacts: "Path of the folder with the downloaded artifacts, `<model>-<target>/` for each job, where `download` is `true`.",
+    artifacts: "Path of the folder with the downloaded artifacts, `<model>-<target>/` for each job, " +
+        "where `download` is `true`.",
 };
-function describeChoices(table) {
-    return `${Object.entries(table)
-        .map(([value, meaning]) => `\`${value}\`: ${meaning}`)
-        .join("; ")}.`;
-}
 
 
 /***/ }),
@@ -60619,7 +60735,9 @@ const artifactName = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
 const artifact = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
     name: artifactName,
     kind: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["model", "weights", "stage", "manifest", "report"])
-        .describe("`model`: the ONNX file; `weights`: its external data; `stage`: a stage of the pipeline, an ONNX file or its external data; `manifest`: which file holds which weight, or how the stages are linked; `report`: what was done to each weight."),
+        .describe("`model`: the ONNX file; `weights`: its external data; `stage`: a stage of the " +
+        "pipeline, an ONNX file or its external data; `manifest`: which file holds which " +
+        "weight, or how the stages are linked; `report`: what was done to each weight."),
     bytes: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(0),
     sha256: _model_js__WEBPACK_IMPORTED_MODULE_0__/* .sha256 */ .sc,
 })
@@ -60645,15 +60763,20 @@ __nccwpck_require__.d(__webpack_exports__, {
 var schemas = __nccwpck_require__(3045);
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
 var iso = __nccwpck_require__(3477);
-// EXTERNAL MODULE: ./contract/gate.js
-var gate = __nccwpck_require__(8668);
-// EXTERNAL MODULE: ./contract/action.js
-var action = __nccwpck_require__(8389);
-// EXTERNAL MODULE: ./contract/revision.js
-var revision = __nccwpck_require__(1622);
 // EXTERNAL MODULE: ./contract/bounded-text.js
 var bounded_text = __nccwpck_require__(9088);
+// EXTERNAL MODULE: ./contract/gate.js
+var gate = __nccwpck_require__(8668);
+// EXTERNAL MODULE: ./contract/action.js + 1 modules
+var action = __nccwpck_require__(7721);
+// EXTERNAL MODULE: ./contract/gate-table.js
+var gate_table = __nccwpck_require__(3482);
+// EXTERNAL MODULE: ./contract/limits.js
+var limits = __nccwpck_require__(1351);
+// EXTERNAL MODULE: ./contract/revision.js
+var revision = __nccwpck_require__(1622);
 ;// CONCATENATED MODULE: ./contract/github-report.js
+
 
 
 
@@ -60667,9 +60790,9 @@ const places = schemas/* strictObject */.rej({
     models: schemas/* array */.YOg(schemas/* strictObject */.rej({ model: schemas/* string */.YjP().max(100), ...place.shape }))
         .max(1000)
         .describe("By the models' names."),
-    gates: schemas/* array */.YOg(schemas/* strictObject */.rej({ gate: gate/* gateName */.h2, ...place.shape }))
-        .max(gate/* gateName */.h2.options.length)
-        .describe("Others are told beside their models."),
+    gates: schemas/* array */.YOg(schemas/* strictObject */.rej({ gate: gate_table/* gateName */.h2, ...place.shape }))
+        .max(gate_table/* gateName */.h2.options.length)
+        .describe("Other gates are annotated at their models."),
 });
 /** Check runs that the service keeps up to date on a commit while it works on a batch. */
 const githubReport = schemas/* strictObject */.rej({
@@ -60678,7 +60801,7 @@ const githubReport = schemas/* strictObject */.rej({
         .regex(/^[A-Za-z0-9][A-Za-z0-9_-]*\/[A-Za-z0-9._-]+$/)
         .describe("As `owner/name`. The service's GitHub App has to be installed in it."),
     sha: revision/* commit */.c,
-    checkName: (0,bounded_text/* boundedText */.L)({ min: 1, max: 200 }).describe("Name of the check run of the whole batch."),
+    checkName: (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name }).describe("Name of the check run of the whole batch."),
     jobChecks: schemas/* enum */.k5n(Object.keys(action/* jobChecksTable */.v8))
         .default("auto")
         .describe("Which jobs get check runs of their own."),
@@ -60687,16 +60810,17 @@ const githubReport = schemas/* strictObject */.rej({
         .describe("When the check run fails."),
     serviceUrl: schemas/* url */.OZ5({ protocol: /^https?$/ })
         .max(2000)
-        .describe("Address of the service for who follows links of the report, with `/v1`."),
+        .describe("Address of the service for links in the report, with `/v1`."),
     places: places
         .optional()
-        .describe("Where the repository names the models and gates, to tell beside these lines what went wrong with them."),
+        .describe("Where the repository names the models and gates. Their failures are annotated at these " +
+        "lines."),
 });
 
 // EXTERNAL MODULE: ./contract/id.js
 var id = __nccwpck_require__(2246);
-// EXTERNAL MODULE: ./contract/job.js + 2 modules
-var job = __nccwpck_require__(1324);
+// EXTERNAL MODULE: ./contract/job.js + 5 modules
+var job = __nccwpck_require__(109);
 // EXTERNAL MODULE: ./contract/model.js
 var model = __nccwpck_require__(2654);
 // EXTERNAL MODULE: ./contract/recipe.js + 1 modules
@@ -60720,21 +60844,23 @@ var target = __nccwpck_require__(802);
 
 
 
-/** Jobs that one batch can own. */
+
+
+/** Most jobs of one batch. */
 const maxBatchJobs = 2000;
 /** Fields of `POST /batches`, and of the spec of a Batch. */
 const batchFields = schemas/* strictObject */.rej({
     name: job/* displayName */.QC.optional(),
-    suite: (0,bounded_text/* boundedText */.L)({ min: 1, max: 200 })
+    suite: (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name })
         .optional()
         .describe("Name under which batches of the same models are compared over time."),
     revision: revision/* revision */.Q
         .optional()
-        .describe("What the models are the state of, to compare their jobs with baselines of the suite."),
+        .describe("Commit that the models belong to, to compare their jobs with baselines of the suite."),
     kind: contract_status/* jobKind */.G$.default("compress"),
     models: schemas/* array */.YOg(model/* modelReference */.Dy).min(1).max(1000).describe("Each is compressed for each target."),
-    targets: schemas/* array */.YOg(target/* targetName */.je).min(1).max(64).describe("Names of targets, none twice."),
-    recipe: recipe/* requestedRecipe */.vJ.optional().describe("Laid over each target's default recipe."),
+    targets: schemas/* array */.YOg(target/* targetName */.je).min(1).max(64).describe("Names of targets, each once."),
+    recipe: recipe/* requestedRecipe */.vJ.optional().describe("Overrides fields of each target's default recipe."),
     gates: gate/* gateLimits */.A8.optional().describe("Limits on what is measured for each job."),
     dryRun: job/* dryRun */.PA,
     deadlineSeconds: job/* deadlineSeconds */.Qo.describe("Limit of each job, seconds of work."),
@@ -60742,11 +60868,10 @@ const batchFields = schemas/* strictObject */.rej({
         .min(1)
         .max(maxBatchJobs)
         .default(100)
-        .describe("Jobs of the batch that a cluster works on at once. On one machine the service's own limit holds."),
+        .describe("Jobs of the batch that a cluster works on at once. On one machine the service's own " +
+        "limit applies."),
     labels: job/* labels */.WD.optional(),
-    failFast: schemas/* boolean */.zMY()
-        .default(false)
-        .describe("Cancel the jobs that are left as soon as one fails."),
+    failFast: schemas/* boolean */.zMY().default(false).describe("Cancel the remaining jobs as soon as one fails."),
 });
 const batchRules = [
     {
@@ -60764,8 +60889,10 @@ const batchRules = [
     {
         field: "revision",
         message: "must have a branch, and the batch a suite, to record baselines",
-        isMet: ({ revision: of, suite }) => !of?.recordBaseline || (of.branch !== undefined && suite !== undefined),
-        cel: "!has(self.revision) || !self.revision.recordBaseline || (has(self.revision.branch) && has(self.suite))",
+        isMet: (request) => !request.revision?.recordBaseline ||
+            (request.revision.branch !== undefined && request.suite !== undefined),
+        cel: "!has(self.revision) || !self.revision.recordBaseline || " +
+            "(has(self.revision.branch) && has(self.suite))",
     },
 ];
 /** Body of `POST /batches`. */
@@ -60775,9 +60902,9 @@ const batchRequest = (0,rule/* withRules */.O)(schemas/* strictObject */.rej({
         github: githubReport.describe("Check runs on a commit, which a service with a GitHub App keeps up to date."),
     })
         .optional()
-        .describe("Where the service tells how the batch goes, so that nobody has to wait for it."),
+        .describe("Where the service reports the batch's progress and results."),
 }), batchRules).meta({ id: "BatchRequest" });
-/** Several models × targets submitted in one request; owns one job for each pair. */
+/** Several models × targets submitted in one request, with one job for each pair. */
 const batch = schemas/* object */.Ikc({
     id: id/* batchId */.qZ,
     name: job/* displayName */.QC,
@@ -60803,10 +60930,11 @@ const batch = schemas/* object */.Ikc({
         .describe("The jobs, in the order of models × targets."),
 })
     .meta({ id: "Batch" });
-/** What a batch is called: as the request says, or by its suite, or by what it holds. */
+/** The name of a batch: the request's, else its suite, else its models and targets in words. */
 function batchName({ name, suite, models, targets, }) {
-    const counted = `${models.length} ${models.length === 1 ? "model" : "models"} for ${targets.join(", ")}`;
-    return name ?? (suite ?? counted).slice(0, 200);
+    const noun = models.length === 1 ? "model" : "models";
+    const contents = `${models.length} ${noun} for ${targets.join(", ")}`;
+    return name ?? truncate(suite ?? contents, textLimits.name);
 }
 
 
@@ -60821,8 +60949,8 @@ function batchName({ name, suite, models, targets, }) {
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
 
 /**
- * A text of so many characters, counted as JSON Schema and Kubernetes count them. The length that JavaScript gives, and
- * that `z.string().max()` holds, counts characters such as emoji twice.
+ * A text of `min` to `max` Unicode characters, which JSON Schema and Kubernetes count.
+ * `z.string().max()` counts UTF-16 units, of which an emoji has two.
  */
 function boundedText({ min, max }) {
     const isWithin = (value) => {
@@ -60846,6 +60974,8 @@ function boundedText({ min, max }) {
 /* harmony export */   c: () => (/* binding */ sqnrObstacle),
 /* harmony export */   i: () => (/* binding */ latencyObstacle)
 /* harmony export */ });
+/* harmony import */ var _truncate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1602);
+
 const hardware = [
     ["execution provider", ({ device }) => device?.executionProvider],
     ["processor", ({ device }) => device?.name],
@@ -60858,27 +60988,27 @@ const evaluation = [
 ];
 /** A median of fewer runs says nothing about a change. */
 const minLatencyRuns = 3;
-/** Why a change of latency cannot be told; undefined where it can. */
+/** A note with two facts has at most 300 characters. */
+const maxFactLength = 100;
+/** Why two latencies cannot be compared; undefined where they can. */
 function latencyObstacle(now, before) {
     const runs = Math.min(now.latency?.result.runs ?? 0, before.latency?.result.runs ?? 0);
-    if (runs < minLatencyRuns)
+    if (runs < minLatencyRuns) {
         return `A change of latency needs ${minLatencyRuns} runs on both sides, not ${runs}`;
+    }
     return firstDifference(hardware, now, before);
 }
-/** Why a change of SQNR cannot be told; undefined where it can. */
+/** Why two SQNRs cannot be compared; undefined where they can. */
 function sqnrObstacle(now, before) {
     return firstDifference(evaluation, now, before);
 }
 function firstDifference(facts, now, before) {
-    const differing = facts.find(([, of]) => of(now) !== of(before));
+    const differing = facts.find(([, read]) => read(now) !== read(before));
     if (differing === undefined)
         return undefined;
-    const [name, of] = differing;
-    return `Not comparable: the ${name} is "${abbreviateFact(of(now))}", the baseline's "${abbreviateFact(of(before))}"`;
-}
-function abbreviateFact(value) {
-    const text = String(value ?? "unknown");
-    return text.length > 100 ? `${text.slice(0, 99).toWellFormed()}…` : text;
+    const [name, read] = differing;
+    const format = (figures) => (0,_truncate_js__WEBPACK_IMPORTED_MODULE_0__/* .truncate */ .x)(String(read(figures) ?? "unknown"), maxFactLength);
+    return `Not comparable: the ${name} is "${format(now)}", the baseline's "${format(before)}"`;
 }
 
 
@@ -60892,8 +61022,10 @@ function abbreviateFact(value) {
 /* harmony export */   Kp: () => (/* binding */ jobError),
 /* harmony export */   NN: () => (/* binding */ errorTable)
 /* harmony export */ });
-/* unused harmony exports errorCode, fieldError, ServiceError, problemDetails */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
+/* unused harmony exports errorCode, ServiceError, problemDetails */
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _limits_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1351);
+
 
 function permanentError(status, title) {
     return { status, title, retryable: false };
@@ -60901,7 +61033,7 @@ function permanentError(status, title) {
 function retryableError(status, title) {
     return { status, title, retryable: true };
 }
-/** Every error code that a caller can meet, in answers and in `job.error`. */
+/** Every error code of answers and of `job.error`. */
 const errorTable = {
     malformed_request: permanentError(400, "The request cannot be parsed"),
     invalid_cursor: permanentError(400, "The cursor is not one that this list gave"),
@@ -60950,28 +61082,29 @@ const errorTable = {
     pod_start_failed: permanentError(422, "The worker's pod cannot be started"),
     service_restarted: retryableError(500, "The service restarted too often while the job ran"),
 };
-const errorCode = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(Object.keys(errorTable));
-const fieldError = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
-    pointer: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
-        .describe("JSON pointer of the field (RFC 6901), within the body, or `query/NAME`, `path/NAME`, `header/NAME`."),
-    message: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
+const errorCode = zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(Object.keys(errorTable));
+const fieldError = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
+    pointer: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+        .describe("JSON pointer of the field (RFC 6901), within the body, or `query/NAME`, `path/NAME`, " +
+        "`header/NAME`."),
+    message: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(),
 });
 /** RFC 9457 problem details. */
-const problem = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
-    type: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
-    title: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
-    status: zod__WEBPACK_IMPORTED_MODULE_0__/* .int */ .Whr(),
+const problem = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
+    type: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(),
+    title: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(),
+    status: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr(),
     code: errorCode,
-    detail: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP(),
-    errors: zod__WEBPACK_IMPORTED_MODULE_0__/* .array */ .YOg(fieldError).optional(),
+    detail: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(),
+    errors: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(fieldError).optional(),
 })
     .meta({ id: "Problem" });
 /** Why a job failed. */
-const jobError = zod__WEBPACK_IMPORTED_MODULE_0__/* .object */ .Ikc({
+const jobError = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
     code: errorCode,
-    message: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().max(4096),
+    message: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(_limits_js__WEBPACK_IMPORTED_MODULE_0__/* .textLimits */ .I6.errorMessage),
 });
-/** The one error that callers of the service see; everything else is `internal_error` to them. */
+/** The one error that callers of the service see; any other is `internal_error` to them. */
 class ServiceError extends Error {
     name = "ServiceError";
     code;
@@ -60992,7 +61125,7 @@ function problemDetails(error) {
         status,
         code: error.code,
         detail: error.message,
-        ...(error.fields.length > 0 && { errors: [...error.fields] }),
+        errors: error.fields.length > 0 ? [...error.fields] : undefined,
     };
 }
 
@@ -61020,23 +61153,21 @@ function formatBytes(bytes) {
 
 /***/ }),
 
-/***/ 8668:
+/***/ 3482:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   A8: () => (/* binding */ gateLimits),
+/* harmony export */   C5: () => (/* binding */ defaultLatencyNoiseMs),
 /* harmony export */   h2: () => (/* binding */ gateName),
-/* harmony export */   k0: () => (/* binding */ gateTable),
-/* harmony export */   x6: () => (/* binding */ hasFailedGate),
-/* harmony export */   xp: () => (/* binding */ gateResult)
+/* harmony export */   k0: () => (/* binding */ gateTable)
 /* harmony export */ });
-/* unused harmony export evaluateGates */
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
 /* harmony import */ var _comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2537);
 
 
+/** Milliseconds within which two median latencies count as equal where a request sets no limit. */
 const defaultLatencyNoiseMs = 0.1;
-/** Every gate that a job can have, with the figure it holds. */
+/** Every gate that a job can have, with the figure it limits. */
 const gateTable = {
     maxSizeRatio: {
         bound: "max",
@@ -61077,12 +61208,41 @@ const gateTable = {
     },
     maxLatencyRegression: {
         bound: "max",
-        description: "Largest growth of the result's median latency relative to the baseline's on the same hardware; 0.05 allows 5 % more.",
+        description: "Largest growth of the result's median latency relative to the baseline's " +
+            "on the same hardware; 0.05 allows 5 % more.",
         figure: ({ latency }) => latency?.result.p50Ms,
         change: { worsening: growth, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .latencyObstacle */ .i, excuse: latencyExcuse },
     },
 };
 const gateName = zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(Object.keys(gateTable));
+function growth(now, before) {
+    return (now - before) / before;
+}
+function latencyExcuse(differenceMs, { latencyNoiseMs = defaultLatencyNoiseMs }) {
+    return differenceMs <= latencyNoiseMs
+        ? `A difference within ${latencyNoiseMs} ms is taken as noise`
+        : undefined;
+}
+function leastTop1({ accuracy }) {
+    const known = accuracy?.outputs?.flatMap(({ top1Agreement }) => top1Agreement ?? []) ?? [];
+    return known.length === 0 ? undefined : Math.min(...known);
+}
+
+
+/***/ }),
+
+/***/ 8668:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   A8: () => (/* binding */ gateLimits),
+/* harmony export */   x6: () => (/* binding */ hasFailedGate),
+/* harmony export */   xp: () => (/* binding */ gateResult)
+/* harmony export */ });
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _gate_table_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3482);
+
+
 const limitSchemas = {
     maxSizeRatio: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().positive(),
     minSqnrDb: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
@@ -61094,7 +61254,7 @@ const limitSchemas = {
     maxLatencyRegression: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
 };
 function limitSchema(gate) {
-    return limitSchemas[gate].optional().describe(gateTable[gate].description);
+    return limitSchemas[gate].optional().describe(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k0[gate].description);
 }
 /** Limits on telemetry figures. */
 const gateLimits = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
@@ -61109,104 +61269,40 @@ const gateLimits = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
     latencyNoiseMs: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
         .min(0)
         .optional()
-        .describe(`Milliseconds by which the median latency may grow without being held to be a regression, ${defaultLatencyNoiseMs} by default.`),
-    warnGates: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(gateName)
-        .max(gateName.options.length)
+        .describe("Milliseconds by which the median latency may grow without counting as a regression, " +
+        `${_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .defaultLatencyNoiseMs */ .C5} by default.`),
+    warnGates: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2)
+        .max(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2.options.length)
         .optional()
         .describe("Gates that warn instead of failing where they do not pass."),
 })
     .meta({ id: "GateLimits" });
 const gateResult = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    gate: gateName,
+    gate: _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2,
     limit: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
     actual: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
         .nullable()
-        .describe("The measured figure, or how much worse than the baseline's it is; null where it was not measured, which fails the gate."),
+        .describe("The measured figure, or how much worse than the baseline's it is; null where it was " +
+        "not measured, which fails the gate."),
     baseline: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
         .nullable()
         .default(null)
-        .describe("The baseline's figure: bytes, dB or milliseconds; null for gates that hold no change."),
+        .describe("The baseline's figure: bytes, dB or milliseconds; null for gates that do not compare " +
+        "with it."),
     level: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["fail", "warn"])
         .default("fail")
-        .describe("What it means if the gate does not pass. A change that cannot be told, such as without a baseline, warns."),
+        .describe("What it means if the gate does not pass. A change that cannot be computed, such as " +
+        "without a baseline, warns."),
     passed: zod__WEBPACK_IMPORTED_MODULE_1__/* .boolean */ .zMY(),
     note: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
         .max(300)
         .optional()
-        .describe("Why the figures could not be compared, or were taken as equal."),
+        .describe("Why the figures could not be compared, or count as equal."),
 })
     .meta({ id: "GateResult" });
 /** Whether a gate of the level `fail` did not pass. */
 function hasFailedGate(gates) {
     return gates.some(({ level, passed }) => level === "fail" && !passed);
-}
-/**
- * Holds the telemetry of a finished job against its limits. A figure that was not measured fails its gate; a change for
- * which there is nothing to compare with warns.
- */
-function evaluateGates(limits, telemetry, baseline) {
-    return gateName.options.flatMap((gate) => {
-        const gateLimit = limits[gate];
-        if (gateLimit === undefined)
-            return [];
-        const { bound, figure, change } = gateTable[gate];
-        const level = limits.warnGates?.includes(gate) ? "warn" : "fail";
-        const now = figure(telemetry);
-        const known = { gate, limit: gateLimit, level, actual: now ?? null, baseline: null };
-        if (now === undefined)
-            return [{ ...known, passed: false }];
-        if (change === undefined)
-            return [{ ...known, passed: bound === "max" ? now <= gateLimit : now >= gateLimit }];
-        return [
-            {
-                ...known,
-                actual: null,
-                ...compareWithBaseline(change, {
-                    limits,
-                    limit: gateLimit,
-                    now,
-                    figure,
-                    telemetry,
-                    baseline,
-                }),
-            },
-        ];
-    });
-}
-function compareWithBaseline({ worsening, obstacle, excuse }, { limits, limit: most, now, figure, telemetry, baseline }) {
-    const incomparable = { level: "warn", passed: false };
-    if (baseline === null)
-        return { ...incomparable, note: "There is no baseline" };
-    const before = figure(baseline);
-    if (before === undefined)
-        return { ...incomparable, note: "The baseline has no such figure" };
-    const actual = worsening(now, before);
-    const reason = Number.isFinite(actual)
-        ? obstacle?.(telemetry, baseline)
-        : "The baseline's figure is 0";
-    if (reason !== undefined)
-        return { ...incomparable, baseline: before, note: reason };
-    if (actual <= most)
-        return { actual, baseline: before, passed: true };
-    const note = excuse?.(now - before, limits);
-    return {
-        actual,
-        baseline: before,
-        passed: note !== undefined,
-        ...(note !== undefined && { note }),
-    };
-}
-function growth(now, before) {
-    return (now - before) / before;
-}
-function latencyExcuse(differenceMs, { latencyNoiseMs = defaultLatencyNoiseMs }) {
-    return differenceMs <= latencyNoiseMs
-        ? `A difference within ${latencyNoiseMs} ms is taken as noise`
-        : undefined;
-}
-function leastTop1({ accuracy }) {
-    const known = accuracy?.outputs?.flatMap(({ top1Agreement }) => top1Agreement ?? []) ?? [];
-    return known.length === 0 ? undefined : Math.min(...known);
 }
 
 
@@ -61226,7 +61322,10 @@ function leastTop1({ accuracy }) {
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
 const timeLength = 10;
 const randomLength = 16;
-/** Last digits of an id, in which the jobs of a batch differ; no two ids made by one process are alike in all others. */
+/**
+ * Last digits of an id, which number the jobs of a batch. All other digits together are unique
+ * among the ids that one process creates.
+ */
 const jobNumberLength = 4;
 const patterns = { job: idPattern("job"), batch: idPattern("batch"), token: idPattern("token") };
 function idPattern(prefix) {
@@ -61241,15 +61340,15 @@ function idSchema(prefix, what) {
 const jobId = idSchema("job", "job");
 const batchId = idSchema("batch", "batch");
 const tokenId = idSchema("token", "token");
-/** As `jobId` and `batchId` say, for ids that are checked over and over. */
+/** The check of `jobId` and `batchId` without the cost of a schema, for frequent use. */
 function isId(prefix, text) {
     return text !== undefined && patterns[prefix].test(text);
 }
 let lastTime = "";
 let lastRandom = (/* unused pure expression or super */ null && ([]));
 /**
- * A lower-case ULID (Crockford base 32: 48 bits of time, 80 random bits) behind a prefix. Those made one after the other
- * within a millisecond sort in that order.
+ * A lower-case ULID (Crockford base 32: 48 bits of time, 80 random bits) behind a prefix. Ids that
+ * are created within a millisecond sort in the order of their creation.
  */
 function newId(prefix, now) {
     const time = encodeIdTime(now);
@@ -61258,8 +61357,8 @@ function newId(prefix, now) {
     return `${prefix}-${time}${lastRandom.map((digit) => alphabet.charAt(digit)).join("")}`;
 }
 /**
- * An id made of what it stands for, so that whoever makes it again gets the same: the time, and the first 80 bits of
- * `digest`.
+ * An id that follows from what it names, so that it is the same each time it is composed: the time,
+ * and the first 80 bits of `digest`.
  */
 function composeId(prefix, { time, digest }) {
     const bits = digest
@@ -61268,7 +61367,10 @@ function composeId(prefix, { time, digest }) {
     const random = Array.from({ length: randomLength }, (_, i) => alphabet.charAt(Number((bits >> BigInt(5 * (randomLength - 1 - i))) & 31n)));
     return `${prefix}-${encodeIdTime(time)}${random.join("")}`;
 }
-/** Id of a job of a batch: the batch's own, its last digits replaced by the job's number, so that jobs sort in their order. */
+/**
+ * Id of a job of a batch: the batch's own, with the job's number as its last digits, so that jobs
+ * sort by their numbers.
+ */
 function batchJobId(batch, index) {
     let number = "";
     for (let rest = index, i = 0; i < jobNumberLength; i++, rest = Math.floor(rest / 32)) {
@@ -61276,12 +61378,12 @@ function batchJobId(batch, index) {
     }
     return `job-${batch.slice("batch-".length, -jobNumberLength)}${number}`;
 }
-/** Name of the custom resource of a batch's job: that of the batch's resource, and the job's number. */
+/** Name of the CompressionJob of a batch's job: the Batch's name and the job's number. */
 function batchChildName(batch, index) {
     return `${batch}-${String(index).padStart(4, "0")}`;
 }
 const childName = /^(.+)-(\d{4,})$/;
-/** The batch and the number of the job whose custom resource has the name; undefined for all other names. */
+/** Inverse of `batchChildName`; undefined for names that it does not give. */
 function parseBatchChildName(name) {
     const [, batch, digits] = childName.exec(name) ?? [];
     if (batch === undefined || digits === undefined)
@@ -61289,7 +61391,7 @@ function parseBatchChildName(name) {
     const index = Number(digits);
     return batchChildName(batch, index) === name ? { batch, index } : undefined;
 }
-/** The part of an id that tells when it was made: ids made earlier sort before it, later ones after. */
+/** The time of an id: ids of earlier times sort before it, ids of later times after it. */
 function encodeIdTime(now) {
     let time = "";
     for (let rest = now.getTime(), i = 0; i < timeLength; i++, rest = Math.floor(rest / 32)) {
@@ -61297,7 +61399,7 @@ function encodeIdTime(now) {
     }
     return time;
 }
-/** When an id was made. */
+/** When an id was created. */
 function decodeIdTime(id) {
     const digits = id.slice(id.indexOf("-") + 1).slice(0, timeLength);
     return new Date(Array.from(digits).reduce((time, digit) => time * 32 + alphabet.indexOf(digit), 0));
@@ -61305,7 +61407,7 @@ function decodeIdTime(id) {
 function randomDigits() {
     return Array.from(crypto.getRandomValues(new Uint8Array(randomLength)), (byte) => byte % 32);
 }
-/** The next random part in order, apart from the digits that number a batch's jobs. */
+/** The next random part in order; the digits that number a batch's jobs stay. */
 function nextRandomDigits(digits) {
     const head = digits.slice(0, -jobNumberLength);
     const carried = head.findLastIndex((digit) => digit < 31);
@@ -61316,7 +61418,7 @@ function nextRandomDigits(digits) {
 
 /***/ }),
 
-/***/ 1324:
+/***/ 109:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -61340,21 +61442,46 @@ var artifact = __nccwpck_require__(1453);
 var id = __nccwpck_require__(2246);
 // EXTERNAL MODULE: ./contract/revision.js
 var revision = __nccwpck_require__(1622);
+;// CONCATENATED MODULE: ./contract/list-codes.js
+/** The codes that a table explains, for a description. */
+function listCodes(table) {
+    return Object.keys(table)
+        .map((code) => `\`${code}\``)
+        .join(", ");
+}
+
+;// CONCATENATED MODULE: ./contract/warnings.js
+/** Every code of a job's `telemetry.warnings`, and what it means. */
+const warningTable = {
+    accuracy_below_floor: "An output differs from the original's by more than `recipe.evaluation.minCosine` allows, " +
+        "on generated data.",
+    output_not_compared: "An output is no tensor of numbers and was not compared.",
+    output_shape_differs: "An output's shape differs from the original's in some samples, which count as zeros.",
+    outputs_left_out: "The model has more outputs than telemetry reports; those with the lowest SQNR are reported.",
+};
+
 ;// CONCATENATED MODULE: ./contract/telemetry.js
 
-/** SQNR that stands for identical outputs, dB; float32 cannot express a smaller error. Its negative stands for outputs that are not finite. */
+
+
+/**
+ * SQNR of identical outputs, dB; float32 cannot express a smaller error. Its negative is the SQNR
+ * of outputs that are not finite.
+ */
 const maxSqnrDb = 150;
 const outputAccuracy = schemas/* object */.Ikc({
     name: schemas/* string */.YjP(),
     sqnrDb: schemas/* number */.aig()
-        .describe(`Signal to quantization noise ratio over all samples, dB, within ±${maxSqnrDb}; ${maxSqnrDb} for identical outputs.`),
+        .describe(`Signal to quantization noise ratio over all samples, dB, within ±${maxSqnrDb}; ` +
+        `${maxSqnrDb} for identical outputs.`),
     cosine: schemas/* number */.aig().describe("Cosine similarity over all samples, -1 to 1."),
     maxAbsoluteError: schemas/* number */.aig()
         .nullable()
         .describe("Largest difference of two elements; null where one of them is not finite."),
     top1Agreement: schemas/* number */.aig()
         .nullable()
-        .describe("Share of samples whose largest element is the same along the last axis; null for outputs without such an axis."),
+        .describe("Share of samples whose largest element is the same along the last axis; null for " +
+        "outputs without such an axis."),
 });
 const accuracy = schemas/* object */.Ikc({
     level: schemas/* enum */.k5n(["outputs", "weights"]),
@@ -61372,7 +61499,12 @@ const latency = schemas/* object */.Ikc({
     runs: schemas/* int */.Whr().min(0),
 });
 const measuredPair = (of) => schemas/* object */.Ikc({ original: of, result: of });
-/** Measured facts of a job. What has not been measured yet, or not at the recipe's evaluation level, is absent. */
+/** Not an enum, since warnings of other versions are read too. */
+const warningCode = schemas/* string */.YjP().describe(`Stable code, such as ${listCodes(warningTable)}.`);
+/**
+ * Measured facts of a job. What is not measured yet, or not at the recipe's evaluation level, is
+ * absent.
+ */
 const telemetry = schemas/* object */.Ikc({
     progress: schemas/* object */.Ikc({
         fraction: schemas/* number */.aig().min(0).max(1).describe("Share of the whole job that is done."),
@@ -61384,7 +61516,8 @@ const telemetry = schemas/* object */.Ikc({
         ratio: schemas/* number */.aig().describe("resultBytes / originalBytes."),
         predicted: schemas/* boolean */.zMY()
             .default(false)
-            .describe("True where the figures are the plan's and nothing was written. They are exact unless a weight turns out to hold values that the scheme cannot store."),
+            .describe("True where the figures are the plan's and nothing was written. They are exact " +
+            "unless a weight has values that the scheme cannot represent."),
     })
         .optional()
         .describe("Bytes on disk of the ONNX file and its external data."),
@@ -61429,7 +61562,7 @@ const telemetry = schemas/* object */.Ikc({
     })
         .partial()
         .optional(),
-    warnings: schemas/* array */.YOg(schemas/* object */.Ikc({ code: schemas/* string */.YjP(), message: schemas/* string */.YjP().max(1000) })).max(64),
+    warnings: schemas/* array */.YOg(schemas/* object */.Ikc({ code: warningCode, message: schemas/* string */.YjP().max(1000) })).max(64),
 })
     .meta({ id: "Telemetry" });
 
@@ -61456,29 +61589,152 @@ const baseline = recordedBaseline
     .meta({ id: "Baseline" });
 /** The part of a job's telemetry that later jobs are compared with. */
 function baselineFigures({ size, latency, device, accuracy: measured, }) {
-    return {
-        ...(size && { size }),
-        ...(latency && { latency }),
-        ...(device && { device }),
-        ...(measured && { accuracy: figures.shape.accuracy.parse(measured) }),
-    };
+    return { size, latency, device, accuracy: figures.shape.accuracy.parse(measured) };
 }
 
+// EXTERNAL MODULE: ./contract/bounded-text.js
+var bounded_text = __nccwpck_require__(9088);
 // EXTERNAL MODULE: ./contract/errors.js
 var errors = __nccwpck_require__(6828);
 // EXTERNAL MODULE: ./contract/gate.js
 var gate = __nccwpck_require__(8668);
+// EXTERNAL MODULE: ./contract/limits.js
+var limits = __nccwpck_require__(1351);
 // EXTERNAL MODULE: ./contract/model.js
 var model = __nccwpck_require__(2654);
 // EXTERNAL MODULE: ./contract/recipe.js + 1 modules
 var recipe = __nccwpck_require__(1918);
+;// CONCATENATED MODULE: ./contract/status-reasons.js
+
+const nothing = "Nothing.";
+/**
+ * Every reason for which a job can be in its status. Reasons of the status Failed are error codes.
+ */
+const statusReasonTable = {
+    queued: {
+        status: "Pending",
+        message: "Waiting for a worker",
+        setBy: "service",
+        action: "Nothing: the job starts when a worker is free. `MOS_WORKERS` allows more at once.",
+    },
+    not_submitted: {
+        status: "Pending",
+        message: "The cluster does not take the job yet",
+        setBy: "service",
+        action: "Read the message: the API server is unreachable or refuses the resource. It is tried again.",
+    },
+    starting: {
+        status: "Pending",
+        message: "The worker starts",
+        setBy: "operator",
+        action: nothing,
+    },
+    suspended: {
+        status: "Pending",
+        message: "The job is suspended",
+        setBy: "operator",
+        action: "Set `spec.suspend` to false to resume it.",
+    },
+    waiting_for_queue: {
+        status: "Pending",
+        message: "Waiting to be admitted by a queue",
+        setBy: "operator",
+        action: "Check the queue's Workload and quota in Kueue.",
+    },
+    quota_exceeded: {
+        status: "Pending",
+        message: "Waiting for the namespace's quota",
+        setBy: "operator",
+        action: "Wait until other pods end, or raise the ResourceQuota that the message names.",
+    },
+    pod_refused: {
+        status: "Pending",
+        message: "The cluster refuses the worker's pod",
+        setBy: "operator",
+        action: "Read the message: an admission policy or the namespace's security level refuses it.",
+    },
+    name_in_use: {
+        status: "Pending",
+        message: "Waiting for the Job of an earlier CompressionJob of this name to be deleted",
+        setBy: "operator",
+        action: "Nothing: it ends when the earlier Job is deleted.",
+    },
+    unschedulable: {
+        status: "Pending",
+        message: "No node can run the worker's pod",
+        setBy: "operator",
+        action: "Compare what the message says is missing with the target's node selector and resources.",
+    },
+    image_unavailable: {
+        status: "Pending",
+        message: "The worker's image cannot be pulled",
+        setBy: "operator",
+        action: "Check the image's name, the registry and `imagePullSecrets`.",
+    },
+    pod_not_starting: {
+        status: "Pending",
+        message: "The worker's pod cannot be started",
+        setBy: "operator",
+        action: "Read the message and `kubectl describe pod`: a volume or a Secret is missing.",
+    },
+    sharding: {
+        status: "Sharding",
+        message: "The worker fetches the model and shards its weights",
+        setBy: "service",
+        action: nothing,
+    },
+    optimizing: {
+        status: "Optimizing",
+        message: "The worker optimizes and evaluates the model",
+        setBy: "service",
+        action: nothing,
+    },
+    completed: {
+        status: "Completed",
+        message: "The model was compressed",
+        setBy: "service, operator",
+        action: nothing,
+    },
+    gates_failed: {
+        status: "Completed",
+        message: "The model was compressed, and a gate failed",
+        setBy: "service",
+        action: "`gates` of the job says which figure is beyond its limit.",
+    },
+    cancel_requested: {
+        status: "Cancelling",
+        message: "The job is being stopped",
+        setBy: "service, operator",
+        action: nothing,
+    },
+    node_unresponsive: {
+        status: "Cancelling",
+        message: "A node did not confirm that its pod stopped",
+        setBy: "operator",
+        action: "Check the node: its pod may run until the node answers again.",
+    },
+    cancelled: {
+        status: "Cancelled",
+        message: "The job was cancelled",
+        setBy: "service, operator",
+        action: nothing,
+    },
+};
+/** Description of a field with a status reason. */
+const statusReasonDescription = "Stable code that says why the job is in its status: " +
+    `one of ${listCodes(statusReasonTable)}, or an error code.`;
+/** The cause as the table words it. */
+function statusCause(reason) {
+    return { reason, message: statusReasonTable[reason].message };
+}
+
 // EXTERNAL MODULE: ./contract/status.js
 var contract_status = __nccwpck_require__(7949);
 // EXTERNAL MODULE: ./contract/target.js
 var target = __nccwpck_require__(802);
-// EXTERNAL MODULE: ./contract/bounded-text.js
-var bounded_text = __nccwpck_require__(9088);
 ;// CONCATENATED MODULE: ./contract/job.js
+
+
 
 
 
@@ -61501,15 +61757,18 @@ const labels = schemas/* record */.g1P(schemas/* string */.YjP().max(63).regex(l
 })
     .meta({ maxProperties: maxLabels })
     .describe(`Caller's own keys and values, to filter by. At most ${maxLabels}.`);
-const displayName = (0,bounded_text/* boundedText */.L)({ min: 1, max: 200 }).describe("Name for people; need not be unique.");
+const displayName = (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name }).describe("Name for people; need not be unique.");
 const dryRun = schemas/* boolean */.zMY()
     .default(false)
-    .describe("Plan alone: tells the size that the result would have, and what would become of each weight, from the model's graph. No weight is read, no model is written, no pipeline is planned, nothing is evaluated and no gate is held.");
+    .describe("Only plan: report the size that the result would have, and what would be done to each " +
+    "weight, from the model's graph. No weight is read, no model is written, no pipeline is " +
+    "planned, and neither models nor gates are evaluated.");
 const deadlineSeconds = schemas/* int */.Whr()
     .min(1)
     .max(604_800)
     .optional()
-    .describe("Seconds of work after which the job is stopped and fails with `deadline_exceeded`. Waiting does not count.");
+    .describe("Seconds of work after which the job is stopped and fails with `deadline_exceeded`. " +
+    "Waiting does not count.");
 /** Body of `POST /compress` and `POST /quantize`, and the spec of a CompressionJob. */
 const jobRequest = schemas/* strictObject */.rej({
     name: displayName.optional(),
@@ -61520,7 +61779,7 @@ const jobRequest = schemas/* strictObject */.rej({
         .describe("What to do to the model. Fields that are left out come from the target's default recipe."),
     gates: gate/* gateLimits */.A8
         .optional()
-        .describe("Limits on what is measured; the job tells which of them hold."),
+        .describe("Limits on what is measured; the job's `gates` say which are met."),
     dryRun,
     deadlineSeconds,
     labels: labels.optional(),
@@ -61532,7 +61791,7 @@ const job = schemas/* object */.Ikc({
     kind: contract_status/* jobKind */.G$,
     name: displayName,
     status: contract_status/* jobStatus */.WB,
-    statusReason: schemas/* string */.YjP().describe("Stable code that says why the job is in its status."),
+    statusReason: schemas/* string */.YjP().describe(statusReasonDescription),
     statusMessage: schemas/* string */.YjP().describe("The same for people."),
     batchId: id/* batchId */.qZ.nullable(),
     model: schemas/* object */.Ikc({
@@ -61544,7 +61803,7 @@ const job = schemas/* object */.Ikc({
         actualSha256: model/* sha256 */.sc.nullable().describe("SHA-256 of the file that was fetched."),
     }),
     target: target/* targetName */.je,
-    recipe: recipe/* recipe */.D4.describe("The effective recipe: the request's over the preset's over the target's."),
+    recipe: recipe/* recipe */.D4.describe("The effective recipe: the request's fields override the preset's, and those the target's."),
     gateLimits: gate/* gateLimits */.A8,
     dryRun: dryRun.describe("Whether the job only plans; its one artifact is the report then."),
     deadlineSeconds,
@@ -61559,7 +61818,8 @@ const job = schemas/* object */.Ikc({
     baseline: baseline
         .nullable()
         .default(null)
-        .describe("What the job is compared with, found when its batch was made; null where there is none."),
+        .describe("What the job is compared with, found when its batch was created; null where there is " +
+        "none."),
     gates: schemas/* array */.YOg(gate/* gateResult */.xp)
         .describe("Results of the gates; empty until the job is Completed, and in a dry run."),
     error: errors/* jobError */.Kp.nullable(),
@@ -61573,10 +61833,11 @@ const job = schemas/* object */.Ikc({
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   Fy: () => (/* binding */ limits)
+/* harmony export */   Fy: () => (/* binding */ limits),
+/* harmony export */   I6: () => (/* binding */ textLimits)
 /* harmony export */ });
-/* unused harmony exports maxAttempts, textLimits */
-/** Limits of the service that callers can meet. Each is documented in the README. */
+/* unused harmony export maxAttempts */
+/** Limits of the service that callers can reach. Each is documented in the README. */
 const limits = {
     /** Largest JSON body, bytes. */
     jsonBodyBytes: 4 * 1024 * 1024,
@@ -61590,13 +61851,15 @@ const limits = {
     /** Interval of pings in event streams, seconds. */
     pingSeconds: 15,
 };
-/** A worker of a job, or of one step of it, is started at most so often. */
+/** How often a worker of a job, or of one step of it, is started at most. */
 const maxAttempts = 3;
-/** Longest texts that records, resources and events hold, characters. */
+/** Longest texts in records, resources and events, characters. */
 const textLimits = {
+    name: 200,
     reason: 64,
     statusMessage: 1024,
     errorMessage: 4096,
+    progressMessage: 500,
     telemetryWarning: 512,
     batchFailure: 512,
 };
@@ -61624,14 +61887,16 @@ const sha256 = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
 const uploadRange = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
     .max(100)
     .regex(/^bytes \d{1,15}-\d{1,15}\/\d{1,15}$/)
-    .describe("`bytes FIRST-LAST/SIZE`: the body is the rest of an upload that broke off. FIRST is at most the `Upload-Offset` that the answer to HEAD tells, LAST is SIZE - 1.");
+    .describe("`bytes FIRST-LAST/SIZE`: the body is the rest of an upload that broke off. FIRST is at " +
+    "most the `Upload-Offset` of the answer to HEAD, LAST is SIZE - 1.");
 /** Where a model is and, optionally, what it must hash to. */
 const modelReference = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
     source: (0,_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: 2048 })
         .regex(/^(https?:\/\/|file:\/\/\/|upload:sha256:[0-9a-f]{64}$)/, {
         error: "must be https://…, http://…, file:///… or upload:sha256:<64 hex digits>",
     })
-        .describe("Where the ONNX file is: `https://…` (`http://…` where the administrator allows it), `file:///…` under an allowed folder, or `upload:sha256:…` of an uploaded file."),
+        .describe("Where the ONNX file is: `https://…` (`http://…` where the administrator allows it), " +
+        "`file:///…` under an allowed folder, or `upload:sha256:…` of an uploaded file."),
     sha256: sha256.optional().describe("The job fails unless the file has this SHA-256."),
     name: zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
         .max(100)
@@ -61656,22 +61921,27 @@ __nccwpck_require__.d(__webpack_exports__, {
   vJ: () => (/* binding */ requestedRecipe)
 });
 
-// UNUSED EXPORTS: defaultRecipe, evaluation, granularities, granularitiesByScheme, maxParallelism, resolveRecipe, schemes, sharding
+// UNUSED EXPORTS: granularitiesByScheme
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
 ;// CONCATENATED MODULE: ./contract/pipeline.js
 
 const balance = schemas/* enum */.k5n(["bytes", "flops", "time"])
-    .describe("What the stages of a pipeline are balanced by. `bytes`: the weights that a stage holds. `flops`: operations on a generated sample. `time`: nanoseconds that ONNX Runtime's CPU provider takes for a generated sample, graph optimizations off.");
+    .describe("What the stages of a pipeline are balanced by. `bytes`: the weights of a stage. " +
+    "`flops`: operations on a generated sample. `time`: nanoseconds that ONNX Runtime's CPU " +
+    "provider takes for a generated sample, graph optimizations off.");
 const maxPipelineStages = 64;
 const pipelineTensor = schemas/* object */.Ikc({
     name: schemas/* string */.YjP(),
     type: schemas/* string */.YjP(),
     shape: schemas/* array */.YOg(schemas/* union */.KCZ([schemas/* int */.Whr(), schemas/* string */.YjP()]))
-        .describe("Open dimensions are given by their names, which may be empty."),
+        .describe("Open dimensions are their names, which may be empty."),
 });
-/** `pipeline.json`: stages that together give what the model gives, each an ONNX model of its own, run one after the other. */
+/**
+ * `pipeline.json`: stages that are run one after the other and together compute what the model
+ * does, each an ONNX model of its own.
+ */
 const pipelineManifest = schemas/* object */.Ikc({
     version: schemas/* literal */.euz(1),
     balance,
@@ -61686,21 +61956,22 @@ const pipelineManifest = schemas/* object */.Ikc({
             name: schemas/* string */.YjP(),
             from: schemas/* int */.Whr()
                 .min(0)
-                .describe("Number of the stage that gives the tensor, from 1; 0 for the caller."),
+                .describe("Number of the stage that computes the tensor, from 1; 0 for the caller."),
         }))
-            .describe("Tensors to feed. A tensor from a stage further back passes the stages between unchanged."),
+            .describe("Tensors to feed. A tensor of an earlier stage is fed unchanged past the stages " +
+            "between."),
         outputs: schemas/* array */.YOg(schemas/* string */.YjP())
-            .describe("Tensors that the stage gives, for later stages and for the caller."),
+            .describe("Tensors that the stage computes, for later stages and for the caller."),
     })),
     cuts: schemas/* array */.YOg(schemas/* object */.Ikc({
         bytes: schemas/* int */.Whr().describe("Bytes that cross the cut on a generated sample."),
         tensors: schemas/* array */.YOg(pipelineTensor)
-            .describe("Tensors made before the cut and used behind it."),
+            .describe("Tensors computed before the cut and used after it."),
     }))
         .describe("What crosses from each stage to the next one."),
     outputs: schemas/* array */.YOg(schemas/* object */.Ikc({
         name: schemas/* string */.YjP(),
-        from: schemas/* int */.Whr().min(1).describe("Number of the stage that gives it."),
+        from: schemas/* int */.Whr().min(1).describe("Number of the stage that computes it."),
     }))
         .describe("The model's outputs, in its order."),
 })
@@ -61730,12 +62001,14 @@ const nodePattern = (0,bounded_text/* boundedText */.L)({ min: 1, max: 253 });
 const sharding = schemas/* strictObject */.rej({
     maxShardBytes: schemas/* int */.Whr()
         .min(65_536)
-        .describe("Largest weight shard, bytes. A tensor is never split: one that is larger gets a shard of its own."),
+        .describe("Largest weight shard, bytes. A tensor is never split: one that is larger gets a shard " +
+        "of its own."),
     stages: schemas/* int */.Whr()
         .min(1)
         .max(maxPipelineStages)
         .optional()
-        .describe("Cuts the result into a pipeline of so many stages, each an ONNX model of its own. Without it, as many as `maxStageBytes` needs; without both, there is no pipeline."),
+        .describe("Cuts the result into a pipeline of so many stages, each an ONNX model of its own. " +
+        "Without it, as many as `maxStageBytes` needs; without both, there is no pipeline."),
     maxStageBytes: schemas/* int */.Whr()
         .min(1024)
         .optional()
@@ -61744,42 +62017,53 @@ const sharding = schemas/* strictObject */.rej({
 });
 const evaluation = schemas/* strictObject */.rej({
     level: schemas/* enum */.k5n(["outputs", "weights", "none"])
-        .describe("`outputs` runs original and result and compares; `weights` measures each weight's error only; `none` measures sizes only."),
+        .describe("`outputs` runs original and result and compares; `weights` measures each weight's " +
+        "error only; `none` measures sizes only."),
     data: (0,bounded_text/* boundedText */.L)({ min: 1, max: 2048 })
         .regex(/^(https?:\/\/|file:\/\/\/|upload:sha256:[0-9a-f]{64}$)/)
         .optional()
-        .describe("`.npz` file with an array for each input, stacked along a first axis of samples. Without it, data is generated to the inputs' types and shapes."),
+        .describe("`.npz` file with an array for each input, stacked along a first axis of samples. " +
+        "Without it, data is generated to the inputs' types and shapes."),
     samples: schemas/* int */.Whr().min(1).max(1024).describe("Samples to compare outputs on."),
     runs: schemas/* int */.Whr().min(1).max(1000).describe("Timed runs of each model, after the warm-up."),
     warmup: schemas/* int */.Whr().min(0).max(100).describe("Runs of each model that are not timed."),
     minCosine: schemas/* number */.aig()
         .min(-1)
         .max(1)
-        .describe("Least cosine similarity of any output. Below it the job fails on the caller's data, and completes with a warning on generated data."),
+        .describe("Least cosine similarity of any output. Below it the job fails on the caller's data, " +
+        "and completes with a warning on generated data."),
 });
-/** What to do to the model. Fields that a request leaves out come from the target's default recipe. */
+/** What to do to the model. Fields missing in a request come from the target's default recipe. */
 const recipe = schemas/* strictObject */.rej({
     scheme: schemas/* enum */.k5n(schemes)
-        .describe("`int8-dynamic`: weights and activations in int8, activations scaled at run time (MatMul, Gemm). `int8-weight` and `int4-weight`: weights stored in 8 or 4 bits, arithmetic in floating point. `fp16`: half precision."),
+        .describe("`int8-dynamic`: weights and activations in int8, activations scaled at run time " +
+        "(MatMul, Gemm). `int8-weight` and `int4-weight`: weights stored in 8 or 4 bits, " +
+        "arithmetic in floating point. `fp16`: half precision."),
     granularity: schemas/* enum */.k5n(granularities)
-        .describe("One scale for each tensor, each output channel, or each block of `blockSize` weights along the reduced axis."),
+        .describe("One scale for each tensor, each output channel, or each block of `blockSize` weights " +
+        "along the reduced axis."),
     blockSize: schemas/* literal */.euz([16, 32, 64, 128, 256])
         .describe("Weights that share a scale where granularity is `block`."),
     symmetric: schemas/* boolean */.zMY().describe("Zero maps to the middle code and no zero points are stored."),
     reduceRange: schemas/* boolean */.zMY()
-        .describe("7-bit weights for `int8-dynamic`, exact on x86 CPUs without VNNI, whose int8 products saturate."),
+        .describe("7-bit weights for `int8-dynamic`, exact on x86 CPUs without VNNI, whose int8 " +
+        "products saturate."),
     operators: schemas/* enum */.k5n(["standard", "contrib"])
-        .describe("`standard` uses the ONNX operator set alone; `contrib` may use ONNX Runtime's own operators (MatMulNBits, GatherBlockQuantized)."),
+        .describe("`standard` uses the ONNX operator set alone; `contrib` may use ONNX Runtime's own " +
+        "operators (MatMulNBits, GatherBlockQuantized)."),
     fallback: schemas/* enum */.k5n(["none", "int8-weight"])
-        .describe("Scheme for weights that `scheme` cannot hold; `none` leaves them as they are."),
+        .describe("Scheme for weights that `scheme` cannot represent; `none` leaves them unchanged."),
     exclude: schemas/* array */.YOg(nodePattern)
         .max(256)
-        .describe("Names of nodes or weights to leave alone; `*` stands for any characters."),
-    minElements: schemas/* int */.Whr().min(0).describe("Weights with fewer elements are left alone."),
+        .describe("Names of nodes or weights to leave unchanged; `*` stands for any characters."),
+    minElements: schemas/* int */.Whr().min(0).describe("Weights with fewer elements are left unchanged."),
     parallelism: schemas/* int */.Whr()
         .min(1)
         .max(maxParallelism)
-        .describe("Pods that optimize the weights at once, for `compress` in a cluster: one pod shards the model, so many optimize a share each, and one assembles and evaluates the result. With 1 a single pod does it all. Without meaning on one machine, where worker threads share the work."),
+        .describe("Pods that optimize the weights at once, for `compress` in a cluster: one pod shards " +
+        "the model, so many optimize a share each, and one assembles and evaluates the " +
+        "result. With 1 a single pod does it all. Without meaning on one machine, where " +
+        "worker threads share the work."),
     sharding: sharding.describe("How the result is divided into files, for `compress`."),
     evaluation: evaluation.describe("How the result is compared with the original."),
 })
@@ -61811,7 +62095,8 @@ const recipeRules = schemes
         isMet: (recipe) => recipe.scheme !== scheme ||
             recipe.granularity === undefined ||
             allowed.includes(recipe.granularity),
-        cel: `self.?scheme.orValue('') != '${scheme}' || self.?granularity.orValue('${allowed[0]}') in ['${allowed.join("', '")}']`,
+        cel: `self.?scheme.orValue('') != '${scheme}' || self.?granularity.orValue('${allowed[0]}') ` +
+            `in ['${allowed.join("', '")}']`,
     };
 });
 /** A recipe in a request: a preset of the target, and fields that override it. */
@@ -61821,31 +62106,6 @@ const requestedRecipe = (0,rule/* withRules */.O)(schemas/* strictObject */.rej(
         .describe("Name of one of the target's presets; the other fields override it."),
     ...partialRecipe.shape,
 }), recipeRules).meta({ id: "RequestedRecipe" });
-/** What holds where neither the request nor the target says otherwise. */
-const defaultRecipe = {
-    scheme: "int8-weight",
-    granularity: "channel",
-    blockSize: 32,
-    symmetric: true,
-    reduceRange: false,
-    operators: "standard",
-    fallback: "none",
-    exclude: [],
-    minElements: 256,
-    parallelism: 1,
-    sharding: { maxShardBytes: 1_073_741_824, balance: "bytes" },
-    evaluation: { level: "outputs", samples: 8, runs: 20, warmup: 3, minCosine: 0.9 },
-};
-/** Lays partial recipes over the default one; later layers win field by field. 4-bit weights have a scale for each block by default. */
-function resolveRecipe(...layers) {
-    const all = [defaultRecipe, ...layers];
-    const scheme = layers.findLast((layer) => layer.scheme !== undefined)?.scheme;
-    return recipe.parse({
-        ...Object.assign({}, defaultRecipe, scheme === "int4-weight" && { granularity: "block" }, ...layers),
-        sharding: Object.assign({}, ...all.map((layer) => layer.sharding)),
-        evaluation: Object.assign({}, ...all.map((layer) => layer.evaluation)),
-    });
-}
 
 
 /***/ }),
@@ -61881,7 +62141,8 @@ const revision = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
         .describe("What to compare with: `sha`, else `mergeBase`, else the newest baseline of the branch."),
     recordBaseline: zod__WEBPACK_IMPORTED_MODULE_0__/* .boolean */ .zMY()
         .default(false)
-        .describe("Whether the batch's completed jobs whose gates passed become baselines of `suite` and `branch`. Needs the scope `baselines:write`."),
+        .describe("Whether the batch's completed jobs whose gates passed become baselines of `suite` and " +
+        "`branch`. Needs the scope `baselines:write`."),
 });
 
 
@@ -61896,9 +62157,9 @@ const revision = zod__WEBPACK_IMPORTED_MODULE_0__/* .strictObject */ .rej({
 /* unused harmony export schemaRules */
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4288);
 
-/** The rules of schemas that have some, for those who write a schema in another form. */
+/** The rules of schemas that have some, to write them in another language of schemas. */
 const schemaRules = zod__WEBPACK_IMPORTED_MODULE_0__/* .registry */ .u5();
-/** A schema of an object that refuses what breaks a rule. */
+/** The schema of an object with the rules as refinements. */
 function withRules(schema, rules) {
     const ruled = schema.superRefine((object, context) => {
         for (const { field, message, isMet } of rules) {
@@ -61923,17 +62184,17 @@ function withRules(schema, rules) {
 /* harmony export */   WB: () => (/* binding */ jobStatus),
 /* harmony export */   kY: () => (/* binding */ transition)
 /* harmony export */ });
-/* unused harmony exports workingStatus, jobOutcome, transitionTable, canTransition, leadsTo, terminalStatuses, liveStatuses */
+/* unused harmony exports workingStatus, jobOutcome, transitionTable, canTransition, leadsTo, liveStatuses */
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3477);
 
-/** What a job does: `compress` shards and optimizes, `quantize` is direct hardware quantization without sharding. */
+/** `compress` shards and optimizes; `quantize` is direct hardware quantization without sharding. */
 const jobKind = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["compress", "quantize"]);
 const jobStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pending", "Sharding", "Optimizing", "Completed", "Failed", "Cancelling", "Cancelled"])
-    .describe("Where the job stands. Completed, Failed and Cancelled are final.");
-/** Statuses of a job whose worker is at work; the worker itself reports them. */
+    .describe("Status of the job. Completed, Failed and Cancelled are final.");
+/** Statuses of a job while its worker works; the worker reports them. */
 const workingStatus = jobStatus.extract(["Sharding", "Optimizing"]);
-/** How a job's work can end; the worker itself reports it. */
+/** How a job's work can end; the worker reports it. */
 const jobOutcome = jobStatus.extract(["Completed", "Failed", "Cancelled"]);
 /** The one transition table: for each kind, the statuses that may follow each status. */
 const transitionTable = {
@@ -61959,7 +62220,7 @@ const transitionTable = {
 function canTransition(kind, from, to) {
     return transitionTable[kind][from].includes(to);
 }
-/** Whether the transition table has a way from a status to another one. */
+/** Whether one transition or several lead from a status to another one. */
 function leadsTo(kind, from, to) {
     return transitionTable[kind][from].some((next) => next === to || leadsTo(kind, next, to));
 }
@@ -62006,7 +62267,8 @@ const target = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
     executionProvider: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["cpu", "cuda"])
         .describe("ONNX Runtime execution provider that evaluates models on the target."),
     operators: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["standard", "contrib"])
-        .describe("Whether models for the target may use ONNX Runtime's own operators besides the standard ones."),
+        .describe("Whether models for the target may use ONNX Runtime's own operators besides the " +
+        "standard ones."),
     recipe: _recipe_js__WEBPACK_IMPORTED_MODULE_0__/* .partialRecipe */ .S6.describe("Default recipe of jobs for the target."),
     presets: zod__WEBPACK_IMPORTED_MODULE_1__/* .record */ .g1P(_recipe_js__WEBPACK_IMPORTED_MODULE_0__/* .presetName */ .jL, _recipe_js__WEBPACK_IMPORTED_MODULE_0__/* .partialRecipe */ .S6)
         .default({})
@@ -62022,7 +62284,8 @@ const target = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
         .describe("CPU and memory that a worker pod requests; memory is its limit too."),
     scratch: quantity
         .optional()
-        .describe("Largest scratch volume of a worker pod, which holds the model and the result; without it unlimited."),
+        .describe("Largest scratch volume of a worker pod, for the model and the result; without it " +
+        "unlimited."),
     nodeSelector: zod__WEBPACK_IMPORTED_MODULE_1__/* .record */ .g1P(zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(317), zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(63)).optional(),
     tolerations: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
         key: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(317).optional(),
@@ -62048,7 +62311,8 @@ const target = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
 const builtinTargets = [
     {
         name: "cpu",
-        description: "Any CPU runtime of the ONNX standard. Weights in 8 bits for each output channel, arithmetic in float.",
+        description: "Any CPU runtime of the ONNX standard. Weights in 8 bits for each output channel, " +
+            "arithmetic in float.",
         executionProvider: "cpu",
         operators: "standard",
         recipe: { scheme: "int8-weight" },
@@ -62056,13 +62320,37 @@ const builtinTargets = [
     },
     {
         name: "cpu-int8",
-        description: "x86 CPU servers running ONNX Runtime. Integer arithmetic for MatMul and Gemm, other weights in 8 bits.",
+        description: "x86 CPU servers running ONNX Runtime. Integer arithmetic for MatMul and Gemm, other " +
+            "weights in 8 bits.",
         executionProvider: "cpu",
         operators: "contrib",
         recipe: { scheme: "int8-dynamic", reduceRange: true, fallback: "int8-weight" },
         presets: { vnni: { scheme: "int8-dynamic", reduceRange: false, fallback: "int8-weight" } },
     },
 ];
+
+
+/***/ }),
+
+/***/ 1602:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   x: () => (/* binding */ truncate)
+/* harmony export */ });
+const ellipsis = "…";
+/**
+ * The text, or as much of its start as fits with an ellipsis into `maxLength` UTF-16 units. Never
+ * ends with half of a surrogate pair.
+ */
+function truncate(text, maxLength) {
+    if (text.length <= maxLength)
+        return text;
+    const end = maxLength - ellipsis.length;
+    const last = text.charCodeAt(end - 1);
+    const isSplit = last >= 0xd800 && last <= 0xdbff;
+    return `${text.slice(0, isSplit ? end - 1 : end)}${ellipsis}`;
+}
 
 
 /***/ }),
@@ -62227,7 +62515,7 @@ function countOutcomes(rows) {
 /* harmony export */   l: () => (/* binding */ describeGate)
 /* harmony export */ });
 /* harmony import */ var _contract_format_bytes_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3754);
-/* harmony import */ var _contract_gate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8668);
+/* harmony import */ var _contract_gate_table_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3482);
 /* harmony import */ var _format_figure_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1577);
 
 
@@ -62253,7 +62541,7 @@ function describeMeasured({ gate, actual, limit, passed, note }, format) {
         return note === undefined ? "not measured" : "not comparable";
     const upper = actual > limit ? ">" : "≤";
     const lower = passed ? "≥" : "<";
-    const relation = _contract_gate_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k0[gate].bound === "max" ? upper : lower;
+    const relation = _contract_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k0[gate].bound === "max" ? upper : lower;
     return `${format(actual)} ${relation} ${format(limit)}`;
 }
 function formatPlain(value) {

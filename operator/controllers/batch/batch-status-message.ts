@@ -42,7 +42,7 @@ function unfinishedMessage(
   const { batch, children } = observed;
   const unfinished = `${countUnfinished(observed, counts)} of ${batchJobCount(batch)} jobs`;
   if (stopping) return `A job failed: ${unfinished} are being cancelled`;
-  if (batch.spec.suspend) return `Suspended: ${unfinished} are held`;
+  if (batch.spec.suspend) return `Suspended: ${unfinished} wait`;
   const leftover = findLeftover(observed);
   if (leftover !== undefined) {
     return `Waits until CompressionJob "${leftover}" of an earlier Batch of this name is deleted`;

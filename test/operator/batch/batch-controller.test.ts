@@ -397,7 +397,7 @@ test("a suspended batch holds its jobs, and lets them go on", { skip }, async ()
   const held = await untilSeen(batches, ([one]) =>
     one?.status?.finished === "1/4" ? one.status : undefined,
   );
-  assert.equal(held.statusMessage, "Suspended: 3 of 4 jobs are held");
+  assert.equal(held.statusMessage, "Suspended: 3 of 4 jobs wait");
   assert.equal(compressionJobs.cache.size, 2);
   await client.patch(batchType, "hold", { spec: { suspend: false } });
   await untilSeen(compressionJobs, (all) =>

@@ -164,7 +164,7 @@ test("a job that was suspended by hand stays so, until its batch is suspended an
   simulated.apply({ type: "suspend", suspend: true });
   reconcile();
   assert.deepEqual(suspended(), [true, true]);
-  assert.equal(simulated.batch.status?.statusMessage, "Suspended: 2 of 2 jobs are held");
+  assert.equal(simulated.batch.status?.statusMessage, "Suspended: 2 of 2 jobs wait");
   simulated.apply({ type: "suspend", suspend: false });
   reconcile();
   assert.deepEqual(suspended(), [false, false]);
