@@ -24,7 +24,7 @@ export const parts: Readonly<Record<string, readonly string[]>> = {
   "src/executors/local": [...work, "executors", "storage"],
   "src/executors/cluster": [...work, "executors", ...cluster],
   "src/github-app": ["contract", "log", "records", "report", "github"],
-  "src/server": [...work, "storage", "executors", "local", "cluster", "github-app"],
+  "src/server": [...work, "storage", "executors", "github-app"],
   "src/service": [...work, ...joined, "server"],
   "src/worker": ["contract", "log", "engine", "storage"],
   "src/action": ["contract", "log", "client", "report", "github"],
