@@ -143,25 +143,24 @@ async function readResponseError(
 /** Credentials that the server refuses are read again once: they may have been replaced. */
 async function sendAuthorized({ pool, access }: Connection, request: ApiRequest, limits: Limits) {
   const { signal = null, ...timeouts } = limits;
-  const send = async (options: { refresh: boolean }) => {
-    const credentials = await access.authorize(options);
-    return pool.request({ ...httpRequest(request, credentials), ...timeouts, signal });
-  };
+  const send = async (options: { refresh: boolean }) =>
+    pool.request({ ...(await httpRequest(access, request, options)), ...timeouts, signal });
   const response = await send({ refresh: false });
   if (response.statusCode !== 401) return response;
   await response.body.dump();
   return send({ refresh: true });
 }
 
-function httpRequest(
+async function httpRequest(
+  access: ClusterAccess,
   { method, path, accept, contentType, body }: ApiRequest,
-  credentials: Readonly<Record<string, string>>,
+  options: { refresh: boolean },
 ) {
   const headers = {
     accept,
     "user-agent": "model-optimization-service",
     "content-type": contentType,
-    ...credentials,
+    ...(await access.authorize(options)),
   };
   return { method, path, headers, body: body ?? null };
 }
