@@ -106,6 +106,14 @@ export const recipe = z
         "`standard` uses the ONNX operator set alone; `contrib` may use ONNX Runtime's own " +
           "operators (MatMulNBits, GatherBlockQuantized).",
       ),
+    dequantize: z
+      .enum(["load", "run"])
+      .describe(
+        "When weights become floating point again, where no operator takes them quantized. " +
+          "`load`: once, as the runtime loads the model; it is as fast as the original and takes " +
+          "as much memory. `run`: each time that they are used (DequantizeLinear), which takes " +
+          "less memory and more time.",
+      ),
     fallback: z
       .enum(["none", "int8-weight"])
       .describe("Scheme for weights that `scheme` cannot represent; `none` leaves them unchanged."),

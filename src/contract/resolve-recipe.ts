@@ -8,6 +8,7 @@ export const defaultRecipe: Recipe = {
   symmetric: true,
   reduceRange: false,
   operators: "standard",
+  dequantize: "load",
   fallback: "none",
   exclude: [],
   minElements: 256,

@@ -6,7 +6,12 @@ import { elementTypeName } from "./onnx/element-type.ts";
 import type { ModelLayout } from "./onnx/model-layout.ts";
 import type { OnnxModel } from "./onnx/onnx-model.ts";
 import { type Destination, type WrittenFile, writeLayout } from "./onnx/write-model.ts";
-import { planCompression, type CompressionPlan, type PlanOptions } from "./plan-compression.ts";
+import {
+  firstPlan,
+  planCompression,
+  type CompressionPlan,
+  type PlanOptions,
+} from "./plan-compression.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { runTasks } from "./quantize/tasks/run-tasks.ts";
 import {
@@ -86,7 +91,7 @@ async function compressWithShares(
   }
   for (;;) {
     options.signal.throwIfAborted();
-    const plan = await planCompression(modelPath, options, rejected);
+    const plan = await planCompression(modelPath, options, { ...firstPlan, rejected });
     logPlan(plan, options);
     const { files, results } = await executePlan(plan, shares, options);
     const newRejections = results.filter(({ rejection }) => rejection !== undefined);
@@ -196,16 +201,16 @@ function buildCompressionReport(
 }
 
 function reportWeight(
-  { weight, bytes, format, reason }: WeightPlan,
+  { weight, format, reason }: WeightPlan,
   error: ErrorSums | undefined,
 ): WeightReport {
   return {
     name: weight.name,
     shape: weight.tensor.dims.map(Number),
     dataType: elementTypeName(weight.tensor.dataType),
-    originalBytes: bytes,
-    resultBytes: format?.bytes ?? bytes,
-    usedBy: [...new Set(weight.uses.map(({ node }) => node.opType))],
+    originalBytes: weight.bytes,
+    resultBytes: format?.bytes ?? weight.bytes,
+    usedBy: [...new Set(weight.consumers.map(({ node }) => node.opType))],
     form: format?.description ?? null,
     reason: reason ?? null,
     error: error === undefined ? null : errorMetrics(error),

@@ -11,14 +11,14 @@ import { minimumIrVersion, raiseOpset } from "./opset/raise-opset.ts";
 import { inlineFunctions } from "./onnx/inline-functions.ts";
 import { openModel } from "./onnx/open-model.ts";
 import type { OnnxModel } from "./onnx/onnx-model.ts";
-import { bypassIdentities } from "./quantize/bypass-identities.ts";
-import { foldConstants } from "./quantize/fold-constants.ts";
 import { findWeights } from "./quantize/find-weights.ts";
-import { planHalfPrecision } from "./quantize/half/plan-half-precision.ts";
+import { planHalfPrecision, writeHalfPrecision } from "./quantize/half/plan-half-precision.ts";
 import { planShards } from "./quantize/plan-shards.ts";
 import type { ShardPlan } from "./quantize/plan-shards.ts";
+import { planFoldedFormat } from "./quantize/formats/plan-weight.ts";
+import { writeFormat } from "./quantize/formats/write-format.ts";
 import { planWeights } from "./quantize/formats/plan-weights.ts";
-import type { WeightPlan } from "./quantize/weight-plan.ts";
+import type { QuantizedWeightPlan, WeightPlan } from "./quantize/weight-plan.ts";
 import { GraphRewrite } from "./quantize/graph-rewrite.ts";
 import type { WeightTask } from "./quantize/tasks/weight-task.ts";
 
@@ -44,30 +44,41 @@ export interface CompressionPlan {
   readonly resultBytes: number;
 }
 
+/** What is known about a model's weights from earlier work on it, by their indices. */
+export interface PlanRevision {
+  /** Weights that fit no format when they were read, and why. */
+  readonly rejected: ReadonlyMap<number, string>;
+  /** Weights whose operators were slower with quantized values than without. */
+  readonly folded: ReadonlySet<number>;
+}
+
+export const firstPlan: PlanRevision = { rejected: new Map(), folded: new Set() };
+
 /**
- * Plans the compression of a model without reading weights. `rejected` are weights, by index, that
- * fit no form when they were read, and why.
+ * Plans the compression of a model without reading weights.
  * @throws ServiceError those of openModel, recipe_unsupported, nothing_to_quantize,
  * model_opset_unsupported
  */
 export async function planCompression(
   modelPath: string,
   options: PlanOptions,
-  rejected: ReadonlyMap<number, string> = new Map(),
+  revision = firstPlan,
 ): Promise<CompressionPlan> {
   const { recipe, target, maxModelBytes = Number.MAX_SAFE_INTEGER } = options;
   checkRecipe(recipe, target);
   const model = await openModel(modelPath, { maxBytes: maxModelBytes });
-  prepareGraph(model);
-  const shards = planShards(model, maxShardBytes(options));
-  const { weights, apply } = planRecipe(model, recipe, rejected);
+  normalizeGraph(model);
   const rewrite = new GraphRewrite(model);
-  apply(rewrite);
+  const weights =
+    recipe.scheme === "fp16"
+      ? convertToHalf(rewrite, recipe, revision)
+      : quantizeWeights(rewrite, recipe, revision);
   rewrite.apply();
+  const shards = planShards(model, maxShardBytes(options));
   const layout = layoutModel(model, {
     name: "model",
     shards: shards.count,
-    assignShard: (payload) => payloadShard(payload, rewrite, shards),
+    assignShard: (payload) => shards.shardByPayload.get(payload) ?? 0,
   });
   const resultBytes = layout.files.reduce((sum, file) => sum + file.bytes, 0);
   const { bytes: originalBytes } = model;
@@ -78,32 +89,44 @@ function maxShardBytes({ kind, recipe }: PlanOptions): number {
   return kind === "compress" ? recipe.sharding.maxShardBytes : Number.MAX_SAFE_INTEGER;
 }
 
-interface RecipePlan {
-  readonly weights: readonly WeightPlan[];
-  readonly apply: (rewrite: GraphRewrite) => void;
+function convertToHalf(
+  rewrite: GraphRewrite,
+  recipe: Recipe,
+  { rejected }: PlanRevision,
+): readonly WeightPlan[] {
+  const { model } = rewrite;
+  raiseVersions(model.proto, minFloat16Opset);
+  const plan = planHalfPrecision(model, findWeights(model), { recipe, rejected });
+  checkAnyFormat(plan.weights, recipe);
+  writeHalfPrecision(rewrite, plan);
+  return plan.weights;
 }
 
-/** Decides what happens to each weight, and raises the model to the opset that this needs. */
-function planRecipe(
-  model: OnnxModel,
+function quantizeWeights(
+  rewrite: GraphRewrite,
   recipe: Recipe,
-  rejected: ReadonlyMap<number, string>,
-): RecipePlan {
-  if (recipe.scheme === "fp16") raiseVersions(model.proto, minFloat16Opset);
-  const candidates = findWeights(model.proto);
-  const plan =
-    recipe.scheme === "fp16"
-      ? planHalfPrecision(model, candidates, { recipe, rejected })
-      : planWeights(candidates, recipe, rejected);
-  if (plan.weights.every(({ format }) => format === undefined)) {
-    throw nothingToQuantizeError(plan.weights, recipe);
-  }
-  const opsets = plan.weights.map(({ format }) => format?.opset ?? 0);
+  { rejected, folded }: PlanRevision,
+): readonly WeightPlan[] {
+  const { model } = rewrite;
+  const preferred = planWeights(findWeights(model), recipe, rejected);
+  checkAnyFormat(preferred, recipe);
+  const plans = preferred.map((plan) => (folded.has(plan.weight.index) ? foldPlan(plan) : plan));
+  // Plans of all revisions have one opset, so that they differ in nothing else.
+  const opsets = [...preferred, ...preferred.map(foldPlan)].map(({ format }) => format?.opset ?? 0);
   raiseVersions(
     model.proto,
     opsets.reduce((highest, opset) => Math.max(highest, opset), 0),
   );
-  return plan;
+  for (const { weight, format } of plans) {
+    if (format !== undefined) writeFormat(rewrite, weight, format);
+  }
+  return plans;
+}
+
+/** The plan with the format that costs nothing when the model runs, where there is one. */
+function foldPlan(plan: QuantizedWeightPlan): QuantizedWeightPlan {
+  const { weight, format } = plan;
+  return { ...plan, format: format && (planFoldedFormat(weight, format) ?? format) };
 }
 
 function checkRecipe({ scheme, granularity, operators }: Recipe, target: Target): void {
@@ -131,24 +154,18 @@ function raiseVersions(proto: ModelProto, opset: number): void {
   if (proto.irVersion < needed) proto.irVersion = needed;
 }
 
-/** Moves weights next to the operators that use them. */
-function prepareGraph(model: OnnxModel): void {
+/** Puts weights beside the operators that use them. */
+function normalizeGraph(model: OnnxModel): void {
   inlineFunctions(model.proto);
-  if (model.proto.graph !== undefined) bypassIdentities(model.proto.graph);
-  foldConstants(model);
 }
 
-function payloadShard(payload: number, rewrite: GraphRewrite, shards: ShardPlan): number {
-  const origin = rewrite.weightByPayload.get(payload);
-  const shard =
-    origin === undefined
-      ? shards.shardByPayload.get(payload)
-      : shards.shardByTensor.get(origin.tensor);
-  return shard ?? 0;
+function checkAnyFormat(plans: readonly WeightPlan[], recipe: Recipe): void {
+  if (plans.every(({ format }) => format === undefined))
+    throw nothingToQuantizeError(plans, recipe);
 }
 
 function nothingToQuantizeError(weights: readonly WeightPlan[], recipe: Recipe): ServiceError {
-  const largest = weights.toSorted((a, b) => b.bytes - a.bytes).slice(0, 3);
+  const largest = weights.toSorted((a, b) => b.weight.bytes - a.weight.bytes).slice(0, 3);
   const reasons = largest.map(({ weight, reason }) => `${quoteName(weight.name)} ${reason}`);
   const scope = `none of the model's ${weights.length} weights: ${reasons.join("; ")}`;
   return new ServiceError("nothing_to_quantize", `Scheme "${recipe.scheme}" fits ${scope}`);

@@ -106,13 +106,15 @@ async function convScales(path: string): Promise<{ channels: number; values: num
   assert.ok(graph);
   const tensors = new Map(graph.initializer.map((tensor) => [tensor.name, tensor]));
   const makers = new Map(graph.node.flatMap((maker) => maker.output.map((name) => [name, maker])));
+  const stored = (name: string): string =>
+    tensors.has(name) ? name : stored(makers.get(name)?.input[0] ?? "");
   return graph.node
     .filter(({ opType }) => opType === "Conv")
     .flatMap(({ input }) => {
-      const [codes = "", scale = ""] = makers.get(input[1] ?? "")?.input ?? [];
+      const [quantized = "", scale = ""] = makers.get(input[1] ?? "")?.input.map(stored) ?? [];
       const rawData = Uint8Array.from(tensors.get(scale)?.rawData ?? []);
       return {
-        channels: Number(tensors.get(codes)?.dims[0]),
+        channels: Number(tensors.get(quantized)?.dims[0]),
         values: [...new Float32Array(rawData.buffer)],
       };
     });

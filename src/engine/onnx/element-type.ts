@@ -34,6 +34,14 @@ const elementTypes: ReadonlyMap<number, ElementType> = new Map([
   [DataType.INT2, { name: "int2", bits: 2 }],
 ]);
 
+/** Types of the numbers that operators compute with and that can be quantized. */
+export const floatTypes: ReadonlySet<number> = new Set([
+  DataType.FLOAT,
+  DataType.FLOAT16,
+  DataType.BFLOAT16,
+  DataType.DOUBLE,
+]);
+
 /** Bits of one element; undefined for strings and types that are not known. */
 export function elementBits(dataType: number): number | undefined {
   return elementTypes.get(dataType)?.bits;

@@ -1,6 +1,6 @@
 import { findAttribute } from "../onnx/node-attributes.ts";
 import type { NodeProto } from "../onnx/onnx_pb.js";
-import type { WeightUse } from "./find-weights.ts";
+import type { ValueUse } from "./graph-index.ts";
 
 /** The axis of a weight along which each slice gives an output of its own. */
 type ChannelAxis = (node: NodeProto, rank: number) => number | undefined;
@@ -29,7 +29,16 @@ const channelAxes: ReadonlyMap<string, ReadonlyMap<number, ChannelAxis>> = new M
   ["RNN", new Map(recurrentAxes)],
   ["com.microsoft:Attention", new Map([[1, secondAxis]])],
   ["com.microsoft:FusedConv", new Map([[1, firstAxis]])],
-  ["com.microsoft:FusedMatMul", new Map([[1, lastAxis]])],
+  ["com.microsoft:FusedMatMul", inputAxes(lastButOneAxis, lastAxis)],
+  ["com.microsoft:FusedGemm", inputAxes(gemmLeftAxis, gemmRightAxis)],
+  [
+    "com.microsoft:EmbedLayerNormalization",
+    new Map([
+      [2, firstAxis],
+      [3, firstAxis],
+      [4, firstAxis],
+    ]),
+  ],
 ]);
 
 function inputAxes(...axes: readonly ChannelAxis[]): ReadonlyMap<number, ChannelAxis> {
@@ -37,7 +46,7 @@ function inputAxes(...axes: readonly ChannelAxis[]): ReadonlyMap<number, Channel
 }
 
 /** @returns undefined where the operator cannot take the weight quantized */
-export function channelAxis({ node, input }: WeightUse, rank: number): number | undefined {
+export function channelAxis({ node, input }: ValueUse, rank: number): number | undefined {
   return channelAxes.get(operatorName(node))?.get(input)?.(node, rank);
 }
 
@@ -51,7 +60,7 @@ export function isAttributeSet(node: NodeProto, attribute: string): boolean {
 }
 
 /** Whether a node gathers rows of a weight of that many dimensions. */
-export function isRowGather({ node, input }: WeightUse, rank: number): boolean {
+export function isRowGather({ node, input }: ValueUse, rank: number): boolean {
   return operatorName(node) === "Gather" && input === 0 && gatherAxis(node, rank) === 0;
 }
 

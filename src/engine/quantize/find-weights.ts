@@ -1,25 +1,18 @@
+import { countElements } from "../onnx/count-elements.ts";
+import { floatTypes } from "../onnx/element-type.ts";
 import { findAttribute } from "../onnx/node-attributes.ts";
-import { nodeSubgraphs } from "../onnx/model-traversal.ts";
 import { TensorProto_DataType as DataType } from "../onnx/onnx_pb.js";
-import type {
-  FunctionProto,
-  GraphProto,
-  ModelProto,
-  NodeProto,
-  TensorProto,
-} from "../onnx/onnx_pb.js";
+import type { NodeProto, TensorProto } from "../onnx/onnx_pb.js";
+import type { OnnxModel } from "../onnx/onnx-model.ts";
+import { readTensor, tensorByteLength } from "../onnx/read-tensor.ts";
+import { extendView, identityView, type ConstantView } from "./constant-view.ts";
+import { GraphIndex } from "./graph-index.ts";
+import type { GraphValue, Scope, ValueUse } from "./graph-index.ts";
+import { tensorDims } from "./tensor-dims.ts";
 
-/** A graph or function body, and the scope around it whose values it may use. */
-export interface Scope {
-  readonly body: GraphProto | FunctionProto;
-  readonly outer: Scope | undefined;
-}
-
-export interface WeightUse {
-  readonly node: NodeProto;
-  /** Index among the node's inputs. */
-  readonly input: number;
-  readonly scope: Scope;
+/** A node that takes a weight, or what other nodes make of it by moving its elements. */
+export interface WeightConsumer extends ValueUse {
+  readonly view: ConstantView;
 }
 
 /** A constant tensor of floating-point numbers: an initializer, or the value of a Constant node. */
@@ -28,69 +21,135 @@ export interface Weight {
   readonly index: number;
   readonly name: string;
   readonly tensor: TensorProto;
+  readonly bytes: number;
   readonly scope: Scope;
   /** The Constant node whose value the weight is; undefined for an initializer. */
   readonly constantNode: NodeProto | undefined;
-  readonly uses: WeightUse[];
-  /** Whether the weight is an output of a graph. */
-  isOutput: boolean;
+  /** Nodes that take the weight itself. */
+  readonly uses: readonly ValueUse[];
+  /** Operators that compute with the weight; none of them only moves elements. */
+  readonly consumers: readonly WeightConsumer[];
+  /** Nodes that only move elements of this weight. */
+  readonly viewNodes: readonly NodeProto[];
+  /** Whether the weight or a view of it is an output of a graph. */
+  readonly isOutput: boolean;
+  /** Whether callers may give another tensor in its place. */
+  readonly isOverridable: boolean;
 }
 
-const floatTypes: ReadonlySet<number> = new Set([
-  DataType.FLOAT,
-  DataType.FLOAT16,
-  DataType.BFLOAT16,
-  DataType.DOUBLE,
-]);
+/** Nodes in a row that are followed from a weight; hostile graphs have any number. */
+const maxViewNodes = 16;
+/** Consumers of all weights that are found through other nodes. */
+const maxConsumers = 1_000_000;
+/** Before it, every initializer is listed among the inputs. */
+const minOverridableIrVersion = 4n;
+/** Most integers of a constant that says how elements move. */
+const maxIntegers = 64;
 
 /** Finds every weight of a model, in subgraphs and functions too, with every node that uses it. */
-export function findWeights(model: ModelProto): Weight[] {
-  const weights: Weight[] = [];
-  const bodies = [model.graph, ...model.functions];
-  for (const body of bodies) {
-    if (body !== undefined) collectWeights({ body, outer: undefined }, () => undefined, weights);
-  }
-  return weights;
+export function findWeights(model: OnnxModel): Weight[] {
+  const finder = new WeightFinder(model);
+  return finder.find();
 }
 
-/** Gives the weight of a name; undefined for a name that stands for another value. */
-type FindWeight = (name: string) => Weight | undefined;
+class WeightFinder {
+  readonly #model: OnnxModel;
+  readonly #index: GraphIndex;
+  #consumers = 0;
 
-function collectWeights(scope: Scope, findOuter: FindWeight, weights: Weight[]): void {
-  const own = collectDefinitions(scope, weights);
-  const find: FindWeight = (name) => (own.has(name) ? own.get(name) : findOuter(name));
-  for (const node of scope.body.node) {
-    for (const [input, name] of node.input.entries()) find(name)?.uses.push({ node, input, scope });
-    for (const body of nodeSubgraphs(node)) collectWeights({ body, outer: scope }, find, weights);
+  constructor(model: OnnxModel) {
+    this.#model = model;
+    this.#index = new GraphIndex(model.proto);
   }
-  for (const output of scope.body.output) {
-    const weight = find(typeof output === "string" ? output : output.name);
-    if (weight !== undefined) weight.isOutput = true;
+
+  find(): Weight[] {
+    const weights: Weight[] = [];
+    for (const value of this.#index.values) {
+      const { constant } = value;
+      if (constant === undefined || !floatTypes.has(constant.dataType)) continue;
+      weights.push(this.#describeWeight(value, constant, weights.length));
+    }
+    return weights;
+  }
+
+  #describeWeight(value: GraphValue, tensor: TensorProto, index: number): Weight {
+    const { name, scope, producer: constantNode, uses } = value;
+    const found = { consumers: new Array<WeightConsumer>(), viewNodes: new Set<NodeProto>() };
+    const seen = new Set<GraphValue>([value]);
+    const isOutput = this.#follow(value, identityView(tensorDims(tensor), tensor.dataType), {
+      ...found,
+      seen,
+    });
+    return {
+      index,
+      name,
+      tensor,
+      bytes: tensorByteLength(tensor),
+      scope,
+      constantNode,
+      uses,
+      consumers: found.consumers,
+      viewNodes: [...found.viewNodes],
+      isOutput,
+      isOverridable: value.isInput && this.#model.proto.irVersion >= minOverridableIrVersion,
+    };
+  }
+
+  /** Collects the consumers of a value. @returns whether it or a view of it is an output */
+  #follow(value: GraphValue, view: ConstantView, found: Found): boolean {
+    let { isOutput } = value;
+    for (const use of value.uses) {
+      const outputs = this.#findViews(use, view);
+      if (outputs === undefined) {
+        found.consumers.push({ ...use, view });
+        this.#consumers += 1;
+        continue;
+      }
+      if (!view.isJoined && use.node.opType !== "Concat") found.viewNodes.add(use.node);
+      for (const [output, next] of outputs) {
+        if (found.seen.has(output)) continue;
+        found.seen.add(output);
+        isOutput = this.#follow(output, next, found) || isOutput;
+      }
+    }
+    return isOutput;
+  }
+
+  /** The views that a node makes of its input; undefined for a node that computes. */
+  #findViews(
+    { node, input, scope }: ValueUse,
+    view: ConstantView,
+  ): [GraphValue, ConstantView][] | undefined {
+    if (view.nodes.length >= maxViewNodes || this.#consumers > maxConsumers) return undefined;
+    const findIntegers = (position: number, attribute: string) => {
+      const name = node.input[position] ?? "";
+      if (name === "") return findAttribute(node, attribute)?.ints.map(Number);
+      return this.#readIntegers(this.#index.find(scope, name));
+    };
+    const views = node.output.flatMap((name, output): [GraphValue, ConstantView][] => {
+      const value = this.#index.find(scope, name);
+      const next = extendView(view, { node, scope, input, output, findIntegers });
+      return value === undefined || next === undefined ? [] : [[value, next]];
+    });
+    return views.length === 0 ? undefined : views;
+  }
+
+  #readIntegers(value: GraphValue | undefined): readonly number[] | undefined {
+    const node = value?.constant === undefined ? value?.producer : undefined;
+    if (node?.opType === "Constant") return findAttribute(node, "value_ints")?.ints.map(Number);
+    const tensor = value?.constant;
+    if (tensor === undefined || countElements(tensorDims(tensor)) > maxIntegers) return undefined;
+    const { dataType } = tensor;
+    if (dataType !== DataType.INT64 && dataType !== DataType.INT32) return undefined;
+    const { buffer } = readTensor(this.#model, tensor).slice();
+    return dataType === DataType.INT64
+      ? Array.from(new BigInt64Array(buffer), Number)
+      : [...new Int32Array(buffer)];
   }
 }
 
-/** Finds the values that a body defines: weights, which it appends to the list, and others. */
-function collectDefinitions(scope: Scope, weights: Weight[]): Map<string, Weight | undefined> {
-  const definitionsByName = new Map<string, Weight | undefined>();
-  const add = (name: string, tensor: TensorProto, constantNode?: NodeProto) => {
-    const isFloat = floatTypes.has(tensor.dataType);
-    const index = weights.length;
-    const constant = { index, name, tensor, scope, constantNode, uses: [], isOutput: false };
-    if (isFloat) weights.push(constant);
-    definitionsByName.set(name, isFloat ? constant : undefined);
-  };
-  const { body } = scope;
-  for (const input of body.input) {
-    definitionsByName.set(typeof input === "string" ? input : input.name, undefined);
-  }
-  if (body.$typeName === "onnx.GraphProto") {
-    for (const tensor of body.initializer) add(tensor.name, tensor);
-  }
-  for (const node of body.node) {
-    const tensor = node.opType === "Constant" ? findAttribute(node, "value")?.t : undefined;
-    const [output] = node.output;
-    if (tensor !== undefined && output !== undefined) add(output, tensor, node);
-    else for (const name of node.output) definitionsByName.set(name, undefined);
-  }
-  return definitionsByName;
+interface Found {
+  readonly consumers: WeightConsumer[];
+  readonly viewNodes: Set<NodeProto>;
+  readonly seen: Set<GraphValue>;
 }

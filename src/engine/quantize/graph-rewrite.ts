@@ -12,7 +12,8 @@ import type { AttributeProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js"
 import { addComputedTensor, payloadIndex } from "../onnx/payload.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { UniqueNames } from "../onnx/unique-names.ts";
-import type { Scope, Weight } from "./find-weights.ts";
+import type { Weight } from "./find-weights.ts";
+import type { Scope } from "./graph-index.ts";
 import type { WeightTask } from "./tasks/weight-task.ts";
 
 export interface NodeDescription {
@@ -45,8 +46,6 @@ export class GraphRewrite {
   readonly model: OnnxModel;
   readonly names: UniqueNames;
   readonly tasks: WeightTask[] = [];
-  /** Indices of the computed payloads, with the weight they come from. */
-  readonly weightByPayload = new Map<number, Weight>();
   /** Activations that are quantized at run time, by the body and name of the value. */
   readonly quantizedActivations = new Map<Body, Map<string, QuantizedActivation>>();
   readonly #prepended = new Map<Body, NodeProto[]>();
@@ -66,9 +65,18 @@ export class GraphRewrite {
 
   /** Puts a node before all others of a body. */
   prependNode(body: Body, node: NodeDescription): void {
+    this.prependCopy(body, this.#createNode(node));
+  }
+
+  /** Puts a node that is complete before all others of a body. */
+  prependCopy(body: Body, node: NodeProto): void {
     const nodes = this.#prepended.get(body) ?? [];
     this.#prepended.set(body, nodes);
-    nodes.push(this.#createNode(node));
+    nodes.push(node);
+  }
+
+  removeNode(node: NodeProto): void {
+    this.#replaced.set(node, []);
   }
 
   /** Puts nodes in the place of one. The last takes its name. */
@@ -108,7 +116,6 @@ export class GraphRewrite {
     this.addConstantTensor(weight.scope.body, tensor);
     const index = payloadIndex(tensor);
     if (index === undefined) throw new TypeError("A computed tensor has no payload");
-    this.weightByPayload.set(index, weight);
     return index;
   }
 
@@ -133,7 +140,7 @@ export class GraphRewrite {
   /** Removes the weight itself from its graph. */
   removeWeight({ scope: { body }, tensor, constantNode }: Weight): void {
     if (constantNode !== undefined) {
-      this.#replaced.set(constantNode, []);
+      this.removeNode(constantNode);
       return;
     }
     const tensors = this.#dropped.get(body) ?? new Set();

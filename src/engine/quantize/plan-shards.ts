@@ -11,10 +11,9 @@ const maxShards = 1000;
 
 export interface ShardPlan {
   readonly count: number;
-  /** Original bytes in each shard. */
+  /** Bytes of tensors in each shard. */
   readonly bytes: readonly number[];
-  readonly shardByTensor: ReadonlyMap<TensorProto, number>;
-  /** Shard of each payload that the original model has. */
+  /** Shard of each tensor whose content is outside of the graph, by its payload. */
   readonly shardByPayload: ReadonlyMap<number, number>;
 }
 
@@ -25,7 +24,6 @@ export interface ShardPlan {
  */
 export function planShards(model: OnnxModel, maxShardBytes: number): ShardPlan {
   const bytes = [0];
-  const shardByTensor = new Map<TensorProto, number>();
   const shardByPayload = new Map<number, number>();
   for (const tensor of modelTensors(model.proto)) {
     const size = tensorBytes(model, tensor);
@@ -33,12 +31,11 @@ export function planShards(model: OnnxModel, maxShardBytes: number): ShardPlan {
     if (filled > 0 && filled + size > maxShardBytes) bytes.push(0);
     const shard = bytes.length - 1;
     bytes[shard] = (bytes[shard] ?? 0) + size;
-    shardByTensor.set(tensor, shard);
     const index = payloadIndex(tensor);
     if (index !== undefined) shardByPayload.set(index, shard);
   }
   if (bytes.length > maxShards) throw tooManyShardsError(maxShardBytes, bytes.length);
-  return { count: bytes.length, bytes, shardByTensor, shardByPayload };
+  return { count: bytes.length, bytes, shardByPayload };
 }
 
 function tensorBytes(model: OnnxModel, tensor: TensorProto): number {

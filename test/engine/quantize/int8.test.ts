@@ -218,9 +218,14 @@ test("weights come out in shards of bounded size", { skip: pythonMissing }, asyn
   await using folder = await makeFolder();
   const report = await compress(realModel("voice-legacy"), folder.path, {
     scheme: "int8-weight",
-    sharding: { maxShardBytes: 700_000 },
+    sharding: { maxShardBytes: 200_000 },
   });
   assert.equal(report.shards, 3);
+  const shards = report.files.filter(({ kind }) => kind === "weights");
+  assert.ok(
+    shards.every(({ bytes }) => bytes <= 266_240),
+    JSON.stringify(shards),
+  );
   assert.ok(report.files.some(({ name }) => name === "model-00003-of-00003.bin"));
   assert.ok((await compareResult(realModel("voice-legacy"), folder.path)).sqnrDb > 20);
 });

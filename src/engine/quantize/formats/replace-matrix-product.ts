@@ -1,40 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { findAttribute } from "../../onnx/node-attributes.ts";
 import { TensorProtoSchema } from "../../onnx/onnx_pb.js";
-import { isAttributeSet, operatorName } from "../channel-axis.ts";
-import type { Weight, WeightUse } from "../find-weights.ts";
+import { isAttributeSet } from "../channel-axis.ts";
+import type { ValueUse } from "../graph-index.ts";
 import type { GraphRewrite, NodeDescription } from "../graph-rewrite.ts";
 
-/** Whether products take a weight as N rows of K values. */
-export function isWeightTransposed({ uses }: Weight): boolean {
-  return uses.some(isTransposedUse);
-}
-
-function isTransposedUse({ node }: WeightUse): boolean {
-  return operatorName(node) === "Gemm" && isAttributeSet(node, "transB");
-}
-
-/** Why users of a weight do not all take it alike, as the second input of a matrix product. */
-export function findProductObstacle({ uses }: Weight): string | undefined {
-  for (const use of uses) {
-    const obstacle = findUseObstacle(use);
-    if (obstacle !== undefined) return obstacle;
-  }
-  const orders = new Set(uses.map(isTransposedUse));
-  return orders.size > 1 ? "is used both as it is and transposed" : undefined;
-}
-
-function findUseObstacle({ node, input }: WeightUse): string | undefined {
-  const operator = operatorName(node);
-  if (operator !== "MatMul" && operator !== "Gemm") {
-    return `is used by ${operator}, which is not a product of matrices`;
-  }
-  if (input === 1) return undefined;
-  return `is input ${input} of ${operator}, and only input 1 can be in this form`;
-}
-
 interface ProductReplacement {
-  readonly use: WeightUse;
+  readonly use: ValueUse;
   readonly elementType: number;
   /** Adds the product itself, with the given left side. @returns the name of its result */
   readonly multiply: (left: string, steps: NodeDescription[]) => string;

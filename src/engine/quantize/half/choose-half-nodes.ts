@@ -5,7 +5,8 @@ import { TensorProto_DataType as DataType, type NodeProto } from "../../onnx/onn
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import { readTensor } from "../../onnx/read-tensor.ts";
 import { channelAxis, operatorName } from "../channel-axis.ts";
-import type { Scope, Weight, WeightUse } from "../find-weights.ts";
+import type { Weight } from "../find-weights.ts";
+import type { Scope } from "../graph-index.ts";
 import { countElements } from "../../onnx/count-elements.ts";
 import { weightDims } from "../weight-dims.ts";
 import { halfOperators, halfPositions } from "./half-operators.ts";
@@ -101,10 +102,7 @@ function isHalfNode(node: NodeProto, scope: Scope, choosing: HalfSelection): boo
     const weight = weights?.get(position);
     if (weight === undefined) starts ||= isHalfValue(node.input[position] ?? "", scope, choosing);
     else if (!canBeHalf(weight, choosing)) return false;
-    else
-      starts ||=
-        isLarge(weight, choosing.recipe) &&
-        isOperatorWeight({ node, input: position, scope }, weight);
+    else starts ||= isLarge(weight, choosing.recipe) && isOperatorWeight(weight);
   }
   return starts;
 }
@@ -122,8 +120,11 @@ function isLarge(weight: Weight, { minElements }: Recipe): boolean {
   return countElements(weightDims(weight)) >= Math.max(1, minElements);
 }
 
-function isOperatorWeight(use: WeightUse, { tensor }: Weight): boolean {
-  return channelAxis(use, tensor.dims.length) !== undefined;
+function isOperatorWeight({ consumers, tensor }: Weight): boolean {
+  return consumers.some(
+    (consumer) =>
+      channelAxis(consumer, consumer.view.axes?.length ?? tensor.dims.length) !== undefined,
+  );
 }
 
 /** Whether a value that is visible in a scope is computed in half precision. */

@@ -1,57 +1,71 @@
 import type { Recipe } from "../../../contract/recipe.ts";
 import { TensorProto_DataType as DataType, type NodeProto } from "../../onnx/onnx_pb.js";
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
-import { tensorByteLength } from "../../onnx/read-tensor.ts";
 import type { Weight } from "../find-weights.ts";
+import type { ValueUse } from "../graph-index.ts";
 import { exclusionFinder } from "../exclusion-finder.ts";
 import { sourceWeight } from "../source-weight.ts";
 import { countElements } from "../../onnx/count-elements.ts";
 import { weightDims } from "../weight-dims.ts";
-import type { PlannedFormat, SchemePlan, WeightPlan } from "../weight-plan.ts";
+import type { PlannedFormat, WeightPlan } from "../weight-plan.ts";
 import type { GraphRewrite } from "../graph-rewrite.ts";
 import { chooseHalfNodes, findHalfRangeLoss, type HalfChoice } from "./choose-half-nodes.ts";
 import { halfOperators, halfPositions } from "./half-operators.ts";
 import { rewriteToHalf } from "./rewrite-to-half.ts";
+
+interface HalfPrecisionPlan {
+  readonly weights: readonly WeightPlan[];
+  readonly choice: HalfChoice;
+}
 
 /** Plans a model in half precision: weights are stored so if any of their users work in it. */
 export function planHalfPrecision(
   model: OnnxModel,
   weights: readonly Weight[],
   { recipe, rejected }: { recipe: Recipe; rejected: ReadonlyMap<number, string> },
-): SchemePlan {
+): HalfPrecisionPlan {
   const findExclusion = exclusionFinder(recipe);
-  const findObstacle = (weight: Weight) => rejected.get(weight.index) ?? findExclusion(weight);
+  const findObstacle = (weight: Weight) =>
+    rejected.get(weight.index) ??
+    (weight.isOverridable
+      ? "is the default value of an input, which callers may set"
+      : undefined) ??
+    findExclusion(weight);
   const choice = chooseHalfNodes({ model, recipe, weights, findObstacle });
   const plans = weights.map((weight): WeightPlan => {
-    const bytes = tensorByteLength(weight.tensor);
     const format = planHalfFormat(weight, choice);
-    if (format !== undefined) return { weight, bytes, format, reason: undefined };
-    const reason = explainUnconverted(model, weight, findObstacle(weight));
-    return { weight, bytes, format, reason };
+    if (format !== undefined) return { weight, format, reason: undefined };
+    return { weight, format, reason: explainUnconverted(model, weight, findObstacle(weight)) };
   });
-  const apply = (rewrite: GraphRewrite) => {
-    const halfWeights = addHalfWeights(rewrite, plans, choice);
-    const { graph } = model.proto;
-    if (graph !== undefined) rewriteToHalf({ rewrite, choice, halfWeights }, graph);
-  };
-  return { weights: plans, apply };
+  return { weights: plans, choice };
+}
+
+/** Converts weights and nodes of a model as planned. */
+export function writeHalfPrecision(
+  rewrite: GraphRewrite,
+  { weights, choice }: HalfPrecisionPlan,
+): void {
+  const halfWeights = addHalfWeights(rewrite, weights, choice);
+  const { graph } = rewrite.model.proto;
+  if (graph !== undefined) rewriteToHalf({ rewrite, choice, halfWeights }, graph);
 }
 
 /** @returns undefined if no user of the weight works in half precision */
 function planHalfFormat(weight: Weight, choice: HalfChoice): PlannedFormat | undefined {
   const { half, single } = countUsesByPrecision(weight, choice);
   if (half === 0) return undefined;
-  const bytes = tensorByteLength(weight.tensor);
   const isKept = single > 0 || weight.isOutput;
   return {
+    storage: { kind: "half", isKept },
+    operations: [],
+    restoration: null,
     description: isKept ? "float16 beside the original" : "float16",
-    bytes: bytes / 2 + (isKept ? bytes : 0),
+    bytes: weight.bytes / 2 + (isKept ? weight.bytes : 0),
     opset: 0,
-    apply: () => {},
   };
 }
 
-function isHalfUse({ node, input }: Weight["uses"][number], choice: HalfChoice): boolean {
+function isHalfUse({ node, input }: ValueUse, choice: HalfChoice): boolean {
   const positions = halfPositions(halfOperators.get(node.opType)?.inputs ?? [], node.input);
   return choice.nodes.has(node) && positions.includes(input);
 }

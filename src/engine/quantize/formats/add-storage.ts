@@ -1,0 +1,161 @@
+import { countElements } from "../../onnx/count-elements.ts";
+import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
+import type { Weight } from "../find-weights.ts";
+import type { GraphRewrite } from "../graph-rewrite.ts";
+import { countBlocks, type BlockFormat } from "../kernels/block-format.ts";
+import { floatBytes, isHalfWeight, sourceWeight } from "../source-weight.ts";
+import { weightDims } from "../weight-dims.ts";
+import { StoredWeight } from "./stored-weight.ts";
+import type {
+  AffineStorage,
+  BlockStorage,
+  QuantizedFormat,
+  QuantizedStorage,
+} from "./weight-format.ts";
+
+interface StoredTensor {
+  readonly dims: readonly number[];
+  readonly dataType: number;
+  readonly bytes: number;
+}
+
+/** The tensors that replace a weight. Scales have the weight's element type. */
+interface StoredTensors {
+  readonly quantizedValues: StoredTensor;
+  readonly scaleDims: readonly number[];
+  readonly zeroPoints: StoredTensor | undefined;
+}
+
+/** Bytes of quantized values, scales and zero points. */
+export function countStorageBytes(weight: Weight, storage: QuantizedStorage): number {
+  const { quantizedValues, scaleDims, zeroPoints } = describeStorage(weight, storage);
+  const scaleBytes = countElements(scaleDims) * floatBytes(weight);
+  return quantizedValues.bytes + scaleBytes + (zeroPoints?.bytes ?? 0);
+}
+
+/** Replaces a weight by quantized tensors, and adds the task that computes them. */
+export function addStorage(
+  rewrite: GraphRewrite,
+  weight: Weight,
+  { storage }: QuantizedFormat,
+): StoredWeight {
+  const { quantizedValues, scaleDims, zeroPoints } = describeStorage(weight, storage);
+  const allocate = (part: string) => rewrite.names.allocate(`${weight.name}_${part}`);
+  const names = {
+    quantizedValues: allocate("quantized"),
+    scales: allocate("scale"),
+    zeroPoints: zeroPoints && allocate("zero_point"),
+  };
+  const source = sourceWeight(rewrite.model, weight);
+  const outputs = {
+    quantizedValues: rewrite.addComputedTensor(weight, {
+      name: names.quantizedValues,
+      ...quantizedValues,
+    }),
+    scales: rewrite.addComputedTensor(weight, {
+      name: names.scales,
+      dims: scaleDims,
+      dataType: isHalfWeight(weight) ? DataType.FLOAT16 : DataType.FLOAT,
+      bytes: countElements(scaleDims) * floatBytes(weight),
+    }),
+    zeroPoints:
+      zeroPoints &&
+      rewrite.addComputedTensor(weight, { name: names.zeroPoints ?? "", ...zeroPoints }),
+  };
+  rewrite.removeWeight(weight);
+  const resultBytes = countStorageBytes(weight, storage);
+  const halfScales = isHalfWeight(weight);
+  rewrite.tasks.push({
+    ...describeTask(weight, storage),
+    ...source,
+    resultBytes,
+    halfScales,
+    outputs,
+  });
+  return new StoredWeight(rewrite, weight, names);
+}
+
+function describeTask(weight: Weight, storage: QuantizedStorage) {
+  if (storage.kind === "affine") {
+    const { axis, format } = storage;
+    const dims = weightDims(weight);
+    return {
+      kind: "linear" as const,
+      channels: axis === null ? 1 : (dims[axis] ?? 1),
+      inner: countElements(axis === null ? dims : dims.slice(axis + 1)),
+      format,
+      transposeColumns: undefined,
+    };
+  }
+  const { kind, shape, format } = storage;
+  return { kind: "blocks" as const, layout: findBlockLayout(kind, shape.order), shape, format };
+}
+
+function findBlockLayout(kind: BlockStorage["kind"], order: "kn" | "nk") {
+  if (kind === "packed-blocks") return "matmul" as const;
+  if (kind === "packed-rows") return "gather" as const;
+  return order === "kn" ? ("columns" as const) : ("rows" as const);
+}
+
+function describeStorage(weight: Weight, storage: QuantizedStorage): StoredTensors {
+  switch (storage.kind) {
+    case "affine":
+      return describeAffineTensors(weight, storage);
+    case "packed-blocks":
+    case "packed-rows":
+      return describePackedBlocks(storage);
+    case "linear-blocks":
+      return describeLinearBlocks(storage);
+  }
+}
+
+function describeAffineTensors(weight: Weight, { axis, format }: AffineStorage): StoredTensors {
+  const dims = weightDims(weight);
+  const scaleDims = axis === null ? [] : [dims[axis] ?? 1];
+  const int8 = (shape: readonly number[]) => {
+    return { dims: shape, dataType: DataType.INT8, bytes: countElements(shape) };
+  };
+  return {
+    quantizedValues: int8(dims),
+    scaleDims,
+    zeroPoints: format.symmetric ? undefined : int8(scaleDims),
+  };
+}
+
+/** Values [N, blocks, bytes] or [N, bytes], scales [N, blocks], zero points [N, bytes]. */
+function describePackedBlocks({ kind, shape, format }: BlockStorage): StoredTensors {
+  const { k, n } = shape;
+  const { bits, blockSize, symmetric } = format;
+  const blocks = countBlocks(k, format);
+  const rowDims =
+    kind === "packed-rows" ? [Math.ceil((k * bits) / 8)] : [blocks, (blockSize * bits) / 8];
+  const packed = (dims: readonly number[]) => {
+    return { dims, dataType: DataType.UINT8, bytes: countElements(dims) };
+  };
+  return {
+    quantizedValues: packed([n, ...rowDims]),
+    scaleDims: [n, blocks],
+    zeroPoints: symmetric ? undefined : packed([n, Math.ceil((blocks * bits) / 8)]),
+  };
+}
+
+/** Values in the order of the matrix; scales have a row's or column's blocks in their place. */
+function describeLinearBlocks({ shape, format }: BlockStorage): StoredTensors {
+  const { order, k, n } = shape;
+  const blocks = countBlocks(k, format);
+  const dataType = findBlockDataType(format);
+  const orderDims = (inputs: number) => (order === "kn" ? [inputs, n] : [n, inputs]);
+  const packed = (inputs: number) => {
+    return { dims: orderDims(inputs), dataType, bytes: Math.ceil((inputs * n * format.bits) / 8) };
+  };
+  return {
+    quantizedValues: packed(k),
+    scaleDims: orderDims(blocks),
+    zeroPoints: format.symmetric ? undefined : packed(blocks),
+  };
+}
+
+function findBlockDataType({ bits, symmetric }: BlockFormat): number {
+  if (bits === 4) return symmetric ? DataType.INT4 : DataType.UINT4;
+  return symmetric ? DataType.INT8 : DataType.UINT8;
+}

@@ -1,0 +1,63 @@
+import { isAttributeSet, isRowGather, operatorName } from "../channel-axis.ts";
+import type { Weight, WeightConsumer } from "../find-weights.ts";
+
+/** An axis of a weight, and the range of it that a consumer takes. */
+export interface AxisRange {
+  readonly source: number;
+  readonly start: number;
+  readonly size: number;
+}
+
+/** How a product takes a weight: as a matrix of K inputs and N outputs. */
+export interface ProductMatrix {
+  readonly k: AxisRange;
+  readonly n: AxisRange;
+  /** Whether the consumer takes N rows of K values. */
+  readonly isTransposed: boolean;
+}
+
+/** @returns the matrix that a product takes, or why a consumer takes none */
+export function findProductMatrix(consumer: WeightConsumer): ProductMatrix | string {
+  const { node, input, view } = consumer;
+  const operator = operatorName(node);
+  if (!productOperators.has(operator)) {
+    return `is used by ${operator}, which is not a product of matrices`;
+  }
+  if (input !== 1) return `is input ${input} of ${operator}, and only input 1 can be in this form`;
+  const isTransposed = operator === "Gemm" && isAttributeSet(node, "transB");
+  if (view.axes?.length !== 2 || view.isJoined) {
+    const rank = view.axes?.length;
+    return rank === undefined || view.isJoined
+      ? `is rearranged for ${operator}`
+      : `has ${rank} dimensions, and products take matrices`;
+  }
+  const [first, second] = view.axes.map(toAxisRange);
+  if (first === undefined || second === undefined) return `is no matrix for ${operator}`;
+  return isTransposed
+    ? { k: second, n: first, isTransposed }
+    : { k: first, n: second, isTransposed };
+}
+
+const productOperators: ReadonlySet<string> = new Set(["MatMul", "Gemm"]);
+
+function toAxisRange(axis: {
+  source: number | undefined;
+  start: number;
+  size: number;
+}): AxisRange | undefined {
+  const { source, ...range } = axis;
+  return source === undefined ? undefined : { source, ...range };
+}
+
+/** Whether a consumer gathers whole rows of a weight as it is stored. */
+export function gathersRows({ tensor }: Weight, consumer: WeightConsumer): boolean {
+  const { view } = consumer;
+  const isDirect =
+    view.axes?.length === tensor.dims.length &&
+    !view.isJoined &&
+    view.axes.every(
+      ({ source, start, size }, axis) =>
+        source === axis && start === 0 && size === Number(tensor.dims[axis]),
+    );
+  return isDirect && isRowGather(consumer, tensor.dims.length);
+}

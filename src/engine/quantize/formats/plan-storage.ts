@@ -1,0 +1,85 @@
+import type { Recipe } from "../../../contract/recipe.ts";
+import { channelAxis, operatorName } from "../channel-axis.ts";
+import type { Weight, WeightConsumer } from "../find-weights.ts";
+import { countBlocks, type BlockFormat, type MatrixShape } from "../kernels/block-format.ts";
+import { weightDims } from "../weight-dims.ts";
+import { findProductMatrix, gathersRows } from "./consumer-matrix.ts";
+import type { AffineStorage, BlockStorage } from "./weight-format.ts";
+
+/** int8 with a scale for each channel where all consumers have their channels along one axis. */
+export function planAffineStorage(
+  weight: Weight,
+  { granularity, symmetric }: Recipe,
+  reduceRange: boolean,
+): AffineStorage | string {
+  const axes = findChannelAxes(weight);
+  if (typeof axes === "string") return axes;
+  const [axis] = granularity !== "tensor" && axes.size === 1 ? axes : [];
+  return { kind: "affine", axis: axis ?? null, format: { type: "int8", symmetric, reduceRange } };
+}
+
+/** The axes along which consumers take a weight's channels, or why one of them has none. */
+function findChannelAxes({ consumers }: Weight): Set<number> | string {
+  const axes = new Set<number>();
+  for (const consumer of consumers) {
+    const axis = findChannelAxis(consumer);
+    if (axis === undefined) {
+      const operator = operatorName(consumer.node);
+      return `is input ${consumer.input} of ${operator}, which has no form for it in fewer bits`;
+    }
+    axes.add(axis);
+  }
+  return axes;
+}
+
+/** The axis of the weight itself; 0 where its elements were moved in another way. */
+function findChannelAxis(consumer: WeightConsumer): number | undefined {
+  const { axes } = consumer.view;
+  const axis = channelAxis(consumer, axes?.length ?? 2);
+  if (axis === undefined) return undefined;
+  return axes?.[axis]?.source ?? 0;
+}
+
+/** Blocks along the inputs of the products that take a weight, or along the rows gathered from it. */
+export function planBlockStorage(
+  weight: Weight,
+  kind: BlockStorage["kind"],
+  format: BlockFormat,
+): BlockStorage | string {
+  const shape = planMatrixShape(weight);
+  if (typeof shape === "string") return shape;
+  if (kind === "linear-blocks" && shape.order === "nk" && !rowsFillBytes(shape, format)) {
+    return `has rows of ${shape.k} values, whose codes or zero points do not fill whole bytes`;
+  }
+  return { kind, shape, format };
+}
+
+function planMatrixShape(weight: Weight): MatrixShape | string {
+  const dims = weightDims(weight);
+  const [first, second] = dims.flatMap((size, axis) => (size === 1 ? [] : [axis]));
+  if (first === undefined || second === undefined || dims.filter((size) => size > 1).length > 2) {
+    return `has ${dims.length} dimensions, and blocks are cut from matrices`;
+  }
+  const axes = weight.consumers.map((consumer) => findInputAxis(weight, consumer));
+  const inputAxes = new Set(axes.filter((axis) => typeof axis === "number"));
+  const [inputAxis] = inputAxes;
+  if (inputAxis === undefined)
+    return axes.find((axis) => typeof axis === "string") ?? "is not used";
+  if (inputAxes.size > 1) return "is used both as it is and transposed";
+  const sizes = { first: dims[first] ?? 1, second: dims[second] ?? 1 };
+  return inputAxis === first
+    ? { order: "kn", k: sizes.first, n: sizes.second }
+    : { order: "nk", k: sizes.second, n: sizes.first };
+}
+
+/** The axis along which a consumer's products sum, or along which rows lie. */
+function findInputAxis(weight: Weight, consumer: WeightConsumer): number | string {
+  if (gathersRows(weight, consumer) && weight.tensor.dims.length === 2) return 1;
+  const matrix = findProductMatrix(consumer);
+  return typeof matrix === "string" ? matrix : matrix.k.source;
+}
+
+function rowsFillBytes({ k }: MatrixShape, format: BlockFormat): boolean {
+  if (format.bits === 8) return true;
+  return k % 2 === 0 && (format.symmetric || countBlocks(k, format) % 2 === 0);
+}

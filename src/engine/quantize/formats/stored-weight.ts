@@ -1,0 +1,135 @@
+import { create } from "@bufbuild/protobuf";
+import { nodeWith } from "../../onnx/node-attributes.ts";
+import { TensorProto_DataType as DataType, TensorProtoSchema } from "../../onnx/onnx_pb.js";
+import type { NodeProto } from "../../onnx/onnx_pb.js";
+import type { Weight, WeightConsumer } from "../find-weights.ts";
+import type { GraphRewrite, NodeDescription } from "../graph-rewrite.ts";
+import { intAttributes } from "./int-attributes.ts";
+
+/** A weight that is stored quantized, while the nodes that take it are written. */
+export class StoredWeight {
+  readonly rewrite: GraphRewrite;
+  readonly weight: Weight;
+  readonly quantizedValues: string;
+  readonly scales: string;
+  /** Absent where the format is symmetric. */
+  readonly zeroPoints: string | undefined;
+  readonly #derived = new Map<string, string>();
+  readonly #copiedViews = new Map<NodeProto, readonly string[]>();
+
+  constructor(
+    rewrite: GraphRewrite,
+    weight: Weight,
+    names: { quantizedValues: string; scales: string; zeroPoints: string | undefined },
+  ) {
+    this.rewrite = rewrite;
+    this.weight = weight;
+    this.quantizedValues = names.quantizedValues;
+    this.scales = names.scales;
+    this.zeroPoints = names.zeroPoints;
+  }
+
+  /** Adds a node before all others of the weight's body. @returns the name of its output */
+  addNode(part: string, node: Omit<NodeDescription, "output">): string {
+    const output = this.rewrite.names.allocate(`${this.weight.name}_${part}`);
+    this.rewrite.prependNode(this.weight.scope.body, { ...node, output: [output] });
+    return output;
+  }
+
+  /** Adds the node whose output takes the weight's own name. */
+  addLastNode(node: Omit<NodeDescription, "output">): void {
+    this.rewrite.prependNode(this.weight.scope.body, { ...node, output: [this.weight.name] });
+  }
+
+  cast(value: string, to: number): string {
+    return this.#derive(`${value}\0cast${to}`, () =>
+      this.addNode("cast", { opType: "Cast", input: [value], attribute: intAttributes({ to }) }),
+    );
+  }
+
+  reshape(value: string, shape: readonly number[]): string {
+    return this.#derive(`${value}\0${shape.join()}`, () =>
+      this.addNode("reshaped", { opType: "Reshape", input: [value, this.integers(shape)] }),
+    );
+  }
+
+  /** A range of an axis. */
+  slice(value: string, axis: number, { start, size }: { start: number; size: number }): string {
+    return this.#derive(`${value}\0${axis},${start},${size}`, () => {
+      const bounds = [[start], [start + size], [axis]].map((each) => this.integers(each));
+      return this.addNode("slice", { opType: "Slice", input: [value, ...bounds] });
+    });
+  }
+
+  transpose(value: string): string {
+    return this.#derive(`${value}\0transposed`, () =>
+      this.addNode("transposed", { opType: "Transpose", input: [value] }),
+    );
+  }
+
+  integers(values: readonly number[]): string {
+    return this.#derive(`\0integers${values.join()}`, () => {
+      const rawData = new Uint8Array(BigInt64Array.from(values, BigInt).buffer);
+      return this.#addConstant("integers", {
+        dims: [BigInt(values.length)],
+        dataType: DataType.INT64,
+        rawData,
+      });
+    });
+  }
+
+  float(value: number): string {
+    return this.#derive(`\0float${value}`, () => {
+      const rawData = new Uint8Array(Float32Array.of(value).buffer);
+      return this.#addConstant("number", { dims: [], dataType: DataType.FLOAT, rawData });
+    });
+  }
+
+  byte(value: number): string {
+    return this.#derive(`\0byte${value}`, () =>
+      this.#addConstant("byte", {
+        dims: [],
+        dataType: DataType.UINT8,
+        rawData: Uint8Array.of(value),
+      }),
+    );
+  }
+
+  /** What the nodes between the weight and a consumer make of the quantized values. */
+  copyView({ view }: WeightConsumer): string {
+    let value = this.quantizedValues;
+    for (const { node, output, scope } of view.nodes) {
+      if (node.opType === "Cast" || node.opType === "Identity") continue;
+      const outputs = this.#copiedViews.get(node) ?? this.#copyViewNode(node, value, scope.body);
+      this.#copiedViews.set(node, outputs);
+      value = outputs[output] ?? value;
+    }
+    return value;
+  }
+
+  #copyViewNode(node: NodeProto, value: string, body: Weight["scope"]["body"]): string[] {
+    const output = node.output.map((name) => this.rewrite.names.allocate(`${name}_quantized`));
+    const copy = nodeWith(node, { input: node.input.with(0, value), output });
+    copy.name = this.rewrite.names.allocate(`${node.name}_quantized`);
+    this.rewrite.prependCopy(body, copy);
+    return output;
+  }
+
+  #derive(key: string, add: () => string): string {
+    const known = this.#derived.get(key);
+    if (known !== undefined) return known;
+    const name = add();
+    this.#derived.set(key, name);
+    return name;
+  }
+
+  #addConstant(
+    part: string,
+    content: { dims: bigint[]; dataType: number; rawData: Uint8Array },
+  ): string {
+    const name = this.rewrite.names.allocate(`${this.weight.name}_${part}`);
+    const tensor = create(TensorProtoSchema, { name, ...content });
+    this.rewrite.addConstantTensor(this.weight.scope.body, tensor);
+    return name;
+  }
+}

@@ -1,0 +1,60 @@
+import { stringAttribute } from "../../onnx/node-attributes.ts";
+import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
+import type { NodeDescription } from "../graph-rewrite.ts";
+import { countBlocks, type BlockFormat, type MatrixShape } from "../kernels/block-format.ts";
+import { intAttributes } from "./int-attributes.ts";
+import type { StoredWeight } from "./stored-weight.ts";
+
+type AddNode = (part: string, node: Omit<NodeDescription, "output">) => string;
+
+/** float32 numbers of bytes [rows, columns] or more that have two each: [..., bytes, 2]. */
+export function unpackNibbles(
+  stored: StoredWeight,
+  bytes: string,
+  shape: readonly number[],
+): string {
+  const add: AddNode = (part, node) => stored.addNode(part, node);
+  return splitNibbles(stored, bytes, {
+    add,
+    addAxis: (value) => stored.reshape(value, [...shape, 1]),
+  });
+}
+
+/** Zero points [N, blocks] of packed blocks as float32; undefined where there are none. */
+export function unpackZeroPoints(
+  stored: StoredWeight,
+  { k, n, format }: Pick<MatrixShape, "k" | "n"> & { readonly format: BlockFormat },
+): string | undefined {
+  if (stored.zeroPoints === undefined) return undefined;
+  if (format.bits === 8) return stored.cast(stored.zeroPoints, DataType.FLOAT);
+  const blocks = countBlocks(k, format);
+  const isPadded = blocks % 2 === 1;
+  const pairs = unpackNibbles(stored, stored.zeroPoints, [n, Math.ceil(blocks / 2)]);
+  const rows = stored.reshape(pairs, [n, isPadded ? blocks + 1 : blocks]);
+  return isPadded ? stored.slice(rows, 1, { start: 0, size: blocks }) : rows;
+}
+
+interface NibbleNodes {
+  readonly add: AddNode;
+  /** Adds a last axis of size 1. */
+  readonly addAxis: (value: string) => string;
+}
+
+/** Numbers of bytes that have two each. BitwiseAnd would raise the model to opset 18. */
+export function splitNibbles(
+  stored: StoredWeight,
+  bytes: string,
+  { add, addAxis }: NibbleNodes,
+): string {
+  const attribute = [stringAttribute("direction", "RIGHT")];
+  const to = intAttributes({ to: DataType.FLOAT });
+  const toFloat = (input: string) =>
+    add("numbers", { opType: "Cast", input: [input], attribute: to });
+  const high = toFloat(
+    add("high", { opType: "BitShift", input: [bytes, stored.byte(4)], attribute }),
+  );
+  const shifted = add("shifted", { opType: "Mul", input: [high, stored.float(16)] });
+  const low = add("low", { opType: "Sub", input: [toFloat(bytes), shifted] });
+  const pairs = [low, high].map(addAxis);
+  return add("pairs", { opType: "Concat", input: pairs, attribute: intAttributes({ axis: -1 }) });
+}

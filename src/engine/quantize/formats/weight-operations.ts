@@ -1,0 +1,124 @@
+import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
+import type { Weight, WeightConsumer } from "../find-weights.ts";
+import { weightDims } from "../weight-dims.ts";
+import { findProductMatrix, gathersRows, type AxisRange } from "./consumer-matrix.ts";
+import { gatherAffineRows, gatherPackedRows } from "./gather-rows.ts";
+import { gatherBlocks, multiplyBlocks, multiplyIntegers } from "./quantized-products.ts";
+import type { StoredWeight } from "./stored-weight.ts";
+import type {
+  AffineStorage,
+  BlockStorage,
+  WeightOperation,
+  QuantizedStorage,
+} from "./weight-format.ts";
+
+interface OperationKind {
+  /** First version of the standard operator set that has its operators. */
+  readonly opset: number;
+  /** Why a consumer cannot take the stored weight so; the weight's name starts the sentence. */
+  readonly findObstacle: (
+    weight: Weight,
+    consumer: WeightConsumer,
+    storage: QuantizedStorage,
+  ) => string | undefined;
+  readonly write: (
+    stored: StoredWeight,
+    consumer: WeightConsumer,
+    storage: QuantizedStorage,
+  ) => void;
+}
+
+/** Every way in which a node can take a quantized weight without its being restored before. */
+export const weightOperations: Readonly<
+  Record<Exclude<WeightOperation, "restore">, OperationKind>
+> = {
+  "gather-rows": {
+    opset: 7,
+    findObstacle: (weight, consumer, storage) =>
+      gathersRows(weight, consumer) && requireAffine(storage).axis !== 1
+        ? undefined
+        : "is not gathered by rows",
+    write: (stored, consumer, storage) =>
+      gatherAffineRows(stored, consumer, requireAffine(storage)),
+  },
+  "gather-packed-rows": {
+    opset: 13,
+    findObstacle: (weight, consumer, storage) => {
+      const { k, blockSize } = describeRows(storage);
+      const isWhole = k % blockSize === 0;
+      return gathersRows(weight, consumer) && isWhole && requireBlocks(storage).shape.order === "nk"
+        ? undefined
+        : "is not gathered by rows of whole blocks";
+    },
+    write: (stored, consumer, storage) =>
+      gatherPackedRows(stored, consumer, requireBlocks(storage)),
+  },
+  "gather-blocks": {
+    opset: 0,
+    findObstacle: (weight, consumer, storage) => {
+      const { kind, shape, format } = requireBlocks(storage);
+      if (!gathersRows(weight, consumer) || shape.order !== "nk") return "is not gathered by rows";
+      if (consumer.view.elementType !== weight.tensor.dataType) return "is cast where it is used";
+      if (kind === "packed-rows" && (shape.k * format.bits) % 8 !== 0) {
+        return "has rows of an odd length, which 4-bit values cannot be packed in";
+      }
+      return kind === "packed-rows" || shape.k % format.blockSize === 0
+        ? undefined
+        : `has rows of ${shape.k} values, not of whole blocks`;
+    },
+    write: (stored, consumer, storage) => gatherBlocks(stored, consumer, requireBlocks(storage)),
+  },
+  "integer-product": {
+    opset: 11,
+    findObstacle: (_, consumer, storage) => {
+      const matrix = findProductMatrix(consumer);
+      if (typeof matrix === "string") return matrix;
+      if (consumer.view.elementType !== DataType.FLOAT) {
+        return "is not float32, the only type of dynamically quantized inputs";
+      }
+      const { axis } = requireAffine(storage);
+      return axis === null || axis === matrix.n.source
+        ? undefined
+        : "has a scale for each input of a product";
+    },
+    write: (stored, consumer, storage) =>
+      multiplyIntegers(stored, consumer, requireAffine(storage)),
+  },
+  "block-product": {
+    opset: 0,
+    findObstacle: (weight, consumer, storage) => {
+      const matrix = findProductMatrix(consumer);
+      if (typeof matrix === "string") return matrix;
+      const isWhole = isWholeAxis(weight, matrix.k) && isInputAxis(weight, matrix.k, storage);
+      if (!isWhole) return "is used by products that do not sum along whole blocks";
+      return consumer.view.elementType === weight.tensor.dataType
+        ? undefined
+        : "is cast where it is used";
+    },
+    write: (stored, consumer, storage) => multiplyBlocks(stored, consumer, requireBlocks(storage)),
+  },
+};
+
+function requireAffine(storage: QuantizedStorage): AffineStorage {
+  if (storage.kind === "affine") return storage;
+  throw new TypeError(`Operations on affine values were planned for ${storage.kind}`);
+}
+
+function requireBlocks(storage: QuantizedStorage): BlockStorage {
+  if (storage.kind !== "affine") return storage;
+  throw new TypeError("Operations on blocks were planned for affine values");
+}
+
+function describeRows(storage: QuantizedStorage): { k: number; blockSize: number } {
+  const { shape, format } = requireBlocks(storage);
+  return { k: shape.k, blockSize: format.blockSize };
+}
+
+function isWholeAxis(weight: Weight, { source, size }: AxisRange): boolean {
+  return weightDims(weight)[source] === size;
+}
+
+function isInputAxis(weight: Weight, { source }: AxisRange, storage: QuantizedStorage): boolean {
+  const [first] = weightDims(weight).flatMap((size, axis) => (size === 1 ? [] : [axis]));
+  return (source === first) === (requireBlocks(storage).shape.order === "kn");
+}
