@@ -45,7 +45,7 @@ export interface CompressionPlan {
 }
 
 /** What is known about a model's weights from earlier work on it, by their indices. */
-export interface PlanRevision {
+interface PlanRevision {
   /** Weights that fit no format when they were read, and why. */
   readonly rejected: ReadonlyMap<number, string>;
   /** Weights whose operators were slower with quantized values than without. */

@@ -12,7 +12,7 @@ interface ViewAxis {
 }
 
 /** A node of a view, and which of its outputs the view goes on with. */
-export interface ViewNode {
+interface ViewNode {
   readonly node: NodeProto;
   readonly output: number;
   readonly scope: Scope;
@@ -63,12 +63,6 @@ export function extendView(view: ConstantView, step: ViewStep): ConstantView | u
     isJoined: view.isJoined || node.opType === "Concat",
     nodes: [...view.nodes, { node, output, scope }],
   };
-}
-
-/** Whether a view has every element of its constant, and no others. */
-export function isWholeView({ axes, isJoined }: ConstantView, dims: readonly number[]): boolean {
-  const elements = axes?.map(({ size }) => size) ?? [];
-  return axes !== undefined && !isJoined && countElements(elements) === countElements(dims);
 }
 
 const rules: Readonly<Record<string, ViewRule>> = {

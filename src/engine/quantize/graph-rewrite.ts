@@ -25,7 +25,7 @@ export interface NodeDescription {
   readonly attribute?: AttributeProto[];
 }
 
-export interface TensorDescription {
+interface TensorDescription {
   readonly name: string;
   readonly dims: readonly number[];
   readonly dataType: number;

@@ -1,4 +1,4 @@
-import type { QuantizedFormat, WeightFormat } from "./formats/weight-format.ts";
+import type { QuantizedFormat, WeightFormat } from "./weight-format.ts";
 import type { Weight } from "./find-weights.ts";
 
 /** What a format costs and needs. */

@@ -11,7 +11,7 @@ import type {
   BlockStorage,
   QuantizedFormat,
   QuantizedStorage,
-} from "./weight-format.ts";
+} from "../weight-format.ts";
 
 interface StoredTensor {
   readonly dims: readonly number[];

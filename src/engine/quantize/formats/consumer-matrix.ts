@@ -38,6 +38,12 @@ export function findProductMatrix(consumer: WeightConsumer): ProductMatrix | str
     : { k: first, n: second, isTransposed };
 }
 
+export function requireProductMatrix(consumer: WeightConsumer): ProductMatrix {
+  const matrix = findProductMatrix(consumer);
+  if (typeof matrix === "string") throw new TypeError(`A planned product ${matrix}`);
+  return matrix;
+}
+
 const productOperators: ReadonlySet<string> = new Set(["MatMul", "Gemm"]);
 
 function toAxisRange(axis: {

@@ -1,10 +1,10 @@
-import type { QuantizedFormat, WeightOperation } from "./weight-format.ts";
+import type { QuantizedFormat, WeightOperation } from "../weight-format.ts";
 
 /** A weight's format for the report, such as `int8 with a scale for each slice of axis 0`. */
 export function describeFormat(format: QuantizedFormat): string {
   const [operation = "restore"] = format.operations.toSorted(compareOperations);
   const suffix = format.restoration === "fold" ? ", restored at load" : "";
-  return describeStorage(format, operation) + suffix;
+  return describeNumbers(format, operation) + suffix;
 }
 
 /** Operations on quantized values first. */
@@ -12,7 +12,7 @@ function compareOperations(a: WeightOperation, b: WeightOperation): number {
   return Number(a === "restore") - Number(b === "restore");
 }
 
-function describeStorage({ storage }: QuantizedFormat, operation: WeightOperation): string {
+function describeNumbers({ storage }: QuantizedFormat, operation: WeightOperation): string {
   if (storage.kind !== "affine") {
     const { bits, blockSize } = storage.format;
     const unit = operation.startsWith("gather") ? "values of a row" : "inputs of an output";

@@ -6,7 +6,7 @@ import { weightDims } from "../weight-dims.ts";
 import { intAttributes } from "./int-attributes.ts";
 import type { StoredWeight } from "./stored-weight.ts";
 import { splitNibbles, unpackZeroPoints } from "./unpack-nibbles.ts";
-import type { AffineStorage, BlockStorage } from "./weight-format.ts";
+import type { AffineStorage, BlockStorage } from "../weight-format.ts";
 
 type Steps = NodeDescription[];
 

@@ -4,7 +4,7 @@ import type { Weight, WeightConsumer } from "../find-weights.ts";
 import { countBlocks, type BlockFormat, type MatrixShape } from "../kernels/block-format.ts";
 import { weightDims } from "../weight-dims.ts";
 import { findProductMatrix, gathersRows } from "./consumer-matrix.ts";
-import type { AffineStorage, BlockStorage } from "./weight-format.ts";
+import type { AffineStorage, BlockStorage } from "../weight-format.ts";
 
 /** int8 with a scale for each channel where all consumers have their channels along one axis. */
 export function planAffineStorage(
@@ -40,7 +40,7 @@ function findChannelAxis(consumer: WeightConsumer): number | undefined {
   return axes?.[axis]?.source ?? 0;
 }
 
-/** Blocks along the inputs of the products that take a weight, or along the rows gathered from it. */
+/** Blocks along the inputs of the products that take a weight, or along rows that are gathered. */
 export function planBlockStorage(
   weight: Weight,
   kind: BlockStorage["kind"],

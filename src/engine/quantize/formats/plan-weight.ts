@@ -1,18 +1,17 @@
 import type { Recipe } from "../../../contract/recipe.ts";
-import { isHalfWeight } from "../source-weight.ts";
 import type { Weight, WeightConsumer } from "../find-weights.ts";
 import type { PlannedFormat, QuantizedWeightPlan } from "../weight-plan.ts";
 import { countStorageBytes } from "./add-storage.ts";
-import { findProductMatrix, gathersRows } from "./consumer-matrix.ts";
+import { gathersRows } from "./consumer-matrix.ts";
 import { describeFormat } from "./describe-format.ts";
+import { canFold, chooseRestoration, restorationOpset } from "./plan-restoration.ts";
 import { planAffineStorage, planBlockStorage } from "./plan-storage.ts";
 import { weightOperations } from "./weight-operations.ts";
 import type {
   QuantizedFormat,
   WeightOperation,
-  WeightRestoration,
   QuantizedStorage,
-} from "./weight-format.ts";
+} from "../weight-format.ts";
 
 type PlannedQuantization = PlannedFormat<QuantizedFormat>;
 type Scheme = Recipe["scheme"];
@@ -125,28 +124,6 @@ function chooseOperation(
   return { obstacle: obstacle ?? "has no operation" };
 }
 
-/** @returns undefined where no restoration fits the recipe */
-function chooseRestoration(
-  restored: readonly WeightConsumer[],
-  { storage, recipe }: { storage: QuantizedStorage; recipe: Recipe },
-): WeightRestoration | undefined {
-  if (storage.kind === "packed-rows") return undefined;
-  if (storage.kind === "packed-blocks") return recipe.dequantize === "load" ? "fold" : undefined;
-  if (recipe.dequantize === "run" || !canFold(storage)) return "dequantize";
-  return restored.every(isFusedProduct) ? "dequantize" : "fold";
-}
-
-/** Whether ONNX Runtime fuses the product with a DequantizeLinear of its weight. */
-function isFusedProduct(consumer: WeightConsumer): boolean {
-  const matrix = findProductMatrix(consumer);
-  return typeof matrix !== "string" && !matrix.isTransposed && consumer.view.nodes.length === 0;
-}
-
-function canFold(storage: QuantizedStorage): boolean {
-  if (storage.kind === "packed-rows") return false;
-  return storage.kind !== "linear-blocks" || storage.shape.k % storage.format.blockSize === 0;
-}
-
 /** The format that costs nothing when the model runs; undefined where a weight cannot have it. */
 export function planFoldedFormat(
   weight: Weight,
@@ -174,16 +151,4 @@ function findOpset(weight: Weight, { storage, operations, restoration }: Quantiz
     each === "restore" ? 0 : weightOperations[each].opset,
   );
   return Math.max(0, ...versions, restorationOpset(weight, storage, restoration));
-}
-
-function restorationOpset(
-  weight: Weight,
-  storage: QuantizedStorage,
-  restoration: WeightRestoration | null,
-): number {
-  if (restoration === null) return 0;
-  if (storage.kind === "linear-blocks") return 21;
-  if (restoration === "fold") return storage.kind === "packed-blocks" ? 11 : 7;
-  if (isHalfWeight(weight)) return 19;
-  return storage.kind === "affine" && storage.axis === null ? 10 : 13;
 }

@@ -9,7 +9,7 @@ import type {
   BlockStorage,
   WeightRestoration,
   QuantizedStorage,
-} from "./weight-format.ts";
+} from "../weight-format.ts";
 
 /** Adds the nodes that compute a weight, under its own name, from what is stored. */
 export function restoreWeight(

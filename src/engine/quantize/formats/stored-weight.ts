@@ -4,6 +4,7 @@ import { TensorProto_DataType as DataType, TensorProtoSchema } from "../../onnx/
 import type { NodeProto } from "../../onnx/onnx_pb.js";
 import type { Weight, WeightConsumer } from "../find-weights.ts";
 import type { GraphRewrite, NodeDescription } from "../graph-rewrite.ts";
+import type { AxisRange } from "./consumer-matrix.ts";
 import { intAttributes } from "./int-attributes.ts";
 
 /** A weight that is stored quantized, while the nodes that take it are written. */
@@ -59,6 +60,12 @@ export class StoredWeight {
       const bounds = [[start], [start + size], [axis]].map((each) => this.integers(each));
       return this.addNode("slice", { opType: "Slice", input: [value, ...bounds] });
     });
+  }
+
+  /** The part of a tensor, with an entry or row for each output, that a consumer takes. */
+  sliceOutputs(value: string, { source, start, size }: AxisRange): string {
+    const all = Number(this.weight.tensor.dims[source]);
+    return size === all ? value : this.slice(value, 0, { start, size });
   }
 
   transpose(value: string): string {

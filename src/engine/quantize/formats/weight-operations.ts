@@ -3,14 +3,15 @@ import type { Weight, WeightConsumer } from "../find-weights.ts";
 import { weightDims } from "../weight-dims.ts";
 import { findProductMatrix, gathersRows, type AxisRange } from "./consumer-matrix.ts";
 import { gatherAffineRows, gatherPackedRows } from "./gather-rows.ts";
-import { gatherBlocks, multiplyBlocks, multiplyIntegers } from "./quantized-products.ts";
+import { gatherBlocks, multiplyBlocks } from "./contrib-block-operators.ts";
+import { multiplyIntegers } from "./multiply-integers.ts";
 import type { StoredWeight } from "./stored-weight.ts";
 import type {
   AffineStorage,
   BlockStorage,
   WeightOperation,
   QuantizedStorage,
-} from "./weight-format.ts";
+} from "../weight-format.ts";
 
 interface OperationKind {
   /** First version of the standard operator set that has its operators. */

@@ -3,7 +3,7 @@ import type { GraphRewrite } from "../graph-rewrite.ts";
 import { addStorage } from "./add-storage.ts";
 import { restoreWeight } from "./restore-weight.ts";
 import { weightOperations } from "./weight-operations.ts";
-import type { QuantizedFormat } from "./weight-format.ts";
+import type { QuantizedFormat } from "../weight-format.ts";
 
 /** Replaces a weight by its quantized tensors, and its consumers by operators that take them. */
 export function writeFormat(rewrite: GraphRewrite, weight: Weight, format: QuantizedFormat): void {

@@ -4,7 +4,7 @@ import type { AffineFormat } from "../kernels/affine-parameters.ts";
 import type { BlockFormat, MatrixShape } from "../kernels/block-format.ts";
 
 /** Indices of the payloads that a task computes. */
-export interface TaskOutputs {
+interface TaskOutputs {
   readonly quantizedValues: number;
   readonly scales: number;
   readonly zeroPoints: number | undefined;

@@ -1,5 +1,5 @@
-import type { AffineFormat } from "../kernels/affine-parameters.ts";
-import type { BlockFormat, MatrixShape } from "../kernels/block-format.ts";
+import type { AffineFormat } from "./kernels/affine-parameters.ts";
+import type { BlockFormat, MatrixShape } from "./kernels/block-format.ts";
 
 /** int8 values of a weight with one scale, or one for each slice along an axis. */
 export interface AffineStorage {

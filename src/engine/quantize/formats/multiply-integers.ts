@@ -1,14 +1,11 @@
 import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import type { WeightConsumer } from "../find-weights.ts";
 import type { GraphRewrite, NodeDescription, QuantizedActivation } from "../graph-rewrite.ts";
-import { findProductMatrix, type AxisRange, type ProductMatrix } from "./consumer-matrix.ts";
+import { requireProductMatrix } from "./consumer-matrix.ts";
 import { intAttributes } from "./int-attributes.ts";
 import { replaceMatrixProduct } from "./replace-matrix-product.ts";
 import type { StoredWeight } from "./stored-weight.ts";
-import type { AffineStorage, BlockStorage } from "./weight-format.ts";
-
-/** Products by `accuracy_level` 4 round activations to int8, a scale for each block. */
-const int8AccuracyLevel = 4;
+import type { AffineStorage } from "../weight-format.ts";
 
 /**
  * Multiplies int8 values as integers with the activation, which is quantized when the model runs:
@@ -22,7 +19,7 @@ export function multiplyIntegers(
   const { rewrite } = stored;
   const matrix = requireProductMatrix(consumer);
   const copied = stored.copyView(consumer);
-  const parameter = (name: string) => (axis === null ? name : sliceOutputs(stored, name, matrix.n));
+  const parameter = (name: string) => (axis === null ? name : stored.sliceOutputs(name, matrix.n));
   const weight = {
     quantizedValues: matrix.isTransposed ? stored.transpose(copied) : copied,
     scales: parameter(stored.scales),
@@ -31,18 +28,6 @@ export function multiplyIntegers(
   const multiply = (left: string, steps: NodeDescription[]) =>
     addIntegerMatMul(rewrite, { consumer, left, weight }, steps);
   replaceMatrixProduct(rewrite, { use: consumer, elementType: DataType.FLOAT, multiply });
-}
-
-function requireProductMatrix(consumer: WeightConsumer): ProductMatrix {
-  const matrix = findProductMatrix(consumer);
-  if (typeof matrix === "string") throw new TypeError(`A planned product ${matrix}`);
-  return matrix;
-}
-
-/** The part of a tensor, with an entry or row for each output, that a consumer takes. */
-function sliceOutputs(stored: StoredWeight, name: string, { source, start, size }: AxisRange) {
-  const all = Number(stored.weight.tensor.dims[source]);
-  return size === all ? name : stored.slice(name, 0, { start, size });
 }
 
 interface IntegerProduct {
@@ -96,55 +81,4 @@ function quantizeActivation(
   const output = [activation.quantizedValues, activation.scale, activation.zeroPoint];
   steps.push({ opType: "DynamicQuantizeLinear", input: [name], output });
   return activation;
-}
-
-/** Multiplies by ONNX Runtime's MatMulNBits. */
-export function multiplyBlocks(
-  stored: StoredWeight,
-  consumer: WeightConsumer,
-  { shape: { k }, format: { bits, blockSize } }: BlockStorage,
-): void {
-  const { rewrite } = stored;
-  rewrite.requireContribOperators();
-  const { n } = requireProductMatrix(consumer);
-  const inputs = [stored.quantizedValues, stored.scales, stored.zeroPoints].flatMap((name) =>
-    name === undefined ? [] : [sliceOutputs(stored, name, n)],
-  );
-  const attribute = intAttributes({
-    K: k,
-    N: n.size,
-    bits,
-    block_size: blockSize,
-    accuracy_level: int8AccuracyLevel,
-  });
-  const multiply = (left: string, steps: NodeDescription[]) => {
-    const product = rewrite.names.allocate(`${consumer.node.output[0]}_product`);
-    const input = [left, ...inputs];
-    const domain = "com.microsoft";
-    steps.push({ opType: "MatMulNBits", domain, input, output: [product], attribute });
-    return product;
-  };
-  const { elementType } = consumer.view;
-  replaceMatrixProduct(rewrite, { use: consumer, elementType, multiply });
-}
-
-/** Gathers rows by ONNX Runtime's GatherBlockQuantized. */
-export function gatherBlocks(
-  stored: StoredWeight,
-  { node }: WeightConsumer,
-  { shape: { k, n }, format: { bits, blockSize } }: BlockStorage,
-): void {
-  const { rewrite } = stored;
-  rewrite.requireContribOperators();
-  const [, indices = ""] = node.input;
-  const values = stored.reshape(stored.quantizedValues, [n, (k * bits) / 8]);
-  const parameters = stored.zeroPoints === undefined ? [] : [stored.zeroPoints];
-  const gather = {
-    opType: "GatherBlockQuantized",
-    domain: "com.microsoft",
-    input: [values, indices, stored.scales, ...parameters],
-    output: node.output,
-    attribute: intAttributes({ bits, block_size: blockSize, gather_axis: 0, quantize_axis: 1 }),
-  };
-  rewrite.replaceNode(node, [gather]);
 }

@@ -1,0 +1,41 @@
+import type { Recipe } from "../../../contract/recipe.ts";
+import type { Weight, WeightConsumer } from "../find-weights.ts";
+import { isHalfWeight } from "../source-weight.ts";
+import type { QuantizedStorage, WeightRestoration } from "../weight-format.ts";
+import { findProductMatrix } from "./consumer-matrix.ts";
+
+/** @returns undefined where no restoration fits the recipe */
+export function chooseRestoration(
+  restored: readonly WeightConsumer[],
+  { storage, recipe }: { storage: QuantizedStorage; recipe: Recipe },
+): WeightRestoration | undefined {
+  if (storage.kind === "packed-rows") return undefined;
+  if (storage.kind === "packed-blocks") return recipe.dequantize === "load" ? "fold" : undefined;
+  if (recipe.dequantize === "run" || !canFold(storage)) return "dequantize";
+  return restored.every(isFusedProduct) ? "dequantize" : "fold";
+}
+
+/** Whether ONNX Runtime fuses the product with a DequantizeLinear of its weight. */
+function isFusedProduct(consumer: WeightConsumer): boolean {
+  const matrix = findProductMatrix(consumer);
+  return typeof matrix !== "string" && !matrix.isTransposed && consumer.view.nodes.length === 0;
+}
+
+/** Whether nodes can restore the stored weight that runtimes evaluate at load. */
+export function canFold(storage: QuantizedStorage): boolean {
+  if (storage.kind === "packed-rows") return false;
+  return storage.kind !== "linear-blocks" || storage.shape.k % storage.format.blockSize === 0;
+}
+
+/** First version of the standard operator set that has the operators of a restoration. */
+export function restorationOpset(
+  weight: Weight,
+  storage: QuantizedStorage,
+  restoration: WeightRestoration | null,
+): number {
+  if (restoration === null) return 0;
+  if (storage.kind === "linear-blocks") return 21;
+  if (restoration === "fold") return storage.kind === "packed-blocks" ? 11 : 7;
+  if (isHalfWeight(weight)) return 19;
+  return storage.kind === "affine" && storage.axis === null ? 10 : 13;
+}
