@@ -45,14 +45,14 @@ export interface CompressionPlan {
 }
 
 /** What is known about a model's weights from earlier work on it, by their indices. */
-interface PlanRevision {
+export interface PlanRevision {
   /** Weights that fit no format when they were read, and why. */
   readonly rejected: ReadonlyMap<number, string>;
-  /** Weights whose operators were slower with quantized values than without. */
-  readonly folded: ReadonlySet<number>;
+  /** Weights whose operators are not faster with quantized values, and what was measured. */
+  readonly folded: ReadonlyMap<number, string>;
 }
 
-export const firstPlan: PlanRevision = { rejected: new Map(), folded: new Set() };
+export const firstPlan: PlanRevision = { rejected: new Map(), folded: new Map() };
 
 /**
  * Plans the compression of a model without reading weights.
@@ -110,7 +110,10 @@ function quantizeWeights(
   const { model } = rewrite;
   const preferred = planWeights(findWeights(model), recipe, rejected);
   checkAnyFormat(preferred, recipe);
-  const plans = preferred.map((plan) => (folded.has(plan.weight.index) ? foldPlan(plan) : plan));
+  const plans = preferred.map((plan) => {
+    const reason = folded.get(plan.weight.index);
+    return reason === undefined ? plan : { ...foldPlan(plan), reason };
+  });
   // Plans of all revisions have one opset, so that they differ in nothing else.
   const opsets = [...preferred, ...preferred.map(foldPlan)].map(({ format }) => format?.opset ?? 0);
   raiseVersions(

@@ -3,7 +3,7 @@ import path from "node:path";
 import type { Artifact } from "../contract/artifact.ts";
 import { formatBytes } from "../contract/format-bytes.ts";
 import type { Assignment } from "../contract/worker.ts";
-import type { CompressionReport } from "../engine/compress-model.ts";
+import type { CompressionReport } from "../engine/compression-report.ts";
 import { openModel } from "../engine/onnx/open-model.ts";
 import { planPipeline } from "../engine/pipeline/plan-pipeline.ts";
 import { writePipeline } from "../engine/pipeline/write-pipeline.ts";

@@ -1,7 +1,7 @@
 import path from "node:path";
 import type { Accuracy, Telemetry } from "../contract/telemetry.ts";
 import type { Assignment } from "../contract/worker.ts";
-import type { CompressionReport, WeightReport } from "../engine/compress-model.ts";
+import type { CompressionReport, WeightReport } from "../engine/compression-report.ts";
 import { evaluateModels } from "../engine/evaluate/evaluate-models.ts";
 import { readPeakMemoryBytes } from "../engine/evaluate/read-peak-memory-bytes.ts";
 import type { JobInputs } from "./fetch-inputs.ts";

@@ -1,4 +1,4 @@
-import type { CompressionReport } from "../engine/compress-model.ts";
+import type { CompressionReport } from "../engine/compression-report.ts";
 import { cutPipeline } from "./cut-pipeline.ts";
 import { type Evaluation, evaluateResult } from "./evaluate-result.ts";
 import type { JobInputs } from "./fetch-inputs.ts";

@@ -1,6 +1,6 @@
 import { formatBytes } from "../contract/format-bytes.ts";
 import type { Accuracy } from "../contract/telemetry.ts";
-import type { CompressionReport } from "../engine/compress-model.ts";
+import type { CompressionReport } from "../engine/compression-report.ts";
 import type { Evaluation } from "./evaluate-result.ts";
 
 /** The figures of a job, for the end of its log. */

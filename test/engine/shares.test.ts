@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { resolveRecipe } from "../../src/contract/resolve-recipe.ts";
 import type { PartialRecipe } from "../../src/contract/recipe.ts";
 import { assembleShares, compressModel } from "../../src/engine/compress-model.ts";
-import type { CompressionReport } from "../../src/engine/compress-model.ts";
+import type { CompressionReport } from "../../src/engine/compression-report.ts";
 import { optimizeShare } from "../../src/engine/optimize-share.ts";
 import { realModel, realModelMissing } from "../support/real-models.ts";
 import type { RealModelName } from "../support/real-models.ts";

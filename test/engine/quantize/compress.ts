@@ -5,7 +5,7 @@ import { resolveRecipe } from "../../../src/contract/resolve-recipe.ts";
 import type { PartialRecipe } from "../../../src/contract/recipe.ts";
 import type { Target } from "../../../src/contract/target.ts";
 import { compressModel } from "../../../src/engine/compress-model.ts";
-import type { CompressionReport, WeightReport } from "../../../src/engine/compress-model.ts";
+import type { CompressionReport, WeightReport } from "../../../src/engine/compression-report.ts";
 import { runPython } from "../../support/python.ts";
 
 export const contribTarget: Target = {

@@ -9,7 +9,7 @@ export interface AxisRange {
 }
 
 /** How a product takes a weight: as a matrix of K inputs and N outputs. */
-export interface ProductMatrix {
+interface ProductMatrix {
   readonly k: AxisRange;
   readonly n: AxisRange;
   /** Whether the consumer takes N rows of K values. */

@@ -7,11 +7,7 @@ import { describeFormat } from "./describe-format.ts";
 import { canFold, chooseRestoration, restorationOpset } from "./plan-restoration.ts";
 import { planAffineStorage, planBlockStorage } from "./plan-storage.ts";
 import { weightOperations } from "./weight-operations.ts";
-import type {
-  QuantizedFormat,
-  WeightOperation,
-  QuantizedStorage,
-} from "../weight-format.ts";
+import type { QuantizedFormat, WeightOperation, QuantizedStorage } from "../weight-format.ts";
 
 type PlannedQuantization = PlannedFormat<QuantizedFormat>;
 type Scheme = Recipe["scheme"];
