@@ -9,6 +9,7 @@ import { affineParameters } from "../src/engine/quantize/kernels/affine-paramete
 import { quantizeBlocks } from "../src/engine/quantize/kernels/quantize-blocks.ts";
 import { quantizeLinear } from "../src/engine/quantize/kernels/quantize-linear.ts";
 import { runPython } from "../test/support/python.ts";
+import { measureCpuSeconds } from "./measure-cpu-seconds.ts";
 import { type BenchRow, reportBench } from "./result.ts";
 
 /**
@@ -103,25 +104,14 @@ function halves(): (values: Float32Array) => void {
   };
 }
 
-/** Seconds of processor time for 1 GiB. */
-function measure(kernel: (values: Float32Array) => void): number {
-  kernel(values);
-  const before = process.cpuUsage();
-  for (let done = 0; done < matrices; done++) kernel(values);
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / 1e6;
-}
-
 const peers = (await runPython(peer)).trim().split("\n").map(Number);
 const values = new Float32Array(k * n);
 for (let index = 0; index < values.length; index++)
   values[index] = Math.random() + Math.random() - 1;
 const rows = Object.entries(kernels).map(([name, makeJob], index): BenchRow => {
-  const [seconds, theirs, factor] = [
-    measure(makeJob()),
-    Number(peers[index]),
-    Number(factors[index]),
-  ];
+  const kernel = makeJob();
+  const seconds = measureCpuSeconds(() => kernel(values), matrices);
+  const [theirs, factor] = [Number(peers[index]), Number(factors[index])];
   const met = seconds <= theirs / factor;
   return {
     what: `1 GiB to ${name}`,

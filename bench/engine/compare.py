@@ -1,6 +1,6 @@
-"""Runs an original and compressed models on the same samples; prints SQNR (dB) of the worst output and bytes for each as JSON.
+"""Runs an original and a compressed model on the same samples; prints SQNR (dB) of the worst output, and bytes, as JSON.
 
-Usage: compare.py ORIGINAL DATA.npz MODEL...
+Usage: compare.py ORIGINAL DATA.npz MODEL
 """
 
 import json
@@ -29,14 +29,10 @@ def size(path):
     return sum(file.stat().st_size for file in folder.iterdir() if file.suffix not in (".json", ".npz"))
 
 
-original, data, *models = sys.argv[1:]
+original, data, model = sys.argv[1:]
 arrays = np.load(data)
 samples = [{name: arrays[name][i] for name in arrays} for i in range(len(next(iter(arrays.values()))))]
-wanted = run(original, samples)
-figures = []
-for model in models:
-    got = run(model, samples)
-    outputs = range(len(wanted[0]))
-    worst = min(sqnr([w[i] for w in wanted], [g[i] for g in got]) for i in outputs if np.issubdtype(wanted[0][i].dtype, np.floating))
-    figures.append({"sqnrDb": worst, "bytes": size(model)})
-print(json.dumps(figures))
+wanted, got = run(original, samples), run(model, samples)
+floats = [i for i, output in enumerate(wanted[0]) if np.issubdtype(output.dtype, np.floating)]
+worst = min(sqnr([w[i] for w in wanted], [g[i] for g in got]) for i in floats)
+print(json.dumps({"sqnrDb": worst, "bytes": size(model)}))

@@ -83,7 +83,8 @@ function completeMark(folder: string): string {
   return join(folder, ".complete");
 }
 
-async function installOnce(folder: string, install: () => Promise<void>): Promise<void> {
+/** Fills a folder unless that has been done; what was begun and not ended is begun again. */
+export async function installOnce(folder: string, install: () => Promise<void>): Promise<void> {
   const done = completeMark(folder);
   if (await exists(done)) return;
   await rm(folder, { recursive: true, force: true });

@@ -20,3 +20,9 @@ export async function runPython(program: string, args: readonly string[] = []): 
   });
   return stdout;
 }
+
+/** Runs a Python file of this folder; gives what it printed. */
+export async function runPythonFile(file: string, args: readonly string[]): Promise<string> {
+  const { stdout } = await exec(parts.interpreter, [join(import.meta.dirname, file), ...args]);
+  return stdout;
+}

@@ -15,19 +15,22 @@ import {
 } from "../../support/tiny-model.ts";
 import { compareInPython, compareResult, compress, makeFolder, weightNamed } from "./compress.ts";
 
-const models: readonly RealModelName[] = [
-  "minilm",
-  "ocr-recognition",
-  "ocr-recognition-v6",
-  "ocr-orientation",
-  "page-orientation",
-  "voice-legacy",
-  "voice-v5",
-  "voice-without-if",
+/** Least SQNR of outputs on noise, dB. */
+const models: readonly [RealModelName, number][] = [
+  ["minilm", 57],
+  ["ocr-recognition", 52],
+  ["ocr-recognition-v6", 41.5],
+  ["ocr-orientation", 44.5],
+  ["page-orientation", 44],
+  ["voice-legacy", 60.5],
+  ["voice-v5", 47.5],
+  ["voice-without-if", 60.5],
 ];
 
 const missing =
-  (await Promise.all(models.map(realModelMissing))).find((reason) => reason !== false) ?? false;
+  (await Promise.all(models.map(([name]) => realModelMissing(name)))).find(
+    (reason) => reason !== false,
+  ) ?? false;
 const skip = pythonMissing || missing;
 test(
   "fp16 of real models keeps inputs and outputs and stays close to the originals",
@@ -35,14 +38,15 @@ test(
   async () => {
     await using folder = await makeFolder();
     const pairs = [];
-    for (const name of models) {
+    for (const [name] of models) {
       const directory = join(folder.path, name);
       await mkdir(directory);
       await compress(realModel(name), directory, { scheme: "fp16" });
       pairs.push([realModel(name), join(directory, "model.onnx")] as const);
     }
     for (const [index, { sqnrDb }] of (await compareInPython(pairs)).entries()) {
-      assert.ok(sqnrDb > 30, `${models[index]}: ${sqnrDb} dB`);
+      const [name, least = NaN] = models[index] ?? [];
+      assert.ok(sqnrDb >= least, `${name}: ${sqnrDb} dB`);
     }
   },
 );

@@ -84,7 +84,7 @@ test(
       [operators["DequantizeLinear"], operators["MatMul"], operators["LeakyRelu"]],
       [2, 4, 4],
     );
-    assert.ok(sqnrDb > 25, `${sqnrDb} dB`);
+    assert.ok(sqnrDb > 42, `${sqnrDb} dB`);
   },
 );
 
