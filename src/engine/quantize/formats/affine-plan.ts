@@ -69,7 +69,8 @@ export function addAffineTensors(
     channels: axis === undefined ? 1 : (dims[axis] ?? 1),
     inner: axis === undefined ? source.elements : countElements(dims.slice(axis + 1)),
     format,
-    halfScales: isHalfWeight(weight),
+    matrices: 1,
+    scaleType: isHalfWeight(weight) ? "float16" : "float32",
     transposeColumns: transposed ? dims[1] : undefined,
     outputs,
   });

@@ -99,7 +99,8 @@ export function addBlockTensors(
     layout,
     shape,
     format,
-    halfScales: isHalfWeight(weight),
+    matrices: 1,
+    scaleType: isHalfWeight(weight) ? "float16" : "float32",
     outputs,
   });
   return names;
