@@ -2,7 +2,8 @@ import { TensorProto_DataType as DataType } from "../onnx/onnx_pb.js";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { tensorSource } from "../onnx/read-tensor.ts";
 import type { Weight } from "./find-weights.ts";
-import type { SourceWeight } from "./tasks/weight-task.ts";
+import { quoteName } from "../onnx/quote-name.ts";
+import type { FloatType, SourceWeight } from "./tasks/weight-task.ts";
 import { countElements } from "../onnx/count-elements.ts";
 import { weightDims } from "./weight-dims.ts";
 
@@ -12,17 +13,32 @@ export function sourceWeight(model: OnnxModel, weight: Weight): SourceWeight {
   return {
     weight: weight.index,
     source: tensorSource(model, weight.tensor),
-    sourceType: isHalfWeight(weight) ? "float16" : "float32",
+    sourceType: requireFloatType(weight),
     elements,
     sourceBytes: elements * floatBytes(weight),
   };
 }
 
-export function isHalfWeight({ tensor }: Weight): boolean {
-  return tensor.dataType === DataType.FLOAT16;
+/** Types of weights that can be quantized. */
+const floatTypeNames: ReadonlyMap<number, FloatType> = new Map([
+  [DataType.FLOAT, "float32"],
+  [DataType.FLOAT16, "float16"],
+  [DataType.BFLOAT16, "bfloat16"],
+]);
+
+/** Type of a weight and of its scales; undefined where it cannot be quantized. */
+export function findFloatType({ tensor }: Weight): FloatType | undefined {
+  return floatTypeNames.get(tensor.dataType);
 }
 
-/** Bytes of an element of a float32 or float16 weight; its scales have the same type. */
+/** @throws TypeError for a weight that was planned though it cannot be quantized */
+export function requireFloatType(weight: Weight): FloatType {
+  const type = findFloatType(weight);
+  if (type !== undefined) return type;
+  throw new TypeError(`Weight ${quoteName(weight.name)} has elements that cannot be quantized`);
+}
+
+/** Bytes of an element of a weight; its scales have the same type. */
 export function floatBytes(weight: Weight): 2 | 4 {
-  return isHalfWeight(weight) ? 2 : 4;
+  return requireFloatType(weight) === "float32" ? 4 : 2;
 }

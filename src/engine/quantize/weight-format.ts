@@ -5,6 +5,8 @@ import type { BlockFormat, MatrixShape } from "./kernels/block-format.ts";
 export interface AffineStorage {
   readonly kind: "affine";
   readonly axis: number | null;
+  /** Leading axes of a batch of matrices, each of which has scales of its own. */
+  readonly batchAxes: number;
   readonly format: AffineFormat;
 }
 
@@ -15,6 +17,9 @@ export interface AffineStorage {
  */
 export interface BlockStorage {
   readonly kind: "packed-blocks" | "packed-rows" | "linear-blocks";
+  /** Matrices of a batch, which only `linear-blocks` can have more than one of. */
+  readonly matrices: number;
+  /** Of one matrix. */
   readonly shape: MatrixShape;
   readonly format: BlockFormat;
 }

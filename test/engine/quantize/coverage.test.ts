@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { z } from "zod";
 import type { PartialRecipe } from "../../../src/contract/recipe.ts";
-import type { CompressionReport } from "../../../src/engine/compress-model.ts";
+import type { CompressionReport } from "../../../src/engine/compression-report.ts";
 import { errorMetrics } from "../../../src/engine/evaluate/error-metrics.ts";
 import { addErrors, emptyErrorSums } from "../../../src/engine/evaluate/error-sums.ts";
 import type { Sample, TensorData } from "../../../src/engine/evaluate/tensor-data.ts";

@@ -3,7 +3,7 @@ import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import type { Weight } from "../find-weights.ts";
 import type { GraphRewrite } from "../graph-rewrite.ts";
 import { countBlocks, type BlockFormat } from "../kernels/block-format.ts";
-import { floatBytes, isHalfWeight, sourceWeight } from "../source-weight.ts";
+import { floatBytes, requireFloatType, sourceWeight } from "../source-weight.ts";
 import { weightDims } from "../weight-dims.ts";
 import { StoredWeight } from "./stored-weight.ts";
 import type {
@@ -55,7 +55,7 @@ export function addStorage(
     scales: rewrite.addComputedTensor(weight, {
       name: names.scales,
       dims: scaleDims,
-      dataType: isHalfWeight(weight) ? DataType.FLOAT16 : DataType.FLOAT,
+      dataType: weight.tensor.dataType,
       bytes: countElements(scaleDims) * floatBytes(weight),
     }),
     zeroPoints:
@@ -64,12 +64,12 @@ export function addStorage(
   };
   rewrite.removeWeight(weight);
   const resultBytes = countStorageBytes(weight, storage);
-  const halfScales = isHalfWeight(weight);
+  const scaleType = requireFloatType(weight);
   rewrite.tasks.push({
     ...describeTask(weight, storage),
     ...source,
     resultBytes,
-    halfScales,
+    scaleType,
     outputs,
   });
   return new StoredWeight(rewrite, weight, names);
@@ -77,18 +77,20 @@ export function addStorage(
 
 function describeTask(weight: Weight, storage: QuantizedStorage) {
   if (storage.kind === "affine") {
-    const { axis, format } = storage;
+    const { axis, batchAxes, format } = storage;
     const dims = weightDims(weight);
     return {
       kind: "linear" as const,
+      matrices: countElements(dims.slice(0, batchAxes)),
       channels: axis === null ? 1 : (dims[axis] ?? 1),
-      inner: countElements(axis === null ? dims : dims.slice(axis + 1)),
+      inner: countElements(dims.slice(axis === null ? batchAxes : axis + 1)),
       format,
       transposeColumns: undefined,
     };
   }
-  const { kind, shape, format } = storage;
-  return { kind: "blocks" as const, layout: findBlockLayout(kind, shape.order), shape, format };
+  const { kind, matrices, shape, format } = storage;
+  const layout = findBlockLayout(kind, shape.order);
+  return { kind: "blocks" as const, layout, matrices, shape, format };
 }
 
 function findBlockLayout(kind: BlockStorage["kind"], order: "kn" | "nk") {
@@ -109,9 +111,11 @@ function describeStorage(weight: Weight, storage: QuantizedStorage): StoredTenso
   }
 }
 
-function describeAffineTensors(weight: Weight, { axis, format }: AffineStorage): StoredTensors {
+function describeAffineTensors(weight: Weight, storage: AffineStorage): StoredTensors {
+  const { axis, batchAxes, format } = storage;
   const dims = weightDims(weight);
-  const scaleDims = axis === null ? [] : [dims[axis] ?? 1];
+  const vector = axis === null ? [] : [dims[axis] ?? 1];
+  const scaleDims = batchAxes === 0 ? vector : broadcastScaleDims(weight, storage);
   const int8 = (shape: readonly number[]) => {
     return { dims: shape, dataType: DataType.INT8, bytes: countElements(shape) };
   };
@@ -120,6 +124,11 @@ function describeAffineTensors(weight: Weight, { axis, format }: AffineStorage):
     scaleDims,
     zeroPoints: format.symmetric ? undefined : int8(scaleDims),
   };
+}
+
+/** Shape of scales and zero points that can be broadcast to the weight. */
+export function broadcastScaleDims(weight: Weight, { axis, batchAxes }: AffineStorage): number[] {
+  return weightDims(weight).map((dim, at) => (at === axis || at < batchAxes ? dim : 1));
 }
 
 /** Values [N, blocks, bytes] or [N, bytes], scales [N, blocks], zero points [N, bytes]. */
@@ -140,13 +149,15 @@ function describePackedBlocks({ kind, shape, format }: BlockStorage): StoredTens
 }
 
 /** Values in the order of the matrix; scales have a row's or column's blocks in their place. */
-function describeLinearBlocks({ shape, format }: BlockStorage): StoredTensors {
+function describeLinearBlocks({ matrices, shape, format }: BlockStorage): StoredTensors {
   const { order, k, n } = shape;
   const blocks = countBlocks(k, format);
   const dataType = findBlockDataType(format);
-  const orderDims = (inputs: number) => (order === "kn" ? [inputs, n] : [n, inputs]);
+  const batch = matrices === 1 ? [] : [matrices];
+  const orderDims = (inputs: number) => [...batch, ...(order === "kn" ? [inputs, n] : [n, inputs])];
   const packed = (inputs: number) => {
-    return { dims: orderDims(inputs), dataType, bytes: Math.ceil((inputs * n * format.bits) / 8) };
+    const dims = orderDims(inputs);
+    return { dims, dataType, bytes: Math.ceil((countElements(dims) * format.bits) / 8) };
   };
   return {
     quantizedValues: packed(k),

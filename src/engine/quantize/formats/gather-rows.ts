@@ -2,7 +2,7 @@ import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import type { WeightConsumer } from "../find-weights.ts";
 import type { NodeDescription } from "../graph-rewrite.ts";
 import { countBlocks } from "../kernels/block-format.ts";
-import { weightDims } from "../weight-dims.ts";
+import { broadcastScaleDims } from "./add-storage.ts";
 import { intAttributes } from "./int-attributes.ts";
 import type { StoredWeight } from "./stored-weight.ts";
 import { splitNibbles, unpackZeroPoints } from "./unpack-nibbles.ts";
@@ -14,13 +14,16 @@ type Steps = NodeDescription[];
 export function gatherAffineRows(
   stored: StoredWeight,
   consumer: WeightConsumer,
-  { axis }: AffineStorage,
+  storage: AffineStorage,
 ): void {
+  const { axis, batchAxes } = storage;
   const steps: Steps = [];
   const add = stepAdder(stored, consumer, steps);
-  const scaleDims = weightDims(stored.weight).map((dim, at) => (at === axis ? dim : 1));
-  const parameter = (name: string, part: string) =>
-    axis === null ? name : gather(stored.reshape(name, scaleDims), part);
+  const scaleDims = broadcastScaleDims(stored.weight, storage);
+  const parameter = (name: string, part: string) => {
+    if (axis === null) return name;
+    return gather(batchAxes > 0 ? name : stored.reshape(name, scaleDims), part);
+  };
   const gather = (table: string, part: string) =>
     add(part, { opType: "Gather", input: [table, consumer.node.input[1] ?? ""] });
   const float = (value: string, part: string) =>

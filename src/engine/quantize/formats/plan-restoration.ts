@@ -1,6 +1,6 @@
 import type { Recipe } from "../../../contract/recipe.ts";
+import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import type { Weight, WeightConsumer } from "../find-weights.ts";
-import { isHalfWeight } from "../source-weight.ts";
 import type { QuantizedStorage, WeightRestoration } from "../weight-format.ts";
 import { findProductMatrix } from "./consumer-matrix.ts";
 
@@ -11,6 +11,7 @@ export function chooseRestoration(
 ): WeightRestoration | undefined {
   if (storage.kind === "packed-rows") return undefined;
   if (storage.kind === "packed-blocks") return recipe.dequantize === "load" ? "fold" : undefined;
+  if (isBatched(storage)) return recipe.dequantize === "load" ? "fold" : undefined;
   if (recipe.dequantize === "run" || !canFold(storage)) return "dequantize";
   return restored.every(isFusedProduct) ? "dequantize" : "fold";
 }
@@ -19,6 +20,11 @@ export function chooseRestoration(
 function isFusedProduct(consumer: WeightConsumer): boolean {
   const matrix = findProductMatrix(consumer);
   return typeof matrix !== "string" && !matrix.isTransposed && consumer.view.nodes.length === 0;
+}
+
+/** DequantizeLinear would take the matrices of a batch for one. */
+function isBatched(storage: QuantizedStorage): boolean {
+  return storage.kind === "affine" ? storage.batchAxes > 0 : storage.matrices > 1;
 }
 
 /** Whether nodes can restore the stored weight that runtimes evaluate at load. */
@@ -35,7 +41,8 @@ export function restorationOpset(
 ): number {
   if (restoration === null) return 0;
   if (storage.kind === "linear-blocks") return 21;
+  if (restoration === "fold" && weight.tensor.dataType === DataType.BFLOAT16) return 13;
   if (restoration === "fold") return storage.kind === "packed-blocks" ? 11 : 7;
-  if (isHalfWeight(weight)) return 19;
+  if (weight.tensor.dataType !== DataType.FLOAT) return 19;
   return storage.kind === "affine" && storage.axis === null ? 10 : 13;
 }

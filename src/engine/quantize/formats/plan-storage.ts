@@ -1,10 +1,14 @@
 import type { Recipe } from "../../../contract/recipe.ts";
 import { channelAxis, operatorName } from "../channel-axis.ts";
+import { countElements } from "../../onnx/count-elements.ts";
 import type { Weight, WeightConsumer } from "../find-weights.ts";
 import { countBlocks, type BlockFormat, type MatrixShape } from "../kernels/block-format.ts";
 import { weightDims } from "../weight-dims.ts";
 import { findProductMatrix, gathersRows } from "./consumer-matrix.ts";
 import type { AffineStorage, BlockStorage } from "../weight-format.ts";
+
+/** Rows of each matrix from which on its columns have scales of their own: they take room. */
+const minBatchRows = 16;
 
 /** int8 with a scale for each channel where all consumers have their channels along one axis. */
 export function planAffineStorage(
@@ -14,8 +18,33 @@ export function planAffineStorage(
 ): AffineStorage | string {
   const axes = findChannelAxes(weight);
   if (typeof axes === "string") return axes;
+  const format = { type: "int8", symmetric, reduceRange } as const;
+  if (granularity !== "tensor" && isMatrixBatch(weight)) {
+    const rank = weight.tensor.dims.length;
+    return { kind: "affine", axis: rank - 1, batchAxes: rank - 2, format };
+  }
   const [axis] = granularity !== "tensor" && axes.size === 1 ? axes : [];
-  return { kind: "affine", axis: axis ?? null, format: { type: "int8", symmetric, reduceRange } };
+  return { kind: "affine", axis: axis ?? null, batchAxes: 0, format };
+}
+
+/** Whether every consumer takes a weight as matrices, one behind the other. */
+function isMatrixBatch(weight: Weight): boolean {
+  const dims = weightDims(weight);
+  const [rows = 1] = dims.slice(-2);
+  const isBatch = dims.length > 2 && countElements(dims.slice(0, -2)) > 1;
+  return (
+    isBatch &&
+    rows >= minBatchRows &&
+    weight.consumers.every(
+      (consumer) => gathersRows(weight, consumer) || isBatchedProduct(weight, consumer),
+    )
+  );
+}
+
+function isBatchedProduct(weight: Weight, { node, input, view }: WeightConsumer): boolean {
+  const rank = weight.tensor.dims.length;
+  const [last] = view.axes?.slice(-1) ?? [];
+  return operatorName(node) === "MatMul" && input === 1 && last?.source === rank - 1;
 }
 
 /** The axes along which consumers take a weight's channels, or why one of them has none. */
@@ -46,12 +75,22 @@ export function planBlockStorage(
   kind: BlockStorage["kind"],
   format: BlockFormat,
 ): BlockStorage | string {
+  if (kind === "linear-blocks" && isMatrixBatch(weight)) return planBatchedBlocks(weight, format);
   const shape = planMatrixShape(weight);
   if (typeof shape === "string") return shape;
   if (kind === "linear-blocks" && shape.order === "nk" && !rowsFillBytes(shape, format)) {
     return `has rows of ${shape.k} values, whose codes or zero points do not fill whole bytes`;
   }
-  return { kind, shape, format };
+  return { kind, matrices: 1, shape, format };
+}
+
+function planBatchedBlocks(weight: Weight, format: BlockFormat): BlockStorage | string {
+  const dims = weightDims(weight);
+  const [k = 1, n = 1] = dims.slice(-2);
+  if (k % format.blockSize !== 0) return `has matrices of ${k} inputs, not of whole blocks`;
+  if ((k * n * format.bits) % 16 !== 0) return "has matrices that do not fill whole bytes";
+  const matrices = countElements(dims.slice(0, -2));
+  return { kind: "linear-blocks", matrices, shape: { order: "kn", k, n }, format };
 }
 
 function planMatrixShape(weight: Weight): MatrixShape | string {

@@ -69,6 +69,10 @@ function listBlockCandidates(weight: Weight, recipe: Recipe, bits: 4 | 8): Candi
   if (recipe.operators === "contrib") {
     const operations = ["block-product", "gather-blocks"] as const;
     const candidate = { storage: packed, operations, needsOperation: true };
+    const linear = planBlockStorage(weight, "linear-blocks", format);
+    if (typeof linear !== "string" && linear.matrices > 1) {
+      return [{ storage: linear, operations: [], needsOperation: false }];
+    }
     if (!weight.consumers.every((consumer) => gathersRows(weight, consumer))) return [candidate];
     const rows = planBlockStorage(weight, "packed-rows", format);
     return [candidate, { ...candidate, storage: rows }];

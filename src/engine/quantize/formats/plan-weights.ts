@@ -1,9 +1,9 @@
 import type { Recipe } from "../../../contract/recipe.ts";
 import { elementTypeName } from "../../onnx/element-type.ts";
-import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import { exclusionFinder } from "../exclusion-finder.ts";
 import type { Weight } from "../find-weights.ts";
 import { countElements } from "../../onnx/count-elements.ts";
+import { findFloatType } from "../source-weight.ts";
 import { weightDims } from "../weight-dims.ts";
 import type { QuantizedWeightPlan } from "../weight-plan.ts";
 import { planWeight } from "./plan-weight.ts";
@@ -33,7 +33,7 @@ function findQuantizationObstacle(weight: Weight, { minElements }: Recipe): stri
   const { tensor, consumers } = weight;
   const elements = countElements(weightDims(weight));
   if (elements === 0) return "has no elements";
-  if (tensor.dataType !== DataType.FLOAT && tensor.dataType !== DataType.FLOAT16) {
+  if (findFloatType(weight) === undefined) {
     return `is ${elementTypeName(tensor.dataType)}, which has no form in fewer bits`;
   }
   if (weight.isOverridable) return "is the default value of an input, which callers may set";

@@ -1,5 +1,6 @@
 import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import { countBlocks } from "../kernels/block-format.ts";
+import { broadcastScaleDims } from "./add-storage.ts";
 import { weightDims } from "../weight-dims.ts";
 import { intAttributes } from "./int-attributes.ts";
 import type { StoredWeight } from "./stored-weight.ts";
@@ -84,11 +85,11 @@ function shapeForScales(stored: StoredWeight, storage: QuantizedStorage): Shaped
   }
 }
 
-function shapeAffine(stored: StoredWeight, { axis }: AffineStorage): ShapedOperands {
-  const dims = weightDims(stored.weight);
-  const scaleDims = dims.map((dim, index) => (index === axis ? dim : 1));
-  const isLastAxis = axis === null || axis === dims.length - 1;
-  const place = (name: string) => (isLastAxis ? name : stored.reshape(name, scaleDims));
+function shapeAffine(stored: StoredWeight, storage: AffineStorage): ShapedOperands {
+  const { axis, batchAxes } = storage;
+  const scaleDims = broadcastScaleDims(stored.weight, storage);
+  const isPlaced = axis === null || batchAxes > 0 || axis === scaleDims.length - 1;
+  const place = (name: string) => (isPlaced ? name : stored.reshape(name, scaleDims));
   const { zeroPoints } = stored;
   return {
     values: stored.cast(stored.quantizedValues, DataType.FLOAT),
@@ -125,10 +126,12 @@ function shapePackedBlocks(stored: StoredWeight, { shape, format }: BlockStorage
   };
 }
 
-function shapeLinearBlocks(stored: StoredWeight, { shape, format }: BlockStorage): ShapedOperands {
+function shapeLinearBlocks(stored: StoredWeight, storage: BlockStorage): ShapedOperands {
+  const { matrices, shape, format } = storage;
   const { order, k, n } = shape;
   const blocks = countBlocks(k, format);
-  const split = (within: number) => (order === "kn" ? [blocks, within, n] : [n, blocks, within]);
+  const split = (within: number) =>
+    order === "kn" ? [matrices, blocks, within, n] : [matrices, n, blocks, within];
   const { zeroPoints } = stored;
   const float = (name: string) => stored.cast(name, DataType.FLOAT);
   return {

@@ -36,7 +36,7 @@ export const weightOperations: Readonly<
   "gather-rows": {
     opset: 7,
     findObstacle: (weight, consumer, storage) =>
-      gathersRows(weight, consumer) && requireAffine(storage).axis !== 1
+      gathersRows(weight, consumer) && hasScalesOfRows(requireAffine(storage))
         ? undefined
         : "is not gathered by rows",
     write: (stored, consumer, storage) =>
@@ -77,8 +77,8 @@ export const weightOperations: Readonly<
       if (consumer.view.elementType !== DataType.FLOAT) {
         return "is not float32, the only type of dynamically quantized inputs";
       }
-      const { axis } = requireAffine(storage);
-      return axis === null || axis === matrix.n.source
+      const { axis, batchAxes } = requireAffine(storage);
+      return batchAxes === 0 && (axis === null || axis === matrix.n.source)
         ? undefined
         : "has a scale for each input of a product";
     },
@@ -99,6 +99,10 @@ export const weightOperations: Readonly<
     write: (stored, consumer, storage) => multiplyBlocks(stored, consumer, requireBlocks(storage)),
   },
 };
+
+function hasScalesOfRows({ axis, batchAxes }: AffineStorage): boolean {
+  return axis === null || axis === 0 || batchAxes > 0;
+}
 
 function requireAffine(storage: QuantizedStorage): AffineStorage {
   if (storage.kind === "affine") return storage;

@@ -86,7 +86,9 @@ function quantizeRowStrips(
 ): void {
   const rows = values.length / k;
   const depth = Math.min(k, rowStripLength);
-  const height = Math.min(rows, Math.max(4, Math.floor(stripValues / depth / 4) * 4));
+  // Codes fill their blocks, also where a row is shorter than one.
+  const codesPerRow = countBlocks(depth, format) * format.blockSize;
+  const height = Math.min(rows, Math.max(4, Math.floor(stripValues / codesPerRow / 4) * 4));
   const strip = createStrip();
   for (let row = 0; row < rows; row += height) {
     strip.firstOutput = firstRow + row;

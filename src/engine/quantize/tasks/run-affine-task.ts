@@ -1,47 +1,64 @@
 import { emptyErrorSums } from "../../evaluate/error-sums.ts";
-import type { ErrorSums } from "../../evaluate/error-sums.ts";
 import { affineParameters } from "../kernels/affine-parameters.ts";
 import type { AffineParameters } from "../kernels/affine-parameters.ts";
 import { createChannelRanges, widenChannelRanges } from "../kernels/channel-ranges.ts";
 import type { ChannelRanges } from "../kernels/channel-ranges.ts";
+import { bfloat16ToFloat32 } from "../kernels/convert-bfloat16.ts";
 import { quantizeLinear } from "../kernels/quantize-linear.ts";
+import { channelSlices, type ChannelSlice } from "./channel-slices.ts";
+import { convertScales } from "./convert-scales.ts";
 import type { OutputWriter } from "./output-writer.ts";
-import { readTiles, tileValues } from "./read-tiles.ts";
+import { quantizeTransposed } from "./quantize-transposed.ts";
 import { releaseBuffers } from "./release-buffers.ts";
-import type { AffineTask, TaskResult } from "./weight-task.ts";
+import type { SliceContext } from "./slice-context.ts";
+import { SourceReader } from "./source-reader.ts";
+import { sliceTiles } from "./slice-tiles.ts";
+import type { TileLimits } from "./tile-limits.ts";
+import type { AffineTask, FloatType, TaskResult } from "./weight-task.ts";
 
 /** Reads a weight twice: for its ranges, and to quantize it. */
 export function* runAffineTask(
   task: AffineTask,
   output: OutputWriter,
+  limits: TileLimits,
 ): Generator<number, TaskResult> {
-  const { weight, outputs } = task;
+  const { weight, transposeColumns } = task;
   const sums = emptyErrorSums();
-  const ranges = yield* measureRanges(task);
-  const parameters = affineParameters(ranges, task.format);
-  const halfScales = task.halfScales ? roundScales(parameters) : undefined;
-  const rejection = findRejection(ranges, parameters);
-  if (rejection !== undefined) return { weight, sums, rejection };
-  yield* quantizeTiles(task, parameters, { output, sums });
-  output.write(outputs.scales, halfScales ?? parameters.scales);
-  if (outputs.zeroPoints !== undefined) output.write(outputs.zeroPoints, parameters.zeroPoints);
+  using reader = new SourceReader(task);
+  const context = { task, reader, output, limits, sums };
+  for (const slice of channelSlices(task, limits)) {
+    const ranges = yield* measureRanges(context, slice);
+    const parameters = affineParameters(ranges, task.format);
+    const scales = roundScales(parameters, task.scaleType);
+    const rejection = findRejection(ranges, parameters);
+    if (rejection !== undefined) return { weight, sums, rejection };
+    yield* transposeColumns === undefined
+      ? quantizeTiles(context, slice, parameters)
+      : quantizeTransposed(context, slice, { parameters, columns: transposeColumns });
+    writeParameters(context, slice, { scales, zeroPoints: parameters.zeroPoints });
+    releaseBuffers(ranges.min, ranges.max, scales, parameters.scales, parameters.zeroPoints);
+  }
   return { weight, sums, rejection: undefined };
 }
 
-function* measureRanges(task: AffineTask): Generator<number, ChannelRanges> {
-  const ranges = createChannelRanges(task);
-  for (const tile of readTiles(task)) {
-    widenChannelRanges(tile, task, ranges);
+function* measureRanges(
+  { reader, limits }: SliceContext,
+  slice: ChannelSlice,
+): Generator<number, ChannelRanges> {
+  const ranges = createChannelRanges(slice.layout);
+  for (const { rectangle, start } of sliceTiles(slice, limits)) {
+    widenChannelRanges({ values: reader.read(rectangle), start }, slice.layout, ranges);
     yield 0;
   }
   return ranges;
 }
 
-/** Rounds scales to half precision, in place and as what is to be written. */
-function roundScales({ scales }: AffineParameters): Float16Array {
-  const half = Float16Array.from(scales);
-  scales.set(half);
-  return half;
+/** Rounds scales to the type that they are written in, in place and as what is to be written. */
+function roundScales({ scales }: AffineParameters, type: FloatType): ArrayBufferView {
+  const converted = convertScales(scales, type);
+  if (converted instanceof Float16Array) scales.set(converted);
+  else if (converted instanceof Uint16Array) bfloat16ToFloat32(converted, scales);
+  return converted;
 }
 
 function findRejection(
@@ -53,42 +70,33 @@ function findRejection(
 }
 
 function* quantizeTiles(
-  task: AffineTask,
+  { task, reader, output, limits, sums }: SliceContext,
+  slice: ChannelSlice,
   parameters: AffineParameters,
-  { output, sums }: { output: OutputWriter; sums: ErrorSums },
 ): Generator<number> {
-  const { elements, sourceBytes, transposeColumns, outputs } = task;
-  const columns = transposeColumns ?? 1;
-  const transposed = transposeColumns === undefined ? undefined : new Int8Array(elements);
-  const into = new Int8Array(Math.min(tileValues, elements));
-  for (const tile of readTiles(task)) {
-    const part = into.subarray(0, tile.values.length);
-    quantizeLinear(tile, { layout: task, parameters }, part, sums);
-    if (transposed === undefined) output.write(outputs.quantizedValues, part, tile.start);
-    else writeTransposed(part, { start: tile.start, columns }, transposed);
-    yield (tile.values.length / elements) * sourceBytes;
-  }
-  if (transposed !== undefined) {
-    output.write(outputs.quantizedValues, transposed);
-    releaseBuffers(transposed);
+  const { elements, sourceBytes, outputs } = task;
+  const into = new Int8Array(Math.min(limits.values, elements));
+  for (const { rectangle, start } of sliceTiles(slice, limits)) {
+    const { start: first, rows, columns, pitch } = rectangle;
+    const values = reader.read(rectangle);
+    const part = into.subarray(0, values.length);
+    quantizeLinear({ values, start }, { layout: slice.layout, parameters }, part, sums);
+    for (let row = 0; row < rows; row++) {
+      const content = part.subarray(row * columns, (row + 1) * columns);
+      output.write(outputs.quantizedValues, content, first + row * pitch);
+    }
+    yield (values.length / elements) * sourceBytes;
   }
   releaseBuffers(into);
 }
 
-function writeTransposed(
-  part: Int8Array,
-  { start, columns }: { start: number; columns: number },
-  into: Int8Array,
+function writeParameters(
+  { task: { channels, outputs }, output }: SliceContext,
+  { matrix, firstChannel, layout }: ChannelSlice,
+  { scales, zeroPoints }: { scales: ArrayBufferView; zeroPoints: Int8Array | Uint8Array },
 ): void {
-  const rows = into.length / columns;
-  let row = Math.floor(start / columns);
-  let column = start % columns;
-  for (let index = 0; index < part.length; index++) {
-    into[column * rows + row] = part[index] ?? 0;
-    column += 1;
-    if (column === columns) {
-      column = 0;
-      row += 1;
-    }
-  }
+  const first = matrix * channels + firstChannel;
+  const scaleBytes = scales.byteLength / layout.channels;
+  output.write(outputs.scales, scales, first * scaleBytes);
+  if (outputs.zeroPoints !== undefined) output.write(outputs.zeroPoints, zeroPoints, first);
 }

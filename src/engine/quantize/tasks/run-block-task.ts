@@ -7,9 +7,14 @@ import {
 import type { QuantizedBlocks } from "../kernels/block-format.ts";
 import { quantizeBlocks } from "../kernels/quantize-blocks.ts";
 import { quantizeLinearBlocks } from "../kernels/quantize-linear-blocks.ts";
+import { convertScales } from "./convert-scales.ts";
+import { matrixPanels, type MatrixPanel } from "./matrix-panels.ts";
 import type { OutputWriter } from "./output-writer.ts";
-import { readTiles, tileValues } from "./read-tiles.ts";
+import { panelRectangles } from "./panel-rectangles.ts";
+import { panelTiles } from "./panel-tiles.ts";
 import { releaseBuffers } from "./release-buffers.ts";
+import { SourceReader } from "./source-reader.ts";
+import type { TileLimits } from "./tile-limits.ts";
 import type { BlockTask, TaskResult } from "./weight-task.ts";
 
 const createBlocksByLayout = {
@@ -22,26 +27,32 @@ const createBlocksByLayout = {
 export function* runBlockTask(
   task: BlockTask,
   output: OutputWriter,
+  limits: TileLimits,
 ): Generator<number, TaskResult> {
-  const { weight, shape, format, layout } = task;
+  const { weight, matrices, shape, format, layout } = task;
   const sums = emptyErrorSums();
-  const into = createBlocksByLayout[layout](shape, format);
   const quantize = layout === "columns" ? quantizeLinearBlocks : quantizeBlocks;
-  const rowValues = shape.order === "kn" ? shape.n : shape.k;
-  for (const { values, start } of readTiles(task, tileRows(task, rowValues) * rowValues)) {
-    quantize({ values, firstRow: start / rowValues }, task, into, sums);
-    yield (values.length / task.elements) * task.sourceBytes;
+  using reader = new SourceReader(task);
+  for (let matrix = 0; matrix < matrices; matrix++) {
+    const firstValue = matrix * shape.k * shape.n;
+    for (const panel of matrixPanels(task, limits)) {
+      const panelMatrix = { shape: panelShape(task, panel), format };
+      const into = createBlocksByLayout[layout](panelMatrix.shape, format);
+      for (const { rectangle, firstRow } of panelTiles(panel, task, limits)) {
+        const values = reader.read({ ...rectangle, start: firstValue + rectangle.start });
+        quantize({ values, firstRow }, panelMatrix, into, sums);
+        yield (values.length / task.elements) * task.sourceBytes;
+      }
+      if (layout === "rows" && format.symmetric) makeSigned(into.quantizedValues, format.bits);
+      writeBlocks(task, { matrix, panel, into }, output);
+    }
   }
   if (sums.notFinite) return { weight, sums, rejection: "holds values that are not finite" };
-  if (layout === "rows" && format.symmetric) makeSigned(into.quantizedValues, format.bits);
-  writeBlocks(task, into, output);
   return { weight, sums, rejection: undefined };
 }
 
-/** Rows of a tile: in a `kn` matrix, a multiple of two blocks. */
-function tileRows({ shape, format }: BlockTask, rowValues: number): number {
-  const unit = shape.order === "kn" ? 2 * format.blockSize : 1;
-  return Math.max(1, Math.floor(tileValues / rowValues / unit)) * unit;
+function panelShape({ shape: { order } }: BlockTask, { inputs, outputs }: MatrixPanel) {
+  return { order, k: inputs, n: outputs };
 }
 
 /** Turns values around a middle zero point into signed ones. */
@@ -52,13 +63,24 @@ function makeSigned(quantizedValues: Uint8Array, bits: 4 | 8): void {
   }
 }
 
+interface QuantizedPanel {
+  readonly matrix: number;
+  readonly panel: MatrixPanel;
+  readonly into: QuantizedBlocks;
+}
+
 function writeBlocks(
-  { halfScales, outputs }: BlockTask,
-  { quantizedValues, scales, zeroPoints }: QuantizedBlocks,
+  task: BlockTask,
+  { matrix, panel, into }: QuantizedPanel,
   output: OutputWriter,
 ): void {
-  output.write(outputs.quantizedValues, quantizedValues);
-  output.write(outputs.scales, halfScales ? Float16Array.from(scales) : scales);
-  if (outputs.zeroPoints !== undefined) output.write(outputs.zeroPoints, zeroPoints);
+  const { quantizedValues, scales, zeroPoints } = into;
+  const { outputs, scaleType } = task;
+  const rectangles = panelRectangles(task, matrix, panel);
+  output.writeRectangle(outputs.quantizedValues, quantizedValues, rectangles.quantizedValues);
+  output.writeRectangle(outputs.scales, convertScales(scales, scaleType), rectangles.scales);
+  if (outputs.zeroPoints !== undefined) {
+    output.writeRectangle(outputs.zeroPoints, zeroPoints, rectangles.zeroPoints);
+  }
   releaseBuffers(quantizedValues, scales, zeroPoints);
 }

@@ -1,20 +1,27 @@
 import { emptyErrorSums } from "../../evaluate/error-sums.ts";
 import { float32ToFloat16 } from "../kernels/convert-floats.ts";
 import type { OutputWriter } from "./output-writer.ts";
-import { readTiles, tileValues } from "./read-tiles.ts";
 import { releaseBuffers } from "./release-buffers.ts";
+import { SourceReader } from "./source-reader.ts";
+import type { TileLimits } from "./tile-limits.ts";
 import type { HalfTask, TaskResult } from "./weight-task.ts";
 
-export function* runHalfTask(task: HalfTask, output: OutputWriter): Generator<number, TaskResult> {
+export function* runHalfTask(
+  task: HalfTask,
+  output: OutputWriter,
+  { values: tileValues }: TileLimits,
+): Generator<number, TaskResult> {
   const { weight, elements, sourceBytes, outputs } = task;
   const sums = emptyErrorSums();
   const losses = { overflowed: 0, vanished: 0, subnormal: 0 };
   const into = new Uint16Array(Math.min(tileValues, elements));
-  for (const { values, start } of readTiles(task)) {
-    const part = into.subarray(0, values.length);
-    float32ToFloat16(values, part, losses, sums);
+  using reader = new SourceReader(task);
+  for (let start = 0; start < elements; start += tileValues) {
+    const columns = Math.min(tileValues, elements - start);
+    const part = into.subarray(0, columns);
+    float32ToFloat16(reader.read({ start, rows: 1, columns, pitch: columns }), part, losses, sums);
     output.write(outputs.values, part, start * 2);
-    yield (values.length / elements) * sourceBytes;
+    yield (columns / elements) * sourceBytes;
   }
   releaseBuffers(into);
   const rejection =

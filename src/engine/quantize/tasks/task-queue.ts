@@ -1,9 +1,10 @@
 import { once } from "node:events";
 import type { PlacedTask } from "./placed-task.ts";
+import { defaultTileLimits } from "./tile-limits.ts";
 
 /** Memory of all threads together, bytes. A task that needs more runs alone. */
 const memoryBudget = 256 * 1024 * 1024;
-/** Memory for a tile of the source, with its quantized values. */
+/** Memory for tiles of the source, with their quantized values and parameters. */
 const tileBytes = 16 * 1024 * 1024;
 
 /** Gives out tasks to threads, the largest that fits the memory budget first. */
@@ -45,7 +46,8 @@ export class TaskQueue {
   }
 }
 
-/** Memory that a task takes at a time: all of its result, and a tile of its source. */
+/** Memory that a task takes at a time: tiles of its source, and results that wait to be written. */
 function memoryBytes(placed: PlacedTask | undefined): number {
-  return placed === undefined ? 0 : placed.task.resultBytes + tileBytes;
+  if (placed === undefined) return 0;
+  return Math.min(placed.task.resultBytes, defaultTileLimits.resultBytes) + tileBytes;
 }

@@ -2,20 +2,24 @@ import type { ErrorSums } from "../../evaluate/error-sums.ts";
 import type { TensorSource } from "../../onnx/read-tensor.ts";
 import type { AffineFormat } from "../kernels/affine-parameters.ts";
 import type { BlockFormat, MatrixShape } from "../kernels/block-format.ts";
+import type { ChannelLayout } from "../kernels/channel-layout.ts";
 
 /** Indices of the payloads that a task computes. */
-interface TaskOutputs {
+export interface TaskOutputs {
   readonly quantizedValues: number;
   readonly scales: number;
   readonly zeroPoints: number | undefined;
 }
+
+/** Types of weights that can be quantized, and of their scales; tasks compute in float32. */
+export type FloatType = "float32" | "float16" | "bfloat16";
 
 /** What a task reads. */
 export interface SourceWeight {
   /** Position among the model's weights. */
   readonly weight: number;
   readonly source: TensorSource;
-  readonly sourceType: "float32" | "float16";
+  readonly sourceType: FloatType;
   readonly elements: number;
   readonly sourceBytes: number;
 }
@@ -25,20 +29,22 @@ interface PlannedWeight extends SourceWeight {
   readonly resultBytes: number;
 }
 
-/** Quantizes with one scale for the tensor or for each channel. */
-export interface AffineTask extends PlannedWeight {
+/** Quantizes with one scale for each matrix or for each of its channels. */
+export interface AffineTask extends PlannedWeight, ChannelLayout {
   readonly kind: "linear";
-  readonly channels: number;
-  readonly inner: number;
+  /** Matrices of a batch, one behind the other, with scales of their own; 1 for other tensors. */
+  readonly matrices: number;
   readonly format: AffineFormat;
-  /** Half-precision scales. */
-  readonly halfScales: boolean;
-  /** Writes the quantized values of a matrix of that many columns transposed. */
+  readonly scaleType: FloatType;
+  /**
+   * Writes the quantized values of each matrix, of that many columns, transposed. Its channels are
+   * its rows.
+   */
   readonly transposeColumns: number | undefined;
   readonly outputs: TaskOutputs;
 }
 
-/** Quantizes with a scale for each block of a matrix. */
+/** Quantizes with a scale for each block of a matrix, or of each matrix of a batch. */
 export interface BlockTask extends PlannedWeight {
   readonly kind: "blocks";
   /**
@@ -46,9 +52,12 @@ export interface BlockTask extends PlannedWeight {
    * DequantizeLinear whose blocks run along axis 0 or 1.
    */
   readonly layout: "matmul" | "gather" | "columns" | "rows";
+  /** Matrices of a batch, one behind the other; so are their results. */
+  readonly matrices: number;
+  /** Of one matrix. */
   readonly shape: MatrixShape;
   readonly format: BlockFormat;
-  readonly halfScales: boolean;
+  readonly scaleType: FloatType;
   readonly outputs: TaskOutputs;
 }
 

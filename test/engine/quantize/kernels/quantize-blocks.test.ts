@@ -167,6 +167,22 @@ test("quantizeBlocks() gives the same bytes for a matrix and its transpose", () 
   );
 });
 
+test("quantizeBlocks() takes many rows that are far shorter than a block", () => {
+  const format = { bits: 8, blockSize: 256, symmetric: false } as const;
+  for (const [k, n] of [
+    [1, 40_000],
+    [3, 5000],
+  ] as const) {
+    const values = weightValues(k * n);
+    const turned = Float32Array.from(values, (_, at) =>
+      Number(values[(at % k) * n + Math.floor(at / k)]),
+    );
+    const columns = quantize({ shape: { order: "kn", k, n }, format }, values);
+    const rows = quantize({ shape: { order: "nk", k, n }, format }, turned);
+    assert.deepEqual(flatten(rows.codes), flatten(columns.codes));
+  }
+});
+
 test("quantizeBlocks() ends an embedding's rows of codes with the row", () => {
   const format = { bits: 4, blockSize: 32, symmetric: false } as const;
   const shape = { order: "nk", k: 83, n: 6 } as const;

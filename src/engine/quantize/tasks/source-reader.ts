@@ -1,0 +1,73 @@
+import { closeSync, openSync } from "node:fs";
+import { readExactlySync } from "../../onnx/read-exactly.ts";
+import { bfloat16ToFloat32 } from "../kernels/convert-bfloat16.ts";
+import { float16ToFloat32 } from "../kernels/convert-floats.ts";
+import { releaseBuffers } from "./release-buffers.ts";
+import type { SourceWeight } from "./weight-task.ts";
+
+/** Rows of a weight's values: `columns` values each, and `pitch` values apart. */
+export interface SourceRectangle {
+  /** Index of the first value. */
+  readonly start: number;
+  readonly rows: number;
+  readonly columns: number;
+  readonly pitch: number;
+}
+
+/** Reads a weight's values as float32, a part at a time. */
+export class SourceReader implements Disposable {
+  readonly #source: SourceWeight["source"];
+  readonly #sourceType: SourceWeight["sourceType"];
+  readonly #descriptor: number | undefined;
+  #bytes = new Uint8Array();
+  #values = new Float32Array();
+
+  constructor({ source, sourceType }: Pick<SourceWeight, "source" | "sourceType">) {
+    this.#source = source;
+    this.#sourceType = sourceType;
+    this.#descriptor = source.kind === "file" ? openSync(source.path, "r") : undefined;
+  }
+
+  /** The values of a rectangle, row by row. The next call overwrites them. */
+  read(rectangle: SourceRectangle): Float32Array {
+    const count = rectangle.rows * rectangle.columns;
+    const width = this.#sourceType === "float32" ? 4 : 2;
+    this.#reserve(count, width);
+    this.#readRows(rectangle, width);
+    const values = this.#values.subarray(0, count);
+    if (width === 4) return values;
+    const halves = new Uint16Array(this.#bytes.buffer, 0, count);
+    if (this.#sourceType === "float16") float16ToFloat32(halves, values);
+    else bfloat16ToFloat32(halves, values);
+    return values;
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor);
+    releaseBuffers(this.#bytes, this.#values);
+  }
+
+  #reserve(count: number, width: number): void {
+    if (count <= this.#values.length) return;
+    releaseBuffers(this.#bytes, this.#values);
+    this.#bytes = new Uint8Array(count * width);
+    this.#values = width === 4 ? new Float32Array(this.#bytes.buffer) : new Float32Array(count);
+  }
+
+  #readRows({ start, rows, columns, pitch }: SourceRectangle, width: number): void {
+    const isContiguous = rows === 1 || columns === pitch;
+    const [runs, length] = isContiguous ? [1, rows * columns * width] : [rows, columns * width];
+    for (let run = 0; run < runs; run++) {
+      const into = this.#bytes.subarray(run * length, run * length + length);
+      this.#readBytes(into, (start + run * pitch) * width);
+    }
+  }
+
+  #readBytes(into: Uint8Array, start: number): void {
+    if (this.#source.kind === "memory") {
+      into.set(this.#source.bytes.subarray(start, start + into.length));
+    } else if (this.#descriptor !== undefined) {
+      readExactlySync(this.#descriptor, into, this.#source.offset + start);
+    }
+  }
+}

@@ -1,0 +1,16 @@
+/** Bounds of what a task has in memory at a time, whatever the shape of its weight. */
+export interface TileLimits {
+  /** Values of a tile, float32, where blocks and rows allow it. */
+  readonly values: number;
+  /** Most values of a tile. */
+  readonly mostValues: number;
+  /** Most bytes of results that wait to be written. */
+  readonly resultBytes: number;
+}
+
+/** Tiles of 1 MB, which fit the second-level cache, to 4 MB. */
+export const defaultTileLimits: TileLimits = {
+  values: 256 * 1024,
+  mostValues: 1024 * 1024,
+  resultBytes: 32 * 1024 * 1024,
+};
