@@ -27,6 +27,14 @@ const channelAxes: ReadonlyMap<string, ReadonlyMap<number, ChannelAxis>> = new M
   ["LSTM", new Map(recurrentAxes)],
   ["GRU", new Map(recurrentAxes)],
   ["RNN", new Map(recurrentAxes)],
+  [
+    "com.microsoft:MoE",
+    new Map([
+      [2, lastAxis],
+      [4, lastAxis],
+      [6, lastAxis],
+    ]),
+  ],
   ["com.microsoft:Attention", new Map([[1, secondAxis]])],
   ["com.microsoft:FusedConv", new Map([[1, firstAxis]])],
   ["com.microsoft:FusedMatMul", inputAxes(lastButOneAxis, lastAxis)],

@@ -1,8 +1,9 @@
+import { create } from "@bufbuild/protobuf";
 import { countElements } from "../onnx/count-elements.ts";
 import { floatTypes } from "../onnx/element-type.ts";
 import { findAttribute } from "../onnx/node-attributes.ts";
-import { TensorProto_DataType as DataType } from "../onnx/onnx_pb.js";
-import type { NodeProto, TensorProto } from "../onnx/onnx_pb.js";
+import { TensorProto_DataType as DataType, TensorProtoSchema } from "../onnx/onnx_pb.js";
+import type { NodeProto, SparseTensorProto, TensorProto } from "../onnx/onnx_pb.js";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { readTensor, tensorByteLength } from "../onnx/read-tensor.ts";
 import { extendView, identityView, type ConstantView } from "./constant-view.ts";
@@ -33,6 +34,7 @@ export interface Weight {
   readonly viewNodes: readonly NodeProto[];
   /** Whether the weight or a view of it is an output of a graph. */
   readonly isOutput: boolean;
+  readonly isSparse: boolean;
   /** Whether callers may give another tensor in its place. */
   readonly isOverridable: boolean;
 }
@@ -65,9 +67,9 @@ class WeightFinder {
   find(): Weight[] {
     const weights: Weight[] = [];
     for (const value of this.#index.values) {
-      const { constant } = value;
-      if (constant === undefined || !floatTypes.has(constant.dataType)) continue;
-      weights.push(this.#describeWeight(value, constant, weights.length));
+      const tensor = value.constant ?? describeSparse(value);
+      if (tensor === undefined || !floatTypes.has(tensor.dataType)) continue;
+      weights.push(this.#describeWeight(value, tensor, weights.length));
     }
     return weights;
   }
@@ -84,13 +86,14 @@ class WeightFinder {
       index,
       name,
       tensor,
-      bytes: tensorByteLength(tensor),
+      bytes: value.sparse === undefined ? tensorByteLength(tensor) : sparseBytes(value.sparse),
       scope,
       constantNode,
       uses,
       consumers: found.consumers,
       viewNodes: [...found.viewNodes],
       isOutput,
+      isSparse: value.sparse !== undefined,
       isOverridable: value.isInput && this.#model.proto.irVersion >= minOverridableIrVersion,
     };
   }
@@ -146,6 +149,21 @@ class WeightFinder {
       ? Array.from(new BigInt64Array(buffer), Number)
       : [...new Int32Array(buffer)];
   }
+}
+
+/** A sparse initializer as a tensor without its content. */
+function describeSparse({ name, sparse }: GraphValue): TensorProto | undefined {
+  if (sparse === undefined) return undefined;
+  return create(TensorProtoSchema, {
+    name,
+    dims: sparse.dims,
+    dataType: sparse.values?.dataType ?? 0,
+  });
+}
+
+function sparseBytes({ values, indices }: SparseTensorProto): number {
+  const tensors = [values, indices].filter((tensor) => tensor !== undefined);
+  return tensors.reduce((sum, tensor) => sum + tensorByteLength(tensor), 0);
 }
 
 interface Found {

@@ -5,6 +5,7 @@ import type {
   GraphProto,
   ModelProto,
   NodeProto,
+  SparseTensorProto,
   TensorProto,
 } from "../onnx/onnx_pb.js";
 
@@ -29,6 +30,7 @@ export interface GraphValue {
   readonly producer: NodeProto | undefined;
   /** Content of an initializer or of a Constant node. */
   readonly constant: TensorProto | undefined;
+  readonly sparse: SparseTensorProto | undefined;
   /** Whether callers may replace an initializer's content. */
   readonly isInput: boolean;
   readonly uses: ValueUse[];
@@ -83,20 +85,27 @@ export class GraphIndex {
     const inputs = new Set(
       body.input.map((input) => (typeof input === "string" ? input : input.name)),
     );
-    const add = (name: string, producer?: NodeProto, constant?: TensorProto) => {
+    const add = (
+      name: string,
+      producer?: NodeProto,
+      { constant, sparse }: Partial<Pick<GraphValue, "constant" | "sparse">> = {},
+    ) => {
       const isInput = producer === undefined && inputs.has(name);
       const uses: ValueUse[] = [];
-      const value = { name, scope, producer, constant, isInput, uses, isOutput: false };
+      const value = { name, scope, producer, constant, sparse, isInput, uses, isOutput: false };
       this.values.push(value);
       scope.values.set(name, value);
     };
     if (body.$typeName === "onnx.GraphProto") {
-      for (const tensor of body.initializer) add(tensor.name, undefined, tensor);
+      for (const constant of body.initializer) add(constant.name, undefined, { constant });
+      for (const sparse of body.sparseInitializer) {
+        add(sparse.values?.name ?? "", undefined, { sparse });
+      }
     }
     for (const name of inputs) if (!scope.values.has(name)) add(name);
     for (const node of body.node) {
       const constant = node.opType === "Constant" ? findAttribute(node, "value")?.t : undefined;
-      for (const name of node.output) if (name !== "") add(name, node, constant);
+      for (const name of node.output) if (name !== "") add(name, node, { constant });
     }
   }
 }

@@ -24,7 +24,7 @@ export function findProductMatrix(consumer: WeightConsumer): ProductMatrix | str
     return `is used by ${operator}, which is not a product of matrices`;
   }
   if (input !== 1) return `is input ${input} of ${operator}, and only input 1 can be in this form`;
-  const isTransposed = operator === "Gemm" && isAttributeSet(node, "transB");
+  const isTransposed = operator !== "MatMul" && isAttributeSet(node, "transB");
   if (view.axes?.length !== 2 || view.isJoined) {
     const rank = view.axes?.length;
     return rank === undefined || view.isJoined
@@ -44,7 +44,22 @@ export function requireProductMatrix(consumer: WeightConsumer): ProductMatrix {
   return matrix;
 }
 
-const productOperators: ReadonlySet<string> = new Set(["MatMul", "Gemm"]);
+/** Operators that replaceMatrixProduct has nodes for. */
+const replaceableOperators: ReadonlySet<string> = new Set(["MatMul", "Gemm"]);
+
+const productOperators: ReadonlySet<string> = new Set([
+  ...replaceableOperators,
+  "com.microsoft:FusedMatMul",
+  "com.microsoft:FusedGemm",
+]);
+
+/** The matrix of a product that can be replaced by one of quantized values, or why it cannot. */
+export function findReplaceableProduct(consumer: WeightConsumer): ProductMatrix | string {
+  const operator = operatorName(consumer.node);
+  return replaceableOperators.has(operator)
+    ? findProductMatrix(consumer)
+    : `is used by ${operator}, which no product of quantized values replaces`;
+}
 
 function toAxisRange(axis: {
   source: number | undefined;

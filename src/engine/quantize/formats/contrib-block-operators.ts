@@ -18,9 +18,11 @@ export function multiplyBlocks(
   const { rewrite } = stored;
   rewrite.requireContribOperators();
   const { n } = requireProductMatrix(consumer);
-  const inputs = [stored.quantizedValues, stored.scales, stored.zeroPoints].flatMap((name) =>
-    name === undefined ? [] : [stored.sliceOutputs(name, n)],
-  );
+  const { elementType } = consumer.view;
+  const tensors = [stored.quantizedValues, stored.castScales(elementType), stored.zeroPoints];
+  const inputs = tensors.flatMap((name) => {
+    return name === undefined ? [] : [stored.sliceOutputs(name, n)];
+  });
   const attribute = intAttributes({
     K: k,
     N: n.size,
@@ -35,14 +37,13 @@ export function multiplyBlocks(
     steps.push({ opType: "MatMulNBits", domain, input, output: [product], attribute });
     return product;
   };
-  const { elementType } = consumer.view;
   replaceMatrixProduct(rewrite, { use: consumer, elementType, multiply });
 }
 
 /** Gathers rows by ONNX Runtime's GatherBlockQuantized. */
 export function gatherBlocks(
   stored: StoredWeight,
-  { node }: WeightConsumer,
+  { node, view: { elementType } }: WeightConsumer,
   { shape: { k, n }, format: { bits, blockSize } }: BlockStorage,
 ): void {
   const { rewrite } = stored;
@@ -53,7 +54,7 @@ export function gatherBlocks(
   const gather = {
     opType: "GatherBlockQuantized",
     domain: "com.microsoft",
-    input: [values, indices, stored.scales, ...parameters],
+    input: [values, indices, stored.castScales(elementType), ...parameters],
     output: node.output,
     attribute: intAttributes({ bits, block_size: blockSize, gather_axis: 0, quantize_axis: 1 }),
   };

@@ -20,9 +20,10 @@ export function multiplyIntegers(
   const matrix = requireProductMatrix(consumer);
   const copied = stored.copyView(consumer);
   const parameter = (name: string) => (axis === null ? name : stored.sliceOutputs(name, matrix.n));
+  const scales = parameter(stored.castScales(DataType.FLOAT));
   const weight = {
     quantizedValues: matrix.isTransposed ? stored.transpose(copied) : copied,
-    scales: parameter(stored.scales),
+    scales,
     zeroPoints: stored.zeroPoints && parameter(stored.zeroPoints),
   };
   const multiply = (left: string, steps: NodeDescription[]) =>

@@ -44,7 +44,9 @@ function isMatrixBatch(weight: Weight): boolean {
 function isBatchedProduct(weight: Weight, { node, input, view }: WeightConsumer): boolean {
   const rank = weight.tensor.dims.length;
   const [last] = view.axes?.slice(-1) ?? [];
-  return operatorName(node) === "MatMul" && input === 1 && last?.source === rank - 1;
+  const operator = operatorName(node);
+  const isProduct = operator === "MatMul" ? input === 1 : operator === "com.microsoft:MoE";
+  return isProduct && last?.source === rank - 1;
 }
 
 /** The axes along which consumers take a weight's channels, or why one of them has none. */

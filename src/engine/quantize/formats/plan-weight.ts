@@ -67,15 +67,18 @@ function listBlockCandidates(weight: Weight, recipe: Recipe, bits: 4 | 8): Candi
   const format = { bits, blockSize, symmetric };
   const packed = planBlockStorage(weight, "packed-blocks", format);
   if (recipe.operators === "contrib") {
-    const operations = ["block-product", "gather-blocks"] as const;
-    const candidate = { storage: packed, operations, needsOperation: true };
+    const operations = ["block-product", "gather-blocks", "gather-packed-rows"] as const;
+    const candidate = { storage: packed, operations, needsOperation: false };
     const linear = planBlockStorage(weight, "linear-blocks", format);
     if (typeof linear !== "string" && linear.matrices > 1) {
       return [{ storage: linear, operations: [], needsOperation: false }];
     }
     if (!weight.consumers.every((consumer) => gathersRows(weight, consumer))) return [candidate];
     const rows = planBlockStorage(weight, "packed-rows", format);
-    return [candidate, { ...candidate, storage: rows }];
+    return [
+      { ...candidate, needsOperation: true },
+      { ...candidate, storage: rows },
+    ];
   }
   const linear = planBlockStorage(weight, "linear-blocks", format);
   return [

@@ -24,9 +24,13 @@ export function planWeights(
       findQuantizationObstacle(weight, recipe) ??
       findExclusion(weight);
     if (obstacle !== undefined) return { weight, format: undefined, reason: obstacle };
-    return { weight, ...planWeight(weight, recipe) };
+    const { format, reason } = planWeight(weight, recipe);
+    const isFixed = format !== undefined && weight.isOverridable;
+    return { weight, format, reason: isFixed ? fixedInputReason : reason };
   });
 }
+
+const fixedInputReason = "was the default value of an input, which the result does not have";
 
 /** Why a weight can have no format, whatever the scheme. */
 function findQuantizationObstacle(weight: Weight, { minElements }: Recipe): string | undefined {
@@ -36,8 +40,8 @@ function findQuantizationObstacle(weight: Weight, { minElements }: Recipe): stri
   if (findFloatType(weight) === undefined) {
     return `is ${elementTypeName(tensor.dataType)}, which has no form in fewer bits`;
   }
-  if (weight.isOverridable) return "is the default value of an input, which callers may set";
   if (consumers.length === 0) return "is not used";
+  if (weight.isSparse) return "is sparse, which has no form in fewer bits";
   if (weight.isOutput) return "is an output of the model or of a subgraph";
   if (elements < minElements) return `has fewer elements than minElements ${minElements}`;
   return undefined;

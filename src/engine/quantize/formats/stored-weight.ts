@@ -48,6 +48,12 @@ export class StoredWeight {
     );
   }
 
+  /** Scales of the type that a consumer computes in. */
+  castScales(elementType: number): string {
+    const isSame = elementType === this.weight.tensor.dataType;
+    return isSame ? this.scales : this.cast(this.scales, elementType);
+  }
+
   reshape(value: string, shape: readonly number[]): string {
     return this.#derive(`${value}\0${shape.join()}`, () =>
       this.addNode("reshaped", { opType: "Reshape", input: [value, this.integers(shape)] }),

@@ -1,7 +1,7 @@
 import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import type { Weight, WeightConsumer } from "../find-weights.ts";
 import { weightDims } from "../weight-dims.ts";
-import { findProductMatrix, gathersRows, type AxisRange } from "./consumer-matrix.ts";
+import { findReplaceableProduct, gathersRows, type AxisRange } from "./consumer-matrix.ts";
 import { gatherAffineRows, gatherPackedRows } from "./gather-rows.ts";
 import { gatherBlocks, multiplyBlocks } from "./contrib-block-operators.ts";
 import { multiplyIntegers } from "./multiply-integers.ts";
@@ -59,7 +59,7 @@ export const weightOperations: Readonly<
     findObstacle: (weight, consumer, storage) => {
       const { kind, shape, format } = requireBlocks(storage);
       if (!gathersRows(weight, consumer) || shape.order !== "nk") return "is not gathered by rows";
-      if (consumer.view.elementType !== weight.tensor.dataType) return "is cast where it is used";
+      if (consumer.view.elementType === DataType.BFLOAT16) return "is gathered in bfloat16";
       if (kind === "packed-rows" && (shape.k * format.bits) % 8 !== 0) {
         return "has rows of an odd length, which 4-bit values cannot be packed in";
       }
@@ -72,7 +72,7 @@ export const weightOperations: Readonly<
   "integer-product": {
     opset: 11,
     findObstacle: (_, consumer, storage) => {
-      const matrix = findProductMatrix(consumer);
+      const matrix = findReplaceableProduct(consumer);
       if (typeof matrix === "string") return matrix;
       if (consumer.view.elementType !== DataType.FLOAT) {
         return "is not float32, the only type of dynamically quantized inputs";
@@ -88,13 +88,10 @@ export const weightOperations: Readonly<
   "block-product": {
     opset: 0,
     findObstacle: (weight, consumer, storage) => {
-      const matrix = findProductMatrix(consumer);
+      const matrix = findReplaceableProduct(consumer);
       if (typeof matrix === "string") return matrix;
       const isWhole = isWholeAxis(weight, matrix.k) && isInputAxis(weight, matrix.k, storage);
-      if (!isWhole) return "is used by products that do not sum along whole blocks";
-      return consumer.view.elementType === weight.tensor.dataType
-        ? undefined
-        : "is cast where it is used";
+      return isWhole ? undefined : "is used by products that do not sum along whole blocks";
     },
     write: (stored, consumer, storage) => multiplyBlocks(stored, consumer, requireBlocks(storage)),
   },

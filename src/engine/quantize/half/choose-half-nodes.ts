@@ -108,7 +108,7 @@ function isHalfNode(node: NodeProto, scope: Scope, choosing: HalfSelection): boo
 }
 
 function canBeHalf(weight: Weight, choosing: HalfSelection): boolean {
-  const isSingle = weight.tensor.dataType === DataType.FLOAT;
+  const isSingle = weight.tensor.dataType === DataType.FLOAT && !weight.isSparse;
   return (
     isSingle &&
     choosing.findObstacle(weight) === undefined &&
@@ -157,7 +157,11 @@ export function findHalfRangeLoss(
   { model }: { readonly model: OnnxModel },
 ): "overflow" | "underflow" | undefined {
   const { tensor } = weight;
-  if (tensor.dataType !== DataType.FLOAT || countElements(weightDims(weight)) > maxInspected)
+  if (
+    weight.isSparse ||
+    tensor.dataType !== DataType.FLOAT ||
+    countElements(weightDims(weight)) > maxInspected
+  )
     return undefined;
   const bytes = readTensor(model, tensor);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
