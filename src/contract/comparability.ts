@@ -15,6 +15,8 @@ type Fact = readonly [
 const hardware: readonly Fact[] = [
   ["execution provider", ({ device }) => device?.executionProvider],
   ["processor", ({ device }) => device?.name],
+  ["list of instruction sets", ({ device }) => device?.instructionSets?.join(", ")],
+  ["number of cores", ({ device }) => device?.cores],
   ["number of threads", ({ device }) => device?.threads],
   ["runtime", ({ device }) => device?.runtime],
 ];

@@ -1,18 +1,24 @@
 import type { Baseline } from "./baseline.ts";
-import { type GateChange, type GateKind, gateName, gateTable } from "./gate-table.ts";
+import {
+  type GateChange,
+  type GateInterval,
+  type GateKind,
+  gateName,
+  gateTable,
+} from "./gate-table.ts";
 import type { GateLimits, GateResult } from "./gate.ts";
 import type { Telemetry } from "./telemetry.ts";
 
 /** What the gates of one job are evaluated with. */
 interface GateInput {
-  readonly limits: GateLimits;
   readonly telemetry: Telemetry;
   readonly baseline: Baseline | null;
 }
 
 /**
  * Compares the telemetry of a finished job with its limits. A figure that was not measured fails
- * its gate; a change for which there is nothing to compare with warns.
+ * its gate; a change for which there is nothing to compare with warns, and so does a figure whose
+ * interval contains the limit.
  */
 export function evaluateGates(
   limits: GateLimits,
@@ -23,7 +29,7 @@ export function evaluateGates(
     const limit = limits[gate];
     if (limit === undefined) return [];
     const level = limits.warnGates?.includes(gate) ? "warn" : "fail";
-    const verdict = evaluateGate(gateTable[gate], limit, { limits, telemetry, baseline });
+    const verdict = evaluateGate(gateTable[gate], limit, { telemetry, baseline });
     return [{ gate, limit, level, actual: null, baseline: null, ...verdict }];
   });
 }
@@ -32,14 +38,31 @@ export function evaluateGates(
 type Verdict = Partial<GateResult> & Pick<GateResult, "passed">;
 
 function evaluateGate(kind: GateKind, limit: number, input: GateInput): Verdict {
-  const { bound, figure, change } = kind;
+  const { bound, figure, interval, change } = kind;
   const actual = figure(input.telemetry);
   if (actual === undefined) return { passed: false };
+  const before = input.baseline === null ? undefined : figure(input.baseline);
+  const measured = interval?.(input.telemetry);
+  if (measured) {
+    const baseline = change === undefined ? null : (before ?? null);
+    return { baseline, ...compareInterval(measured, limit) };
+  }
   if (change === undefined) {
     return { actual, passed: bound === "max" ? actual <= limit : actual >= limit };
   }
-  const before = input.baseline === null ? undefined : figure(input.baseline);
   return compareWithBaseline(change, { now: actual, before, limit }, input);
+}
+
+/** The figure passes or fails only where all of its interval lies on one side of the limit. */
+function compareInterval({ actual, low, high }: GateInterval, limit: number): Verdict {
+  if (high <= limit || low > limit) return { actual, passed: high <= limit };
+  const range = `${formatBound(low)} to ${formatBound(high)}`;
+  const note = `The confidence interval, ${range}, contains the limit`;
+  return { actual, level: "warn", passed: false, note };
+}
+
+function formatBound(value: number): string {
+  return value.toFixed(3);
 }
 
 interface Comparison {
@@ -51,9 +74,9 @@ interface Comparison {
 }
 
 function compareWithBaseline(
-  { worsening, obstacle, excuse }: GateChange,
+  { worsening, obstacle, noise = 0 }: GateChange,
   { now, before, limit }: Comparison,
-  { limits, telemetry, baseline }: GateInput,
+  { telemetry, baseline }: GateInput,
 ): Verdict {
   const incomparable = { level: "warn", passed: false } as const;
   if (baseline === null) return { ...incomparable, note: "There is no baseline" };
@@ -64,7 +87,7 @@ function compareWithBaseline(
     : "The baseline's figure is 0";
   if (reason !== undefined) return { ...incomparable, baseline: before, note: reason };
   if (actual <= limit) return { actual, baseline: before, passed: true };
-  const note = excuse?.(now - before, limits);
-  if (note === undefined) return { actual, baseline: before, passed: false };
-  return { actual, baseline: before, passed: true, note };
+  if (actual > limit + noise) return { actual, baseline: before, passed: false };
+  const note = `Separate runs differ by up to ${100 * noise} % though nothing changed`;
+  return { ...incomparable, actual, baseline: before, note };
 }

@@ -1,29 +1,40 @@
 import { z } from "zod";
 import { latencyObstacle, type MeasuredFigures, sqnrObstacle } from "./comparability.ts";
+import type { LatencyRatio } from "./telemetry.ts";
 
 export interface GateKind {
   /** `max`: the figure may not rise above the limit. `min`: it may not fall below it. */
   readonly bound: "max" | "min";
   readonly description: string;
   readonly figure: (figures: MeasuredFigures) => number | undefined;
+  /** What is compared with the limit in place of the figure, where it was measured. */
+  readonly interval?: (figures: MeasuredFigures) => GateInterval | undefined;
   /** Set where the limit is on how much worse than the baseline's figure the job's is. */
   readonly change?: GateChange;
+}
+
+/** A figure and the interval that it is known to lie in. */
+export interface GateInterval {
+  readonly actual: number;
+  readonly low: number;
+  readonly high: number;
 }
 
 export interface GateChange {
   readonly worsening: (now: number, before: number) => number;
   /** Why the two cannot be compared, though both have the figure. */
   readonly obstacle?: (now: MeasuredFigures, before: MeasuredFigures) => string | undefined;
-  /** Why the difference means nothing, whatever its share. */
-  readonly excuse?: (difference: number, settings: NoiseSettings) => string | undefined;
+  /** Share by which figures of separate runs differ though nothing changed; 0 where absent. */
+  readonly noise?: number;
 }
 
-interface NoiseSettings {
-  readonly latencyNoiseMs?: number | undefined;
-}
+/**
+ * Medians of separate runs on the same hardware differ by it: a session of a model is 1 to 3 %
+ * faster or slower than another for as long as it lives, and other processes come on top.
+ */
+const separateRunsNoise = 0.05;
 
-/** Milliseconds within which two median latencies count as equal where a request sets no limit. */
-export const defaultLatencyNoiseMs = 0.1;
+const worstWeight = "at the evaluation level `weights` that of the worst weight";
 
 /** Every gate that a job can have, with the figure it limits. */
 export const gateTable = {
@@ -34,12 +45,12 @@ export const gateTable = {
   },
   minSqnrDb: {
     bound: "min",
-    description: "Least SQNR of any output, dB.",
+    description: `Least SQNR of any output, dB; ${worstWeight}.`,
     figure: ({ accuracy }) => accuracy?.sqnrDb,
   },
   minCosine: {
     bound: "min",
-    description: "Least cosine similarity of any output.",
+    description: `Least cosine similarity of any output; ${worstWeight}.`,
     figure: ({ accuracy }) => accuracy?.cosine,
   },
   minTop1: {
@@ -50,8 +61,11 @@ export const gateTable = {
   },
   maxLatencyRatio: {
     bound: "max",
-    description: "Largest median latency of the result relative to the original's in the same run.",
+    description:
+      "Largest latency of the result relative to the original's in the same run. Fails where the " +
+      "whole confidence interval lies above it, and warns where the interval contains it.",
     figure: ({ latency }) => latency?.ratio,
+    interval: ({ latency }) => ratioInterval(latency),
   },
   maxSizeRegression: {
     bound: "max",
@@ -69,10 +83,13 @@ export const gateTable = {
   maxLatencyRegression: {
     bound: "max",
     description:
-      "Largest growth of the result's median latency relative to the baseline's " +
-      "on the same hardware; 0.05 allows 5 % more.",
+      "Largest growth of the result's latency relative to the baseline's; 0.05 allows 5 % more. " +
+      "Where both were timed in one run, the confidence interval decides as for " +
+      "`maxLatencyRatio`. Else the medians of both runs are compared, on the same hardware only, " +
+      `and growth that is beyond the limit by less than ${100 * separateRunsNoise} % warns.`,
     figure: ({ latency }) => latency?.result.p50Ms,
-    change: { worsening: growth, obstacle: latencyObstacle, excuse: latencyExcuse },
+    interval: ({ latency }) => growthInterval(latency?.baseline),
+    change: { worsening: growth, obstacle: latencyObstacle, noise: separateRunsNoise },
   },
 } as const satisfies Record<string, GateKind>;
 
@@ -83,13 +100,17 @@ function growth(now: number, before: number): number {
   return (now - before) / before;
 }
 
-function latencyExcuse(
-  differenceMs: number,
-  { latencyNoiseMs = defaultLatencyNoiseMs }: NoiseSettings,
-): string | undefined {
-  return differenceMs <= latencyNoiseMs
-    ? `A difference within ${latencyNoiseMs} ms is taken as noise`
-    : undefined;
+function ratioInterval(latency: LatencyRatio | undefined): GateInterval | undefined {
+  if (latency === undefined) return undefined;
+  const { ratio, ratioLow = ratio, ratioHigh = ratio } = latency;
+  return { actual: ratio, low: ratioLow, high: ratioHigh };
+}
+
+function growthInterval(latency: LatencyRatio | undefined): GateInterval | undefined {
+  const interval = ratioInterval(latency);
+  if (interval === undefined) return undefined;
+  const { actual, low, high } = interval;
+  return { actual: growth(actual, 1), low: growth(low, 1), high: growth(high, 1) };
 }
 
 function leastTop1({ accuracy }: MeasuredFigures): number | undefined {

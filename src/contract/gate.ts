@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defaultLatencyNoiseMs, gateName, type GateName, gateTable } from "./gate-table.ts";
+import { gateName, type GateName, gateTable } from "./gate-table.ts";
 
 const limitSchemas = {
   maxSizeRatio: z.number().positive(),
@@ -27,20 +27,12 @@ export const gateLimits = z
     maxSizeRegression: limitSchema("maxSizeRegression"),
     maxSqnrDropDb: limitSchema("maxSqnrDropDb"),
     maxLatencyRegression: limitSchema("maxLatencyRegression"),
-    latencyNoiseMs: z
-      .number()
-      .min(0)
-      .optional()
-      .describe(
-        "Milliseconds by which the median latency may grow without counting as a regression, " +
-          `${defaultLatencyNoiseMs} by default.`,
-      ),
     warnGates: z
       .array(gateName)
       .max(gateName.options.length)
       .optional()
       .describe("Gates that warn instead of failing where they do not pass."),
-  } satisfies Record<GateName | "latencyNoiseMs" | "warnGates", z.ZodType>)
+  } satisfies Record<GateName | "warnGates", z.ZodType>)
   .meta({ id: "GateLimits" });
 export type GateLimits = z.infer<typeof gateLimits>;
 
@@ -68,14 +60,14 @@ export const gateResult = z
       .default("fail")
       .describe(
         "What it means if the gate does not pass. A change that cannot be computed, such as " +
-          "without a baseline, warns.",
+          "without a baseline, warns, and so does a figure that is not known well enough.",
       ),
     passed: z.boolean(),
     note: z
       .string()
       .max(300)
       .optional()
-      .describe("Why the figures could not be compared, or count as equal."),
+      .describe("Why the figures could not be compared, or not well enough."),
   })
   .meta({ id: "GateResult" });
 export type GateResult = z.infer<typeof gateResult>;

@@ -62,8 +62,14 @@ const evaluation = z.strictObject({
         "Without it, data is generated to the inputs' types and shapes.",
     ),
   samples: z.int().min(1).max(1024).describe("Samples to compare outputs on."),
-  runs: z.int().min(1).max(1000).describe("Timed runs of each model, after the warm-up."),
-  warmup: z.int().min(0).max(100).describe("Runs of each model that are not timed."),
+  latencyBudgetSeconds: z
+    .number()
+    .min(0)
+    .max(3600)
+    .describe(
+      "Seconds for which both models are timed at most, less where the ratio of their latencies " +
+        "is known well before. Two sessions of each are timed whatever it is; at 0 nothing is.",
+    ),
   minCosine: z
     .number()
     .min(-1)

@@ -14,7 +14,7 @@ export const defaultRecipe: Recipe = {
   minElements: 256,
   parallelism: 1,
   sharding: { maxShardBytes: 1_073_741_824, balance: "bytes" },
-  evaluation: { level: "outputs", samples: 8, runs: 20, warmup: 3, minCosine: 0.9 },
+  evaluation: { level: "outputs", samples: 8, latencyBudgetSeconds: 20, minCosine: 0.9 },
 };
 
 /**

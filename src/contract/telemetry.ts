@@ -43,15 +43,53 @@ export const accuracy = z.object({
 });
 export type Accuracy = z.infer<typeof accuracy>;
 
-const latency = z.object({
-  p50Ms: z.number(),
-  p95Ms: z.number(),
-  p99Ms: z.number(),
-  runs: z.int().min(0),
+const modelLatency = z.object({
+  p50Ms: z.number().describe("Median, milliseconds."),
+  p95Ms: z.number().optional().describe("Absent where fewer than 100 runs were timed."),
+  p99Ms: z.number().optional().describe("Absent where fewer than 500 runs were timed."),
+  runs: z.int().min(0).describe("Timed runs in all sessions."),
+});
+export type ModelLatency = z.infer<typeof modelLatency>;
+
+const latencyRatio = z.object({
+  ratio: z
+    .number()
+    .describe("Latency of the result relative to the original's: the geometric mean of sessions."),
+  ratioLow: z
+    .number()
+    .optional()
+    .describe("Least ratio of the 95 % confidence interval, which is over sessions."),
+  ratioHigh: z.number().optional().describe("Largest ratio of that interval."),
+  sessions: z
+    .int()
+    .min(0)
+    .optional()
+    .describe("Times that both models were opened anew and timed."),
+});
+export type LatencyRatio = z.infer<typeof latencyRatio>;
+
+/** Most input shapes that telemetry has a latency of. */
+export const maxLatencyShapes = 8;
+
+const shapeLatency = latencyRatio.omit({ sessions: true }).extend({
+  inputs: z.string().max(500).describe("The inputs' names, element types and shapes."),
+  originalP50Ms: z.number(),
+  resultP50Ms: z.number(),
+});
+
+const latency = latencyRatio.extend({
+  original: modelLatency,
+  result: modelLatency,
+  shapes: z
+    .array(shapeLatency)
+    .max(maxLatencyShapes)
+    .optional()
+    .describe("Where there are several input shapes. The other figures are of the slowest one's."),
+  baseline: latencyRatio
+    .optional()
+    .describe("Of the result relative to the baseline's own result, timed in the same way."),
 });
 export type Latency = z.infer<typeof latency>;
-
-const measuredPair = <T extends z.ZodType>(of: T) => z.object({ original: of, result: of });
 
 /** Not an enum, since warnings of other versions are read too. */
 const warningCode = z.string().describe(`Stable code, such as ${listCodes(warningTable)}.`);
@@ -94,9 +132,7 @@ export const telemetry = z
       })
       .optional(),
     accuracy: accuracy.optional(),
-    latency: measuredPair(latency)
-      .extend({ ratio: z.number().describe("result p50 / original p50.") })
-      .optional(),
+    latency: latency.optional(),
     memory: z
       .object({
         originalPeakBytes: z
@@ -118,6 +154,12 @@ export const telemetry = z
       .object({
         executionProvider: z.string().max(64),
         name: z.string().max(200).describe("Processor that ran the evaluation."),
+        cores: z.int().min(0).optional().describe("Processors that the worker could use."),
+        instructionSets: z
+          .array(z.string().max(32))
+          .max(32)
+          .optional()
+          .describe("Instruction sets that matter to inference, such as `avx512_vnni`; on Linux."),
         threads: z.int().min(0),
         runtime: z.string().max(200).describe("Name and version of the runtime."),
       })

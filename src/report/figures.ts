@@ -1,4 +1,5 @@
 import { formatBytes } from "../contract/format-bytes.ts";
+import { formatRatio } from "../contract/format-ratio.ts";
 import type { Job } from "../contract/job.ts";
 import { comparableAccuracy, comparableLatency } from "./comparable-figures.ts";
 import { formatChange, formatDecibels, formatPercent } from "./format-figure.ts";
@@ -30,7 +31,8 @@ export const figures: Readonly<Record<string, FormatFigure>> = {
     const [original, result] = [latency.original.p50Ms, latency.result.p50Ms];
     const before = comparableLatency(job);
     const change = before && formatChange(result / before.p50Ms - 1, formatPercent);
-    return withChange(`${original.toFixed(2)} → ${result.toFixed(2)} ms`, change);
+    const medians = `${original.toFixed(2)} → ${result.toFixed(2)} ms`;
+    return `${withChange(medians, change)}, ratio ${formatRatio(latency)}`;
   },
 };
 

@@ -1,5 +1,7 @@
 import { formatBytes } from "../contract/format-bytes.ts";
+import { formatRatio } from "../contract/format-ratio.ts";
 import type { Job } from "../contract/job.ts";
+import type { Latency } from "../contract/telemetry.ts";
 import { comparableAccuracy, comparableLatency } from "./comparable-figures.ts";
 import type { Section } from "./compose-sections.ts";
 import { formatChange, formatDecibels, formatPercent } from "./format-figure.ts";
@@ -37,15 +39,27 @@ function latencyRows(job: Job): string[][] {
   const { latency } = job.telemetry;
   if (!latency) return [];
   const before = comparableLatency(job);
-  return (["p50Ms", "p95Ms", "p99Ms"] as const).map((figure) => {
+  const percentiles = (["p50Ms", "p95Ms", "p99Ms"] as const).flatMap((figure) => {
     const [original, result] = [latency.original[figure], latency.result[figure]];
+    if (original === undefined || result === undefined) return [];
     const name = `latency ${figure.replace("Ms", "")}, ms`;
-    const ratio = (result / original).toFixed(3);
+    const ratio = figure === "p50Ms" ? formatRatio(latency) : (result / original).toFixed(3);
     const cells = [name, original.toFixed(2), result.toFixed(2), ratio];
-    if (!before) return cells;
-    const change = formatChange(result / before[figure] - 1, formatPercent);
-    return [...cells, before[figure].toFixed(2), change ?? ""];
+    const earlier = before?.[figure];
+    if (earlier === undefined) return [cells];
+    const change = formatChange(result / earlier - 1, formatPercent);
+    return [[...cells, earlier.toFixed(2), change ?? ""]];
   });
+  return [...percentiles, ...shapeRows(latency)];
+}
+
+function shapeRows({ shapes = [] }: Latency): string[][] {
+  return shapes.map((shape) => [
+    `latency p50 of ${inlineCode(shape.inputs)}, ms`,
+    shape.originalP50Ms.toFixed(2),
+    shape.resultP50Ms.toFixed(2),
+    formatRatio(shape),
+  ]);
 }
 
 function accuracyRows(job: Job): string[][] {

@@ -1,4 +1,5 @@
 import { formatBytes } from "../contract/format-bytes.ts";
+import { formatRatio } from "../contract/format-ratio.ts";
 import type { Accuracy } from "../contract/telemetry.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
 import type { Evaluation } from "./evaluate-result.ts";
@@ -18,7 +19,7 @@ export function summarizeResult(
   if (accuracy) lines.push(accuracyLine(accuracy));
   if (latency) {
     const [original, result] = [latency.original.p50Ms.toFixed(2), latency.result.p50Ms.toFixed(2)];
-    lines.push(`Latency: median ${original} ms to ${result} ms, ratio ${latency.ratio.toFixed(2)}`);
+    lines.push(`Latency: median ${original} ms to ${result} ms, ratio ${formatRatio(latency)}`);
   }
   return lines;
 }

@@ -40,6 +40,7 @@ export async function prepareStep(
     token: service.token,
     models: "a.onnx",
     targets: "cpu",
+    recipe: "evaluation: { latencyBudgetSeconds: 1 }",
     "github-token": gitHub.token,
   };
   return {

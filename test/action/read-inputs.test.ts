@@ -17,7 +17,7 @@ test("readInputs() tells everything that is wrong at once, with what is allowed"
   const wrong = {
     "service-url": "mos.example",
     targets: "cpu",
-    recipe: "scheme: int9\nevaluation:\n  runs: 5\n  rounds: 3",
+    recipe: "scheme: int9\nevaluation:\n  samples: 5\n  rounds: 3",
     gates: "maxSizeRatio: {",
     "fail-on": "errors",
     timeout: "1 hour",

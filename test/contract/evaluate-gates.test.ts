@@ -8,6 +8,8 @@ import type { Telemetry } from "../../src/contract/telemetry.ts";
 const device = {
   executionProvider: "cpu",
   name: "Test CPU",
+  cores: 4,
+  instructionSets: ["avx2", "fma"],
   threads: 4,
   runtime: "onnxruntime 1.30.0",
 };
@@ -148,25 +150,56 @@ test("evaluateGates() takes what got better as no regression", () => {
   );
 });
 
-test("evaluateGates() takes a slow-down of few milliseconds as noise, and says so", () => {
-  const result = evaluateGate({ maxLatencyRegression: 0.05, latencyNoiseMs: 1 }, slower);
-  assert.equal(result?.passed, true);
-  assert.match(result.note ?? "", /within 1 ms/);
-  assert.equal(
-    evaluateGate({ maxLatencyRegression: 0.05, latencyNoiseMs: 0.99 }, slower)?.passed,
-    false,
-  );
+test("evaluateGates() warns of a slow-down that separate runs can show by chance", () => {
+  const result = evaluateGate({ maxLatencyRegression: 0.16 }, slower);
+  assert.deepEqual([result?.passed, result?.level, result?.baseline], [false, "warn", 5]);
+  assert.ok(Math.abs((result?.actual ?? NaN) - 0.2) < 1e-9);
+  assert.match(result?.note ?? "", /differ by up to 5 %/);
+  assert.equal(evaluateGate({ maxLatencyRegression: 0.14 }, slower)?.level, "fail");
 });
 
-const tiny = { latency: { original: makeLatency(0.3), result: makeLatency(0.1), ratio: 0.3 } };
-const tinyNow = { latency: { original: makeLatency(0.3), result: makeLatency(0.19), ratio: 0.6 } };
+function makeInterval(ratioLow: number, ratio: number, ratioHigh: number) {
+  return { ratioLow, ratio, ratioHigh, sessions: 8 };
+}
 
-test("evaluateGates() takes a slow-down within 0.1 ms as noise where no limit is given", () => {
-  assert.equal(evaluateGate({ maxLatencyRegression: 0.05 }, tinyNow, tiny)?.passed, true);
-  assert.equal(
-    evaluateGate({ maxLatencyRegression: 0.05, latencyNoiseMs: 0 }, tinyNow, tiny)?.passed,
-    false,
-  );
+const intervalCases: readonly [string, number, { passed: boolean; level: "fail" | "warn" }][] = [
+  ["passes an interval that ends at the limit", 1, { passed: true, level: "fail" }],
+  ["fails an interval that lies beyond the limit", 0.95, { passed: false, level: "fail" }],
+  ["warns of an interval that begins at the limit", 0.96, { passed: false, level: "warn" }],
+  ["warns of an interval whose end is beyond the limit", 0.99, { passed: false, level: "warn" }],
+];
+for (const [what, limit, verdict] of intervalCases) {
+  test(`evaluateGates() ${what}`, () => {
+    const times = { original: makeLatency(10), result: makeLatency(9.8) };
+    const latency = { ...times, ...makeInterval(0.96, 0.98, 1) };
+    const note = verdict.level === "warn" ? /^The confidence interval, 0\.960 to 1\.000/ : /^$/;
+    const result = evaluateGate({ maxLatencyRatio: limit }, { latency });
+    assert.deepEqual(
+      [result?.actual, result?.passed, result?.level],
+      [0.98, verdict.passed, verdict.level],
+    );
+    assert.match(result?.note ?? "", note);
+  });
+}
+
+test("evaluateGates() compares the change with the interval of the same run, on any hardware", () => {
+  const times = { original: makeLatency(10), result: makeLatency(20), ratio: 2 };
+  const baseline = makeInterval(1.04, 1.05, 1.06);
+  const now = { latency: { ...times, baseline }, device: { ...device, name: "Other" } };
+  const verdicts = [0.07, 0.05, 0.03].map((limit) => {
+    const result = evaluateGate({ maxLatencyRegression: limit }, now);
+    return [result?.passed, result?.level, result?.baseline];
+  });
+  assert.deepEqual(verdicts, [
+    [true, "fail", 5],
+    [false, "warn", 5],
+    [false, "fail", 5],
+  ]);
+});
+
+test("evaluateGates() fails a latency ratio that was not measured", () => {
+  const result = evaluateGate({ maxLatencyRatio: 1 }, { latency: undefined });
+  assert.deepEqual([result?.passed, result?.level, result?.actual], [false, "fail", null]);
 });
 
 const incomparableCases: readonly [
@@ -190,6 +223,20 @@ const incomparableCases: readonly [
     { device: { ...device, name: "Other" } },
     {},
     /processor is "Other"/,
+  ],
+  [
+    "with other instruction sets",
+    { maxLatencyRegression: 1 },
+    { device: { ...device, instructionSets: ["avx2", "fma", "avx512_vnni"] } },
+    {},
+    /instruction sets is "avx2, fma, avx512_vnni", the baseline's "avx2, fma"/,
+  ],
+  [
+    "on more cores",
+    { maxLatencyRegression: 1 },
+    { device: { ...device, cores: 8 } },
+    {},
+    /cores is "8"/,
   ],
   [
     "with more threads",

@@ -5,14 +5,14 @@ import { defaultRecipe, resolveRecipe } from "../../src/contract/resolve-recipe.
 
 test("resolveRecipe() lets later layers win field by field, inside nested fields too", () => {
   const resolved = resolveRecipe(
-    { scheme: "int8-dynamic", evaluation: { samples: 4, runs: 10 } },
-    { reduceRange: true, evaluation: { runs: 50 } },
+    { scheme: "int8-dynamic", evaluation: { samples: 4, latencyBudgetSeconds: 1 } },
+    { reduceRange: true, evaluation: { latencyBudgetSeconds: 2 } },
   );
   assert.deepEqual(resolved, {
     ...defaultRecipe,
     scheme: "int8-dynamic",
     reduceRange: true,
-    evaluation: { ...defaultRecipe.evaluation, samples: 4, runs: 50 },
+    evaluation: { ...defaultRecipe.evaluation, samples: 4, latencyBudgetSeconds: 2 },
   });
 });
 

@@ -57,7 +57,7 @@ export async function testFaults(
     }),
 
     step("a job whose pod is evicted goes on in another one", async () => {
-      const recipe = { evaluation: { runs: 100 } };
+      const recipe = { evaluation: { latencyBudgetSeconds: 10 } };
       await apply("CompressionJob", "evicted", { model: uploaded, target: "gpu", recipe });
       await untilField("cpj/evicted", ".status.status", "Optimizing");
       const id = await readResourceField("cpj/evicted", ".status.jobId");
@@ -109,7 +109,7 @@ export async function testFaults(
   );
 
   await step("a job on a node that does not answer is cancelled all the same", async (t) => {
-    const recipe = { evaluation: { samples: 1024, runs: 1000 } };
+    const recipe = { evaluation: { samples: 1024, latencyBudgetSeconds: 3600 } };
     await apply("CompressionJob", "cut-off", { model: uploaded, target: "gpu", recipe });
     await untilField("cpj/cut-off", ".status.status", "Optimizing");
     const id = await readResourceField("cpj/cut-off", ".status.jobId");

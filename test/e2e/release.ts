@@ -47,7 +47,7 @@ export async function testRelease(
   });
 
   await step("a running job goes on while the release is upgraded", async () => {
-    const recipe = { evaluation: { runs: 100 } };
+    const recipe = { evaluation: { latencyBudgetSeconds: 10 } };
     await apply("CompressionJob", "upgraded", { model: uploaded, target: "gpu", recipe });
     await untilField("cpj/upgraded", ".status.status", "Optimizing");
     const [cpu] = builtinTargets;

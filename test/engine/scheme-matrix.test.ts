@@ -137,7 +137,7 @@ async function reportedSqnr(
     originalPath: realModel(model),
     resultPath,
     dataPath,
-    evaluation: { samples, runs: 1, warmup: 0, minCosine: -1 },
+    evaluation: { samples, latencyBudgetSeconds: 0, minCosine: -1 },
     executionProvider: "cpu",
     threads: 1,
     signal: new AbortController().signal,

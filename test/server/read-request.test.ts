@@ -10,7 +10,7 @@ test("every bad field of a body is named with its JSON pointer", async (t) => {
   const body = {
     model: { source: "ftp://models.example/x.onnx", pin: 1 },
     target: "CPU",
-    recipe: { evaluation: { runs: 0 }, "a/b": 1 },
+    recipe: { evaluation: { latencyBudgetSeconds: -1 }, "a/b": 1 },
     labels: { a: 1 },
   };
   const problem = await problemIn(await ask("POST /v1/compress", { body }));
@@ -20,7 +20,7 @@ test("every bad field of a body is named with its JSON pointer", async (t) => {
     "/model/pin",
     "/model/source",
     "/recipe/a~1b",
-    "/recipe/evaluation/runs",
+    "/recipe/evaluation/latencyBudgetSeconds",
     "/target",
   ]);
 });

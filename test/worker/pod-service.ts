@@ -149,7 +149,7 @@ export async function startPodService(
         target,
         recipe: resolveRecipe(
           target.recipe,
-          { evaluation: { samples: 1, runs: 2, warmup: 1 } },
+          { evaluation: { samples: 1, latencyBudgetSeconds: 0 } },
           recipe,
         ),
         gateLimits: {},

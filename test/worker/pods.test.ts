@@ -20,7 +20,7 @@ import {
 
 const unevaluated: PartialRecipe = { evaluation: { level: "none" } };
 /** A job that goes on until it is stopped. */
-const endless: PartialRecipe = { evaluation: { runs: 1000, warmup: 100 } };
+const endless: PartialRecipe = { evaluation: { latencyBudgetSeconds: 3600 } };
 
 async function uploaded({ blobs }: PodService, file = realModel("ocr-orientation")) {
   const { sha256 } = await blobs.write(createReadStream(file));
@@ -173,7 +173,9 @@ test("a share is worked on again after its pod was killed, to the same files", a
 
 test("a pod goes on while the service is away, and then tells what it missed, each line once", async (t) => {
   const service = await startPodService(t);
-  const id = await service.createJob(await uploaded(service), { evaluation: { runs: 100 } });
+  const id = await service.createJob(await uploaded(service), {
+    evaluation: { latencyBudgetSeconds: 2 },
+  });
   const pod = await service.startPod(id);
   await service.until(id, hasModel);
   await service.stop();
@@ -198,7 +200,9 @@ test("a pod that starts before the service waits for it", async (t) => {
 
 test("a pod reads its token anew when it was replaced, and waits while the service does not know the new one", async (t) => {
   const service = await startPodService(t);
-  const id = await service.createJob(await uploaded(service), { evaluation: { runs: 50 } });
+  const id = await service.createJob(await uploaded(service), {
+    evaluation: { latencyBudgetSeconds: 2 },
+  });
   const pod = await service.startPod(id);
   await service.until(id, hasModel);
   const old = `token-of-${pod.uid}`;

@@ -26,7 +26,7 @@ import { mountSmallDisk } from "../support/mount-small-disk.ts";
 import { standInService } from "./stand-in-service.ts";
 
 const workerPath = fileURLToPath(new URL("../../src/worker/main.ts", import.meta.url));
-const quickEvaluation = { samples: 1, runs: 2, warmup: 1 };
+const quickEvaluation = { samples: 1, latencyBudgetSeconds: 0.1 };
 
 interface Setting extends Partial<Omit<Assignment, "recipe" | "model" | "limits">> {
   readonly recipe?: PartialRecipe;
@@ -338,7 +338,7 @@ const endings: [name: string, end: (child: ChildProcess) => unknown][] = [
 ];
 for (const [name, end] of endings) {
   test(`the worker stops on ${name}, leaving no process and no file`, async (t) => {
-    const recipe = { evaluation: { runs: 1000, warmup: 100 } };
+    const recipe = { evaluation: { latencyBudgetSeconds: 3600 } };
     const { service, storage, start } = await makeJob(t, orientation, { recipe });
     const child = start();
     await service.waitFor((event) => event.type === "log" && event.text.includes("Timing"));
@@ -352,7 +352,7 @@ for (const [name, end] of endings) {
 
 test("the worker stops when the service says that the job was cancelled", async (t) => {
   const { service, start } = await makeJob(t, orientation, {
-    recipe: { evaluation: { runs: 1000 } },
+    recipe: { evaluation: { latencyBudgetSeconds: 3600 } },
   });
   const child = start();
   await service.waitFor((event) => event.type === "log" && event.text.includes("Timing"));
@@ -383,7 +383,7 @@ test("the worker stops in the middle of a download that hangs", async (t) => {
 
 test("a worker that is killed leaves no half-written file where blobs are, and no process", async (t) => {
   const { service, storage, start } = await makeJob(t, orientation, {
-    recipe: { evaluation: { runs: 1000 } },
+    recipe: { evaluation: { latencyBudgetSeconds: 3600 } },
   });
   const child = start();
   await service.waitFor((event) => event.type === "log" && event.text.includes("Timing"));

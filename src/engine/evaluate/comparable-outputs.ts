@@ -10,7 +10,9 @@ interface ComparableOutputs {
 }
 
 /** Outputs that are tensors of numbers; fetching some of the others ends the process. */
-export function comparableOutputs({ signature }: ModelSession): ComparableOutputs {
+export function comparableOutputs({
+  signature,
+}: Pick<ModelSession, "signature">): ComparableOutputs {
   const names: string[] = [];
   const warnings: EvaluationWarning[] = [];
   for (const output of signature.outputs) {

@@ -1,9 +1,10 @@
 import { readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { cpus } from "node:os";
+import { availableParallelism, cpus } from "node:os";
 import path from "node:path";
 import { z } from "zod";
 import type { Telemetry } from "../../contract/telemetry.ts";
+import { parseInstructionSets } from "./parse-instruction-sets.ts";
 
 type Device = NonNullable<Telemetry["device"]>;
 
@@ -18,9 +19,17 @@ export async function describeDevice(
   return {
     executionProvider,
     name: name ?? "unknown",
+    cores: availableParallelism(),
+    instructionSets: await readInstructionSets(),
     threads,
     runtime: await readRuntimeVersion(),
   };
+}
+
+/** Of the processors, which run what a GPU does not; empty where the system does not tell. */
+async function readInstructionSets(): Promise<string[]> {
+  if (process.platform !== "linux") return [];
+  return parseInstructionSets(await readFile("/proc/cpuinfo", "utf8"));
 }
 
 async function readRuntimeVersion(): Promise<string> {

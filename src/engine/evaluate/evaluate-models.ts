@@ -1,12 +1,13 @@
 import { availableParallelism } from "node:os";
 import type { Evaluation } from "../../contract/recipe.ts";
-import type { Accuracy, Telemetry } from "../../contract/telemetry.ts";
+import type { Accuracy, Latency, Telemetry } from "../../contract/telemetry.ts";
+import { chooseLatencySamples } from "./choose-latency-samples.ts";
 import { comparableOutputs } from "./comparable-outputs.ts";
+import { compareLatency, type LatencyComparison } from "./compare-latency.ts";
 import { compareOnSamples } from "./compare-on-samples.ts";
 import { describeDevice } from "./describe-device.ts";
 import type { EvaluationWarning } from "./evaluation-warning.ts";
 import { labelRuntimeErrors } from "./label-runtime-errors.ts";
-import { measureLatency } from "./measure-latency.ts";
 import type { ModelPair } from "./model-pair.ts";
 import { ModelSession } from "./model-session.ts";
 import { openSamples } from "./open-samples.ts";
@@ -15,7 +16,7 @@ import { summarizeAccuracy } from "./summarize-accuracy.ts";
 interface EvaluateOptions {
   readonly originalPath: string;
   readonly resultPath: string;
-  readonly evaluation: Pick<Evaluation, "samples" | "runs" | "warmup" | "minCosine">;
+  readonly evaluation: Pick<Evaluation, "samples" | "latencyBudgetSeconds" | "minCosine">;
   readonly executionProvider: "cpu" | "cuda";
   /** A local `.npz` file with an array for each input; without it, data is generated. */
   readonly dataPath?: string | undefined;
@@ -26,9 +27,14 @@ interface EvaluateOptions {
   readonly log: (line: string) => void;
 }
 
+const latencyNotTimed: EvaluationWarning = {
+  code: "latency_not_timed",
+  message: "The recipe's evaluation.latencyBudgetSeconds is 0, so no latency was measured",
+};
+
 interface ModelEvaluation {
   readonly accuracy: Accuracy;
-  readonly latency: NonNullable<Telemetry["latency"]>;
+  readonly latency?: Latency;
   readonly memory: { readonly originalPeakBytes: number; readonly resultPeakBytes: number };
   readonly device: NonNullable<Telemetry["device"]>;
   readonly warnings: EvaluationWarning[];
@@ -39,7 +45,7 @@ const comparisonShare = 0.5;
 
 /**
  * Runs original and result on the same samples, each in a process of its own, and compares every
- * output (`OutputAccuracy` says what the figures mean); then times both on the last sample.
+ * output (`OutputAccuracy` says what the figures mean); then times both.
  * @throws ServiceError evaluation_failed if a model cannot be loaded or run,
  * evaluation_data_invalid if the caller's data does not fit the original, accuracy_below_floor if
  * an output's cosine on the caller's data is below `evaluation.minCosine`
@@ -52,11 +58,12 @@ export async function evaluateModels(options: EvaluateOptions): Promise<ModelEva
   await using result = await openSession("result", options, threads);
   const models = { original, result };
   const { accuracy, warnings } = await compareOutputs(models, options);
-  const latency = await timeModels(models, options, threads);
+  const timed = await timeModels(models, options, threads);
   const originalPeakBytes = await original.readPeakMemory();
   const resultPeakBytes = await result.readPeakMemory();
   options.onProgress(1, "Evaluated");
-  return { accuracy, latency, memory: { originalPeakBytes, resultPeakBytes }, device, warnings };
+  const memory = { originalPeakBytes, resultPeakBytes };
+  return { accuracy, memory, device, ...timed, warnings: [...warnings, ...timed.warnings] };
 }
 
 async function openSession(
@@ -87,16 +94,17 @@ async function compareOutputs(
 }
 
 async function timeModels(
-  models: ModelPair,
-  { evaluation: { runs, warmup }, signal, onProgress, log }: EvaluateOptions,
+  { original }: ModelPair,
+  options: EvaluateOptions,
   threads: number,
-): Promise<ModelEvaluation["latency"]> {
-  const plan = `${runs} runs of each model in turns after ${warmup} of warm-up`;
-  log(`Timing ${plan}, ${threads} threads`);
-  const all = warmup + runs;
-  const onRun = (done: number) => {
-    const fraction = comparisonShare + (done / all) * (1 - comparisonShare);
-    onProgress(fraction, `Timed run ${done} of ${all}`);
-  };
-  return measureLatency(models, { runs, warmup, signal, onRun });
+): Promise<Partial<LatencyComparison> & Pick<LatencyComparison, "warnings">> {
+  const { latencyBudgetSeconds: budgetSeconds } = options.evaluation;
+  if (budgetSeconds === 0) return { warnings: [latencyNotTimed] };
+  const { names: outputs } = comparableOutputs(original);
+  await using source = await openSamples(original, { ...options, outputs });
+  const samples = await chooseLatencySamples(source.samples);
+  options.log(`Timing both models for ${budgetSeconds} s at most, ${threads} threads`);
+  const onProgress = (fraction: number, message: string) =>
+    options.onProgress(comparisonShare + fraction * (1 - comparisonShare), message);
+  return await compareLatency({ ...options, samples, threads, budgetSeconds, onProgress });
 }

@@ -1,18 +1,9 @@
-import { fork, type ChildProcess } from "node:child_process";
-import { once } from "node:events";
-import { fileURLToPath } from "node:url";
-import {
-  sessionReply,
-  type ModelSignature,
-  type SessionReply,
-  type SessionRequest,
-} from "./session-protocol.ts";
+import { RuntimeProcess } from "./runtime-process.ts";
+import type { ModelSignature } from "./session-protocol.ts";
 import type { Sample, TensorData } from "./tensor-data.ts";
 
-/** Characters at the end of a process's error output that the message of a crash has. */
-const maxErrorOutputLength = 4000;
-
-const sessionProcessPath = fileURLToPath(new URL("session-process.ts", import.meta.url));
+/** The process has one model and one feed. */
+const [key, feed] = ["model", "last"];
 
 interface OpenOptions {
   executionProvider: "cpu" | "cuda";
@@ -31,131 +22,54 @@ interface OpenOptions {
  */
 export class ModelSession implements AsyncDisposable {
   readonly signature: ModelSignature;
-  readonly #child: SessionProcess;
+  readonly #process: RuntimeProcess;
+  #outputs: string[] = [];
 
-  private constructor(child: SessionProcess, signature: ModelSignature) {
-    this.#child = child;
+  private constructor(process: RuntimeProcess, signature: ModelSignature) {
+    this.#process = process;
     this.signature = signature;
   }
 
   static async open(modelPath: string, { signal, ...options }: OpenOptions): Promise<ModelSession> {
-    const child = new SessionProcess(signal);
+    const process = new RuntimeProcess(signal);
     try {
-      const reply = await child.request(
-        { do: "open", modelPath, optimize: true, ...options },
+      const reply = await process.request(
+        { do: "open", key, modelPath, optimize: true, ...options },
         "open",
       );
-      return new ModelSession(child, reply.signature);
+      return new ModelSession(process, reply.signature);
     } catch (error) {
-      await child.kill();
+      await process[Symbol.asyncDispose]();
       throw error;
     }
   }
 
   /** Runs the model and keeps the inputs for timed runs. */
   async run(inputs: Sample, outputs: readonly string[]): Promise<TensorData[]> {
-    const reply = await this.#child.request(
-      { do: "run", inputs: [...inputs], outputs: [...outputs] },
-      "outputs",
-    );
-    return reply.tensors;
+    this.#outputs = [...outputs];
+    await this.#process.request({ do: "feed", feed, inputs: [...inputs] }, "fed");
+    const request = { do: "run", key, feed, outputs: this.#outputs } as const;
+    return (await this.#process.request(request, "outputs")).tensors;
   }
 
-  /** Runs the model once more on the inputs of the last run. */
+  /** Runs the model once more on the inputs of the last run, milliseconds. */
   async timeRun(): Promise<number> {
-    return (await this.#child.request({ do: "time" }, "time")).milliseconds;
+    const request = { do: "time", key, feed, outputs: this.#outputs, runs: 1 } as const;
+    const { runs } = await this.#process.request(request, "times");
+    return runs[0]?.milliseconds ?? NaN;
   }
 
   /** Largest resident memory of the process so far, bytes: runtime, model, inputs and outputs. */
   async readPeakMemory(): Promise<number> {
-    return (await this.#child.request({ do: "measure-memory" }, "memory")).peakBytes;
+    return (await this.#process.request({ do: "measure-memory" }, "memory")).peakBytes;
   }
 
   /** Completes the profile's file. */
   async endProfile(): Promise<void> {
-    await this.#child.request({ do: "end-profile" }, "profiled");
+    await this.#process.request({ do: "end-profile", key }, "profiled");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#child.kill();
+    await this.#process[Symbol.asyncDispose]();
   }
-}
-
-class SessionProcess {
-  readonly #process: ChildProcess;
-  readonly #signal: AbortSignal;
-  readonly #exit: Promise<unknown>;
-  #errorOutput = "";
-
-  constructor(signal: AbortSignal) {
-    signal.throwIfAborted();
-    this.#signal = signal;
-    this.#process = fork(sessionProcessPath, [], {
-      serialization: "advanced",
-      stdio: ["pipe", "ignore", "pipe", "ipc"],
-      execArgv: ["--no-warnings"],
-    });
-    this.#exit = once(this.#process, "exit");
-    this.#process.stderr?.setEncoding("utf8").on("data", (text: string) => {
-      this.#errorOutput = (this.#errorOutput + text).slice(-maxErrorOutputLength);
-    });
-  }
-
-  async request<Kind extends SessionReply["is"]>(
-    request: SessionRequest,
-    kind: Kind,
-  ): Promise<Extract<SessionReply, { is: Kind }>> {
-    const reply = await this.#send(request);
-    if (reply.is === "error") throw new Error(reply.message);
-    if (!isReply(reply, kind)) {
-      throw new Error(`Session process answered "${reply.is}" where "${kind}" was asked for`);
-    }
-    return reply;
-  }
-
-  async kill(): Promise<void> {
-    this.#process.kill("SIGKILL");
-    await this.#exit;
-  }
-
-  async #send(request: SessionRequest): Promise<SessionReply> {
-    const { promise, resolve, reject } = Promise.withResolvers<SessionReply>();
-    const onMessage = (message: unknown) => resolve(sessionReply.parse(message));
-    const onClose = (code: number | null, signal: string | null) =>
-      reject(this.#crashError(code, signal));
-    const onAbort = () => {
-      this.#process.kill("SIGKILL");
-      reject(this.#signal.reason);
-    };
-    this.#signal.throwIfAborted();
-    this.#signal.addEventListener("abort", onAbort, { once: true });
-    this.#process.once("message", onMessage).once("close", onClose).once("error", reject);
-    if (this.#process.connected) {
-      this.#process.send(request, (error) => error && this.#process.kill("SIGKILL"));
-    } else if (this.#process.exitCode !== null || this.#process.signalCode !== null) {
-      onClose(this.#process.exitCode, this.#process.signalCode);
-    }
-    try {
-      return await promise;
-    } finally {
-      this.#signal.removeEventListener("abort", onAbort);
-      this.#process.off("message", onMessage).off("close", onClose).off("error", reject);
-    }
-  }
-
-  #crashError(code: number | null, signal: string | null): Error {
-    const errorOutput = this.#errorOutput.trim();
-    const end = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;
-    const cause = signal === "SIGKILL" ? ", most likely because the machine ran out of memory" : "";
-    return new Error(
-      `The runtime's process ${end}${cause}${errorOutput === "" ? "" : `: ${errorOutput}`}`,
-    );
-  }
-}
-
-function isReply<Kind extends SessionReply["is"]>(
-  reply: SessionReply,
-  kind: Kind,
-): reply is Extract<SessionReply, { is: Kind }> {
-  return reply.is === kind;
 }

@@ -1,33 +1,45 @@
 import { Worker } from "node:worker_threads";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { errorMessage } from "../../log/error-message.ts";
-import { sessionRequest, type SessionReply, type SessionRequest } from "./session-protocol.ts";
+import {
+  sessionRequest,
+  type SessionReply,
+  type SessionRequest,
+  type TimedRun,
+} from "./session-protocol.ts";
 import { elementType, rawTensorElements, type TensorData } from "./tensor-data.ts";
 import { readPeakMemoryBytes } from "./read-peak-memory-bytes.ts";
 
 type OpenRequest = Extract<SessionRequest, { do: "open" }>;
 
-interface OpenSession {
-  session: InferenceSession;
-  inputs: Record<string, Tensor>;
-  outputs: string[];
+interface OpenModel {
+  readonly session: InferenceSession;
+  readonly threads: number;
 }
 
-let openSession: OpenSession | undefined;
+const openModels = new Map<string, OpenModel>();
+const feeds = new Map<string, Record<string, Tensor>>();
 
-function requireOpenSession(): OpenSession {
-  if (!openSession) throw new Error("No model is open");
-  return openSession;
+function requireOpenModel(key: string): OpenModel {
+  const model = openModels.get(key);
+  if (!model) throw new Error("No model is open");
+  return model;
 }
 
 async function createInferenceSession(request: OpenRequest): Promise<SessionReply> {
   const session = await InferenceSession.create(request.modelPath, sessionOptions(request));
-  openSession = { session, inputs: {}, outputs: [] };
+  openModels.set(request.key, { session, threads: request.threads });
   const signature = {
     inputs: session.inputMetadata.map(copyValueMetadata),
     outputs: session.outputMetadata.map(copyValueMetadata),
   };
   return { is: "open", signature };
+}
+
+async function closeSession(key: string): Promise<SessionReply> {
+  await requireOpenModel(key).session.release();
+  openModels.delete(key);
+  return { is: "closed" };
 }
 
 function sessionOptions(request: OpenRequest): InferenceSession.SessionOptions {
@@ -65,9 +77,10 @@ function createAlignedTensor({ type, shape, bytes }: TensorData): Tensor {
   return new Tensor(type, rawTensorElements({ type, bytes: aligned }), shape);
 }
 
-async function runSession(): Promise<TensorData[]> {
-  const { session, inputs, outputs } = requireOpenSession();
-  const results = await session.run(inputs, outputs);
+type RunRequest = Extract<SessionRequest, { do: "run" | "time" }>;
+
+async function runSession({ key, feed, outputs }: RunRequest): Promise<TensorData[]> {
+  const results = await requireOpenModel(key).session.run(feeds.get(feed) ?? {}, outputs);
   return Object.entries(results).map(([name, { type, dims, data }]) => {
     if (!ArrayBuffer.isView(data)) throw new Error(`Output "${name}" has elements of type ${type}`);
     return {
@@ -79,29 +92,57 @@ async function runSession(): Promise<TensorData[]> {
   });
 }
 
-async function timeSessionRun(): Promise<number> {
-  const { session, inputs, outputs } = requireOpenSession();
-  const start = performance.now();
-  await session.run(inputs, outputs);
-  return performance.now() - start;
+async function timeRuns({ key, feed, outputs }: RunRequest, runs: number): Promise<TimedRun[]> {
+  const { session, threads } = requireOpenModel(key);
+  const inputs = feeds.get(feed) ?? {};
+  const timed: TimedRun[] = [];
+  while (timed.length < runs) {
+    const before = process.resourceUsage();
+    const start = performance.now();
+    await session.run(inputs, outputs);
+    const milliseconds = performance.now() - start;
+    timed.push(leaveOutWaiting(milliseconds, before, threads));
+  }
+  return timed;
+}
+
+/**
+ * Where the system took the processor from the only thread of a run, the processor's time is how
+ * long the run takes; that of several threads is no measure of it.
+ */
+function leaveOutWaiting(
+  milliseconds: number,
+  before: NodeJS.ResourceUsage,
+  threads: number,
+): TimedRun {
+  const after = process.resourceUsage();
+  const isPreempted = after.involuntaryContextSwitches > before.involuntaryContextSwitches;
+  if (!isPreempted || threads > 1) return { milliseconds, isDisturbed: isPreempted };
+  const processorUs =
+    after.userCPUTime - before.userCPUTime + after.systemCPUTime - before.systemCPUTime;
+  return { milliseconds: Math.min(milliseconds, processorUs / 1000), isDisturbed: false };
 }
 
 async function handleSessionRequest(request: SessionRequest): Promise<SessionReply> {
   switch (request.do) {
     case "open":
       return createInferenceSession(request);
-    case "run":
-      requireOpenSession().inputs = Object.fromEntries(
-        request.inputs.map((input) => [input.name, createAlignedTensor(input)]),
+    case "close":
+      return closeSession(request.key);
+    case "feed":
+      feeds.set(
+        request.feed,
+        Object.fromEntries(request.inputs.map((input) => [input.name, createAlignedTensor(input)])),
       );
-      requireOpenSession().outputs = request.outputs;
-      return { is: "outputs", tensors: await runSession() };
+      return { is: "fed" };
+    case "run":
+      return { is: "outputs", tensors: await runSession(request) };
     case "time":
-      return { is: "time", milliseconds: await timeSessionRun() };
+      return { is: "times", runs: await timeRuns(request, request.runs) };
     case "measure-memory":
       return { is: "memory", peakBytes: await readPeakMemoryBytes() };
     case "end-profile":
-      requireOpenSession().session.endProfiling();
+      requireOpenModel(request.key).session.endProfiling();
       return { is: "profiled" };
   }
 }

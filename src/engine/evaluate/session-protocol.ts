@@ -15,10 +15,15 @@ const valueSignature = z.union([
   z.object({ name: z.string(), isTensor: z.literal(false) }),
 ]);
 
+const key = z.string().describe("Which of the process's open models is meant.");
+const feed = z.string().describe("Which of the process's feeds is meant.");
+const outputs = z.array(z.string()).describe("Outputs to fetch.");
+
 /** A request to a session process, which has one reply. */
 export const sessionRequest = z.discriminatedUnion("do", [
   z.object({
     do: z.literal("open"),
+    key,
     modelPath: z.string(),
     executionProvider: z.enum(["cpu", "cuda"]),
     threads: z.int().min(1),
@@ -28,24 +33,41 @@ export const sessionRequest = z.discriminatedUnion("do", [
       .optional()
       .describe("Path that the name of a profile starts with; none without it."),
   }),
+  z.object({ do: z.literal("close"), key }),
+  z.object({ do: z.literal("feed"), feed, inputs: z.array(tensorData) }),
+  z.object({ do: z.literal("run"), key, feed, outputs }),
   z.object({
-    do: z.literal("run"),
-    inputs: z.array(tensorData),
-    outputs: z.array(z.string()).describe("Outputs to fetch."),
+    do: z.literal("time"),
+    key,
+    feed,
+    outputs,
+    runs: z.int().min(1).describe("Runs one after the other, each timed."),
   }),
-  z.object({ do: z.literal("time") }),
   z.object({ do: z.literal("measure-memory") }),
-  z.object({ do: z.literal("end-profile") }),
+  z.object({ do: z.literal("end-profile"), key }),
 ]);
 export type SessionRequest = z.infer<typeof sessionRequest>;
 
 const signature = z.object({ inputs: z.array(valueSignature), outputs: z.array(valueSignature) });
 export type ModelSignature = z.infer<typeof signature>;
 
+const timedRun = z.object({
+  milliseconds: z.number(),
+  isDisturbed: z
+    .boolean()
+    .describe("Whether the time has some in it for which other processes had the processor."),
+});
+export type TimedRun = z.infer<typeof timedRun>;
+
 export const sessionReply = z.discriminatedUnion("is", [
   z.object({ is: z.literal("open"), signature }),
+  z.object({ is: z.literal("closed") }),
+  z.object({ is: z.literal("fed") }),
   z.object({ is: z.literal("outputs"), tensors: z.array(tensorData) }),
-  z.object({ is: z.literal("time"), milliseconds: z.number() }),
+  z.object({
+    is: z.literal("times"),
+    runs: z.array(timedRun).describe("In their order."),
+  }),
   z.object({ is: z.literal("memory"), peakBytes: z.int() }),
   z.object({ is: z.literal("profiled") }),
   z.object({ is: z.literal("error"), message: z.string() }),

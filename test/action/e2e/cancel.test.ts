@@ -30,7 +30,7 @@ async function prepare(t: TestContext) {
     models: "*.onnx",
     targets: "cpu, cpu-int8",
     // Enough to do for a job to be at work when a step is killed at last.
-    recipe: "evaluation: { runs: 1000 }",
+    recipe: "evaluation: { samples: 1024 }",
   };
   return { service, gitHub, runner, inputs };
 }

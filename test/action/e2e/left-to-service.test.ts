@@ -22,7 +22,7 @@ const batchFile = `models:
   - small.onnx
 targets: [cpu]
 recipe:
-  evaluation: { samples: 2, runs: 50 }
+  evaluation: { samples: 2, latencyBudgetSeconds: 2 }
 gates:
   maxSizeRatio: 0.43
 `;

@@ -14,7 +14,7 @@ import { runWorkflow, workflowFile } from "./run-workflow.ts";
 const batchFile = `
 models: [orientation.onnx]
 targets: [cpu, cpu-int8]
-recipe: { evaluation: { samples: 2, runs: 50 } }
+recipe: { evaluation: { samples: 2, latencyBudgetSeconds: 2 } }
 gates: { maxSizeRatio: 0.1 }
 `;
 

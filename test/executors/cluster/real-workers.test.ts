@@ -24,9 +24,9 @@ function controlPlane(): Promise<ControlPlane> {
   return started;
 }
 
-async function startJob({ client }: ClusterService, runs: number): Promise<string> {
+async function startJob({ client }: ClusterService, samples: number): Promise<string> {
   const { source } = await client.uploadModel(realModel("ocr-orientation"));
-  const recipe = { evaluation: { runs, samples: 2 } };
+  const recipe = { evaluation: { samples, latencyBudgetSeconds: 1 } };
   return (
     await client.call("startCompression", { body: { model: { source }, target: "cpu", recipe } })
   ).id;
@@ -127,7 +127,7 @@ test("three pods share a job, and give what one pod gives", options, async (t) =
   const { source } = await client.uploadModel(realModel("ocr-orientation"));
   const results = await Promise.all(
     [1, 3].map(async (parallelism) => {
-      const recipe = { parallelism, evaluation: { runs: 2, samples: 2 } };
+      const recipe = { parallelism, evaluation: { latencyBudgetSeconds: 0, samples: 2 } };
       const { id } = await client.call("startCompression", {
         body: { model: { source }, target: "cpu", recipe },
       });
@@ -145,7 +145,7 @@ test("a batch over REST is worked on, one job at a time where it says so", optio
   const { service } = await startInstallation(t, await controlPlane());
   const { client, api } = service;
   const { source } = await client.uploadModel(realModel("ocr-orientation"));
-  const recipe = { evaluation: { runs: 2, samples: 2 } };
+  const recipe = { evaluation: { latencyBudgetSeconds: 0, samples: 2 } };
   const body = { models: [{ source }], targets: ["cpu", "cpu-int8"], recipe, parallelism: 1 };
   const { id, jobs } = await client.call("submitBatch", { body });
   for (const job of jobs) await follow(client, job.id);
@@ -161,7 +161,7 @@ test("a job of a batch is cancelled before its turn comes", options, async (t) =
   const { service } = await startInstallation(t, await controlPlane());
   const { client } = service;
   const { source } = await client.uploadModel(realModel("ocr-orientation"));
-  const recipe = { evaluation: { runs: 1000, samples: 2 } };
+  const recipe = { evaluation: { latencyBudgetSeconds: 3600, samples: 1024 } };
   const body = { models: [{ source }], targets: ["cpu", "cpu-int8"], recipe, parallelism: 1 };
   const { id, jobs } = await client.call("submitBatch", { body });
   const [first, second] = jobs.map((job) => job.id);

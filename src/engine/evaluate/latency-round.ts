@@ -1,0 +1,95 @@
+import { comparableOutputs } from "./comparable-outputs.ts";
+import { labelRuntimeErrors } from "./label-runtime-errors.ts";
+import { compareBlock, type BlockRuns } from "./compare-block.ts";
+import { warmUp } from "./warm-up.ts";
+import { medianValue } from "./median-value.ts";
+import type { ModelPair } from "./model-pair.ts";
+import type { RuntimeProcess } from "./runtime-process.ts";
+import type { ModelSignature } from "./session-protocol.ts";
+
+type Which = keyof ModelPair;
+
+/** The order in which a round opens the models, and in which its first batches run. */
+export type Order = readonly [Which, Which];
+
+interface RoundOptions {
+  readonly process: RuntimeProcess;
+  readonly paths: Readonly<Record<Which, string>>;
+  /** Names of the process's feeds, one for each input shape. */
+  readonly feeds: readonly string[];
+  readonly order: Order;
+  readonly executionProvider: "cpu" | "cuda";
+  readonly threads: number;
+  readonly signal: AbortSignal;
+}
+
+/** What a round measured on one input shape: milliseconds of each model's runs, and the ratio. */
+export interface RoundTimes extends Readonly<Record<Which, readonly number[]>> {
+  /** Logarithm of the result's latency relative to the original's. */
+  readonly logRatio: number;
+}
+
+/** Milliseconds that the timed runs of a round take at least, on each input shape. */
+const minTimedMs = 150;
+
+/**
+ * Opens both models anew and times them on each feed, in batches that take turns, so that a change
+ * of the machine's load affects both alike; then closes them.
+ * @throws ServiceError evaluation_failed if a model cannot be loaded or run
+ */
+export async function measureRound(options: RoundOptions): Promise<RoundTimes[]> {
+  const signatures: Partial<Record<Which, ModelSignature>> = {};
+  for (const which of options.order) signatures[which] = await openForRound(which, options);
+  if (!signatures.original) throw new TypeError("A round opens the original");
+  const outputs = [...comparableOutputs({ signature: signatures.original }).names];
+  const times: RoundTimes[] = [];
+  for (const feed of options.feeds) times.push(await timeFeed(feed, outputs, options));
+  for (const which of options.order) {
+    await options.process.request({ do: "close", key: which }, "closed");
+  }
+  return times;
+}
+
+async function openForRound(
+  which: Which,
+  { process, paths, executionProvider, threads, signal }: RoundOptions,
+): Promise<ModelSignature> {
+  const modelPath = paths[which];
+  const opening = process.request(
+    { do: "open", key: which, modelPath, executionProvider, threads, optimize: true },
+    "open",
+  );
+  return (await labelRuntimeErrors(which, opening, { signal })).signature;
+}
+
+async function timeFeed(
+  feed: string,
+  outputs: string[],
+  { process, order, signal }: RoundOptions,
+): Promise<RoundTimes> {
+  const timeRuns = async (which: Which, runs: number) => {
+    const timing = process.request({ do: "time", key: which, feed, outputs, runs }, "times");
+    return (await labelRuntimeErrors(which, timing, { signal })).runs;
+  };
+  const runs = { original: 0, result: 0 };
+  for (const which of order) runs[which] = await warmUp((count) => timeRuns(which, count));
+  const times: Record<Which, number[]> = { original: [], result: [] };
+  const logRatios: number[] = [];
+  for (let block = 0, timedMs = 0; timedMs < minTimedMs; block++) {
+    const blockRuns: BlockRuns = { original: [], result: [] };
+    for (const which of takeTurns(order, block)) {
+      blockRuns[which].push(...(await timeRuns(which, runs[which])));
+    }
+    const compared = compareBlock(blockRuns);
+    logRatios.push(compared.logRatio);
+    times.original.push(...compared.original);
+    times.result.push(...compared.result);
+    timedMs += compared.timedMs;
+  }
+  return { ...times, logRatio: medianValue(logRatios) };
+}
+
+/** Each model twice, so that a steady change of the machine's speed cancels out. */
+function takeTurns([first, second]: Order, block: number): readonly Which[] {
+  return block % 2 === 0 ? [first, second, second, first] : [second, first, first, second];
+}

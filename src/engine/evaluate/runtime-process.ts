@@ -1,0 +1,92 @@
+import { fork, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { sessionReply, type SessionReply, type SessionRequest } from "./session-protocol.ts";
+
+/** Characters at the end of a process's error output that the message of a crash has. */
+const maxErrorOutputLength = 4000;
+
+const sessionProcessPath = fileURLToPath(new URL("session-process.ts", import.meta.url));
+
+/**
+ * A process with ONNX Runtime in it. Requests are sent one after the other. Errors are plain ones
+ * with the runtime's message.
+ */
+export class RuntimeProcess implements AsyncDisposable {
+  readonly #process: ChildProcess;
+  readonly #signal: AbortSignal;
+  readonly #exit: Promise<unknown>;
+  #errorOutput = "";
+
+  constructor(signal: AbortSignal) {
+    signal.throwIfAborted();
+    this.#signal = signal;
+    this.#process = fork(sessionProcessPath, [], {
+      serialization: "advanced",
+      stdio: ["pipe", "ignore", "pipe", "ipc"],
+      execArgv: ["--no-warnings"],
+    });
+    this.#exit = once(this.#process, "exit");
+    this.#process.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      this.#errorOutput = (this.#errorOutput + text).slice(-maxErrorOutputLength);
+    });
+  }
+
+  async request<Kind extends SessionReply["is"]>(
+    request: SessionRequest,
+    kind: Kind,
+  ): Promise<Extract<SessionReply, { is: Kind }>> {
+    const reply = await this.#send(request);
+    if (reply.is === "error") throw new Error(reply.message);
+    if (!isReply(reply, kind)) {
+      throw new Error(`Session process answered "${reply.is}" where "${kind}" was asked for`);
+    }
+    return reply;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#process.kill("SIGKILL");
+    await this.#exit;
+  }
+
+  async #send(request: SessionRequest): Promise<SessionReply> {
+    const { promise, resolve, reject } = Promise.withResolvers<SessionReply>();
+    const onMessage = (message: unknown) => resolve(sessionReply.parse(message));
+    const onClose = (code: number | null, signal: string | null) =>
+      reject(this.#crashError(code, signal));
+    const onAbort = () => {
+      this.#process.kill("SIGKILL");
+      reject(this.#signal.reason);
+    };
+    this.#signal.throwIfAborted();
+    this.#signal.addEventListener("abort", onAbort, { once: true });
+    this.#process.once("message", onMessage).once("close", onClose).once("error", reject);
+    if (this.#process.connected) {
+      this.#process.send(request, (error) => error && this.#process.kill("SIGKILL"));
+    } else if (this.#process.exitCode !== null || this.#process.signalCode !== null) {
+      onClose(this.#process.exitCode, this.#process.signalCode);
+    }
+    try {
+      return await promise;
+    } finally {
+      this.#signal.removeEventListener("abort", onAbort);
+      this.#process.off("message", onMessage).off("close", onClose).off("error", reject);
+    }
+  }
+
+  #crashError(code: number | null, signal: string | null): Error {
+    const errorOutput = this.#errorOutput.trim();
+    const end = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;
+    const cause = signal === "SIGKILL" ? ", most likely because the machine ran out of memory" : "";
+    return new Error(
+      `The runtime's process ${end}${cause}${errorOutput === "" ? "" : `: ${errorOutput}`}`,
+    );
+  }
+}
+
+function isReply<Kind extends SessionReply["is"]>(
+  reply: SessionReply,
+  kind: Kind,
+): reply is Extract<SessionReply, { is: Kind }> {
+  return reply.is === kind;
+}
