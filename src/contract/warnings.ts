@@ -3,11 +3,16 @@ export const warningTable = {
   accuracy_below_floor:
     "An output differs from the original's by more than `recipe.evaluation.minCosine` allows, " +
     "on generated data.",
+  latency_not_timed:
+    "Latency was not measured: the recipe gives it no time, or the models do not fit into the " +
+    "available memory. `telemetry.latency` is absent.",
   output_not_compared: "An output is no tensor of numbers and was not compared.",
   output_shape_differs:
     "An output's shape differs from the original's in some samples, which count as zeros.",
   outputs_left_out:
     "The model has more outputs than telemetry reports; those with the lowest SQNR are reported.",
+  samples_left_out:
+    "The evaluation data has more samples than `recipe.evaluation.samples`; the first are used.",
 } as const;
 
 export type WarningCode = keyof typeof warningTable;

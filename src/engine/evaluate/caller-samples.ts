@@ -8,7 +8,7 @@ import type { Sample } from "./tensor-data.ts";
 
 interface CallerSamples extends AsyncDisposable {
   readonly count: number;
-  /** The samples in order, each read when the consumer wants it. */
+  /** In order, each read when it is wanted; each iteration starts with the first. */
   readonly samples: AsyncIterable<Sample>;
 }
 
@@ -28,7 +28,7 @@ export async function openCallerSamples(
     const count = countSamples(arrays);
     return {
       count,
-      samples: readSamples(file, arrays, count),
+      samples: { [Symbol.asyncIterator]: () => readSamples(file, arrays, count) },
       [Symbol.asyncDispose]: () => file.close(),
     };
   } catch (error) {

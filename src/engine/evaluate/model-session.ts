@@ -1,6 +1,7 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { RuntimeCrashError } from "./runtime-crash-error.ts";
 import {
   sessionReply,
   type ModelSignature,
@@ -66,7 +67,10 @@ export class ModelSession implements AsyncDisposable {
     return (await this.#child.request({ do: "time" }, "time")).milliseconds;
   }
 
-  /** Largest resident memory of the process so far, bytes: runtime, model, inputs and outputs. */
+  /**
+   * Largest resident memory of the process so far that the model added to it, bytes: the model, its
+   * inputs and outputs, without Node and the runtime.
+   */
   async readPeakMemory(): Promise<number> {
     return (await this.#child.request({ do: "measure-memory" }, "memory")).peakBytes;
   }
@@ -147,7 +151,7 @@ class SessionProcess {
     const errorOutput = this.#errorOutput.trim();
     const end = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;
     const cause = signal === "SIGKILL" ? ", most likely because the machine ran out of memory" : "";
-    return new Error(
+    return new RuntimeCrashError(
       `The runtime's process ${end}${cause}${errorOutput === "" ? "" : `: ${errorOutput}`}`,
     );
   }

@@ -3,7 +3,7 @@ import { InferenceSession, Tensor } from "onnxruntime-node";
 import { errorMessage } from "../../log/error-message.ts";
 import { sessionRequest, type SessionReply, type SessionRequest } from "./session-protocol.ts";
 import { elementType, rawTensorElements, type TensorData } from "./tensor-data.ts";
-import { readPeakMemoryBytes } from "./read-peak-memory-bytes.ts";
+import { readPeakMemoryBytes, resetPeakMemory } from "./read-peak-memory-bytes.ts";
 
 type OpenRequest = Extract<SessionRequest, { do: "open" }>;
 
@@ -14,6 +14,8 @@ interface OpenSession {
 }
 
 let openSession: OpenSession | undefined;
+/** Resident memory without a model. */
+let baselineBytes = 0;
 
 function requireOpenSession(): OpenSession {
   if (!openSession) throw new Error("No model is open");
@@ -21,6 +23,7 @@ function requireOpenSession(): OpenSession {
 }
 
 async function createInferenceSession(request: OpenRequest): Promise<SessionReply> {
+  baselineBytes = resetPeakMemory();
   const session = await InferenceSession.create(request.modelPath, sessionOptions(request));
   openSession = { session, inputs: {}, outputs: [] };
   const signature = {
@@ -99,7 +102,7 @@ async function handleSessionRequest(request: SessionRequest): Promise<SessionRep
     case "time":
       return { is: "time", milliseconds: await timeSessionRun() };
     case "measure-memory":
-      return { is: "memory", peakBytes: await readPeakMemoryBytes() };
+      return { is: "memory", peakBytes: (await readPeakMemoryBytes()) - baselineBytes };
     case "end-profile":
       requireOpenSession().session.endProfiling();
       return { is: "profiled" };

@@ -3,17 +3,17 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { strToU8, zipSync } from "fflate";
-import { evaluateModels } from "../../../src/engine/evaluate/evaluate-models.ts";
-import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
-import { realModel } from "../../support/real-models.ts";
+import { evaluateModels } from "../../src/engine/evaluate-models.ts";
+import { TensorProto_DataType } from "../../src/engine/onnx/onnx_pb.js";
+import { writeFloatsNpz } from "../support/npz.ts";
+import { realModel } from "../support/real-models.ts";
 import {
   integerAttribute,
   node,
   tensorInfo,
   floatInitializer,
   writeTinyModel,
-} from "../../support/tiny-model.ts";
+} from "../support/tiny-model.ts";
 
 let folder = "";
 before(async () => (folder = await mkdtemp(join(tmpdir(), "evaluate-models-"))));
@@ -21,22 +21,45 @@ after(() => rm(folder, { recursive: true }));
 
 const evaluation = { samples: 2, runs: 3, warmup: 1, minCosine: 0.9 };
 
-function evaluate(
+type EvaluateOptions = Parameters<typeof evaluateModels>[0];
+type Figures = Parameters<EvaluateOptions["onMeasured"]>[0];
+
+/** Gives `figures` everything that is measured, in the order in which it is. */
+async function measure(
   originalPath: string,
   resultPath: string,
-  options: Partial<Parameters<typeof evaluateModels>[0]> = {},
-) {
-  return evaluateModels({
+  { figures, ...options }: Partial<EvaluateOptions> & { figures: Figures[] },
+): Promise<void> {
+  await evaluateModels({
     originalPath,
     resultPath,
     evaluation,
     executionProvider: "cpu",
     threads: 1,
+    scratchDirectory: folder,
     signal: new AbortController().signal,
     onProgress: () => undefined,
+    onMeasured: (measured) => figures.push(measured),
     log: () => undefined,
     ...options,
   });
+}
+
+async function evaluate(
+  originalPath: string,
+  resultPath: string,
+  options: Partial<EvaluateOptions> = {},
+) {
+  const figures: Figures[] = [];
+  await measure(originalPath, resultPath, { ...options, figures });
+  const { accuracy, latency, memory, device } = mergeFigures(figures);
+  assert(accuracy && memory && device);
+  const warnings = figures.flatMap((measured) => measured.warnings ?? []);
+  return { accuracy, latency, memory, device, warnings };
+}
+
+function mergeFigures(figures: readonly Figures[]): Figures {
+  return figures.reduce((merged, measured) => ({ ...merged, ...measured }), {});
 }
 
 /** y = x · w with a weight of `content` in both places. */
@@ -52,17 +75,7 @@ async function productModel(name: string, content: number): Promise<string> {
 }
 
 async function floatsNpz(name: string, shape: number[], values: number[]): Promise<string> {
-  const header =
-    `{'descr': '<f4', 'fortran_order': False, 'shape': (${shape.join()},), }`.padEnd(117) + "\n";
-  const magic = Uint8Array.of(0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 1, 0, header.length, 0);
-  const content = Buffer.concat([
-    magic,
-    strToU8(header),
-    new Uint8Array(Float32Array.from(values).buffer),
-  ]);
-  const path = join(folder, `${name}.npz`);
-  await writeFile(path, zipSync({ [`${name}.npy`]: content }));
-  return path;
+  return writeFloatsNpz(folder, name, { shape, values });
 }
 
 for (const name of ["ocr-orientation", "voice-legacy", "voice-v5"] as const) {
@@ -83,9 +96,15 @@ for (const name of ["ocr-orientation", "voice-legacy", "voice-v5"] as const) {
       [accuracy.data, accuracy.samples, accuracy.sqnrDb, accuracy.cosine],
       ["generated", 2, 150, 1],
     );
+    assert(latency);
     assert.deepEqual([latency.original.runs, latency.result.runs], [3, 3]);
     assert.ok(latency.original.p50Ms > 0 && latency.original.p50Ms <= latency.original.p99Ms);
-    assert.ok(memory.originalPeakBytes > 2 ** 24 && memory.resultPeakBytes > 2 ** 24);
+    for (const peakBytes of [memory.originalPeakBytes, memory.resultPeakBytes]) {
+      assert.ok(
+        peakBytes !== undefined && peakBytes > 2 ** 20 && peakBytes < 2 ** 26,
+        `${peakBytes}`,
+      );
+    }
     assert.deepEqual([device.executionProvider, device.threads], ["cpu", 1]);
     assert.match(device.runtime, /^onnxruntime-node \d+\.\d+\.\d+$/);
     assert.deepEqual(warnings, []);
@@ -121,11 +140,31 @@ test("evaluateModels() fails a result below the floor on the caller's data", asy
   });
 });
 
+test("evaluateModels() gives the figures of a result that it fails", async () => {
+  const [original, result] = [await productModel("one", 1), await productModel("minus", -1)];
+  const dataPath = await floatsNpz("x", [3, 1, 2], [1, 2, 3, 4, 5, 6]);
+  const figures: Figures[] = [];
+  await assert.rejects(measure(original, result, { dataPath, figures }), {
+    code: "accuracy_below_floor",
+  });
+  const { accuracy, memory, device, latency } = mergeFigures(figures);
+  assert.equal(Math.round(accuracy?.cosine ?? 0), -1);
+  assert(memory?.originalPeakBytes !== undefined && memory.resultPeakBytes !== undefined);
+  assert(device);
+  assert.equal(latency, undefined);
+});
+
 test("evaluateModels() measures on the caller's data, at most as many samples as asked for", async () => {
   const [original, result] = [await productModel("one", 1), await productModel("two", 2)];
   const dataPath = await floatsNpz("x", [3, 1, 2], [1, 2, 3, 4, 50, 60]);
-  const { accuracy } = await evaluate(original, result, { dataPath });
+  const { accuracy, warnings } = await evaluate(original, result, { dataPath });
   assert.deepEqual([accuracy.data, accuracy.samples], ["caller", 2]);
+  assert.deepEqual(warnings, [
+    {
+      code: "samples_left_out",
+      message: "1 of the 3 samples of the evaluation data were not used",
+    },
+  ]);
   assert.deepEqual(accuracy.outputs, [
     { name: "y", sqnrDb: 0, cosine: 1, maxAbsoluteError: 7, top1Agreement: 1 },
   ]);
