@@ -6,7 +6,7 @@ import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { openModel } from "../onnx/open-model.ts";
 import { quoteName } from "../onnx/quote-name.ts";
 import { pipelineGraph, type PipelineGraph } from "../pipeline/pipeline-graph.ts";
-import { estimateSessionBytes, fitsIntoMemory, limitWeightBytes } from "./session-memory.ts";
+import { estimateSessionBytes, limitSessionBytes, limitWeightBytes } from "./session-memory.ts";
 
 /** How a model is run: as a whole, or in stages that fit into memory one after the other. */
 export interface ModelRun {
@@ -38,12 +38,10 @@ export async function planModelRuns(
 ): Promise<ModelRuns> {
   const original = await planModelRun("original", originalPath, availableBytes);
   const result = await planModelRun("result", resultPath, availableBytes);
-  const models = [original, result];
-  const needed = models.reduce((sum, run) => sum + estimateSessionBytes(run.weightBytes), 0);
-  const canTime = fitsIntoMemory(needed, availableBytes);
-  const sizes = `about ${formatBytes(needed)} of memory, and ${formatBytes(availableBytes)}`;
-  const timingObstacle = canTime ? undefined : `both models need ${sizes} are available`;
-  return { original, result, timingObstacle };
+  const needs = [original, result].map((run) => estimateSessionBytes(run.weightBytes));
+  const neededBytes = needs.reduce((sum, bytes) => sum + bytes, 0);
+  const shortage = describeShortage(neededBytes, availableBytes);
+  return { original, result, timingObstacle: shortage && `both models together ${shortage}` };
 }
 
 async function planModelRun(
@@ -54,10 +52,18 @@ async function planModelRun(
   const model = await readGraph(which, path);
   const graph = pipelineGraph(model.proto);
   const weightBytes = sumRuntimeBytes(graph, graph.parameters.keys());
-  const maxWeightBytes = Math.floor(limitWeightBytes(availableBytes));
+  const maxWeightBytes = limitWeightBytes(limitSessionBytes(availableBytes));
   if (weightBytes <= maxWeightBytes) return { which, path, weightBytes };
-  checkLargestStep(which, graph, { maxWeightBytes, availableBytes });
+  checkLargestStep(which, graph, availableBytes);
   return { which, path, weightBytes, staging: { model, maxWeightBytes } };
+}
+
+/** Why sessions that need so much cannot be open at once; undefined where they can. */
+function describeShortage(neededBytes: number, availableBytes: number): string | undefined {
+  const limitBytes = limitSessionBytes(availableBytes);
+  if (neededBytes <= limitBytes) return undefined;
+  const [needed, limit, available] = [neededBytes, limitBytes, availableBytes].map(formatBytes);
+  return `need about ${needed} of memory, and may take ${limit} of the ${available} available`;
 }
 
 async function readGraph(which: keyof ModelPair, path: string): Promise<OnnxModel> {
@@ -75,23 +81,16 @@ function sumRuntimeBytes({ parameters }: PipelineGraph, indices: Iterable<number
   return bytes;
 }
 
-interface Limits {
-  readonly maxWeightBytes: number;
-  readonly availableBytes: number;
-}
-
 function checkLargestStep(
   which: keyof ModelPair,
   graph: PipelineGraph,
-  { maxWeightBytes, availableBytes }: Limits,
+  availableBytes: number,
 ): void {
   for (const { node, parameters } of graph.steps) {
-    const bytes = sumRuntimeBytes(graph, parameters);
-    if (bytes <= maxWeightBytes) continue;
-    const needed = formatBytes(estimateSessionBytes(bytes));
-    const message =
-      `Node ${quoteName(node.name)} (${node.opType}) of the ${which} alone needs about ${needed} ` +
-      `of memory, and ${formatBytes(availableBytes)} are available`;
-    throw new ServiceError("evaluation_failed", message);
+    const neededBytes = estimateSessionBytes(sumRuntimeBytes(graph, parameters));
+    const shortage = describeShortage(neededBytes, availableBytes);
+    if (shortage === undefined) continue;
+    const weights = `The weights of node ${quoteName(node.name)} (${node.opType})`;
+    throw new ServiceError("evaluation_failed", `${weights} of the ${which} alone ${shortage}`);
   }
 }

@@ -16,12 +16,12 @@ export function estimateSessionBytes(weightBytes: number): number {
   return sessionBaseBytes + weightBytes * bytesPerWeightByte;
 }
 
-/** Most bytes of weights in float32 that a session may have. */
-export function limitWeightBytes(availableBytes: number): number {
-  return (availableBytes * plannedShare - sessionBaseBytes) / bytesPerWeightByte;
+/** Bytes that all sessions together may be planned to take. */
+export function limitSessionBytes(availableBytes: number): number {
+  return Math.floor(availableBytes * plannedShare);
 }
 
-/** Whether a process or several need no more than is planned for sessions. */
-export function fitsIntoMemory(neededBytes: number, availableBytes: number): boolean {
-  return neededBytes <= availableBytes * plannedShare;
+/** Most bytes of weights in float32 that a session of so many bytes can have. */
+export function limitWeightBytes(sessionBytes: number): number {
+  return Math.floor((sessionBytes - sessionBaseBytes) / bytesPerWeightByte);
 }
