@@ -1,8 +1,7 @@
 import { availableParallelism } from "node:os";
-import { ServiceError } from "../contract/errors.ts";
 import type { Evaluation } from "../contract/recipe.ts";
 import type { Telemetry } from "../contract/telemetry.ts";
-import { compareResult } from "./accuracy/compare-result.ts";
+import { measureAccuracy } from "./accuracy/measure-accuracy.ts";
 import { planModelRuns, type ModelRuns } from "./accuracy/model-run.ts";
 import { readAvailableMemoryBytes } from "./accuracy/read-available-memory-bytes.ts";
 import { recordOriginal, type Recording } from "./accuracy/record-original.ts";
@@ -10,7 +9,6 @@ import { SpoolMemory } from "./accuracy/spool-memory.ts";
 import { describeDevice } from "./evaluate/describe-device.ts";
 import { findDistinctSamples } from "./evaluate/distinct-samples.ts";
 import type { EvaluationWarning } from "./evaluate/evaluation-warning.ts";
-import { describeLowAccuracy, summarizeAccuracy } from "./evaluate/summarize-accuracy.ts";
 import { timeModels } from "./evaluate/time-models.ts";
 
 interface EvaluationFigures extends Pick<Telemetry, "accuracy" | "latency" | "memory" | "device"> {
@@ -62,42 +60,22 @@ export async function evaluateModels(options: EvaluateOptions): Promise<void> {
   const spoolBytes = Math.min(spoolLimit.bytes, availableBytes * spoolLimit.share);
   const settings = { ...options, threads, spoolMemory: new SpoolMemory(spoolBytes) };
   const runs = await planModelRuns(options, availableBytes);
-  const recordProgress = scaleProgress(options, 0, steps.record);
   await using recording = await recordOriginal(runs.original, {
     ...settings,
-    onProgress: recordProgress,
+    onProgress: scaleProgress(options, 0, steps.record),
   });
-  await measureAccuracy(runs, recording, settings);
+  const { error, ...measured } = await measureAccuracy(runs.result, recording, {
+    ...settings,
+    minCosine: options.evaluation.minCosine,
+    onProgress: scaleProgress(options, steps.record, steps.compare),
+  });
+  onMeasured(measured);
+  if (error !== undefined) throw error;
   await measureTimes(runs, recording, settings);
   options.onProgress(steps.time, "Evaluated");
 }
 
 type Settings = EvaluateOptions & { readonly threads: number; readonly spoolMemory: SpoolMemory };
-
-/** @throws ServiceError accuracy_below_floor on the caller's data; else that is a warning */
-async function measureAccuracy(
-  { result }: ModelRuns,
-  recording: Recording,
-  settings: Settings,
-): Promise<void> {
-  const { evaluation, onMeasured } = settings;
-  const onProgress = scaleProgress(settings, steps.record, steps.compare);
-  const compared = await compareResult(result, recording, { ...settings, onProgress });
-  const { accuracy, warnings } = summarizeAccuracy(compared.comparisons, recording.source);
-  const low = describeLowAccuracy(accuracy, evaluation.minCosine);
-  const isFailure = low !== undefined && accuracy.data === "caller";
-  const onGenerated = low === undefined || isFailure ? [] : [`${low} (on generated data)`];
-  onMeasured({
-    accuracy,
-    memory: { originalPeakBytes: recording.peakBytes, resultPeakBytes: compared.peakBytes },
-    warnings: [
-      ...recording.warnings,
-      ...warnings,
-      ...onGenerated.map((message) => ({ code: "accuracy_below_floor" as const, message })),
-    ],
-  });
-  if (isFailure) throw new ServiceError("accuracy_below_floor", low);
-}
 
 async function measureTimes(
   runs: ModelRuns,

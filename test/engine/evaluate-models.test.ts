@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { unzipSync, zipSync } from "fflate";
 import { evaluateModels } from "../../src/engine/evaluate-models.ts";
 import { TensorProto_DataType } from "../../src/engine/onnx/onnx_pb.js";
 import { writeFloatsNpz } from "../support/npz.ts";
@@ -76,6 +77,14 @@ async function productModel(name: string, content: number): Promise<string> {
 
 async function floatsNpz(name: string, shape: number[], values: number[]): Promise<string> {
   return writeFloatsNpz(folder, name, { shape, values });
+}
+
+/** An archive of the arrays of several. */
+async function joinNpz(name: string, paths: readonly string[]): Promise<string> {
+  const parts = await Promise.all(paths.map(async (path) => unzipSync(await readFile(path))));
+  const path = join(folder, `${name}.npz`);
+  await writeFile(path, zipSync(Object.assign({}, ...parts)));
+  return path;
 }
 
 for (const name of ["ocr-orientation", "voice-legacy", "voice-v5"] as const) {
@@ -168,6 +177,113 @@ test("evaluateModels() measures on the caller's data, at most as many samples as
   assert.deepEqual(accuracy.outputs, [
     { name: "y", sqnrDb: 0, cosine: 1, maxAbsoluteError: 7, top1Agreement: 1 },
   ]);
+});
+
+test("evaluateModels() warns of data with NaN, and compares what is finite", async () => {
+  const [original, result] = [await productModel("one", 1), await productModel("two", 2)];
+  const dataPath = await floatsNpz("x", [2, 1, 2], [1, 2, NaN, 4]);
+  const { accuracy, warnings } = await evaluate(original, result, { dataPath });
+  assert.equal(accuracy.outputs[0]?.maxAbsoluteError, 3);
+  assert.deepEqual(warnings, [
+    {
+      code: "output_not_finite",
+      message:
+        'Output "y" of the original is not finite in 2 of 4 elements; input "x" of sample 2 has NaN',
+    },
+  ]);
+});
+
+test("evaluateModels() refuses data on which no output is finite", async () => {
+  const original = await productModel("one", 1);
+  const dataPath = await floatsNpz("x", [1, 1, 2], [NaN, 4]);
+  const figures: Figures[] = [];
+  await assert.rejects(measure(original, original, { dataPath, figures }), {
+    code: "evaluation_data_invalid",
+    message:
+      "The original's outputs are not finite on any sample of the evaluation data: " +
+      'input "x" of sample 1 has NaN',
+  });
+  assert.equal(mergeFigures(figures).accuracy, undefined);
+});
+
+test("evaluateModels() gives no accuracy of a model whose outputs are not finite", async () => {
+  const original = await productModel("nan", NaN);
+  const figures: Figures[] = [];
+  await measure(original, original, { figures });
+  const { accuracy, latency } = mergeFigures(figures);
+  assert.equal(accuracy, undefined);
+  assert(latency);
+  assert.deepEqual(
+    figures.flatMap(({ warnings = [] }) => warnings.map(({ code }) => code)),
+    ["output_not_finite"],
+  );
+});
+
+/** An input that is no tensor, which the model turns into one. */
+function typedInput(name: string, kind: "sequenceType" | "optionalType") {
+  return {
+    name,
+    type: { value: { case: kind, value: { elemType: tensorInfo("", [2]).type ?? {} } } },
+  };
+}
+
+test("evaluateModels() says which input it cannot give a value to", async () => {
+  const path = join(folder, "sequence.onnx");
+  await writeTinyModel(path, {
+    input: [typedInput("list", "sequenceType")],
+    output: [tensorInfo("y", ["n"])],
+    node: [node("ConcatFromSequence", ["list"], ["y"], [integerAttribute("axis", 0)])],
+  });
+  const dataPath = await floatsNpz("list", [1, 2], [1, 2]);
+  for (const options of [{}, { dataPath }]) {
+    await assert.rejects(evaluate(path, path, options), {
+      code: "evaluation_failed",
+      message: 'Input "list" takes no tensor, which cannot be evaluated',
+    });
+  }
+  const optional = join(folder, "optional.onnx");
+  await writeTinyModel(optional, {
+    input: [typedInput("perhaps", "optionalType")],
+    output: [tensorInfo("y", [2])],
+    node: [node("OptionalGetElement", ["perhaps"], ["y"])],
+  });
+  await assert.rejects(evaluate(optional, optional), {
+    code: "evaluation_failed",
+    message: /perhaps/,
+  });
+});
+
+test("evaluateModels() runs a model without inputs once, and takes no data for it", async () => {
+  const path = join(folder, "constant.onnx");
+  await writeTinyModel(path, {
+    output: [tensorInfo("y", [2])],
+    initializer: [floatInitializer("w", [2], (index) => index)],
+    node: [node("Neg", ["w"], ["y"])],
+  });
+  const { accuracy } = await evaluate(path, path);
+  assert.deepEqual([accuracy.samples, accuracy.sqnrDb], [1, 150]);
+  const dataPath = await floatsNpz("x", [1, 2], [1, 2]);
+  await assert.rejects(evaluate(path, path, { dataPath }), {
+    code: "evaluation_data_invalid",
+    message: "The model has no inputs, so that there is nothing to evaluate it on",
+  });
+});
+
+test("evaluateModels() names the sample whose shape the model refuses, and both shapes", async () => {
+  const path = join(folder, "multiples.onnx");
+  await writeTinyModel(path, {
+    input: [tensorInfo("x", ["n", ""]), tensorInfo("z", [1, 2])],
+    output: [tensorInfo("y", ["n", 2])],
+    node: [node("Add", ["x", "z"], ["y"])],
+  });
+  const x = await floatsNpz("x", [2, 1, 3], [1, 2, 3, 4, 5, 6]);
+  const z = await floatsNpz("z", [2, 1, 2], [1, 2, 3, 4]);
+  const dataPath = await joinNpz("both", [x, z]);
+  await assert.rejects(evaluate(path, path, { dataPath }), {
+    code: "evaluation_data_invalid",
+    message:
+      /^The original could not be run on sample 1 of 2, x: float32\[1,3\], z: float32\[1,2\] where the model takes x: float32\[n,\?\], z: float32\[1,2\]: .*Add/,
+  });
 });
 
 test("evaluateModels() blames the data where the original cannot be run on it", async () => {

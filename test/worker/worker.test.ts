@@ -26,6 +26,7 @@ import { writeFloatsNpz } from "../support/npz.ts";
 import { realModel } from "../support/real-models.ts";
 import { mountSmallDisk } from "../support/mount-small-disk.ts";
 import { floatInitializer, node, tensorInfo, writeTinyModel } from "../support/tiny-model.ts";
+import { modelOfOpset, modelWithExternalData } from "./bad-models.ts";
 import { standInService } from "./stand-in-service.ts";
 
 const workerPath = fileURLToPath(new URL("../../src/worker/main.ts", import.meta.url));
@@ -250,7 +251,6 @@ test("the worker quantizes an upload without sharding", async (t) => {
   assert.equal(accuracy?.level, "weights");
 });
 
-const onnxHeader = Buffer.from([0x08, 0x08]);
 const badModels: [
   name: string,
   code: string,
@@ -460,6 +460,29 @@ test("the worker stops in the middle of a download that hangs", async (t) => {
   assert.equal(await exitCode(child), workerExit.cancelled);
 });
 
+test(
+  "the worker keeps the result where the process that runs a model is killed",
+  { skip: process.platform !== "linux" },
+  async (t) => {
+    const recipe = { evaluation: { runs: 1000 } };
+    const { service, start } = await makeJob(t, orientation, { recipe });
+    const child = start();
+    await service.waitFor((event) => event.type === "log" && event.text.includes("Timing"));
+    const children = await readFile(`/proc/${child.pid}/task/${child.pid}/children`, "utf8");
+    process.kill(Number(children.split(" ")[0]), "SIGKILL");
+    assert.equal(await exitCode(child), workerExit.failed);
+    const result = service.events.at(-1);
+    assert(result?.type === "result");
+    assert.equal(result.error?.code, "evaluation_failed");
+    const { artifacts, telemetry } = summarizeEvents(service.events);
+    assert.deepEqual(
+      artifacts.map(({ name }) => name),
+      ["model.onnx", "report.json"],
+    );
+    assert(telemetry.accuracy);
+  },
+);
+
 test("a worker that is killed leaves no half-written file where blobs are, and no process", async (t) => {
   const { service, storage, start } = await makeJob(t, orientation, {
     recipe: { evaluation: { runs: 1000 } },
@@ -488,53 +511,4 @@ async function waitForGroupExit(child: ChildProcess): Promise<void> {
   await exitCode(child);
   const { pid } = child;
   while (pid !== undefined && isGroupAlive(pid)) await new Promise(setImmediate);
-}
-
-function field(number: number, bytes: Uint8Array): Buffer {
-  return Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes]);
-}
-
-/** A protobuf of an ONNX model with an empty graph. */
-function modelOfOpset(opset: number): Buffer {
-  return Buffer.concat([
-    onnxHeader,
-    field(7, field(2, Buffer.from("g"))),
-    field(8, Buffer.from([0x10, opset])),
-  ]);
-}
-
-/** A model that multiplies its input with a weight of 32 × 32 floats in another file. */
-function modelWithExternalData(location: string): Buffer {
-  const text = (value: string) => Buffer.from(value);
-  const entry = Buffer.concat([field(1, text("location")), field(2, text(location))]);
-  const weight = Buffer.concat([
-    Buffer.from([0x08, 32, 0x08, 32, 0x10, 1]),
-    field(8, text("w")),
-    field(13, entry),
-    Buffer.from([14 << 3, 1]),
-  ]);
-  const node = Buffer.concat([
-    field(1, text("x")),
-    field(1, text("w")),
-    field(2, text("y")),
-    field(4, text("MatMul")),
-  ]);
-  const value = (name: string) => {
-    const dimension = field(1, Buffer.from([0x08, 32]));
-    const tensor = Buffer.concat([
-      Buffer.from([0x08, 1]),
-      field(2, Buffer.concat([dimension, dimension])),
-    ]);
-    return Buffer.concat([field(1, text(name)), field(2, field(1, tensor))]);
-  };
-  const graph = [
-    field(1, node),
-    field(2, text("g")),
-    field(5, weight),
-    field(11, value("x")),
-    field(12, value("y")),
-  ];
-  const body = Buffer.concat(graph);
-  const length = Buffer.from([0x3a, (body.length & 0x7f) | 0x80, body.length >> 7]);
-  return Buffer.concat([onnxHeader, length, body, field(8, Buffer.from([0x10, 13]))]);
 }

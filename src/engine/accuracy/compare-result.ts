@@ -1,3 +1,4 @@
+import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
 import {
   addSampleOutput,
   emptyOutputComparison,
@@ -17,6 +18,7 @@ interface ComparedResult {
   /** One for each of the recording's outputs, in their order. */
   readonly comparisons: readonly OutputComparison[];
   readonly peakBytes: number | undefined;
+  readonly warnings: readonly EvaluationWarning[];
 }
 
 /**
@@ -41,6 +43,6 @@ export async function compareResult(
     },
     onProgress: (fraction: number) => options.onProgress(fraction, "Comparing the result"),
   };
-  const { peakBytes } = await runOnSamples(run, visitor, options);
-  return { comparisons: [...comparisons.values()], peakBytes };
+  const { peakBytes, warnings } = await runOnSamples(run, visitor, options);
+  return { comparisons: [...comparisons.values()], peakBytes, warnings };
 }

@@ -33,19 +33,25 @@ export async function recordOriginal(run: ModelRun, options: RecordOptions): Pro
   const tensors = resources.use(spool);
   const visitor = {
     prepare: async (model: RunnableModel) => {
-      const { names: outputs, warnings } = comparableOutputs(model);
+      const { names: outputs, warnings: uncompared } = comparableOutputs(model);
       const source = resources.use(await openSamples(model, { ...options, outputs }));
       for await (const sample of source.samples) {
         const first = describeShapes(sample);
         log(`Comparing ${source.count} ${source.data} samples, the first: ${first}`);
         break;
       }
-      return { source, outputs, warnings };
+      return { source, outputs, uncompared };
     },
     visit: tensors.write.bind(tensors),
     onProgress: (fraction: number) => onProgress(fraction, "Running the original"),
   };
-  const { work, peakBytes } = await runOnSamples(run, visitor, options);
+  const { work, peakBytes, warnings } = await runOnSamples(run, visitor, options);
   const owned = resources.move();
-  return { ...work, tensors, peakBytes, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return {
+    ...work,
+    tensors,
+    warnings: [...work.uncompared, ...warnings],
+    peakBytes,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
 }

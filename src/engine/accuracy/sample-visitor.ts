@@ -1,3 +1,4 @@
+import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
 import type { RunnableModel } from "../evaluate/runnable-model.ts";
 import type { SampleSource } from "../evaluate/sample-source.ts";
 import type { TensorData } from "../evaluate/tensor-data.ts";
@@ -18,6 +19,14 @@ export interface RunSettings {
 export interface SampleWork {
   readonly source: SampleSource;
   readonly outputs: readonly string[];
+}
+
+export interface SampleRun<Work extends SampleWork> {
+  /** What the visitor chose. */
+  readonly work: Work;
+  /** Peak memory that the model adds to its process; undefined where it was run in stages. */
+  readonly peakBytes: number | undefined;
+  readonly warnings: readonly EvaluationWarning[];
 }
 
 /** What is done while a model is run on samples. */
