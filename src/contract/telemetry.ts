@@ -36,7 +36,10 @@ export const accuracy = z.object({
   data: z
     .enum(["caller", "generated"])
     .describe("Where the samples came from. Figures on generated data show gross damage only."),
-  samples: z.int().min(0),
+  samples: z
+    .int()
+    .min(0)
+    .describe("Samples that the outputs were compared on; 0 at level `weights`."),
   sqnrDb: z.number().describe("Of the worst output, or of the worst weight at level `weights`."),
   cosine: z.number().describe("Of the worst output, or of the worst weight at level `weights`."),
   outputs: z.array(outputAccuracy).max(64),
@@ -91,6 +94,11 @@ const latency = latencyRatio.extend({
 });
 export type Latency = z.infer<typeof latency>;
 
+const peakMemory = "Peak resident memory, bytes, that running";
+const peakMemoryScope =
+  " takes: the model, its inputs and outputs, without Node and the runtime themselves. Absent " +
+  "for a model that does not fit into the available memory and was run in stages.";
+
 /** Not an enum, since warnings of other versions are read too. */
 const warningCode = z.string().describe(`Stable code, such as ${listCodes(warningTable)}.`);
 
@@ -135,18 +143,14 @@ export const telemetry = z
     latency: latency.optional(),
     memory: z
       .object({
-        originalPeakBytes: z
-          .int()
-          .min(0)
-          .describe("Peak resident memory of the process that ran the original."),
-        resultPeakBytes: z
-          .int()
-          .min(0)
-          .describe("Peak resident memory of the process that ran the result."),
+        originalPeakBytes: z.int().min(0).describe(`${peakMemory} the original${peakMemoryScope}`),
+        resultPeakBytes: z.int().min(0).describe(`${peakMemory} the result${peakMemoryScope}`),
         workerPeakBytes: z
           .int()
           .min(0)
-          .describe("Peak resident memory of the worker that compressed the model."),
+          .describe(
+            "Peak resident memory of the worker that compressed the model, bytes, with Node.",
+          ),
       })
       .partial()
       .optional(),

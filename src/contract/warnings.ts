@@ -6,12 +6,22 @@ export const warningTable = {
   latency_noisy:
     "The interval of the latency's ratio stayed wider than ±1.5 %: the machine was busy, or " +
     "`recipe.evaluation.latencyBudgetSeconds` was over before enough sessions were timed.",
-  latency_not_timed: "`recipe.evaluation.latencyBudgetSeconds` is 0, so no latency was measured.",
+  latency_not_timed:
+    "Latency was not measured: the recipe gives it no time, or the models do not fit into the " +
+    "available memory. `telemetry.latency` is absent.",
+  nodes_on_cpu:
+    "Nodes of a model ran on the CPU though the target has another execution provider, since " +
+    "that provider does not have their operators.",
   output_not_compared: "An output is no tensor of numbers and was not compared.",
+  output_not_finite:
+    "An output of the original has NaN or infinite elements. They are compared by whether the " +
+    "result has the same; `telemetry.accuracy` is absent where there are no others.",
   output_shape_differs:
     "An output's shape differs from the original's in some samples, which count as zeros.",
   outputs_left_out:
     "The model has more outputs than telemetry reports; those with the lowest SQNR are reported.",
+  samples_left_out:
+    "The evaluation data has more samples than `recipe.evaluation.samples`; the first are used.",
 } as const;
 
 export type WarningCode = keyof typeof warningTable;

@@ -1,55 +1,57 @@
 import path from "node:path";
-import type { Accuracy, Telemetry } from "../contract/telemetry.ts";
-import type { Assignment } from "../contract/worker.ts";
+import type { Accuracy } from "../contract/telemetry.ts";
 import type { CompressionReport, WeightReport } from "../engine/compression-report.ts";
-import { evaluateModels } from "../engine/evaluate/evaluate-models.ts";
+import { evaluateModels } from "../engine/evaluate-models.ts";
 import { readPeakMemoryBytes } from "../engine/evaluate/read-peak-memory-bytes.ts";
+import type { Evaluation } from "./add-measured.ts";
 import type { JobInputs } from "./fetch-inputs.ts";
+import type { JobContext } from "./job-context.ts";
 import type { Stage } from "./stage-clock.ts";
 
-interface EvaluationTask {
-  readonly assignment: Assignment;
+interface EvaluationTask extends Pick<
+  JobContext,
+  "assignment" | "directory" | "outputDirectory" | "signal"
+> {
   readonly inputs: JobInputs;
   readonly report: CompressionReport;
-  readonly outputDirectory: string;
-  readonly signal: AbortSignal;
   readonly stage: Stage;
+  /** Called with each figure as soon as it is known. */
+  readonly onMeasured: (measured: Partial<Evaluation>) => void;
 }
 
-export type Evaluation = Pick<Telemetry, "accuracy" | "latency" | "memory" | "device" | "warnings">;
-
 /** Measures the result against the original as far as the recipe asks. */
-export async function evaluateResult(task: EvaluationTask): Promise<Evaluation> {
-  const { assignment, report } = task;
-  const workerPeakBytes = await readPeakMemoryBytes();
+export async function evaluateResult(task: EvaluationTask): Promise<void> {
+  const { assignment, report, onMeasured } = task;
+  onMeasured({ memory: { workerPeakBytes: await readPeakMemoryBytes() } });
   switch (assignment.recipe.evaluation.level) {
     case "none":
-      return { memory: { workerPeakBytes }, warnings: [] };
+      return;
     case "weights":
-      return { ...weightAccuracy(report.weights), memory: { workerPeakBytes }, warnings: [] };
-    case "outputs": {
-      const measured = await evaluateOutputs(task);
-      return { ...measured, memory: { ...measured.memory, workerPeakBytes } };
-    }
+      return onMeasured(weightAccuracy(report.weights));
+    case "outputs":
+      return evaluateOutputs(task);
   }
 }
 
-async function evaluateOutputs(task: EvaluationTask) {
+async function evaluateOutputs(task: EvaluationTask): Promise<void> {
   const { assignment, inputs, report, outputDirectory, signal, stage } = task;
   const [onnxFile] = report.files;
   if (onnxFile === undefined) throw new TypeError("A compression left no file");
-  const measured = await evaluateModels({
+  await evaluateModels({
     originalPath: inputs.model.path,
     resultPath: path.join(outputDirectory, onnxFile.name),
     evaluation: assignment.recipe.evaluation,
     executionProvider: assignment.target.executionProvider,
     dataPath: inputs.dataPath,
+    scratchDirectory: task.directory,
     signal,
     onProgress: stage.onProgress,
     log: stage.log,
+    onMeasured(measured) {
+      for (const { message } of measured.warnings ?? []) stage.log(`Warning: ${message}`);
+      task.onMeasured(measured);
+    },
   });
-  for (const { message } of measured.warnings) stage.log(`Warning: ${message}`);
-  return measured;
 }
 
 /** Accuracy of the worst of the quantized weights. */

@@ -1,46 +1,86 @@
+import type { JobError } from "../contract/errors.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
+import { errorMessage } from "../log/error-message.ts";
+import { addMeasured, type Evaluation } from "./add-measured.ts";
 import { cutPipeline } from "./cut-pipeline.ts";
-import { type Evaluation, evaluateResult } from "./evaluate-result.ts";
+import { evaluateResult } from "./evaluate-result.ts";
 import type { JobInputs } from "./fetch-inputs.ts";
-import { publishFiles } from "./publish-files.ts";
 import type { JobContext } from "./job-context.ts";
+import { publishFiles, publishReportFile } from "./publish-files.ts";
 import { summarizeResult } from "./summarize-result.ts";
+import { toJobError } from "./to-job-error.ts";
 
 /**
- * The work after the compression: cuts the pipeline, evaluates the result, stores and reports it.
+ * The work after the compression: stores the result, cuts the pipeline, evaluates, and stores the
+ * report. What is stored and measured when a later step fails is reported all the same.
  */
 export async function finishJob(
   context: JobContext,
   inputs: JobInputs,
   report: CompressionReport,
 ): Promise<void> {
-  const { assignment, outputDirectory, reporter, runStage, signal } = context;
+  const { assignment, reporter } = context;
   const { dryRun } = assignment;
   reporter.model(report.originalBytes, inputs.model.sha256);
   reporter.telemetry(sizeTelemetry(report, dryRun));
-  const stageFiles = await cutPipeline(assignment, report, context);
-  const evaluation = dryRun
-    ? { warnings: [] }
-    : await runStage("evaluate", async (stage) =>
-        evaluateResult({ assignment, inputs, report, outputDirectory, signal, stage }),
-      );
-  reporter.telemetry(evaluation);
-  const files = [...report.files, ...stageFiles];
-  const document = resultReport(context, report, evaluation);
-  const artifacts = await runStage("publish", async (stage) =>
-    publishFiles({ files, report: document }, { ...context, stage }),
-  );
-  for (const artifact of artifacts) reporter.artifact(artifact);
+  let evaluation: Evaluation = { warnings: [] };
+  const onMeasured = (measured: Partial<Evaluation>) => {
+    evaluation = addMeasured(evaluation, measured);
+    reporter.telemetry(evaluation);
+  };
+  if (!dryRun) {
+    await publishFiles(context, report.files);
+    try {
+      await examineResult(context, inputs, { report, onMeasured });
+    } catch (error) {
+      await publishFailure(context, { report, evaluation, error: toJobError(error) });
+      throw error;
+    }
+  }
+  await publishReportFile(context, createReportDocument(context, { report, evaluation }));
   for (const line of summarizeResult(report, evaluation)) reporter.log(line);
 }
 
+interface Examination {
+  readonly report: CompressionReport;
+  readonly onMeasured: (measured: Partial<Evaluation>) => void;
+}
+
+async function examineResult(
+  context: JobContext,
+  inputs: JobInputs,
+  { report, onMeasured }: Examination,
+): Promise<void> {
+  const { assignment } = context;
+  const stageFiles = await cutPipeline(assignment, report, context);
+  if (stageFiles.length > 0) await publishFiles(context, stageFiles);
+  await context.runStage("evaluate", async (stage) =>
+    evaluateResult({ ...context, inputs, report, stage, onMeasured }),
+  );
+}
+
+interface ReportContent {
+  readonly report: CompressionReport;
+  readonly evaluation: Evaluation;
+  readonly error?: JobError;
+}
+
+/** The job's own error counts: one of storing the report is logged only. */
+async function publishFailure(context: JobContext, content: ReportContent): Promise<void> {
+  context.signal.throwIfAborted();
+  try {
+    await publishReportFile(context, createReportDocument(context, content));
+  } catch (error) {
+    context.reporter.log(`report.json could not be stored: ${errorMessage(error)}`, "stderr");
+  }
+}
+
 /** Content of `report.json`. */
-function resultReport(
+function createReportDocument(
   { assignment: { id, recipe } }: JobContext,
-  { weights }: CompressionReport,
-  { warnings }: Evaluation,
+  { report: { weights }, evaluation, error }: ReportContent,
 ) {
-  return { job: id, recipe, weights, warnings };
+  return { job: id, recipe, weights, ...evaluation, error };
 }
 
 function sizeTelemetry(

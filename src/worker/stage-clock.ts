@@ -11,12 +11,12 @@ const stageProgressRanges: Record<"all" | WorkerStep, ProgressRanges> = {
     fetch: [0, 0.15],
     shard: [0.15, 0.2],
     optimize: [0.2, 0.6],
-    evaluate: [0.6, 0.95],
-    publish: [0.95, 1],
+    publish: [0.6, 0.65],
+    evaluate: [0.65, 1],
   },
   shard: { fetch: [0, 0.7], shard: [0.7, 0.8], publish: [0.8, 1] },
   optimize: { fetch: [0, 0.2], optimize: [0.2, 0.9], publish: [0.9, 1] },
-  assemble: { fetch: [0, 0.1], optimize: [0.1, 0.3], evaluate: [0.3, 0.9], publish: [0.9, 1] },
+  assemble: { fetch: [0, 0.1], optimize: [0.1, 0.3], publish: [0.3, 0.4], evaluate: [0.4, 1] },
 };
 
 export interface Stage {
@@ -34,7 +34,8 @@ interface ClockOptions {
 }
 
 /**
- * Runs the stages of a worker; reports the time of each and its progress as part of the worker's.
+ * Runs the stages of a worker; reports the time of each, also of one that fails, and its progress
+ * as part of the worker's. A stage can run several times.
  */
 export function createStageClock({
   assignment: { part, recipe },
@@ -47,12 +48,16 @@ export function createStageClock({
     signal.throwIfAborted();
     const [from, to] = stageProgressRanges[part?.step ?? "all"][name] ?? [0, 1];
     const startedAt = performance.now();
-    const worked = await work({
-      onProgress: (fraction, message) => reporter.progress(from + fraction * (to - from), message),
-      log: (line) => reporter.log(`[${name}${share}] ${line}`),
-    });
-    seconds[name] = Number(((performance.now() - startedAt) / 1000).toFixed(3));
-    reporter.telemetry({ stageSeconds: { ...seconds } });
-    return worked;
+    try {
+      return await work({
+        onProgress: (fraction, message) =>
+          reporter.progress(from + fraction * (to - from), message),
+        log: (line) => reporter.log(`[${name}${share}] ${line}`),
+      });
+    } finally {
+      const all = (seconds[name] ?? 0) + (performance.now() - startedAt) / 1000;
+      seconds[name] = Number(all.toFixed(3));
+      reporter.telemetry({ stageSeconds: { ...seconds } });
+    }
   };
 }

@@ -2,7 +2,7 @@ import { formatBytes } from "../contract/format-bytes.ts";
 import { formatRatio } from "../contract/format-ratio.ts";
 import type { Accuracy } from "../contract/telemetry.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
-import type { Evaluation } from "./evaluate-result.ts";
+import type { Evaluation } from "./add-measured.ts";
 
 /** The figures of a job, for the end of its log. */
 export function summarizeResult(

@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { PartialRecipe } from "../../src/contract/recipe.ts";
-import { evaluateModels } from "../../src/engine/evaluate/evaluate-models.ts";
+import { evaluateModels } from "../../src/engine/evaluate-models.ts";
 import { pythonMissing, runPython } from "../support/python.ts";
 import { minilmData, realModel, realModelMissing } from "../support/real-models.ts";
 import type { RealModelName } from "../support/real-models.ts";
@@ -133,18 +133,21 @@ async function reportedSqnr(
   resultPath: string,
   dataPath: string,
 ): Promise<number> {
-  const { accuracy } = await evaluateModels({
+  const sqnrDb: number[] = [];
+  await evaluateModels({
     originalPath: realModel(model),
     resultPath,
     dataPath,
     evaluation: { samples, latencyBudgetSeconds: 0, minCosine: -1 },
     executionProvider: "cpu",
     threads: 1,
+    scratchDirectory: folder.path,
     signal: new AbortController().signal,
     onProgress: () => {},
+    onMeasured: ({ accuracy }) => accuracy && sqnrDb.push(accuracy.sqnrDb),
     log: () => {},
   });
-  return accuracy.sqnrDb;
+  return sqnrDb[0] ?? NaN;
 }
 
 for (const { what, model, refused, least } of families) {

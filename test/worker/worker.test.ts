@@ -21,8 +21,12 @@ import {
   workerExit,
 } from "../../src/contract/worker.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
+import { TensorProto_DataType } from "../../src/engine/onnx/onnx_pb.js";
+import { writeFloatsNpz } from "../support/npz.ts";
 import { realModel } from "../support/real-models.ts";
 import { mountSmallDisk } from "../support/mount-small-disk.ts";
+import { floatInitializer, node, tensorInfo, writeTinyModel } from "../support/tiny-model.ts";
+import { modelOfOpset, modelWithExternalData } from "./bad-models.ts";
 import { standInService } from "./stand-in-service.ts";
 
 const workerPath = fileURLToPath(new URL("../../src/worker/main.ts", import.meta.url));
@@ -194,8 +198,13 @@ function summarizeEvents(events: readonly WorkerEvent[]) {
   };
 }
 
-const weightsReport = z.object({
+function listArtifactHashes(events: readonly WorkerEvent[]): string[] {
+  return summarizeEvents(events).artifacts.map(({ sha256 }) => sha256);
+}
+
+const weightsReport = z.looseObject({
   weights: z.array(z.looseObject({ form: z.string().nullable() })),
+  error: z.looseObject({ code: z.string() }).optional(),
 });
 
 async function storedReport(events: readonly WorkerEvent[], storage: string) {
@@ -242,7 +251,6 @@ test("the worker quantizes an upload without sharding", async (t) => {
   assert.equal(accuracy?.level, "weights");
 });
 
-const onnxHeader = Buffer.from([0x08, 0x08]);
 const badModels: [
   name: string,
   code: string,
@@ -308,6 +316,77 @@ test("the worker says why a model that was uploaded alone misses its external da
   );
 });
 
+/** y = x · w, reshaped to rows of `columns`. */
+async function writeProduct(file: string, columns: number): Promise<void> {
+  const shape = { name: "shape", dims: [2n], dataType: TensorProto_DataType.INT64 };
+  const weight = floatInitializer("w", [64, 64], (index) => Math.sin(index));
+  await writeTinyModel(file, {
+    input: [tensorInfo("x", ["n", 64])],
+    output: [tensorInfo("y", ["a", "b"])],
+    initializer: [weight, { ...shape, int64Data: [-1n, BigInt(columns)] }],
+    node: [node("MatMul", ["x", "w"], ["product"]), node("Reshape", ["product", "shape"], ["y"])],
+  });
+}
+
+const failingEvaluations: [
+  what: string,
+  code: string,
+  setting: { columns: number; hasData: boolean; minCosine: number },
+][] = [
+  [
+    "runs on no generated input",
+    "evaluation_failed",
+    { columns: 1001, hasData: false, minCosine: 0 },
+  ],
+  [
+    "refuses the caller's data",
+    "evaluation_data_invalid",
+    { columns: 1001, hasData: true, minCosine: 0 },
+  ],
+  [
+    "is too far from its result",
+    "accuracy_below_floor",
+    { columns: 64, hasData: true, minCosine: 1 },
+  ],
+];
+for (const [what, code, { columns, hasData, minCosine }] of failingEvaluations) {
+  test(`the worker keeps the result and what is known of it where a model ${what}`, async (t) => {
+    const folder = await mkdtemp(path.join(tmpdir(), "failing-evaluation-"));
+    t.after(async () => rm(folder, { recursive: true }));
+    const file = path.join(folder, "net.onnx");
+    await writeProduct(file, columns);
+    const values = Array.from({ length: 192 }, (_, index) => Math.cos(index));
+    const data = hasData
+      ? pathToFileURL(await writeFloatsNpz(folder, "x", { shape: [3, 1, 64], values })).href
+      : undefined;
+    const recipe = { scheme: "int8-weight" as const, evaluation: { data, minCosine } };
+    const { service, storage, start } = await makeJob(t, pathToFileURL(file).href, { recipe });
+    assert.equal(await exitCode(start()), workerExit.failed);
+    const result = service.events.at(-1);
+    assert(result?.type === "result");
+    assert.equal(result.error?.code, code, result.error?.message);
+    const { artifacts, telemetry } = summarizeEvents(service.events);
+    assert.deepEqual(
+      artifacts.map(({ name }) => name),
+      ["model.onnx", "report.json"],
+    );
+    assert.deepEqual(
+      (await storedNames(storage)).toSorted(),
+      listArtifactHashes(service.events).toSorted(),
+    );
+    const report = await storedReport(service.events, storage);
+    assert.equal(report.weights[0]?.form === null, false);
+    assert.deepEqual(report.error, result.error);
+    assert(telemetry.size && telemetry.device && telemetry.memory?.workerPeakBytes);
+    assert((telemetry.stageSeconds?.evaluate ?? 0) > 0);
+    const isMeasured = code === "accuracy_below_floor";
+    assert.equal(telemetry.accuracy !== undefined, isMeasured);
+    assert.equal(telemetry.memory.resultPeakBytes !== undefined, isMeasured);
+    assert.deepEqual(report["accuracy"], telemetry.accuracy);
+    assert.deepEqual(report["warnings"], telemetry.warnings);
+  });
+}
+
 test("the worker takes faults of the evaluation data for what they are", async (t) => {
   const data = "upload:sha256:" + "0".repeat(64);
   const { service, start } = await makeJob(t, orientation, { recipe: { evaluation: { data } } });
@@ -337,7 +416,7 @@ const endings: [name: string, end: (child: ChildProcess) => unknown][] = [
   ["the end of its standard input", (child) => child.stdin?.end()],
 ];
 for (const [name, end] of endings) {
-  test(`the worker stops on ${name}, leaving no process and no file`, async (t) => {
+  test(`the worker stops on ${name}, leaving no process and no file but the result's`, async (t) => {
     const recipe = { evaluation: { latencyBudgetSeconds: 3600 } };
     const { service, storage, start } = await makeJob(t, orientation, { recipe });
     const child = start();
@@ -345,7 +424,7 @@ for (const [name, end] of endings) {
     end(child);
     assert.equal(await exitCode(child), workerExit.cancelled);
     await waitForGroupExit(child);
-    assert.deepEqual(await storedNames(storage), []);
+    assert.deepEqual(await storedNames(storage), listArtifactHashes(service.events));
     assert.equal(service.events.at(-1)?.type === "result", true);
   });
 }
@@ -381,6 +460,29 @@ test("the worker stops in the middle of a download that hangs", async (t) => {
   assert.equal(await exitCode(child), workerExit.cancelled);
 });
 
+test(
+  "the worker keeps the result where the process that runs a model is killed",
+  { skip: process.platform !== "linux" },
+  async (t) => {
+    const recipe = { evaluation: { latencyBudgetSeconds: 3600 } };
+    const { service, start } = await makeJob(t, orientation, { recipe });
+    const child = start();
+    await service.waitFor((event) => event.type === "log" && event.text.includes("Timing"));
+    const children = await readFile(`/proc/${child.pid}/task/${child.pid}/children`, "utf8");
+    process.kill(Number(children.split(" ")[0]), "SIGKILL");
+    assert.equal(await exitCode(child), workerExit.failed);
+    const result = service.events.at(-1);
+    assert(result?.type === "result");
+    assert.equal(result.error?.code, "evaluation_failed");
+    const { artifacts, telemetry } = summarizeEvents(service.events);
+    assert.deepEqual(
+      artifacts.map(({ name }) => name),
+      ["model.onnx", "report.json"],
+    );
+    assert(telemetry.accuracy);
+  },
+);
+
 test("a worker that is killed leaves no half-written file where blobs are, and no process", async (t) => {
   const { service, storage, start } = await makeJob(t, orientation, {
     recipe: { evaluation: { latencyBudgetSeconds: 3600 } },
@@ -390,7 +492,12 @@ test("a worker that is killed leaves no half-written file where blobs are, and n
   child.kill("SIGKILL");
   await waitForGroupExit(child);
   await createDirectoryBlobStore(storage);
-  assert.deepEqual(await storedNames(storage), []);
+  const { artifacts } = summarizeEvents(service.events);
+  assert.deepEqual(
+    artifacts.map(({ name }) => name),
+    ["model.onnx"],
+  );
+  assert.deepEqual(await storedNames(storage), listArtifactHashes(service.events));
 });
 
 test("a worker that the service does not know ends at once", async (t) => {
@@ -404,53 +511,4 @@ async function waitForGroupExit(child: ChildProcess): Promise<void> {
   await exitCode(child);
   const { pid } = child;
   while (pid !== undefined && isGroupAlive(pid)) await new Promise(setImmediate);
-}
-
-function field(number: number, bytes: Uint8Array): Buffer {
-  return Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes]);
-}
-
-/** A protobuf of an ONNX model with an empty graph. */
-function modelOfOpset(opset: number): Buffer {
-  return Buffer.concat([
-    onnxHeader,
-    field(7, field(2, Buffer.from("g"))),
-    field(8, Buffer.from([0x10, opset])),
-  ]);
-}
-
-/** A model that multiplies its input with a weight of 32 × 32 floats in another file. */
-function modelWithExternalData(location: string): Buffer {
-  const text = (value: string) => Buffer.from(value);
-  const entry = Buffer.concat([field(1, text("location")), field(2, text(location))]);
-  const weight = Buffer.concat([
-    Buffer.from([0x08, 32, 0x08, 32, 0x10, 1]),
-    field(8, text("w")),
-    field(13, entry),
-    Buffer.from([14 << 3, 1]),
-  ]);
-  const node = Buffer.concat([
-    field(1, text("x")),
-    field(1, text("w")),
-    field(2, text("y")),
-    field(4, text("MatMul")),
-  ]);
-  const value = (name: string) => {
-    const dimension = field(1, Buffer.from([0x08, 32]));
-    const tensor = Buffer.concat([
-      Buffer.from([0x08, 1]),
-      field(2, Buffer.concat([dimension, dimension])),
-    ]);
-    return Buffer.concat([field(1, text(name)), field(2, field(1, tensor))]);
-  };
-  const graph = [
-    field(1, node),
-    field(2, text("g")),
-    field(5, weight),
-    field(11, value("x")),
-    field(12, value("y")),
-  ];
-  const body = Buffer.concat(graph);
-  const length = Buffer.from([0x3a, (body.length & 0x7f) | 0x80, body.length >> 7]);
-  return Buffer.concat([onnxHeader, length, body, field(8, Buffer.from([0x10, 13]))]);
 }

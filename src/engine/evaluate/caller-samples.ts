@@ -8,7 +8,7 @@ import type { Sample } from "./tensor-data.ts";
 
 interface CallerSamples extends AsyncDisposable {
   readonly count: number;
-  /** The samples in order, each read when the consumer wants it. */
+  /** In order, each read when it is wanted; each iteration starts with the first. */
   readonly samples: AsyncIterable<Sample>;
 }
 
@@ -22,13 +22,18 @@ export async function openCallerSamples(
   path: string,
   inputs: readonly TensorSignature[],
 ): Promise<CallerSamples> {
+  if (inputs.length === 0) {
+    throw evaluationDataInvalidError(
+      "The model has no inputs, so that there is nothing to evaluate it on",
+    );
+  }
   const file = await open(path);
   try {
     const arrays = await matchArraysToInputs(file, inputs);
     const count = countSamples(arrays);
     return {
       count,
-      samples: readSamples(file, arrays, count),
+      samples: { [Symbol.asyncIterator]: () => readSamples(file, arrays, count) },
       [Symbol.asyncDispose]: () => file.close(),
     };
   } catch (error) {
@@ -39,15 +44,10 @@ export async function openCallerSamples(
 
 function countSamples(arrays: readonly SampleArray[]): number {
   const [first] = arrays;
-  if (!first) {
-    throw evaluationDataInvalidError(
-      "The model has no inputs, so that there is nothing to evaluate it on",
-    );
-  }
   for (const { name, samples } of arrays) {
-    if (samples === first.samples) continue;
+    if (first === undefined || samples === first.samples) continue;
     const expected = `array "${first.name}" has ${first.samples}`;
     throw evaluationDataInvalidError(`Array "${name}" has ${samples} samples and ${expected}`);
   }
-  return first.samples;
+  return first?.samples ?? 0;
 }

@@ -1,6 +1,6 @@
 import { ServiceError } from "../../contract/errors.ts";
 import type { EvaluationWarning } from "./evaluation-warning.ts";
-import type { ModelSession } from "./model-session.ts";
+import type { RunnableModel } from "./runnable-model.ts";
 import { elementType } from "./tensor-data.ts";
 
 interface ComparableOutputs {
@@ -12,7 +12,7 @@ interface ComparableOutputs {
 /** Outputs that are tensors of numbers; fetching some of the others ends the process. */
 export function comparableOutputs({
   signature,
-}: Pick<ModelSession, "signature">): ComparableOutputs {
+}: Pick<RunnableModel, "signature">): ComparableOutputs {
   const names: string[] = [];
   const warnings: EvaluationWarning[] = [];
   for (const output of signature.outputs) {

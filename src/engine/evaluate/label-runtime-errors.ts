@@ -1,11 +1,14 @@
 import { ServiceError, type ErrorCode } from "../../contract/errors.ts";
 import { errorMessage } from "../../log/error-message.ts";
 import type { ModelPair } from "./model-pair.ts";
+import { RuntimeCrashError } from "./runtime-crash-error.ts";
 
 interface LabelOptions {
   readonly signal: AbortSignal;
-  /** Code of the error that is thrown; `evaluation_failed` where it is absent. */
+  /** Code of the error unless the runtime crashed; `evaluation_failed` where it is absent. */
   readonly code?: ErrorCode | undefined;
+  /** What the model was run on, from a blank on. */
+  readonly place?: string;
 }
 
 /**
@@ -15,14 +18,15 @@ interface LabelOptions {
 export async function labelRuntimeErrors<T>(
   which: keyof ModelPair,
   work: Promise<T>,
-  { signal, code = "evaluation_failed" }: LabelOptions,
+  { signal, code = "evaluation_failed", place = "" }: LabelOptions,
 ): Promise<T> {
   try {
     return await work;
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ServiceError) throw error;
-    const message = `The ${which} could not be run: ${errorMessage(error)}`;
-    throw new ServiceError(code, message, { cause: error });
+    const message = `The ${which} could not be run${place}: ${errorMessage(error)}`;
+    const isCrash = error instanceof RuntimeCrashError;
+    throw new ServiceError(isCrash ? "evaluation_failed" : code, message, { cause: error });
   }
 }

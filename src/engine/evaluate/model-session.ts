@@ -59,7 +59,10 @@ export class ModelSession implements AsyncDisposable {
     return runs[0]?.milliseconds ?? NaN;
   }
 
-  /** Largest resident memory of the process so far, bytes: runtime, model, inputs and outputs. */
+  /**
+   * Largest resident memory of the process so far that the model added to it, bytes: the model, its
+   * inputs and outputs, without Node and the runtime.
+   */
   async readPeakMemory(): Promise<number> {
     return (await this.#process.request({ do: "measure-memory" }, "memory")).peakBytes;
   }

@@ -7,6 +7,9 @@ import { tensorNumbers, type TensorData } from "./tensor-data.ts";
 export interface OutputComparison {
   readonly name: string;
   readonly sums: ErrorSums;
+  /** Of the original. */
+  elements: number;
+  notFiniteElements: number;
   rows: number;
   agreeingRows: number;
   /** Samples for which original and result have different shapes. */
@@ -14,7 +17,9 @@ export interface OutputComparison {
 }
 
 export function emptyOutputComparison(name: string): OutputComparison {
-  return { name, sums: emptyErrorSums(), rows: 0, agreeingRows: 0, reshapedSamples: 0 };
+  const elements = { elements: 0, notFiniteElements: 0 };
+  const rows = { rows: 0, agreeingRows: 0, reshapedSamples: 0 };
+  return { name, sums: emptyErrorSums(), ...elements, ...rows };
 }
 
 /** Adds one sample's tensors. A result of another shape counts as zeros. */
@@ -27,6 +32,8 @@ export function addSampleOutput(
   const rowLength = original.type === "bool" ? 1 : (original.shape.at(-1) ?? 1);
   const rows = rowLength > 1 ? originalNumbers.length / rowLength : 0;
   comparison.rows += rows;
+  comparison.elements += originalNumbers.length;
+  comparison.notFiniteElements += countNotFinite(originalNumbers);
   if (original.shape.join() !== result.shape.join()) {
     comparison.reshapedSamples += 1;
     addMissingErrors(comparison.sums, originalNumbers);
@@ -47,6 +54,14 @@ export function summarizeOutputAccuracy(comparison: OutputComparison): OutputAcc
     ...errorMetrics(comparison.sums),
     top1Agreement: rows === 0 ? null : agreeingRows / rows,
   };
+}
+
+function countNotFinite(numbers: ArrayLike<number>): number {
+  let count = 0;
+  for (let index = 0; index < numbers.length; index++) {
+    if (!Number.isFinite(numbers[index])) count += 1;
+  }
+  return count;
 }
 
 /** Whether the original has its largest element, or an equal one, where the result has it. */

@@ -1,6 +1,7 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { RuntimeCrashError } from "./runtime-crash-error.ts";
 import { sessionReply, type SessionReply, type SessionRequest } from "./session-protocol.ts";
 
 /** Characters at the end of a process's error output that the message of a crash has. */
@@ -78,7 +79,7 @@ export class RuntimeProcess implements AsyncDisposable {
     const errorOutput = this.#errorOutput.trim();
     const end = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;
     const cause = signal === "SIGKILL" ? ", most likely because the machine ran out of memory" : "";
-    return new Error(
+    return new RuntimeCrashError(
       `The runtime's process ${end}${cause}${errorOutput === "" ? "" : `: ${errorOutput}`}`,
     );
   }

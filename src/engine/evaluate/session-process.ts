@@ -8,7 +8,7 @@ import {
   type TimedRun,
 } from "./session-protocol.ts";
 import { elementType, rawTensorElements, type TensorData } from "./tensor-data.ts";
-import { readPeakMemoryBytes } from "./read-peak-memory-bytes.ts";
+import { readPeakMemoryBytes, resetPeakMemory } from "./read-peak-memory-bytes.ts";
 
 type OpenRequest = Extract<SessionRequest, { do: "open" }>;
 
@@ -19,6 +19,8 @@ interface OpenModel {
 
 const openModels = new Map<string, OpenModel>();
 const feeds = new Map<string, Record<string, Tensor>>();
+/** Resident memory without a model. */
+let baselineBytes = 0;
 
 function requireOpenModel(key: string): OpenModel {
   const model = openModels.get(key);
@@ -27,6 +29,7 @@ function requireOpenModel(key: string): OpenModel {
 }
 
 async function createInferenceSession(request: OpenRequest): Promise<SessionReply> {
+  if (openModels.size === 0) baselineBytes = resetPeakMemory();
   const session = await InferenceSession.create(request.modelPath, sessionOptions(request));
   openModels.set(request.key, { session, threads: request.threads });
   const signature = {
@@ -140,7 +143,7 @@ async function handleSessionRequest(request: SessionRequest): Promise<SessionRep
     case "time":
       return { is: "times", runs: await timeRuns(request, request.runs) };
     case "measure-memory":
-      return { is: "memory", peakBytes: await readPeakMemoryBytes() };
+      return { is: "memory", peakBytes: (await readPeakMemoryBytes()) - baselineBytes };
     case "end-profile":
       requireOpenModel(request.key).session.endProfiling();
       return { is: "profiled" };

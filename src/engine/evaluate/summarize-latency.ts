@@ -2,7 +2,7 @@ import type { Latency, ModelLatency } from "../../contract/telemetry.ts";
 import { maxLatencyShapes } from "../../contract/telemetry.ts";
 import type { RatioInterval } from "./estimate-ratio.ts";
 import type { RoundTimes } from "./latency-round.ts";
-import { describeShapes } from "./open-samples.ts";
+import { describeShapes } from "./describe-sample.ts";
 import { percentile } from "./percentile.ts";
 import type { Sample } from "./tensor-data.ts";
 

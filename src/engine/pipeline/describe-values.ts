@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { runOnGeneratedSample } from "../evaluate/open-samples.ts";
+import { runOnGeneratedSample } from "../evaluate/choose-sizes.ts";
 import { tensorNumbers, type TensorData } from "../evaluate/tensor-data.ts";
 import { countElements } from "../onnx/count-elements.ts";
 import { findDataType, rawByteLength } from "../onnx/element-type.ts";

@@ -4,8 +4,12 @@ import type { ModelProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js";
 import { elementCount } from "../onnx/tensor-shape.ts";
 import { calledFunctions } from "./called-functions.ts";
 
+const float32Bytes = 4;
+
 interface Parameter {
   readonly bytes: number;
+  /** Bytes in the form in which the runtime keeps it; narrow types count as dequantized. */
+  readonly runtimeBytes: number;
   readonly elements: number;
 }
 
@@ -23,7 +27,7 @@ export class ParameterIndex {
   }
 
   addNamed(name: string, tensors: readonly TensorProto[], dims: readonly bigint[]): void {
-    this.#named.set(name, this.all.push(createParameter(tensors)) - 1);
+    this.#named.set(name, this.all.push(createParameter(tensors, dims)) - 1);
     this.shapes.set(name, dims.map(Number));
   }
 
@@ -42,19 +46,19 @@ export class ParameterIndex {
     return [...nodeTensors([node, ...bodies])].map((tensor) => {
       const known = this.#nodeTensors.get(tensor);
       if (known !== undefined) return known;
-      const index = this.all.push(createParameter([tensor])) - 1;
+      const index = this.all.push(createParameter([tensor], tensor.dims)) - 1;
       this.#nodeTensors.set(tensor, index);
       return index;
     });
   }
 }
 
-function createParameter(tensors: readonly TensorProto[]): Parameter {
+function createParameter(tensors: readonly TensorProto[], dims: readonly bigint[]): Parameter {
   let [bytes, elements] = [0, 0];
   for (const { dims, dataType } of tensors) {
     const count = elementCount(dims);
     bytes += rawByteLength(count, dataType) ?? 0;
     elements += count;
   }
-  return { bytes, elements };
+  return { bytes, elements, runtimeBytes: Math.max(bytes, elementCount(dims) * float32Bytes) };
 }

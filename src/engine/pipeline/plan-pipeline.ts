@@ -17,6 +17,8 @@ interface PlanPipelineOptions extends ProbeOptions {
   readonly stages?: number | undefined;
   /** Most bytes of parameters in a stage. */
   readonly maxStageBytes?: number | undefined;
+  /** Most bytes of a stage's parameters in the runtime's memory, instead of in the file. */
+  readonly maxStageRuntimeBytes?: number | undefined;
 }
 
 export interface PlannedStage {
@@ -48,13 +50,13 @@ export async function planPipeline(
   model: OnnxModel,
   options: PlanPipelineOptions,
 ): Promise<PipelinePlan> {
-  const { balance, maxStageBytes } = options;
+  const { balance } = options;
   const graph = pipelineGraph(model.proto);
   const values = await describeValues(model, graph, options);
   const bytes = byteLoads(graph);
   const problem: BalanceProblem = {
     balanced: balance === "bytes" ? bytes : await measureStepLoads(model, graph, values, options),
-    limited: maxStageBytes === undefined ? undefined : { loads: bytes, limit: maxStageBytes },
+    limited: limitLoads(graph, bytes, options),
     cutCosts: computeCutCosts(graph, values),
   };
   const starts = chooseStageStarts(problem, graph, options);
@@ -76,6 +78,18 @@ function describeStages(
       load: computeStageLoad(balanced, start, end),
     };
   });
+}
+
+function limitLoads(
+  { parameters }: PipelineGraph,
+  bytes: StageLoads,
+  { maxStageBytes, maxStageRuntimeBytes }: PlanPipelineOptions,
+): BalanceProblem["limited"] {
+  if (maxStageRuntimeBytes !== undefined) {
+    const parameterLoads = parameters.map(({ runtimeBytes }) => runtimeBytes);
+    return { loads: { ...bytes, parameterLoads }, limit: maxStageRuntimeBytes };
+  }
+  return maxStageBytes === undefined ? undefined : { loads: bytes, limit: maxStageBytes };
 }
 
 function byteLoads({ steps, parameters }: PipelineGraph): StageLoads {

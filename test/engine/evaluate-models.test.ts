@@ -3,17 +3,18 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { strToU8, zipSync } from "fflate";
-import { evaluateModels } from "../../../src/engine/evaluate/evaluate-models.ts";
-import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
-import { realModel } from "../../support/real-models.ts";
+import { unzipSync, zipSync } from "fflate";
+import { evaluateModels } from "../../src/engine/evaluate-models.ts";
+import { TensorProto_DataType } from "../../src/engine/onnx/onnx_pb.js";
+import { writeFloatsNpz } from "../support/npz.ts";
+import { realModel } from "../support/real-models.ts";
 import {
   integerAttribute,
   node,
   tensorInfo,
   floatInitializer,
   writeTinyModel,
-} from "../../support/tiny-model.ts";
+} from "../support/tiny-model.ts";
 
 let folder = "";
 before(async () => (folder = await mkdtemp(join(tmpdir(), "evaluate-models-"))));
@@ -21,22 +22,45 @@ after(() => rm(folder, { recursive: true }));
 
 const evaluation = { samples: 2, latencyBudgetSeconds: 0, minCosine: 0.9 };
 
-function evaluate(
+type EvaluateOptions = Parameters<typeof evaluateModels>[0];
+type Figures = Parameters<EvaluateOptions["onMeasured"]>[0];
+
+/** Gives `figures` everything that is measured, in the order in which it is. */
+async function measure(
   originalPath: string,
   resultPath: string,
-  options: Partial<Parameters<typeof evaluateModels>[0]> = {},
-) {
-  return evaluateModels({
+  { figures, ...options }: Partial<EvaluateOptions> & { figures: Figures[] },
+): Promise<void> {
+  await evaluateModels({
     originalPath,
     resultPath,
     evaluation,
     executionProvider: "cpu",
     threads: 1,
+    scratchDirectory: folder,
     signal: new AbortController().signal,
     onProgress: () => undefined,
+    onMeasured: (measured) => figures.push(measured),
     log: () => undefined,
     ...options,
   });
+}
+
+async function evaluate(
+  originalPath: string,
+  resultPath: string,
+  options: Partial<EvaluateOptions> = {},
+) {
+  const figures: Figures[] = [];
+  await measure(originalPath, resultPath, { ...options, figures });
+  const { accuracy, latency, memory, device } = mergeFigures(figures);
+  assert(accuracy && memory && device);
+  const warnings = figures.flatMap((measured) => measured.warnings ?? []);
+  return { accuracy, latency, memory, device, warnings };
+}
+
+function mergeFigures(figures: readonly Figures[]): Figures {
+  return figures.reduce((merged, measured) => ({ ...merged, ...measured }), {});
 }
 
 /** y = x · w with a weight of `content` in both places. */
@@ -52,16 +76,14 @@ async function productModel(name: string, content: number): Promise<string> {
 }
 
 async function floatsNpz(name: string, shape: number[], values: number[]): Promise<string> {
-  const header =
-    `{'descr': '<f4', 'fortran_order': False, 'shape': (${shape.join()},), }`.padEnd(117) + "\n";
-  const magic = Uint8Array.of(0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 1, 0, header.length, 0);
-  const content = Buffer.concat([
-    magic,
-    strToU8(header),
-    new Uint8Array(Float32Array.from(values).buffer),
-  ]);
+  return writeFloatsNpz(folder, name, { shape, values });
+}
+
+/** An archive of the arrays of several. */
+async function joinNpz(name: string, paths: readonly string[]): Promise<string> {
+  const parts = await Promise.all(paths.map(async (path) => unzipSync(await readFile(path))));
   const path = join(folder, `${name}.npz`);
-  await writeFile(path, zipSync({ [`${name}.npy`]: content }));
+  await writeFile(path, zipSync(Object.assign({}, ...parts)));
   return path;
 }
 
@@ -89,7 +111,12 @@ for (const name of ["ocr-orientation", "voice-legacy", "voice-v5"] as const) {
     assert.ok((result?.p50Ms ?? 0) > 0 && (result?.runs ?? 0) >= 2 * sessions);
     assert.ok(ratioLow < ratio && ratio < ratioHigh, `${ratioLow} < ${ratio} < ${ratioHigh}`);
     assert.ok(device.cores !== undefined && device.cores > 0);
-    assert.ok(memory.originalPeakBytes > 2 ** 24 && memory.resultPeakBytes > 2 ** 24);
+    for (const peakBytes of [memory.originalPeakBytes, memory.resultPeakBytes]) {
+      assert.ok(
+        peakBytes !== undefined && peakBytes > 2 ** 20 && peakBytes < 2 ** 26,
+        `${peakBytes}`,
+      );
+    }
     assert.deepEqual([device.executionProvider, device.threads], ["cpu", 1]);
     assert.match(device.runtime, /^onnxruntime-node \d+\.\d+\.\d+$/);
     assert.deepEqual(
@@ -138,14 +165,141 @@ test("evaluateModels() fails a result below the floor on the caller's data", asy
   });
 });
 
+test("evaluateModels() gives the figures of a result that it fails", async () => {
+  const [original, result] = [await productModel("one", 1), await productModel("minus", -1)];
+  const dataPath = await floatsNpz("x", [3, 1, 2], [1, 2, 3, 4, 5, 6]);
+  const figures: Figures[] = [];
+  await assert.rejects(measure(original, result, { dataPath, figures }), {
+    code: "accuracy_below_floor",
+  });
+  const { accuracy, memory, device, latency } = mergeFigures(figures);
+  assert.equal(Math.round(accuracy?.cosine ?? 0), -1);
+  assert(memory?.originalPeakBytes !== undefined && memory.resultPeakBytes !== undefined);
+  assert(device);
+  assert.equal(latency, undefined);
+});
+
 test("evaluateModels() measures on the caller's data, at most as many samples as asked for", async () => {
   const [original, result] = [await productModel("one", 1), await productModel("two", 2)];
   const dataPath = await floatsNpz("x", [3, 1, 2], [1, 2, 3, 4, 50, 60]);
-  const { accuracy } = await evaluate(original, result, { dataPath });
+  const { accuracy, warnings } = await evaluate(original, result, { dataPath });
   assert.deepEqual([accuracy.data, accuracy.samples], ["caller", 2]);
+  assert.deepEqual(warnings, [
+    {
+      code: "samples_left_out",
+      message: "1 of the 3 samples of the evaluation data were not used",
+    },
+  ]);
   assert.deepEqual(accuracy.outputs, [
     { name: "y", sqnrDb: 0, cosine: 1, maxAbsoluteError: 7, top1Agreement: 1 },
   ]);
+});
+
+test("evaluateModels() warns of data with NaN, and compares what is finite", async () => {
+  const [original, result] = [await productModel("one", 1), await productModel("two", 2)];
+  const dataPath = await floatsNpz("x", [2, 1, 2], [1, 2, NaN, 4]);
+  const { accuracy, warnings } = await evaluate(original, result, { dataPath });
+  assert.equal(accuracy.outputs[0]?.maxAbsoluteError, 3);
+  assert.deepEqual(warnings, [
+    {
+      code: "output_not_finite",
+      message:
+        'Output "y" of the original is not finite in 2 of 4 elements; input "x" of sample 2 has NaN',
+    },
+  ]);
+});
+
+test("evaluateModels() refuses data on which no output is finite", async () => {
+  const original = await productModel("one", 1);
+  const dataPath = await floatsNpz("x", [1, 1, 2], [NaN, 4]);
+  const figures: Figures[] = [];
+  await assert.rejects(measure(original, original, { dataPath, figures }), {
+    code: "evaluation_data_invalid",
+    message:
+      "The original's outputs are not finite on any sample of the evaluation data: " +
+      'input "x" of sample 1 has NaN',
+  });
+  assert.equal(mergeFigures(figures).accuracy, undefined);
+});
+
+test("evaluateModels() gives no accuracy of a model whose outputs are not finite", async () => {
+  const original = await productModel("nan", NaN);
+  const figures: Figures[] = [];
+  await measure(original, original, { figures });
+  const { accuracy, latency } = mergeFigures(figures);
+  assert.equal(accuracy, undefined);
+  assert(latency);
+  assert.deepEqual(
+    figures.flatMap(({ warnings = [] }) => warnings.map(({ code }) => code)),
+    ["output_not_finite"],
+  );
+});
+
+/** An input that is no tensor, which the model turns into one. */
+function typedInput(name: string, kind: "sequenceType" | "optionalType") {
+  return {
+    name,
+    type: { value: { case: kind, value: { elemType: tensorInfo("", [2]).type ?? {} } } },
+  };
+}
+
+test("evaluateModels() says which input it cannot give a value to", async () => {
+  const path = join(folder, "sequence.onnx");
+  await writeTinyModel(path, {
+    input: [typedInput("list", "sequenceType")],
+    output: [tensorInfo("y", ["n"])],
+    node: [node("ConcatFromSequence", ["list"], ["y"], [integerAttribute("axis", 0)])],
+  });
+  const dataPath = await floatsNpz("list", [1, 2], [1, 2]);
+  for (const options of [{}, { dataPath }]) {
+    await assert.rejects(evaluate(path, path, options), {
+      code: "evaluation_failed",
+      message: 'Input "list" takes no tensor, which cannot be evaluated',
+    });
+  }
+  const optional = join(folder, "optional.onnx");
+  await writeTinyModel(optional, {
+    input: [typedInput("perhaps", "optionalType")],
+    output: [tensorInfo("y", [2])],
+    node: [node("OptionalGetElement", ["perhaps"], ["y"])],
+  });
+  await assert.rejects(evaluate(optional, optional), {
+    code: "evaluation_failed",
+    message: /perhaps/,
+  });
+});
+
+test("evaluateModels() runs a model without inputs once, and takes no data for it", async () => {
+  const path = join(folder, "constant.onnx");
+  await writeTinyModel(path, {
+    output: [tensorInfo("y", [2])],
+    initializer: [floatInitializer("w", [2], (index) => index)],
+    node: [node("Neg", ["w"], ["y"])],
+  });
+  const { accuracy } = await evaluate(path, path);
+  assert.deepEqual([accuracy.samples, accuracy.sqnrDb], [1, 150]);
+  const dataPath = await floatsNpz("x", [1, 2], [1, 2]);
+  await assert.rejects(evaluate(path, path, { dataPath }), {
+    code: "evaluation_data_invalid",
+    message: "The model has no inputs, so that there is nothing to evaluate it on",
+  });
+});
+
+test("evaluateModels() names the sample whose shape the model refuses, and both shapes", async () => {
+  const path = join(folder, "multiples.onnx");
+  await writeTinyModel(path, {
+    input: [tensorInfo("x", ["n", ""]), tensorInfo("z", [1, 2])],
+    output: [tensorInfo("y", ["n", 2])],
+    node: [node("Add", ["x", "z"], ["y"])],
+  });
+  const x = await floatsNpz("x", [2, 1, 3], [1, 2, 3, 4, 5, 6]);
+  const z = await floatsNpz("z", [2, 1, 2], [1, 2, 3, 4]);
+  const dataPath = await joinNpz("both", [x, z]);
+  await assert.rejects(evaluate(path, path, { dataPath }), {
+    code: "evaluation_data_invalid",
+    message:
+      /^The original could not be run on sample 1 of 2, x: float32\[1,3\], z: float32\[1,2\] where the model takes x: float32\[n,\?\], z: float32\[1,2\]: .*Add/,
+  });
 });
 
 test("evaluateModels() blames the data where the original cannot be run on it", async () => {

@@ -1,0 +1,62 @@
+import { ServiceError } from "../../contract/errors.ts";
+import type { Accuracy, Telemetry } from "../../contract/telemetry.ts";
+import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
+import { describeNotFiniteOutputs, isNothingCompared } from "../evaluate/not-finite-outputs.ts";
+import { describeLowAccuracy, summarizeAccuracy } from "../evaluate/summarize-accuracy.ts";
+import { compareResult } from "./compare-result.ts";
+import { findNotANumber } from "./find-not-a-number.ts";
+import type { ModelRun } from "./model-run.ts";
+import type { Recording } from "./record-original.ts";
+import type { RunSettings } from "./sample-visitor.ts";
+
+interface AccuracyOptions extends RunSettings {
+  readonly minCosine: number;
+  readonly onProgress: (fraction: number, message: string) => void;
+}
+
+/** What was measured, and the error that it fails the evaluation with. */
+interface MeasuredAccuracy {
+  /** Absent where no element of an output can be compared. */
+  readonly accuracy?: Accuracy;
+  readonly memory: NonNullable<Telemetry["memory"]>;
+  readonly warnings: EvaluationWarning[];
+  readonly error?: ServiceError | undefined;
+}
+
+/**
+ * Runs the result, and compares its outputs with the original's. On the caller's data, an output
+ * whose cosine is below `minCosine` is the error accuracy_below_floor, and outputs that cannot be
+ * compared are evaluation_data_invalid; on generated data these are warnings.
+ * @throws ServiceError those of runOnSamples
+ */
+export async function measureAccuracy(
+  result: ModelRun,
+  recording: Recording,
+  options: AccuracyOptions,
+): Promise<MeasuredAccuracy> {
+  const { source } = recording;
+  const compared = await compareResult(result, recording, options);
+  const cause = await findNotANumber(source.samples);
+  const notFinite = describeNotFiniteOutputs(compared.comparisons, cause);
+  const known = {
+    memory: { originalPeakBytes: recording.peakBytes, resultPeakBytes: compared.peakBytes },
+    warnings: [...recording.warnings, ...compared.warnings, ...notFinite],
+  };
+  if (isNothingCompared(compared.comparisons)) {
+    return { ...known, error: source.data === "caller" ? createDataError(cause) : undefined };
+  }
+  const { accuracy, warnings } = summarizeAccuracy(compared.comparisons, source);
+  const measured = { ...known, accuracy, warnings: [...known.warnings, ...warnings] };
+  const low = describeLowAccuracy(accuracy, options.minCosine);
+  if (low === undefined) return measured;
+  const code = "accuracy_below_floor";
+  if (source.data === "caller") return { ...measured, error: new ServiceError(code, low) };
+  const warning = { code, message: `${low} (on generated data)` } as const;
+  return { ...measured, warnings: [...measured.warnings, warning] };
+}
+
+function createDataError(cause: string | undefined): ServiceError {
+  const message = "The original's outputs are not finite on any sample of the evaluation data";
+  const reason = cause === undefined ? "" : `: ${cause}`;
+  return new ServiceError("evaluation_data_invalid", `${message}${reason}`);
+}

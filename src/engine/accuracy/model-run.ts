@@ -1,0 +1,96 @@
+import { ServiceError } from "../../contract/errors.ts";
+import { formatBytes } from "../../contract/format-bytes.ts";
+import { errorMessage } from "../../log/error-message.ts";
+import type { ModelPair } from "../evaluate/model-pair.ts";
+import type { OnnxModel } from "../onnx/onnx-model.ts";
+import { openModel } from "../onnx/open-model.ts";
+import { quoteName } from "../onnx/quote-name.ts";
+import { pipelineGraph, type PipelineGraph } from "../pipeline/pipeline-graph.ts";
+import { estimateSessionBytes, limitSessionBytes, limitWeightBytes } from "./session-memory.ts";
+
+/** How a model is run: as a whole, or in stages that fit into memory one after the other. */
+export interface ModelRun {
+  readonly which: keyof ModelPair;
+  readonly path: string;
+  /** Bytes of weights in the form in which the runtime keeps them. */
+  readonly weightBytes: number;
+  /** Absent where the whole model fits. */
+  readonly staging?: { readonly model: OnnxModel; readonly maxWeightBytes: number };
+}
+
+export interface ModelRuns extends Readonly<Record<keyof ModelPair, ModelRun>> {
+  /** Why the models cannot be timed beside each other; undefined where they can. */
+  readonly timingObstacle: string | undefined;
+}
+
+interface ModelPaths {
+  readonly originalPath: string;
+  readonly resultPath: string;
+}
+
+/**
+ * Plans how original and result are run in the available memory.
+ * @throws ServiceError evaluation_failed if a model cannot be read, or a single node does not fit
+ */
+export async function planModelRuns(
+  { originalPath, resultPath }: ModelPaths,
+  availableBytes: number,
+): Promise<ModelRuns> {
+  const original = await planModelRun("original", originalPath, availableBytes);
+  const result = await planModelRun("result", resultPath, availableBytes);
+  const needs = [original, result].map((run) => estimateSessionBytes(run.weightBytes));
+  const neededBytes = needs.reduce((sum, bytes) => sum + bytes, 0);
+  const shortage = describeShortage(neededBytes, availableBytes);
+  return { original, result, timingObstacle: shortage && `both models together ${shortage}` };
+}
+
+async function planModelRun(
+  which: keyof ModelPair,
+  path: string,
+  availableBytes: number,
+): Promise<ModelRun> {
+  const model = await readGraph(which, path);
+  const graph = pipelineGraph(model.proto);
+  const weightBytes = sumRuntimeBytes(graph, graph.parameters.keys());
+  const maxWeightBytes = limitWeightBytes(limitSessionBytes(availableBytes));
+  if (weightBytes <= maxWeightBytes) return { which, path, weightBytes };
+  checkLargestStep(which, graph, availableBytes);
+  return { which, path, weightBytes, staging: { model, maxWeightBytes } };
+}
+
+/** Why sessions that need so much cannot be open at once; undefined where they can. */
+function describeShortage(neededBytes: number, availableBytes: number): string | undefined {
+  const limitBytes = limitSessionBytes(availableBytes);
+  if (neededBytes <= limitBytes) return undefined;
+  const [needed, limit, available] = [neededBytes, limitBytes, availableBytes].map(formatBytes);
+  return `need about ${needed} of memory, and may take ${limit} of the ${available} available`;
+}
+
+async function readGraph(which: keyof ModelPair, path: string): Promise<OnnxModel> {
+  try {
+    return await openModel(path, { maxBytes: Number.MAX_SAFE_INTEGER });
+  } catch (error) {
+    const message = `The ${which} could not be run: ${errorMessage(error)}`;
+    throw new ServiceError("evaluation_failed", message, { cause: error });
+  }
+}
+
+function sumRuntimeBytes({ parameters }: PipelineGraph, indices: Iterable<number>): number {
+  let bytes = 0;
+  for (const index of indices) bytes += parameters[index]?.runtimeBytes ?? 0;
+  return bytes;
+}
+
+function checkLargestStep(
+  which: keyof ModelPair,
+  graph: PipelineGraph,
+  availableBytes: number,
+): void {
+  for (const { node, parameters } of graph.steps) {
+    const neededBytes = estimateSessionBytes(sumRuntimeBytes(graph, parameters));
+    const shortage = describeShortage(neededBytes, availableBytes);
+    if (shortage === undefined) continue;
+    const weights = `The weights of node ${quoteName(node.name)} (${node.opType})`;
+    throw new ServiceError("evaluation_failed", `${weights} of the ${which} alone ${shortage}`);
+  }
+}

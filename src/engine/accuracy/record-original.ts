@@ -1,0 +1,57 @@
+import { comparableOutputs } from "../evaluate/comparable-outputs.ts";
+import { describeShapes } from "../evaluate/describe-sample.ts";
+import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
+import { openSamples } from "../evaluate/open-samples.ts";
+import type { RunnableModel } from "../evaluate/runnable-model.ts";
+import type { ModelRun } from "./model-run.ts";
+import { runOnSamples } from "./run-on-samples.ts";
+import type { RunSettings, SampleWork } from "./sample-visitor.ts";
+import { TensorSpool } from "./tensor-spool.ts";
+
+interface RecordOptions extends RunSettings {
+  /** A local `.npz` file; without it, data is generated. */
+  readonly dataPath?: string | undefined;
+  readonly evaluation: { readonly samples: number };
+  readonly onProgress: (fraction: number, message: string) => void;
+}
+
+/** The original's outputs on samples. */
+export interface Recording extends SampleWork, AsyncDisposable {
+  readonly tensors: TensorSpool;
+  readonly warnings: readonly EvaluationWarning[];
+  readonly peakBytes: number | undefined;
+}
+
+/**
+ * Runs the original on the caller's samples or on generated ones, and keeps its outputs.
+ * @throws ServiceError those of runOnSamples and openSamples
+ */
+export async function recordOriginal(run: ModelRun, options: RecordOptions): Promise<Recording> {
+  const { scratchDirectory, spoolMemory, onProgress, log } = options;
+  await using resources = new AsyncDisposableStack();
+  const spool = new TensorSpool({ directory: scratchDirectory, memory: spoolMemory });
+  const tensors = resources.use(spool);
+  const visitor = {
+    prepare: async (model: RunnableModel) => {
+      const { names: outputs, warnings: uncompared } = comparableOutputs(model);
+      const source = resources.use(await openSamples(model, { ...options, outputs }));
+      for await (const sample of source.samples) {
+        const first = describeShapes(sample);
+        log(`Comparing ${source.count} ${source.data} samples, the first: ${first}`);
+        break;
+      }
+      return { source, outputs, uncompared };
+    },
+    visit: tensors.write.bind(tensors),
+    onProgress: (fraction: number) => onProgress(fraction, "Running the original"),
+  };
+  const { work, peakBytes, warnings } = await runOnSamples(run, visitor, options);
+  const owned = resources.move();
+  return {
+    ...work,
+    tensors,
+    warnings: [...work.uncompared, ...warnings],
+    peakBytes,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}

@@ -1,0 +1,40 @@
+import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
+import type { RunnableModel } from "../evaluate/runnable-model.ts";
+import type { SampleSource } from "../evaluate/sample-source.ts";
+import type { TensorData } from "../evaluate/tensor-data.ts";
+import type { SpoolMemory } from "./spool-memory.ts";
+
+export interface RunSettings {
+  readonly executionProvider: "cpu" | "cuda";
+  /** Threads of each operator. */
+  readonly threads: number;
+  /** Folder for files that live as long as the evaluation. */
+  readonly scratchDirectory: string;
+  readonly spoolMemory: SpoolMemory;
+  readonly signal: AbortSignal;
+  readonly log: (line: string) => void;
+}
+
+/** Samples, and the outputs that are fetched for each. */
+export interface SampleWork {
+  readonly source: SampleSource;
+  readonly outputs: readonly string[];
+}
+
+export interface SampleRun<Work extends SampleWork> {
+  /** What the visitor chose. */
+  readonly work: Work;
+  /** Peak memory that the model adds to its process; undefined where it was run in stages. */
+  readonly peakBytes: number | undefined;
+  readonly warnings: readonly EvaluationWarning[];
+}
+
+/** What is done while a model is run on samples. */
+export interface SampleVisitor<Work extends SampleWork> {
+  /** Chooses the work; `model` has the model's signature and takes the samples that it takes. */
+  readonly prepare: (model: RunnableModel) => Promise<Work>;
+  /** Receives the outputs of a sample, at once or in parts. */
+  readonly visit: (sample: number, outputs: readonly TensorData[]) => Promise<void>;
+  /** Called with the share of the work that is done. */
+  readonly onProgress: (fraction: number) => void;
+}

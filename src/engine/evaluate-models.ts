@@ -1,0 +1,102 @@
+import { availableParallelism } from "node:os";
+import type { Evaluation } from "../contract/recipe.ts";
+import type { Telemetry } from "../contract/telemetry.ts";
+import { measureAccuracy } from "./accuracy/measure-accuracy.ts";
+import { planModelRuns, type ModelRuns } from "./accuracy/model-run.ts";
+import { readAvailableMemoryBytes } from "./accuracy/read-available-memory-bytes.ts";
+import { recordOriginal, type Recording } from "./accuracy/record-original.ts";
+import { SpoolMemory } from "./accuracy/spool-memory.ts";
+import { describeDevice } from "./evaluate/describe-device.ts";
+import { findDistinctSamples } from "./evaluate/distinct-samples.ts";
+import type { EvaluationWarning } from "./evaluate/evaluation-warning.ts";
+import { timeModels } from "./evaluate/time-models.ts";
+
+interface EvaluationFigures extends Pick<Telemetry, "accuracy" | "latency" | "memory" | "device"> {
+  /** Those that were not given before. */
+  readonly warnings?: EvaluationWarning[];
+}
+
+interface EvaluateOptions {
+  readonly originalPath: string;
+  readonly resultPath: string;
+  readonly evaluation: Pick<Evaluation, "samples" | "latencyBudgetSeconds" | "minCosine">;
+  readonly executionProvider: "cpu" | "cuda";
+  /** A local `.npz` file with an array for each input; without it, data is generated. */
+  readonly dataPath?: string | undefined;
+  /** Threads of each operator; as many as the machine runs at once where it is absent. */
+  readonly threads?: number | undefined;
+  /** Folder for files that live as long as the call. */
+  readonly scratchDirectory: string;
+  /** Memory that sessions may take, bytes; what is available where it is absent. */
+  readonly availableBytes?: number;
+  readonly signal: AbortSignal;
+  readonly onProgress: (fraction: number, message: string) => void;
+  /** Called with figures as soon as they are known, also with those that fail the evaluation. */
+  readonly onMeasured: (figures: EvaluationFigures) => void;
+  readonly log: (line: string) => void;
+}
+
+/** Fractions of the work after each of its steps. */
+const steps = { record: 0.25, compare: 0.5, time: 1 };
+
+/** Most bytes of tensors that are kept in memory, and their share of the available memory. */
+const spoolLimit = { bytes: 256 * 1024 ** 2, share: 1 / 16 };
+
+/**
+ * Runs the original and then the result on the same samples, and compares every output
+ * (`OutputAccuracy` says what the figures mean); then times both. A model that does not fit into
+ * the available memory is run in stages, and is not timed.
+ * @throws ServiceError evaluation_failed if a model cannot be loaded or run, or one of its nodes
+ * does not fit into memory; evaluation_data_invalid if the caller's data does not fit the original;
+ * accuracy_below_floor if an output's cosine on the caller's data is below `evaluation.minCosine`
+ * @throws the signal's reason if it was aborted; no process is left then
+ */
+export async function evaluateModels(options: EvaluateOptions): Promise<void> {
+  const { executionProvider, signal, onMeasured } = options;
+  signal.throwIfAborted();
+  const threads = options.threads ?? availableParallelism();
+  onMeasured({ device: await describeDevice(executionProvider, threads) });
+  const availableBytes = options.availableBytes ?? (await readAvailableMemoryBytes());
+  const spoolBytes = Math.min(spoolLimit.bytes, availableBytes * spoolLimit.share);
+  const settings = { ...options, threads, spoolMemory: new SpoolMemory(spoolBytes) };
+  const runs = await planModelRuns(options, availableBytes);
+  await using recording = await recordOriginal(runs.original, {
+    ...settings,
+    onProgress: scaleProgress(options, 0, steps.record),
+  });
+  const { error, ...measured } = await measureAccuracy(runs.result, recording, {
+    ...settings,
+    minCosine: options.evaluation.minCosine,
+    onProgress: scaleProgress(options, steps.record, steps.compare),
+  });
+  onMeasured(measured);
+  if (error !== undefined) throw error;
+  await measureTimes(runs, recording, settings);
+  options.onProgress(steps.time, "Evaluated");
+}
+
+type Settings = EvaluateOptions & { readonly threads: number; readonly spoolMemory: SpoolMemory };
+
+async function measureTimes(
+  runs: ModelRuns,
+  { source }: Recording,
+  settings: Settings,
+): Promise<void> {
+  if (runs.timingObstacle !== undefined) {
+    const message = `Latency was not timed: ${runs.timingObstacle}`;
+    settings.onMeasured({ warnings: [{ code: "latency_not_timed", message }] });
+    return;
+  }
+  const samples = await findDistinctSamples(source.samples);
+  const onProgress = scaleProgress(settings, steps.compare, steps.time);
+  const { latency, warnings } = await timeModels(samples, { ...settings, onProgress });
+  settings.onMeasured({ latency, warnings: [...warnings] });
+}
+
+function scaleProgress(
+  { onProgress }: Pick<EvaluateOptions, "onProgress">,
+  from: number,
+  to: number,
+): EvaluateOptions["onProgress"] {
+  return (fraction, message) => onProgress(from + fraction * (to - from), message);
+}

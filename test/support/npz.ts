@@ -1,0 +1,24 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { strToU8, zipSync } from "fflate";
+
+interface Floats {
+  readonly shape: readonly number[];
+  readonly values: readonly number[];
+}
+
+/** Writes a `.npz` file with an array of float32 of the same name; returns its path. */
+export async function writeFloatsNpz(
+  folder: string,
+  name: string,
+  { shape, values }: Floats,
+): Promise<string> {
+  const header =
+    `{'descr': '<f4', 'fortran_order': False, 'shape': (${shape.join()},), }`.padEnd(117) + "\n";
+  const magic = Uint8Array.of(0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 1, 0, header.length, 0);
+  const elements = new Uint8Array(Float32Array.from(values).buffer);
+  const path = join(folder, `${name}.npz`);
+  const content = Buffer.concat([magic, strToU8(header), elements]);
+  await writeFile(path, zipSync({ [`${name}.npy`]: content }));
+  return path;
+}
