@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { instructionSets } from "./instruction-sets.ts";
 import { partialRecipe, presetName } from "./recipe.ts";
 
 export const targetName = z
@@ -22,6 +23,14 @@ export const target = z
       .describe(
         "Whether models for the target may use ONNX Runtime's own operators besides the " +
           "standard ones.",
+      ),
+    instructionSets: z
+      .array(z.enum(instructionSets))
+      .max(instructionSets.length)
+      .optional()
+      .describe(
+        "Instruction sets of the target's processors. Jobs on machines that lack one of them " +
+          "time nothing, and choose by this list; without it, every machine is the target.",
       ),
     recipe: partialRecipe.describe("Default recipe of jobs for the target."),
     presets: z
@@ -72,6 +81,13 @@ export const target = z
   })
   .meta({ id: "Target" });
 export type Target = z.infer<typeof target>;
+
+const dotProductSets: readonly string[] = ["avx512_vnni", "avx_vnni", "amx_int8", "asimddp"];
+
+/** Whether a target's processors are known to have no dot products of 8-bit integers. */
+export function lacksDotProducts({ instructionSets: declared }: Target): boolean {
+  return declared !== undefined && !declared.some((name) => dotProductSets.includes(name));
+}
 
 /** The targets of a service whose administrator has not configured any. */
 export const builtinTargets: readonly Target[] = [

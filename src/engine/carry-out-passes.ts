@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
-import { chooseFolded, type TimeCandidate } from "./choose-folded.ts";
+import { lacksDotProducts } from "../contract/target.ts";
+import { chooseFolded, type CandidateRunner } from "./choose-folded.ts";
 import { buildCompressionReport, type CompressionReport } from "./compression-report.ts";
 import { logPlan } from "./log-plan.ts";
 import type { ModelLayout } from "./onnx/model-layout.ts";
@@ -27,8 +28,8 @@ export interface CompressOptions extends PlanOptions {
   /** Called with the fraction of the work that is done, from 0 to 1. */
   readonly onProgress: (fraction: number, message: string) => void;
   readonly log: (line: string) => void;
-  /** Without it nothing is timed, and weights keep the format that the recipe prefers. */
-  readonly timeCandidate?: TimeCandidate | undefined;
+  /** Without it nothing is run, and weights keep the format that the recipe prefers. */
+  readonly candidates?: CandidateRunner | undefined;
 }
 
 interface Pass extends WrittenPlan {
@@ -87,13 +88,14 @@ async function findFinalPass(work: PassWork): Promise<Pass> {
     for (const { weight, rejection = "" } of found) rejected.set(weight, rejection);
     pass = await runPass(work, { ...firstPlan, rejected }, pass);
   }
-  const { timeCandidate } = work.options;
-  if (timeCandidate === undefined) return pass;
+  const { candidates, target, signal, log } = work.options;
+  if (work.options.recipe.dequantize === "run") return pass;
   const folded = await chooseFolded(pass, {
     ...work,
-    signal: work.options.signal,
-    log: work.options.log,
-    timeCandidate,
+    signal,
+    log,
+    candidates,
+    lacksDotProducts: lacksDotProducts(target),
     replan: (slow) => planCompression(work.modelPath, work.options, { rejected, folded: slow }),
   });
   return folded.size === 0 ? pass : runPass(work, { rejected, folded }, pass);

@@ -7,25 +7,33 @@ import { findRegions, type Region } from "./quantize/find-regions.ts";
 import { reusePayloads, type WrittenPlan } from "./reuse-payloads.ts";
 
 /** Latency of a candidate relative to the original's. */
-interface CandidateRatio {
+export interface CandidateRatio {
   readonly ratio: number;
   /** The 95 % interval. */
   readonly low: number;
   readonly high: number;
 }
 
-interface TimingOptions {
+export interface TimingOptions {
   /** Fraction of the time budget that the measurement may take. */
   readonly share: number;
   /** Whether an interval suffices, though it is wide. */
   readonly isDecided: (interval: CandidateRatio) => boolean;
 }
 
-/** Times a whole model in pairs with the original. */
-export type TimeCandidate = (modelPath: string, options: TimingOptions) => Promise<CandidateRatio>;
+/** Runs whole models; the figures are undefined where that is not possible. */
+export interface CandidateRunner {
+  /** Times a model in pairs with the original. */
+  readonly time: (modelPath: string, options: TimingOptions) => Promise<CandidateRatio | undefined>;
+  /** SQNR of a model's worst output to the original's, dB. */
+  readonly measureSqnrDb: (modelPath: string) => Promise<number | undefined>;
+}
 
 interface ChooseOptions {
-  readonly timeCandidate: TimeCandidate;
+  /** Absent where the recipe does not have the result run. */
+  readonly candidates: CandidateRunner | undefined;
+  /** Whether the target's processor is known to have no integer dot products. */
+  readonly lacksDotProducts: boolean;
   /** Plans the model once more, with formats that are free at run time for some weights. */
   readonly replan: (folded: ReadonlyMap<number, string>) => Promise<CompressionPlan>;
   /** Folder for candidates. */
@@ -34,10 +42,12 @@ interface ChooseOptions {
   readonly log: (line: string) => void;
 }
 
-/** Regions that are timed one by one; the smallest others are folded where not all are faster. */
+/** Regions that are timed one by one; smaller others are folded where not all are faster. */
 const maxTimedRegions = 6;
 /** Fraction of the time budget for the model with every region quantized. */
 const firstShare = 0.4;
+/** SQNR that products of activations rounded to int8 may cost, dB: the error doubles. */
+const maxActivationLossDb = 6;
 
 /**
  * Times the result against the original. Where it is not faster as a whole, each region is timed in
@@ -51,64 +61,116 @@ export async function chooseFolded(
 ): Promise<ReadonlyMap<number, string>> {
   const regions = findRegions(written.plan.weights);
   if (regions.length === 0) return new Map();
-  const { timeCandidate, log } = options;
-  const all = await timeCandidate(path.join(written.directory, "model.onnx"), {
+  const { candidates, log } = options;
+  const all = await candidates?.time(path.join(written.directory, "model.onnx"), {
     share: firstShare,
     isDecided,
   });
+  if (candidates === undefined || all === undefined) return foldUntimed(regions, options);
   log(`With quantized operators: latency ${formatInterval(all)} of the original's`);
-  if (all.high <= 1) return new Map();
-  const ratios = new Map<Region, CandidateRatio>();
-  if (regions.length === 1 && regions[0] !== undefined) ratios.set(regions[0], all);
-  for (const region of regions.length === 1 ? [] : regions.slice(0, maxTimedRegions)) {
-    const share = (1 - firstShare) / (Math.min(regions.length, maxTimedRegions) + 1);
-    const interval = await timeRegions([region], regions, { ...options, written, share });
-    log(`${region.description} alone: latency ${formatInterval(interval)} of the original's`);
-    ratios.set(region, interval);
-  }
-  const faster = await confirmFaster(regions, ratios, { ...options, written });
-  return foldOthers(regions, faster, ratios);
+  const work = { ...options, candidates, written, regions };
+  if (all.high <= 1) return foldInaccurate(regions, work);
+  const faster = await findFaster(all, work);
+  if (faster.kept.length === 0) return foldOthers(regions, [], faster.ratios);
+  const inaccurate = await foldInaccurate(faster.kept, work);
+  return new Map([...foldOthers(regions, faster.kept, faster.ratios), ...inaccurate]);
 }
 
 function isDecided({ low, high }: CandidateRatio): boolean {
   return high < 1 || low > 1;
 }
 
-interface CandidateOptions extends ChooseOptions {
+/** Without times, what is known of the target's processor decides. */
+function foldUntimed(
+  regions: readonly Region[],
+  { lacksDotProducts }: Pick<ChooseOptions, "lacksDotProducts">,
+): ReadonlyMap<number, string> {
+  const reason = "is not faster on a processor without integer dot products";
+  const weights = lacksDotProducts ? regions.flatMap((region) => region.weights) : [];
+  return new Map(weights.map((index) => [index, reason]));
+}
+
+interface CandidateWork extends ChooseOptions {
+  readonly candidates: CandidateRunner;
   readonly written: WrittenPlan;
+  readonly regions: readonly Region[];
+}
+
+interface FasterRegions {
+  readonly kept: readonly Region[];
+  readonly ratios: ReadonlyMap<Region, CandidateRatio>;
 }
 
 /** The regions that are faster alone and together; else the fastest one. */
-async function confirmFaster(
-  regions: readonly Region[],
-  ratios: ReadonlyMap<Region, CandidateRatio>,
-  options: CandidateOptions,
-): Promise<readonly Region[]> {
+async function findFaster(all: CandidateRatio, work: CandidateWork): Promise<FasterRegions> {
+  const { regions, log } = work;
+  const ratios = new Map<Region, CandidateRatio>();
+  const [first, ...others] = regions.slice(0, maxTimedRegions);
+  if (first !== undefined && others.length === 0)
+    return { kept: [], ratios: new Map([[first, all]]) };
+  const share = (1 - firstShare) / (others.length + 2);
+  for (const region of regions.slice(0, maxTimedRegions)) {
+    const interval = await timeRegions([region], share, work);
+    if (interval === undefined) continue;
+    log(`${region.description} alone: latency ${formatInterval(interval)} of the original's`);
+    ratios.set(region, interval);
+  }
   const faster = [...ratios].filter(([, { high }]) => high < 1);
   const kept = faster.map(([region]) => region);
-  if (kept.length < 2) return kept;
-  const share = (1 - firstShare) / (ratios.size + 1);
-  const together = await timeRegions(kept, regions, { ...options, share });
-  options.log(`The faster ones together: latency ${formatInterval(together)} of the original's`);
-  if (together.high <= 1) return kept;
+  if (kept.length < 2) return { kept, ratios };
+  const together = await timeRegions(kept, share, work);
+  if (together !== undefined && together.high <= 1) return { kept, ratios };
   const [fastest] = faster.toSorted(([, a], [, b]) => a.ratio - b.ratio);
-  return fastest === undefined ? [] : [fastest[0]];
+  return { kept: fastest === undefined ? [] : [fastest[0]], ratios };
 }
 
 async function timeRegions(
   quantized: readonly Region[],
-  regions: readonly Region[],
-  options: CandidateOptions & Pick<TimingOptions, "share">,
-): Promise<CandidateRatio> {
-  const { written, replan, scratch, signal, share, timeCandidate } = options;
+  share: number,
+  work: CandidateWork,
+): Promise<CandidateRatio | undefined> {
+  return withCandidate(quantized, work, (modelPath) =>
+    work.candidates.time(modelPath, { share, isDecided }),
+  );
+}
+
+/**
+ * Regions that round activations too, where that costs more than the rounding of weights: language
+ * models have activations that are far larger than the others.
+ */
+async function foldInaccurate(
+  quantized: readonly Region[],
+  work: CandidateWork,
+): Promise<ReadonlyMap<number, string>> {
+  const rounding = quantized.filter(({ roundsActivations }) => roundsActivations);
+  if (rounding.length === 0) return new Map();
+  const { measureSqnrDb } = work.candidates;
+  const rounded = await withCandidate(quantized, work, measureSqnrDb);
+  const others = quantized.filter((region) => !rounding.includes(region));
+  const exact = await withCandidate(others, work, measureSqnrDb);
+  if (rounded === undefined || exact === undefined) return new Map();
+  if (exact - rounded <= maxActivationLossDb) return new Map();
+  const loss = `${(exact - rounded).toFixed(1)} dB`;
+  const reason = `would lose ${loss} of SQNR by activations that are rounded to int8`;
+  return new Map(rounding.flatMap(({ weights }) => weights.map((index) => [index, reason])));
+}
+
+/** Writes the model with some regions quantized and the others folded, for as long as it is used. */
+async function withCandidate<T>(
+  quantized: readonly Region[],
+  { regions, written, replan, scratch, signal }: CandidateWork,
+  use: (modelPath: string) => Promise<T>,
+): Promise<T> {
   const plan = await replan(foldOthers(regions, quantized, new Map()));
   reusePayloads(plan, written);
   const directory = path.join(scratch, `candidate-${randomUUID()}`);
   await mkdir(directory);
-  await writeLayout(plan.model, { directory, layout: plan.layout, signal });
-  const interval = await timeCandidate(path.join(directory, "model.onnx"), { share, isDecided });
-  await rm(directory, { recursive: true });
-  return interval;
+  try {
+    await writeLayout(plan.model, { directory, layout: plan.layout, signal });
+    return await use(path.join(directory, "model.onnx"));
+  } finally {
+    await rm(directory, { recursive: true });
+  }
 }
 
 function foldOthers(

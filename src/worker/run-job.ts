@@ -2,6 +2,7 @@ import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import type { Assignment } from "../contract/worker.ts";
 import { compressModel, predictCompression } from "../engine/compress-model.ts";
+import { createJobCandidates } from "./create-job-candidates.ts";
 import { fetchInputs } from "./fetch-inputs.ts";
 import { finishJob } from "./finish-job.ts";
 import type { JobDependencies, JobContext } from "./job-context.ts";
@@ -49,7 +50,8 @@ async function runEntireJob(context: JobContext): Promise<void> {
     reporter.status("Optimizing");
   }
   const report = await runStage("optimize", async (stage) => {
-    const options = { ...planOptions(assignment), ...context, ...stage };
+    const candidates = createJobCandidates(context, inputs, stage);
+    const options = { ...planOptions(assignment), ...context, ...stage, candidates };
     const compress = dryRun ? predictCompression : compressModel;
     return explainMissingData(model.source, async () => compress(inputs.model.path, options));
   });

@@ -3,6 +3,7 @@ import path from "node:path";
 import { formatBytes } from "../contract/format-bytes.ts";
 import { assembleShares } from "../engine/compress-model.ts";
 import { optimizeShare } from "../engine/optimize-share.ts";
+import { createJobCandidates } from "./create-job-candidates.ts";
 import { fetchInputs } from "./fetch-inputs.ts";
 import { finishJob } from "./finish-job.ts";
 import { planModel, planOptions } from "./plan-model.ts";
@@ -59,7 +60,12 @@ export async function assembleModel(context: JobContext): Promise<void> {
   const report = await runStage("optimize", async (stage) => {
     return assembleShares(
       inputs.model.path,
-      { ...planOptions(assignment), ...context, ...stage },
+      {
+        ...planOptions(assignment),
+        ...context,
+        ...stage,
+        candidates: createJobCandidates(context, inputs, stage),
+      },
       shares,
     );
   });

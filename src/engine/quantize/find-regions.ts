@@ -9,6 +9,8 @@ export interface Region {
   /** Positions of the weights. */
   readonly weights: readonly number[];
   readonly bytes: number;
+  /** Whether products round their activations to int8 though the scheme is about weights. */
+  readonly roundsActivations: boolean;
 }
 
 /** Divides the weights that could be restored at load instead, the largest region first. */
@@ -23,8 +25,17 @@ export function findRegions(plans: readonly WeightPlan[]): Region[] {
       description,
       weights: members.map(({ weight }) => weight.index),
       bytes: members.reduce((sum, { weight }) => sum + weight.bytes, 0),
+      roundsActivations: members.some(({ format }) => roundsActivations(format)),
     }))
     .toSorted((a, b) => b.bytes - a.bytes);
+}
+
+/** MatMulNBits at its accuracy level 4, which ONNX Runtime also makes of DequantizeLinear. */
+function roundsActivations(format: WeightPlan["format"]): boolean {
+  return (
+    format !== undefined &&
+    (format.operations.includes("block-product") || format.restoration === "dequantize")
+  );
 }
 
 /** @returns undefined for a weight that costs nothing at run time as it is, or always costs it */
@@ -35,5 +46,6 @@ function describeRegion({ weight, format }: WeightPlan): string | undefined {
   const { storage, ...rest } = format;
   if (isFolded || planFoldedFormat(weight, { ...rest, storage }) === undefined) return undefined;
   const operators = new Set(weight.consumers.map(({ node }) => operatorName(node)));
-  return `${format.description}, for ${[...operators].join(" and ")} [${weightDims(weight).join(" × ")}]`;
+  const users = [...operators].join(" and ");
+  return `${format.description}, for ${users} [${weightDims(weight).join(" × ")}]`;
 }
