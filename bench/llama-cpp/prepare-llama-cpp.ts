@@ -26,7 +26,7 @@ export async function prepareLlamaCpp(): Promise<string> {
   const environment = join(benchCache, llamaCpp.replace("==", "-"));
   const interpreter = join(environment, "bin", "python3");
   await installOnce(environment, async () => {
-    process.stdout.write(`Building ${llamaCpp}, which takes some 25 minutes of one core\n`);
+    process.stdout.write(`Building ${llamaCpp}, which takes 20 to 40 minutes of one core\n`);
     await exec("python3", ["-m", "venv", environment]);
     const packages = ["--no-binary", "llama-cpp-python", llamaCpp, "numpy"];
     await exec(interpreter, ["-m", "pip", "install", "--quiet", ...packages], {
