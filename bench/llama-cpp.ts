@@ -12,6 +12,7 @@ import {
   createMatMulNBitsBlocks,
 } from "../src/engine/quantize/kernels/block-format.ts";
 import { quantizeBlocks } from "../src/engine/quantize/kernels/quantize-blocks.ts";
+import { measureFiles } from "./llama-cpp/measure-files.ts";
 import { prepareLlamaCpp } from "./llama-cpp/prepare-llama-cpp.ts";
 import { measureCpuSeconds } from "./measure-cpu-seconds.ts";
 import { type BenchRow, reportBench } from "./result.ts";
@@ -48,8 +49,12 @@ const comparisons: readonly {
 ];
 
 const values = makeMatrix();
-const peers = await runPeers(await prepareLlamaCpp());
-await reportBench("llama-cpp", comparisons.map(compareFormat));
+const interpreter = await prepareLlamaCpp();
+const peers = await runPeers();
+await reportBench("llama-cpp", [
+  ...comparisons.map(compareFormat),
+  ...(await measureFiles(interpreter)),
+]);
 
 /** Weights of the normal distribution; every 128th input has larger ones. */
 function makeMatrix(): Float32Array {
@@ -59,7 +64,7 @@ function makeMatrix(): Float32Array {
   );
 }
 
-async function runPeers(interpreter: string): Promise<z.infer<typeof ggmlFigures>> {
+async function runPeers(): Promise<z.infer<typeof ggmlFigures>> {
   const folder = await mkdtemp(join(tmpdir(), "llama-cpp-"));
   try {
     const matrix = join(folder, "matrix.bin");

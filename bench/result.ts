@@ -7,11 +7,12 @@ export interface BenchRow {
   readonly what: string;
   readonly unit: string;
   readonly ours: number;
-  /** Null where the peer failed at the work or left the model as it was. */
+  /** Null where there is none, or it failed at the work; the bar is a limit then. */
   readonly peer: number | null;
   /** How the ratio must come out, for instance `ours <= peer / 3`. */
   readonly bar: string;
-  readonly met: boolean;
+  /** Null for a figure without a bar. */
+  readonly met: boolean | null;
 }
 
 /** A figure that has a limit and no peer. */
@@ -38,6 +39,9 @@ export async function reportBench(name: string, rows: readonly BenchRow[]): Prom
       ratio: row.ratio === null ? "" : Number(row.ratio.toPrecision(3)),
     })),
   );
+  const barred = rows.filter(({ met }) => met !== null);
+  const met = barred.filter((row) => row.met === true);
+  process.stdout.write(`${met.length} of ${barred.length} bars are met\n`);
   const folder = join(import.meta.dirname, "results");
   await mkdir(folder, { recursive: true });
   const [processor] = cpus();

@@ -9,36 +9,60 @@ import { minilmData, realModel, type RealModelName } from "../../test/support/re
 import type { BenchRow } from "../result.ts";
 import { benchCache } from "./bench-cache.ts";
 import { runOurs, runPeer } from "./run-quantizer.ts";
-import type { Work } from "./works.ts";
+import { everyWork, type Work } from "./works.ts";
 
 const exec = promisify(execFile);
+
+/** What ours must reach by itself where the peer fails. */
+interface Limit {
+  readonly leastSqnrDb: number;
+  readonly mostMegabytes: number;
+}
 
 interface AccuracyRun {
   readonly model: RealModelName;
   /** Samples of the model; undefined for images that image_samples.py draws. */
   readonly data: string | undefined;
-  readonly works: readonly Work[];
+  readonly limits: Readonly<Record<Work, Limit>>;
 }
 
-const everyWork = ["int4", "int8", "dynamic", "dynamic-reduced"] as const;
 const accuracyRuns: readonly AccuracyRun[] = [
-  { model: "minilm", data: minilmData, works: everyWork },
-  { model: "ocr-recognition", data: undefined, works: everyWork },
-  { model: "ocr-recognition-v6", data: undefined, works: everyWork },
-  { model: "page-orientation", data: undefined, works: ["int8", "dynamic"] },
+  {
+    model: "minilm",
+    data: minilmData,
+    limits: {
+      int4: { leastSqnrDb: 12, mostMegabytes: 55 },
+      int8: { leastSqnrDb: 35, mostMegabytes: 61 },
+      dynamic: { leastSqnrDb: 19, mostMegabytes: 59 },
+      "dynamic-reduced": { leastSqnrDb: 17, mostMegabytes: 59 },
+    },
+  },
+  {
+    model: "ocr-recognition",
+    data: undefined,
+    limits: {
+      int4: { leastSqnrDb: 22, mostMegabytes: 7.5 },
+      int8: { leastSqnrDb: 42, mostMegabytes: 8.1 },
+      dynamic: { leastSqnrDb: 32, mostMegabytes: 7.9 },
+      "dynamic-reduced": { leastSqnrDb: 28, mostMegabytes: 7.9 },
+    },
+  },
+  {
+    model: "ocr-recognition-v6",
+    data: undefined,
+    limits: {
+      int4: { leastSqnrDb: 18, mostMegabytes: 13.2 },
+      int8: { leastSqnrDb: 40, mostMegabytes: 14.5 },
+      dynamic: { leastSqnrDb: 31, mostMegabytes: 14 },
+      "dynamic-reduced": { leastSqnrDb: 28, mostMegabytes: 14 },
+    },
+  },
 ];
-
-/** What ours must reach by itself where the peer fails: dB, and the share of the original's bytes. */
-const limits: Readonly<Record<Work, { leastSqnrDb: number; mostShare: number }>> = {
-  int4: { leastSqnrDb: 10, mostShare: 0.8 },
-  int8: { leastSqnrDb: 30, mostShare: 0.85 },
-  dynamic: { leastSqnrDb: 15, mostShare: 0.85 },
-  "dynamic-reduced": { leastSqnrDb: 15, mostShare: 0.85 },
-};
 
 interface AccuracyCase {
   readonly model: RealModelName;
   readonly work: Work;
+  readonly limit: Limit;
   readonly samples: string;
   readonly folder: string;
 }
@@ -49,11 +73,14 @@ type Accuracy = z.infer<typeof accuracy>;
 /** SQNR of outputs and size beside ONNX Runtime's quantizers, which quantize the same weights. */
 export async function measureAccuracies(): Promise<BenchRow[]> {
   const rows: BenchRow[] = [];
-  for (const { model, data, works } of accuracyRuns) {
+  for (const { model, data, limits } of accuracyRuns) {
     const folder = join(benchCache, "accuracy", model);
     await mkdir(folder, { recursive: true });
     const samples = data ?? (await drawImages(model, folder));
-    for (const work of works) rows.push(...(await compareWork({ model, work, samples, folder })));
+    for (const work of everyWork) {
+      const limit = limits[work];
+      rows.push(...(await compareWork({ model, work, limit, samples, folder })));
+    }
     await rm(folder, { recursive: true });
   }
   return rows;
@@ -75,8 +102,7 @@ async function compareWork(each: AccuracyCase): Promise<BenchRow[]> {
   const what = `${work} of ${model}`;
   if (typeof peer !== "string") return comparedRows(what, ours, peer);
   process.stdout.write(`${what}: peer failed: ${peer}\n`);
-  const { size } = await stat(realModel(model));
-  return limitedRows(what, { ours, work, size });
+  return limitedRows(what, ours, each.limit);
 }
 
 /** Figures of the peer's result, or why it has none that count. */
@@ -126,9 +152,9 @@ function comparedRows(what: string, ours: Accuracy, peer: Accuracy): BenchRow[] 
 
 function limitedRows(
   what: string,
-  { ours, work, size }: { ours: Accuracy; work: Work; size: number },
+  ours: Accuracy,
+  { leastSqnrDb, mostMegabytes }: Limit,
 ): BenchRow[] {
-  const { leastSqnrDb, mostShare } = limits[work];
   return [
     {
       what: `${what}: SQNR`,
@@ -143,8 +169,8 @@ function limitedRows(
       unit: "MB",
       ours: ours.bytes / 1e6,
       peer: null,
-      bar: `peer failed; ours <= ${mostShare} of the original`,
-      met: ours.bytes <= mostShare * size,
+      bar: `peer failed; ours <= ${mostMegabytes}`,
+      met: ours.bytes / 1e6 <= mostMegabytes,
     },
   ];
 }

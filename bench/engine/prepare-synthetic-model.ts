@@ -9,7 +9,7 @@ import { benchCache } from "./bench-cache.ts";
 const exec = promisify(execFile);
 
 /** Layers of generate.py, and whether their weights lie in a file of their own. */
-const syntheticModels = {
+export const syntheticModels = {
   "1gb": { layers: 6, external: false },
   "3gb": { layers: 19, external: true },
   "10gb": { layers: 64, external: true },

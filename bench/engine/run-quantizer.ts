@@ -8,7 +8,7 @@ import { type Work, works } from "./works.ts";
 
 const exec = promisify(execFile);
 
-const quantizerCost = z.object({ seconds: z.number(), peakBytes: z.number() });
+export const quantizerCost = z.object({ seconds: z.number(), peakBytes: z.number() });
 /** Seconds of the call and most resident memory of its process. */
 export type QuantizerCost = z.infer<typeof quantizerCost>;
 

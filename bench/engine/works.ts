@@ -21,3 +21,5 @@ export const works = {
 } as const satisfies Record<string, PartialRecipe>;
 
 export type Work = keyof typeof works;
+
+export const everyWork = Object.keys(works) as readonly Work[];

@@ -19,16 +19,16 @@ const cmakeArguments = [
 
 /**
  * Builds llama.cpp from the sources of its Python package at the first use.
- * @returns the interpreter that has it, and numpy
+ * @returns the interpreter that has it, gguf and numpy
  * @throws Error where there is no C++ compiler
  */
 export async function prepareLlamaCpp(): Promise<string> {
   const environment = join(benchCache, llamaCpp.replace("==", "-"));
   const interpreter = join(environment, "bin", "python3");
   await installOnce(environment, async () => {
-    process.stdout.write(`Building ${llamaCpp}, which takes some 25 minutes of one core\n`);
+    process.stdout.write(`Building ${llamaCpp}, which takes 20 to 40 minutes of one core\n`);
     await exec("python3", ["-m", "venv", environment]);
-    const packages = ["--no-binary", "llama-cpp-python", llamaCpp, "numpy"];
+    const packages = ["--no-binary", "llama-cpp-python", llamaCpp, "gguf==0.19.0"];
     await exec(interpreter, ["-m", "pip", "install", "--quiet", ...packages], {
       env: {
         ...process.env,
