@@ -10,7 +10,7 @@ import { planCompression, type CompressionPlan, type PlanOptions } from "./plan-
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { runTasks } from "./quantize/tasks/run-tasks.ts";
 import {
-  reuseCompletedTask,
+  adoptCompletedTasks,
   readPartitions,
   type CompletedTasks,
 } from "./quantize/tasks/completed-tasks.ts";
@@ -20,6 +20,8 @@ import type { TaskResult, WeightTask } from "./quantize/tasks/weight-task.ts";
 interface CompressOptions extends PlanOptions {
   /** Folder of the result's files, which appear when they are complete. */
   readonly outputDirectory: string;
+  /** SHA-256 of the ONNX file, where it is known; shares are checked faster then. */
+  readonly modelSha256?: string | undefined;
   readonly signal: AbortSignal;
   /** Called with the fraction of the work that is done, from 0 to 1. */
   readonly onProgress: (fraction: number, message: string) => void;
@@ -81,9 +83,6 @@ async function compressWithShares(
   options: CompressOptions,
 ): Promise<CompressionReport> {
   const rejected = new Map<number, string>();
-  for (const { result } of shares.values()) {
-    if (result.rejection !== undefined) rejected.set(result.weight, result.rejection);
-  }
   for (;;) {
     options.signal.throwIfAborted();
     const plan = await planCompression(modelPath, options, rejected);
@@ -138,9 +137,14 @@ function countReasons(weights: readonly WeightPlan[]): [string, number][] {
 async function executePlan(
   { model, tasks: planned, layout }: CompressionPlan,
   shares: CompletedTasks,
-  { outputDirectory: directory, signal, onProgress, log }: CompressOptions,
+  { outputDirectory: directory, modelSha256, signal, onProgress, log }: CompressOptions,
 ): Promise<{ files: WrittenFile[]; results: TaskResult[] }> {
-  const completed = planned.map((task) => reuseCompletedTask(model, task, shares));
+  const adopting = { completed: shares, modelSha256, signal };
+  const completed = await adoptCompletedTasks(model, planned, adopting);
+  const adopted = completed.filter((result) => result !== undefined);
+  if (adopted.some(({ rejection }) => rejection !== undefined)) {
+    return { files: [], results: adopted };
+  }
   const tasks = planned.filter((_, index) => completed[index] === undefined);
   if (shares.size > 0) {
     log(`${planned.length - tasks.length} of ${planned.length} weights come from shares`);
@@ -157,7 +161,7 @@ async function executePlan(
   };
   const options = { directory, layout, signal, onBytes, writeComputedPayloads };
   const files = await writeLayout(model, options);
-  return { files, results: [...completed.filter((result) => result !== undefined), ...results] };
+  return { files, results: [...adopted, ...results] };
 }
 
 /** Bytes of the payloads that do not change. */

@@ -36,6 +36,7 @@ export async function optimizePart(context: JobContext): Promise<void> {
       ...planOptions(assignment),
       share: { index, count },
       outputPath,
+      modelSha256: inputs.model.sha256,
       signal,
       onProgress,
     };
@@ -59,7 +60,7 @@ export async function assembleModel(context: JobContext): Promise<void> {
   const report = await runStage("optimize", async (stage) => {
     return assembleShares(
       inputs.model.path,
-      { ...planOptions(assignment), ...context, ...stage },
+      { ...planOptions(assignment), ...context, ...stage, modelSha256: inputs.model.sha256 },
       shares,
     );
   });

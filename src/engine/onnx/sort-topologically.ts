@@ -15,7 +15,8 @@ export function sortTopologically(nodes: readonly NodeProto[]): NodeProto[] {
   );
   const order: NodeProto[] = [];
   const states = new Uint8Array(nodes.length);
-  for (const root of nodes.keys()) visitDepthFirst({ nodes, needs, states, order }, root);
+  const met = new Uint32Array(nodes.length);
+  for (const root of nodes.keys()) visitDepthFirst({ nodes, needs, met, states, order }, root);
   return order;
 }
 
@@ -37,17 +38,20 @@ function findProducers(nodes: readonly NodeProto[]): Map<string, number> {
 interface Sorting {
   readonly nodes: readonly NodeProto[];
   readonly needs: readonly (readonly number[])[];
+  /** How many of a node's needs are known to be in order. */
+  readonly met: Uint32Array;
   /** 0: not visited, 1: waits for the nodes it needs, 2: in order */
   readonly states: Uint8Array;
   readonly order: NodeProto[];
 }
 
 /** Keeps its own stack, since graphs can be as deep as they are long. */
-function visitDepthFirst({ nodes, needs, states, order }: Sorting, root: number): void {
+function visitDepthFirst(sorting: Sorting, root: number): void {
+  const { nodes, states, order } = sorting;
   const stack = [root];
   for (let index = stack.at(-1); index !== undefined; index = stack.at(-1)) {
     const node = nodes[index];
-    const missing = needs[index]?.find((need) => states[need] !== 2);
+    const missing = findMissing(sorting, index);
     if (node === undefined || states[index] === 2) {
       stack.pop();
     } else if (missing === undefined) {
@@ -62,4 +66,13 @@ function visitDepthFirst({ nodes, needs, states, order }: Sorting, root: number)
       stack.push(missing);
     }
   }
+}
+
+/** The first node that a node needs and that is not in order; goes on where it stopped before. */
+function findMissing({ needs, met, states }: Sorting, index: number): number | undefined {
+  const own = needs[index] ?? [];
+  let place = met[index] ?? 0;
+  while (place < own.length && states[own[place] ?? 0] === 2) place += 1;
+  met[index] = place;
+  return own[place];
 }
