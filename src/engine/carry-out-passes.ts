@@ -15,7 +15,7 @@ import {
   type PlanOptions,
   type PlanRevision,
 } from "./plan-compression.ts";
-import { reuseCompletedTask, type CompletedTasks } from "./quantize/tasks/completed-tasks.ts";
+import { adoptCompletedTasks, type CompletedTasks } from "./quantize/tasks/completed-tasks.ts";
 import { runTasks } from "./quantize/tasks/run-tasks.ts";
 import { outputPayloads } from "./quantize/tasks/task-outputs.ts";
 import type { TaskResult, WeightTask } from "./quantize/tasks/weight-task.ts";
@@ -24,6 +24,8 @@ import { reusePayloads, type WrittenPlan } from "./reuse-payloads.ts";
 export interface CompressOptions extends PlanOptions {
   /** Folder of the result's files, which appear when they are complete. */
   readonly outputDirectory: string;
+  /** SHA-256 of the ONNX file, where it is known; shares are checked faster then. */
+  readonly modelSha256?: string | undefined;
   readonly signal: AbortSignal;
   /** Called with the fraction of the work that is done, from 0 to 1. */
   readonly onProgress: (fraction: number, message: string) => void;
@@ -80,9 +82,6 @@ interface PassWork {
 
 async function findFinalPass(work: PassWork): Promise<Pass> {
   const rejected = new Map<number, string>();
-  for (const { result } of work.shares.values()) {
-    if (result.rejection !== undefined) rejected.set(result.weight, result.rejection);
-  }
   let pass = await runPass(work, { ...firstPlan, rejected }, undefined);
   for (let found = listRejections(pass); found.length > 0; found = listRejections(pass)) {
     for (const { weight, rejection = "" } of found) rejected.set(weight, rejection);
@@ -114,7 +113,8 @@ async function runPass(
   options.signal.throwIfAborted();
   const plan = await planCompression(modelPath, options, revision);
   logPlan(plan, options.log);
-  const tasks = earlier === undefined ? plan.tasks : reusePayloads(plan, earlier);
+  const isWritten = earlier !== undefined && earlier.files.length > 0;
+  const tasks = isWritten ? reusePayloads(plan, earlier) : plan.tasks;
   const directory = path.join(scratch, randomUUID());
   await mkdir(directory, { recursive: true });
   const { files, results } = await executePlan({ ...plan, tasks }, shares, {
@@ -122,7 +122,7 @@ async function runPass(
     outputDirectory: directory,
   });
   const planned = new Set(plan.tasks.map(({ weight }) => weight));
-  const kept = [...(earlier?.results ?? [])].filter(([weight]) => planned.has(weight));
+  const kept = [...(isWritten ? earlier.results : [])].filter(([weight]) => planned.has(weight));
   if (earlier !== undefined) await rm(earlier.directory, { recursive: true });
   const all = new Map([...kept, ...results.map((result) => [result.weight, result] as const)]);
   return { plan, directory, files, results: all };
@@ -131,9 +131,14 @@ async function runPass(
 async function executePlan(
   { model, tasks: planned, layout }: CompressionPlan,
   shares: CompletedTasks,
-  { outputDirectory: directory, signal, onProgress, log }: CompressOptions,
+  { outputDirectory: directory, modelSha256, signal, onProgress, log }: CompressOptions,
 ): Promise<{ files: WrittenFile[]; results: TaskResult[] }> {
-  const completed = planned.map((task) => reuseCompletedTask(model, task, shares));
+  const adopting = { completed: shares, modelSha256, signal };
+  const completed = await adoptCompletedTasks(model, planned, adopting);
+  const adopted = completed.filter((result) => result !== undefined);
+  if (adopted.some(({ rejection }) => rejection !== undefined)) {
+    return { files: [], results: adopted };
+  }
   const tasks = planned.filter((_, index) => completed[index] === undefined);
   if (shares.size > 0) {
     log(`${planned.length - tasks.length} of ${planned.length} weights come from shares`);
@@ -150,7 +155,7 @@ async function executePlan(
   };
   const options = { directory, layout, signal, onBytes, writeComputedPayloads };
   const files = await writeLayout(model, options);
-  return { files, results: [...completed.filter((result) => result !== undefined), ...results] };
+  return { files, results: [...adopted, ...results] };
 }
 
 /** Bytes of the payloads that do not change. */

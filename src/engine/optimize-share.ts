@@ -8,6 +8,8 @@ interface ShareOptions extends PlanOptions {
   readonly share: { readonly index: number; readonly count: number };
   /** The file to write; must not exist. */
   readonly outputPath: string;
+  /** SHA-256 of the ONNX file, where it is known; saves to hash its weights. */
+  readonly modelSha256?: string | undefined;
   readonly signal: AbortSignal;
   /** Called with the fraction of the work that is done, from 0 to 1. */
   readonly onProgress: (fraction: number, message: string) => void;
@@ -28,7 +30,7 @@ interface ShareReport {
  */
 export async function optimizeShare(
   modelPath: string,
-  { share, outputPath, signal, onProgress, ...options }: ShareOptions,
+  { share, outputPath, modelSha256, signal, onProgress, ...options }: ShareOptions,
 ): Promise<ShareReport> {
   const { model, tasks } = await planCompression(modelPath, options);
   signal.throwIfAborted();
@@ -42,6 +44,7 @@ export async function optimizeShare(
       `Compressing share ${share.index + 1} of ${share.count}`,
     );
   };
-  const bytes = await writePartition(outputPath, { model, tasks: shareTasks }, { signal, onBytes });
+  const partition = { model, tasks: shareTasks };
+  const bytes = await writePartition(outputPath, partition, { modelSha256, signal, onBytes });
   return { weights: shareTasks.length, sourceBytes, bytes };
 }

@@ -11,7 +11,7 @@ import { ServiceRefusal } from "./service-errors.ts";
 import { workOnAssignment } from "./work-on-assignment.ts";
 
 /** A worker that is stopped exits after this time at the latest. */
-const stopLimitMs = 800;
+const stopLimitMs = 400;
 
 const commonVariables = {
   MOS_SERVICE_URL: z.url(),

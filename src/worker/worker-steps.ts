@@ -37,6 +37,7 @@ export async function optimizePart(context: JobContext): Promise<void> {
       ...planOptions(assignment),
       share: { index, count },
       outputPath,
+      modelSha256: inputs.model.sha256,
       signal,
       onProgress,
     };
@@ -64,6 +65,7 @@ export async function assembleModel(context: JobContext): Promise<void> {
         ...planOptions(assignment),
         ...context,
         ...stage,
+        modelSha256: inputs.model.sha256,
         candidates: createJobCandidates(context, inputs, stage),
       },
       shares,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { copyFile, mkdir, readdir, readFile, truncate } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, truncate, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { test } from "node:test";
 import { resolveRecipe } from "../../src/contract/resolve-recipe.ts";
@@ -7,6 +7,7 @@ import type { PartialRecipe } from "../../src/contract/recipe.ts";
 import { assembleShares, compressModel } from "../../src/engine/compress-model.ts";
 import type { CompressionReport } from "../../src/engine/compression-report.ts";
 import { optimizeShare } from "../../src/engine/optimize-share.ts";
+import { TensorProto_DataLocation as DataLocation } from "../../src/engine/onnx/onnx_pb.js";
 import { realModel, realModelMissing } from "../support/real-models.ts";
 import type { RealModelName } from "../support/real-models.ts";
 import { node, tensorInfo, floatInitializer, writeTinyModel } from "../support/tiny-model.ts";
@@ -226,3 +227,79 @@ test("assembleShares() refuses a file that is not a whole share, and leaves no f
   }
   assert.deepEqual(await readdir(outputDirectory), []);
 });
+
+for (const [what, isExternal] of [
+  ["the ONNX file", false],
+  ["external data", true],
+] as const) {
+  test(`assembleShares() computes anew what a share computed from other content of ${what}`, async () => {
+    await using folder = await makeFolder();
+    const recipe = { scheme: "int8-weight", granularity: "tensor" } as const;
+    const machine = join(folder.path, "machine");
+    await mkdir(machine);
+    const files = await writeVersion(machine, { broken: Infinity, shift: 1, isExternal });
+    const paths = await writeShares(files, folder.path, recipe, 2);
+    const [model = ""] = await writeVersion(machine, { broken: 1, shift: 0, isExternal });
+    const whole = await compressWithoutShares(model, join(folder.path, "whole"), recipe);
+    const { report, files: written } = await compressed(join(folder.path, "assembled"), (where) =>
+      assembleShares(model, { ...optionsFor(recipe), ...where }, paths),
+    );
+    assert.notEqual(whole.report.weights[1]?.form, null);
+    assert.deepEqual(report, whole.report);
+    assert.deepEqual(written, whole.files);
+  });
+}
+
+test("assembleShares() takes a share's work by the hash of the model's file", async () => {
+  await using folder = await makeFolder();
+  const model = await brokenModel(folder.path, 1);
+  const recipe = { scheme: "int8-weight" } as const;
+  const outputPath = join(folder.path, "share");
+  const share = { index: 0, count: 1 };
+  const shareOptions = { ...optionsFor(recipe), modelSha256: "a".repeat(64) };
+  await optimizeShare(model, { ...shareOptions, share, outputPath });
+  for (const [modelSha256, adopted] of [
+    ["a".repeat(64), 4],
+    ["b".repeat(64), 0],
+  ] as const) {
+    const { lines } = await compressed(join(folder.path, `from-${adopted}`), (where) =>
+      assembleShares(model, { ...optionsFor(recipe), ...where, modelSha256 }, [outputPath]),
+    );
+    assert.ok(lines.includes(`${adopted} of 4 weights come from shares`), lines.join("\n"));
+  }
+});
+
+interface ModelVersion {
+  readonly broken: number;
+  readonly shift: number;
+  readonly isExternal: boolean;
+}
+
+/** Writes a version of a model of two weights, whose files have the same names and sizes. */
+async function writeVersion(
+  folder: string,
+  { broken, shift, isExternal }: ModelVersion,
+): Promise<string[]> {
+  const [path, dataPath] = [join(folder, "net.onnx"), join(folder, "data.bin")];
+  const numbers = (w: number) =>
+    Float32Array.from({ length: 4096 }, (_, i) =>
+      w === 1 && i === 7 ? broken : Math.sin(i + w + shift),
+    );
+  const weights = [0, 1].map((w) => {
+    const content = numbers(w);
+    const inline = floatInitializer(`w${w}`, [64, 64], (i) => content[i] ?? 0);
+    if (!isExternal) return inline;
+    const externalData = [
+      { key: "location", value: "data.bin" },
+      { key: "offset", value: String(w * 16_384) },
+    ];
+    const { name = "", dims = [], dataType = 0 } = inline;
+    return { name, dims, dataType, dataLocation: DataLocation.EXTERNAL, externalData };
+  });
+  const nodes = [node("MatMul", ["x", "w0"], ["h"]), node("MatMul", ["h", "w1"], ["y"])];
+  const [input, output] = [[tensorInfo("x", [1, 64])], [tensorInfo("y", [1, 64])]];
+  await writeTinyModel(path, { node: nodes, input, output, initializer: weights });
+  if (!isExternal) return [path];
+  await writeFile(dataPath, Buffer.concat([0, 1].map((w) => Buffer.from(numbers(w).buffer))));
+  return [path, dataPath];
+}

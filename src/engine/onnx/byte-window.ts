@@ -3,6 +3,9 @@ import { readExactlySync } from "./read-exactly.ts";
 /** Bytes read at once: enough for sequential speed, and little lost where weights are skipped. */
 const windowBytes = 256 * 1024;
 
+/** Ranges up to this size are copied from the buffer: one read serves many of them. */
+const smallCopyBytes = 1024;
+
 /** Random access to the bytes of an open file through one small buffer, or to bytes in memory. */
 export class ByteWindow {
   readonly length: number;
@@ -37,9 +40,14 @@ export class ByteWindow {
 
   /** Copies the bytes from `start` to before `end`. */
   copy(start: number, end: number): Uint8Array {
-    const bytes = new Uint8Array(end - start);
-    if (this.#descriptor === undefined) bytes.set(this.#buffer.subarray(start, end));
-    else readExactlySync(this.#descriptor, bytes, start);
+    const length = end - start;
+    const isSmall = length > 0 && length <= smallCopyBytes;
+    if (isSmall && (start < this.#start || end > this.#end)) this.#fill(start);
+    if (start >= this.#start && end <= this.#end) {
+      return this.#buffer.slice(start - this.#start, end - this.#start);
+    }
+    const bytes = new Uint8Array(length);
+    if (this.#descriptor !== undefined) readExactlySync(this.#descriptor, bytes, start);
     return bytes;
   }
 

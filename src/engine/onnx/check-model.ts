@@ -1,12 +1,17 @@
 import { ServiceError } from "../../contract/errors.ts";
+import { checkOrder } from "./check-order.ts";
 import { elementBits, elementTypeName, rawByteLength } from "./element-type.ts";
-import { graphsAndFunctions, modelGraphs, modelTensors } from "./model-traversal.ts";
+import {
+  graphsAndFunctions,
+  modelGraphs,
+  modelTensors,
+  outermostGraphs,
+} from "./model-traversal.ts";
 import { TensorProto_DataType } from "./onnx_pb.js";
 import type { GraphProto, ModelProto, NodeProto, TensorProto } from "./onnx_pb.js";
 import type { OnnxModel } from "./onnx-model.ts";
 import { findPayload, isFixedWidth } from "./payload.ts";
 import { quoteName } from "./quote-name.ts";
-import { sortTopologically } from "./sort-topologically.ts";
 import { standardOpset } from "./standard-domain.ts";
 import { elementCount, formatShape } from "./tensor-shape.ts";
 
@@ -25,7 +30,8 @@ export function checkModel(model: OnnxModel): void {
   checkVersions(model.proto);
   for (const tensor of modelTensors(model.proto)) checkTensor(model, tensor);
   for (const { node } of graphsAndFunctions(model.proto)) node.forEach(checkOperator);
-  for (const graph of modelGraphs(model.proto)) checkGraph(graph);
+  for (const graph of modelGraphs(model.proto)) checkInitializers(graph);
+  for (const graph of outermostGraphs(model.proto)) checkOrder(graph);
 }
 
 function checkVersions(proto: ModelProto): void {
@@ -113,7 +119,7 @@ function checkOperator({ opType, domain }: NodeProto): void {
   }
 }
 
-function checkGraph(graph: GraphProto): void {
+function checkInitializers(graph: GraphProto): void {
   const names = new Set<string>();
   for (const { name } of graph.initializer) {
     if (names.has(name)) {
@@ -121,5 +127,4 @@ function checkGraph(graph: GraphProto): void {
     }
     names.add(name);
   }
-  sortTopologically(graph.node);
 }

@@ -1,8 +1,8 @@
-import { clone, create } from "@bufbuild/protobuf";
+import { clone, create, toBinary } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
 import { calledFunctionId, functionId } from "./function-id.ts";
 import { nestedGraphs, nodeSubgraphs } from "./model-traversal.ts";
-import { AttributeProtoSchema, NodeProtoSchema } from "./onnx_pb.js";
+import { AttributeProtoSchema, FunctionProtoSchema, NodeProtoSchema } from "./onnx_pb.js";
 import type {
   AttributeProto,
   FunctionProto,
@@ -13,14 +13,27 @@ import type {
 import { UniqueNames } from "./unique-names.ts";
 
 /** Most nodes after inlining; functions that call others can expand to any number. */
-const maxNodes = 1_000_000;
+const maxNodes = 200_000;
+/** Most bytes that calls may add to the encoded graph; calls copy attributes and names too. */
+const maxAddedBytes = 64 * 1024 * 1024;
 const maxCallDepth = 32;
 
 interface Inlining {
   readonly model: ModelProto;
   readonly functions: ReadonlyMap<string, FunctionProto>;
   readonly names: UniqueNames;
+  /** Sizes of the functions that have been called. */
+  readonly sizes: Map<FunctionProto, FunctionSize>;
+  /** Domains of the operator sets that the model imports. */
+  readonly domains: Set<string>;
   nodes: number;
+  addedBytes: number;
+}
+
+interface FunctionSize {
+  readonly bytes: number;
+  /** Names that a call prefixes with its own, at most. */
+  readonly names: number;
 }
 
 /**
@@ -32,12 +45,16 @@ interface Inlining {
  */
 export function inlineFunctions(model: ModelProto): void {
   if (model.functions.length === 0 || model.graph === undefined) return;
+  const imports = new Map(model.opsetImport.map(({ domain, version }) => [domain, version]));
   const functions = new Map(
     model.functions
-      .filter((body) => hasMatchingOpsets(body, model))
+      .filter((body) => hasMatchingOpsets(body, imports))
       .map((body) => [functionId(body), body]),
   );
-  const inlining: Inlining = { model, functions, names: UniqueNames.forModel(model), nodes: 0 };
+  const names = UniqueNames.forModel(model);
+  const sizes = new Map<FunctionProto, FunctionSize>();
+  const domains = new Set(imports.keys());
+  const inlining = { model, functions, names, sizes, domains, nodes: 0, addedBytes: 0 };
   inlineGraph(model.graph, inlining, 0);
   const graphs = [model.graph, ...nestedGraphs(model.graph.node)];
   const called = new Set(graphs.flatMap(({ node }) => node.map(calledFunctionId)));
@@ -45,11 +62,11 @@ export function inlineFunctions(model: ModelProto): void {
   if (!isNeeded) model.functions = [];
 }
 
-function hasMatchingOpsets(body: FunctionProto, model: ModelProto): boolean {
-  return body.opsetImport.every(({ domain, version }) => {
-    const imported = model.opsetImport.find((entry) => entry.domain === domain);
-    return imported === undefined || imported.version === version;
-  });
+function hasMatchingOpsets(
+  { opsetImport }: FunctionProto,
+  imports: ReadonlyMap<string, bigint>,
+): boolean {
+  return opsetImport.every(({ domain, version }) => (imports.get(domain) ?? version) === version);
 }
 
 function inlineGraph(graph: GraphProto, inlining: Inlining, depth: number): void {
@@ -61,7 +78,7 @@ function inlineNode(node: NodeProto, inlining: Inlining, depth: number): NodePro
   for (const inner of nodeSubgraphs(node)) inlineGraph(inner, inlining, depth);
   const body = inlining.functions.get(calledFunctionId(node));
   if (body === undefined) return [node];
-  importOpsets(inlining.model, body);
+  chargeCall(node, body, inlining);
   return expandCall(node, body, inlining).flatMap((inner) =>
     inlineNode(inner, inlining, depth + 1),
   );
@@ -78,17 +95,43 @@ function checkLimits(inlining: Inlining, depth: number): void {
   }
 }
 
-/** Imports the operator sets that only the function imports. */
-function importOpsets(model: ModelProto, body: FunctionProto): void {
-  for (const entry of body.opsetImport) {
-    const isImported = model.opsetImport.some(({ domain }) => domain === entry.domain);
-    if (!isImported) model.opsetImport.push(entry);
+/** Counts what a call copies. The first call of a function also imports its operator sets. */
+function chargeCall(call: NodeProto, body: FunctionProto, inlining: Inlining): void {
+  let size = inlining.sizes.get(body);
+  if (size === undefined) {
+    size = measureFunction(body);
+    inlining.sizes.set(body, size);
+    importOpsets(inlining, body);
   }
+  inlining.addedBytes += size.bytes + size.names * callPrefix(call).length;
+  if (inlining.addedBytes > maxAddedBytes) {
+    const message = `The model's functions stand for more than ${maxAddedBytes} bytes of nodes`;
+    throw new ServiceError("model_unsupported", message);
+  }
+}
+
+function measureFunction(body: FunctionProto): FunctionSize {
+  const bytes = toBinary(FunctionProtoSchema, body).length;
+  const nodes = [...body.node, ...[...nestedGraphs(body.node)].flatMap(({ node }) => node)];
+  const names = nodes.reduce((sum, { input, output }) => sum + 1 + input.length + output.length, 0);
+  return { bytes, names };
+}
+
+/** Imports the operator sets that only the function imports. */
+function importOpsets({ model, domains }: Inlining, body: FunctionProto): void {
+  for (const entry of body.opsetImport) {
+    if (!domains.has(entry.domain)) model.opsetImport.push(entry);
+    domains.add(entry.domain);
+  }
+}
+
+function callPrefix({ name, opType }: NodeProto): string {
+  return name === "" ? opType : name;
 }
 
 /** The nodes of a function with the names and attributes of a call. */
 function expandCall(call: NodeProto, body: FunctionProto, { names }: Inlining): NodeProto[] {
-  const prefix = call.name === "" ? call.opType : call.name;
+  const prefix = callPrefix(call);
   const renamed = new Map<string, string>([["", ""]]);
   for (const [index, input] of body.input.entries()) renamed.set(input, call.input[index] ?? "");
   const expansion = { renamed, prefix, names, attributes: callAttributes(call, body) };

@@ -10,6 +10,7 @@ import type {
 
 /** Graphs in the attributes of a node: branches of If, bodies of Loop and Scan. */
 export function nodeSubgraphs(node: NodeProto): GraphProto[] {
+  if (node.attribute.length === 0) return [];
   return node.attribute.flatMap((attribute) =>
     attribute.g ? [attribute.g, ...attribute.graphs] : attribute.graphs,
   );
@@ -25,18 +26,22 @@ export function* nestedGraphs(nodes: readonly NodeProto[]): Generator<GraphProto
   }
 }
 
+/** The graphs of a model that are in no other graph; of functions, those in their nodes. */
+export function* outermostGraphs(model: ModelProto): Generator<GraphProto> {
+  if (model.graph) yield model.graph;
+  for (const { initialization, algorithm } of model.trainingInfo) {
+    if (initialization) yield initialization;
+    if (algorithm) yield algorithm;
+  }
+  for (const { node } of model.functions) yield* node.flatMap(nodeSubgraphs);
+}
+
 /** Every graph of a model at any depth, outermost first; of functions, those in their nodes. */
 export function* modelGraphs(model: ModelProto): Generator<GraphProto> {
-  const roots = [
-    model.graph,
-    ...model.trainingInfo.flatMap((info) => [info.initialization, info.algorithm]),
-  ];
-  for (const graph of roots) {
-    if (graph === undefined) continue;
+  for (const graph of outermostGraphs(model)) {
     yield graph;
     yield* nestedGraphs(graph.node);
   }
-  for (const body of model.functions) yield* nestedGraphs(body.node);
 }
 
 /** Everything in a model that has nodes: its graphs at any depth, and its functions. */

@@ -108,16 +108,22 @@ function writeInteger(view: DataView, offset: number, width: number, value: bigi
 function varintsToRaw(encoded: Uint8Array, tensor: TensorProto): Uint8Array {
   const width = elementWidth(tensor);
   const raw = new Uint8Array(tensorByteLength(tensor));
-  const view = new DataView(raw.buffer);
   let offset = 0;
   for (let at = 0; at < encoded.length; offset += width) {
-    let value = 0n;
-    let shift = 0n;
-    for (let byte = 0x80; byte >= 0x80; shift += 7n) {
+    // The low and the high 32 bits; operations on big integers take ten times as long.
+    let [low, high] = [0, 0];
+    let byte = 0x80;
+    for (let shift = 0; byte >= 0x80; shift += 7) {
       byte = encoded[at++] ?? 0;
-      value |= BigInt(byte & 0x7f) << shift;
+      const bits = byte & 0x7f;
+      if (shift < 32) low |= bits << shift;
+      if (shift > 25 && shift < 64)
+        high |= shift < 32 ? bits >> (32 - shift) : bits << (shift - 32);
     }
-    writeInteger(view, offset, width, value);
+    for (let index = 0; index < width && offset + index < raw.length; index++) {
+      const word = index < 4 ? low : high;
+      raw[offset + index] = word >>> ((index % 4) * 8);
+    }
   }
   if (offset !== raw.length) {
     const content = `${offset / width} elements, and its shape needs ${raw.length / width}`;

@@ -1,6 +1,7 @@
 import { ServiceError } from "../../contract/errors.ts";
 import type { NodeProto } from "./onnx_pb.js";
 import { quoteName } from "./quote-name.ts";
+import { sortByNeeds } from "./sort-by-needs.ts";
 import { usedNames } from "./used-names.ts";
 
 /**
@@ -13,10 +14,7 @@ export function sortTopologically(nodes: readonly NodeProto[]): NodeProto[] {
   const needs = nodes.map((node) =>
     [...usedNames(node)].flatMap((name) => producers.get(name) ?? []),
   );
-  const order: NodeProto[] = [];
-  const states = new Uint8Array(nodes.length);
-  for (const root of nodes.keys()) visitDepthFirst({ nodes, needs, states, order }, root);
-  return order;
+  return sortByNeeds(nodes, needs);
 }
 
 /** Index of the node that computes each value. */
@@ -32,34 +30,4 @@ function findProducers(nodes: readonly NodeProto[]): Map<string, number> {
     }
   }
   return producers;
-}
-
-interface Sorting {
-  readonly nodes: readonly NodeProto[];
-  readonly needs: readonly (readonly number[])[];
-  /** 0: not visited, 1: waits for the nodes it needs, 2: in order */
-  readonly states: Uint8Array;
-  readonly order: NodeProto[];
-}
-
-/** Keeps its own stack, since graphs can be as deep as they are long. */
-function visitDepthFirst({ nodes, needs, states, order }: Sorting, root: number): void {
-  const stack = [root];
-  for (let index = stack.at(-1); index !== undefined; index = stack.at(-1)) {
-    const node = nodes[index];
-    const missing = needs[index]?.find((need) => states[need] !== 2);
-    if (node === undefined || states[index] === 2) {
-      stack.pop();
-    } else if (missing === undefined) {
-      states[index] = 2;
-      order.push(node);
-      stack.pop();
-    } else if (states[missing] === 1) {
-      const message = `The graph has a cycle through node ${quoteName(node.name)}`;
-      throw new ServiceError("model_invalid", message);
-    } else {
-      states[index] = 1;
-      stack.push(missing);
-    }
-  }
 }

@@ -4,23 +4,39 @@ import type { GraphProto, NodeProto } from "./onnx_pb.js";
 /** Names of outer values that a node uses: its inputs, and the values its subgraphs capture. */
 export function usedNames(node: NodeProto): Set<string> {
   const names = new Set(node.input.filter((name) => name !== ""));
-  for (const graph of nodeSubgraphs(node)) {
-    for (const name of capturedNames(graph)) names.add(name);
+  const subgraphs = nodeSubgraphs(node);
+  if (subgraphs.length > 0) {
+    const collecting: Collecting = { captured: names, defined: new Map() };
+    for (const graph of subgraphs) collectCaptured(graph, collecting);
   }
   return names;
 }
 
-/** Names that a graph uses and does not define. */
-function capturedNames(graph: GraphProto): Set<string> {
-  const used = new Set(graph.output.map((output) => output.name));
-  const defined = new Set([
-    ...graph.input.map((input) => input.name),
-    ...graph.initializer.map(({ name }) => name),
-  ]);
-  for (const { values } of graph.sparseInitializer) if (values) defined.add(values.name);
+interface Collecting {
+  readonly captured: Set<string>;
+  /** How many of the subgraphs around the place that is looked at define each name. */
+  readonly defined: Map<string, number>;
+}
+
+/** Adds the names that a graph uses and that neither it nor a subgraph around it defines. */
+function collectCaptured(graph: GraphProto, collecting: Collecting): void {
+  const { captured, defined } = collecting;
+  const own = new Set(listDefinitions(graph));
+  for (const name of own) defined.set(name, (defined.get(name) ?? 0) + 1);
+  const use = (name: string) => {
+    if (name !== "" && (defined.get(name) ?? 0) === 0) captured.add(name);
+  };
+  for (const { name } of graph.output) use(name);
   for (const node of graph.node) {
-    for (const name of usedNames(node)) used.add(name);
-    for (const name of node.output) defined.add(name);
+    node.input.forEach(use);
+    for (const inner of nodeSubgraphs(node)) collectCaptured(inner, collecting);
   }
-  return new Set([...used].filter((name) => !defined.has(name)));
+  for (const name of own) defined.set(name, (defined.get(name) ?? 0) - 1);
+}
+
+function* listDefinitions(graph: GraphProto): Generator<string> {
+  for (const { name } of graph.input) yield name;
+  for (const { name } of graph.initializer) yield name;
+  for (const { values } of graph.sparseInitializer) if (values) yield values.name;
+  for (const { output } of graph.node) yield* output;
 }

@@ -1,5 +1,4 @@
 import { graphsAndFunctions, modelGraphs, modelTensors } from "../onnx/model-traversal.ts";
-import { findAttribute } from "../onnx/node-attributes.ts";
 import { TensorProto_DataType as DataType } from "../onnx/onnx_pb.js";
 import type { FunctionProto, GraphProto, ModelProto, NodeProto } from "../onnx/onnx_pb.js";
 
@@ -12,9 +11,10 @@ const otherFloatTypes: ReadonlySet<number> = new Set([
 /** Facts about a whole model, each computed once, when it is first needed. */
 export class ModelFacts {
   readonly #model: ModelProto;
-  readonly #unsetAttributes = new Map<string, boolean>();
   #consumedNames: ReadonlySet<string> | undefined;
   #hasOtherFloats: boolean | undefined;
+  /** Of each function that is called, the attributes that all calls set or that have a default. */
+  #setAttributes: ReadonlyMap<string, ReadonlySet<string>> | undefined;
 
   constructor(model: ModelProto) {
     this.#model = model;
@@ -37,21 +37,34 @@ export class ModelFacts {
 
   /** Whether an attribute of a function has no default value and a call of it leaves it out. */
   mayBeUnset(called: FunctionProto, attribute: string): boolean {
-    const key = `${called.domain}\0${called.name}\0${attribute}`;
-    const known = this.#unsetAttributes.get(key);
-    if (known !== undefined) return known;
-    const mayBeUnset =
-      !called.attributeProto.some(({ name }) => name === attribute) &&
-      [...graphsAndFunctions(this.#model)].some(({ node }) =>
-        node.some((caller) => isCallTo(caller, called) && !findAttribute(caller, attribute)),
-      );
-    this.#unsetAttributes.set(key, mayBeUnset);
-    return mayBeUnset;
+    this.#setAttributes ??= findCommonAttributes(this.#model);
+    const isSet = this.#setAttributes.get(operatorKey(called.domain, called.name));
+    return isSet?.has(attribute) === false;
   }
 }
 
-function isCallTo(node: NodeProto, called: FunctionProto): boolean {
-  return node.opType === called.name && node.domain === called.domain;
+function operatorKey(domain: string, opType: string): string {
+  return `${domain}\0${opType}`;
+}
+
+/** Attributes of functions that are called; by the function's key. */
+function findCommonAttributes(model: ModelProto): Map<string, Set<string>> {
+  const functions = new Set(model.functions.map(({ domain, name }) => operatorKey(domain, name)));
+  const setByAll = new Map<string, Set<string>>();
+  for (const { node } of graphsAndFunctions(model)) {
+    for (const { domain, opType, attribute } of node) {
+      const key = operatorKey(domain, opType);
+      if (!functions.has(key)) continue;
+      const names = attribute.map(({ name }) => name);
+      const before = setByAll.get(key);
+      setByAll.set(key, new Set(before ? names.filter((name) => before.has(name)) : names));
+    }
+  }
+  for (const { domain, name, attributeProto } of model.functions) {
+    const names = setByAll.get(operatorKey(domain, name));
+    for (const attribute of attributeProto) names?.add(attribute.name);
+  }
+  return setByAll;
 }
 
 function consumedNames({ node, output }: GraphProto | FunctionProto): string[] {

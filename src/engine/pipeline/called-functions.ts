@@ -2,17 +2,37 @@ import { calledFunctionId, functionId } from "../onnx/function-id.ts";
 import { nestedGraphs } from "../onnx/model-traversal.ts";
 import type { FunctionProto, ModelProto, NodeProto } from "../onnx/onnx_pb.js";
 
-/** Functions that nodes call, directly or through others. */
-export function calledFunctions(proto: ModelProto, nodes: Iterable<NodeProto>): Set<FunctionProto> {
-  const byId = new Map(proto.functions.map((body) => [functionId(body), body]));
-  const functions = new Set<FunctionProto>();
-  const pending = [...nodes];
-  for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
-    for (const graph of nestedGraphs([node])) pending.push(...graph.node);
-    const called = byId.get(calledFunctionId(node));
-    if (!called || functions.has(called)) continue;
-    functions.add(called);
-    pending.push(...called.node);
+/** The functions of a model by the nodes that call them. */
+export class CalledFunctions {
+  readonly #byId: ReadonlyMap<string, FunctionProto>;
+  /** Functions that the nodes of a function call themselves. */
+  readonly #callees = new Map<FunctionProto, ReadonlySet<FunctionProto>>();
+
+  constructor({ functions }: ModelProto) {
+    this.#byId = new Map(functions.map((body) => [functionId(body), body]));
   }
-  return functions;
+
+  /** Functions that nodes call, directly or through others. */
+  find(nodes: readonly NodeProto[]): Set<FunctionProto> {
+    const found = this.#findDirect(nodes);
+    // A set goes on to what is added to it.
+    for (const body of found) {
+      const callees = this.#callees.get(body) ?? this.#findDirect(body.node);
+      this.#callees.set(body, callees);
+      for (const callee of callees) found.add(callee);
+    }
+    return found;
+  }
+
+  #findDirect(nodes: readonly NodeProto[]): Set<FunctionProto> {
+    const found = new Set<FunctionProto>();
+    if (this.#byId.size === 0) return found;
+    const add = (node: NodeProto) => {
+      const called = this.#byId.get(calledFunctionId(node));
+      if (called !== undefined) found.add(called);
+    };
+    nodes.forEach(add);
+    for (const graph of nestedGraphs(nodes)) graph.node.forEach(add);
+    return found;
+  }
 }

@@ -53,7 +53,7 @@ function describeLargestStep(
   const sizes = steps.map((step) =>
     step.parameters.reduce((total, index) => total + (parameters[index]?.bytes ?? 0), 0),
   );
-  const largest = Math.max(0, ...sizes);
+  const largest = sizes.reduce((most, bytes) => Math.max(most, bytes), 0);
   const node = steps[sizes.indexOf(largest)]?.node;
   const size = `has ${largest} bytes, and maxStageBytes is ${maxStageBytes}`;
   const step = `${node?.opType} "${node?.name}" ${size}`;

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { findDataType } from "../onnx/element-type.ts";
 import { GraphProtoSchema, ModelProtoSchema, ValueInfoProtoSchema } from "../onnx/onnx_pb.js";
 import type { GraphProto, ModelProto, ValueInfoProto } from "../onnx/onnx_pb.js";
-import { calledFunctions } from "./called-functions.ts";
+import { CalledFunctions } from "./called-functions.ts";
 import type { ValueDescription } from "./describe-values.ts";
 import type { PipelinePlan, PlannedStage } from "./plan-pipeline.ts";
 
@@ -107,7 +107,7 @@ function stageProto(
     quantizationAnnotation: [],
   };
   const stageGraph = Object.assign(create(GraphProtoSchema), graph, changes);
-  const functions = [...calledFunctions(proto, node)];
+  const functions = [...new CalledFunctions(proto).find(node)];
   return Object.assign(create(ModelProtoSchema), proto, {
     graph: stageGraph,
     functions,

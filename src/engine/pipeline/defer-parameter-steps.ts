@@ -36,7 +36,9 @@ function placeBeforeFirstUses(places: readonly Place[]): void {
   const firstUse = (name: string) => firstUses.get(name) ?? places.length;
   for (const place of places.toReversed()) {
     const { outputs, runtimeInputs } = place.step;
-    if (place.isLate) place.at = Math.min(...outputs.map(firstUse));
+    if (place.isLate) {
+      place.at = outputs.reduce((first, name) => Math.min(first, firstUse(name)), Infinity);
+    }
     for (const name of runtimeInputs) firstUses.set(name, Math.min(place.at, firstUse(name)));
   }
 }

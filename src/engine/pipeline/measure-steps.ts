@@ -9,7 +9,7 @@ import { nodeWith } from "../onnx/node-attributes.ts";
 import { GraphProtoSchema, ModelProtoSchema } from "../onnx/onnx_pb.js";
 import type { NodeProto } from "../onnx/onnx_pb.js";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
-import { calledFunctions } from "./called-functions.ts";
+import { CalledFunctions } from "./called-functions.ts";
 import type { PipelineGraph } from "./pipeline-graph.ts";
 import { withProbeSession, type ProbeOptions } from "./with-probe-session.ts";
 
@@ -42,7 +42,8 @@ export async function measureSteps(
   const { durations, inlinedTime } = await withProbeSession(probe, options, (session, folder) =>
     profileRuns(session, folder, options.signal),
   );
-  const inlinedNodes = graph.steps.map((step) => countInlinedNodes(model, step.node));
+  const functions = new CalledFunctions(model.proto);
+  const inlinedNodes = graph.steps.map((step) => countInlinedNodes(functions, step.node));
   const allInlinedNodes = inlinedNodes.reduce((total, count) => total + count, 0);
   return graph.steps.map((_, index) => {
     const times = Float64Array.from(durations.get(stepName(index))?.slice(-runs) ?? [0]);
@@ -91,11 +92,8 @@ function summarizeProfile(events: z.infer<typeof profileEvents>): StepProfile {
   return { durations, inlinedTime };
 }
 
-function countInlinedNodes({ proto }: OnnxModel, node: NodeProto): number {
-  return [...calledFunctions(proto, [node])].reduce(
-    (total, called) => total + called.node.length,
-    0,
-  );
+function countInlinedNodes(functions: CalledFunctions, node: NodeProto): number {
+  return [...functions.find([node])].reduce((total, called) => total + called.node.length, 0);
 }
 
 function stepName(index: number): string {

@@ -2,7 +2,7 @@ import { rawByteLength } from "../onnx/element-type.ts";
 import { nodeTensors } from "../onnx/model-traversal.ts";
 import type { ModelProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js";
 import { elementCount } from "../onnx/tensor-shape.ts";
-import { calledFunctions } from "./called-functions.ts";
+import { CalledFunctions } from "./called-functions.ts";
 
 const float32Bytes = 4;
 
@@ -18,12 +18,12 @@ export class ParameterIndex {
   readonly all: Parameter[] = [];
   /** Shapes of the parameters that have names. */
   readonly shapes = new Map<string, readonly number[]>();
-  readonly #proto: ModelProto;
+  readonly #functions: CalledFunctions;
   readonly #named = new Map<string, number>();
   readonly #nodeTensors = new Map<TensorProto, number>();
 
   constructor(proto: ModelProto) {
-    this.#proto = proto;
+    this.#functions = new CalledFunctions(proto);
   }
 
   addNamed(name: string, tensors: readonly TensorProto[], dims: readonly bigint[]): void {
@@ -42,7 +42,7 @@ export class ParameterIndex {
 
   /** Adds tensors in a node's attributes and subgraphs and in the functions that it calls. */
   addNodeTensors(node: NodeProto): number[] {
-    const bodies = [...calledFunctions(this.#proto, [node])].flatMap((called) => called.node);
+    const bodies = [...this.#functions.find([node])].flatMap((called) => called.node);
     return [...nodeTensors([node, ...bodies])].map((tensor) => {
       const known = this.#nodeTensors.get(tensor);
       if (known !== undefined) return known;

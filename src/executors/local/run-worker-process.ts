@@ -5,8 +5,11 @@ import { readStartMark, stopProcessGroup } from "./process-group.ts";
 import type { WorkerProcessExit } from "./worker-exit-error.ts";
 import type { ProcessIdentity } from "../../records/process-identity.ts";
 
-/** How long a stopped worker may take before it is killed. */
-const graceMs = 1_000;
+/**
+ * How long a stopped worker may take before it is killed, as one is whose thread is busy: with what
+ * follows, a cancellation takes less than a second.
+ */
+const graceMs = 500;
 
 interface WorkerProcess {
   readonly workerPath: string;

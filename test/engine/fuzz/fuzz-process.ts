@@ -7,6 +7,7 @@ import type { Target } from "../../../src/contract/target.ts";
 import { compressModel } from "../../../src/engine/compress-model.ts";
 import { createRandom } from "../../../src/engine/evaluate/random.ts";
 import { openModel } from "../../../src/engine/onnx/open-model.ts";
+import { encodeHostile, hostileModels } from "./hostile-models.ts";
 import { mutate } from "./mutate.ts";
 import { externalFile, seedModels } from "./seed-models.ts";
 
@@ -53,13 +54,20 @@ function chooseRecipe(random: () => number): Recipe {
   });
 }
 
+/** A mutated model, or now and then a large one that is hard on an algorithm. */
+function createInput(random: () => number): Uint8Array {
+  if (random() < 0.003) {
+    const names = Object.keys(hostileModels);
+    const name = names[Math.floor(random() * names.length)] ?? "";
+    return encodeHostile(name, 1000 + Math.floor(random() * 20_000));
+  }
+  return mutate(seeds[Math.floor(random() * seeds.length)] ?? new Uint8Array(), random);
+}
+
 /** Compresses one mutated model and reads the result again. @returns the code of the error that ended it */
 async function tryInput(index: number): Promise<string> {
   const random = createRandom(Number(seed) * 1_000_003 + index * 7919);
-  writeFileSync(
-    modelPath,
-    mutate(seeds[Math.floor(random() * seeds.length)] ?? new Uint8Array(), random),
-  );
+  writeFileSync(modelPath, createInput(random));
   try {
     await compressModel(modelPath, {
       kind: random() < 0.5 ? "compress" : "quantize",

@@ -1,7 +1,7 @@
 import { payloadField } from "../../onnx/payload.ts";
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import { readTrailer } from "./partition-trailer.ts";
-import { taskDigest } from "./task-digest.ts";
+import { taskDigest, type DigestOptions } from "./task-digest.ts";
 import { outputPayloads, payloadLength } from "./task-outputs.ts";
 import type { TaskResult, WeightTask } from "./weight-task.ts";
 
@@ -30,22 +30,36 @@ export async function readPartitions(files: readonly string[]): Promise<Complete
 }
 
 /**
- * Makes the model take the outputs of a task from a partition, if one has them.
- * @returns the task's result
+ * Makes the model take the outputs of tasks from partitions that computed them from the same
+ * content, unless they were rejected.
+ * @returns the tasks' results, in their order; undefined for one that no partition has
  */
-export function reuseCompletedTask(
+export async function adoptCompletedTasks(
+  model: OnnxModel,
+  tasks: readonly WeightTask[],
+  { completed, ...options }: DigestOptions & { readonly completed: CompletedTasks },
+): Promise<(TaskResult | undefined)[]> {
+  if (completed.size === 0) return tasks.map(() => undefined);
+  const results: (TaskResult | undefined)[] = [];
+  for (const task of tasks) {
+    const found = completed.get(await taskDigest(model, task, options));
+    if (found !== undefined && found.result.rejection === undefined) {
+      takeOutputs(model, task, found);
+    }
+    results.push(found?.result);
+  }
+  return results;
+}
+
+function takeOutputs(
   model: OnnxModel,
   task: WeightTask,
-  completedTasks: CompletedTasks,
-): TaskResult | undefined {
-  const completed = completedTasks.get(taskDigest(model, task));
-  if (completed === undefined || completed.result.rejection !== undefined) return undefined;
-  const { path } = completed;
+  { path, ...completed }: CompletedTask,
+): void {
   let { offset } = completed;
   for (const payload of outputPayloads(task)) {
     const length = payloadLength(model, payload);
     model.payloads[payload] = { kind: "file", path, offset, length, field: payloadField.raw };
     offset += length;
   }
-  return completed.result;
 }

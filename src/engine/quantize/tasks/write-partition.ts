@@ -4,7 +4,7 @@ import { writeTrailer } from "./partition-trailer.ts";
 import type { PlacedTask } from "./placed-task.ts";
 import { runTasks } from "./run-tasks.ts";
 import type { RunTasksOptions } from "./run-tasks-options.ts";
-import { taskDigest } from "./task-digest.ts";
+import { taskDigest, type DigestOptions } from "./task-digest.ts";
 import { outputLengths, outputPayloads, payloadLength } from "./task-outputs.ts";
 import type { TaskResult, WeightTask } from "./weight-task.ts";
 
@@ -21,14 +21,20 @@ interface Partition {
 export async function writePartition(
   file: string,
   partition: Partition,
-  options: RunTasksOptions,
+  options: RunTasksOptions & DigestOptions,
 ): Promise<number> {
   await using handle = await open(file, "wx");
   const { placed, bytes } = placeInPartition(file, partition);
   await handle.truncate(bytes);
+  // Content that is the same before the work and when it is adopted was the same in between.
+  const digests: string[] = [];
+  for (const task of partition.tasks) {
+    digests.push(await taskDigest(partition.model, task, options));
+  }
   const results = await runTasks(placed, options);
   const entries = results.map((result, index) => trailerEntry(partition, index, result));
-  return await writeTrailer(handle, entries, bytes);
+  const identified = entries.map((entry, index) => ({ ...entry, task: digests[index] ?? "" }));
+  return await writeTrailer(handle, identified, bytes);
 }
 
 function placeInPartition(
@@ -55,5 +61,5 @@ function trailerEntry(
   const task = tasks[index];
   if (task === undefined) throw new TypeError("There are more results than tasks");
   const bytes = outputLengths(model, task).reduce((sum, length) => sum + length, 0);
-  return { task: taskDigest(model, task), bytes, weight, sums, rejection };
+  return { bytes, weight, sums, rejection };
 }

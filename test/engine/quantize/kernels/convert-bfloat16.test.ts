@@ -14,10 +14,11 @@ function widen(halves: Uint16Array): Float32Array {
 }
 
 test("bfloat16 values come back from float32 as they were; NaN stays NaN", () => {
-  const back = float32ToBfloat16(widen(all));
+  const floats = widen(all);
+  const back = float32ToBfloat16(floats);
   const changed = all.filter((half, index) => back[index] !== half);
   assert.ok(changed.every((half) => Number.isNaN(widen(Uint16Array.of(half))[0])));
-  assert.ok(widen(back).every((float, index) => Object.is(float, widen(all)[index])));
+  assert.ok(widen(back).every((float, index) => Object.is(float, floats[index])));
 });
 
 test("float32ToBfloat16() rounds to the nearest value, and ties to the even one", () => {

@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { ServiceError } from "../../src/contract/errors.ts";
+import { resolveRecipe } from "../../src/contract/resolve-recipe.ts";
+import { openModel } from "../../src/engine/onnx/open-model.ts";
+import { planCompression } from "../../src/engine/plan-compression.ts";
+import { encodeHostile, hostileModels } from "./fuzz/hostile-models.ts";
+import { contribTarget, makeFolder } from "./quantize/compress.ts";
+
+/** An algorithm that is quadratic takes minutes for models of this size. */
+const limit = { timeout: 120_000 };
+
+for (const name of Object.keys(hostileModels)) {
+  test(`a model with ${name} is opened and planned, or refused`, limit, async () => {
+    await using folder = await makeFolder();
+    const path = join(folder.path, "model.onnx");
+    await writeFile(path, encodeHostile(name, 40_000));
+    await openModel(path, { maxBytes: 2 ** 40 });
+    try {
+      await planCompression(path, {
+        kind: "compress",
+        recipe: resolveRecipe({ scheme: "int8-weight" }),
+        target: contribTarget,
+      });
+    } catch (error) {
+      assert.ok(error instanceof ServiceError, String(error));
+    }
+  });
+}
