@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import type { Evaluation } from "../../contract/recipe.ts";
-import type { Accuracy, Latency, Telemetry } from "../../contract/telemetry.ts";
+import type { Latency } from "../../contract/latency.ts";
+import type { Accuracy, Telemetry } from "../../contract/telemetry.ts";
 import { chooseLatencySamples } from "./choose-latency-samples.ts";
 import { comparableOutputs } from "./comparable-outputs.ts";
 import { compareLatency, type LatencyComparison } from "./compare-latency.ts";
