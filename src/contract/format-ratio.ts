@@ -1,4 +1,4 @@
-import type { LatencyRatio } from "./telemetry.ts";
+import type { LatencyRatio } from "./latency.ts";
 
 /** A ratio of latencies with its confidence interval, for people: `0.98 (0.97-1.00)`. */
 export function formatRatio({

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { latencyObstacle, type MeasuredFigures, sqnrObstacle } from "./comparability.ts";
-import type { LatencyRatio } from "./telemetry.ts";
+import type { LatencyRatio } from "./latency.ts";
 
 export interface GateKind {
   /** `max`: the figure may not rise above the limit. `min`: it may not fall below it. */

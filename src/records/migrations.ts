@@ -7,6 +7,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0002-pods": { up: (db) => runStatements(db, addPods) },
   "0003-baselines": { up: (db) => runStatements(db, addBaselines) },
   "0004-reports": { up: (db) => runStatements(db, addReports) },
+  "0005-latency-budget": { up: (db) => runStatements(db, replaceRuns) },
 };
 
 const createTables = [
@@ -102,6 +103,18 @@ const addReports = [
   "create index github_job_checks_by_report on github_job_checks (report_id)",
   "create table github_deliveries (id text primary key)",
   "alter table tokens add column repository text",
+];
+
+/** Recipes have a budget in place of numbers of runs, and limits no noise of latency. */
+const replaceRuns = [
+  `update jobs set document = json_remove(
+      json_set(document, '$.recipe.evaluation.latencyBudgetSeconds', 20),
+      '$.recipe.evaluation.runs', '$.recipe.evaluation.warmup', '$.gateLimits.latencyNoiseMs')
+    where json_extract(document, '$.recipe.evaluation') is not null`,
+  `update jobs set target_document = json_remove(target_document,
+      '$.recipe.evaluation.runs', '$.recipe.evaluation.warmup')`,
+  `update github_reports set request = json_remove(request,
+      '$.recipe.evaluation.runs', '$.recipe.evaluation.warmup', '$.gates.latencyNoiseMs')`,
 ];
 
 async function runStatements(db: Kysely<unknown>, statements: readonly string[]): Promise<void> {

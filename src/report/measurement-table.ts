@@ -1,7 +1,7 @@
 import { formatBytes } from "../contract/format-bytes.ts";
 import { formatRatio } from "../contract/format-ratio.ts";
 import type { Job } from "../contract/job.ts";
-import type { Latency } from "../contract/telemetry.ts";
+import type { Latency } from "../contract/latency.ts";
 import { comparableAccuracy, comparableLatency } from "./comparable-figures.ts";
 import type { Section } from "./compose-sections.ts";
 import { formatChange, formatDecibels, formatPercent } from "./format-figure.ts";

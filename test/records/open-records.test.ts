@@ -36,7 +36,14 @@ test("openRecords() keeps what the first release recorded", async (t) => {
   const made = await openRecords(":memory:", { now });
   const job = await made.jobs.create("default", makeNewJob());
   await made.close();
-  const { baseline: _, ...firstRelease } = job;
+  const { baseline: _, ...known } = job;
+  const { latencyBudgetSeconds, ...evaluation } = job.recipe.evaluation;
+  assert.equal(latencyBudgetSeconds, 20);
+  const firstRelease = {
+    ...known,
+    recipe: { ...job.recipe, evaluation: { ...evaluation, runs: 20, warmup: 3 } },
+    gateLimits: { ...job.gateLimits, latencyNoiseMs: 0.5 },
+  };
   const db = new Kysely<unknown>({ dialect: sqliteDialect(path) });
   await new Migrator({ db, provider: { getMigrations: async () => migrations } }).migrateTo(
     "0001-jobs",

@@ -1,9 +1,8 @@
 import { comparableOutputs } from "./comparable-outputs.ts";
 import { labelRuntimeErrors } from "./label-runtime-errors.ts";
-import { compareBlock, type BlockRuns } from "./compare-block.ts";
 import { warmUp } from "./warm-up.ts";
-import { medianValue } from "./median-value.ts";
 import type { ModelPair } from "./model-pair.ts";
+import { percentile } from "./percentile.ts";
 import type { RuntimeProcess } from "./runtime-process.ts";
 import type { ModelSignature } from "./session-protocol.ts";
 
@@ -29,7 +28,10 @@ export interface RoundTimes extends Readonly<Record<Which, readonly number[]>> {
   readonly logRatio: number;
 }
 
-/** Milliseconds that the timed runs of a round take at least, on each input shape. */
+/**
+ * Milliseconds of a round in which runs are timed, on each input shape; as many as it took to open
+ * the models where those are more.
+ */
 const minTimedMs = 150;
 
 /**
@@ -38,12 +40,17 @@ const minTimedMs = 150;
  * @throws ServiceError evaluation_failed if a model cannot be loaded or run
  */
 export async function measureRound(options: RoundOptions): Promise<RoundTimes[]> {
+  const started = performance.now();
   const signatures: Partial<Record<Which, ModelSignature>> = {};
   for (const which of options.order) signatures[which] = await openForRound(which, options);
+  const openedAt = performance.now();
   if (!signatures.original) throw new TypeError("A round opens the original");
   const outputs = [...comparableOutputs({ signature: signatures.original }).names];
+  const timedMs = Math.max(minTimedMs, openedAt - started);
   const times: RoundTimes[] = [];
-  for (const feed of options.feeds) times.push(await timeFeed(feed, outputs, options));
+  for (const feed of options.feeds) {
+    times.push(await timeFeed(feed, { outputs, timedMs }, options));
+  }
   for (const which of options.order) {
     await options.process.request({ do: "close", key: which }, "closed");
   }
@@ -64,29 +71,29 @@ async function openForRound(
 
 async function timeFeed(
   feed: string,
-  outputs: string[],
+  { outputs, timedMs }: { readonly outputs: string[]; readonly timedMs: number },
   { process, order, signal }: RoundOptions,
 ): Promise<RoundTimes> {
   const timeRuns = async (which: Which, runs: number) => {
     const timing = process.request({ do: "time", key: which, feed, outputs, runs }, "times");
-    return (await labelRuntimeErrors(which, timing, { signal })).runs;
+    return (await labelRuntimeErrors(which, timing, { signal })).milliseconds;
   };
   const runs = { original: 0, result: 0 };
   for (const which of order) runs[which] = await warmUp((count) => timeRuns(which, count));
   const times: Record<Which, number[]> = { original: [], result: [] };
-  const logRatios: number[] = [];
-  for (let block = 0, timedMs = 0; timedMs < minTimedMs; block++) {
-    const blockRuns: BlockRuns = { original: [], result: [] };
+  const started = performance.now();
+  for (let block = 0; performance.now() - started < timedMs; block++) {
     for (const which of takeTurns(order, block)) {
-      blockRuns[which].push(...(await timeRuns(which, runs[which])));
+      times[which].push(...(await timeRuns(which, runs[which])));
     }
-    const compared = compareBlock(blockRuns);
-    logRatios.push(compared.logRatio);
-    times.original.push(...compared.original);
-    times.result.push(...compared.result);
-    timedMs += compared.timedMs;
   }
-  return { ...times, logRatio: medianValue(logRatios) };
+  const [original, result] = [findCentre(times.original), findCentre(times.result)];
+  return { ...times, logRatio: Math.log(result / original) };
+}
+
+/** The lower quartile: other processes can only make a run longer. */
+function findCentre(milliseconds: readonly number[]): number {
+  return percentile(Float64Array.from(milliseconds).sort(), 0.25);
 }
 
 /** Each model twice, so that a steady change of the machine's speed cancels out. */

@@ -55,8 +55,8 @@ export class ModelSession implements AsyncDisposable {
   /** Runs the model once more on the inputs of the last run, milliseconds. */
   async timeRun(): Promise<number> {
     const request = { do: "time", key, feed, outputs: this.#outputs, runs: 1 } as const;
-    const { runs } = await this.#process.request(request, "times");
-    return runs[0]?.milliseconds ?? NaN;
+    const { milliseconds } = await this.#process.request(request, "times");
+    return milliseconds[0] ?? NaN;
   }
 
   /**

@@ -1,16 +1,12 @@
 import { Worker } from "node:worker_threads";
-import { InferenceSession, Tensor } from "onnxruntime-node";
+import { InferenceSession, type Tensor } from "onnxruntime-node";
 import { errorMessage } from "../../log/error-message.ts";
-import {
-  sessionRequest,
-  type SessionReply,
-  type SessionRequest,
-  type TimedRun,
-} from "./session-protocol.ts";
-import { elementType, rawTensorElements, type TensorData } from "./tensor-data.ts";
+import { createAlignedTensor } from "./create-aligned-tensor.ts";
+import { leaveOutWaiting } from "./leave-out-waiting.ts";
+import { type OpenRequest, sessionOptions } from "./session-options.ts";
+import { sessionRequest, type SessionReply, type SessionRequest } from "./session-protocol.ts";
+import { elementType, type TensorData } from "./tensor-data.ts";
 import { readPeakMemoryBytes, resetPeakMemory } from "./read-peak-memory-bytes.ts";
-
-type OpenRequest = Extract<SessionRequest, { do: "open" }>;
 
 interface OpenModel {
   readonly session: InferenceSession;
@@ -45,39 +41,11 @@ async function closeSession(key: string): Promise<SessionReply> {
   return { is: "closed" };
 }
 
-function sessionOptions(request: OpenRequest): InferenceSession.SessionOptions {
-  const { executionProvider, threads, optimize, profilePrefix } = request;
-  const options: InferenceSession.SessionOptions = {
-    executionProviders: executionProvider === "cpu" ? ["cpu"] : [executionProvider, "cpu"],
-    intraOpNumThreads: threads,
-    graphOptimizationLevel: optimize ? "all" : "disabled",
-    logSeverityLevel: 3,
-    // Threads that spin after a run would slow the other model down, which runs next.
-    extra: { session: { force_spinning_stop: "1" } },
-  };
-  if (profilePrefix === undefined) return options;
-  return { ...options, enableProfiling: true, profileFilePrefix: profilePrefix };
-}
-
 function copyValueMetadata(value: InferenceSession.ValueMetadata) {
   const { name } = value;
   return value.isTensor
     ? { name, isTensor: value.isTensor, type: value.type, shape: [...value.shape] }
     : { name, isTensor: value.isTensor };
-}
-
-/**
- * The runtime does not copy inputs, and some of its kernels round otherwise on memory that is less
- * aligned than its own. Resizable buffers start at a page.
- */
-function createAlignedTensor({ type, shape, bytes }: TensorData): Tensor {
-  const aligned = new Uint8Array(
-    new ArrayBuffer(bytes.length, { maxByteLength: bytes.length }),
-    0,
-    bytes.length,
-  );
-  aligned.set(bytes);
-  return new Tensor(type, rawTensorElements({ type, bytes: aligned }), shape);
 }
 
 type RunRequest = Extract<SessionRequest, { do: "run" | "time" }>;
@@ -95,35 +63,18 @@ async function runSession({ key, feed, outputs }: RunRequest): Promise<TensorDat
   });
 }
 
-async function timeRuns({ key, feed, outputs }: RunRequest, runs: number): Promise<TimedRun[]> {
+async function timeRuns({ key, feed, outputs }: RunRequest, runs: number): Promise<number[]> {
   const { session, threads } = requireOpenModel(key);
   const inputs = feeds.get(feed) ?? {};
-  const timed: TimedRun[] = [];
-  while (timed.length < runs) {
+  const times: number[] = [];
+  while (times.length < runs) {
     const before = process.resourceUsage();
     const start = performance.now();
     await session.run(inputs, outputs);
     const milliseconds = performance.now() - start;
-    timed.push(leaveOutWaiting(milliseconds, before, threads));
+    times.push(threads === 1 ? leaveOutWaiting(milliseconds, before) : milliseconds);
   }
-  return timed;
-}
-
-/**
- * Where the system took the processor from the only thread of a run, the processor's time is how
- * long the run takes; that of several threads is no measure of it.
- */
-function leaveOutWaiting(
-  milliseconds: number,
-  before: NodeJS.ResourceUsage,
-  threads: number,
-): TimedRun {
-  const after = process.resourceUsage();
-  const isPreempted = after.involuntaryContextSwitches > before.involuntaryContextSwitches;
-  if (!isPreempted || threads > 1) return { milliseconds, isDisturbed: isPreempted };
-  const processorUs =
-    after.userCPUTime - before.userCPUTime + after.systemCPUTime - before.systemCPUTime;
-  return { milliseconds: Math.min(milliseconds, processorUs / 1000), isDisturbed: false };
+  return times;
 }
 
 async function handleSessionRequest(request: SessionRequest): Promise<SessionReply> {
@@ -141,7 +92,7 @@ async function handleSessionRequest(request: SessionRequest): Promise<SessionRep
     case "run":
       return { is: "outputs", tensors: await runSession(request) };
     case "time":
-      return { is: "times", runs: await timeRuns(request, request.runs) };
+      return { is: "times", milliseconds: await timeRuns(request, request.runs) };
     case "measure-memory":
       return { is: "memory", peakBytes: (await readPeakMemoryBytes()) - baselineBytes };
     case "end-profile":

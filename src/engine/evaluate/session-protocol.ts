@@ -51,14 +51,6 @@ export type SessionRequest = z.infer<typeof sessionRequest>;
 const signature = z.object({ inputs: z.array(valueSignature), outputs: z.array(valueSignature) });
 export type ModelSignature = z.infer<typeof signature>;
 
-const timedRun = z.object({
-  milliseconds: z.number(),
-  isDisturbed: z
-    .boolean()
-    .describe("Whether the time has some in it for which other processes had the processor."),
-});
-export type TimedRun = z.infer<typeof timedRun>;
-
 export const sessionReply = z.discriminatedUnion("is", [
   z.object({ is: z.literal("open"), signature }),
   z.object({ is: z.literal("closed") }),
@@ -66,7 +58,7 @@ export const sessionReply = z.discriminatedUnion("is", [
   z.object({ is: z.literal("outputs"), tensors: z.array(tensorData) }),
   z.object({
     is: z.literal("times"),
-    runs: z.array(timedRun).describe("In their order."),
+    milliseconds: z.array(z.number()).describe("Of each run, in their order."),
   }),
   z.object({ is: z.literal("memory"), peakBytes: z.int() }),
   z.object({ is: z.literal("profiled") }),

@@ -1,11 +1,10 @@
-import { medianValue } from "./median-value.ts";
-import type { TimedRun } from "./session-protocol.ts";
+import { percentile } from "./percentile.ts";
 
 /** Milliseconds that a batch of runs takes at least, so that the clock's steps are far below it. */
 const minBatchMs = 5;
 
-/** Runs of a batch whose median leaves out the first one, which finds the other model's caches. */
-const minBatchRuns = 3;
+/** Runs of a timed batch at least: the first one finds what the other model left in the caches. */
+const minTimedRuns = 3;
 
 /** Milliseconds of a run from which on what is left in caches no longer matters. */
 const longRunMs = 100;
@@ -21,12 +20,11 @@ const steadyMs = 15;
 const maxWarmUpBatches = 50;
 
 /** Runs a model some times in a row. */
-type TimeRuns = (runs: number) => Promise<TimedRun[]>;
+type TimeRuns = (runs: number) => Promise<number[]>;
 
-/** Runs of a batch for a model that takes `runMs` milliseconds. */
+/** Runs that take long enough for the clock, for a model that takes `runMs` milliseconds. */
 function batchRuns(runMs: number): number {
-  if (runMs >= longRunMs) return 1;
-  return Math.min(maxBatchRuns, Math.max(minBatchRuns, Math.ceil(minBatchMs / runMs)));
+  return Math.min(maxBatchRuns, Math.ceil(minBatchMs / runMs));
 }
 
 /**
@@ -38,12 +36,12 @@ export async function warmUp(timeRuns: TimeRuns): Promise<number> {
   let fastest = Infinity;
   let steady = 0;
   for (let batch = 0; batch < maxWarmUpBatches && steady < steadyMs; batch++) {
-    const times = (await timeRuns(runs)).map(({ milliseconds }) => milliseconds);
-    const middle = medianValue(times);
+    const times = await timeRuns(runs);
+    const middle = percentile(Float64Array.from(times).sort(), 0.5);
     const isFalling = middle < fastest * (1 - fallingShare);
     steady = isFalling ? 0 : steady + times.reduce((sum, time) => sum + time, 0);
     if (isFalling) fastest = middle;
     runs = batchRuns(fastest);
   }
-  return runs;
+  return fastest >= longRunMs ? 1 : Math.max(minTimedRuns, runs);
 }

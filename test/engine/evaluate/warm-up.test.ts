@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { compareBlock } from "../../../src/engine/evaluate/compare-block.ts";
 import { warmUp } from "../../../src/engine/evaluate/warm-up.ts";
 
 /** A model whose runs take the given milliseconds, the last of them for ever. */
@@ -12,7 +11,7 @@ function timeRunsFrom(durations: readonly number[]) {
     return Array.from({ length: runs }, () => {
       const milliseconds = durations[Math.min(done, durations.length - 1)] ?? NaN;
       done += 1;
-      return { milliseconds, isDisturbed: false };
+      return milliseconds;
     });
   };
   return { timeRuns, batches, countRuns: () => done };
@@ -44,29 +43,4 @@ test("warmUp() ends though batches take no time or fall for ever", async () => {
   const falling = timeRunsFrom(Array.from({ length: 1e4 }, (_, run) => 500 * 0.9 ** run));
   await warmUp(falling.timeRuns);
   assert.ok(falling.batches.length <= 50);
-});
-
-function makeRuns(undisturbed: readonly number[], disturbed: readonly number[]) {
-  return [
-    ...undisturbed.map((milliseconds) => ({ milliseconds, isDisturbed: false })),
-    ...disturbed.map((milliseconds) => ({ milliseconds, isDisturbed: true })),
-  ];
-}
-
-test("compareBlock() leaves out disturbed runs where both models have enough others", () => {
-  const { logRatio, original, result, timedMs } = compareBlock({
-    original: makeRuns([2, 2, 2], [9, 9, 9, 9]),
-    result: makeRuns([1, 1, 1, 1], [7]),
-  });
-  assert.equal(logRatio, Math.log(0.5));
-  assert.deepEqual([original.length, result.length, timedMs], [3, 4, 53]);
-});
-
-test("compareBlock() keeps disturbed runs of both models where one has few others", () => {
-  const { logRatio, original, result } = compareBlock({
-    original: makeRuns([2, 2], [4, 4, 4]),
-    result: makeRuns([1, 1, 1], [2, 2, 2, 2]),
-  });
-  assert.equal(logRatio, Math.log(0.5));
-  assert.deepEqual([original.length, result.length], [5, 7]);
 });

@@ -1,0 +1,61 @@
+import { drawOrders } from "./draw-orders.ts";
+import { maxRounds, minRounds } from "./latency-looks.ts";
+import { measureRound, type RoundTimes } from "./latency-round.ts";
+import { RuntimeProcess } from "./runtime-process.ts";
+import type { Sample } from "./tensor-data.ts";
+
+export interface RoundsOptions {
+  readonly originalPath: string;
+  readonly resultPath: string;
+  /** One sample for each distinct input shape, at least one. */
+  readonly samples: readonly Sample[];
+  readonly executionProvider: "cpu" | "cuda";
+  /** Threads of each operator. */
+  readonly threads: number;
+  /** No session is begun that would end later; two are measured whatever it is. */
+  readonly budgetSeconds: number;
+  readonly signal: AbortSignal;
+  readonly onProgress: (fraction: number, message: string) => void;
+}
+
+interface Round {
+  readonly times: RoundTimes[];
+  /** Whether no further round is allowed. */
+  readonly isLast: boolean;
+}
+
+/** Measures rounds until there are as many as allowed or the next would end after the budget. */
+export async function* measureRounds(
+  options: RoundsOptions,
+): AsyncGenerator<Round, void, undefined> {
+  const { originalPath, resultPath, samples, executionProvider, threads, signal } = options;
+  const started = performance.now();
+  await using process = new RuntimeProcess(signal);
+  const paths = { original: originalPath, result: resultPath };
+  const feeds = await sendSamples(process, samples);
+  const fixed = { process, paths, feeds, executionProvider, threads, signal };
+  let rounds = 0;
+  let longestMs = 0;
+  for (const order of drawOrders()) {
+    const roundStarted = performance.now();
+    const times = await measureRound({ ...fixed, order });
+    rounds += 1;
+    const now = performance.now();
+    longestMs = Math.max(longestMs, now - roundStarted);
+    const nextShare = (now - started + longestMs) / (options.budgetSeconds * 1000);
+    const isLast = rounds >= minRounds && (rounds === maxRounds || nextShare > 1);
+    const done = Math.max(rounds / maxRounds, Math.min(nextShare, 1));
+    options.onProgress(done, `Timed both models in ${rounds} sessions`);
+    yield { times, isLast };
+  }
+}
+
+/** Sends the samples to the process. @returns their names there */
+async function sendSamples(process: RuntimeProcess, samples: readonly Sample[]): Promise<string[]> {
+  const names = samples.map((_, index) => String(index));
+  for (const [index, sample] of samples.entries()) {
+    const feed = names[index] ?? "";
+    await process.request({ do: "feed", feed, inputs: [...sample] }, "fed");
+  }
+  return names;
+}
