@@ -64,16 +64,17 @@ interface StageWork {
 
 async function runStage(
   stageWork: StageWork,
-  visitor: Pick<SampleVisitor<SampleWork>, "visit" | "onProgress">,
+  { visit, onProgress }: Pick<SampleVisitor<SampleWork>, "visit" | "onProgress">,
   settings: RunSettings,
 ): Promise<void> {
   const { run, stage, work, crossing } = stageWork;
+  const { signal } = settings;
   const isWanted = (name: string) => crossing.takes(name) || work.outputs.includes(name);
   const outputs = stage.outputs.filter(isWanted);
   if (outputs.length === 0) return;
   const model = { ...run.staging.model, proto: stage.proto };
   await withStageSession(model, { ...settings, which: run.which }, async (session) =>
-    runStageOnSamples(session, { ...stageWork, outputs }, { ...visitor, ...settings }),
+    runStageOnSamples(session, { ...stageWork, outputs }, { visit, onProgress, signal }),
   );
 }
 

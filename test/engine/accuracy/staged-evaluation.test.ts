@@ -102,7 +102,17 @@ test("models that do not fit into memory have the accuracy that they have as a w
     const lines: string[] = [];
     const availableBytes = memoryForWeights(2);
     const log = (line: string) => lines.push(line);
-    const staged = await measure({ ...options, availableBytes, log });
+    const progress: [fraction: number, message: string][] = [];
+    const onProgress = (...reached: [number, string]) => progress.push(reached);
+    const staged = await measure({ ...options, availableBytes, log, onProgress });
+    assert.deepEqual(
+      progress.map(([fraction]) => fraction),
+      progress.map(([fraction]) => fraction).toSorted((a, b) => a - b),
+    );
+    assert.deepEqual(
+      [...new Set(progress.map(([, message]) => message))],
+      ["Running the original", "Comparing the result", "Evaluated"],
+    );
     assert.deepEqual(roundedAccuracy(staged), roundedAccuracy(whole));
     assert.deepEqual(
       lines.filter((line) => line.includes("stages")),
