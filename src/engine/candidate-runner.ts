@@ -3,7 +3,7 @@ import { ServiceError } from "../contract/errors.ts";
 import type { Evaluation } from "../contract/recipe.ts";
 import { planModelRuns } from "./accuracy/model-run.ts";
 import { readAvailableMemoryBytes } from "./accuracy/read-available-memory-bytes.ts";
-import type { CandidateRatio, CandidateRunner, TimingOptions } from "./choose-folded.ts";
+import type { CandidateRatio, CandidateRunner, TimingOptions } from "./candidate.ts";
 import { comparableOutputs } from "./evaluate/comparable-outputs.ts";
 import { compareLatency } from "./evaluate/compare-latency.ts";
 import { describeDevice } from "./evaluate/describe-device.ts";
@@ -89,7 +89,7 @@ async function canTime(resultPath: string, settings: Settings): Promise<boolean>
 
 async function runOriginal(settings: Settings): Promise<Reference> {
   const { originalPath } = settings;
-  await using session = await openSession("original", originalPath, settings);
+  await using session = await openCandidateSession("original", originalPath, settings);
   const { names: outputs } = comparableOutputs(session);
   await using source = await openSamples(session, { ...settings, outputs });
   const samples = (await findDistinctSamples(source.samples)).slice(0, maxShapes);
@@ -97,7 +97,7 @@ async function runOriginal(settings: Settings): Promise<Reference> {
   return { samples, outputs, tensors: await runOn(session, { samples, outputs }, labels) };
 }
 
-async function openSession(
+async function openCandidateSession(
   which: keyof ModelPair,
   path: string,
   settings: Settings,
@@ -141,7 +141,7 @@ async function compareOutputs(
   { samples, outputs, tensors }: Reference,
   settings: Settings,
 ): Promise<number> {
-  await using session = await openSession("result", path, settings);
+  await using session = await openCandidateSession("result", path, settings);
   const comparisons = outputs.map(emptyOutputComparison);
   const labels = { which: "result", signal: settings.signal } as const;
   const results = await runOn(session, { samples, outputs }, labels);

@@ -3,31 +3,9 @@ import { mkdir, rm } from "node:fs/promises";
 import path from "node:path";
 import { writeLayout } from "./onnx/write-model.ts";
 import type { CompressionPlan } from "./plan-compression.ts";
-import { findRegions, type Region } from "./quantize/find-regions.ts";
+import type { CandidateRatio, CandidateRunner } from "./candidate.ts";
+import { findRegions, type Region } from "./find-regions.ts";
 import { reusePayloads, type WrittenPlan } from "./reuse-payloads.ts";
-
-/** Latency of a candidate relative to the original's. */
-export interface CandidateRatio {
-  readonly ratio: number;
-  /** The 95 % interval. */
-  readonly low: number;
-  readonly high: number;
-}
-
-export interface TimingOptions {
-  /** Fraction of the time budget that the measurement may take. */
-  readonly share: number;
-  /** Whether an interval suffices, though it is wide. */
-  readonly isDecided: (interval: CandidateRatio) => boolean;
-}
-
-/** Runs whole models; the figures are undefined where that is not possible. */
-export interface CandidateRunner {
-  /** Times a model in pairs with the original. */
-  readonly time: (modelPath: string, options: TimingOptions) => Promise<CandidateRatio | undefined>;
-  /** SQNR of a model's worst output to the original's, dB. */
-  readonly measureSqnrDb: (modelPath: string) => Promise<number | undefined>;
-}
 
 interface ChooseOptions {
   /** Absent where the recipe does not have the result run. */
@@ -155,7 +133,7 @@ async function foldInaccurate(
   return new Map(rounding.flatMap(({ weights }) => weights.map((index) => [index, reason])));
 }
 
-/** Writes the model with some regions quantized and the others folded, for as long as it is used. */
+/** Writes the model with the other regions folded, for as long as it is used. */
 async function withCandidate<T>(
   quantized: readonly Region[],
   { regions, written, replan, scratch, signal }: CandidateWork,

@@ -1,6 +1,7 @@
 import { buildCompressionReport } from "./compression-report.ts";
 import type { CompressionReport } from "./compression-report.ts";
-import { carryOutPasses, type CompressOptions } from "./carry-out-passes.ts";
+import { carryOutPasses } from "./carry-out-passes.ts";
+import type { CompressOptions } from "./execute-plan.ts";
 import { logPlan } from "./log-plan.ts";
 import { planCompression, type PlanOptions } from "./plan-compression.ts";
 import { readPartitions } from "./quantize/tasks/completed-tasks.ts";

@@ -1,5 +1,5 @@
 import { createCandidateRunner } from "../engine/candidate-runner.ts";
-import type { CandidateRunner } from "../engine/choose-folded.ts";
+import type { CandidateRunner } from "../engine/candidate.ts";
 import type { JobInputs } from "./fetch-inputs.ts";
 import type { JobContext } from "./job-context.ts";
 import type { Stage } from "./stage-clock.ts";

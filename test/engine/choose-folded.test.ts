@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { PartialRecipe } from "../../src/contract/recipe.ts";
 import { resolveRecipe } from "../../src/contract/resolve-recipe.ts";
-import type { CandidateRatio, CandidateRunner } from "../../src/engine/choose-folded.ts";
+import type { CandidateRatio, CandidateRunner } from "../../src/engine/candidate.ts";
 import { compressModel } from "../../src/engine/compress-model.ts";
 import { openModel } from "../../src/engine/onnx/open-model.ts";
 import { floatInitializer, node, tensorInfo, writeTinyModel } from "../support/tiny-model.ts";

@@ -2,7 +2,7 @@ import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import type { WeightConsumer } from "../find-weights.ts";
 import type { NodeDescription } from "../graph-rewrite.ts";
 import { countBlocks } from "../kernels/block-format.ts";
-import { broadcastScaleDims } from "./add-storage.ts";
+import { broadcastScaleDims } from "./describe-storage.ts";
 import { intAttributes } from "./int-attributes.ts";
 import type { StoredWeight } from "./stored-weight.ts";
 import { splitNibbles, unpackZeroPoints } from "./unpack-nibbles.ts";

@@ -1,7 +1,7 @@
 import type { Recipe } from "../../../contract/recipe.ts";
 import type { Weight, WeightConsumer } from "../find-weights.ts";
 import type { PlannedFormat, QuantizedWeightPlan } from "../weight-plan.ts";
-import { countStorageBytes } from "./add-storage.ts";
+import { countStorageBytes } from "./describe-storage.ts";
 import { gathersRows } from "./consumer-matrix.ts";
 import { describeFormat } from "./describe-format.ts";
 import { canFold, chooseRestoration, restorationOpset } from "./plan-restoration.ts";

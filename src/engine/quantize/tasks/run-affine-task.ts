@@ -8,7 +8,6 @@ import { quantizeLinear } from "../kernels/quantize-linear.ts";
 import { channelSlices, type ChannelSlice } from "./channel-slices.ts";
 import { convertScales } from "./convert-scales.ts";
 import type { OutputWriter } from "./output-writer.ts";
-import { quantizeTransposed } from "./quantize-transposed.ts";
 import { releaseBuffers } from "./release-buffers.ts";
 import type { SliceContext } from "./slice-context.ts";
 import { SourceReader } from "./source-reader.ts";
@@ -22,7 +21,7 @@ export function* runAffineTask(
   output: OutputWriter,
   limits: TileLimits,
 ): Generator<number, TaskResult> {
-  const { weight, transposeColumns } = task;
+  const { weight } = task;
   const sums = emptyErrorSums();
   using reader = new SourceReader(task);
   const context = { task, reader, output, limits, sums };
@@ -32,9 +31,7 @@ export function* runAffineTask(
     const scales = roundScales(parameters, task.scaleType);
     const rejection = findRejection(ranges, parameters);
     if (rejection !== undefined) return { weight, sums, rejection };
-    yield* transposeColumns === undefined
-      ? quantizeTiles(context, slice, parameters)
-      : quantizeTransposed(context, slice, { parameters, columns: transposeColumns });
+    yield* quantizeTiles(context, slice, parameters);
     writeParameters(context, slice, { scales, zeroPoints: parameters.zeroPoints });
     releaseBuffers(ranges.min, ranges.max, scales, parameters.scales, parameters.zeroPoints);
   }

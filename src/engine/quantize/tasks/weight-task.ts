@@ -36,11 +36,6 @@ export interface AffineTask extends PlannedWeight, ChannelLayout {
   readonly matrices: number;
   readonly format: AffineFormat;
   readonly scaleType: FloatType;
-  /**
-   * Writes the quantized values of each matrix, of that many columns, transposed. Its channels are
-   * its rows.
-   */
-  readonly transposeColumns: number | undefined;
   readonly outputs: TaskOutputs;
 }
 

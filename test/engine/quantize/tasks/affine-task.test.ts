@@ -11,7 +11,6 @@ interface Case {
   readonly outer: number;
   readonly channels: number;
   readonly inner: number;
-  readonly transposed: boolean;
   readonly format: AffineFormat;
   readonly type: FloatType;
   readonly seed: number;
@@ -22,7 +21,6 @@ const cases: fc.Arbitrary<Case> = fc.record({
   outer: fc.integer({ min: 1, max: 9 }),
   channels: fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 90, max: 300 })),
   inner: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 40 }), fc.constant(130)),
-  transposed: fc.boolean(),
   format: fc.record({
     type: fc.constant("int8" as const),
     symmetric: fc.boolean(),
@@ -33,8 +31,7 @@ const cases: fc.Arbitrary<Case> = fc.record({
 });
 
 function createTask(one: Case): { task: AffineTask; values: Float32Array; lengths: number[] } {
-  const { matrices, channels, inner, transposed, format, type, seed } = one;
-  const outer = transposed ? 1 : one.outer;
+  const { matrices, outer, channels, inner, format, type, seed } = one;
   const drawn = weightValues(matrices * outer * channels * inner, seed);
   const values = decodeFloats(bytesWithin(encodeFloats(drawn, type)), type);
   const task: AffineTask = {
@@ -45,7 +42,6 @@ function createTask(one: Case): { task: AffineTask; values: Float32Array; length
     inner,
     format,
     scaleType: type,
-    transposeColumns: transposed ? inner : undefined,
     outputs: { quantizedValues: 0, scales: 1, zeroPoints: format.symmetric ? undefined : 2 },
   };
   const scaleBytes = type === "float32" ? 4 : 2;
@@ -97,7 +93,7 @@ function quantizePlainly(channel: readonly number[], format: AffineFormat, type:
 
 /** What a task has to write: quantized values, scales and zero points. */
 function wantedOutputs({ task, values }: ReturnType<typeof createTask>) {
-  const { matrices, channels, inner, elements, transposeColumns } = task;
+  const { matrices, channels, inner, elements } = task;
   const codes = new Int8Array(elements);
   const scales: number[] = [];
   const zeroPoints: number[] = [];
@@ -107,21 +103,13 @@ function wantedOutputs({ task, values }: ReturnType<typeof createTask>) {
     const channel = Math.floor((at % size) / inner) % channels;
     placesByChannel[Math.floor(at / size) * channels + channel]?.push(at);
   }
-  for (const [index, places] of placesByChannel.entries()) {
-    const matrix = Math.floor(index / channels);
+  for (const places of placesByChannel) {
     const content = places.map((at) => Number(values[at]));
     const wanted = quantizePlainly(content, task.format, task.scaleType);
     scales.push(wanted.scale);
     zeroPoints.push(wanted.zeroPoint);
     for (const [order, at] of places.entries()) {
-      const within = at - matrix * size;
-      const columns = transposeColumns ?? 1;
-      const rows = size / columns;
-      const to =
-        transposeColumns === undefined
-          ? within
-          : (within % columns) * rows + Math.floor(within / columns);
-      codes[matrix * size + to] = wanted.codes[order] ?? 0;
+      codes[at] = wanted.codes[order] ?? 0;
     }
   }
   return { codes: [...codes], scales, zeroPoints };
@@ -147,40 +135,12 @@ test("an affine task quantizes each channel of each matrix, however small its ti
   );
 });
 
-test("an affine task gives one scale to a tensor that is written transposed", async () => {
-  const values = weightValues(40 * 70);
-  const fields = sourceFields(values, "float32");
-  const task: AffineTask = {
-    kind: "linear",
-    ...fields,
-    matrices: 1,
-    channels: 1,
-    inner: values.length,
-    format: { type: "int8", symmetric: true, reduceRange: false },
-    scaleType: "float32",
-    transposeColumns: 70,
-    outputs: { quantizedValues: 0, scales: 1, zeroPoints: undefined },
-  };
-  const straight = await runTask({ ...task, transposeColumns: undefined }, [values.length, 4]);
-  for (const limits of [undefined, smallLimits]) {
-    const turned = await runTask(task, [values.length, 4], limits);
-    const back = Buffer.from(
-      Array.from({ length: 2800 }, (_, at) =>
-        Number(turned.outputs[0]?.[(at % 70) * 40 + Math.floor(at / 70)]),
-      ),
-    );
-    assert.deepEqual(back, straight.outputs[0]);
-    assert.deepEqual(turned.outputs[1], straight.outputs[1]);
-  }
-});
-
 test("an affine task rejects a weight with a value that is not finite in its last matrix", async () => {
   const created = createTask({
     matrices: 3,
     outer: 2,
     channels: 5,
     inner: 7,
-    transposed: false,
     format: { type: "int8", symmetric: true, reduceRange: false },
     type: "bfloat16",
     seed: 1,

@@ -1,7 +1,7 @@
-import { operatorName } from "./channel-axis.ts";
-import { planFoldedFormat } from "./formats/plan-weight.ts";
-import type { WeightPlan } from "./weight-plan.ts";
-import { weightDims } from "./weight-dims.ts";
+import { operatorName } from "./quantize/channel-axis.ts";
+import { planFoldedFormat } from "./quantize/formats/plan-weight.ts";
+import type { WeightPlan } from "./quantize/weight-plan.ts";
+import { weightDims } from "./quantize/weight-dims.ts";
 
 /** Weights of one shape whose operators take them quantized in one way. */
 export interface Region {

@@ -1,0 +1,22 @@
+/** Latency of a candidate relative to the original's. */
+export interface CandidateRatio {
+  readonly ratio: number;
+  /** The 95 % interval. */
+  readonly low: number;
+  readonly high: number;
+}
+
+export interface TimingOptions {
+  /** Fraction of the time budget that the measurement may take. */
+  readonly share: number;
+  /** Whether an interval suffices, though it is wide. */
+  readonly isDecided: (interval: CandidateRatio) => boolean;
+}
+
+/** Runs whole models; the figures are undefined where that is not possible. */
+export interface CandidateRunner {
+  /** Times a model in pairs with the original. */
+  readonly time: (modelPath: string, options: TimingOptions) => Promise<CandidateRatio | undefined>;
+  /** SQNR of a model's worst output to the original's, dB. */
+  readonly measureSqnrDb: (modelPath: string) => Promise<number | undefined>;
+}

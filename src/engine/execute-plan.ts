@@ -1,0 +1,73 @@
+import type { CandidateRunner } from "./candidate.ts";
+import type { ModelLayout } from "./onnx/model-layout.ts";
+import type { OnnxModel } from "./onnx/onnx-model.ts";
+import { type Destination, type WrittenFile, writeLayout } from "./onnx/write-model.ts";
+import type { CompressionPlan, PlanOptions } from "./plan-compression.ts";
+import { adoptCompletedTasks, type CompletedTasks } from "./quantize/tasks/completed-tasks.ts";
+import { runTasks } from "./quantize/tasks/run-tasks.ts";
+import { outputPayloads } from "./quantize/tasks/task-outputs.ts";
+import type { TaskResult, WeightTask } from "./quantize/tasks/weight-task.ts";
+
+export interface CompressOptions extends PlanOptions {
+  /** Folder of the result's files, which appear when they are complete. */
+  readonly outputDirectory: string;
+  /** SHA-256 of the ONNX file, where it is known; shares are checked faster then. */
+  readonly modelSha256?: string | undefined;
+  readonly signal: AbortSignal;
+  /** Called with the fraction of the work that is done, from 0 to 1. */
+  readonly onProgress: (fraction: number, message: string) => void;
+  readonly log: (line: string) => void;
+  /** Without it nothing is run, and weights keep the format that the recipe prefers. */
+  readonly candidates?: CandidateRunner | undefined;
+}
+
+/** Computes and writes what a plan asks for; what shares have is taken from them. */
+export async function executePlan(
+  { model, tasks: planned, layout }: CompressionPlan,
+  shares: CompletedTasks,
+  { outputDirectory: directory, modelSha256, signal, onProgress, log }: CompressOptions,
+): Promise<{ files: WrittenFile[]; results: TaskResult[] }> {
+  const adopting = { completed: shares, modelSha256, signal };
+  const completed = await adoptCompletedTasks(model, planned, adopting);
+  const adopted = completed.filter((result) => result !== undefined);
+  if (adopted.some(({ rejection }) => rejection !== undefined)) {
+    return { files: [], results: adopted };
+  }
+  const tasks = planned.filter((_, index) => completed[index] === undefined);
+  if (shares.size > 0) {
+    log(`${planned.length - tasks.length} of ${planned.length} weights come from shares`);
+  }
+  const total = tasks.reduce((sum, task) => sum + task.sourceBytes, copiedBytes(model, layout));
+  let done = 0;
+  const onBytes = (bytes: number) => {
+    done += bytes;
+    onProgress(total === 0 ? 1 : done / total, "Compressing weights");
+  };
+  let results: TaskResult[] = [];
+  const writeComputedPayloads = async (destinations: FindDestinations) => {
+    results = await runTasks(placeTasks(tasks, destinations), { signal, onBytes });
+  };
+  const options = { directory, layout, signal, onBytes, writeComputedPayloads };
+  const files = await writeLayout(model, options);
+  return { files, results: [...adopted, ...results] };
+}
+
+/** Bytes of the payloads that do not change. */
+function copiedBytes({ payloads }: OnnxModel, { placements }: ModelLayout): number {
+  return [...placements.keys()].reduce((sum, index) => {
+    const payload = payloads[index];
+    return sum + (payload?.kind === "file" ? payload.length : 0);
+  }, 0);
+}
+
+type FindDestinations = (payload: number) => readonly Destination[];
+
+function placeTasks(tasks: readonly WeightTask[], destinations: FindDestinations) {
+  return tasks.map((task) => {
+    const payloads = outputPayloads(task);
+    return {
+      task,
+      destinations: new Map(payloads.map((payload) => [payload, destinations(payload)])),
+    };
+  });
+}
