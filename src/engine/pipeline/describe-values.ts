@@ -65,7 +65,11 @@ async function inferTypes(model: OnnxModel, values: readonly string[], options: 
   return new Map(outputs.flatMap((value) => (value.isTensor ? [[value.name, value]] : [])));
 }
 
-/** Adds a Shape node for each value, so that the values themselves need not be fetched. */
+/**
+ * Adds a Shape node for each value, so that the values themselves need not be fetched. The runtime
+ * runs what the last node needs first: with the first value's Shape last, each value is freed once
+ * it is used, and of dequantized weights one at a time is in memory.
+ */
 async function probeShapes(model: OnnxModel, values: readonly string[], options: ProbeOptions) {
   const names = UniqueNames.forModel(model.proto);
   const shapeNames = values.map((value) => names.allocate(`${value}_shape`));
@@ -73,7 +77,7 @@ async function probeShapes(model: OnnxModel, values: readonly string[], options:
     create(NodeProtoSchema, { opType: "Shape", input: [value], output: [shapeNames[index] ?? ""] }),
   );
   const probe = withGraph(model, {
-    node: [...(model.proto.graph?.node ?? []), ...nodes],
+    node: [...(model.proto.graph?.node ?? []), ...nodes.toReversed()],
     output: shapeNames.map((name): ValueInfoProto => create(ValueInfoProtoSchema, { name })),
   });
   const run = await withProbeSession(probe, options, (session) =>
