@@ -100,9 +100,10 @@ async function runOriginal(settings: Settings): Promise<Reference> {
 async function openCandidateSession(
   which: keyof ModelPair,
   path: string,
-  settings: Settings,
+  { executionProvider, threads, signal }: Settings,
 ): Promise<ModelSession> {
-  return labelRuntimeErrors(which, ModelSession.open(path, settings), settings);
+  const opening = ModelSession.open(path, { executionProvider, threads, signal });
+  return labelRuntimeErrors(which, opening, { signal });
 }
 
 async function runOn(

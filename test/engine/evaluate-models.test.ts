@@ -106,9 +106,9 @@ for (const name of ["ocr-orientation", "voice-legacy", "voice-v5"] as const) {
       [accuracy.data, accuracy.samples, accuracy.sqnrDb, accuracy.cosine],
       ["generated", 2, 150, 1],
     );
-    const { ratio = 0, ratioLow = 0, ratioHigh = 0, sessions, result } = latency ?? {};
-    assert.ok(sessions !== undefined && sessions >= 2);
-    assert.ok((result?.p50Ms ?? 0) > 0 && (result?.runs ?? 0) >= 2 * sessions);
+    assert(latency?.ratioLow !== undefined && latency.ratioHigh !== undefined);
+    const { ratio, ratioLow, ratioHigh, sessions = 0, result } = latency;
+    assert.ok(sessions >= 2 && result.p50Ms > 0 && result.runs >= 2 * sessions);
     assert.ok(ratioLow < ratio && ratio < ratioHigh, `${ratioLow} < ${ratio} < ${ratioHigh}`);
     assert.ok(device.cores !== undefined && device.cores > 0);
     for (const peakBytes of [memory.originalPeakBytes, memory.resultPeakBytes]) {

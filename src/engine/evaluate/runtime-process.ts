@@ -62,12 +62,12 @@ export class RuntimeProcess implements AsyncDisposable {
     this.#signal.throwIfAborted();
     this.#signal.addEventListener("abort", onAbort, { once: true });
     this.#process.once("message", onMessage).once("close", onClose).once("error", reject);
-    if (this.#process.connected) {
-      this.#process.send(request, (error) => error && this.#process.kill("SIGKILL"));
-    } else if (this.#process.exitCode !== null || this.#process.signalCode !== null) {
-      onClose(this.#process.exitCode, this.#process.signalCode);
-    }
     try {
+      if (this.#process.connected) {
+        this.#process.send(request, (error) => error && this.#process.kill("SIGKILL"));
+      } else if (this.#process.exitCode !== null || this.#process.signalCode !== null) {
+        onClose(this.#process.exitCode, this.#process.signalCode);
+      }
       return await promise;
     } finally {
       this.#signal.removeEventListener("abort", onAbort);
