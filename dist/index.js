@@ -57454,12 +57454,12 @@ const jobCreationErrors = [
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
 var iso = __nccwpck_require__(3477);
-// EXTERNAL MODULE: ./contract/job.js + 5 modules
-var job = __nccwpck_require__(109);
+// EXTERNAL MODULE: ./contract/job.js + 6 modules
+var job = __nccwpck_require__(7966);
 // EXTERNAL MODULE: ./contract/status.js
 var contract_status = __nccwpck_require__(7949);
-// EXTERNAL MODULE: ./contract/target.js
-var target = __nccwpck_require__(802);
+// EXTERNAL MODULE: ./contract/target.js + 1 modules
+var target = __nccwpck_require__(2885);
 ;// CONCATENATED MODULE: ./contract/page.js
 
 
@@ -58504,9 +58504,12 @@ function stagesNote(stageSeconds) {
 
 // EXTERNAL MODULE: ./contract/format-bytes.js
 var format_bytes = __nccwpck_require__(3754);
+// EXTERNAL MODULE: ./contract/format-ratio.js
+var format_ratio = __nccwpck_require__(1658);
 // EXTERNAL MODULE: ./report/comparable-figures.js
 var comparable_figures = __nccwpck_require__(6603);
 ;// CONCATENATED MODULE: ./report/measurement-table.js
+
 
 
 
@@ -58543,16 +58546,28 @@ function latencyRows(job) {
     if (!latency)
         return [];
     const before = (0,comparable_figures/* comparableLatency */.N)(job);
-    return ["p50Ms", "p95Ms", "p99Ms"].map((figure) => {
+    const percentiles = ["p50Ms", "p95Ms", "p99Ms"].flatMap((figure) => {
         const [original, result] = [latency.original[figure], latency.result[figure]];
+        if (original === undefined || result === undefined)
+            return [];
         const name = `latency ${figure.replace("Ms", "")}, ms`;
-        const ratio = (result / original).toFixed(3);
+        const ratio = figure === "p50Ms" ? (0,format_ratio/* formatRatio */.B)(latency) : (result / original).toFixed(3);
         const cells = [name, original.toFixed(2), result.toFixed(2), ratio];
-        if (!before)
-            return cells;
-        const change = (0,format_figure/* formatChange */.eD)(result / before[figure] - 1, format_figure/* formatPercent */.l9);
-        return [...cells, before[figure].toFixed(2), change ?? ""];
+        const earlier = before?.[figure];
+        if (earlier === undefined)
+            return [cells];
+        const change = (0,format_figure/* formatChange */.eD)(result / earlier - 1, format_figure/* formatPercent */.l9);
+        return [[...cells, earlier.toFixed(2), change ?? ""]];
     });
+    return [...percentiles, ...shapeRows(latency)];
+}
+function shapeRows({ shapes = [] }) {
+    return shapes.map((shape) => [
+        `latency p50 of ${(0,markdown/* inlineCode */.ti)(shape.inputs)}, ms`,
+        shape.originalP50Ms.toFixed(2),
+        shape.resultP50Ms.toFixed(2),
+        (0,format_ratio/* formatRatio */.B)(shape),
+    ]);
 }
 function accuracyRows(job) {
     const { accuracy } = job.telemetry;
@@ -59397,7 +59412,7 @@ async function readBatchFile(file, workspace) {
     }
     const { lineAtPath } = parsed;
     const { models = [], ...fields } = parsed.value;
-    const gates = gate_table/* gateName */.h2.options.filter((gate) => fields.gates?.[gate] !== undefined);
+    const gates = gate_table/* gateName */.h.options.filter((gate) => fields.gates?.[gate] !== undefined);
     return {
         fields,
         models: models.map((entry, i) => ({ ...entry, place: placeAt(lineAtPath(["models", i])) })),
@@ -60790,8 +60805,8 @@ const places = schemas/* strictObject */.rej({
     models: schemas/* array */.YOg(schemas/* strictObject */.rej({ model: schemas/* string */.YjP().max(100), ...place.shape }))
         .max(1000)
         .describe("By the models' names."),
-    gates: schemas/* array */.YOg(schemas/* strictObject */.rej({ gate: gate_table/* gateName */.h2, ...place.shape }))
-        .max(gate_table/* gateName */.h2.options.length)
+    gates: schemas/* array */.YOg(schemas/* strictObject */.rej({ gate: gate_table/* gateName */.h, ...place.shape }))
+        .max(gate_table/* gateName */.h.options.length)
         .describe("Other gates are annotated at their models."),
 });
 /** Check runs that the service keeps up to date on a commit while it works on a batch. */
@@ -60819,8 +60834,8 @@ const githubReport = schemas/* strictObject */.rej({
 
 // EXTERNAL MODULE: ./contract/id.js
 var id = __nccwpck_require__(2246);
-// EXTERNAL MODULE: ./contract/job.js + 5 modules
-var job = __nccwpck_require__(109);
+// EXTERNAL MODULE: ./contract/job.js + 6 modules
+var job = __nccwpck_require__(7966);
 // EXTERNAL MODULE: ./contract/model.js
 var model = __nccwpck_require__(2654);
 // EXTERNAL MODULE: ./contract/recipe.js + 1 modules
@@ -60829,8 +60844,8 @@ var recipe = __nccwpck_require__(1918);
 var rule = __nccwpck_require__(1073);
 // EXTERNAL MODULE: ./contract/status.js
 var contract_status = __nccwpck_require__(7949);
-// EXTERNAL MODULE: ./contract/target.js
-var target = __nccwpck_require__(802);
+// EXTERNAL MODULE: ./contract/target.js + 1 modules
+var target = __nccwpck_require__(2885);
 ;// CONCATENATED MODULE: ./contract/batch.js
 
 
@@ -60979,6 +60994,8 @@ function boundedText({ min, max }) {
 const hardware = [
     ["execution provider", ({ device }) => device?.executionProvider],
     ["processor", ({ device }) => device?.name],
+    ["list of instruction sets", ({ device }) => device?.instructionSets?.join(", ")],
+    ["number of cores", ({ device }) => device?.cores],
     ["number of threads", ({ device }) => device?.threads],
     ["runtime", ({ device }) => device?.runtime],
 ];
@@ -61153,20 +61170,40 @@ function formatBytes(bytes) {
 
 /***/ }),
 
+/***/ 1658:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   B: () => (/* binding */ formatRatio)
+/* harmony export */ });
+/** A ratio of latencies with its confidence interval, for people: `0.98 (0.97-1.00)`. */
+function formatRatio({ ratio, ratioLow, ratioHigh, }) {
+    const text = ratio.toFixed(2);
+    if (ratioLow === undefined || ratioHigh === undefined)
+        return text;
+    return `${text} (${ratioLow.toFixed(2)}-${ratioHigh.toFixed(2)})`;
+}
+
+
+/***/ }),
+
 /***/ 3482:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   C5: () => (/* binding */ defaultLatencyNoiseMs),
-/* harmony export */   h2: () => (/* binding */ gateName),
-/* harmony export */   k0: () => (/* binding */ gateTable)
+/* harmony export */   h: () => (/* binding */ gateName),
+/* harmony export */   k: () => (/* binding */ gateTable)
 /* harmony export */ });
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
 /* harmony import */ var _comparability_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2537);
 
 
-/** Milliseconds within which two median latencies count as equal where a request sets no limit. */
-const defaultLatencyNoiseMs = 0.1;
+/**
+ * Medians of separate runs on the same hardware differ by it: a session of a model is 1 to 3 %
+ * faster or slower than another for as long as it lives, and other processes come on top.
+ */
+const separateRunsNoise = 0.05;
+const worstWeight = "at the evaluation level `weights` that of the worst weight";
 /** Every gate that a job can have, with the figure it limits. */
 const gateTable = {
     maxSizeRatio: {
@@ -61176,12 +61213,12 @@ const gateTable = {
     },
     minSqnrDb: {
         bound: "min",
-        description: "Least SQNR of any output, dB.",
+        description: `Least SQNR of any output, dB; ${worstWeight}.`,
         figure: ({ accuracy }) => accuracy?.sqnrDb,
     },
     minCosine: {
         bound: "min",
-        description: "Least cosine similarity of any output.",
+        description: `Least cosine similarity of any output; ${worstWeight}.`,
         figure: ({ accuracy }) => accuracy?.cosine,
     },
     minTop1: {
@@ -61191,8 +61228,10 @@ const gateTable = {
     },
     maxLatencyRatio: {
         bound: "max",
-        description: "Largest median latency of the result relative to the original's in the same run.",
+        description: "Largest latency of the result relative to the original's in the same run. Fails where the " +
+            "whole confidence interval lies above it, and warns where the interval contains it.",
         figure: ({ latency }) => latency?.ratio,
+        interval: ({ latency }) => ratioInterval(latency),
     },
     maxSizeRegression: {
         bound: "max",
@@ -61208,20 +61247,31 @@ const gateTable = {
     },
     maxLatencyRegression: {
         bound: "max",
-        description: "Largest growth of the result's median latency relative to the baseline's " +
-            "on the same hardware; 0.05 allows 5 % more.",
+        description: "Largest growth of the result's latency relative to the baseline's; 0.05 allows 5 % more. " +
+            "Where both were timed in one run, the confidence interval decides as for " +
+            "`maxLatencyRatio`. Else the medians of both runs are compared, on the same hardware only, " +
+            `and growth that is beyond the limit by less than ${100 * separateRunsNoise} % warns.`,
         figure: ({ latency }) => latency?.result.p50Ms,
-        change: { worsening: growth, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .latencyObstacle */ .i, excuse: latencyExcuse },
+        interval: ({ latency }) => growthInterval(latency?.baseline),
+        change: { worsening: growth, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .latencyObstacle */ .i, noise: separateRunsNoise },
     },
 };
 const gateName = zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(Object.keys(gateTable));
 function growth(now, before) {
     return (now - before) / before;
 }
-function latencyExcuse(differenceMs, { latencyNoiseMs = defaultLatencyNoiseMs }) {
-    return differenceMs <= latencyNoiseMs
-        ? `A difference within ${latencyNoiseMs} ms is taken as noise`
-        : undefined;
+function ratioInterval(latency) {
+    if (latency === undefined)
+        return undefined;
+    const { ratio, ratioLow = ratio, ratioHigh = ratio } = latency;
+    return { actual: ratio, low: ratioLow, high: ratioHigh };
+}
+function growthInterval(latency) {
+    const interval = ratioInterval(latency);
+    if (interval === undefined)
+        return undefined;
+    const { actual, low, high } = interval;
+    return { actual: growth(actual, 1), low: growth(low, 1), high: growth(high, 1) };
 }
 function leastTop1({ accuracy }) {
     const known = accuracy?.outputs?.flatMap(({ top1Agreement }) => top1Agreement ?? []) ?? [];
@@ -61254,7 +61304,7 @@ const limitSchemas = {
     maxLatencyRegression: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig().min(0),
 };
 function limitSchema(gate) {
-    return limitSchemas[gate].optional().describe(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k0[gate].description);
+    return limitSchemas[gate].optional().describe(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k[gate].description);
 }
 /** Limits on telemetry figures. */
 const gateLimits = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
@@ -61266,19 +61316,14 @@ const gateLimits = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
     maxSizeRegression: limitSchema("maxSizeRegression"),
     maxSqnrDropDb: limitSchema("maxSqnrDropDb"),
     maxLatencyRegression: limitSchema("maxLatencyRegression"),
-    latencyNoiseMs: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
-        .min(0)
-        .optional()
-        .describe("Milliseconds by which the median latency may grow without counting as a regression, " +
-        `${_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .defaultLatencyNoiseMs */ .C5} by default.`),
-    warnGates: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2)
-        .max(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2.options.length)
+    warnGates: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h)
+        .max(_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h.options.length)
         .optional()
         .describe("Gates that warn instead of failing where they do not pass."),
 })
     .meta({ id: "GateLimits" });
 const gateResult = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
-    gate: _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h2,
+    gate: _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h,
     limit: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig(),
     actual: zod__WEBPACK_IMPORTED_MODULE_1__/* .number */ .aig()
         .nullable()
@@ -61292,12 +61337,12 @@ const gateResult = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
     level: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["fail", "warn"])
         .default("fail")
         .describe("What it means if the gate does not pass. A change that cannot be computed, such as " +
-        "without a baseline, warns."),
+        "without a baseline, warns, and so does a figure that is not known well enough."),
     passed: zod__WEBPACK_IMPORTED_MODULE_1__/* .boolean */ .zMY(),
     note: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
         .max(300)
         .optional()
-        .describe("Why the figures could not be compared, or count as equal."),
+        .describe("Why the figures could not be compared, or not well enough."),
 })
     .meta({ id: "GateResult" });
 /** Whether a gate of the level `fail` did not pass. */
@@ -61418,7 +61463,7 @@ function nextRandomDigits(digits) {
 
 /***/ }),
 
-/***/ 109:
+/***/ 7966:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -61442,6 +61487,45 @@ var artifact = __nccwpck_require__(1453);
 var id = __nccwpck_require__(2246);
 // EXTERNAL MODULE: ./contract/revision.js
 var revision = __nccwpck_require__(1622);
+;// CONCATENATED MODULE: ./contract/latency.js
+
+const modelLatency = schemas/* object */.Ikc({
+    p50Ms: schemas/* number */.aig().describe("Median, milliseconds."),
+    p95Ms: schemas/* number */.aig().optional().describe("Absent where fewer than 100 runs were timed."),
+    p99Ms: schemas/* number */.aig().optional().describe("Absent where fewer than 500 runs were timed."),
+    runs: schemas/* int */.Whr().min(0).describe("Timed runs in all sessions."),
+});
+const latencyRatio = schemas/* object */.Ikc({
+    ratio: schemas/* number */.aig()
+        .describe("Latency of the result relative to the original's: the geometric mean of sessions."),
+    ratioLow: schemas/* number */.aig()
+        .optional()
+        .describe("Least ratio of the 95 % confidence interval, which is over sessions."),
+    ratioHigh: schemas/* number */.aig().optional().describe("Largest ratio of that interval."),
+    sessions: schemas/* int */.Whr()
+        .min(0)
+        .optional()
+        .describe("Times that both models were opened anew and timed."),
+});
+/** Most input shapes that telemetry has a latency of. */
+const maxLatencyShapes = 8;
+const shapeLatency = latencyRatio.omit({ sessions: true }).extend({
+    inputs: schemas/* string */.YjP().max(500).describe("The inputs' names, element types and shapes."),
+    originalP50Ms: schemas/* number */.aig(),
+    resultP50Ms: schemas/* number */.aig(),
+});
+const latency = latencyRatio.extend({
+    original: modelLatency,
+    result: modelLatency,
+    shapes: schemas/* array */.YOg(shapeLatency)
+        .max(maxLatencyShapes)
+        .optional()
+        .describe("Where there are several input shapes. The other figures are of the slowest one's."),
+    baseline: latencyRatio
+        .optional()
+        .describe("Of the result relative to the baseline's own result, timed in the same way."),
+});
+
 ;// CONCATENATED MODULE: ./contract/list-codes.js
 /** The codes that a table explains, for a description. */
 function listCodes(table) {
@@ -61455,12 +61539,22 @@ function listCodes(table) {
 const warningTable = {
     accuracy_below_floor: "An output differs from the original's by more than `recipe.evaluation.minCosine` allows, " +
         "on generated data.",
+    latency_noisy: "The interval of the latency's ratio stayed wider than ±1.5 %: the machine was busy, or " +
+        "`recipe.evaluation.latencyBudgetSeconds` was over before enough sessions were timed.",
+    latency_not_timed: "Latency was not measured: the recipe gives it no time, or the models do not fit into the " +
+        "available memory. `telemetry.latency` is absent.",
+    nodes_on_cpu: "Nodes of a model ran on the CPU though the target has another execution provider, since " +
+        "that provider does not have their operators.",
     output_not_compared: "An output is no tensor of numbers and was not compared.",
+    output_not_finite: "An output of the original has NaN or infinite elements. They are compared by whether the " +
+        "result has the same; `telemetry.accuracy` is absent where there are no others.",
     output_shape_differs: "An output's shape differs from the original's in some samples, which count as zeros.",
     outputs_left_out: "The model has more outputs than telemetry reports; those with the lowest SQNR are reported.",
+    samples_left_out: "The evaluation data has more samples than `recipe.evaluation.samples`; the first are used.",
 };
 
 ;// CONCATENATED MODULE: ./contract/telemetry.js
+
 
 
 
@@ -61487,18 +61581,16 @@ const accuracy = schemas/* object */.Ikc({
     level: schemas/* enum */.k5n(["outputs", "weights"]),
     data: schemas/* enum */.k5n(["caller", "generated"])
         .describe("Where the samples came from. Figures on generated data show gross damage only."),
-    samples: schemas/* int */.Whr().min(0),
+    samples: schemas/* int */.Whr()
+        .min(0)
+        .describe("Samples that the outputs were compared on; 0 at level `weights`."),
     sqnrDb: schemas/* number */.aig().describe("Of the worst output, or of the worst weight at level `weights`."),
     cosine: schemas/* number */.aig().describe("Of the worst output, or of the worst weight at level `weights`."),
     outputs: schemas/* array */.YOg(outputAccuracy).max(64),
 });
-const latency = schemas/* object */.Ikc({
-    p50Ms: schemas/* number */.aig(),
-    p95Ms: schemas/* number */.aig(),
-    p99Ms: schemas/* number */.aig(),
-    runs: schemas/* int */.Whr().min(0),
-});
-const measuredPair = (of) => schemas/* object */.Ikc({ original: of, result: of });
+const peakMemory = "Peak resident memory, bytes, that running";
+const peakMemoryScope = " takes: the model, its inputs and outputs, without Node and the runtime themselves. Absent " +
+    "for a model that does not fit into the available memory and was run in stages.";
 /** Not an enum, since warnings of other versions are read too. */
 const warningCode = schemas/* string */.YjP().describe(`Stable code, such as ${listCodes(warningTable)}.`);
 /**
@@ -61530,25 +61622,24 @@ const telemetry = schemas/* object */.Ikc({
     })
         .optional(),
     accuracy: accuracy.optional(),
-    latency: measuredPair(latency)
-        .extend({ ratio: schemas/* number */.aig().describe("result p50 / original p50.") })
-        .optional(),
+    latency: latency.optional(),
     memory: schemas/* object */.Ikc({
-        originalPeakBytes: schemas/* int */.Whr()
-            .min(0)
-            .describe("Peak resident memory of the process that ran the original."),
-        resultPeakBytes: schemas/* int */.Whr()
-            .min(0)
-            .describe("Peak resident memory of the process that ran the result."),
+        originalPeakBytes: schemas/* int */.Whr().min(0).describe(`${peakMemory} the original${peakMemoryScope}`),
+        resultPeakBytes: schemas/* int */.Whr().min(0).describe(`${peakMemory} the result${peakMemoryScope}`),
         workerPeakBytes: schemas/* int */.Whr()
             .min(0)
-            .describe("Peak resident memory of the worker that compressed the model."),
+            .describe("Peak resident memory of the worker that compressed the model, bytes, with Node."),
     })
         .partial()
         .optional(),
     device: schemas/* object */.Ikc({
         executionProvider: schemas/* string */.YjP().max(64),
         name: schemas/* string */.YjP().max(200).describe("Processor that ran the evaluation."),
+        cores: schemas/* int */.Whr().min(0).optional().describe("Processors that the worker could use."),
+        instructionSets: schemas/* array */.YOg(schemas/* string */.YjP().max(32))
+            .max(32)
+            .optional()
+            .describe("Instruction sets that matter to inference, such as `avx512_vnni`; on Linux."),
         threads: schemas/* int */.Whr().min(0),
         runtime: schemas/* string */.YjP().max(200).describe("Name and version of the runtime."),
     })
@@ -61730,8 +61821,8 @@ function statusCause(reason) {
 
 // EXTERNAL MODULE: ./contract/status.js
 var contract_status = __nccwpck_require__(7949);
-// EXTERNAL MODULE: ./contract/target.js
-var target = __nccwpck_require__(802);
+// EXTERNAL MODULE: ./contract/target.js + 1 modules
+var target = __nccwpck_require__(2885);
 ;// CONCATENATED MODULE: ./contract/job.js
 
 
@@ -62025,8 +62116,11 @@ const evaluation = schemas/* strictObject */.rej({
         .describe("`.npz` file with an array for each input, stacked along a first axis of samples. " +
         "Without it, data is generated to the inputs' types and shapes."),
     samples: schemas/* int */.Whr().min(1).max(1024).describe("Samples to compare outputs on."),
-    runs: schemas/* int */.Whr().min(1).max(1000).describe("Timed runs of each model, after the warm-up."),
-    warmup: schemas/* int */.Whr().min(0).max(100).describe("Runs of each model that are not timed."),
+    latencyBudgetSeconds: schemas/* number */.aig()
+        .min(0)
+        .max(3600)
+        .describe("Seconds for which both models are timed at most, less where the ratio of their latencies " +
+        "is known well before. Two sessions of each are timed whatever it is; at 0 nothing is."),
     minCosine: schemas/* number */.aig()
         .min(-1)
         .max(1)
@@ -62051,6 +62145,11 @@ const recipe = schemas/* strictObject */.rej({
     operators: schemas/* enum */.k5n(["standard", "contrib"])
         .describe("`standard` uses the ONNX operator set alone; `contrib` may use ONNX Runtime's own " +
         "operators (MatMulNBits, GatherBlockQuantized)."),
+    dequantize: schemas/* enum */.k5n(["load", "run"])
+        .describe("When weights become floating point again, where no operator takes them quantized. " +
+        "`load`: once, as the runtime loads the model; it is as fast as the original and takes " +
+        "as much memory. `run`: each time that they are used (DequantizeLinear), which takes " +
+        "less memory and more time."),
     fallback: schemas/* enum */.k5n(["none", "int8-weight"])
         .describe("Scheme for weights that `scheme` cannot represent; `none` leaves them unchanged."),
     exclude: schemas/* array */.YOg(nodePattern)
@@ -62243,70 +62342,112 @@ const batchStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pendin
 
 /***/ }),
 
-/***/ 802:
+/***/ 2885:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   aC: () => (/* binding */ target),
-/* harmony export */   je: () => (/* binding */ targetName)
-/* harmony export */ });
-/* unused harmony export builtinTargets */
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
-/* harmony import */ var _recipe_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1918);
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  aC: () => (/* binding */ target),
+  je: () => (/* binding */ targetName)
+});
+
+// UNUSED EXPORTS: builtinTargets, lacksDotProducts
+
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+;// CONCATENATED MODULE: ./contract/instruction-sets.js
+/**
+ * Instruction sets that decide which kernels ONNX Runtime chooses, by their flags in
+ * `/proc/cpuinfo`; x86, then Arm.
+ */
+const instructionSets = [
+    "sse4_2",
+    "avx",
+    "avx2",
+    "fma",
+    "f16c",
+    "avx512f",
+    "avx512_vnni",
+    "avx_vnni",
+    "avx512_bf16",
+    "amx_int8",
+    "amx_bf16",
+    "neon",
+    "asimd",
+    "asimddp",
+    "i8mm",
+    "sve",
+];
+
+// EXTERNAL MODULE: ./contract/recipe.js + 1 modules
+var recipe = __nccwpck_require__(1918);
+;// CONCATENATED MODULE: ./contract/target.js
 
 
-const targetName = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+
+const targetName = schemas/* string */.YjP()
     .max(63)
     .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)
     .describe("Name of a target.");
-const quantity = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().regex(/^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$/);
+const quantity = schemas/* string */.YjP().regex(/^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$/);
 /** A named hardware profile. */
-const target = zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
+const target = schemas/* strictObject */.rej({
     name: targetName,
-    description: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(500),
-    executionProvider: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["cpu", "cuda"])
+    description: schemas/* string */.YjP().max(500),
+    executionProvider: schemas/* enum */.k5n(["cpu", "cuda"])
         .describe("ONNX Runtime execution provider that evaluates models on the target."),
-    operators: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["standard", "contrib"])
+    operators: schemas/* enum */.k5n(["standard", "contrib"])
         .describe("Whether models for the target may use ONNX Runtime's own operators besides the " +
         "standard ones."),
-    recipe: _recipe_js__WEBPACK_IMPORTED_MODULE_0__/* .partialRecipe */ .S6.describe("Default recipe of jobs for the target."),
-    presets: zod__WEBPACK_IMPORTED_MODULE_1__/* .record */ .g1P(_recipe_js__WEBPACK_IMPORTED_MODULE_0__/* .presetName */ .jL, _recipe_js__WEBPACK_IMPORTED_MODULE_0__/* .partialRecipe */ .S6)
+    instructionSets: schemas/* array */.YOg(schemas/* enum */.k5n(instructionSets))
+        .max(instructionSets.length)
+        .optional()
+        .describe("Instruction sets of the target's processors. Jobs on machines that lack one of them " +
+        "time nothing, and choose by this list; without it, every machine is the target."),
+    recipe: recipe/* partialRecipe */.S6.describe("Default recipe of jobs for the target."),
+    presets: schemas/* record */.g1P(recipe/* presetName */.jL, recipe/* partialRecipe */.S6)
         .default({})
         .describe("Named recipes that a request may ask for."),
-    gpu: zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
-        resource: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(253).describe("Extended resource, for instance `nvidia.com/gpu`."),
-        count: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(1).max(64),
+    gpu: schemas/* strictObject */.rej({
+        resource: schemas/* string */.YjP().max(253).describe("Extended resource, for instance `nvidia.com/gpu`."),
+        count: schemas/* int */.Whr().min(1).max(64),
     })
         .optional()
         .describe("What a worker pod requests in a cluster; without meaning on one machine."),
-    resources: zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({ cpu: quantity.optional(), memory: quantity.optional() })
+    resources: schemas/* strictObject */.rej({ cpu: quantity.optional(), memory: quantity.optional() })
         .optional()
         .describe("CPU and memory that a worker pod requests; memory is its limit too."),
     scratch: quantity
         .optional()
         .describe("Largest scratch volume of a worker pod, for the model and the result; without it " +
         "unlimited."),
-    nodeSelector: zod__WEBPACK_IMPORTED_MODULE_1__/* .record */ .g1P(zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(317), zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(63)).optional(),
-    tolerations: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_1__/* .strictObject */ .rej({
-        key: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(317).optional(),
-        operator: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["Exists", "Equal"]).optional(),
-        value: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(63).optional(),
-        effect: zod__WEBPACK_IMPORTED_MODULE_1__/* ["enum"] */ .k5n(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
+    nodeSelector: schemas/* record */.g1P(schemas/* string */.YjP().max(317), schemas/* string */.YjP().max(63)).optional(),
+    tolerations: schemas/* array */.YOg(schemas/* strictObject */.rej({
+        key: schemas/* string */.YjP().max(317).optional(),
+        operator: schemas/* enum */.k5n(["Exists", "Equal"]).optional(),
+        value: schemas/* string */.YjP().max(63).optional(),
+        effect: schemas/* enum */.k5n(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
     }))
         .max(16)
         .optional()
         .describe("Taints of nodes that worker pods tolerate."),
-    runtimeClassName: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+    runtimeClassName: schemas/* string */.YjP()
         .max(253)
         .optional()
         .describe("Runtime class of worker pods, such as `nvidia`."),
-    priorityClassName: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(253).optional().describe("Priority class of worker pods."),
-    image: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+    priorityClassName: schemas/* string */.YjP().max(253).optional().describe("Priority class of worker pods."),
+    image: schemas/* string */.YjP()
         .max(500)
         .optional()
         .describe("Worker image; without it the installation's own."),
 })
     .meta({ id: "Target" });
+const dotProductSets = (/* unused pure expression or super */ null && (["avx512_vnni", "avx_vnni", "amx_int8", "asimddp"]));
+/** Whether a target's processors are known to have no dot products of 8-bit integers. */
+function lacksDotProducts({ instructionSets: declared }) {
+    return declared !== undefined && !declared.some((name) => dotProductSets.includes(name));
+}
 /** The targets of a service whose administrator has not configured any. */
 const builtinTargets = [
     {
@@ -62541,7 +62682,7 @@ function describeMeasured({ gate, actual, limit, passed, note }, format) {
         return note === undefined ? "not measured" : "not comparable";
     const upper = actual > limit ? ">" : "≤";
     const lower = passed ? "≥" : "<";
-    const relation = _contract_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k0[gate].bound === "max" ? upper : lower;
+    const relation = _contract_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k[gate].bound === "max" ? upper : lower;
     return `${format(actual)} ${relation} ${format(limit)}`;
 }
 function formatPlain(value) {
@@ -62735,11 +62876,14 @@ var conclude = __nccwpck_require__(4422);
 var gate = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./contract/format-bytes.js
 var format_bytes = __nccwpck_require__(3754);
+// EXTERNAL MODULE: ./contract/format-ratio.js
+var format_ratio = __nccwpck_require__(1658);
 // EXTERNAL MODULE: ./report/comparable-figures.js
 var comparable_figures = __nccwpck_require__(6603);
 // EXTERNAL MODULE: ./report/format-figure.js
 var format_figure = __nccwpck_require__(1577);
 ;// CONCATENATED MODULE: ./report/figures.js
+
 
 
 
@@ -62770,7 +62914,8 @@ const figures = {
         const [original, result] = [latency.original.p50Ms, latency.result.p50Ms];
         const before = (0,comparable_figures/* comparableLatency */.N)(job);
         const change = before && (0,format_figure/* formatChange */.eD)(result / before.p50Ms - 1, format_figure/* formatPercent */.l9);
-        return withChange(`${original.toFixed(2)} → ${result.toFixed(2)} ms`, change);
+        const medians = `${original.toFixed(2)} → ${result.toFixed(2)} ms`;
+        return `${withChange(medians, change)}, ratio ${(0,format_ratio/* formatRatio */.B)(latency)}`;
     },
 };
 function withChange(figure, change) {
