@@ -3,14 +3,14 @@ import path from "node:path";
 import type { Client } from "../client/create-client.ts";
 import type { ReportRow } from "../report/report.ts";
 
-/** Saves the artifacts of all jobs, in a folder for each job. */
+/** Saves the artifacts of all completed jobs, in a folder for each job. */
 export async function downloadArtifacts(
   client: Client,
   rows: readonly ReportRow[],
   { folder, signal }: { readonly folder: string; readonly signal: AbortSignal },
 ): Promise<void> {
   for (const { id, model, target, job } of rows) {
-    if (!job || job.artifacts.length === 0) continue;
+    if (job?.status !== "Completed" || job.artifacts.length === 0) continue;
     const jobFolder = path.join(folder, `${model}-${target}`);
     await mkdir(jobFolder, { recursive: true });
     for (const { name } of job.artifacts) {

@@ -3,6 +3,9 @@ export const warningTable = {
   accuracy_below_floor:
     "An output differs from the original's by more than `recipe.evaluation.minCosine` allows, " +
     "on generated data.",
+  inputs_fixed:
+    "Inputs of the model with default values became constants, since they are weights: callers " +
+    "of the result cannot give them.",
   latency_noisy:
     "The interval of the latency's ratio stayed wider than ±1.5 %: the machine was busy, or " +
     "`recipe.evaluation.latencyBudgetSeconds` was over before enough sessions were timed.",
@@ -22,6 +25,9 @@ export const warningTable = {
     "The model has more outputs than telemetry reports; those with the lowest SQNR are reported.",
   samples_left_out:
     "The evaluation data has more samples than `recipe.evaluation.samples`; the first are used.",
+  scheme_not_used:
+    "No weight has the form that the recipe asks for first: none can have it, or operators that " +
+    "take it are not faster. The report says what each has instead, and why.",
 } as const;
 
 export type WarningCode = keyof typeof warningTable;

@@ -1,3 +1,4 @@
+import { listCompressionWarnings, type CompressionWarning } from "./compression-warnings.ts";
 import { errorMetrics, type ErrorMetrics } from "./evaluate/error-metrics.ts";
 import type { ErrorSums } from "./evaluate/error-sums.ts";
 import { elementTypeName } from "./onnx/element-type.ts";
@@ -29,6 +30,7 @@ export interface CompressionReport {
   readonly resultBytes: number;
   readonly shards: number;
   readonly weights: readonly WeightReport[];
+  readonly warnings: readonly CompressionWarning[];
 }
 
 export function buildCompressionReport(
@@ -43,6 +45,7 @@ export function buildCompressionReport(
     resultBytes: plan.resultBytes,
     shards: plan.shards.count,
     weights: plan.weights.map((weight) => reportWeight(weight, sums.get(weight.weight.index))),
+    warnings: listCompressionWarnings(plan),
   };
 }
 

@@ -35,6 +35,7 @@ export interface PlanOptions {
 
 /** What a compression does to a model, down to the size of every file; no weight is read for it. */
 export interface CompressionPlan {
+  readonly scheme: Recipe["scheme"];
   readonly model: OnnxModel;
   readonly weights: readonly WeightPlan[];
   readonly tasks: readonly WeightTask[];
@@ -82,7 +83,9 @@ export async function planCompression(
   });
   const resultBytes = layout.files.reduce((sum, file) => sum + file.bytes, 0);
   const { bytes: originalBytes } = model;
-  return { model, weights, tasks: rewrite.tasks, shards, layout, originalBytes, resultBytes };
+  const { scheme } = recipe;
+  const { tasks } = rewrite;
+  return { scheme, model, weights, tasks, shards, layout, originalBytes, resultBytes };
 }
 
 function maxShardBytes({ kind, recipe }: PlanOptions): number {

@@ -23,7 +23,9 @@ export async function finishJob(
   const { dryRun } = assignment;
   reporter.model(report.originalBytes, inputs.model.sha256);
   reporter.telemetry(sizeTelemetry(report, dryRun));
-  let evaluation: Evaluation = { warnings: [] };
+  let evaluation: Evaluation = { warnings: [...report.warnings] };
+  for (const { message } of report.warnings) reporter.log(`Warning: ${message}`);
+  reporter.telemetry(evaluation);
   const onMeasured = (measured: Partial<Evaluation>) => {
     evaluation = addMeasured(evaluation, measured);
     reporter.telemetry(evaluation);

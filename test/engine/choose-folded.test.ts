@@ -79,8 +79,9 @@ const dynamic: PartialRecipe = { scheme: "int8-dynamic" };
 
 test("quantized operators stay where the whole model is faster with them", async (t) => {
   const candidates = scriptedRunner(() => faster);
-  const { operators } = await compressTwoProducts(t, dynamic, { candidates });
+  const { operators, report } = await compressTwoProducts(t, dynamic, { candidates });
   assert.deepEqual(operators, { small: true, large: true });
+  assert.deepEqual(report.warnings, []);
 });
 
 test("products that make the model slower get weights that are restored at load", async (t) => {
@@ -98,6 +99,10 @@ test("where no product is faster, every weight is restored at load", async (t) =
   const candidates = scriptedRunner(() => slower);
   const { report, operators } = await compressTwoProducts(t, dynamic, { candidates });
   assert.deepEqual(operators, { small: false, large: false });
+  assert.deepEqual(
+    report.warnings.map(({ code }) => code),
+    ["scheme_not_used"],
+  );
   assert.ok(report.resultBytes < 0.45 * report.originalBytes);
 });
 

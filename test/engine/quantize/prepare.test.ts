@@ -144,6 +144,27 @@ test(
   },
 );
 
+test("inputs with default values that are weights become constants, with a warning", async () => {
+  await using folder = await makeFolder();
+  const path = join(folder.path, "original.onnx");
+  await writeTinyModel(path, {
+    ...io,
+    input: [...io.input, tensorInfo("w", [32, 32])],
+    initializer: [floatInitializer("w", [32, 32], (index) => Math.sin(index * index))],
+    node: [node("MatMul", ["x", "w"], ["y"])],
+  });
+  const report = await compress(path, folder.path, { scheme: "int8-weight" });
+  assert.deepEqual(
+    report.warnings.map(({ code, message }) => [code, message]),
+    [
+      [
+        "inputs_fixed",
+        '1 inputs that have default values, such as "w", are constants in the result',
+      ],
+    ],
+  );
+});
+
 test("planCompression() knows the size of the result", async () => {
   for (const scheme of ["int8-weight", "fp16"] as const) {
     await using folder = await makeFolder();

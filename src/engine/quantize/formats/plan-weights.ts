@@ -24,13 +24,9 @@ export function planWeights(
       findQuantizationObstacle(weight, recipe) ??
       findExclusion(weight);
     if (obstacle !== undefined) return { weight, format: undefined, reason: obstacle };
-    const { format, reason } = planWeight(weight, recipe);
-    const isFixed = format !== undefined && weight.isOverridable;
-    return { weight, format, reason: isFixed ? fixedInputReason : reason };
+    return { weight, ...planWeight(weight, recipe) };
   });
 }
-
-const fixedInputReason = "was the default value of an input, which the result does not have";
 
 /** Why a weight can have no format, whatever the scheme. */
 function findQuantizationObstacle(weight: Weight, { minElements }: Recipe): string | undefined {
