@@ -3,6 +3,9 @@ export const warningTable = {
   accuracy_below_floor:
     "An output differs from the original's by more than `recipe.evaluation.minCosine` allows, " +
     "on generated data.",
+  baseline_not_timed:
+    "The baseline's own result could not be timed beside the job's, so `maxLatencyRegression` " +
+    "compares figures that were measured at different times.",
   inputs_fixed:
     "Inputs of the model with default values became constants, since they are weights: callers " +
     "of the result cannot give them.",

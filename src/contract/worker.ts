@@ -42,6 +42,13 @@ export const assignment = z.object({
     })
     .nullable()
     .describe("The worker's part of the job; null where it does all of it."),
+  baseline: z
+    .array(artifact.pick({ name: true, sha256: true }))
+    .nullable()
+    .describe(
+      "Files of the baseline's result, the ONNX file first, to time the job's result against; " +
+        "null where no gate compares their latency.",
+    ),
   limits: z.object({
     maxModelBytes: z.int(),
     allowedRoots: z.array(z.string()).describe("Folders under which `file://` models may lie."),

@@ -1,4 +1,6 @@
 import { availableParallelism } from "node:os";
+import { ServiceError } from "../contract/errors.ts";
+import type { Latency } from "../contract/latency.ts";
 import type { Evaluation } from "../contract/recipe.ts";
 import type { Telemetry } from "../contract/telemetry.ts";
 import { measureAccuracy } from "./accuracy/measure-accuracy.ts";
@@ -9,6 +11,7 @@ import { SpoolMemory } from "./accuracy/spool-memory.ts";
 import { describeDevice } from "./evaluate/describe-device.ts";
 import { findDistinctSamples } from "./evaluate/distinct-samples.ts";
 import type { EvaluationWarning } from "./evaluate/evaluation-warning.ts";
+import type { Sample } from "./evaluate/tensor-data.ts";
 import { timeModels } from "./evaluate/time-models.ts";
 
 interface EvaluationFigures extends Pick<Telemetry, "accuracy" | "latency" | "memory" | "device"> {
@@ -25,6 +28,8 @@ interface EvaluateOptions {
   readonly dataPath?: string | undefined;
   /** Threads of each operator; as many as the machine runs at once where it is absent. */
   readonly threads?: number | undefined;
+  /** ONNX file of the baseline's result, which the result is timed against too. */
+  readonly baselinePath?: string | undefined;
   /** Folder for files that live as long as the call. */
   readonly scratchDirectory: string;
   /** Memory that sessions may take, bytes; what is available where it is absent. */
@@ -91,6 +96,33 @@ async function measureTimes(
   const onProgress = scaleProgress(settings, steps.compare, steps.time);
   const { latency, warnings } = await timeModels(samples, { ...settings, onProgress });
   settings.onMeasured({ latency, warnings: [...warnings] });
+  if (latency !== undefined) await timeBaseline(latency, samples, settings);
+}
+
+/** Times the result against the baseline's. That it cannot be run says nothing of the result. */
+async function timeBaseline(
+  latency: Latency,
+  samples: readonly Sample[],
+  settings: Settings,
+): Promise<void> {
+  const { baselinePath, signal, onMeasured, onProgress } = settings;
+  if (baselinePath === undefined) return;
+  const paths = { originalPath: baselinePath, resultPath: settings.resultPath };
+  try {
+    const timed = await timeModels(samples, {
+      ...settings,
+      ...paths,
+      onProgress: (_, message) => onProgress(steps.time, `${message}, with the baseline's result`),
+    });
+    if (timed.latency === undefined) return;
+    const { ratio, ratioLow, ratioHigh, sessions } = timed.latency;
+    onMeasured({ latency: { ...latency, baseline: { ratio, ratioLow, ratioHigh, sessions } } });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof ServiceError)) throw error;
+    const message = `The baseline's result could not be timed: ${error.message}`;
+    onMeasured({ warnings: [{ code: "baseline_not_timed", message }] });
+  }
 }
 
 function scaleProgress(

@@ -32,7 +32,30 @@ export async function findAssignment(
     target: target.parse(JSON.parse(row.target_document)),
     attempt: number,
     part: attempt.part && { ...attempt.part, shares },
+    baseline: await findBaselineFiles(trx, job, attempt.part),
   };
+}
+
+/** Files of the baseline's result where this worker is to time them; null where there are none. */
+async function findBaselineFiles(
+  trx: WriteTransaction["trx"],
+  { baseline, gateLimits, dryRun }: Job,
+  part: JobPart | null,
+): Promise<Assignment["baseline"]> {
+  const isEvaluated = !dryRun && (part === null || part.step === "assemble");
+  if (baseline === null || gateLimits.maxLatencyRegression === undefined || !isEvaluated)
+    return null;
+  const row = await trx
+    .selectFrom("jobs")
+    .select("document")
+    .where("id", "=", baseline.jobId)
+    .executeTakeFirst();
+  if (row === undefined) return null;
+  const { artifacts } = parseJob(row.document);
+  const files = ["model", "weights"].flatMap((kind) =>
+    artifacts.filter((artifact) => artifact.kind === kind),
+  );
+  return files.length === 0 ? null : files.map(({ name, sha256 }) => ({ name, sha256 }));
 }
 
 /**

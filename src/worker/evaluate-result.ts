@@ -1,16 +1,19 @@
+import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import type { Accuracy } from "../contract/telemetry.ts";
 import type { CompressionReport, WeightReport } from "../engine/compression-report.ts";
 import { evaluateModels } from "../engine/evaluate-models.ts";
 import { readPeakMemoryBytes } from "../engine/evaluate/read-peak-memory-bytes.ts";
+import { errorMessage } from "../log/error-message.ts";
 import type { Evaluation } from "./add-measured.ts";
 import type { JobInputs } from "./fetch-inputs.ts";
+import { ServiceOutage } from "./service-errors.ts";
 import type { JobContext } from "./job-context.ts";
 import type { Stage } from "./stage-clock.ts";
 
 interface EvaluationTask extends Pick<
   JobContext,
-  "assignment" | "directory" | "outputDirectory" | "signal"
+  "assignment" | "blobs" | "directory" | "outputDirectory" | "signal"
 > {
   readonly inputs: JobInputs;
   readonly report: CompressionReport;
@@ -43,6 +46,7 @@ async function evaluateOutputs(task: EvaluationTask): Promise<void> {
     evaluation: assignment.recipe.evaluation,
     executionProvider: assignment.target.executionProvider,
     dataPath: inputs.dataPath,
+    baselinePath: await fetchBaseline(task),
     scratchDirectory: task.directory,
     signal,
     onProgress: stage.onProgress,
@@ -52,6 +56,30 @@ async function evaluateOutputs(task: EvaluationTask): Promise<void> {
       task.onMeasured(measured);
     },
   });
+}
+
+/**
+ * Fetches the baseline's result, where there is one to time. That it is not there any more says
+ * nothing of the job's result.
+ * @returns its ONNX file
+ */
+async function fetchBaseline(task: EvaluationTask): Promise<string | undefined> {
+  const { assignment, blobs, directory, signal } = task;
+  if (assignment.baseline === null) return undefined;
+  const folder = path.join(directory, "baseline");
+  await mkdir(folder);
+  try {
+    for (const { name, sha256 } of assignment.baseline) {
+      await blobs.materialize(sha256, path.join(folder, name), signal);
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof ServiceOutage) throw error;
+    const message = `The baseline's result could not be fetched: ${errorMessage(error)}`;
+    task.onMeasured({ warnings: [{ code: "baseline_not_timed", message }] });
+    return undefined;
+  }
+  return path.join(folder, assignment.baseline[0]?.name ?? "");
 }
 
 /** Accuracy of the worst of the quantized weights. */

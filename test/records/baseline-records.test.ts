@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
+import type { Artifact } from "../../src/contract/artifact.ts";
 import type { Job } from "../../src/contract/job.ts";
 import type { Revision } from "../../src/contract/revision.ts";
 import type { TelemetryUpdate } from "../../src/contract/worker.ts";
@@ -55,31 +56,51 @@ async function findJob(records: Records, id: string): Promise<Job> {
 }
 
 /** Has all jobs of a batch completed. */
-async function complete(records: Records, batch: string, measured = telemetry): Promise<Job[]> {
+async function complete(
+  records: Records,
+  batch: string,
+  { measured = telemetry, artifacts = [] }: Completion = {},
+): Promise<Job[]> {
   for (const { id } of await listBatchJobs(records, batch)) {
     await records.attempts.begin(id, "hash");
     await records.workers.recordEvents(id, 1, [
       { seq: 1, at, type: "status", status: "Sharding" },
       { seq: 2, at, type: "status", status: "Optimizing" },
       { seq: 3, at, type: "telemetry", telemetry: measured },
-      { seq: 4, at, type: "result", outcome: "Completed" },
+      ...artifacts.map((artifact, index) => {
+        return { seq: 4 + index, at, type: "artifact", artifact } as const;
+      }),
+      { seq: 4 + artifacts.length, at, type: "result", outcome: "Completed" },
     ]);
   }
   return listBatchJobs(records, batch);
+}
+
+interface Completion {
+  readonly measured?: TelemetryUpdate;
+  readonly artifacts?: readonly Artifact[] | undefined;
 }
 
 /** Records baselines of a commit of a branch; gives the jobs. */
 async function recordCommit(
   records: Records,
   sha: string,
-  { branch = "main", ...overrides }: CommitOptions = {},
+  { branch = "main", artifacts, ...overrides }: CommitOptions = {},
 ) {
-  return complete(records, await submit(records, { sha, branch, recordBaseline: true }, overrides));
+  const batch = await submit(records, { sha, branch, recordBaseline: true }, overrides);
+  return complete(records, batch, { artifacts });
 }
 
 interface CommitOptions extends Partial<NewBatch> {
   readonly branch?: string;
+  readonly artifacts?: readonly Artifact[] | undefined;
 }
+
+const files = [
+  { name: "model-00001-of-00001.bin", kind: "weights", bytes: 5, sha256: "b".repeat(64) },
+  { name: "report.json", kind: "report", bytes: 2, sha256: "c".repeat(64) },
+  { name: "model.onnx", kind: "model", bytes: 3, sha256: "a".repeat(64) },
+] as const;
 
 /** What the only job of a new batch is compared with. */
 async function findBaseline(
@@ -108,6 +129,25 @@ test("a batch that is to record baselines makes them of what its completed jobs 
     device,
     accuracy: { level: "outputs", data: "caller", samples: 8, sqnrDb: 30, cosine: 0.99 },
   });
+});
+
+test("a worker gets the baseline's files where a gate compares their latency", async (t) => {
+  const records = await open(t);
+  await recordCommit(records, commits.first, { artifacts: files });
+  for (const [gateLimits, expected] of [
+    [{ maxLatencyRegression: 0.05 }, [files[2], files[0]]],
+    [{ maxSizeRegression: 0.05 }, undefined],
+  ] as const) {
+    const jobs = [makeNewJob({ gateLimits })];
+    const [job] = await listBatchJobs(
+      records,
+      await submit(records, { base: { branch: "main", sha: commits.first } }, { jobs }),
+    );
+    await records.attempts.begin(job?.id ?? "", "hash");
+    const assignment = await records.workers.findAssignment(job?.id ?? "", 1);
+    const wanted = expected?.map(({ name, sha256 }) => ({ name, sha256 })) ?? null;
+    assert.deepEqual(assignment?.baseline, wanted);
+  }
 });
 
 test("a baseline is found by the base's commit, the merge base, the newest of the branch, in that order", async (t) => {
@@ -222,7 +262,7 @@ test("a model that became larger than its baseline fails its gate and its batch 
   const jobs = [makeNewJob({ gateLimits: { maxSizeRegression: 0.05 } })];
   const batch = await submit(records, { base: { branch: "main" } }, { jobs });
   const size = { originalBytes: 100, resultBytes: 33, ratio: 0.33, predicted: false };
-  const [job] = await complete(records, batch, { ...telemetry, size });
+  const [job] = await complete(records, batch, { measured: { ...telemetry, size } });
   assert.deepEqual(job?.gates, [
     {
       gate: "maxSizeRegression",

@@ -56,6 +56,7 @@ async function makeJob(t: TestContext, source: string, setting: Setting = {}) {
     dryRun: false,
     attempt: 1,
     part: null,
+    baseline: null,
     ...rest,
     limits: { maxModelBytes: 1e9, allowedRoots: ["/"], allowPrivateAddresses: true, ...limits },
   };
@@ -438,6 +439,29 @@ test("the worker stops when the service says that the job was cancelled", async 
   service.cancelled = true;
   assert.equal(await exitCode(child), workerExit.cancelled);
   await waitForGroupExit(child);
+});
+
+test("the worker times the result against the baseline's own", async (t) => {
+  const storage = await realpath(await mkdtemp(path.join(tmpdir(), "baseline-")));
+  t.after(async () => rm(storage, { recursive: true }));
+  const store = await createDirectoryBlobStore(storage);
+  const { sha256 } = await store.writeFile(realModel("ocr-orientation"), {});
+  for (const [baseline, warnings] of [
+    [sha256, []],
+    ["0".repeat(64), ["baseline_not_timed"]],
+  ] as const) {
+    const { service, start } = await makeJob(t, orientation, {
+      storage,
+      baseline: [{ name: "model.onnx", sha256: baseline }],
+    });
+    assert.equal(await exitCode(start()), workerExit.completed);
+    const { telemetry } = summarizeEvents(service.events);
+    assert.equal(telemetry.latency?.baseline !== undefined, warnings.length === 0);
+    assert.deepEqual(
+      (telemetry.warnings ?? []).map(({ code }) => code).filter((code) => code !== "latency_noisy"),
+      warnings,
+    );
+  }
 });
 
 test("the worker stops in the middle of a download that hangs", async (t) => {
