@@ -26,10 +26,10 @@ const latencyRatio = z.object({
 export type LatencyRatio = z.infer<typeof latencyRatio>;
 
 /** Most input shapes that telemetry has a latency of. */
-export const maxLatencyShapes = 8;
+export const maxLatencyShapes = 4;
 
 const shapeLatency = latencyRatio.omit({ sessions: true }).extend({
-  inputs: z.string().max(500).describe("The inputs' names, element types and shapes."),
+  inputs: z.string().max(120).describe("The inputs' names, element types and shapes."),
   originalP50Ms: z.number(),
   resultP50Ms: z.number(),
 });

@@ -15,7 +15,7 @@ interface MeasuredShape {
 /** Runs from which on a percentile has five runs beyond it. */
 const minRuns = { p95: 100, p99: 500 };
 
-const maxInputsLength = 500;
+const maxInputsLength = 120;
 
 /** The shape of the highest ratio stands for the model; several shapes are listed. */
 export function summarizeLatency(shapes: readonly MeasuredShape[]): Latency {

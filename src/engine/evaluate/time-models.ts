@@ -1,3 +1,4 @@
+import { maxLatencyShapes } from "../../contract/latency.ts";
 import type { Evaluation } from "../../contract/recipe.ts";
 import { compareLatency, type LatencyComparison } from "./compare-latency.ts";
 import type { Sample } from "./tensor-data.ts";
@@ -14,9 +15,6 @@ interface TimeOptions {
   readonly log: (line: string) => void;
 }
 
-/** Most input shapes that are timed: each takes its share of every session's time. */
-const maxShapes = 4;
-
 /**
  * Times both models on the first samples, which differ in their shapes, where the recipe gives it
  * time.
@@ -32,5 +30,5 @@ export async function timeModels(
     return { warnings: [{ code: "latency_not_timed", message }] };
   }
   options.log(`Timing both models for ${budgetSeconds} s at most, ${options.threads} threads`);
-  return compareLatency({ ...options, samples: samples.slice(0, maxShapes), budgetSeconds });
+  return compareLatency({ ...options, samples: samples.slice(0, maxLatencyShapes), budgetSeconds });
 }
