@@ -113,7 +113,7 @@ for (const name of ["ocr-orientation", "voice-legacy", "voice-v5"] as const) {
     assert.ok(device.cores !== undefined && device.cores > 0);
     for (const peakBytes of [memory.originalPeakBytes, memory.resultPeakBytes]) {
       assert.ok(
-        peakBytes !== undefined && peakBytes > 2 ** 20 && peakBytes < 2 ** 26,
+        peakBytes !== undefined && peakBytes > 2 ** 20 && peakBytes < 2 ** 27,
         `${peakBytes}`,
       );
     }
@@ -179,12 +179,17 @@ test("evaluateModels() gives the figures of a result that it fails", async () =>
   assert.equal(latency, undefined);
 });
 
+/** Most tests give latency no time. */
+function leaveOutUntimed<Warning extends { readonly code: string }>(warnings: readonly Warning[]) {
+  return warnings.filter(({ code }) => code !== "latency_not_timed");
+}
+
 test("evaluateModels() measures on the caller's data, at most as many samples as asked for", async () => {
   const [original, result] = [await productModel("one", 1), await productModel("two", 2)];
   const dataPath = await floatsNpz("x", [3, 1, 2], [1, 2, 3, 4, 50, 60]);
   const { accuracy, warnings } = await evaluate(original, result, { dataPath });
   assert.deepEqual([accuracy.data, accuracy.samples], ["caller", 2]);
-  assert.deepEqual(warnings, [
+  assert.deepEqual(leaveOutUntimed(warnings), [
     {
       code: "samples_left_out",
       message: "1 of the 3 samples of the evaluation data were not used",
@@ -200,7 +205,7 @@ test("evaluateModels() warns of data with NaN, and compares what is finite", asy
   const dataPath = await floatsNpz("x", [2, 1, 2], [1, 2, NaN, 4]);
   const { accuracy, warnings } = await evaluate(original, result, { dataPath });
   assert.equal(accuracy.outputs[0]?.maxAbsoluteError, 3);
-  assert.deepEqual(warnings, [
+  assert.deepEqual(leaveOutUntimed(warnings), [
     {
       code: "output_not_finite",
       message:
@@ -226,12 +231,10 @@ test("evaluateModels() gives no accuracy of a model whose outputs are not finite
   const original = await productModel("nan", NaN);
   const figures: Figures[] = [];
   await measure(original, original, { figures });
-  const { accuracy, latency } = mergeFigures(figures);
-  assert.equal(accuracy, undefined);
-  assert(latency);
+  assert.equal(mergeFigures(figures).accuracy, undefined);
   assert.deepEqual(
     figures.flatMap(({ warnings = [] }) => warnings.map(({ code }) => code)),
-    ["output_not_finite"],
+    ["output_not_finite", "latency_not_timed"],
   );
 });
 
@@ -358,7 +361,7 @@ test("evaluateModels() leaves out outputs that are no tensors of numbers, and sa
     [
       'Output "codes" holds elements of type int4 and was not compared',
       'Output "list" holds no tensor and was not compared',
-      "The recipe's evaluation.latencyBudgetSeconds is 0, so no latency was measured",
+      "The recipe's evaluation.latencyBudgetSeconds is 0: no latency was measured",
     ],
   );
 });

@@ -17,8 +17,8 @@ type Operation = Exclude<WeightOperation, "restore">;
 interface Candidate {
   readonly storage: QuantizedStorage | string;
   readonly operations: readonly Operation[];
-  /** Whether the scheme is about the operations, so that one consumer at least must have one. */
-  readonly needsOperation: boolean;
+  /** Operations that the scheme is about: one consumer at least must have one; absent for none. */
+  readonly required?: readonly Operation[];
 }
 
 /** Plans the first format of the recipe's scheme, else of its fallback, that saves bytes. */
@@ -49,13 +49,15 @@ function listCandidates(weight: Weight, recipe: Recipe, scheme: Scheme): readonl
       return [];
     case "int8-dynamic": {
       const storage = planAffineStorage(weight, recipe, recipe.reduceRange);
-      return [{ storage, operations: ["integer-product", "gather-rows"], needsOperation: true }];
+      return [
+        { storage, operations: ["integer-product", "gather-rows"], required: ["integer-product"] },
+      ];
     }
     case "int4-weight":
       return listBlockCandidates(weight, recipe, 4);
     case "int8-weight": {
       const storage = planAffineStorage(weight, recipe, false);
-      const affine = { storage, operations: ["gather-rows"] as const, needsOperation: false };
+      const affine = { storage, operations: ["gather-rows"] as const };
       const isBlock = recipe.granularity === "block";
       return isBlock ? [...listBlockCandidates(weight, recipe, 8), affine] : [affine];
     }
@@ -68,37 +70,37 @@ function listBlockCandidates(weight: Weight, recipe: Recipe, bits: 4 | 8): Candi
   const packed = planBlockStorage(weight, "packed-blocks", format);
   if (recipe.operators === "contrib") {
     const operations = ["block-product", "gather-blocks", "gather-packed-rows"] as const;
-    const candidate = { storage: packed, operations, needsOperation: false };
+    const candidate = { storage: packed, operations };
     const linear = planBlockStorage(weight, "linear-blocks", format);
     if (typeof linear !== "string" && linear.matrices > 1) {
-      return [{ storage: linear, operations: [], needsOperation: false }];
+      return [{ storage: linear, operations: [] }];
     }
     if (!weight.consumers.every((consumer) => gathersRows(weight, consumer))) return [candidate];
     const rows = planBlockStorage(weight, "packed-rows", format);
     return [
-      { ...candidate, needsOperation: true },
+      { ...candidate, required: operations },
       { ...candidate, storage: rows },
     ];
   }
   const linear = planBlockStorage(weight, "linear-blocks", format);
   return [
-    { storage: packed, operations: ["gather-packed-rows"], needsOperation: true },
-    { storage: linear, operations: [], needsOperation: false },
+    { storage: packed, operations: ["gather-packed-rows"], required: ["gather-packed-rows"] },
+    { storage: linear, operations: [] },
   ];
 }
 
 function planCandidate(
   weight: Weight,
   recipe: Recipe,
-  { storage, operations, needsOperation }: Candidate,
+  { storage, operations, required }: Candidate,
 ): PlannedQuantization | string {
   if (typeof storage === "string") return storage;
   const chosen = weight.consumers.map((consumer): WeightOperation | Obstacle =>
     chooseOperation(weight, consumer, { storage, operations }),
   );
   const obstacles = chosen.filter((each) => typeof each !== "string");
-  if (needsOperation && obstacles.length === chosen.length)
-    return obstacles[0]?.obstacle ?? "is not used";
+  const isScheme = required?.some((operation) => chosen.includes(operation)) ?? true;
+  if (!isScheme) return obstacles[0]?.obstacle ?? missingOperation(weight, storage, required);
   const taken = chosen.map((each): WeightOperation =>
     typeof each === "string" ? each : "restore",
   );
@@ -107,6 +109,17 @@ function planCandidate(
     restored.length === 0 ? null : chooseRestoration(restored, { storage, recipe });
   if (restoration === undefined) return obstacles[0]?.obstacle ?? "cannot be restored by operators";
   return completeFormat(weight, { storage, operations: taken, restoration });
+}
+
+/** Why no consumer has an operation, though all have another one. */
+function missingOperation(
+  weight: Weight,
+  storage: QuantizedStorage,
+  [operation]: readonly Operation[] = [],
+): string {
+  const [consumer] = weight.consumers;
+  if (operation === undefined || consumer === undefined) return "is not used";
+  return weightOperations[operation].findObstacle(weight, consumer, storage) ?? "is not used";
 }
 
 interface Obstacle {
