@@ -31,10 +31,20 @@ export async function testFaults(
 
   await Promise.all([
     step("a worker that needs more memory than its target has fails its job", async () => {
-      await apply("CompressionJob", "hungry", { model: uploaded, target: "little-memory" });
+      await apply("CompressionJob", "hungry", { model: uploaded, target: "least-memory" });
       const id = await untilFailed("hungry", "out_of_memory");
       assert.equal((await listPodNames(installation, id)).length, 1);
+    }),
+
+    step("a result that its target has no memory to evaluate is kept", async () => {
+      await apply("CompressionJob", "unmeasured", { model: uploaded, target: "little-memory" });
+      const id = await untilFailed("unmeasured", "evaluation_failed");
       assert.match(await readFullLog(installation, id), /^Job job-/);
+      const { artifacts } = await client.call("getJob", { params: { id } });
+      assert.deepEqual(
+        artifacts.map(({ name }) => name),
+        ["model.onnx", "report.json"],
+      );
     }),
 
     step("a file that is no model fails its job at the first try", async () => {

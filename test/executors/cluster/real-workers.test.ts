@@ -233,12 +233,12 @@ test(
   options,
   async (t) => {
     const { service, node } = await startInstallation(t, await controlPlane());
-    const id = await startJob(service, 1000);
-    await follow(service.client, id, "[optimize]");
+    const id = await startJob(service, 60);
+    await follow(service.client, id, "[evaluate]");
     const pod = await findPodName(service, id);
     await service.stop("SIGKILL");
     await until("the worker goes on", async () =>
-      printedLines(node, pod).some((line) => line.startsWith("[evaluate]")),
+      printedLines(node, pod).some((line) => line.startsWith("[evaluate] Timing")),
     );
     node.kill(pod, "SIGKILL");
     await until(
@@ -257,13 +257,13 @@ test(
 
 test("a log that cannot be read for a while is waited for", options, async (t) => {
   const { service, node } = await startInstallation(t, await controlPlane());
-  const id = await startJob(service, 1000);
-  await follow(service.client, id, "[optimize]");
+  const id = await startJob(service, 60);
+  await follow(service.client, id, "[evaluate]");
   const pod = await findPodName(service, id);
   await service.stop("SIGKILL");
   node.isOutOfReach = true;
   await until("the worker goes on", async () =>
-    printedLines(node, pod).some((line) => line.startsWith("[evaluate]")),
+    printedLines(node, pod).some((line) => line.startsWith("[evaluate] Timing")),
   );
   node.kill(pod, "SIGKILL");
   const isFailed = async () =>
