@@ -266,11 +266,13 @@ test("what a killed pod could not tell is in its output, and completes the recor
   const service = await startPodService(t);
   const id = await service.createJob(await uploaded(service), endless);
   const pod = await service.startPod(id);
+  const evaluating = Promise.withResolvers<void>();
   const timing = Promise.withResolvers<void>();
   pod.process.stdout?.on("data", (chunk) => {
+    if (String(chunk).includes("[evaluate]")) evaluating.resolve();
     if (String(chunk).includes("Timing")) timing.resolve();
   });
-  await service.until(id, hasModel);
+  await evaluating.promise;
   await service.stop();
   await timing.promise;
   pod.process.kill("SIGKILL");
