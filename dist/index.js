@@ -59843,10 +59843,10 @@ var create_check_run_writer = __nccwpck_require__(5810);
 ;// CONCATENATED MODULE: ./action/download-artifacts.js
 
 
-/** Saves the artifacts of all jobs, in a folder for each job. */
+/** Saves the artifacts of all completed jobs, in a folder for each job. */
 async function downloadArtifacts(client, rows, { folder, signal }) {
     for (const { id, model, target, job } of rows) {
-        if (!job || job.artifacts.length === 0)
+        if (job?.status !== "Completed" || job.artifacts.length === 0)
             continue;
         const jobFolder = external_node_path_.join(folder, `${model}-${target}`);
         await (0,external_node_fs_promises_.mkdir)(jobFolder, { recursive: true });
@@ -61508,9 +61508,9 @@ const latencyRatio = schemas/* object */.Ikc({
         .describe("Times that both models were opened anew and timed."),
 });
 /** Most input shapes that telemetry has a latency of. */
-const maxLatencyShapes = 8;
+const maxLatencyShapes = 4;
 const shapeLatency = latencyRatio.omit({ sessions: true }).extend({
-    inputs: schemas/* string */.YjP().max(500).describe("The inputs' names, element types and shapes."),
+    inputs: schemas/* string */.YjP().max(120).describe("The inputs' names, element types and shapes."),
     originalP50Ms: schemas/* number */.aig(),
     resultP50Ms: schemas/* number */.aig(),
 });
@@ -61539,6 +61539,10 @@ function listCodes(table) {
 const warningTable = {
     accuracy_below_floor: "An output differs from the original's by more than `recipe.evaluation.minCosine` allows, " +
         "on generated data.",
+    baseline_not_timed: "The baseline's own result could not be timed beside the job's, so `maxLatencyRegression` " +
+        "compares figures that were measured at different times.",
+    inputs_fixed: "Inputs of the model with default values became constants, since they are weights: callers " +
+        "of the result cannot give them.",
     latency_noisy: "The interval of the latency's ratio stayed wider than ±1.5 %: the machine was busy, or " +
         "`recipe.evaluation.latencyBudgetSeconds` was over before enough sessions were timed.",
     latency_not_timed: "Latency was not measured: the recipe gives it no time, or the models do not fit into the " +
@@ -61551,6 +61555,8 @@ const warningTable = {
     output_shape_differs: "An output's shape differs from the original's in some samples, which count as zeros.",
     outputs_left_out: "The model has more outputs than telemetry reports; those with the lowest SQNR are reported.",
     samples_left_out: "The evaluation data has more samples than `recipe.evaluation.samples`; the first are used.",
+    scheme_not_used: "No weight has the form that the recipe asks for first: none can have it, or operators that " +
+        "take it are not faster. The report says what each has instead, and why.",
 };
 
 ;// CONCATENATED MODULE: ./contract/telemetry.js
