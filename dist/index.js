@@ -62138,7 +62138,8 @@ const recipe = schemas/* strictObject */.rej({
     scheme: schemas/* enum */.k5n(schemes)
         .describe("`int8-dynamic`: weights and activations in int8, activations scaled at run time " +
         "(MatMul, Gemm). `int8-weight` and `int4-weight`: weights stored in 8 or 4 bits, " +
-        "arithmetic in floating point. `fp16`: half precision."),
+        "arithmetic in floating point, except for products that are faster with activations " +
+        "rounded to int8 for each block. `fp16`: half precision."),
     granularity: schemas/* enum */.k5n(granularities)
         .describe("One scale for each tensor, each output channel, or each block of `blockSize` weights " +
         "along the reduced axis."),

@@ -88,7 +88,8 @@ export const recipe = z
       .describe(
         "`int8-dynamic`: weights and activations in int8, activations scaled at run time " +
           "(MatMul, Gemm). `int8-weight` and `int4-weight`: weights stored in 8 or 4 bits, " +
-          "arithmetic in floating point. `fp16`: half precision.",
+          "arithmetic in floating point, except for products that are faster with activations " +
+          "rounded to int8 for each block. `fp16`: half precision.",
       ),
     granularity: z
       .enum(granularities)
