@@ -79,7 +79,7 @@ test("compareLatency() measures two sessions of each whatever the budget, and wa
   assert.ok((latency.ratioLow ?? 1) < 1 && (latency.ratioHigh ?? 1) > 1);
 });
 
-test("compareLatency() tells the latency of each input shape, and first that of the highest ratio", async () => {
+test("compareLatency() reports the latency of each input shape, and first that of the highest ratio", async () => {
   const [one, eight] = [await productsModel(2), await productsModel(16)];
   const samples = [makeSample(1), makeSample(64)];
   const { latency } = await compare(one, eight, { samples, budgetSeconds: 0.001 });

@@ -18,7 +18,7 @@ test("parseInstructionSets() gives nothing where the text has no flags", () => {
   assert.deepEqual(parseInstructionSets("processor : 0\n"), []);
 });
 
-test("describeDevice() tells processors and threads", async () => {
+test("describeDevice() reports processors and threads", async () => {
   const { cores = 0, threads, executionProvider } = await describeDevice("cpu", 3);
   assert.ok(cores >= 1);
   assert.deepEqual([threads, executionProvider], [3, "cpu"]);

@@ -8,8 +8,6 @@ import type { StoredWeight } from "./stored-weight.ts";
 import { splitNibbles, unpackZeroPoints } from "./unpack-nibbles.ts";
 import type { AffineStorage, BlockStorage } from "../weight-format.ts";
 
-type Steps = NodeDescription[];
-
 /** Gathers rows of int8 values, their scales and zero points, and makes the rows numbers. */
 export function gatherAffineRows(
   stored: StoredWeight,
@@ -17,17 +15,12 @@ export function gatherAffineRows(
   storage: AffineStorage,
 ): void {
   const { axis, batchAxes } = storage;
-  const steps: Steps = [];
-  const add = stepAdder(stored, consumer, steps);
+  const { steps, add, gather, float } = startRowSteps(stored, consumer);
   const scaleDims = broadcastScaleDims(stored.weight, storage);
   const parameter = (name: string, part: string) => {
     if (axis === null) return name;
     return gather(batchAxes > 0 ? name : stored.reshape(name, scaleDims), part);
   };
-  const gather = (table: string, part: string) =>
-    add(part, { opType: "Gather", input: [table, consumer.node.input[1] ?? ""] });
-  const float = (value: string, part: string) =>
-    add(part, { opType: "Cast", input: [value], attribute: intAttributes({ to: DataType.FLOAT }) });
   let numbers = float(gather(stored.quantizedValues, "values"), "numbers");
   if (stored.zeroPoints !== undefined) {
     const offsets = float(parameter(stored.zeroPoints, "zero_points"), "offsets");
@@ -50,14 +43,8 @@ export function gatherPackedRows(
   { shape: { k, n }, format }: BlockStorage,
 ): void {
   const { bits } = format;
-  const [, indices = ""] = consumer.node.input;
-  const steps: Steps = [];
-  const add = stepAdder(stored, consumer, steps);
+  const { steps, add, gather, float, indices } = startRowSteps(stored, consumer);
   const blockDims = [n, countBlocks(k, format), ...(bits === 4 ? [1, 1] : [1])];
-  const gather = (table: string, part: string) =>
-    add(part, { opType: "Gather", input: [table, indices] });
-  const float = (value: string, part: string) =>
-    add(part, { opType: "Cast", input: [value], attribute: intAttributes({ to: DataType.FLOAT }) });
   const packed = gather(stored.quantizedValues, "packed");
   const addAxis = (value: string) =>
     add("pair", { opType: "Unsqueeze", input: [value, stored.integers([-1])] });
@@ -78,16 +65,24 @@ export function gatherPackedRows(
   writeResult(stored, consumer, { steps, result });
 }
 
-function stepAdder(stored: StoredWeight, { node }: WeightConsumer, steps: Steps) {
-  return (part: string, step: Omit<NodeDescription, "output">): string => {
-    const output = stored.rewrite.names.allocate(`${node.output[0]}_${part}`);
+/** The nodes that replace a Gather, and ways to add one; each gives the name of its output. */
+function startRowSteps({ rewrite }: StoredWeight, { node }: WeightConsumer) {
+  const [, indices = ""] = node.input;
+  const steps: NodeDescription[] = [];
+  const add = (part: string, step: Omit<NodeDescription, "output">): string => {
+    const output = rewrite.names.allocate(`${node.output[0]}_${part}`);
     steps.push({ ...step, output: [output] });
     return output;
   };
+  const gather = (table: string, part: string) =>
+    add(part, { opType: "Gather", input: [table, indices] });
+  const float = (value: string, part: string) =>
+    add(part, { opType: "Cast", input: [value], attribute: intAttributes({ to: DataType.FLOAT }) });
+  return { indices, steps, add, gather, float };
 }
 
 interface GatheredRows {
-  readonly steps: Steps;
+  readonly steps: readonly NodeDescription[];
   /** The node that computes the rows in float32. */
   readonly result: Omit<NodeDescription, "output">;
 }

@@ -45,9 +45,9 @@ export const weightOperations: Readonly<
   "gather-packed-rows": {
     opset: 13,
     findObstacle: (weight, consumer, storage) => {
-      const { k, blockSize } = describeRows(storage);
-      const isWhole = k % blockSize === 0;
-      return gathersRows(weight, consumer) && isWhole && requireBlocks(storage).shape.order === "nk"
+      const { shape, format } = requireBlocks(storage);
+      const isWhole = shape.k % format.blockSize === 0;
+      return gathersRows(weight, consumer) && isWhole && shape.order === "nk"
         ? undefined
         : "is not gathered by rows of whole blocks";
     },
@@ -109,11 +109,6 @@ function requireAffine(storage: QuantizedStorage): AffineStorage {
 function requireBlocks(storage: QuantizedStorage): BlockStorage {
   if (storage.kind !== "affine") return storage;
   throw new TypeError("Operations on blocks were planned for affine values");
-}
-
-function describeRows(storage: QuantizedStorage): { k: number; blockSize: number } {
-  const { shape, format } = requireBlocks(storage);
-  return { k: shape.k, blockSize: format.blockSize };
 }
 
 function isWholeAxis(weight: Weight, { source, size }: AxisRange): boolean {

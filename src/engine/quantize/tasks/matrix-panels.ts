@@ -4,7 +4,7 @@ import type { TileLimits } from "./tile-limits.ts";
 import type { BlockTask } from "./weight-task.ts";
 
 /**
- * A part of a matrix whose results are held and written together: all inputs of some outputs, or
+ * A part of a matrix whose results are kept and written together: all inputs of some outputs, or
  * whole pairs of blocks of them.
  */
 export interface MatrixPanel {
