@@ -92,8 +92,8 @@ type Unnumbered<Event> = Event extends unknown ? Omit<Event, "seq" | "at"> : nev
 /** An event before it has its number and time. */
 export type UnnumberedEvent = Unnumbered<WorkerEvent>;
 
-/** Body and answer of `POST /worker/v1/jobs/{id}/events`. */
-export const workerEvents = z.object({ events: z.array(workerEvent).min(1).max(1000) });
+/** Body and answer of `POST /worker/v1/jobs/{id}/events`. Without events it is a heartbeat. */
+export const workerEvents = z.object({ events: z.array(workerEvent).max(1000) });
 export const workerEventsAnswer = z.object({
   nextSeq: z
     .int()

@@ -20,7 +20,8 @@ export function createJobCandidates(
     instructionSets: target.instructionSets,
     dataPath: inputs.dataPath,
     signal,
-    onProgress: () => {},
+    // The weights are quantized by then, and may be once more.
+    onProgress: (_fraction, message) => stage.onProgress(1, message),
     log: stage.log,
   });
 }

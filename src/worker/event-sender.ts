@@ -4,6 +4,8 @@ import type { ServiceConnection } from "./service-connection.ts";
 
 /** How long events wait for others, to share a request. */
 const batchDelayMs = 100;
+/** A worker without events asks this often whether its job was cancelled. */
+const heartbeatMs = 10_000;
 const maxBatchEvents = 1000;
 const maxBatchBytes = 1024 * 1024;
 /** More unsent events, of a service that is slow or unreachable, end the job. */
@@ -14,6 +16,8 @@ interface EventSenderOptions {
   readonly now: () => Date;
   /** Receives each event as it is sent, in order. */
   readonly record: (json: string) => void;
+  /** Milliseconds between heartbeats; 10 s by default. */
+  readonly heartbeatMs?: number;
   /** The service answered that the job was cancelled. */
   readonly onCancelled: () => void;
   /** Events can no longer be delivered. */
@@ -25,19 +29,26 @@ interface WaitingEvent {
   readonly json: string;
 }
 
-/** Delivers events in order, each recorded once, over interruptions of the service. */
+/**
+ * Delivers events in order, each recorded once, over interruptions of the service. While there are
+ * none it sends heartbeats: their answer may be that the job was cancelled.
+ */
 export class EventSender {
   readonly #options: EventSenderOptions;
   readonly #stop = new AbortController();
   readonly #waiting: WaitingEvent[] = [];
   #waitingBytes = 0;
   #nextSeq = 1;
+  readonly #heartbeat: NodeJS.Timeout;
   #sending: Promise<void> | undefined;
   #flushing = new AbortController();
   #failed = false;
 
   constructor(options: EventSenderOptions) {
     this.#options = options;
+    this.#heartbeat = setInterval(() => {
+      this.#sending ??= this.#deliver({ heartbeat: true });
+    }, options.heartbeatMs ?? heartbeatMs).unref();
   }
 
   add(event: UnnumberedEvent): void {
@@ -49,7 +60,7 @@ export class EventSender {
     this.#waitingBytes += json.length;
     if (this.#waitingBytes > maxWaitingBytes) {
       this.#fail(new Error(`More than ${maxWaitingBytes} bytes of events wait for the service`));
-    } else this.#sending ??= this.#send();
+    } else this.#sending ??= this.#deliver();
   }
 
   /** Waits until all events are recorded, but no longer than `withinMs`. */
@@ -67,16 +78,18 @@ export class EventSender {
 
   /** Ends a delivery under way. */
   close(): void {
+    clearInterval(this.#heartbeat);
     this.#stop.abort();
   }
 
-  async #send(): Promise<void> {
+  async #deliver({ heartbeat = false } = {}): Promise<void> {
     try {
+      if (heartbeat) await this.#sendBatch([]);
       while (this.#waiting.length > 0) {
         const { signal } = this.#flushing;
         if (this.#waiting.length < maxBatchEvents)
           await delay(batchDelayMs, undefined, { signal }).catch(() => undefined);
-        await this.#sendBatch();
+        await this.#sendBatch(this.#nextBatch());
       }
     } catch (error) {
       this.#fail(error);
@@ -85,15 +98,15 @@ export class EventSender {
     }
   }
 
-  async #sendBatch(): Promise<void> {
-    const answer = await this.#options.connection.sendEvents(this.#nextBatch(), this.#stop.signal);
+  async #sendBatch(batch: readonly string[]): Promise<void> {
+    const answer = await this.#options.connection.sendEvents(batch, this.#stop.signal);
     const before = this.#waiting.length;
     while (this.#waiting[0] !== undefined && this.#waiting[0].seq < answer.nextSeq) {
       this.#waitingBytes -= this.#waiting[0].json.length;
       this.#waiting.shift();
     }
     if (answer.cancelled) this.#options.onCancelled();
-    else if (this.#waiting.length === before) {
+    else if (batch.length > 0 && this.#waiting.length === before) {
       throw new Error(
         `The service waits for event ${answer.nextSeq}, which this worker does not have`,
       );

@@ -7,7 +7,7 @@ import { standInService } from "./stand-in-service.ts";
 
 const timeouts = { start: 300_000, events: 300_000, files: 300_000, token: 0 };
 
-async function makeSender(t: TestContext, { token = "secret" } = {}) {
+async function makeSender(t: TestContext, { token = "secret", heartbeatMs = 60_000 } = {}) {
   const id = "job-00000000000000000000000000";
   const service = await standInService(t, { id });
   const ended = Promise.withResolvers<unknown>();
@@ -23,6 +23,7 @@ async function makeSender(t: TestContext, { token = "secret" } = {}) {
     record: () => {},
     onCancelled: cancelled.resolve,
     onFailure: ended.resolve,
+    heartbeatMs,
   });
   t.after(() => sender.close());
   return { service, sender, failure: ended.promise, cancelled: cancelled.promise };
@@ -57,6 +58,23 @@ test("EventSender passes on that the job was cancelled", async (t) => {
   service.cancelled = true;
   sender.add(event);
   await cancelled;
+});
+
+test("EventSender hears that the job was cancelled although it has no events to send", async (t) => {
+  const { service, sender, cancelled } = await makeSender(t, { heartbeatMs: 10 });
+  sender.add(event);
+  assert.equal(await sender.flush(5000), true);
+  service.cancelled = true;
+  await cancelled;
+});
+
+test("EventSender delivers what is added while a heartbeat is under way", async (t) => {
+  const { service, sender } = await makeSender(t, { heartbeatMs: 1 });
+  for (let count = 0; count < 10; count++) {
+    sender.add(event);
+    await service.waitFor(({ seq }) => seq === count + 1);
+  }
+  assert.equal(service.events.length, 10);
 });
 
 test("EventSender fails at once where the service refuses the worker", async (t) => {

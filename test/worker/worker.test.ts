@@ -507,6 +507,29 @@ test(
   },
 );
 
+test(
+  "the worker chooses formats without times where the process that runs candidates is killed",
+  { skip: process.platform !== "linux" },
+  async (t) => {
+    const recipe = { evaluation: { latencyBudgetSeconds: 3600 } };
+    const { service, start } = await makeJob(t, orientation, { recipe });
+    const child = start();
+    await service.waitFor(
+      (event) =>
+        event.type === "telemetry" &&
+        event.telemetry.progress?.message?.startsWith("Timed both models") === true,
+    );
+    const children = await readFile(`/proc/${child.pid}/task/${child.pid}/children`, "utf8");
+    process.kill(Number(children.split(" ")[0]), "SIGKILL");
+    await service.waitFor(
+      (event) => event.type === "log" && event.text.includes("Candidates are not timed"),
+    );
+    await service.waitFor((event) => event.type === "artifact");
+    child.kill("SIGTERM");
+    assert.equal(await exitCode(child), workerExit.cancelled);
+  },
+);
+
 test("a worker that is killed leaves no half-written file where blobs are, and no process", async (t) => {
   const { service, storage, start } = await makeJob(t, orientation, {
     recipe: { evaluation: { latencyBudgetSeconds: 3600 } },

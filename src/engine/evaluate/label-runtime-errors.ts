@@ -24,9 +24,9 @@ export async function labelRuntimeErrors<T>(
     return await work;
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof ServiceError) throw error;
-    const message = `The ${which} could not be run${place}: ${errorMessage(error)}`;
     const isCrash = error instanceof RuntimeCrashError;
+    if (error instanceof ServiceError && !isCrash) throw error;
+    const message = `The ${which} could not be run${place}: ${errorMessage(error)}`;
     throw new ServiceError(isCrash ? "evaluation_failed" : code, message, { cause: error });
   }
 }

@@ -1,2 +1,8 @@
-/** The runtime's process ended while it loaded or ran a model, whatever it was given. */
-export class RuntimeCrashError extends Error {}
+import { ServiceError } from "../../contract/errors.ts";
+
+/** The runtime's process ended before it was told to; no fault of what was sent to it. */
+export class RuntimeCrashError extends ServiceError {
+  constructor(message: string) {
+    super("evaluation_failed", message);
+  }
+}

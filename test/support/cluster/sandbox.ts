@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -40,7 +41,7 @@ export async function startSandbox(folder: string): Promise<Sandbox> {
     const enter = ["--target", String(first), ...namespaces, "--"];
     const run = async (name: string, ...args: readonly string[]) =>
       (await exec("nsenter", [...enter, await resolveCommand(name), ...args])).stdout;
-    const network = await joinNetworks(first);
+    const { link, ...network } = await joinNetworks(first);
     await run("ip", "link", "set", "lo", "up");
     await run("ip", "address", "add", `${network.nodeAddress}/30`, "dev", "node0");
     await run("ip", "link", "set", "node0", "up");
@@ -55,9 +56,11 @@ export async function startSandbox(folder: string): Promise<Sandbox> {
           logFile,
         ),
       async stop() {
-        // Its end takes all others along; once unshare has seen it, none is left.
+        // Its end takes all others along; once unshare has seen it, none is left but the network,
+        // which the kernel takes apart later.
         process.kill(first, "SIGKILL");
         await unshare.untilExit();
+        while (networkInterfaces()[link] !== undefined) await delay(pollMs);
       },
     };
   } catch (error) {
@@ -67,7 +70,9 @@ export async function startSandbox(folder: string): Promise<Sandbox> {
 }
 
 /** Joins this machine and the sandbox by the first pair of addresses that is free. The link goes with the sandbox. */
-async function joinNetworks(first: number): Promise<{ hostAddress: string; nodeAddress: string }> {
+async function joinNetworks(
+  first: number,
+): Promise<Pick<Sandbox, "hostAddress" | "nodeAddress"> & { readonly link: string }> {
   const ip = await resolveCommand("ip");
   for (let index = 0; index < maxSandboxes; index++) {
     const link = `mos-test${index}`;
@@ -94,7 +99,7 @@ async function joinNetworks(first: number): Promise<{ hostAddress: string; nodeA
     const [hostAddress, nodeAddress] = [`10.250.${index}.1`, `10.250.${index}.2`];
     await exec(ip, ["address", "add", `${hostAddress}/30`, "dev", link]);
     await exec(ip, ["link", "set", link, "up"]);
-    return { hostAddress, nodeAddress };
+    return { link, hostAddress, nodeAddress };
   }
   throw new Error(`All ${maxSandboxes} sandboxes of this machine are in use`);
 }
