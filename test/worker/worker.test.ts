@@ -1,25 +1,15 @@
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
+import { mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { test, type TestContext } from "node:test";
+import { test } from "node:test";
 import { json } from "node:stream/consumers";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 import { z } from "zod";
 import type { PartialRecipe } from "../../src/contract/recipe.ts";
-import { resolveRecipe } from "../../src/contract/resolve-recipe.ts";
 import type { JobKind } from "../../src/contract/status.ts";
-import { builtinTargets } from "../../src/contract/target.ts";
-import {
-  type Assignment,
-  type TelemetryUpdate,
-  type WorkerEvent,
-  workerExit,
-} from "../../src/contract/worker.ts";
+import { type WorkerEvent, workerExit } from "../../src/contract/worker.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import { TensorProto_DataType } from "../../src/engine/onnx/onnx_pb.js";
 import { writeFloatsNpz } from "../support/npz.ts";
@@ -27,90 +17,19 @@ import { realModel } from "../support/real-models.ts";
 import { mountSmallDisk } from "../support/mount-small-disk.ts";
 import { floatInitializer, node, tensorInfo, writeTinyModel } from "../support/tiny-model.ts";
 import { modelOfOpset, modelWithExternalData } from "./bad-models.ts";
-import { standInService } from "./stand-in-service.ts";
-
-const workerPath = fileURLToPath(new URL("../../src/worker/main.ts", import.meta.url));
-const quickEvaluation = { samples: 1, latencyBudgetSeconds: 0.1 };
-
-interface Setting extends Partial<Omit<Assignment, "recipe" | "model" | "limits">> {
-  readonly recipe?: PartialRecipe;
-  readonly sha256?: string;
-  /** Folder of the blobs. */
-  readonly storage?: string;
-  readonly limits?: Partial<Assignment["limits"]>;
-}
-
-/** A service stand-in with one job, and a way to start its worker. */
-async function makeJob(t: TestContext, source: string, setting: Setting = {}) {
-  const { recipe = {}, sha256, limits, ...rest } = setting;
-  const folder = await realpath(await mkdtemp(path.join(tmpdir(), "worker-")));
-  t.after(async () => rm(folder, { recursive: true }));
-  const [target] = builtinTargets;
-  assert(target);
-  const assignment: Assignment = {
-    id: "job-00000000000000000000000000",
-    kind: "compress",
-    model: { source, name: "net", ...(sha256 && { sha256 }) },
-    target,
-    recipe: resolveRecipe(target.recipe, { evaluation: quickEvaluation }, recipe),
-    dryRun: false,
-    attempt: 1,
-    part: null,
-    baseline: null,
-    ...rest,
-    limits: { maxModelBytes: 1e9, allowedRoots: ["/"], allowPrivateAddresses: true, ...limits },
-  };
-  const service = await standInService(t, assignment);
-  const { storage = path.join(folder, "store") } = setting;
-  const work = path.join(folder, "work");
-  await mkdir(work);
-  const start = () => {
-    const child = spawn(process.execPath, [workerPath], {
-      env: {
-        TMPDIR: work,
-        MOS_SERVICE_URL: service.url,
-        MOS_JOB_ID: assignment.id,
-        MOS_JOB_TOKEN: "secret",
-        MOS_STORAGE_DIR: storage,
-        MOS_WORK_DIR: work,
-      },
-      stdio: ["pipe", "pipe", "inherit"],
-      detached: true,
-    });
-    child.stdout.resume();
-    t.after(() => endGroup(child));
-    return child;
-  };
-  return { service, storage, folder, start };
-}
-
-function endGroup({ pid }: ChildProcess): void {
-  if (pid !== undefined && isGroupAlive(pid)) process.kill(-pid, "SIGKILL");
-}
-
-function isGroupAlive(pid: number): boolean {
-  try {
-    return process.kill(-pid, 0);
-  } catch {
-    return false;
-  }
-}
-
-async function exitCode(child: ChildProcess): Promise<number | null> {
-  if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
-  return child.exitCode;
-}
-
-async function storedNames(storage: string): Promise<string[]> {
-  const entries = await readdir(storage, { recursive: true, withFileTypes: true });
-  return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
-}
+import {
+  makeJob,
+  exitCode,
+  storedNames,
+  orientation,
+  summarizeEvents,
+  listArtifactHashes,
+  type Setting,
+} from "./worker-process.ts";
 
 function sha256Of(content: Uint8Array): string {
   return createHash("sha256").update(content).digest("hex");
 }
-
-const orientation = pathToFileURL(realModel("ocr-orientation")).href;
 
 test("the worker compresses a real model, and tells its stages, figures and artifacts", async (t) => {
   const { service, storage, start } = await makeJob(t, orientation);
@@ -185,22 +104,6 @@ for (const [kind, recipe] of plannedRecipes) {
     );
     assert.deepEqual(dry.statuses, real.statuses);
   });
-}
-
-/** What events said in the end. */
-function summarizeEvents(events: readonly WorkerEvent[]) {
-  const telemetry: TelemetryUpdate = {};
-  for (const event of events)
-    if (event.type === "telemetry") Object.assign(telemetry, event.telemetry);
-  return {
-    telemetry,
-    artifacts: events.flatMap((event) => (event.type === "artifact" ? [event.artifact] : [])),
-    statuses: events.flatMap((event) => (event.type === "status" ? [event.status] : [])),
-  };
-}
-
-function listArtifactHashes(events: readonly WorkerEvent[]): string[] {
-  return summarizeEvents(events).artifacts.map(({ sha256 }) => sha256);
 }
 
 const weightsReport = z.looseObject({
@@ -411,36 +314,6 @@ test("the worker fails the job with storage_full when the disk is full, and stor
   assert.deepEqual(await storedNames(storage), []);
 });
 
-/** Ways to end a worker in the middle of its evaluation, with child processes at work. */
-const endings: [name: string, end: (child: ChildProcess) => unknown][] = [
-  ["SIGTERM", (child) => child.kill("SIGTERM")],
-  ["the end of its standard input", (child) => child.stdin?.end()],
-];
-for (const [name, end] of endings) {
-  test(`the worker stops on ${name}, leaving no process and no file but the result's`, async (t) => {
-    const recipe = { evaluation: { latencyBudgetSeconds: 3600 } };
-    const { service, storage, start } = await makeJob(t, orientation, { recipe });
-    const child = start();
-    await service.waitFor((event) => event.type === "log" && event.text.includes("Timing"));
-    end(child);
-    assert.equal(await exitCode(child), workerExit.cancelled);
-    await waitForGroupExit(child);
-    assert.deepEqual(await storedNames(storage), listArtifactHashes(service.events));
-    assert.equal(service.events.at(-1)?.type === "result", true);
-  });
-}
-
-test("the worker stops when the service says that the job was cancelled", async (t) => {
-  const { service, start } = await makeJob(t, orientation, {
-    recipe: { evaluation: { latencyBudgetSeconds: 3600 } },
-  });
-  const child = start();
-  await service.waitFor((event) => event.type === "log" && event.text.includes("Timing"));
-  service.cancelled = true;
-  assert.equal(await exitCode(child), workerExit.cancelled);
-  await waitForGroupExit(child);
-});
-
 test("the worker times the result against the baseline's own", async (t) => {
   const storage = await realpath(await mkdtemp(path.join(tmpdir(), "baseline-")));
   t.after(async () => rm(storage, { recursive: true }));
@@ -464,98 +337,8 @@ test("the worker times the result against the baseline's own", async (t) => {
   }
 });
 
-test("the worker stops in the middle of a download that hangs", async (t) => {
-  const server = createServer((_, response) => {
-    response.writeHead(200, { "content-length": 100 });
-    response.write("begin");
-    server.emit("hanging");
-  }).listen(0, "127.0.0.1");
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  await once(server, "listening");
-  const address = server.address();
-  assert(address !== null && typeof address === "object");
-  const { start } = await makeJob(t, `http://127.0.0.1:${address.port}/net.onnx`);
-  const child = start();
-  await once(server, "hanging");
-  child.kill("SIGTERM");
-  assert.equal(await exitCode(child), workerExit.cancelled);
-});
-
-test(
-  "the worker keeps the result where the process that runs a model is killed",
-  { skip: process.platform !== "linux" },
-  async (t) => {
-    const recipe = { evaluation: { latencyBudgetSeconds: 3600 } };
-    const { service, start } = await makeJob(t, orientation, { recipe });
-    const child = start();
-    await service.waitFor((event) => event.type === "log" && event.text.includes("Timing"));
-    const children = await readFile(`/proc/${child.pid}/task/${child.pid}/children`, "utf8");
-    process.kill(Number(children.split(" ")[0]), "SIGKILL");
-    assert.equal(await exitCode(child), workerExit.failed);
-    const result = service.events.at(-1);
-    assert(result?.type === "result");
-    assert.equal(result.error?.code, "evaluation_failed");
-    const { artifacts, telemetry } = summarizeEvents(service.events);
-    assert.deepEqual(
-      artifacts.map(({ name }) => name),
-      ["model.onnx", "report.json"],
-    );
-    assert(telemetry.accuracy);
-  },
-);
-
-test(
-  "the worker chooses formats without times where the process that runs candidates is killed",
-  { skip: process.platform !== "linux" },
-  async (t) => {
-    const recipe = { evaluation: { latencyBudgetSeconds: 3600 } };
-    const { service, start } = await makeJob(t, orientation, { recipe });
-    const child = start();
-    await service.waitFor(
-      (event) =>
-        event.type === "telemetry" &&
-        event.telemetry.progress?.message?.startsWith("Timed both models") === true,
-    );
-    const children = await readFile(`/proc/${child.pid}/task/${child.pid}/children`, "utf8");
-    process.kill(Number(children.split(" ")[0]), "SIGKILL");
-    await service.waitFor(
-      (event) => event.type === "log" && event.text.includes("Candidates are not timed"),
-    );
-    await service.waitFor((event) => event.type === "artifact");
-    child.kill("SIGTERM");
-    assert.equal(await exitCode(child), workerExit.cancelled);
-  },
-);
-
-test("a worker that is killed leaves no half-written file where blobs are, and no process", async (t) => {
-  const { service, storage, start } = await makeJob(t, orientation, {
-    recipe: { evaluation: { latencyBudgetSeconds: 3600 } },
-  });
-  const child = start();
-  await service.waitFor((event) => event.type === "log" && event.text.includes("Timing"));
-  child.kill("SIGKILL");
-  await waitForGroupExit(child);
-  await createDirectoryBlobStore(storage);
-  const { artifacts } = summarizeEvents(service.events);
-  assert.deepEqual(
-    artifacts.map(({ name }) => name),
-    ["model.onnx"],
-  );
-  assert.deepEqual(await storedNames(storage), listArtifactHashes(service.events));
-});
-
 test("a worker that the service does not know ends at once", async (t) => {
   const { start, service } = await makeJob(t, orientation);
   service.token = "another";
   assert.equal(await exitCode(start()), workerExit.crashed);
 });
-
-/** Resolves when no process of the worker's group is left. */
-async function waitForGroupExit(child: ChildProcess): Promise<void> {
-  await exitCode(child);
-  const { pid } = child;
-  while (pid !== undefined && isGroupAlive(pid)) await new Promise(setImmediate);
-}
