@@ -92,7 +92,7 @@ async function measureTimes(
     settings.onMeasured({ warnings: [{ code: "latency_not_timed", message }] });
     return;
   }
-  const samples = await findDistinctSamples(source.samples);
+  const samples = await findDistinctSamples(source);
   const onProgress = scaleProgress(settings, steps.compare, steps.time);
   const { latency, warnings } = await timeModels(samples, { ...settings, onProgress });
   settings.onMeasured({ latency, warnings: [...warnings] });

@@ -20,7 +20,10 @@ import {
 
 const unevaluated: PartialRecipe = { evaluation: { level: "none" } };
 /** A job that goes on until it is stopped. */
-const endless: PartialRecipe = { evaluation: { latencyBudgetSeconds: 3600 } };
+const endless: PartialRecipe = {
+  dequantize: "load",
+  evaluation: { latencyBudgetSeconds: 3600 },
+};
 
 async function uploaded({ blobs }: PodService, file = realModel("ocr-orientation")) {
   const { sha256 } = await blobs.write(createReadStream(file));

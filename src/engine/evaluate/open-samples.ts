@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { openCallerSamples } from "./caller-samples.ts";
 import { chooseSizes, requireTensorInputs, type TrialOptions } from "./choose-sizes.ts";
 import { generateSample } from "./generate-sample.ts";
@@ -77,5 +78,9 @@ async function* generateSamples(
   choice: SizeChoice,
   count: number,
 ): AsyncGenerator<Sample> {
-  for (let seed = 0; seed < count; seed++) yield generateSample(inputs, choice, seed);
+  for (let seed = 0; seed < count; seed++) {
+    // A large sample takes seconds: let the process hear meanwhile that it is to stop.
+    await setImmediate();
+    yield generateSample(inputs, choice, seed);
+  }
 }

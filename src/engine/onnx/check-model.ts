@@ -1,5 +1,5 @@
 import { ServiceError } from "../../contract/errors.ts";
-import { checkOrder } from "./check-order.ts";
+import { checkOrder } from "./sort-nodes.ts";
 import { elementBits, elementTypeName, rawByteLength } from "./element-type.ts";
 import {
   graphsAndFunctions,

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { sortTopologically } from "../onnx/sort-topologically.ts";
-import { graphsAndFunctions } from "../onnx/model-traversal.ts";
+import { sortNodes } from "../onnx/sort-nodes.ts";
+import { graphsAndFunctions, outermostGraphs } from "../onnx/model-traversal.ts";
 import { nodeWith } from "../onnx/node-attributes.ts";
 import {
   AttributeProto_AttributeType as AttributeType,
@@ -158,8 +159,10 @@ export class GraphRewrite {
     }
     for (const body of graphsAndFunctions(this.model.proto)) {
       const nodes = body.node.flatMap((node) => this.#replaced.get(node) ?? [node]);
-      body.node = sortTopologically([...(this.#prepended.get(body) ?? []), ...nodes]);
+      body.node = [...(this.#prepended.get(body) ?? []), ...nodes];
     }
+    for (const graph of outermostGraphs(this.model.proto)) sortNodes(graph);
+    for (const body of this.model.proto.functions) body.node = sortTopologically(body.node);
     if (this.#requiresContribOperators) this.#importContribOperators();
   }
 

@@ -161,7 +161,8 @@ test("a job of a batch is cancelled before its turn comes", options, async (t) =
   const { service } = await startInstallation(t, await controlPlane());
   const { client } = service;
   const { source } = await client.uploadModel(realModel("ocr-orientation"));
-  const recipe = { evaluation: { latencyBudgetSeconds: 3600, samples: 1024 } };
+  const evaluation = { latencyBudgetSeconds: 3600, samples: 1024 };
+  const recipe = { dequantize: "load", evaluation } as const;
   const body = { models: [{ source }], targets: ["cpu", "cpu-int8"], recipe, parallelism: 1 };
   const { id, jobs } = await client.call("submitBatch", { body });
   const [first, second] = jobs.map((job) => job.id);

@@ -1,6 +1,6 @@
 import { ServiceError } from "../../contract/errors.ts";
 import { nodeSubgraphs } from "./model-traversal.ts";
-import type { GraphProto } from "./onnx_pb.js";
+import type { GraphProto, NodeProto } from "./onnx_pb.js";
 import { quoteName } from "./quote-name.ts";
 import { sortByNeeds } from "./sort-by-needs.ts";
 
@@ -24,23 +24,43 @@ type Definitions = Map<string, Definition | undefined>;
 
 /**
  * Checks that the nodes of a graph, and of all graphs in it, have an order in which every value is
- * computed before it is used. Looks at each name once, however deep the graphs are nested.
+ * computed before it is used.
  * @throws ServiceError model_invalid where nodes need each other or two have the same output
  */
-export function checkOrder(graph: GraphProto, definitions: Definitions = new Map()): void {
+export function checkOrder(graph: GraphProto): void {
+  sortGraphs(graph, new Map(), () => {});
+}
+
+/**
+ * Brings the nodes of a graph, and of all graphs in it, into an order in which every value is
+ * computed before it is used; nodes that are in such an order stay in it.
+ * @throws ServiceError model_invalid where nodes need each other or two have the same output
+ */
+export function sortNodes(graph: GraphProto): void {
+  sortGraphs(graph, new Map(), (each, nodes) => {
+    each.node = nodes;
+  });
+}
+
+/** Looks at each name once, however deep the graphs are nested. */
+function sortGraphs(
+  graph: GraphProto,
+  definitions: Definitions,
+  onSorted: (graph: GraphProto, nodes: NodeProto[]) => void,
+): void {
   const open = openGraph(graph);
   const names = defineNames(graph, open, definitions);
   for (const [index, node] of graph.node.entries()) {
     open.current = index;
     for (const name of node.input) addNeed(definitions.get(name));
-    for (const inner of nodeSubgraphs(node)) checkOrder(inner, definitions);
+    for (const inner of nodeSubgraphs(node)) sortGraphs(inner, definitions, onSorted);
   }
   for (const { name } of graph.output) {
     const definition = definitions.get(name);
     if (definition?.graph !== open) addNeed(definition);
   }
   forgetNames(names, definitions);
-  sortByNeeds(graph.node, open.needs);
+  onSorted(graph, sortByNeeds(graph.node, open.needs));
 }
 
 function addNeed(definition: Definition | undefined): void {
