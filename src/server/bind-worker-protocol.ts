@@ -38,7 +38,8 @@ async function recordEvents({ records, executor }: ServerContext, id: string, re
   const { attempt, catchUp } = worker;
   const events = await readEvents(request);
   const answer = await records.workers.recordEvents(id, attempt, events);
-  const first = Math.min(answer.nextSeq, ...events.map(({ seq }) => seq));
+  if (events.length === 0) return answer;
+  const first = Math.min(...events.map(({ seq }) => seq));
   if (catchUp === undefined || answer.cancelled || answer.nextSeq >= first) return answer;
   await catchUp();
   const caughtUp = await records.workers.recordEvents(id, attempt, events);

@@ -84,7 +84,8 @@ test("a token that the service does not know, or that may not enough, is told wi
 test("a batch that takes longer than allowed is cancelled and told as such", async (t) => {
   const { service, gitHub, runner, run } = await prepareStep(t);
   await copyFile(realModel("ocr-recognition"), path.join(runner.workspace, "a.onnx"));
-  const { code, outputs } = await run({ timeout: "1s", recipe: "evaluation: { samples: 1024 }" });
+  const recipe = "evaluation: { samples: 1024 }";
+  const { code, outputs } = await run({ timeout: "5s", recipe });
   assert.equal(code, 1);
   assert.equal(outputs["conclusion"], "timed_out");
   assert.deepEqual(
