@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHmac, randomUUID } from "node:crypto";
 import test, { type TestContext } from "node:test";
 import type { UnnumberedEvent } from "../../src/contract/worker.ts";
-import { defaultProject } from "../../src/records/default-project.ts";
+import { defaultProject } from "../../src/contract/project.ts";
 import { makeTestApp, problemIn, type TestApp } from "../server/test-app.ts";
 import {
   appId,
