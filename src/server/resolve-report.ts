@@ -4,7 +4,7 @@ import type { BatchRequest } from "../contract/batch.ts";
 import type { FieldError } from "../contract/errors.ts";
 import { checkReportRules, laidOverGates } from "../contract/check-report-rules.ts";
 import { hasScope } from "../contract/permissions.ts";
-import type { Workflow } from "../contract/principal.ts";
+import { isPublicRun, type Workflow } from "../contract/principal.ts";
 import type { ReportRules } from "../contract/report-rules.ts";
 import type { GitHubApp } from "../github-app/open-github-app.ts";
 import { validationError } from "./field-errors.ts";
@@ -60,18 +60,19 @@ async function requireAllowedReport(
   }
   const fields: FieldError[] = checkReportRules(rules, batch);
   if (fields.length > 0) throw validationError(fields);
-  if (sha === workflow.commit) return rules;
-  const head = await findPullRequestHead(github, workflow);
-  if (sha === head) return rules;
-  const message = `Must be the commit that the workflow runs for: ${head ?? workflow.commit}`;
+  const own = await findOwnCommit(github, workflow);
+  if (sha === own) return rules;
+  const message = `Must be the commit that the workflow runs for, ${own ?? "which is not known"}`;
   throw validationError([{ pointer: "/report/github/sha", message }]);
 }
 
-/** The last commit of a pull request, whose workflow runs for GitHub's merge of it. */
-async function findPullRequestHead(
-  github: GitHubApp,
-  { event, ref, repository, commit }: Workflow,
-): Promise<string | undefined> {
+/**
+ * The commit whose state a run shows: the last one of a pull request, where GitHub runs for its
+ * merge. Other runs that strangers can cause are for a commit that is not theirs.
+ */
+async function findOwnCommit(github: GitHubApp, run: Workflow): Promise<string | undefined> {
+  const { event, ref, repository, commit } = run;
+  if (!isPublicRun(run)) return commit;
   if (event !== "pull_request" || !pullRequestRef.test(ref)) return undefined;
   return github.findMergedCommit(repository, commit);
 }
