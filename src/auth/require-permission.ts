@@ -1,6 +1,8 @@
 import { ServiceError } from "../contract/errors.ts";
-import { type Action, hasScope, may, permissionTable } from "../contract/permissions.ts";
-import type { Ownership, Principal } from "../contract/principal.ts";
+import { hasScope, may } from "../contract/may.ts";
+import { type Action, permissionTable } from "../contract/permissions.ts";
+import type { Ownership } from "../contract/owner.ts";
+import type { Principal } from "../contract/principal.ts";
 
 interface Thing {
   /** Undefined where there is no such thing. */
@@ -30,6 +32,6 @@ function requireScope(principal: Principal, action: Action): void {
 
 function outOfReachError(action: Action): ServiceError {
   const { reach, does } = permissionTable[action];
-  const message = `The access token does not reach as far as the ${reach}, which it needs to: ${does}`;
-  return new ServiceError("missing_scope", message);
+  const needed = `This needs the reach "${reach}": ${does}`;
+  return new ServiceError("missing_scope", `The access token does not reach so far. ${needed}`);
 }

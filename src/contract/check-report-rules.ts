@@ -42,12 +42,12 @@ function gateErrors(rules: GateLimits, asked: GateLimits = {}): FieldError[] {
       const message = `Is ${asked[gate]}, and the trust policy demands ${limit}`;
       return [{ pointer: `/gates/${gate}`, message }];
     }
-    if (!warnsOf(asked, gate) || warnsOf(rules, gate)) return [];
+    if (!isWarning(asked, gate) || isWarning(rules, gate)) return [];
     const message = `Has "${gate}", which the trust policy does not let warn alone`;
     return [{ pointer: "/gates/warnGates", message }];
   });
 }
 
-function warnsOf({ warnGates = [] }: GateLimits, gate: GateName): boolean {
+function isWarning({ warnGates = [] }: GateLimits, gate: GateName): boolean {
   return warnGates.includes(gate);
 }

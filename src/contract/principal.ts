@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Owner } from "./owner.ts";
 import { reportRules } from "./report-rules.ts";
 import type { Scope } from "./token.ts";
 
@@ -29,44 +30,7 @@ export interface Principal {
   readonly workflow: Workflow | null;
 }
 
-/** The workflow that something comes from. */
-export interface Origin {
-  /** The repository's number, since names can change hands. */
-  readonly repository: string;
-  readonly commit: string;
-}
-
-/** Whose a thing is. */
-export interface Ownership {
-  readonly project: string;
-  /** Null where it comes from no workflow. */
-  readonly origin: Partial<Origin> | null;
-}
-
-/** Whose a job or a batch is. */
-export interface Owner extends Ownership {
-  readonly origin: Origin | null;
-}
-
 /** Whose the things are that the caller creates. */
-export function ownerOf({ project, workflow: run }: Principal): Owner {
+export function creationOwner({ project, workflow: run }: Principal): Owner {
   return { project, origin: run && { repository: run.repositoryId, commit: run.commit } };
-}
-
-/** Events that only people with write access to the repository cause; all others count as public. */
-const memberEvents: readonly string[] = [
-  "push",
-  "schedule",
-  "workflow_dispatch",
-  "repository_dispatch",
-  "merge_group",
-  "release",
-  "deployment",
-  "create",
-  "delete",
-];
-
-/** Whether strangers can cause the run, such as by opening a pull request. */
-export function isPublicRun({ event }: Workflow): boolean {
-  return !memberEvents.includes(event);
 }

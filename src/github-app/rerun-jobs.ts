@@ -1,6 +1,6 @@
 import type { BatchRequest } from "../contract/batch.ts";
 import { groupByTargets } from "../contract/group-by-targets.ts";
-import type { Owner } from "../contract/principal.ts";
+import type { Owner } from "../contract/owner.ts";
 import type { Records } from "../records/open-records.ts";
 import type { NewReport, ReportRecord } from "../records/insert-report.ts";
 import { isRerunnable } from "./check-run-actions.ts";

@@ -1,4 +1,4 @@
-import type { Ownership } from "../contract/principal.ts";
+import type { Ownership } from "../contract/owner.ts";
 import { saveBaselines } from "./save-baselines.ts";
 import { findBatch, findBatchRepository } from "./find-batch.ts";
 import { parseJob } from "./parse-job.ts";

@@ -2,7 +2,7 @@ import type { Batch } from "../contract/batch.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { batchId } from "../contract/id.ts";
 import { type BatchPage, type BatchQuery, batchSummary } from "../contract/page.ts";
-import type { Origin } from "../contract/principal.ts";
+import type { Origin } from "../contract/owner.ts";
 import { batchStatus, type BatchStatus } from "../contract/status.ts";
 import { buildPage, parseCursor } from "./build-page.ts";
 import { findBatch } from "./find-batch.ts";

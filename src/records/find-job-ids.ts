@@ -1,7 +1,7 @@
 import { type Expression, expressionBuilder, type SqlBool } from "kysely";
 import { encodeIdTime, jobId } from "../contract/id.ts";
 import type { JobQuery } from "../contract/page.ts";
-import type { Origin } from "../contract/principal.ts";
+import type { Origin } from "../contract/owner.ts";
 import type { JobStatus } from "../contract/status.ts";
 import { parseCursor } from "./build-page.ts";
 import type { Schema } from "./schema.ts";

@@ -3,7 +3,7 @@ import { zeroCounts } from "../contract/batch-status.ts";
 import { newId } from "../contract/id.ts";
 import type { Job } from "../contract/job.ts";
 import { type BatchSummary, batchSummary } from "../contract/page.ts";
-import type { Origin } from "../contract/principal.ts";
+import type { Origin } from "../contract/owner.ts";
 import type { Revision } from "../contract/revision.ts";
 import type { JobKind } from "../contract/status.ts";
 import { findBaselines } from "./find-baselines.ts";

@@ -4,7 +4,7 @@ import type { GateLimits } from "../contract/gate.ts";
 import { batchJobId, newId } from "../contract/id.ts";
 import type { Job } from "../contract/job.ts";
 import type { ModelReference } from "../contract/model.ts";
-import type { Origin } from "../contract/principal.ts";
+import type { Origin } from "../contract/owner.ts";
 import type { Recipe } from "../contract/recipe.ts";
 import { statusCause } from "../contract/status-reasons.ts";
 import type { JobKind } from "../contract/status.ts";

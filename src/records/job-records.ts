@@ -1,7 +1,7 @@
 import { ServiceError } from "../contract/errors.ts";
 import type { Job } from "../contract/job.ts";
 import type { JobPage, JobQuery } from "../contract/page.ts";
-import type { Origin } from "../contract/principal.ts";
+import type { Origin } from "../contract/owner.ts";
 import { type JobStatus, jobStatus } from "../contract/status.ts";
 import { buildPage } from "./build-page.ts";
 import { findJobIds, type JobSearch } from "./find-job-ids.ts";

@@ -144,7 +144,8 @@ const addTenants = [
     bytes bigint not null, created_at text not null,
     primary key (project, sha256, repository_id))`,
   `insert into project_blobs
-    select project, substr(model_source, 15), '', max(coalesce(json_extract(document, '$.model.bytes'), 0)),
+    select project, substr(model_source, 15), '',
+      max(coalesce(json_extract(document, '$.model.bytes'), 0)),
       min(json_extract(document, '$.createdAt'))
     from jobs where model_source like 'upload:sha256:%' group by project, model_source`,
   `insert or ignore into project_blobs

@@ -1,4 +1,4 @@
-import type { Origin, Owner } from "../contract/principal.ts";
+import type { Origin, Owner } from "../contract/owner.ts";
 
 interface OwnerColumns {
   readonly repository_id: string | null;

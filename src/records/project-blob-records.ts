@@ -1,4 +1,4 @@
-import type { Owner } from "../contract/principal.ts";
+import type { Owner } from "../contract/owner.ts";
 import type { Store } from "./store.ts";
 
 /** Stands for no repository, since columns of a primary key should not be null. */

@@ -8,7 +8,10 @@ export function projectRecords(store: Store) {
     /** Creates the project, unless it is there. */
     ensure: (name: string) => ensureProject(store, name),
 
-    find: (name: string) => findProject(store, name),
+    async has(name: string): Promise<boolean> {
+      const rows = store.db.selectFrom("projects").select("name").where("name", "=", name);
+      return (await rows.executeTakeFirst()) !== undefined;
+    },
 
     async list(): Promise<Project[]> {
       const rows = await store.db.selectFrom("projects").selectAll().orderBy("name").execute();
@@ -33,15 +36,6 @@ async function ensureProject(
     .where("name", "=", name)
     .executeTakeFirstOrThrow();
   return { project: parseProjectRow(stored), isNew: numInsertedOrUpdatedRows === 1n };
-}
-
-async function findProject({ db }: Store, name: string): Promise<Project | undefined> {
-  const row = await db
-    .selectFrom("projects")
-    .selectAll()
-    .where("name", "=", name)
-    .executeTakeFirst();
-  return row && parseProjectRow(row);
 }
 
 function parseProjectRow({ name, created_at: createdAt }: Schema["projects"]): Project {

@@ -1,6 +1,6 @@
 import { type Batch, batch as batchSchema } from "../contract/batch.ts";
-import { reachedOrigin } from "../contract/permissions.ts";
-import { ownerOf } from "../contract/principal.ts";
+import { reachedOrigin } from "../contract/may.ts";
+import { creationOwner } from "../contract/principal.ts";
 import { createBatch } from "./create-batch.ts";
 import { createIdempotently } from "./create-idempotently.ts";
 import { notFoundError } from "./not-found-error.ts";
@@ -24,7 +24,7 @@ export const batchHandlers: BatchHandlers = {
     const { created, replayed, headers } = await createIdempotently<Batch>(context, input, {
       schema: batchSchema,
       create: async (answered) => {
-        return createBatch(context, ownerOf(caller), { ...submission, answered });
+        return createBatch(context, creationOwner(caller), { ...submission, answered });
       },
     });
     if (!replayed) context.executor.submit(created.jobs.map((job) => job.id));

@@ -1,12 +1,12 @@
 import { ServiceError } from "../contract/errors.ts";
-import type { Owner } from "../contract/principal.ts";
+import type { Owner } from "../contract/owner.ts";
 import { checkUrl } from "../storage/check-url.ts";
 import { resolveAllowedPath, checkAllowedPath } from "../storage/allowed-path.ts";
 import type { ServerContext } from "./server-context.ts";
 
 /**
- * Refuses, before a job is created, a source that is not the owner's or that no worker would fetch. The worker checks again
- * what can change meanwhile.
+ * Refuses, before a job is created, a source that is not the owner's or that no worker would fetch.
+ * The worker checks again what can change meanwhile.
  * @throws ServiceError model_source_refused, model_not_found
  */
 export async function checkSource(

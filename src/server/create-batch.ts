@@ -1,6 +1,6 @@
 import { type Batch, batchName, type BatchRequest } from "../contract/batch.ts";
 import { batchChildName, newId } from "../contract/id.ts";
-import type { Owner } from "../contract/principal.ts";
+import type { Owner } from "../contract/owner.ts";
 import type { NewBatch } from "../records/insert-batch.ts";
 import type { IdempotentAnswer } from "../records/idempotency-records.ts";
 import type { NewJob } from "../records/insert-jobs.ts";

@@ -1,4 +1,4 @@
-import { reachedOrigin } from "../contract/permissions.ts";
+import { reachedOrigin } from "../contract/may.ts";
 import { isTerminal } from "../contract/status.ts";
 import { notFoundError } from "./not-found-error.ts";
 import { readPreferredWait } from "./read-preferred-wait.ts";

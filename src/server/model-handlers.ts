@@ -1,7 +1,7 @@
 import type { Caller } from "../auth/authenticate.ts";
 import { ServiceError } from "../contract/errors.ts";
-import { reachedOrigin } from "../contract/permissions.ts";
-import { ownerOf } from "../contract/principal.ts";
+import { reachedOrigin } from "../contract/may.ts";
+import { creationOwner } from "../contract/principal.ts";
 import { parseContentRange } from "./parse-content-range.ts";
 import { readMediaType } from "./read-media-type.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
@@ -29,7 +29,7 @@ export const modelHandlers: Pick<RouteHandlers, "findModel" | "uploadModel"> = {
       isOffered: await records.projectBlobs.has(blobSearch(caller, sha256)),
       storeBody: (body, options) => blobs.receive(upload, body, { ...options, offset }),
     });
-    await records.projectBlobs.add(ownerOf(caller), blob);
+    await records.projectBlobs.add(creationOwner(caller), blob);
     return { status, json: { source: `upload:sha256:${blob.sha256}`, ...blob } };
   },
 };

@@ -26,6 +26,7 @@ export async function requireOwnSuite(
   const isOwn =
     revision.sha === workflow.commit && `refs/heads/${revision.branch}` === workflow.ref;
   if (isOwn) return;
-  const message = `Must be commit ${workflow.commit} of ${workflow.ref}, which the workflow runs for, to record baselines`;
+  const own = `commit ${workflow.commit} of ${workflow.ref}`;
+  const message = `Must be what the workflow runs for to record baselines: ${own}`;
   throw validationError([{ pointer: "/revision", message }]);
 }

@@ -3,17 +3,16 @@ import { requirePermission } from "../auth/require-permission.ts";
 import type { BatchRequest } from "../contract/batch.ts";
 import type { FieldError } from "../contract/errors.ts";
 import { checkReportRules, laidOverGates } from "../contract/check-report-rules.ts";
-import { hasScope } from "../contract/permissions.ts";
-import { isPublicRun, type Workflow } from "../contract/principal.ts";
+import { hasScope } from "../contract/may.ts";
+import type { Workflow } from "../contract/principal.ts";
 import type { ReportRules } from "../contract/report-rules.ts";
 import type { GitHubApp } from "../github-app/open-github-app.ts";
+import { findOwnCommit } from "./find-own-commit.ts";
 import { validationError } from "./field-errors.ts";
 import type { BatchSubmission } from "./create-batch.ts";
 import type { ServerContext } from "./server-context.ts";
 
 type ReportedBatch = BatchRequest & { readonly report: NonNullable<BatchRequest["report"]> };
-
-const pullRequestRef = /^refs\/pull\/\d+\/merge$/;
 
 /**
  * A batch with the report that it asks for. What the check runs of a workflow can be follows from
@@ -50,7 +49,8 @@ async function requireAllowedReport(
 ): Promise<ReportRules> {
   const { repository, sha } = batch.report.github;
   if (workflow.repository.toLowerCase() !== repository.toLowerCase()) {
-    const message = `Must be "${workflow.repository}", whose workflow the access token was given to`;
+    const own = `"${workflow.repository}", whose workflow the access token was given to`;
+    const message = `Must be ${own}`;
     throw validationError([{ pointer: "/report/github/repository", message }]);
   }
   const { report: rules } = workflow;
@@ -64,15 +64,4 @@ async function requireAllowedReport(
   if (sha === own) return rules;
   const message = `Must be the commit that the workflow runs for, ${own ?? "which is not known"}`;
   throw validationError([{ pointer: "/report/github/sha", message }]);
-}
-
-/**
- * The commit whose state a run shows: the last one of a pull request, where GitHub runs for its
- * merge. Other runs that strangers can cause are for a commit that is not theirs.
- */
-async function findOwnCommit(github: GitHubApp, run: Workflow): Promise<string | undefined> {
-  const { event, ref, repository, commit } = run;
-  if (!isPublicRun(run)) return commit;
-  if (event !== "pull_request" || !pullRequestRef.test(ref)) return undefined;
-  return github.findMergedCommit(repository, commit);
 }

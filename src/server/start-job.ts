@@ -1,7 +1,7 @@
 import type { Caller } from "../auth/authenticate.ts";
 import { newId } from "../contract/id.ts";
 import { type Job, job as jobSchema, type JobRequest } from "../contract/job.ts";
-import { ownerOf } from "../contract/principal.ts";
+import { creationOwner } from "../contract/principal.ts";
 import type { JobKind } from "../contract/status.ts";
 import type { NewJob } from "../records/insert-jobs.ts";
 import { type Created, createIdempotently } from "./create-idempotently.ts";
@@ -40,7 +40,7 @@ async function resolveJob(
 ): Promise<NewJob> {
   const [newJob] = await resolveJobs(context, {
     ...fields,
-    owner: ownerOf(caller),
+    owner: creationOwner(caller),
     kind,
     models: [{ value: model, pointer: "/model" }],
     targets: [{ value: target, pointer: "/target" }],

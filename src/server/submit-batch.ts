@@ -1,4 +1,4 @@
-import type { Owner } from "../contract/principal.ts";
+import type { Owner } from "../contract/owner.ts";
 import { type BatchSubmission, createBatch } from "./create-batch.ts";
 import type { ServerContext } from "./server-context.ts";
 

@@ -55,6 +55,6 @@ async function requireProject(
 ): Promise<string> {
   if (name === caller.project) return name;
   requirePermission(caller, "manageProjects");
-  if (await records.projects.find(name)) return name;
+  if (await records.projects.has(name)) return name;
   throw notFoundError("project", name);
 }

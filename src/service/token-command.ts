@@ -20,7 +20,7 @@ export async function runTokenCommand(args: readonly string[], directory: string
   const records = await openRecords(databasePath(directory), { now });
   try {
     const { project = defaultProject } = request;
-    if (!(await records.projects.find(project))) {
+    if (!(await records.projects.has(project))) {
       throw new StartError(`There is no project "${project}"; create it with: ${projectUsage}`);
     }
     const fields = { ...request, project, now: now() };
