@@ -88,6 +88,10 @@ const githubApp = z
     apiUrl: settings.shape.MOS_GITHUB_API_URL.describe(
       "That of GitHub Enterprise Server ends in /api/v3.",
     ),
+    publicUrl: z
+      .union([z.literal(""), z.url({ protocol: /^https?$/ })])
+      .default("")
+      .describe("Address at which people reach the service, for links in check runs."),
     existingSecret: z
       .string()
       .default("")

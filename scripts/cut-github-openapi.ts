@@ -11,6 +11,7 @@ const operations = new Set([
   "checks/list-annotations",
   "checks/list-for-ref",
   "checks/update",
+  "git/get-commit",
   "issues/create-comment",
   "issues/list-comments",
   "issues/update-comment",

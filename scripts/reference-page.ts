@@ -6,6 +6,12 @@ import { gateTable } from "../src/contract/gate-table.ts";
 import { jobRequest } from "../src/contract/job.ts";
 import { recipe } from "../src/contract/recipe.ts";
 import { defaultRecipe } from "../src/contract/resolve-recipe.ts";
+import {
+  type Action,
+  type Permission,
+  permissionTable,
+  reachTable,
+} from "../src/contract/permissions.ts";
 import type { Route } from "../src/contract/route.ts";
 import { routes } from "../src/contract/routes.ts";
 import { jobStatus, transitionTable } from "../src/contract/status.ts";
@@ -31,7 +37,7 @@ export function referencePage(): string {
         route.method,
         code(route.path),
         route.summary,
-        route.open ? "no token" : route.scope === null ? "any" : code(route.scope),
+        route.open ? "no token" : scopeOf(route.action),
       ]),
     ),
     "## Statuses of a job",
@@ -80,6 +86,20 @@ export function referencePage(): string {
     table(
       ["scope", "allows"],
       Object.entries(scopeTable).map(([name, description]) => [code(name), description]),
+    ),
+    "## Permissions",
+    "What a token reaches, besides its scope. What is out of reach is not found.",
+    table(
+      ["action", "scope", "reaches"],
+      Object.values<Permission>(permissionTable).map(({ does, scope, reach }) => [
+        does,
+        scope === null ? "any" : code(scope),
+        code(reach),
+      ]),
+    ),
+    table(
+      ["reach", "things"],
+      Object.entries(reachTable).map(([name, description]) => [code(name), description]),
     ),
     "## Settings of the service",
     "Environment variables.",
@@ -130,6 +150,11 @@ export function referencePage(): string {
     ),
     "",
   ].join("\n\n");
+}
+
+function scopeOf(action: Action): string {
+  const { scope } = permissionTable[action];
+  return scope === null ? "any" : code(scope);
 }
 
 function code(text: string): string {

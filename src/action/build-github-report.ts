@@ -12,7 +12,6 @@ export function buildGithubReport(
     checkName: identity.checkName,
     jobChecks: inputs["job-checks"],
     failOn: inputs["fail-on"],
-    serviceUrl: inputs["service-url"],
     places,
   };
 }

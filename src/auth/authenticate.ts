@@ -1,15 +1,11 @@
 import { ServiceError } from "../contract/errors.ts";
-import type { Scope, Token } from "../contract/token.ts";
+import type { Principal } from "../contract/principal.ts";
+import type { Token } from "../contract/token.ts";
 import type { Records } from "../records/open-records.ts";
 import { hashSecret, isWellFormedToken } from "./access-token.ts";
 
-/** The owner of the access token of a request. */
-export interface Caller {
-  readonly project: string;
-  readonly tokenId: string;
-  readonly scopes: readonly Scope[];
-  /** The only repository, `owner/name`, whose check runs the caller may write; null for any. */
-  readonly repository: string | null;
+/** Who sent a request, by its access token. */
+export interface Caller extends Principal {
   /** The token itself, which the service does not store. */
   readonly secret: string;
 }
@@ -29,18 +25,11 @@ export async function authenticate(
     ? await records.tokens.findByHash(hashSecret(secret))
     : undefined;
   if (stored === undefined) throw invalidTokenError("The access token is not known");
-  const { token, project, repository } = stored;
+  const { token, project, workflow } = stored;
   requireUsableToken(token, now());
   await records.tokens.touch(token.id);
-  return { project, tokenId: token.id, scopes: token.scopes, repository, secret };
-}
-
-/** @throws ServiceError missing_scope */
-export function requireScope(caller: Caller, scope: Scope): void {
-  if (caller.scopes.includes(scope) || caller.scopes.includes("admin")) return;
-  throw new ServiceError("missing_scope", `The access token lacks the scope "${scope}"`, {
-    headers: { "www-authenticate": `Bearer error="insufficient_scope", scope="${scope}"` },
-  });
+  const { id: tokenId, scopes, expiresAt, policy } = token;
+  return { project, tokenId, scopes, expiresAt, policy, workflow, secret };
 }
 
 /**

@@ -1,10 +1,10 @@
-import type { z } from "zod";
+import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
+import type { Workflow } from "../contract/principal.ts";
 import { exchangedToken } from "../contract/token.ts";
 import { truncate } from "../contract/truncate.ts";
 import { matchPolicy, type Policy, type TrustPolicy } from "../contract/trust-policy.ts";
 import type { Log } from "../log/json-log.ts";
-import { defaultProject } from "../records/default-project.ts";
 import type { Records } from "../records/open-records.ts";
 import {
   clockToleranceSeconds,
@@ -43,8 +43,9 @@ export function createTokenExchange(
   return async (identityToken) => {
     const identity = await verify(identityToken);
     const policy = selectPolicy(trust, identity);
+    const workflow = { ...parseRun(identity), report: policy.report ?? null };
     await spendIdentity(context, identity);
-    return issueForIdentity(context, identity, policy);
+    return issueForIdentity(context, identity, { policy, workflow });
   };
 }
 
@@ -61,15 +62,16 @@ async function spendIdentity(
 async function issueForIdentity(
   { records, now, log }: TokenExchangeContext,
   identity: Identity,
-  { name, scopes, expiresInSeconds }: Policy,
+  { policy, workflow }: { policy: Policy; workflow: Workflow },
 ): Promise<z.infer<typeof exchangedToken>> {
+  const { name, scopes, expiresInSeconds, project } = policy;
   const issued = await issueToken(records, {
     name: identityName(identity),
     scopes,
     expiresAt: new Date(now().getTime() + expiresInSeconds * 1000).toISOString(),
     policy: name,
-    repository: claimAsText(identity["repository"]),
-    project: defaultProject,
+    workflow,
+    project,
   });
   log("info", "An identity token was exchanged", { token: issued.id, policy: name, identity });
   return exchangedToken.parse(issued);
@@ -84,6 +86,28 @@ function selectPolicy({ policies }: TrustPolicy, identity: Identity): Policy {
   const actual = value === undefined ? "missing" : truncate(JSON.stringify(value), claimLength);
   const message = `No trust policy fits the identity token: its claim "${claim}" is ${actual}`;
   throw new ServiceError("identity_token_refused", message);
+}
+
+const run = z.object({
+  repository_id: z.string().min(1).max(20),
+  repository: z.string().min(1).max(200),
+  sha: z.string().min(1).max(64),
+  event_name: z.string().min(1).max(100),
+  ref: z.string().max(1000),
+});
+
+/** @throws ServiceError identity_token_invalid where it does not say what it was given for */
+function parseRun(identity: Identity): Omit<Workflow, "report"> {
+  const { success, data, error } = run.safeParse(identity);
+  if (success) {
+    const { repository_id: repositoryId, repository, sha: commit, event_name: event, ref } = data;
+    return { repositoryId, repository, commit, event, ref };
+  }
+  const [claim] = error.issues.map(({ path }) => String(path[0]));
+  throw invalidIdentityError(
+    `Claim "${claim}" of the identity token says no workflow's run`,
+    error,
+  );
 }
 
 /** Repository, ref and run of the workflow, by which a list of tokens shows who asked for one. */

@@ -10,7 +10,8 @@ export const artifactRoutes = {
     method: "GET",
     path: "/jobs/{id}/artifacts",
     summary: "Files that a job produced",
-    scope: "jobs:read",
+    action: "readWork",
+    names: "job",
     params: z.object({ id: jobId }),
     replies: {
       200: { json: z.object({ artifacts: z.array(artifact) }).meta({ id: "ArtifactList" }) },
@@ -21,7 +22,8 @@ export const artifactRoutes = {
     method: "GET",
     path: "/jobs/{id}/artifacts/{name}",
     summary: "Download a file that a job produced",
-    scope: "jobs:read",
+    action: "readWork",
+    names: "job",
     params: z.object({ id: jobId, name: artifactName }),
     headers: z.object({
       range: z.string().max(200).optional().describe("One range of bytes, `bytes=FIRST-LAST`."),

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type ConvertedSchemas, type Json, objectSchema } from "./convert-schemas.ts";
 import { binarySchema, describeResponses } from "./describe-responses.ts";
+import { permissionTable } from "./permissions.ts";
 import type { Route } from "./route.ts";
 
 interface RouteSchemas {
@@ -29,7 +30,8 @@ export function describeOperation(
   };
 }
 
-function describeToken({ scope, open }: Route): string {
+function describeToken({ action, open }: Route): string {
+  const { scope } = permissionTable[action];
   if (open) return "No access token is needed.";
   return scope === null
     ? "Any valid token will do."

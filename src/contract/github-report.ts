@@ -45,9 +45,10 @@ export const githubReport = z.strictObject({
     .default("gates")
     .describe("When the check run fails."),
   serviceUrl: z
-    .url({ protocol: /^https?$/ })
+    .string()
     .max(2000)
-    .describe("Address of the service for links in the report, with `/v1`."),
+    .optional()
+    .describe("Not used any more: links lead to the address in the service's settings."),
   places: places
     .optional()
     .describe(

@@ -8,7 +8,8 @@ export const logRoutes = {
     method: "GET",
     path: "/jobs/{id}/logs",
     summary: "Terminal output of a job, streamed while it runs",
-    scope: "jobs:read",
+    action: "readWork",
+    names: "job",
     params: z.object({ id: jobId }),
     query: z.strictObject({
       after: integerParameter(z.int().min(0))

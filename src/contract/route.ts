@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { ErrorCode } from "./errors.ts";
+import { type Action, permissionTable } from "./permissions.ts";
 import type { ResponseHeader } from "./response-headers.ts";
-import type { Scope } from "./token.ts";
 
 /** Body of a successful answer: a JSON document, nothing, or bytes of the given media types. */
 export type Reply = (
@@ -17,8 +17,10 @@ export interface Route {
   /** Relative to the base URL, which ends in `/v1`; `{name}` is a path parameter. */
   readonly path: `/${string}`;
   readonly summary: string;
-  /** Scope the token needs; null where any valid token will do. */
-  readonly scope: Scope | null;
+  /** What the caller has to be allowed to do. */
+  readonly action: Action;
+  /** What the path's `id` names. It has to be within the action's reach, else it is not found. */
+  readonly names?: "job" | "batch";
   /** No token is needed at all. */
   readonly open?: true;
   readonly params?: z.ZodObject;
@@ -36,10 +38,10 @@ export interface Route {
   readonly errorHeaders?: Readonly<Partial<Record<ErrorCode, readonly ResponseHeader[]>>>;
 }
 /** Every code that the route can answer with. */
-export function routeErrorCodes({ body, open, scope, errors }: Route): ErrorCode[] {
+export function routeErrorCodes({ body, open, action, errors }: Route): ErrorCode[] {
   const codes: ErrorCode[] = [];
   if (body !== undefined) codes.push("malformed_request");
   if (!open) codes.push("unauthorized");
-  if (scope !== null) codes.push("missing_scope");
+  if (permissionTable[action].scope !== null) codes.push("missing_scope");
   return [...codes, ...errors, "validation_failed", "internal_error", "unavailable"];
 }

@@ -4,6 +4,7 @@ import { batchRoutes } from "./batch-routes.ts";
 import { jobRoutes } from "./job-routes.ts";
 import { logRoutes } from "./log-routes.ts";
 import { modelRoutes } from "./model-routes.ts";
+import { projectRoutes } from "./project-routes.ts";
 import type { Route } from "./route.ts";
 import { targetRoutes } from "./target-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
@@ -17,11 +18,12 @@ export const routes = {
   ...modelRoutes,
   ...targetRoutes,
   ...tokenRoutes,
+  ...projectRoutes,
   getOpenApi: {
     method: "GET",
     path: "/openapi.json",
     summary: "This interface as an OpenAPI 3.1 document",
-    scope: null,
+    action: "readInterface",
     replies: { 200: { json: z.record(z.string(), z.unknown()) } },
     errors: [],
   },

@@ -7,7 +7,7 @@ export const targetRoutes = {
     method: "GET",
     path: "/targets",
     summary: "Hardware profiles that jobs can name",
-    scope: "jobs:read",
+    action: "listTargets",
     replies: { 200: { json: z.object({ targets: z.array(target) }).meta({ id: "TargetList" }) } },
     errors: [],
   },

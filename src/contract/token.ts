@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { tokenId } from "./id.ts";
+import { projectName } from "./project.ts";
 
 /** Every scope of tokens, and what it allows. */
 export const scopeTable = {
@@ -7,6 +8,7 @@ export const scopeTable = {
   "jobs:write": "Start and cancel jobs and batches.",
   "models:write": "Upload models.",
   "baselines:write": "Record what later jobs are compared with.",
+  "reports:write": "Have check runs written on commits by the service's GitHub App.",
   admin: "Create, list and revoke tokens; includes every other scope.",
 } as const;
 
@@ -27,6 +29,12 @@ export const tokenRequest = z
       .max(3650)
       .optional()
       .describe("Without it the token does not expire."),
+    project: projectName
+      .optional()
+      .describe(
+        "Project of the token, the caller's own by default. Others need an administrator of the " +
+          "project `default`.",
+      ),
   })
   .meta({ id: "TokenRequest" });
 export type TokenRequest = z.infer<typeof tokenRequest>;
@@ -35,6 +43,7 @@ export type TokenRequest = z.infer<typeof tokenRequest>;
 export const token = z
   .object({
     id: tokenId,
+    project: projectName,
     name: z.string(),
     scopes: z.array(scope),
     prefix: z.string().describe("First characters of the token, to recognise it by."),

@@ -1,12 +1,12 @@
 import { z } from "zod";
+import { isGlobMatch } from "./glob.ts";
+import { oneOrMore } from "./one-or-more.ts";
+import { defaultProject, projectName } from "./project.ts";
+import { reportRules } from "./report-rules.ts";
 import { scope } from "./token.ts";
 
 /** YAML may have numbers and booleans where tokens have texts. */
 const claimText = z.union([z.string().min(1).max(500), z.int(), z.boolean()]).transform(String);
-
-function oneOrMore<Schema extends z.ZodType<string>>(value: Schema) {
-  return z.union([value.transform((one) => [one]), z.array(value).min(1).max(100)]);
-}
 
 const pattern = oneOrMore(claimText);
 const digits = textOrNumber(/^\d{1,20}$/, "must be a number");
@@ -49,8 +49,15 @@ const policy = z
     name: z.string().min(1).max(100),
     issuer: z.string(),
     claims,
+    /** Of the access tokens. It is created where it is not there. */
+    project: projectName.default(defaultProject),
     scopes: z.array(scope.exclude(["admin"])).min(1),
+    report: reportRules.optional(),
     expiresInSeconds: z.int().min(60).max(3600).default(3600),
+  })
+  .refine(({ scopes, report }) => scopes.includes("reports:write") === (report !== undefined), {
+    path: ["report"],
+    error: "must be given for the scope reports:write, and for no other",
   })
   .refine(
     ({ scopes, claims: { ref, environment } }) =>
@@ -132,15 +139,6 @@ function isClaimAllowed(patterns: readonly string[] | undefined, value: unknown)
     patterns === undefined ||
     (typeof value === "string" && patterns.some((each) => isGlobMatch(each, value)))
   );
-}
-
-/** In a pattern `*` is any characters but slashes, and `**` any characters at all. */
-function isGlobMatch(glob: string, value: string): boolean {
-  const source = glob.replaceAll(/\*\*|\*|[^*]+/g, (part) => {
-    if (part === "**") return ".*";
-    return part === "*" ? "[^/]*" : part.replaceAll(/[\\^$.+?()[\]{}|]/g, "\\$&");
-  });
-  return new RegExp(`^${source}$`).test(value);
 }
 
 function matchesPublicEvent(patterns: readonly string[] | undefined): boolean {

@@ -32,8 +32,11 @@ export function checkRunActions(
 }
 
 /** Whether results that a gate refuses can become the baseline. */
-function isAcceptable({ request, isAccepted }: ReportRecord, rows: readonly ReportRow[]): boolean {
+function isAcceptable(
+  { request, isAccepted, isAcceptable: isAllowed }: ReportRecord,
+  rows: readonly ReportRow[],
+): boolean {
   const isCompared = request.suite !== undefined && request.revision !== undefined;
   const isBeyondGates = rows.some((row) => ["missed", "warned"].includes(classifyOutcome(row)));
-  return isCompared && isBeyondGates && !isAccepted && !request.dryRun;
+  return isAllowed && isCompared && isBeyondGates && !isAccepted && !request.dryRun;
 }

@@ -9,12 +9,13 @@ import type { ReportRow } from "../report/report.ts";
 export async function loadReportRows(
   { reports }: Pick<Records, "reports">,
   report: ReportRecord,
+  publicUrl: string,
 ): Promise<ReportRow[]> {
   const jobs = await reports.listJobs(report);
-  return jobs.map((job) => jobRow(job, report.settings.serviceUrl));
+  return jobs.map((job) => jobRow(job, publicUrl));
 }
 
-function jobRow(job: Job, serviceUrl: string): ReportRow {
+function jobRow(job: Job, publicUrl: string): ReportRow {
   const { id, model, target, status } = job;
   return {
     id,
@@ -22,7 +23,7 @@ function jobRow(job: Job, serviceUrl: string): ReportRow {
     target,
     status,
     gatesFailed: hasFailedGate(job.gates),
-    logUrl: `${serviceUrl}/jobs/${id}/logs`,
+    logUrl: `${publicUrl}/jobs/${id}/logs`,
     job: isTerminal(status) ? job : undefined,
   };
 }

@@ -8,6 +8,8 @@ import { publishReport } from "./publish-report.ts";
 export interface PublicationContext {
   readonly records: Records;
   readonly installations: Installations;
+  /** Address of the service for links, with `/v1`. */
+  readonly publicUrl: string;
   /** Whether check runs get buttons. */
   readonly hasActions: boolean;
   readonly log: Log;
@@ -43,13 +45,13 @@ export class Publication {
 
   /** Publishes the report as it is now. A failure is logged and delays the next try. */
   async publish(report: ReportRecord, signal: AbortSignal): Promise<void> {
-    const { records, installations, hasActions } = this.#context;
+    const { installations, log: _, ...context } = this.#context;
     this.#isBusy = true;
     const withProgress = performance.now() - this.#progressAt >= progressIntervalMs;
     if (withProgress) this.#progressAt = performance.now();
     try {
       const client = await installations.getClient(report.settings.repository);
-      await publishReport(report, { records, client, hasActions, withProgress, signal });
+      await publishReport(report, { ...context, client, withProgress, signal });
       this.#failures = 0;
     } catch (error) {
       if (!signal.aborted) await this.#recordFailure(report, error);

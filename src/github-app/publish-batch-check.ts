@@ -7,6 +7,7 @@ import { buildAnnotations } from "../report/build-annotations.ts";
 import type { Verdict } from "../report/conclude.ts";
 import { renderBatchCheck } from "../report/render-batch.ts";
 import type { ReportRow } from "../report/report.ts";
+import { reportCheckName } from "./report-check-name.ts";
 
 interface BatchResults {
   readonly rows: readonly ReportRow[];
@@ -17,24 +18,27 @@ interface BatchResults {
 interface CheckDependencies {
   readonly records: Records;
   readonly checks: CheckRunWriter;
+  /** Address of the service for links, with `/v1`. */
+  readonly publicUrl: string;
 }
 
 /** Writes the check run of the batch, where it changes. Gives the report with what was recorded. */
 export async function publishBatchCheck(
   report: ReportRecord,
   { rows, verdict, actions }: BatchResults,
-  { records, checks }: CheckDependencies,
+  { records, checks, publicUrl }: CheckDependencies,
 ): Promise<ReportRecord> {
   const { id, round, settings } = report;
-  const url = `${settings.serviceUrl}/batches/${id}`;
-  const output = renderBatchCheck({ name: settings.checkName, url, rows }, verdict);
+  const url = `${publicUrl}/batches/${id}`;
+  const name = reportCheckName(report);
+  const output = renderBatchCheck({ name, url, rows }, verdict);
   const { conclusion } = verdict;
   const content: CheckRunContent = conclusion ? { output, conclusion, actions } : { output };
   const contentHash = hashContent(content);
   if (contentHash === report.contentHash) return report;
   let { checkRun } = report;
   if (checkRun === null) {
-    const identity = { name: settings.checkName, externalId: `${id}/${round}`, detailsUrl: url };
+    const identity = { name, externalId: `${id}/${round}`, detailsUrl: url };
     checkRun = await checks.createOrUpdate(identity, content);
   } else {
     const { places } = settings;

@@ -3,6 +3,7 @@ import { jobCheckRun } from "../github/job-check-run.ts";
 import type { ReportRecord } from "../records/insert-report.ts";
 import type { Records } from "../records/open-records.ts";
 import type { EndedRow } from "../report/ended-row.ts";
+import { reportCheckName } from "./report-check-name.ts";
 import { isJobCheckWanted, maxJobChecks } from "../report/is-job-check-wanted.ts";
 
 interface PublishOptions {
@@ -38,7 +39,10 @@ async function publishJobCheck(
 ): Promise<void> {
   const entries = await records.logs.tail(row.id, logTailLines);
   const lines = entries.map(({ text }) => text);
-  const { name, content } = jobCheckRun(row, lines, report.settings);
+  const { name, content } = jobCheckRun(row, lines, {
+    checkName: reportCheckName(report),
+    failOn: report.settings.failOn,
+  });
   const identity = { name, externalId: row.id, detailsUrl: row.logUrl };
   await checks.createOrUpdate(identity, content);
   await records.reports.recordJobCheck(report, row.id);

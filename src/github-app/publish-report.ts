@@ -14,6 +14,8 @@ import { publishJobChecks } from "./publish-job-checks.ts";
 interface PublishOptions {
   readonly records: Records;
   readonly client: GitHubClient;
+  /** Address of the service for links, with `/v1`. */
+  readonly publicUrl: string;
   /** Whether check runs get buttons. */
   readonly hasActions: boolean;
   /** Whether an update of the progress is due. */
@@ -26,19 +28,19 @@ interface PublishOptions {
  * time.
  */
 export async function publishReport(report: ReportRecord, options: PublishOptions): Promise<void> {
-  const { records, hasActions, withProgress, signal } = options;
+  const { records, publicUrl, hasActions, withProgress, signal } = options;
   const checks = createWriter(report, options.client);
-  const rows = await loadReportRows(records, report);
+  const rows = await loadReportRows(records, report, publicUrl);
   const verdict = concludeReport(report, rows);
   const isDue = verdict.conclusion === null && withProgress;
   if (report.checkRun === null || isDue) {
     const progress = { rows, verdict: { ...verdict, conclusion: null }, actions: [] };
-    report = await publishBatchCheck(report, progress, { records, checks });
+    report = await publishBatchCheck(report, progress, { records, checks, publicUrl });
   }
   await publishJobChecks(report, rows.filter(isEndedRow), { records, checks, signal });
   if (verdict.conclusion === null || signal.aborted) return;
   const actions = hasActions ? checkRunActions(report, rows) : [];
-  await publishBatchCheck(report, { rows, verdict, actions }, { records, checks });
+  await publishBatchCheck(report, { rows, verdict, actions }, { records, checks, publicUrl });
   await records.reports.close(report);
 }
 

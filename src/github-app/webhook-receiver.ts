@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
 import type { Log } from "../log/json-log.ts";
@@ -13,14 +13,13 @@ export interface WebhookEvent {
   readonly signature: string | null;
   /** The header X-GitHub-Event. */
   readonly event: string | null;
-  /** The header X-GitHub-Delivery. */
-  readonly delivery: string | null;
   readonly body: Uint8Array;
 }
 
 interface WebhookReceiverOptions {
   readonly appId: string;
   readonly webhookSecret: string;
+  readonly publicUrl: string;
   readonly records: Records;
   readonly submit: SubmitRerun;
   readonly log: Log;
@@ -47,12 +46,10 @@ export function createWebhookReceiver(
     if (!hasValidSignature(event, receiver.webhookSecret)) {
       throw new ServiceError("unauthorized", "The event is not signed with the webhook's secret");
     }
-    const { delivery } = event;
-    if (delivery === null) {
-      throw new ServiceError("malformed_request", "The header X-GitHub-Delivery is missing");
-    }
     const checkRun = parseCheckRunEvent(event);
     if (checkRun === undefined || String(checkRun.check_run.app.id) !== receiver.appId) return;
+    // Not the delivery's header: the signature is of the body alone.
+    const delivery = createHash("sha256").update(event.body).digest("hex");
     const done = previous.then(async () => processDelivery(receiver, delivery, checkRun));
     previous = done.catch(() => {});
     await done;
@@ -113,6 +110,7 @@ async function acceptAsBaseline(
   report: ReportRecord,
   { records }: WebhookReceiverOptions,
 ): Promise<string[]> {
+  if (!report.isAcceptable) return [];
   const jobs = await records.reports.listJobs(report);
   const batches = [...new Set(jobs.flatMap(({ batchId }) => batchId ?? []))].toSorted();
   for (const batch of batches) await records.baselines.accept(report.project, batch);

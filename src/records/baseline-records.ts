@@ -1,18 +1,29 @@
+import type { Ownership } from "../contract/owner.ts";
 import { saveBaselines } from "./save-baselines.ts";
-import { findBatch } from "./find-batch.ts";
+import { findBatch, findBatchRepository } from "./find-batch.ts";
 import { parseJob } from "./parse-job.ts";
+import { claimSuite, findSuiteRepository, type Suite } from "./suite-owner.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 
 /** What later jobs are compared with. */
 export function baselineRecords(store: Store) {
   return {
+    /** Whose the baselines of a suite are; undefined where there are none. */
+    findOwner: (project: string, suite: string) => findSuiteOwner(store, { project, suite }),
+
     /**
      * Makes the completed jobs of a batch, whatever their gates say, baselines of its base. Returns
-     * their number.
+     * their number: none for the suite of another repository.
      */
     accept: (project: string, batchId: string) =>
       runWriteTransaction(store, (writing) => acceptBatch(writing, project, batchId)),
   };
+}
+
+async function findSuiteOwner({ db }: Store, suite: Suite): Promise<Ownership | undefined> {
+  const repository = await db.transaction().execute((trx) => findSuiteRepository(trx, suite));
+  if (repository === undefined) return undefined;
+  return { project: suite.project, origin: repository === null ? null : { repository } };
 }
 
 async function acceptBatch(
@@ -24,6 +35,8 @@ async function acceptBatch(
   const { suite = null, revision = null } = batch ?? {};
   const branch = revision?.base?.branch ?? revision?.branch;
   if (suite === null || revision === null || branch === undefined) return 0;
+  const repository = await findBatchRepository(writing.trx, batchId);
+  if ((await claimSuite(writing, { project, suite }, repository)) !== repository) return 0;
   const rows = await writing.trx
     .selectFrom("jobs")
     .select("document")
@@ -33,7 +46,7 @@ async function acceptBatch(
   const jobs = rows.map(({ document }) => parseJob(document)).filter(({ dryRun }) => !dryRun);
   await saveBaselines(
     writing,
-    { project, suite, branch, sha: revision.base?.sha ?? revision.sha },
+    { project, suite, branch, sha: revision.base?.sha ?? revision.sha, repository },
     jobs,
   );
   return jobs.length;

@@ -2,6 +2,7 @@ import type { Batch } from "../contract/batch.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { batchId } from "../contract/id.ts";
 import { type BatchPage, type BatchQuery, batchSummary } from "../contract/page.ts";
+import type { Origin } from "../contract/owner.ts";
 import { batchStatus, type BatchStatus } from "../contract/status.ts";
 import { buildPage, parseCursor } from "./build-page.ts";
 import { findBatch } from "./find-batch.ts";
@@ -24,7 +25,9 @@ export function batchRecords(store: Store) {
     find: (project: string, id: string) =>
       store.db.transaction().execute((trx) => findBatch(trx, project, id)),
 
-    list: (project: string, query: BatchQuery) => listBatches(store, project, query),
+    /** Those whose origin is as `origin` says. */
+    list: (project: string, query: BatchQuery, origin: Partial<Origin> = {}) =>
+      listBatches(store, { project, ...origin }, query),
 
     /** Of any project. */
     findStatus: (id: string) => findBatchStatus(store, id),
@@ -37,10 +40,12 @@ export function batchRecords(store: Store) {
 
 async function listBatches(
   { db }: Store,
-  project: string,
+  { project, repository, commit }: { project: string } & Partial<Origin>,
   { cursor, status, suite, limit }: BatchQuery,
 ): Promise<BatchPage> {
   let rows = db.selectFrom("batches").select(["id", "document"]).where("project", "=", project);
+  if (repository !== undefined) rows = rows.where("repository_id", "=", repository);
+  if (commit !== undefined) rows = rows.where("commit_sha", "=", commit);
   if (cursor !== undefined) rows = rows.where("id", "<", parseCursor(cursor, batchId));
   if (status !== undefined) rows = rows.where("status", "in", status);
   if (suite !== undefined) rows = rows.where("suite", "=", suite);

@@ -25,3 +25,16 @@ export async function findBatch(
     jobs: jobs.map(({ gates_failed, ...job }) => ({ ...job, gatesFailed: gates_failed === 1 })),
   });
 }
+
+/** The repository of the workflow that the batch comes from. */
+export async function findBatchRepository(
+  trx: WriteTransaction["trx"],
+  id: string,
+): Promise<string | null> {
+  const row = await trx
+    .selectFrom("batches")
+    .select("repository_id")
+    .where("id", "=", id)
+    .executeTakeFirst();
+  return row?.repository_id ?? null;
+}

@@ -1,6 +1,7 @@
 import { type Expression, expressionBuilder, type SqlBool } from "kysely";
 import { encodeIdTime, jobId } from "../contract/id.ts";
 import type { JobQuery } from "../contract/page.ts";
+import type { Origin } from "../contract/owner.ts";
 import type { JobStatus } from "../contract/status.ts";
 import { parseCursor } from "./build-page.ts";
 import type { Schema } from "./schema.ts";
@@ -15,11 +16,16 @@ interface IndexScan {
   readonly model?: { readonly column: "model_name" | "model_source"; readonly value: string };
 }
 
+export interface JobSearch {
+  readonly project: string;
+  /** What the jobs' origin has to be. */
+  readonly origin: Partial<Origin>;
+  readonly query: JobQuery;
+  readonly count: number;
+}
+
 /** Ids of at most `count` jobs that match, newest first. */
-export async function findJobIds(
-  store: Store,
-  search: { project: string; query: JobQuery; count: number },
-) {
+export async function findJobIds(store: Store, search: JobSearch) {
   const { query, count } = search;
   // A scan in id order for each alternative, merged here, is bounded by the page; SQL's IN and OR
   // would sort all matches.
@@ -38,14 +44,10 @@ function planScans(query: JobQuery): IndexScan[] {
   );
 }
 
-async function readScanIds(
-  store: Store,
-  search: { project: string; query: JobQuery; count: number },
-  scan: IndexScan,
-) {
+async function readScanIds(store: Store, search: JobSearch, scan: IndexScan) {
   const { project, query, count } = search;
   const [label, ...otherLabels] = (query.label ?? []).map(parseLabel);
-  const matches = buildConditions(project, query, { ...scan, labels: otherLabels });
+  const matches = buildConditions(search, { ...scan, labels: otherLabels });
   if (label === undefined) {
     const jobs = store.db.selectFrom("jobs").select("jobs.id").where(matches);
     return rowIds(await jobs.orderBy("jobs.id", "desc").limit(count).execute());
@@ -82,12 +84,13 @@ function parseLabel(text: string): Label {
 }
 
 function buildConditions(
-  project: string,
-  query: JobQuery,
+  { project, origin, query }: JobSearch,
   scan: IndexScan & { labels: readonly Label[] },
 ): Expression<SqlBool> {
   const eb = expressionBuilder<Schema, "jobs">();
   const all: Expression<SqlBool>[] = [eb("jobs.project", "=", project)];
+  if (origin.repository !== undefined) all.push(eb("jobs.repository_id", "=", origin.repository));
+  if (origin.commit !== undefined) all.push(eb("jobs.commit_sha", "=", origin.commit));
   if (query.cursor !== undefined) all.push(eb("jobs.id", "<", parseCursor(query.cursor, jobId)));
   if (query.createdAfter !== undefined)
     all.push(eb("jobs.id", ">=", computeFirstId(Date.parse(query.createdAfter) + 1)));

@@ -3,12 +3,15 @@ import { zeroCounts } from "../contract/batch-status.ts";
 import { newId } from "../contract/id.ts";
 import type { Job } from "../contract/job.ts";
 import { type BatchSummary, batchSummary } from "../contract/page.ts";
+import type { Origin } from "../contract/owner.ts";
 import type { Revision } from "../contract/revision.ts";
 import type { JobKind } from "../contract/status.ts";
 import { findBaselines } from "./find-baselines.ts";
 import { insertJobs, type NewJob } from "./insert-jobs.ts";
 import { insertReport, type NewReport, replaceReportJobs } from "./insert-report.ts";
+import { originColumns } from "./owner-columns.ts";
 import { type ResourceReference, serializeResource } from "./resource-reference.ts";
+import { findSuiteRepository, reachesSuite } from "./suite-owner.ts";
 import type { WriteTransaction } from "./store.ts";
 
 export interface NewBatch {
@@ -25,6 +28,8 @@ export interface NewBatch {
   readonly createdAt?: string;
   /** The custom resource of the batch. */
   readonly resource?: ResourceReference;
+  /** The workflow that it comes from. */
+  readonly origin?: Origin | null;
   /** Asks for a report, or replaces jobs in one. */
   readonly report?: NewReport;
 }
@@ -36,7 +41,7 @@ export async function insertBatch(
 ): Promise<Batch> {
   const summary = pendingSummary(newBatch, writing.now);
   const { id } = summary;
-  await insertSummary(writing, summary, { project, resource: newBatch.resource });
+  await insertSummary(writing, summary, { project, ...newBatch });
   const newJobs = await attachBaselines(writing, project, newBatch);
   const jobs = await insertJobs(writing, { project, batchId: id }, newJobs);
   const jobIds = jobs.map((job) => job.id);
@@ -64,7 +69,7 @@ function pendingSummary(newBatch: NewBatch, now: Date): BatchSummary {
 async function insertSummary(
   { trx }: WriteTransaction,
   summary: BatchSummary,
-  { project, resource }: { project: string; resource: ResourceReference | undefined },
+  { project, resource, origin }: { project: string } & Pick<NewBatch, "resource" | "origin">,
 ): Promise<void> {
   await trx
     .insertInto("batches")
@@ -76,6 +81,7 @@ async function insertSummary(
       fail_fast: summary.failFast ? 1 : 0,
       document: JSON.stringify(summary),
       resource: serializeResource(resource),
+      ...originColumns(origin),
     })
     .execute();
 }
@@ -84,9 +90,11 @@ async function insertSummary(
 async function attachBaselines(
   writing: WriteTransaction,
   project: string,
-  { suite, revision, jobs }: NewBatch,
+  { suite, revision, origin = null, jobs }: NewBatch,
 ): Promise<readonly NewJob[]> {
   if (suite === null || revision === null) return jobs;
+  const suiteRepository = await findSuiteRepository(writing.trx, { project, suite });
+  if (!reachesSuite(origin?.repository ?? null, suiteRepository)) return jobs;
   const baselines = await findBaselines(writing, { project, suite, base: revision.base }, jobs);
   return jobs.map((newJob, i) => ({ ...newJob, baseline: baselines[i] ?? null }));
 }

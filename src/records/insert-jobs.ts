@@ -4,12 +4,14 @@ import type { GateLimits } from "../contract/gate.ts";
 import { batchJobId, newId } from "../contract/id.ts";
 import type { Job } from "../contract/job.ts";
 import type { ModelReference } from "../contract/model.ts";
+import type { Origin } from "../contract/owner.ts";
 import type { Recipe } from "../contract/recipe.ts";
 import { statusCause } from "../contract/status-reasons.ts";
 import type { JobKind } from "../contract/status.ts";
 import type { Target } from "../contract/target.ts";
 import { emptyTelemetry } from "./apply-event.ts";
 import { jobColumns } from "./job-columns.ts";
+import { originColumns } from "./owner-columns.ts";
 import { type ResourceReference, serializeResource } from "./resource-reference.ts";
 import type { Schema } from "./schema.ts";
 import type { WriteTransaction } from "./store.ts";
@@ -35,6 +37,8 @@ export interface NewJob {
   readonly createdAt?: string;
   /** The custom resource of the job. */
   readonly resource?: ResourceReference;
+  /** The workflow that it comes from. */
+  readonly origin?: Origin | null;
 }
 
 interface JobScope {
@@ -76,6 +80,7 @@ function newJobRow(project: string, newJob: NewJob, job: Job): Insertable<Schema
     next_log_seq: 1,
     target_document: JSON.stringify(newJob.target),
     resource: serializeResource(newJob.resource),
+    ...originColumns(newJob.origin),
     ...jobColumns(job),
   };
 }

@@ -6,7 +6,12 @@ import type { WriteTransaction } from "./store.ts";
 
 /** A report that a new batch asks for, or one in which its jobs replace others. */
 export type NewReport =
-  | { readonly settings: GithubReport; readonly request: BatchRequest }
+  | {
+      readonly settings: GithubReport;
+      readonly request: BatchRequest;
+      /** Whether the results may become baselines by a button. */
+      readonly isAcceptable: boolean;
+    }
   | {
       /** Id of the report. */
       readonly repeats: string;
@@ -33,6 +38,8 @@ export interface ReportRecord {
   readonly contentHash: string | null;
   /** Whether the results were accepted as baselines of later jobs. */
   readonly isAccepted: boolean;
+  /** Whether they may become baselines by a button. */
+  readonly isAcceptable: boolean;
 }
 
 const ids = z.array(z.string());
@@ -47,7 +54,7 @@ export async function insertReport(
   { trx, effects }: WriteTransaction,
   report: InsertedReport,
 ): Promise<void> {
-  const { id, project, settings, request, jobIds } = report;
+  const { id, project, settings, request, jobIds, isAcceptable } = report;
   await trx
     .insertInto("github_reports")
     .values({
@@ -60,6 +67,7 @@ export async function insertReport(
       check_run: null,
       told: null,
       is_accepted: 0,
+      is_acceptable: isAcceptable ? 1 : 0,
       is_open: 1,
     })
     .execute();
@@ -102,5 +110,6 @@ export function parseReportRow(row: Schema["github_reports"]): ReportRecord {
     checkRun: row.check_run,
     contentHash: row.told,
     isAccepted: row.is_accepted === 1,
+    isAcceptable: row.is_acceptable === 1,
   };
 }

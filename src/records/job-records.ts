@@ -1,9 +1,10 @@
 import { ServiceError } from "../contract/errors.ts";
 import type { Job } from "../contract/job.ts";
 import type { JobPage, JobQuery } from "../contract/page.ts";
+import type { Origin } from "../contract/owner.ts";
 import { type JobStatus, jobStatus } from "../contract/status.ts";
 import { buildPage } from "./build-page.ts";
-import { findJobIds } from "./find-job-ids.ts";
+import { findJobIds, type JobSearch } from "./find-job-ids.ts";
 import { findRecord } from "./find-record.ts";
 import { type IdempotentAnswer, storeAnswer } from "./idempotency-records.ts";
 import { insertJobs, type NewJob } from "./insert-jobs.ts";
@@ -24,7 +25,9 @@ export function jobRecords(store: Store) {
 
     find: (project: string, id: string) => findProjectJob(store, project, id),
 
-    list: (project: string, query: JobQuery) => listProjectJobs(store, project, query),
+    /** Those whose origin is as `origin` says. */
+    list: (project: string, query: JobQuery, origin: Partial<Origin> = {}) =>
+      listProjectJobs(store, { project, query, origin }),
 
     /** Of all projects; statuses without a job are left out. */
     countByStatus: () => countByStatus(store),
@@ -45,8 +48,11 @@ async function findProjectJob({ db }: Store, project: string, id: string) {
   return row && parseJob(row.document);
 }
 
-async function listProjectJobs(store: Store, project: string, query: JobQuery): Promise<JobPage> {
-  const ids = await findJobIds(store, { project, query, count: query.limit + 1 });
+async function listProjectJobs(
+  store: Store,
+  { query, ...search }: Omit<JobSearch, "count">,
+): Promise<JobPage> {
+  const ids = await findJobIds(store, { ...search, query, count: query.limit + 1 });
   const page = buildPage(
     ids.map((id) => ({ id })),
     query.limit,

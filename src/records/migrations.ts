@@ -8,6 +8,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0003-baselines": { up: (db) => runStatements(db, addBaselines) },
   "0004-reports": { up: (db) => runStatements(db, addReports) },
   "0005-latency-budget": { up: (db) => runStatements(db, replaceRuns) },
+  "0006-tenants": { up: (db) => runStatements(db, addTenants) },
 };
 
 const createTables = [
@@ -115,6 +116,44 @@ const replaceRuns = [
       '$.recipe.evaluation.runs', '$.recipe.evaluation.warmup')`,
   `update github_reports set request = json_remove(request,
       '$.recipe.evaluation.runs', '$.recipe.evaluation.warmup', '$.gates.latencyNoiseMs')`,
+];
+
+/**
+ * Uploads that no job named are forgotten, so that their owners upload them again. Tokens of
+ * workflows, which live for an hour, do not say which repository and commit they belong to.
+ */
+const addTenants = [
+  "create table projects (name text primary key, created_at text not null)",
+  "insert into projects values ('default', strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))",
+  "alter table jobs add column repository_id text",
+  "alter table jobs add column commit_sha text",
+  `create index jobs_by_repository on jobs (project, repository_id, id)
+    where repository_id is not null`,
+  `create index jobs_by_commit on jobs (project, repository_id, commit_sha, id)
+    where repository_id is not null`,
+  "alter table batches add column repository_id text",
+  "alter table batches add column commit_sha text",
+  `create index batches_by_repository on batches (project, repository_id, id)
+    where repository_id is not null`,
+  "alter table tokens add column workflow text",
+  `update tokens set revoked_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
+    where policy is not null and revoked_at is null`,
+  "alter table github_reports add column is_acceptable integer not null default 0",
+  `create table project_blobs (
+    project text not null, sha256 text not null, repository_id text not null,
+    bytes bigint not null, created_at text not null,
+    primary key (project, sha256, repository_id))`,
+  `insert into project_blobs
+    select project, substr(model_source, 15), '',
+      max(coalesce(json_extract(document, '$.model.bytes'), 0)),
+      min(json_extract(document, '$.createdAt'))
+    from jobs where model_source like 'upload:sha256:%' group by project, model_source`,
+  `insert or ignore into project_blobs
+    select project, substr(json_extract(document, '$.recipe.evaluation.data'), 15), '', 0,
+      json_extract(document, '$.createdAt')
+    from jobs where json_extract(document, '$.recipe.evaluation.data') like 'upload:sha256:%'`,
+  `create table suites (
+    project text not null, name text not null, repository_id text, primary key (project, name))`,
 ];
 
 async function runStatements(db: Kysely<unknown>, statements: readonly string[]): Promise<void> {

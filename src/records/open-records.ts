@@ -10,6 +10,9 @@ import { jobRecords } from "./job-records.ts";
 import { logRecords } from "./log-records.ts";
 import { migrate } from "./migrate.ts";
 import { deliveryRecords } from "./delivery-records.ts";
+import { ownerRecords } from "./owner-records.ts";
+import { projectBlobRecords } from "./project-blob-records.ts";
+import { projectRecords } from "./project-records.ts";
 import { reportRecords } from "./report-records.ts";
 import type { Schema } from "./schema.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
@@ -25,9 +28,12 @@ export async function openRecords(path: string, { now }: { now: () => Date }) {
   await migrate(db);
   const store: Store = { db, changes: new Changes(), now };
   return {
+    projects: projectRecords(store),
+    owners: ownerRecords(store),
     jobs: jobRecords(store),
     batches: batchRecords(store),
     baselines: baselineRecords(store),
+    projectBlobs: projectBlobRecords(store),
     cluster: clusterRecords(store),
     logs: logRecords(store),
     tokens: tokenRecords(store),

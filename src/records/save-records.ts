@@ -2,6 +2,7 @@ import { hasFailedGate } from "../contract/gate.ts";
 import type { BatchSummary } from "../contract/page.ts";
 import type { JobEvent } from "./apply-event.ts";
 import { applyEvents } from "./apply-events.ts";
+import { findBatchRepository } from "./find-batch.ts";
 import { type JobRecord, listCancellableRecords } from "./find-record.ts";
 import { jobColumns } from "./job-columns.ts";
 import { saveBaselines } from "./save-baselines.ts";
@@ -62,14 +63,15 @@ async function updateBatch(
 /** Makes jobs that passed their gates baselines, where the batch's revision asks for it. */
 async function recordBaselines(
   writing: WriteTransaction,
-  { suite, revision }: BatchSummary,
+  { id, suite, revision }: BatchSummary,
   records: readonly JobRecord[],
 ): Promise<void> {
   if (suite === null || !revision?.recordBaseline || revision.branch === undefined) return;
   const { sha, branch } = revision;
+  const repository = await findBatchRepository(writing.trx, id);
   for (const { project, job } of records) {
     if (job.status !== "Completed" || job.dryRun || hasFailedGate(job.gates)) continue;
-    await saveBaselines(writing, { project, suite, branch, sha }, [job]);
+    await saveBaselines(writing, { project, suite, branch, sha, repository }, [job]);
   }
 }
 

@@ -16,6 +16,9 @@ export interface Schema {
   github_reports: GithubReportsTable;
   github_job_checks: GithubJobChecksTable;
   github_deliveries: GithubDeliveriesTable;
+  projects: ProjectsTable;
+  project_blobs: ProjectBlobsTable;
+  suites: SuitesTable;
 }
 
 interface JobsTable {
@@ -37,6 +40,9 @@ interface JobsTable {
   document: string;
   /** Reference to the job's custom resource, a JSON text; null where there is none. */
   resource: string | null;
+  /** Of the workflow that the job comes from, as its commit is; null for all others. */
+  repository_id: string | null;
+  commit_sha: string | null;
 }
 
 interface JobLabelsTable {
@@ -56,6 +62,9 @@ interface BatchesTable {
   document: string;
   /** Reference to the batch's custom resource, a JSON text; null where there is none. */
   resource: string | null;
+  /** Of the workflow that the batch comes from, as its commit is; null for all others. */
+  repository_id: string | null;
+  commit_sha: string | null;
 }
 
 interface LogLinesTable {
@@ -109,8 +118,8 @@ interface TokensTable {
   revoked_at: string | null;
   /** Trust policy by which the token was issued for an identity token; null for other tokens. */
   policy: string | null;
-  /** The only one for whose check runs the token counts; null for all. */
-  repository: string | null;
+  /** The workflow that the token was given to, as the contract defines it; null for all others. */
+  workflow: string | null;
 }
 
 /** Identity tokens that were exchanged, so that none is exchanged twice. */
@@ -166,6 +175,8 @@ interface GithubReportsTable {
   /** Hash of what the check run shows. */
   told: string | null;
   is_accepted: number;
+  /** Whether the results may become baselines by a button. */
+  is_acceptable: number;
   /** Whether there is something left to write. */
   is_open: number;
 }
@@ -174,6 +185,28 @@ interface GithubReportsTable {
 interface GithubJobChecksTable {
   job_id: string;
   report_id: string;
+}
+
+interface ProjectsTable {
+  name: string;
+  created_at: string;
+}
+
+/** Which uploaded files a project has: others are not there for it. */
+interface ProjectBlobsTable {
+  project: string;
+  sha256: string;
+  /** Of the workflow that uploaded the file; empty for all others. */
+  repository_id: string;
+  bytes: number;
+  created_at: string;
+}
+
+/** Whose the baselines of a suite are: of the first that recorded some. */
+interface SuitesTable {
+  project: string;
+  name: string;
+  repository_id: string | null;
 }
 
 /** GitHub's events that were received, so that none counts twice. */

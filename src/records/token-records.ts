@@ -1,4 +1,5 @@
 import { newId } from "../contract/id.ts";
+import { type Workflow, workflow as workflowSchema } from "../contract/principal.ts";
 import { type Scope, type Token, token } from "../contract/token.ts";
 import type { Schema } from "./schema.ts";
 import type { Store } from "./store.ts";
@@ -13,15 +14,15 @@ export interface NewToken {
   readonly expiresAt: string | null;
   /** Trust policy by which it was issued for an identity token. */
   readonly policy: string | null;
-  /** The only repository, `owner/name`, for whose check runs the token counts; absent for all. */
-  readonly repository?: string | undefined;
+  /** The run that it was given to, where it was issued for an identity token. */
+  readonly workflow?: Workflow | undefined;
 }
 
-/** A token with its project; without a repository it counts for the check runs of all. */
+/** A token with its project, and with the run of a workflow that it was given to. */
 interface FoundToken {
   readonly project: string;
   readonly token: Token;
-  readonly repository: string | null;
+  readonly workflow: Workflow | null;
 }
 
 const lastUsePrecisionMs = 60_000;
@@ -66,7 +67,7 @@ async function insertToken(store: Store, project: string, newToken: NewToken): P
     last_used_at: null,
     revoked_at: null,
     policy: newToken.policy,
-    repository: newToken.repository ?? null,
+    workflow: newToken.workflow === undefined ? null : JSON.stringify(newToken.workflow),
   };
   await store.db.insertInto("tokens").values(row).execute();
   return parseTokenRow(row);
@@ -74,7 +75,7 @@ async function insertToken(store: Store, project: string, newToken: NewToken): P
 
 async function findTokenByHash({ db }: Store, hash: string): Promise<FoundToken | undefined> {
   const row = await db.selectFrom("tokens").selectAll().where("hash", "=", hash).executeTakeFirst();
-  return row && { project: row.project, token: parseTokenRow(row), repository: row.repository };
+  return row && { project: row.project, token: parseTokenRow(row), workflow: parseWorkflow(row) };
 }
 
 async function listTokens({ db }: Store, project: string): Promise<Token[]> {
@@ -117,9 +118,14 @@ async function updateLastUse(store: Store, id: string): Promise<void> {
     .execute();
 }
 
+function parseWorkflow({ workflow }: Schema["tokens"]): Workflow | null {
+  return workflow === null ? null : workflowSchema.parse(JSON.parse(workflow));
+}
+
 function parseTokenRow(row: Schema["tokens"]): Token {
   return token.parse({
     id: row.id,
+    project: row.project,
     name: row.name,
     scopes: JSON.parse(row.scopes),
     prefix: row.prefix,

@@ -1,11 +1,12 @@
-import { type Caller, requireScope } from "../auth/authenticate.ts";
-import { type Batch, batch as batchSchema, type BatchRequest } from "../contract/batch.ts";
+import { type Batch, batch as batchSchema } from "../contract/batch.ts";
+import { reachedOrigin } from "../contract/may.ts";
+import { creationOwner } from "../contract/principal.ts";
 import { createBatch } from "./create-batch.ts";
 import { createIdempotently } from "./create-idempotently.ts";
-import { validationError } from "./field-errors.ts";
 import { notFoundError } from "./not-found-error.ts";
+import { requireOwnSuite } from "./require-own-suite.ts";
+import { resolveReport } from "./resolve-report.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
-import type { ServerContext } from "./server-context.ts";
 
 type BatchHandlers = Pick<
   RouteHandlers,
@@ -15,14 +16,15 @@ type BatchHandlers = Pick<
 export const batchHandlers: BatchHandlers = {
   async submitBatch(context, input) {
     const { caller, body } = input;
-    if (body.revision?.recordBaseline) requireScope(caller, "baselines:write");
-    if (body.report) checkReportAllowed(context, caller, body.report);
-    const { report: asked, ...request } = body;
-    const report = asked && { settings: asked.github, request };
+    if (body.revision?.recordBaseline) await requireOwnSuite(context, caller, body);
+    const { report, ...request } = body;
+    const submission = report
+      ? await resolveReport(context, caller, { ...request, report })
+      : { request, report };
     const { created, replayed, headers } = await createIdempotently<Batch>(context, input, {
       schema: batchSchema,
       create: async (answered) => {
-        return createBatch(context, caller.project, { request, report, answered });
+        return createBatch(context, creationOwner(caller), { ...submission, answered });
       },
     });
     if (!replayed) context.executor.submit(created.jobs.map((job) => job.id));
@@ -31,7 +33,8 @@ export const batchHandlers: BatchHandlers = {
   },
 
   async listBatches({ records }, { caller, query }) {
-    return { status: 200, json: await records.batches.list(caller.project, query) };
+    const origin = reachedOrigin(caller, "readWork");
+    return { status: 200, json: await records.batches.list(caller.project, query, origin) };
   },
 
   async getBatch({ records }, { caller, params }) {
@@ -46,20 +49,3 @@ export const batchHandlers: BatchHandlers = {
     return { status: batch.status === "Cancelled" ? 200 : 202, json: batch };
   },
 };
-
-/** @throws ServiceError validation_failed */
-function checkReportAllowed(
-  { github }: ServerContext,
-  caller: Caller,
-  report: NonNullable<BatchRequest["report"]>,
-): void {
-  const { repository } = report.github;
-  if (!github) {
-    const message = "Cannot be had: this service has no GitHub App in its settings";
-    throw validationError([{ pointer: "/report/github", message }]);
-  }
-  if (caller.repository !== null && caller.repository.toLowerCase() !== repository.toLowerCase()) {
-    const message = `Must be "${caller.repository}", whose workflow the access token was given to`;
-    throw validationError([{ pointer: "/report/github/repository", message }]);
-  }
-}

@@ -1,10 +1,12 @@
 import type { Hono } from "hono";
 import { z } from "zod";
-import { authenticate, type Caller, requireScope } from "../auth/authenticate.ts";
+import { authenticate, type Caller } from "../auth/authenticate.ts";
+import { requirePermission } from "../auth/require-permission.ts";
 import { ServiceError } from "../contract/errors.ts";
 import type { Route } from "../contract/route.ts";
 import { type RouteName, type Routes, routes } from "../contract/routes.ts";
 import { buildResponse } from "./build-response.ts";
+import { notFoundError } from "./not-found-error.ts";
 import { readRequest, type RequestParts } from "./read-request.ts";
 import type { RouteHandlers, RouteInput } from "./route-handlers.ts";
 import type { ServerContext } from "./server-context.ts";
@@ -55,10 +57,22 @@ function bindRoute<Name extends RouteName>(
   const route: Route = routes[name];
   return async (request, params) => {
     const caller = route.open ? undefined : await authenticate(context, request);
-    if (caller !== undefined && route.scope !== null) requireScope(caller, route.scope);
+    if (caller) requirePermission(caller, route.action);
     const parts = await readRequest(route, request, params);
+    if (caller && route.names)
+      await requireNamedThing(context, caller, { route, id: params["id"] });
     return buildResponse(await handlers[name](context, routeInput<Name>(parts, caller, request)));
   };
+}
+
+/** @throws ServiceError not_found where the job or batch of the path is not the caller's */
+async function requireNamedThing(
+  { records: { owners } }: ServerContext,
+  caller: Caller,
+  { route: { action, names = "job" }, id = "" }: { route: Route; id: string | undefined },
+): Promise<void> {
+  const owner = await (names === "job" ? owners.findOfJob(id) : owners.findOfBatch(id));
+  requirePermission(caller, action, { owner, notFound: () => notFoundError(names, id) });
 }
 
 /** `readRequest()` has parsed each part with the schema that gives it its type here. */

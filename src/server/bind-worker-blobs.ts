@@ -25,6 +25,7 @@ export function bindWorkerBlobs(app: Hono, context: ServerContext): void {
     const sha256 = parseSha256(c.req.param("sha256"));
     const { status, blob } = await storeUpload(context, c.req.raw, {
       sha256,
+      isOffered: true,
       storeBody: (body, options) =>
         context.blobs.write(body, { ...options, expectedSha256: sha256 }),
     });

@@ -1,15 +1,17 @@
 import { ServiceError } from "../contract/errors.ts";
+import type { Owner } from "../contract/owner.ts";
 import { checkUrl } from "../storage/check-url.ts";
 import { resolveAllowedPath, checkAllowedPath } from "../storage/allowed-path.ts";
 import type { ServerContext } from "./server-context.ts";
 
 /**
- * Refuses, before a job is created, a source that no worker would fetch. The worker checks again
- * what can change meanwhile.
+ * Refuses, before a job is created, a source that is not the owner's or that no worker would fetch.
+ * The worker checks again what can change meanwhile.
  * @throws ServiceError model_source_refused, model_not_found
  */
 export async function checkSource(
-  { blobs, limits, executor }: ServerContext,
+  { records, blobs, limits, executor }: ServerContext,
+  { project, origin }: Owner,
   source: string,
 ): Promise<void> {
   if (source.startsWith("file:")) {
@@ -20,7 +22,8 @@ export async function checkSource(
   }
   if (source.startsWith("upload:sha256:")) {
     const sha256 = source.slice("upload:sha256:".length);
-    if (await blobs.find(sha256)) return;
+    const search = { project, repository: origin?.repository, sha256 };
+    if ((await records.projectBlobs.has(search)) && (await blobs.find(sha256))) return;
     throw new ServiceError("model_not_found", `No file with SHA-256 ${sha256} was uploaded`);
   }
   const url = URL.parse(source);

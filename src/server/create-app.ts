@@ -12,6 +12,7 @@ import { logHandlers } from "./log-handlers.ts";
 import { modelHandlers } from "./model-handlers.ts";
 import { notFoundError } from "./not-found-error.ts";
 import { problemResponse } from "./problem-response.ts";
+import { projectHandlers } from "./project-handlers.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
 import type { ServerContext } from "./server-context.ts";
 import { targetHandlers } from "./target-handlers.ts";
@@ -50,6 +51,7 @@ function createHandlers(): RouteHandlers {
     ...modelHandlers,
     ...targetHandlers,
     ...tokenHandlers,
+    ...projectHandlers,
     getOpenApi: async () => ({ status: 200, json: document }),
   };
 }

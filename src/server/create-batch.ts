@@ -1,5 +1,6 @@
 import { type Batch, batchName, type BatchRequest } from "../contract/batch.ts";
 import { batchChildName, newId } from "../contract/id.ts";
+import type { Owner } from "../contract/owner.ts";
 import type { NewBatch } from "../records/insert-batch.ts";
 import type { IdempotentAnswer } from "../records/idempotency-records.ts";
 import type { NewJob } from "../records/insert-jobs.ts";
@@ -20,20 +21,26 @@ export interface BatchSubmission {
  */
 export async function createBatch(
   context: ServerContext,
-  project: string,
+  owner: Owner,
   { request, report, answered }: BatchSubmission,
 ): Promise<Batch> {
-  const batch = withBatchResource(context, await resolveBatch(context, request), request);
-  return context.records.batches.create(project, report ? { ...batch, report } : batch, answered);
+  const batch = withBatchResource(context, await resolveBatch(context, owner, request), request);
+  return context.records.batches.create(
+    owner.project,
+    report ? { ...batch, report } : batch,
+    answered,
+  );
 }
 
 async function resolveBatch(
   context: ServerContext,
+  owner: Owner,
   { models, targets, ...fields }: BatchSubmission["request"],
 ): Promise<NewBatch> {
   const { suite = null, revision = null, kind, failFast, labels = {} } = fields;
   const { recipe, gates, dryRun, deadlineSeconds } = fields;
   const jobs = await resolveJobs(context, {
+    owner,
     kind,
     recipe,
     gates,
@@ -47,7 +54,7 @@ async function resolveBatch(
     requireDistinctModelNames(jobs.filter((_, i) => i % targets.length === 0));
   }
   const name = batchName({ ...fields, models, targets });
-  return { name, suite, revision, kind, failFast, labels, jobs };
+  return { name, suite, revision, kind, failFast, labels, jobs, origin: owner.origin };
 }
 
 /** Baselines are found by the names of models. */

@@ -1,3 +1,4 @@
+import { reachedOrigin } from "../contract/may.ts";
 import { isTerminal } from "../contract/status.ts";
 import { notFoundError } from "./not-found-error.ts";
 import { readPreferredWait } from "./read-preferred-wait.ts";
@@ -29,7 +30,8 @@ export const jobHandlers: JobHandlers = {
   },
 
   async listJobs({ records }, { caller, query }) {
-    return { status: 200, json: await records.jobs.list(caller.project, query) };
+    const origin = reachedOrigin(caller, "readWork");
+    return { status: 200, json: await records.jobs.list(caller.project, query, origin) };
   },
 
   async getJob({ records }, { caller, params }) {

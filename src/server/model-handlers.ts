@@ -1,14 +1,18 @@
+import type { Caller } from "../auth/authenticate.ts";
 import { ServiceError } from "../contract/errors.ts";
+import { reachedOrigin } from "../contract/may.ts";
+import { creationOwner } from "../contract/principal.ts";
 import { parseContentRange } from "./parse-content-range.ts";
 import { readMediaType } from "./read-media-type.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
 import { storeUpload } from "./store-upload.ts";
 
 export const modelHandlers: Pick<RouteHandlers, "findModel" | "uploadModel"> = {
-  async findModel({ blobs }, { params: { sha256 }, caller }) {
+  async findModel({ records, blobs }, { params: { sha256 }, caller }) {
     // Before the complete model is searched for: this waits for uploads that are about to end.
-    const partial = await blobs.findPartial({ sha256, owner: caller.project });
-    const model = await blobs.find(sha256);
+    const partial = await blobs.findPartial({ sha256, owner: uploader(caller) });
+    const search = blobSearch(caller, sha256);
+    const model = (await records.projectBlobs.has(search)) && (await blobs.find(sha256));
     if (model) return { status: 200, headers: { "content-length": String(model.bytes) } };
     const headers = partial === undefined ? {} : { "upload-offset": String(partial.bytes) };
     throw new ServiceError("not_found", `There is no model "${sha256}"`, { headers });
@@ -16,17 +20,30 @@ export const modelHandlers: Pick<RouteHandlers, "findModel" | "uploadModel"> = {
 
   async uploadModel(context, { params: { sha256 }, headers, caller, request }) {
     requireBinary(request);
-    const { blobs, limits } = context;
+    const { records, blobs, limits } = context;
     const range = headers["content-range"];
     const offset = range === undefined ? 0 : parseContentRange(range, limits.maxModelBytes);
-    const upload = { sha256, owner: caller.project };
+    const upload = { sha256, owner: uploader(caller) };
     const { status, blob } = await storeUpload(context, request, {
       sha256,
+      isOffered: await records.projectBlobs.has(blobSearch(caller, sha256)),
       storeBody: (body, options) => blobs.receive(upload, body, { ...options, offset }),
     });
+    await records.projectBlobs.add(creationOwner(caller), blob);
     return { status, json: { source: `upload:sha256:${blob.sha256}`, ...blob } };
   },
 };
+
+/** Files that others uploaded are not there, so that nobody learns of one by its hash. */
+function blobSearch(caller: Caller, sha256: string) {
+  const { repository } = reachedOrigin(caller, "uploadModel");
+  return { project: caller.project, repository, sha256 };
+}
+
+/** Who may go on with an upload. */
+function uploader({ project, workflow }: Caller): string {
+  return workflow === null ? project : `${project}/${workflow.repositoryId}`;
+}
 
 /** @throws ServiceError unsupported_media_type */
 function requireBinary(request: Request): void {

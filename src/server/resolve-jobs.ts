@@ -2,6 +2,7 @@ import { type FieldError, ServiceError } from "../contract/errors.ts";
 import { effectiveRecipe, findTarget } from "../contract/effective-recipe.ts";
 import type { JobRequest } from "../contract/job.ts";
 import type { ModelReference } from "../contract/model.ts";
+import type { Owner } from "../contract/owner.ts";
 import type { NewJob } from "../records/insert-jobs.ts";
 import { type JobFields, jobFromRequest } from "../records/job-from-request.ts";
 import { checkSource } from "./check-source.ts";
@@ -14,6 +15,8 @@ interface RequestField<T> {
 }
 
 interface ResolveJobsRequest extends JobFields, Pick<JobRequest, "recipe"> {
+  /** Whose the jobs will be. */
+  readonly owner: Owner;
   readonly models: readonly RequestField<ModelReference>[];
   readonly targets: readonly RequestField<string>[];
 }
@@ -28,10 +31,11 @@ export async function resolveJobs(
 ): Promise<NewJob[]> {
   const refusals: Refusal[] = [];
   const targets = resolveTargets(context, request, refusals);
-  refusals.push(...(await refuseSources(context, listSources(request))));
+  refusals.push(...(await refuseSources(context, request)));
   throwRefusals(refusals);
+  const { origin } = request.owner;
   return request.models.flatMap(({ value }) =>
-    targets.map((resolved) => jobFromRequest(request, value, resolved)),
+    targets.map((resolved) => ({ ...jobFromRequest(request, value, resolved), origin })),
   );
 }
 
@@ -62,10 +66,10 @@ function listSources({ models, recipe }: ResolveJobsRequest): RequestField<strin
 
 async function refuseSources(
   context: ServerContext,
-  sources: readonly RequestField<string>[],
+  request: ResolveJobsRequest,
 ): Promise<Refusal[]> {
-  const refused = sources.map(async ({ value, pointer }) => {
-    return checkSource(context, value).then(
+  const refused = listSources(request).map(async ({ value, pointer }) => {
+    return checkSource(context, request.owner, value).then(
       () => [],
       (error: unknown) => [buildRefusal(pointer, error)],
     );

@@ -1,6 +1,7 @@
 import type { Caller } from "../auth/authenticate.ts";
 import { newId } from "../contract/id.ts";
 import { type Job, job as jobSchema, type JobRequest } from "../contract/job.ts";
+import { creationOwner } from "../contract/principal.ts";
 import type { JobKind } from "../contract/status.ts";
 import type { NewJob } from "../records/insert-jobs.ts";
 import { type Created, createIdempotently } from "./create-idempotently.ts";
@@ -24,7 +25,7 @@ export async function startJob(
   const started = await createIdempotently<Job>(context, input, {
     schema: jobSchema,
     async create(answered) {
-      const newJob = withJobResource(context, await resolveJob(context, kind, input.body));
+      const newJob = withJobResource(context, await resolveJob(context, kind, input));
       return records.jobs.create(input.caller.project, newJob, answered);
     },
   });
@@ -35,10 +36,11 @@ export async function startJob(
 async function resolveJob(
   context: ServerContext,
   kind: JobKind,
-  { model, target, ...fields }: JobRequest,
+  { caller, body: { model, target, ...fields } }: StartInput,
 ): Promise<NewJob> {
   const [newJob] = await resolveJobs(context, {
     ...fields,
+    owner: creationOwner(caller),
     kind,
     models: [{ value: model, pointer: "/model" }],
     targets: [{ value: target, pointer: "/target" }],

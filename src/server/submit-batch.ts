@@ -1,12 +1,13 @@
+import type { Owner } from "../contract/owner.ts";
 import { type BatchSubmission, createBatch } from "./create-batch.ts";
 import type { ServerContext } from "./server-context.ts";
 
 /** Creates a batch and submits its jobs to the executor. */
 export async function submitBatch(
   context: ServerContext,
-  project: string,
+  owner: Owner,
   submission: BatchSubmission,
 ): Promise<void> {
-  const { jobs } = await createBatch(context, project, submission);
+  const { jobs } = await createBatch(context, owner, submission);
   context.executor.submit(jobs.map(({ id }) => id));
 }

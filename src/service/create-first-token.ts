@@ -1,5 +1,5 @@
 import { createToken } from "../auth/create-token.ts";
-import { defaultProject } from "../records/default-project.ts";
+import { defaultProject } from "../contract/project.ts";
 import type { Records } from "../records/open-records.ts";
 
 /** A token with every scope; undefined where the service has a token already. */

@@ -2,6 +2,7 @@ import { jsonLog } from "../log/json-log.ts";
 import { describeStartError } from "../settings/describe-start-error.ts";
 import { parseEnvironment } from "../settings/parse-environment.ts";
 import { StartError } from "../settings/start-error.ts";
+import { projectUsage, runProjectCommand } from "./project-command.ts";
 import { settings } from "./settings.ts";
 import { startService } from "./start-service.ts";
 import { runTokenCommand, tokenUsage } from "./token-command.ts";
@@ -28,10 +29,17 @@ async function printToken(args: readonly string[]): Promise<void> {
   process.stdout.write(`${await runTokenCommand(args, directory)}\n`);
 }
 
+async function printProject(args: readonly string[]): Promise<void> {
+  const { MOS_DATA_DIR: directory } = parseEnvironment(settings, process.env);
+  process.stdout.write(`${await runProjectCommand(args, directory)}\n`);
+}
+
 async function main([command, ...args]: readonly string[]): Promise<void> {
   if (command === undefined) return serve();
   if (command === "token") return printToken(args);
-  throw new StartError(`Command "${command}" is not known\nUsage: ${tokenUsage}`);
+  if (command === "project") return printProject(args);
+  const usage = `Usage: ${tokenUsage}\n       ${projectUsage}`;
+  throw new StartError(`Command "${command}" is not known\n${usage}`);
 }
 
 function printErrorAndExit(error: unknown): never {

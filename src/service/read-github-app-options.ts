@@ -16,17 +16,22 @@ export async function readGitHubAppOptions(
     MOS_GITHUB_APP_KEY_FILE: keyFile,
     MOS_GITHUB_API_URL: apiUrl,
     MOS_GITHUB_WEBHOOK_SECRET_FILE: secretFile,
+    MOS_PUBLIC_URL: address,
   } = settings;
   if (appId === undefined && keyFile === undefined && secretFile === undefined) return undefined;
   if (appId === undefined || keyFile === undefined) {
     throw new StartError("A GitHub App needs both MOS_GITHUB_APP_ID and MOS_GITHUB_APP_KEY_FILE");
+  }
+  if (address === undefined) {
+    throw new StartError("A GitHub App needs MOS_PUBLIC_URL, where links in check runs lead");
   }
   const key = await readCredentialFile("key", keyFile, createPrivateKey);
   const webhookSecret =
     secretFile === undefined
       ? undefined
       : await readCredentialFile("webhook secret", secretFile, parseWebhookSecret);
-  return { appId, apiUrl, key, webhookSecret };
+  const publicUrl = `${address.replace(/\/+$/, "")}/v1`;
+  return { appId, apiUrl, key, publicUrl, webhookSecret };
 }
 
 async function readCredentialFile<T>(

@@ -54,6 +54,10 @@ export const settings = z.object({
         "exchanged for access tokens; without it none are.",
       ].join(" "),
     ),
+  MOS_PUBLIC_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe("Address at which people reach the service, for links in check runs."),
   MOS_GITHUB_APP_ID: z
     .string()
     .regex(/^\d+$/, { error: "must be a number" })

@@ -97,9 +97,10 @@ async function joinParts(
   const { records, log } = parts;
   const executor = await openExecutor(settings, parts);
   stack.defer(() => executor.close());
-  const submit: SubmitRerun = async (project, order) => submitBatch(context, project, order);
+  const submit: SubmitRerun = async (owner, order) => submitBatch(context, owner, order);
   const github = appOptions && openGitHubApp(appOptions, { records, submit, log });
   if (github) stack.defer(async () => github.close());
+  for (const { project } of trust?.policies ?? []) await records.projects.ensure(project);
   const exchangeToken = trust && createTokenExchange(parts, trust);
   const limits = {
     maxModelBytes: settings.MOS_MAX_MODEL_BYTES,

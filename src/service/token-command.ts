@@ -3,12 +3,14 @@ import { parseArgs } from "node:util";
 import { z } from "zod";
 import { createToken } from "../auth/create-token.ts";
 import { type TokenRequest, tokenRequest } from "../contract/token.ts";
-import { defaultProject } from "../records/default-project.ts";
+import { defaultProject } from "../contract/project.ts";
 import { openRecords } from "../records/open-records.ts";
 import { StartError } from "../settings/start-error.ts";
 import { databasePath } from "./database-path.ts";
+import { projectUsage } from "./project-command.ts";
 
-export const tokenUsage = "token create --name NAME --scopes SCOPE,SCOPE [--expires-days DAYS]";
+export const tokenUsage =
+  "token create --name NAME --scopes SCOPE,SCOPE [--expires-days DAYS] [--project PROJECT]";
 
 /** Creates a token in the service's records, whether the service runs or not. */
 export async function runTokenCommand(args: readonly string[], directory: string): Promise<string> {
@@ -17,7 +19,11 @@ export async function runTokenCommand(args: readonly string[], directory: string
   const now = () => new Date();
   const records = await openRecords(databasePath(directory), { now });
   try {
-    const fields = { ...request, project: defaultProject, now: now() };
+    const { project = defaultProject } = request;
+    if (!(await records.projects.has(project))) {
+      throw new StartError(`There is no project "${project}"; create it with: ${projectUsage}`);
+    }
+    const fields = { ...request, project, now: now() };
     const { token } = await createToken(records, fields);
     return token;
   } finally {
@@ -26,9 +32,14 @@ export async function runTokenCommand(args: readonly string[], directory: string
 }
 
 function parseTokenRequest(args: readonly string[]): TokenRequest {
-  const { name, scopes, "expires-days": days } = parseOptions(args);
+  const { name, scopes, project, "expires-days": days } = parseOptions(args);
   const expiresInDays = days === undefined ? undefined : Number(days);
-  const parsed = tokenRequest.safeParse({ name, scopes: scopes?.split(","), expiresInDays });
+  const parsed = tokenRequest.safeParse({
+    name,
+    scopes: scopes?.split(","),
+    expiresInDays,
+    project,
+  });
   if (parsed.success) return parsed.data;
   throw new StartError(`${z.prettifyError(parsed.error)}\nUsage: ${tokenUsage}`);
 }
@@ -38,6 +49,7 @@ function parseOptions(args: readonly string[]) {
     name: { type: "string" },
     scopes: { type: "string" },
     "expires-days": { type: "string" },
+    project: { type: "string" },
   } as const;
   try {
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });

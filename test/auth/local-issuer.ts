@@ -18,6 +18,7 @@ export const pushToMain = {
   event_name: "push",
   ref: "refs/heads/main",
   ref_type: "branch",
+  sha: "5".repeat(40),
   run_id: "987",
   run_attempt: "1",
 };

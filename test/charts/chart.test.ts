@@ -35,6 +35,7 @@ const trustPolicy = {
 const githubApp = {
   appId: 4_711_000,
   existingSecret: "github-app",
+  publicUrl: "https://mos.example",
   apiUrl: "https://github.example/api/v3",
 };
 
@@ -140,6 +141,11 @@ const refused: readonly (readonly [string, unknown, RegExp])[] = [
     "an App without a Secret",
     { service: { githubApp: { appId: 1 } } },
     /githubApp\.existingSecret: must name/,
+  ],
+  [
+    "an App without an address for links",
+    { service: { githubApp: { ...githubApp, publicUrl: "" } } },
+    /githubApp\.publicUrl: must be/,
   ],
   [
     "an App without a number",
@@ -347,6 +353,7 @@ test(
       MOS_GITHUB_APP_KEY_FILE: "github-app: private-key.pem",
       MOS_GITHUB_WEBHOOK_SECRET_FILE: "github-app: webhook-secret",
       MOS_GITHUB_API_URL: "https://github.example/api/v3",
+      MOS_PUBLIC_URL: "https://mos.example",
     });
     assert.deepEqual(await service({ appId: "7", existingSecret: "github-app", webhook: false }), {
       MOS_GITHUB_APP_ID: "7",

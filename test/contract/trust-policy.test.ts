@@ -135,6 +135,12 @@ const wrong: readonly [string, Readonly<Record<string, unknown>>, string][] = [
     },
     "policies/0/claims/event_name",
   ],
+  ["lets checks be anything", { scopes: ["reports:write"], claims: identity }, "policies/0/report"],
+  [
+    "says what checks are that it does not allow",
+    { scopes: ["jobs:write"], report: { checkNames: "Tests" } },
+    "policies/0/report",
+  ],
 ];
 
 for (const [what, policy, where] of wrong) {

@@ -139,14 +139,15 @@ test("a workflow's token asks for reports in the workflow's own repository alone
         name: "all",
         issuer: issuer.url,
         claims: { repository_owner_id: 45, repository_id: "*" },
-        scopes: ["jobs:write"],
+        scopes: ["jobs:write", "reports:write"],
+        report: { checkNames: "Model compression" },
       },
     ],
   });
   const { credentials } = await startGitHubWithApp(t);
   const { ask } = await makeTestApp(t, { trust, github: credentials });
   const submitFrom = async (repository: string) => {
-    const identityToken = await issuer.sign({ claims: { repository } });
+    const identityToken = await issuer.sign({ claims: { repository, sha } });
     const exchanged = await ask("POST /v1/tokens/exchange", {
       token: null,
       body: { token: identityToken },

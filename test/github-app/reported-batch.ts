@@ -16,7 +16,9 @@ export async function startGitHubWithApp(t: TestContext) {
   const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const app = { id: appId, slug: "model-optimization", installation: 99, publicKey };
   const gitHub = await startGitHub(t, { app });
-  return { gitHub, credentials: { appId: String(appId), key: privateKey, apiUrl: gitHub.url } };
+  const publicUrl = "https://mos.example/v1";
+  const credentials = { appId: String(appId), key: privateKey, apiUrl: gitHub.url, publicUrl };
+  return { gitHub, credentials };
 }
 
 /** A batch that asks for a report on the commit. */
@@ -28,7 +30,6 @@ export function reportedBatch(
     repository: "acme/models",
     sha,
     checkName: "Model compression",
-    serviceUrl: "https://mos.example/v1",
   };
   return {
     models: names.map((name) => ({ name, source: `https://models.example/${name}.onnx` })),

@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
 import { createHmac, randomUUID } from "node:crypto";
 import test, { type TestContext } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { batch as batchSchema } from "../../src/contract/batch.ts";
 import type { UnnumberedEvent } from "../../src/contract/worker.ts";
-import { defaultProject } from "../../src/records/default-project.ts";
+import { defaultProject } from "../../src/contract/project.ts";
+import type { GitHub } from "../action/support/github-double.ts";
+import { pushed, tenantToken } from "../server/tenant-tokens.ts";
 import { makeTestApp, problemIn, type TestApp } from "../server/test-app.ts";
 import {
   appId,
@@ -134,6 +138,60 @@ test("Accept as baseline makes the results what later ones are compared with, an
   const compared = await service.records.jobs.find(defaultProject, later.jobs[0]?.id ?? "");
   assert.deepEqual([compared?.baseline?.jobId, compared?.baseline?.by], [jobs[0]?.id, "baseSha"]);
   assert.match(service.logged.join("\n"), /made the baseline.*"by":"octocat"/);
+});
+
+test("Accept as baseline is no button for a token without the scope, and does nothing to a foreign suite", async (t) => {
+  const { gitHub, service } = await start(t);
+  const revision = { sha, base: { branch: "main", sha: main } };
+  const fields = { suite: "theirs", revision, gates: { maxSizeRatio: 0.5 } };
+  const theirs = await tenantToken(service, { workflow: { ...pushed, repositoryId: "999" } });
+  const { report: _, ...recorded } = reportedBatch(["one"], {
+    suite: "theirs",
+    revision: { sha: pushed.commit, branch: "main", recordBaseline: true },
+  });
+  const first = await service.ask("POST /v1/batches", { token: theirs.token, body: recorded });
+  const [original] = batchSchema.parse(await first.json()).jobs;
+  await endJob(service, original?.id ?? "", completed);
+  for (const token of [
+    await service.tokenFor("jobs:write", "reports:write"),
+    await service.tokenFor("jobs:write", "reports:write", "baselines:write"),
+  ]) {
+    const answer = await service.ask("POST /v1/batches", {
+      token,
+      body: reportedBatch(["one"], fields),
+    });
+    const { id, jobs } = batchSchema.parse(await answer.json());
+    await endJob(service, jobs[0]?.id ?? "", measured, completed);
+    const ended = await untilCheckRunOf(gitHub, `${id}/1`);
+    await deliver(service, pressed(ended.id, "accept-baseline"));
+  }
+  const later = await submitBatch(service, reportedBatch(["one"], fields));
+  const compared = await service.records.jobs.find(defaultProject, later.jobs[0]?.id ?? "");
+  assert.equal(compared?.baseline?.jobId, original?.id);
+  const buttons = gitHub.requests.map(({ body }) => actionsIn(body).join());
+  assert.deepEqual(
+    buttons.filter((shown) => shown !== "" && shown !== "rerun"),
+    ["rerun,accept-baseline"],
+  );
+});
+
+async function untilCheckRunOf(gitHub: GitHub, externalId: string) {
+  for (;;) {
+    const run = gitHub.checkRuns().find((one) => one.external_id === externalId);
+    if (run?.conclusion) return run;
+    await delay(20);
+  }
+}
+
+test("a signed event counts once, whatever its delivery is called", async (t) => {
+  const { gitHub, service } = await start(t);
+  const { jobs } = await submitBatch(service, reportedBatch(["one"]));
+  await endJob(service, jobs[0]?.id ?? "", failed);
+  const { id } = await untilCheckRun(gitHub, name, "failure");
+  for (let i = 0; i < 3; i++) await deliver(service, pressed(id, "rerun"));
+  assert.equal(await jobCount(service), 2);
+  const pattern = /Jobs are submitted again/;
+  assert.equal(service.logged.filter((line) => pattern.test(line)).length, 1);
 });
 
 test("events that GitHub did not sign are refused, and others do nothing", async (t) => {

@@ -12,7 +12,7 @@ import type { TrustPolicy } from "../../src/contract/trust-policy.ts";
 import { type GitHubAppOptions, openGitHubApp } from "../../src/github-app/open-github-app.ts";
 import { type UnnumberedEvent, workerEventsAnswer } from "../../src/contract/worker.ts";
 import { type Records, openRecords } from "../../src/records/open-records.ts";
-import { defaultProject } from "../../src/records/default-project.ts";
+import { defaultProject } from "../../src/contract/project.ts";
 import { hashSecret } from "../../src/auth/access-token.ts";
 import { submitBatch } from "../../src/server/submit-batch.ts";
 import { createApp } from "../../src/server/create-app.ts";

@@ -117,7 +117,12 @@ test("a GitHub App whose settings cannot be used is refused", async (t) => {
     ],
   ];
   for (const [environment, sentence] of refusals) {
-    const of = { MOS_PORT: "0", MOS_DATA_DIR: folder, MOS_GITHUB_APP_ID: "4711" };
+    const of = {
+      MOS_PORT: "0",
+      MOS_DATA_DIR: folder,
+      MOS_GITHUB_APP_ID: "4711",
+      MOS_PUBLIC_URL: "https://mos.example",
+    };
     const { code, stderr } = await run([], { ...of, ...environment });
     assert.equal(code, 1);
     assert.match(stderr, sentence);

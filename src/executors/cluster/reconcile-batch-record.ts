@@ -7,7 +7,7 @@ import { type BatchObject, batches } from "../../resources/custom-resources.ts";
 import { ignoreNotFound, isInvalid, KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
 import type { ClusterBatch, ObservedEvent } from "../../records/cluster-records.ts";
-import { defaultProject } from "../../records/default-project.ts";
+import { defaultProject } from "../../contract/project.ts";
 import { batchResource } from "./batch-resource.ts";
 import { createOrGet } from "./create-or-get.ts";
 import { isLinkedTo } from "./is-linked-to.ts";

@@ -6,7 +6,7 @@ import { isTerminal, leadsTo } from "../../contract/status.ts";
 import { type CompressionJobObject, compressionJobs } from "../../resources/custom-resources.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
 import type { ClusterJob } from "../../records/cluster-records.ts";
-import { defaultProject } from "../../records/default-project.ts";
+import { defaultProject } from "../../contract/project.ts";
 import { isBatchCancelled } from "./is-batch-cancelled.ts";
 import { isLinkedTo } from "./is-linked-to.ts";
 import { requeueSoon } from "./requeue-soon.ts";

@@ -60,6 +60,7 @@ async function prepare(t: TestContext) {
     MOS_GITHUB_APP_KEY_FILE: keyFile,
     MOS_GITHUB_WEBHOOK_SECRET_FILE: secretFile,
     MOS_GITHUB_API_URL: credentials.apiUrl,
+    MOS_PUBLIC_URL: "https://mos.example",
   };
   const runner = await prepareRunner(t, { environment: gitHub.environment });
   await copyFile(realModel("ocr-orientation"), path.join(runner.workspace, "orientation.onnx"));

@@ -34,6 +34,7 @@ test(
         MOS_GITHUB_APP_ID: credentials.appId,
         MOS_GITHUB_APP_KEY_FILE: keyFile,
         MOS_GITHUB_API_URL: credentials.apiUrl,
+        MOS_PUBLIC_URL: "https://mos.example",
       },
     });
     const { succeeded, steps, log } = await runWorkflow(t, {

@@ -23,6 +23,7 @@ import {
   type Addresses,
   type CheckRun,
   type Comment,
+  commitResource,
   comparisonResource,
 } from "./github-resources.ts";
 
@@ -64,6 +65,8 @@ export interface GitHub {
   checkRuns(): CheckRun[];
   annotations(checkRunId: number): readonly ListedAnnotation[];
   comments(issueNumber: number): Comment[];
+  /** What merge commits are made of: the base, then what is merged into it. */
+  readonly parents: Map<string, readonly string[]>;
   /** Last common commit of two, by `<base>...<head>`. */
   readonly mergeBases: Map<string, string>;
   fail(fault: OrderedFault): void;
@@ -112,10 +115,17 @@ async function createGitHub(
   const comments = createComments(addresses);
   const apps = createApps(addresses, app);
   const mergeBases = new Map<string, string>();
+  const parents = new Map<string, readonly string[]>();
   const operations: Operations = {
     ...checkRuns.operations,
     ...comments.operations,
     ...apps.operations,
+    "git/get-commit"({ params: { commit_sha: sha = "" } }) {
+      const found = parents.get(sha);
+      return found === undefined
+        ? notFound
+        : { status: 200, body: commitResource(addresses, sha, found) };
+    },
     "repos/compare-commits-with-basehead"({ params }) {
       const sha = mergeBases.get(params["basehead"] ?? "");
       return sha === undefined
@@ -214,6 +224,7 @@ async function createGitHub(
     annotations: checkRuns.annotations,
     comments: comments.list,
     mergeBases,
+    parents,
     fail({ operation, fault, times = 1, isDone = false }) {
       for (let left = times; left > 0; left--) faults.push({ operation, fault, isDone });
     },

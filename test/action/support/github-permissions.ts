@@ -17,6 +17,7 @@ const needs: Readonly<Record<string, readonly Need[]>> = {
   "checks/get": [["checks", "read"]],
   "checks/list-annotations": [["checks", "read"]],
   "checks/list-for-ref": [["checks", "read"]],
+  "git/get-commit": [["contents", "read"]],
   "issues/create-comment": [
     ["issues", "write"],
     ["pull_requests", "write"],

@@ -5,6 +5,7 @@ export type CheckRun = RestEndpointMethodTypes["checks"]["get"]["response"]["dat
 export type Comment = RestEndpointMethodTypes["issues"]["getComment"]["response"]["data"];
 type Comparison =
   RestEndpointMethodTypes["repos"]["compareCommitsWithBasehead"]["response"]["data"];
+type GitCommit = RestEndpointMethodTypes["git"]["getCommit"]["response"]["data"];
 type User = NonNullable<Comment["user"]>;
 type GitHubApp = NonNullable<CheckRun["app"]>;
 
@@ -89,5 +90,32 @@ export function comparisonResource({ api, server }: Addresses, mergeBase: string
     behind_by: 0,
     total_commits: 0,
     commits: [],
+  };
+}
+
+export function commitResource(
+  { api, server }: Addresses,
+  sha: string,
+  parents: readonly string[],
+): GitCommit {
+  const url = `${api}/repos/acme/models/git/commits/${sha}`;
+  const person = { date: "2026-01-01T00:00:00Z", email: "octocat@github.com", name: "octocat" };
+  return {
+    sha,
+    node_id: `C_${sha}`,
+    url,
+    html_url: `${server}/acme/models/commit/${sha}`,
+    author: person,
+    committer: person,
+    message: "Merge",
+    tree: { sha, url },
+    parents: parents.map((parent) => ({ sha: parent, url, html_url: server })),
+    verification: {
+      verified: false,
+      reason: "unsigned",
+      signature: null,
+      payload: null,
+      verified_at: null,
+    },
   };
 }

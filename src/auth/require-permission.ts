@@ -1,0 +1,37 @@
+import { ServiceError } from "../contract/errors.ts";
+import { hasScope, may } from "../contract/may.ts";
+import { type Action, permissionTable } from "../contract/permissions.ts";
+import type { Ownership } from "../contract/owner.ts";
+import type { Principal } from "../contract/principal.ts";
+
+interface Thing {
+  /** Undefined where there is no such thing. */
+  readonly owner: Ownership | undefined;
+  /** What the caller is told: the same where there is none and where it is out of reach. */
+  readonly notFound: () => ServiceError;
+}
+
+/**
+ * Requires that the caller may do the action, to the thing where it concerns one.
+ * @throws ServiceError missing_scope, or the thing's `notFound`
+ */
+export function requirePermission(principal: Principal, action: Action, thing?: Thing): void {
+  requireScope(principal, action);
+  const isReached = thing === undefined || thing.owner !== undefined;
+  if (isReached && may(principal, action, thing?.owner)) return;
+  throw thing?.notFound() ?? outOfReachError(action);
+}
+
+function requireScope(principal: Principal, action: Action): void {
+  if (hasScope(principal, action)) return;
+  const { scope } = permissionTable[action];
+  throw new ServiceError("missing_scope", `The access token lacks the scope "${scope}"`, {
+    headers: { "www-authenticate": `Bearer error="insufficient_scope", scope="${scope}"` },
+  });
+}
+
+function outOfReachError(action: Action): ServiceError {
+  const { reach, does } = permissionTable[action];
+  const needed = `This needs the reach "${reach}": ${does}`;
+  return new ServiceError("missing_scope", `The access token does not reach so far. ${needed}`);
+}

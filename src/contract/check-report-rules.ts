@@ -1,0 +1,53 @@
+import type { FailOn } from "./action.ts";
+import type { BatchRequest } from "./batch.ts";
+import type { FieldError } from "./errors.ts";
+import type { GateLimits } from "./gate.ts";
+import { gateName, type GateName } from "./gate-table.ts";
+import { isGlobMatch } from "./glob.ts";
+import type { ReportRules } from "./report-rules.ts";
+
+type AskedReport = Pick<BatchRequest, "gates"> & {
+  readonly report: NonNullable<BatchRequest["report"]>;
+};
+
+/** From what fails a check run most easily to what never fails one. */
+const fromStrictest: readonly FailOn[] = ["warnings", "gates", "jobs", "nothing"];
+
+/** What a workflow's request chooses that its trust policy does not let it choose. */
+export function checkReportRules(rules: ReportRules, asked: AskedReport): FieldError[] {
+  const { checkName, failOn } = asked.report.github;
+  const fields: FieldError[] = [];
+  if (!rules.checkNames.some((pattern) => isGlobMatch(pattern, checkName))) {
+    const message = `Is "${checkName}", and the trust policy allows no check of this name`;
+    fields.push({ pointer: "/report/github/checkName", message });
+  }
+  if (fromStrictest.indexOf(failOn) > fromStrictest.indexOf(rules.failOn)) {
+    const message = `Is "${failOn}", and the trust policy demands at least "${rules.failOn}"`;
+    fields.push({ pointer: "/report/github/failOn", message });
+  }
+  return [...fields, ...gateErrors(rules.gates, asked.gates)];
+}
+
+/** Gates of a request with those of a trust policy, which count where both have one. */
+export function laidOverGates(asked: GateLimits = {}, rules: GateLimits): GateLimits {
+  const warnGates = [...new Set([...(asked.warnGates ?? []), ...(rules.warnGates ?? [])])];
+  return { ...asked, ...rules, warnGates };
+}
+
+function gateErrors(rules: GateLimits, asked: GateLimits = {}): FieldError[] {
+  return gateName.options.flatMap((gate) => {
+    const limit = rules[gate];
+    if (limit === undefined) return [];
+    if (asked[gate] !== undefined && asked[gate] !== limit) {
+      const message = `Is ${asked[gate]}, and the trust policy demands ${limit}`;
+      return [{ pointer: `/gates/${gate}`, message }];
+    }
+    if (!isWarning(asked, gate) || isWarning(rules, gate)) return [];
+    const message = `Has "${gate}", which the trust policy does not let warn alone`;
+    return [{ pointer: "/gates/warnGates", message }];
+  });
+}
+
+function isWarning({ warnGates = [] }: GateLimits, gate: GateName): boolean {
+  return warnGates.includes(gate);
+}

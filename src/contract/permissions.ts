@@ -1,0 +1,66 @@
+import type { Scope } from "./token.ts";
+
+/** How far an action reaches: whose things it can be done to. */
+export const reachTable = {
+  any: "Belongs to no tenant, or creates something of the caller's own.",
+  commit:
+    "Things of the caller's project; a workflow those of its repository, and a run that " +
+    "strangers can cause, such as a pull request's, those of its commit.",
+  repository: "Things of the caller's project; a workflow those of its repository.",
+  project: "Things of the caller's project; none for a workflow.",
+  installation: "Things of all projects, for administrators of the project `default` alone.",
+} as const;
+export type Reach = keyof typeof reachTable;
+
+export interface Permission {
+  /** Null where any valid token will do. */
+  readonly scope: Scope | null;
+  readonly reach: Reach;
+  readonly does: string;
+}
+
+/** Every action, the scope that it needs and how far it reaches. */
+export const permissionTable = {
+  readWork: {
+    scope: "jobs:read",
+    reach: "commit",
+    does: "Read jobs and batches, their logs and artifacts.",
+  },
+  startWork: { scope: "jobs:write", reach: "any", does: "Start jobs and batches." },
+  cancelWork: { scope: "jobs:write", reach: "commit", does: "Cancel jobs and batches." },
+  uploadModel: {
+    scope: "models:write",
+    reach: "repository",
+    does: "Upload models, and find those that were uploaded.",
+  },
+  useModel: { scope: "jobs:write", reach: "repository", does: "Name an upload in a job." },
+  compareWithSuite: {
+    scope: "jobs:write",
+    reach: "repository",
+    does: "Compare jobs with the baselines of a suite.",
+  },
+  recordBaselines: {
+    scope: "baselines:write",
+    reach: "repository",
+    does: "Record baselines of a suite, which belongs to the repository that records first.",
+  },
+  requestReport: {
+    scope: "reports:write",
+    reach: "repository",
+    does: "Have check runs written; a workflow on its own commit, as its trust policy allows.",
+  },
+  listTargets: { scope: "jobs:read", reach: "any", does: "List targets." },
+  readInterface: { scope: null, reach: "any", does: "Read the OpenAPI document." },
+  exchangeIdentity: {
+    scope: null,
+    reach: "any",
+    does: "Exchange an identity token, which needs no access token.",
+  },
+  manageTokens: { scope: "admin", reach: "project", does: "Create, list and revoke tokens." },
+  manageProjects: {
+    scope: "admin",
+    reach: "installation",
+    does: "Create and list projects, and create tokens of other projects.",
+  },
+} as const satisfies Record<string, Permission>;
+export type Action = keyof typeof permissionTable;

@@ -1,0 +1,36 @@
+import { z } from "zod";
+import type { Owner } from "./owner.ts";
+import { reportRules } from "./report-rules.ts";
+import type { Scope } from "./token.ts";
+
+/** The run of a workflow that a token was given to, as its issuer says. */
+export const workflow = z.object({
+  repositoryId: z.string().min(1),
+  /** `owner/name`, by which check runs are written. */
+  repository: z.string().min(1),
+  /** The commit of the run: of a pull request GitHub's merge of it, not its head. */
+  commit: z.string().min(1),
+  event: z.string().min(1),
+  /** Such as `refs/heads/main` or `refs/pull/7/merge`. */
+  ref: z.string(),
+  /** What the trust policy lets its check runs be; null where it may have none written. */
+  report: reportRules.nullable(),
+});
+export type Workflow = z.infer<typeof workflow>;
+
+/** Who calls: everything that decides what the caller may do. */
+export interface Principal {
+  readonly project: string;
+  readonly tokenId: string;
+  readonly scopes: readonly Scope[];
+  readonly expiresAt: string | null;
+  /** Trust policy by which the token was issued; null for tokens of people and programs. */
+  readonly policy: string | null;
+  /** Null where no workflow's identity token was exchanged. */
+  readonly workflow: Workflow | null;
+}
+
+/** Whose the things are that the caller creates. */
+export function creationOwner({ project, workflow: run }: Principal): Owner {
+  return { project, origin: run && { repository: run.repositoryId, commit: run.commit } };
+}

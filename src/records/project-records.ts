@@ -1,0 +1,43 @@
+import type { Project } from "../contract/project.ts";
+import type { Schema } from "./schema.ts";
+import type { Store } from "./store.ts";
+
+/** The tenants of the service. */
+export function projectRecords(store: Store) {
+  return {
+    /** Creates the project, unless it is there. */
+    ensure: (name: string) => ensureProject(store, name),
+
+    async has(name: string): Promise<boolean> {
+      const rows = store.db.selectFrom("projects").select("name").where("name", "=", name);
+      return (await rows.executeTakeFirst()) !== undefined;
+    },
+
+    async list(): Promise<Project[]> {
+      const rows = await store.db.selectFrom("projects").selectAll().orderBy("name").execute();
+      return rows.map(parseProjectRow);
+    },
+  };
+}
+
+async function ensureProject(
+  { db, now }: Store,
+  name: string,
+): Promise<{ project: Project; isNew: boolean }> {
+  const row = { name, created_at: now().toISOString() };
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto("projects")
+    .values(row)
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirstOrThrow();
+  const stored = await db
+    .selectFrom("projects")
+    .selectAll()
+    .where("name", "=", name)
+    .executeTakeFirstOrThrow();
+  return { project: parseProjectRow(stored), isNew: numInsertedOrUpdatedRows === 1n };
+}
+
+function parseProjectRow({ name, created_at: createdAt }: Schema["projects"]): Project {
+  return { name, createdAt };
+}

@@ -1,0 +1,42 @@
+import type { WriteTransaction } from "./store.ts";
+
+export interface Suite {
+  readonly project: string;
+  readonly suite: string;
+}
+
+/** A suite's repository: null where no workflow recorded it first, undefined where nobody did. */
+export async function findSuiteRepository(
+  trx: WriteTransaction["trx"],
+  { project, suite }: Suite,
+): Promise<string | null | undefined> {
+  const row = await trx
+    .selectFrom("suites")
+    .select("repository_id")
+    .where("project", "=", project)
+    .where("name", "=", suite)
+    .executeTakeFirst();
+  return row?.repository_id;
+}
+
+/** Makes a suite without baselines the repository's. Gives whose it is then. */
+export async function claimSuite(
+  { trx }: WriteTransaction,
+  { project, suite }: Suite,
+  repository: string | null,
+): Promise<string | null> {
+  await trx
+    .insertInto("suites")
+    .values({ project, name: suite, repository_id: repository })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  return (await findSuiteRepository(trx, { project, suite })) ?? null;
+}
+
+/** Whether something of a repository, or of none, reaches the suite of another. */
+export function reachesSuite(
+  repository: string | null,
+  suiteRepository: string | null | undefined,
+): boolean {
+  return repository === null || suiteRepository === undefined || suiteRepository === repository;
+}

@@ -1,0 +1,67 @@
+import type { Caller } from "../auth/authenticate.ts";
+import { requirePermission } from "../auth/require-permission.ts";
+import type { BatchRequest } from "../contract/batch.ts";
+import type { FieldError } from "../contract/errors.ts";
+import { checkReportRules, laidOverGates } from "../contract/check-report-rules.ts";
+import { hasScope } from "../contract/may.ts";
+import type { Workflow } from "../contract/principal.ts";
+import type { ReportRules } from "../contract/report-rules.ts";
+import type { GitHubApp } from "../github-app/open-github-app.ts";
+import { findOwnCommit } from "./find-own-commit.ts";
+import { validationError } from "./field-errors.ts";
+import type { BatchSubmission } from "./create-batch.ts";
+import type { ServerContext } from "./server-context.ts";
+
+type ReportedBatch = BatchRequest & { readonly report: NonNullable<BatchRequest["report"]> };
+
+/**
+ * A batch with the report that it asks for. What the check runs of a workflow can be follows from
+ * its identity and its trust policy; the request repeats it at most.
+ * @throws ServiceError missing_scope, validation_failed, unavailable
+ */
+export async function resolveReport(
+  { github }: ServerContext,
+  caller: Caller,
+  { report: asked, ...request }: ReportedBatch,
+): Promise<BatchSubmission> {
+  requirePermission(caller, "requestReport");
+  if (!github) {
+    const message = "Cannot be had: this service has no GitHub App in its settings";
+    throw validationError([{ pointer: "/report/github", message }]);
+  }
+  const { serviceUrl: _, ...settings } = asked.github;
+  const mayRecord = hasScope(caller, "recordBaselines");
+  const { workflow } = caller;
+  if (workflow === null) {
+    return { request, report: { settings, request, isAcceptable: mayRecord } };
+  }
+  const rules = await requireAllowedReport(github, workflow, { ...request, report: asked });
+  const ruled = { ...request, gates: laidOverGates(request.gates, rules.gates) };
+  const isAcceptable = mayRecord || rules.acceptBaselines;
+  const ownSettings = { ...settings, repository: workflow.repository };
+  return { request: ruled, report: { settings: ownSettings, request: ruled, isAcceptable } };
+}
+
+async function requireAllowedReport(
+  github: GitHubApp,
+  workflow: Workflow,
+  batch: ReportedBatch,
+): Promise<ReportRules> {
+  const { repository, sha } = batch.report.github;
+  if (workflow.repository.toLowerCase() !== repository.toLowerCase()) {
+    const own = `"${workflow.repository}", whose workflow the access token was given to`;
+    const message = `Must be ${own}`;
+    throw validationError([{ pointer: "/report/github/repository", message }]);
+  }
+  const { report: rules } = workflow;
+  if (rules === null) {
+    const message = "Cannot be had: the trust policy of the access token allows no check runs";
+    throw validationError([{ pointer: "/report/github", message }]);
+  }
+  const fields: FieldError[] = checkReportRules(rules, batch);
+  if (fields.length > 0) throw validationError(fields);
+  const own = await findOwnCommit(github, workflow);
+  if (sha === own) return rules;
+  const message = `Must be the commit that the workflow runs for, ${own ?? "which is not known"}`;
+  throw validationError([{ pointer: "/report/github/sha", message }]);
+}

@@ -1,0 +1,31 @@
+import { mkdir } from "node:fs/promises";
+import { z } from "zod";
+import { projectName } from "../contract/project.ts";
+import { openRecords } from "../records/open-records.ts";
+import { StartError } from "../settings/start-error.ts";
+import { databasePath } from "./database-path.ts";
+
+export const projectUsage = "project create NAME";
+
+/** Creates a project in the service's records, whether the service runs or not. */
+export async function runProjectCommand(
+  args: readonly string[],
+  directory: string,
+): Promise<string> {
+  const name = parseName(args);
+  await mkdir(directory, { recursive: true });
+  const records = await openRecords(databasePath(directory), { now: () => new Date() });
+  try {
+    const { project } = await records.projects.ensure(name);
+    return project.name;
+  } finally {
+    await records.close();
+  }
+}
+
+function parseName([command, name, ...others]: readonly string[]): string {
+  if (command !== "create" || others.length > 0) throw new StartError(`Usage: ${projectUsage}`);
+  const parsed = projectName.safeParse(name);
+  if (parsed.success) return parsed.data;
+  throw new StartError(`${z.prettifyError(parsed.error)}\nUsage: ${projectUsage}`);
+}

@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import test, { type TestContext } from "node:test";
+import { exchangedToken, type Scope } from "../../src/contract/token.ts";
+import { trustPolicy } from "../../src/contract/trust-policy.ts";
+import { audience, startLocalIssuer } from "../auth/local-issuer.ts";
+import { makeTestApp, problemIn } from "../server/test-app.ts";
+import {
+  completed,
+  endJob,
+  reportedBatch,
+  sha as head,
+  startGitHubWithApp,
+  untilCheckRun,
+} from "./reported-batch.ts";
+import { batch as batchSchema } from "../../src/contract/batch.ts";
+
+const name = "Model compression";
+const mainCommit = "b".repeat(40);
+const mergeCommit = "c".repeat(40);
+/** What GitHub says of a run for the pull request that proposes `head`. */
+const proposal = { event_name: "pull_request", ref: "refs/pull/7/merge", sha: mergeCommit };
+const identity = { repository_owner_id: 45, repository_id: "*" };
+
+/** A service whose trust policy says what a check of a pull request can be, and GitHub. */
+async function prepare(t: TestContext) {
+  const issuer = await startLocalIssuer(t);
+  const trust = trustPolicy.parse({
+    issuers: [{ issuer: issuer.url, audience }],
+    policies: [
+      {
+        name: "uploads",
+        issuer: issuer.url,
+        claims: { ...identity, environment: "uploads" },
+        scopes: ["jobs:write"],
+      },
+      {
+        name: "all",
+        issuer: issuer.url,
+        claims: identity,
+        scopes: ["jobs:read", "jobs:write", "reports:write"],
+        report: { checkNames: name, gates: { maxSizeRatio: 0.5, minSqnrDb: 20 } },
+      },
+    ],
+  });
+  const { gitHub, credentials } = await startGitHubWithApp(t);
+  gitHub.parents.set(mergeCommit, [mainCommit, head]);
+  const service = await makeTestApp(t, { trust, github: credentials });
+  const submit = async (
+    claims: Readonly<Record<string, unknown>>,
+    { report = {}, ...fields }: Readonly<Record<string, unknown>> & { report?: object } = {},
+  ) => {
+    const body = { token: await issuer.sign({ claims: { ...proposal, ...claims } }) };
+    const exchanged = await service.ask("POST /v1/tokens/exchange", { token: null, body });
+    const { token } = exchangedToken.parse(await exchanged.json());
+    const asked = reportedBatch(["one"], fields);
+    const github = { ...asked.report.github, ...report };
+    return service.ask("POST /v1/batches", { token, body: { ...asked, report: { github } } });
+  };
+  return { gitHub, service, submit };
+}
+
+type Forgery = Parameters<Awaited<ReturnType<typeof prepare>>["submit"]>;
+
+/** Requests of a pull request's workflow for a check that it must not have, and where they fail. */
+const forgeries: Readonly<Record<string, readonly [Forgery, string]>> = {
+  "never fails": [[{}, { report: { failOn: "nothing" } }], "/report/github/failOn"],
+  "ignores the gates": [[{}, { report: { failOn: "jobs" } }], "/report/github/failOn"],
+  "has a looser gate": [[{}, { gates: { maxSizeRatio: 2 } }], "/gates/maxSizeRatio"],
+  "has a gate that only warns": [[{}, { gates: { warnGates: ["minSqnrDb"] } }], "/gates/warnGates"],
+  "has the name of another check": [
+    [{}, { report: { checkName: "Tests" } }],
+    "/report/github/checkName",
+  ],
+  "is on the base's commit": [[{}, { report: { sha: mainCommit } }], "/report/github/sha"],
+  "is on another pull request's commit": [
+    [{}, { report: { sha: "d".repeat(40) } }],
+    "/report/github/sha",
+  ],
+  "is in another repository": [
+    [{}, { report: { repository: "acme/other" } }],
+    "/report/github/repository",
+  ],
+  "is on the commit of a pull request, for a push to another": [
+    [{ event_name: "push", ref: "refs/heads/mine", sha: "d".repeat(40) }],
+    "/report/github/sha",
+  ],
+  "is on the main branch, for a comment of a stranger": [
+    [{ event_name: "issue_comment", ref: "refs/heads/main", sha: head }],
+    "/report/github/sha",
+  ],
+  "is on the base, for pull_request_target": [
+    [{ event_name: "pull_request_target", ref: "refs/heads/main", sha: head }],
+    "/report/github/sha",
+  ],
+  "is on a merge that is not GitHub's": [[{ sha: "e".repeat(40) }], "/report/github/sha"],
+};
+
+for (const [what, [forgery, pointer]] of Object.entries(forgeries)) {
+  test(`no check is written that ${what}`, async (t) => {
+    const { gitHub, service, submit } = await prepare(t);
+    const problem = await problemIn(await submit(...forgery));
+    assert.equal(problem.status, 422);
+    assert.deepEqual(
+      problem.errors?.map((error) => error.pointer),
+      [pointer],
+    );
+    assert.deepEqual([service.submitted, gitHub.checkRuns()], [[], []]);
+  });
+}
+
+test("no check is written for a token without the scope", async (t) => {
+  const { gitHub, service, submit } = await prepare(t);
+  const answers = [await submit({ environment: "uploads" })];
+  const scopes: [Scope, ...Scope[]] = ["jobs:read", "jobs:write", "models:write"];
+  const token = await service.tokenFor(...scopes);
+  answers.push(await service.ask("POST /v1/batches", { token, body: reportedBatch(["one"]) }));
+  for (const answer of answers) {
+    const problem = await problemIn(answer);
+    assert.deepEqual([problem.status, problem.code], [403, "missing_scope"]);
+    assert.match(problem.detail, /"reports:write"/);
+  }
+  assert.deepEqual([service.submitted, gitHub.checkRuns()], [[], []]);
+});
+
+test("a dry run has a check of another name", async (t) => {
+  const { gitHub, service, submit } = await prepare(t);
+  const { jobs } = batchSchema.parse(await (await submit({}, { dryRun: true })).json());
+  await endJob(service, jobs[0]?.id ?? "", completed);
+  await untilCheckRun(gitHub, `${name} (dry run)`, "success");
+  const names = gitHub.checkRuns().map((run) => run.name);
+  assert.ok(!names.includes(name), names.join());
+});
+
+test("a pull request's check has the gates of the trust policy, and links of the service alone", async (t) => {
+  const { gitHub, service, submit } = await prepare(t);
+  const serviceUrl = "https://x) **Approved** [by](https://evil.example";
+  const fields = { gates: { minCosine: 0.9 }, report: { serviceUrl } };
+  const answer = await submit({}, fields);
+  const { id, jobs } = batchSchema.parse(await answer.json());
+  const job = await service.records.jobs.find("default", jobs[0]?.id ?? "");
+  const { warnGates: _, ...gates } = job?.gateLimits ?? {};
+  assert.deepEqual(gates, { minCosine: 0.9, maxSizeRatio: 0.5, minSqnrDb: 20 });
+  await endJob(service, jobs[0]?.id ?? "", completed);
+  const run = await untilCheckRun(gitHub, name, "failure");
+  assert.deepEqual([run.head_sha, run.details_url], [head, `https://mos.example/v1/batches/${id}`]);
+  assert.doesNotMatch(JSON.stringify(gitHub.requests), /evil|Approved/);
+});
+
+test("a batch is not submitted while GitHub does not say which commit it is for", async (t) => {
+  const { gitHub, service, submit } = await prepare(t);
+  const fault = { status: 502, headers: {}, message: "Bad gateway" };
+  gitHub.fail({ operation: "git/get-commit", fault });
+  const problem = await problemIn(await submit({}));
+  assert.deepEqual([problem.status, service.submitted], [503, []]);
+});

@@ -1,0 +1,230 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import test, { type TestContext } from "node:test";
+import { batch as batchSchema } from "../../src/contract/batch.ts";
+import { permissionTable } from "../../src/contract/permissions.ts";
+import type { Route } from "../../src/contract/route.ts";
+import { type RouteName, routes } from "../../src/contract/routes.ts";
+import type { Scope } from "../../src/contract/token.ts";
+import { beginTestWorker, makeTestApp, type TestApp } from "./test-app.ts";
+import { proposal, pushed, tenantToken, workflowScopes } from "./tenant-tokens.ts";
+
+const content = Buffer.from("the model of a tenant");
+const sha256 = createHash("sha256").update(content).digest("hex");
+const source = `upload:sha256:${sha256}`;
+/** Nothing that a stranger is told may contain it. */
+const secretName = "confidential";
+
+/** What belongs to a pull request of the repository acme/models. */
+interface Belongings {
+  readonly job: string;
+  readonly batch: string;
+  readonly tokenId: string;
+}
+
+interface Row {
+  readonly call: (things: Belongings) => string;
+  readonly body?: unknown;
+  readonly owner: number;
+  readonly otherProject: number;
+  readonly otherRepository: number;
+  readonly otherCommit: number;
+}
+
+const model = { source, name: secretName };
+const job = { model, target: "cpu" };
+const hidden = { otherProject: 404, otherRepository: 404, otherCommit: 404 };
+/** Uploads are the repository's, whatever the commit. */
+const shared = { otherProject: 422, otherRepository: 422, otherCommit: 202 };
+const ownOnly = { owner: 200, otherProject: 200, otherRepository: 200, otherCommit: 200 };
+
+/** Every route, and the status with which it answers its owner and strangers with every scope. */
+const matrix: Readonly<Record<RouteName, Row>> = {
+  startCompression: { call: () => "POST /v1/compress", body: job, owner: 202, ...shared },
+  startQuantization: { call: () => "POST /v1/quantize", body: job, owner: 202, ...shared },
+  listJobs: { call: () => "GET /v1/jobs", ...ownOnly },
+  getJob: { call: (things) => `GET /v1/jobs/${things.job}`, owner: 200, ...hidden },
+  cancelJob: { call: (things) => `POST /v1/jobs/cancel/${things.job}`, owner: 202, ...hidden },
+  streamLogs: {
+    call: (things) => `GET /v1/jobs/${things.job}/logs?follow=false`,
+    owner: 200,
+    ...hidden,
+  },
+  listArtifacts: {
+    call: (things) => `GET /v1/jobs/${things.job}/artifacts`,
+    owner: 200,
+    ...hidden,
+  },
+  getArtifact: {
+    call: (things) => `GET /v1/jobs/${things.job}/artifacts/model.onnx`,
+    owner: 200,
+    ...hidden,
+  },
+  submitBatch: {
+    call: () => "POST /v1/batches",
+    body: { models: [model], targets: ["cpu"] },
+    owner: 202,
+    ...shared,
+  },
+  listBatches: { call: () => "GET /v1/batches", ...ownOnly },
+  getBatch: { call: (things) => `GET /v1/batches/${things.batch}`, owner: 200, ...hidden },
+  cancelBatch: {
+    call: (things) => `POST /v1/batches/cancel/${things.batch}`,
+    owner: 202,
+    ...hidden,
+  },
+  findModel: {
+    call: () => `HEAD /v1/models/${sha256}`,
+    owner: 200,
+    ...hidden,
+    otherCommit: 200,
+  },
+  uploadModel: {
+    call: () => `PUT /v1/models/${sha256}`,
+    owner: 200,
+    otherProject: 422,
+    otherRepository: 422,
+    otherCommit: 200,
+  },
+  listTargets: { call: () => "GET /v1/targets", ...ownOnly },
+  getOpenApi: { call: () => "GET /v1/openapi.json", ...ownOnly },
+  listTokens: {
+    call: () => "GET /v1/tokens",
+    owner: 200,
+    otherProject: 200,
+    otherRepository: 403,
+    otherCommit: 403,
+  },
+  createToken: {
+    call: () => "POST /v1/tokens",
+    body: { name: "mine", scopes: ["admin"], project: "default" },
+    owner: 201,
+    otherProject: 403,
+    otherRepository: 403,
+    otherCommit: 403,
+  },
+  revokeToken: {
+    call: (things) => `DELETE /v1/tokens/${things.tokenId}`,
+    owner: 204,
+    otherProject: 404,
+    otherRepository: 403,
+    otherCommit: 403,
+  },
+  exchangeToken: {
+    call: () => "POST /v1/tokens/exchange",
+    body: { token: "eyJ" },
+    owner: 403,
+    otherProject: 403,
+    otherRepository: 403,
+    otherCommit: 403,
+  },
+  listProjects: {
+    call: () => "GET /v1/projects",
+    owner: 200,
+    otherProject: 403,
+    otherRepository: 403,
+    otherCommit: 403,
+  },
+  createProject: {
+    call: () => "PUT /v1/projects/mine",
+    owner: 201,
+    otherProject: 403,
+    otherRepository: 403,
+    otherCommit: 403,
+  },
+};
+
+/** A service with a job, a batch, a model and a token of a pull request. */
+async function prepare(t: TestContext) {
+  const app = await makeTestApp(t);
+  const owner = await tenantToken(app, { workflow: proposal });
+  const put = await app.ask(`PUT /v1/models/${sha256}`, {
+    token: owner.token,
+    body: String(content),
+    headers: { "content-type": "" },
+  });
+  assert.equal(put.status, 201, await put.text());
+  const body = { name: secretName, models: [model], targets: ["cpu", "cpu-int8"] };
+  const answer = await app.ask("POST /v1/batches", { token: owner.token, body });
+  const batch = batchSchema.parse(await answer.json());
+  const [first] = batch.jobs;
+  const worker = await beginTestWorker(app, first?.id ?? "");
+  await worker.report(
+    { type: "status", status: "Sharding" },
+    { type: "log", stream: "stdout", text: secretName },
+    {
+      type: "artifact",
+      artifact: { name: "model.onnx", kind: "model", sha256, bytes: content.byteLength },
+    },
+  );
+  const revocable = await tenantToken(app, { scopes: ["jobs:read"] });
+  const things = { job: first?.id ?? "", batch: batch.id, tokenId: revocable.id };
+  return { app, owner: owner.token, things };
+}
+
+type Stranger = keyof Pick<Row, "otherProject" | "otherRepository" | "otherCommit">;
+
+/** Strangers with every scope that a token like theirs can have. */
+const strangers: Readonly<Record<Stranger, (app: TestApp) => Promise<{ token: string }>>> = {
+  otherProject: (app) => tenantToken(app, { project: "other", scopes: ["admin"] }),
+  otherRepository: (app) =>
+    tenantToken(app, {
+      workflow: { ...pushed, repositoryId: "124", repository: "acme/other" },
+    }),
+  otherCommit: (app) => tenantToken(app, { workflow: { ...proposal, commit: "b".repeat(40) } }),
+};
+
+for (const [name, route] of Object.entries<Route>(routes)) {
+  const row = matrix[name as RouteName];
+  const { scope } = permissionTable[route.action];
+  const ask = ({ app, things }: Awaited<ReturnType<typeof prepare>>, token: string) =>
+    app.ask(row.call(things), { token, body: row.body });
+
+  test(`${name} reaches nothing of another project, repository or commit`, async (t) => {
+    const service = await prepare(t);
+    for (const [stranger, makeToken] of Object.entries(strangers)) {
+      const { token } = await makeToken(service.app);
+      const answer = await ask(service, token);
+      assert.equal(
+        answer.status,
+        row[stranger as Stranger],
+        `${stranger}: ${await answer.clone().text()}`,
+      );
+      if (row[stranger as Stranger] === 202) continue;
+      const text = await answer.text();
+      assert.ok(!text.includes(secretName), `${stranger}: ${text}`);
+    }
+    const owner = scope === "admin" ? await service.app.tokenFor("admin") : service.owner;
+    assert.equal((await ask(service, owner)).status, row.owner);
+  });
+
+  if (route.open) continue;
+  test(`${name} knows no token that has expired, was revoked or has another scope`, async (t) => {
+    const service = await prepare(t);
+    const { app } = service;
+    const scopes: readonly Scope[] = ["admin"];
+    const expired = await tenantToken(app, { scopes, expiresAt: "2025-12-31T00:00:00.000Z" });
+    assert.equal((await ask(service, expired.token)).status, 401);
+    const revoked = await tenantToken(app, { scopes });
+    await app.records.tokens.revoke("default", revoked.id);
+    assert.equal((await ask(service, revoked.token)).status, 401);
+    const others = workflowScopes.filter((other) => other !== scope);
+    const narrow = await tenantToken(app, { scopes: others });
+    assert.equal((await ask(service, narrow.token)).status, scope === null ? 200 : 403);
+  });
+}
+
+test("the matrix has a row for each route and for no other", () => {
+  assert.deepEqual(Object.keys(matrix).toSorted(), Object.keys(routes).toSorted());
+});
+
+test("what strangers asked of a batch has not changed it", async (t) => {
+  const { app, things } = await prepare(t);
+  for (const makeToken of Object.values(strangers)) {
+    const { token } = await makeToken(app);
+    await app.ask(`POST /v1/batches/cancel/${things.batch}`, { token });
+    await app.ask(`POST /v1/jobs/cancel/${things.job}`, { token });
+  }
+  const job = await app.records.jobs.find("default", things.job);
+  assert.equal(job?.status, "Sharding");
+});
