@@ -31,7 +31,7 @@ export async function authenticate(
   if (stored === undefined) throw invalidTokenError("The access token is not known");
   const { token, project, repository } = stored;
   requireUsableToken(token, now());
-  await records.tokens.touch(token.id);
+  records.tokens.touch(token.id);
   return { project, tokenId: token.id, scopes: token.scopes, repository, secret };
 }
 

@@ -9,7 +9,12 @@ import { listCancellableRecords } from "./find-record.ts";
 import { type IdempotentAnswer, storeAnswer } from "./idempotency-records.ts";
 import { insertBatch, type NewBatch } from "./insert-batch.ts";
 import { cancelRecords } from "./save-records.ts";
-import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
+import {
+  runReadTransaction,
+  type Store,
+  runWriteTransaction,
+  type WriteTransaction,
+} from "./store.ts";
 
 /** Batches of projects. */
 export function batchRecords(store: Store) {
@@ -22,7 +27,7 @@ export function batchRecords(store: Store) {
       }),
 
     find: (project: string, id: string) =>
-      store.db.transaction().execute((trx) => findBatch(trx, project, id)),
+      runReadTransaction(store, (trx) => findBatch(trx, project, id)),
 
     list: (project: string, query: BatchQuery) => listBatches(store, project, query),
 

@@ -25,11 +25,14 @@ interface FoundToken {
 }
 
 const lastUsePrecisionMs = 60_000;
+/** Tokens whose last use is remembered, so that it is not written at each request. */
+const maxTouched = 10_000;
 /** How long tokens that were issued for identity tokens stay listed after they expire. */
 const retentionMs = 86_400_000;
 
 /** Tokens of projects. */
 export function tokenRecords(store: Store) {
+  const touched = new Map<string, number>();
   return {
     create: (project: string, newToken: NewToken) => insertToken(store, project, newToken),
 
@@ -47,8 +50,17 @@ export function tokenRecords(store: Store) {
      */
     purge: () => purgeTokens(store),
 
-    /** Records the token's use, at most once a minute. */
-    touch: (id: string) => updateLastUse(store, id),
+    /**
+     * Records the token's use, at most once a minute. Nobody waits for it, and it is for information
+     * only: a request that reads must not fail because something cannot be written.
+     */
+    touch(id: string): void {
+      const now = store.now().getTime();
+      if (now - (touched.get(id) ?? -Infinity) < lastUsePrecisionMs) return;
+      if (touched.size >= maxTouched) touched.clear();
+      touched.set(id, now);
+      updateLastUse(store, id).catch(() => touched.delete(id));
+    },
   };
 }
 
