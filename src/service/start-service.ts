@@ -47,7 +47,7 @@ export async function startService(
   const { now, log } = dependencies;
   const files = await readFiles(settings);
   await using stack = new AsyncDisposableStack();
-  const storage = stack.use(await openStorage(settings.MOS_DATA_DIR, now));
+  const storage = stack.use(await openStorage(settings.MOS_DATA_DIR, dependencies));
   const server = stack.use(await startServer(settings, log));
   const joined = { settings, ...dependencies, ...files, ...storage, serviceUrl: server.url };
   const app = createApp(await joinParts(joined, stack));
