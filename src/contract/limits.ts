@@ -2,6 +2,14 @@
 export const limits = {
   /** Largest JSON body, bytes. */
   jsonBodyBytes: 4 * 1024 * 1024,
+  /** Depth of a JSON body: the deepest request has 7, and recursion over it must not overflow. */
+  jsonDepth: 32,
+  /** Values of a JSON body: the largest batch has a few thousand, and each costs its check. */
+  jsonValues: 65_536,
+  /** Invalid fields that an answer lists; the others are counted. */
+  listedErrors: 20,
+  /** Longest pointer or message of a listed field, characters: both can quote the request. */
+  listedErrorText: 300,
   /** Largest `wait` of `Prefer: wait=N`, seconds. */
   preferWaitSeconds: 60,
   /** Jobs or batches a page, by default and at most. */
