@@ -19,6 +19,11 @@ export const limits = {
   idempotencyHours: 24,
   /** Interval of pings in event streams, seconds. */
   pingSeconds: 15,
+  /** How often an open stream checks its token, seconds: a revocation takes effect in five. */
+  accessCheckSeconds: 4,
+  /** Lines and bytes of a log that are in memory for one reader; one line may have more. */
+  logPageLines: 500,
+  logPageBytes: 262_144,
 } as const;
 
 /** How often a worker of a job, or of one step of it, is started at most. */
