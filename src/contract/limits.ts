@@ -17,6 +17,9 @@ export const limits = {
   pageMax: 200,
   /** How long an Idempotency-Key is remembered, hours. */
   idempotencyHours: 24,
+  /** Interrupted uploads that are kept for a project, and their bytes: one of the largest model. */
+  partialUploads: 32,
+  partialUploadBytes: 64 * 1024 ** 3,
   /** Interval of pings in event streams, seconds. */
   pingSeconds: 15,
   /** How often an open stream checks its token, seconds: a revocation takes effect in five. */

@@ -1,14 +1,19 @@
-import { rm } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { readdir, rm } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ServiceError } from "../contract/errors.ts";
+import { limits } from "../contract/limits.ts";
 import type { Blob, BlobStore, ReceiveOptions, Upload } from "./blob-store.ts";
+import { type ContentMeter, createContentMeter } from "./content-meter.ts";
 import { statOrUndefined, storageError } from "./file-error.ts";
 import { receiveFile } from "./receive-file.ts";
 
 /** How much later than its sender the service may notice a broken connection. */
 const noticeMs = 2_000;
 const suffix = ".partial";
+/** How often an interrupted upload is read again because it goes on elsewhere than at its end. */
+const maxReadings = 3;
 
 interface PartialUploadOptions {
   /** Folder of uploads until they are complete. */
@@ -22,6 +27,14 @@ interface PartialUploadOptions {
 interface PartialUploads extends PartialUploadOptions {
   /** Files that are being written, each until its promise resolves. */
   readonly receiving: Map<string, Promise<unknown>>;
+  /** What was measured of files that are kept, so that going on does not read them again. */
+  readonly kept: Map<string, KeptUpload>;
+}
+
+interface KeptUpload {
+  readonly meter: ContentMeter;
+  /** How often the file was read again since it was begun. */
+  readonly readings: number;
 }
 
 /**
@@ -32,7 +45,11 @@ interface PartialUploads extends PartialUploadOptions {
 export function createPartialUploads(
   options: PartialUploadOptions,
 ): Pick<BlobStore, "findPartial" | "receive"> {
-  const uploads: PartialUploads = { ...options, receiving: new Map() };
+  const uploads: PartialUploads = {
+    ...options,
+    receiving: new Map(),
+    kept: new Map(),
+  };
   return {
     findPartial: (upload) => findPartial(uploads, upload),
     receive: (upload, source, receiveOptions = {}) =>
@@ -85,27 +102,84 @@ async function receiveUpload(
 }
 
 async function receivePartial(
-  { incoming, publish }: PartialUploads,
+  uploads: PartialUploads,
   upload: Upload,
   { source, offset, ...options }: UploadContent & { readonly offset: number },
 ): Promise<Blob> {
+  const { incoming, publish, kept } = uploads;
   const { sha256: expectedSha256 } = upload;
   const file = partialUploadPath(incoming, upload);
-  if (offset > 0) checkUploadOffset(offset, (await statOrUndefined(file))?.size ?? 0);
+  const present = offset > 0 ? await takeKept(uploads, file, offset) : freshUpload();
+  kept.delete(file);
   try {
-    const blob = await receiveFile(file, source, { ...options, offset, expectedSha256 });
+    const { meter } = present;
+    const blob = await receiveFile(file, source, { ...options, offset, expectedSha256, meter });
     await publish(file, expectedSha256);
     return blob;
   } catch (error) {
     const failure = storageError(error);
     // Refused content cannot be resumed.
-    if (failure instanceof ServiceError) await rm(file, { force: true });
+    if (failure instanceof ServiceError) {
+      await rm(file, { force: true });
+      throw failure;
+    }
+    kept.set(file, present);
+    await removeExcess(uploads, upload.project);
     throw failure;
   }
 }
 
-function partialUploadPath(incoming: string, { sha256, owner }: Upload): string {
-  return path.join(incoming, `${encodeURIComponent(owner)}.${sha256}${suffix}`);
+function freshUpload(): KeptUpload {
+  return { meter: createContentMeter(), readings: 0 };
+}
+
+/** @throws ServiceError upload_offset_mismatch */
+async function takeKept(
+  { kept }: PartialUploads,
+  file: string,
+  offset: number,
+): Promise<KeptUpload> {
+  const keptBytes = (await statOrUndefined(file))?.size ?? 0;
+  checkUploadOffset(offset, keptBytes);
+  const known = kept.get(file) ?? freshUpload();
+  if (known.meter.bytes === offset && keptBytes === offset) return known;
+  const readings = known.readings + 1;
+  if (readings <= maxReadings) return { ...freshUpload(), readings };
+  kept.delete(file);
+  await rm(file, { force: true });
+  throw uploadOffsetError("The upload was continued too often before its end: only from 0", 0);
+}
+
+/** Removes the oldest of a project's other interrupted uploads where there is too much of them. */
+async function removeExcess({ incoming, receiving, kept }: PartialUploads, project: string) {
+  const names = await readdir(incoming);
+  const files = names
+    .filter((name) => isPartialUpload(name) && name.startsWith(filePrefix(project)))
+    .map((name) => path.join(incoming, name))
+    .filter((file) => !receiving.has(file));
+  const found = await Promise.all(
+    files.map(async (file) => ({ file, stats: await statOrUndefined(file) })),
+  );
+  const newestFirst = found
+    .flatMap(({ file, stats }) => (stats ? [{ file, size: stats.size, at: stats.mtimeMs }] : []))
+    .toSorted((a, b) => b.at - a.at);
+  let bytes = 0;
+  for (const [i, { file, size }] of newestFirst.entries()) {
+    bytes += size;
+    if (i + 1 < limits.partialUploads && bytes <= limits.partialUploadBytes) continue;
+    kept.delete(file);
+    await rm(file, { force: true });
+  }
+}
+
+function filePrefix(project: string): string {
+  return `${encodeURIComponent(project)}.`;
+}
+
+/** Owners are hashed: their names may be longer than those of files. */
+function partialUploadPath(incoming: string, { sha256, project, owner }: Upload): string {
+  const ownerHash = createHash("sha256").update(owner).digest("hex").slice(0, 32);
+  return path.join(incoming, `${filePrefix(project)}${ownerHash}.${sha256}${suffix}`);
 }
 
 function checkUploadOffset(offset: number, keptBytes: number): void {
