@@ -30,6 +30,6 @@ function listed(fields: readonly FieldError[]): FieldError[] {
   }));
 }
 
-function escapePointer(key: PropertyKey): string {
+export function escapePointer(key: PropertyKey): string {
   return String(key).replaceAll("~", "~0").replaceAll("/", "~1");
 }

@@ -7,9 +7,11 @@ export function problemResponse(error: unknown, request: Request, log: Log): Res
   const problem = problemDetails(known);
   const isTransient = known.code === "unavailable" && known.cause === undefined;
   if (problem.status >= 500 && !isTransient) {
-    const { method, url, signal } = request;
-    if (signal.aborted) log("info", "A caller went away", { method, url });
-    else log("error", "A request failed", { method, url, error: known });
+    const { method, signal } = request;
+    // The query may contain a signed source.
+    const path = new URL(request.url).pathname;
+    if (signal.aborted) log("info", "A caller went away", { method, path });
+    else log("error", "A request failed", { method, path, error: known });
   }
   return new Response(JSON.stringify(problem), {
     status: problem.status,

@@ -3,6 +3,7 @@ import { type FieldError, ServiceError } from "../contract/errors.ts";
 import { limits } from "../contract/limits.ts";
 import type { Route } from "../contract/route.ts";
 import { fieldErrors, validationError } from "./field-errors.ts";
+import { findHiddenText } from "./find-hidden-text.ts";
 import { readJson } from "./read-json.ts";
 
 /** A request, each part parsed by the route's schema of the same name. */
@@ -26,7 +27,7 @@ export async function readRequest(
   const body = route.body && (await readJson(request, route.bodyBytes ?? limits.jsonBodyBytes));
   const { query: querySchema = noQuery, headers: headersSchema, body: bodySchema } = route;
   const query = readQuery(querySchema, new URL(request.url));
-  let { errors } = query;
+  let errors = [...query.errors, ...findHiddenText(body)];
   const parse = (prefix: string, schema: z.ZodType, value: unknown) => {
     const parsed = schema.safeParse(value);
     if (!parsed.success) errors = [...errors, ...fieldErrors(prefix, parsed.error)];
