@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
 import type { Log } from "../log/json-log.ts";
@@ -13,8 +13,6 @@ export interface WebhookEvent {
   readonly signature: string | null;
   /** The header X-GitHub-Event. */
   readonly event: string | null;
-  /** The header X-GitHub-Delivery. */
-  readonly delivery: string | null;
   readonly body: Uint8Array;
 }
 
@@ -35,7 +33,7 @@ const checkRunEvent = z.object({
 type CheckRunEvent = z.infer<typeof checkRunEvent>;
 
 /**
- * Performs the actions that users request by the buttons of check runs. Each delivery is processed
+ * Performs the actions that users request by the buttons of check runs. Each event is processed
  * once, and one after the other.
  * @throws ServiceError unauthorized, malformed_request
  */
@@ -47,10 +45,8 @@ export function createWebhookReceiver(
     if (!hasValidSignature(event, receiver.webhookSecret)) {
       throw new ServiceError("unauthorized", "The event is not signed with the webhook's secret");
     }
-    const { delivery } = event;
-    if (delivery === null) {
-      throw new ServiceError("malformed_request", "The header X-GitHub-Delivery is missing");
-    }
+    // GitHub's own name of a delivery lies outside the signature, so that anybody could change it.
+    const delivery = createHash("sha256").update(event.body).digest("hex");
     const checkRun = parseCheckRunEvent(event);
     if (checkRun === undefined || String(checkRun.check_run.app.id) !== receiver.appId) return;
     const done = previous.then(async () => processDelivery(receiver, delivery, checkRun));

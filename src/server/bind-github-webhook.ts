@@ -12,7 +12,6 @@ export function bindGitHubWebhook(app: Hono, { github }: ServerContext): void {
     await github.receive({
       signature: header("x-hub-signature-256"),
       event: header("x-github-event"),
-      delivery: header("x-github-delivery"),
       body: await readBoundedBody(c.req.raw, limits.jsonBodyBytes),
     });
     return c.body(null, 204);

@@ -9,6 +9,7 @@ import { bindWorkerBlobs } from "./bind-worker-blobs.ts";
 import { bindWorkerProtocol } from "./bind-worker-protocol.ts";
 import { jobHandlers } from "./job-handlers.ts";
 import { logHandlers } from "./log-handlers.ts";
+import { logRequests } from "./log-requests.ts";
 import { modelHandlers } from "./model-handlers.ts";
 import { notFoundError } from "./not-found-error.ts";
 import { problemResponse } from "./problem-response.ts";
@@ -21,6 +22,7 @@ import { tokenHandlers } from "./token-handlers.ts";
 export function createApp(context: ServerContext): Hono {
   const { log } = context;
   const app = new Hono();
+  logRequests(app, log);
   addDefaultHeaders(app);
   bindHealth(app, context);
   bindRoutes(app, context, createHandlers());
