@@ -23,13 +23,13 @@ async function startLog(t: TestContext, ...lines: string[]) {
 
 /** Lets a mocked clock run until a promise has resolved. */
 async function runClock<T>(t: TestContext, promise: Promise<T>, mostSeconds: number): Promise<T> {
-  let isOver = false;
-  void promise.then(() => (isOver = true));
+  const state = { isOver: false };
+  void promise.then(() => (state.isOver = true));
   for (let seconds = 0; seconds < mostSeconds; seconds += 1) {
     t.mock.timers.tick(1000);
-    for (let i = 0; i < 20 && !isOver; i++) await new Promise(setImmediate);
+    for (let i = 0; i < 20 && !state.isOver; i++) await new Promise(setImmediate);
   }
-  assert.ok(isOver, `over within ${mostSeconds} s`);
+  assert.ok(state.isOver, `over within ${mostSeconds} s`);
   return promise;
 }
 

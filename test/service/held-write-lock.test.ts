@@ -39,9 +39,9 @@ test("while another process holds the write lock, the service reads, and its wri
   const { id } = (await (await submit()).json()) as { id: string };
   const release = await holdWriteLock(t, join(directory, "service.sqlite"));
   const refused = submit();
-  let isRefused = false;
-  void refused.then(() => (isRefused = true));
-  while (!isRefused) {
+  const state = { isRefused: false };
+  void refused.then(() => (state.isRefused = true));
+  while (!state.isRefused) {
     for (const path of ["/jobs", `/batches/${id}`, "/../healthz", "/../readyz"]) {
       const start = performance.now();
       assert.equal((await fetch(`${baseUrl}${path}`, { headers })).status, 200, path);

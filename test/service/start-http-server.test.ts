@@ -66,14 +66,14 @@ for (const [name, text] of Object.entries(halfOpen)) {
   test(`1,000 clients that send ${name} are gone soon, and others are answered meanwhile`, async (t) => {
     const { url, open } = await startServer(t);
     const sockets = await Promise.all(Array.from({ length: 1000 }, async () => open(text)));
-    let isOver = false;
+    const state = { isOver: false };
     const closed = Promise.all(
       sockets.map(async (socket) => {
         socket.resume();
         await once(socket, "close");
       }),
-    ).then(() => (isOver = true));
-    while (!isOver) assert.equal((await fetch(`${url}/healthz`)).status, 200);
+    ).then(() => (state.isOver = true));
+    while (!state.isOver) assert.equal((await fetch(`${url}/healthz`)).status, 200);
     await closed;
   });
 }

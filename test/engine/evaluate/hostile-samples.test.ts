@@ -5,6 +5,7 @@ import { join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { strToU8, zipSync } from "fflate";
 import { openCallerSamples } from "../../../src/engine/evaluate/caller-samples.ts";
+import type { TensorSignature } from "../../../src/engine/evaluate/session-protocol.ts";
 
 const directoryEntry = 0x02014b50;
 
@@ -30,7 +31,7 @@ async function refusal(t: TestContext, archive: Uint8Array, names: readonly stri
   t.after(() => rm(folder, { recursive: true }));
   const path = join(folder, "data.npz");
   await writeFile(path, archive);
-  const inputs = names.map((name) => {
+  const inputs = names.map((name): TensorSignature => {
     return { name, isTensor: true, type: "float32", shape: ["samples", "size"] };
   });
   const before = process.memoryUsage().rss;
