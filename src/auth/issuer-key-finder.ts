@@ -65,7 +65,7 @@ async function readKeySet(issuer: string, url: string): Promise<KeySet> {
       signal: AbortSignal.timeout(fetchTimeoutMs),
     });
     if (!response.ok) throw new Error(`"${url}" answered with status ${response.status}`);
-    return keySet.parse(JSON.parse(await readText(response)));
+    return keySet.parse(JSON.parse(await readBoundedText(response)));
   } catch (cause) {
     const headers = { "retry-after": "5" };
     const message = `The keys of issuer "${issuer}" cannot be read`;
@@ -73,7 +73,7 @@ async function readKeySet(issuer: string, url: string): Promise<KeySet> {
   }
 }
 
-async function readText(response: Response): Promise<string> {
+async function readBoundedText(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of response.body ?? []) {

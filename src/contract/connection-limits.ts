@@ -30,7 +30,7 @@ export const connectionLimits = {
   ),
   lingerSeconds: limit(
     30,
-    "Time for the rest of a body after its answer, so that clients that send first read the answer.",
+    "Time for the rest of a body after its answer: many clients send all before they read it.",
   ),
   lingerBytes: limit(512 * 1024 ** 2, "Bytes of such a body that are read and thrown away."),
 } as const satisfies Record<string, ConnectionLimit>;

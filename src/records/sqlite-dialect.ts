@@ -11,7 +11,7 @@ import {
 } from "kysely";
 import { busyDeadline, retryWhileBusy } from "./retry-while-busy.ts";
 import { openSqliteDatabase, type SqliteDatabase } from "./sqlite-database.ts";
-import { takeTurns } from "./take-turns.ts";
+import { createTurns } from "./create-turns.ts";
 
 /**
  * Kysely's SQLite dialect on the SQLite that is built into Node. Reading waits neither for the
@@ -69,7 +69,7 @@ function createSqliteDriver(path: string): Driver {
   const writer = openWriter(path);
   // Statements alone must not see the state of a reading transaction, which is older.
   const [reader, snapshot] = path === ":memory:" ? [] : [openReader(path), openReader(path)];
-  const snapshots = snapshot && { database: snapshot, takeTurn: takeTurns() };
+  const snapshots = snapshot && { database: snapshot, takeTurn: createTurns() };
   const execute = async (query: CompiledQuery) => {
     if (reader && SelectQueryNode.is(query.query)) {
       return retryWhileBusy(() => reader.execute(query), busyDeadline());
@@ -104,7 +104,7 @@ function createSqliteDriver(path: string): Driver {
 function openWriter(path: string): Access {
   const pragmas =
     "pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on;";
-  return { database: openSqliteDatabase(path, pragmas), takeTurn: takeTurns() };
+  return { database: openSqliteDatabase(path, pragmas), takeTurn: createTurns() };
 }
 
 function openReader(path: string): SqliteDatabase {

@@ -1,5 +1,6 @@
 import { newId } from "../contract/id.ts";
 import { type Scope, type Token, token } from "../contract/token.ts";
+import { createLastUseWriter } from "./create-last-use-writer.ts";
 import type { Schema } from "./schema.ts";
 import type { Store } from "./store.ts";
 
@@ -24,15 +25,11 @@ interface FoundToken {
   readonly repository: string | null;
 }
 
-const lastUsePrecisionMs = 60_000;
-/** Tokens whose last use is remembered, so that it is not written at each request. */
-const maxTouched = 10_000;
 /** How long tokens that were issued for identity tokens stay listed after they expire. */
 const retentionMs = 86_400_000;
 
 /** Tokens of projects. */
 export function tokenRecords(store: Store) {
-  const touched = new Map<string, number>();
   return {
     create: (project: string, newToken: NewToken) => insertToken(store, project, newToken),
 
@@ -50,17 +47,8 @@ export function tokenRecords(store: Store) {
      */
     purge: () => purgeTokens(store),
 
-    /**
-     * Records the token's use, at most once a minute. Nobody waits for it, and it is for information
-     * only: a request that reads must not fail because something cannot be written.
-     */
-    touch(id: string): void {
-      const now = store.now().getTime();
-      if (now - (touched.get(id) ?? -Infinity) < lastUsePrecisionMs) return;
-      if (touched.size >= maxTouched) touched.clear();
-      touched.set(id, now);
-      updateLastUse(store, id).catch(() => touched.delete(id));
-    },
+    /** Records the token's use, some time later. */
+    touch: createLastUseWriter(store),
   };
 }
 
@@ -115,17 +103,6 @@ async function purgeTokens({ db, now }: Store): Promise<void> {
     .deleteFrom("tokens")
     .where("policy", "is not", null)
     .where("expires_at", "<", oldest)
-    .execute();
-}
-
-async function updateLastUse(store: Store, id: string): Promise<void> {
-  const now = store.now();
-  const stale = new Date(now.getTime() - lastUsePrecisionMs).toISOString();
-  await store.db
-    .updateTable("tokens")
-    .set({ last_used_at: now.toISOString() })
-    .where("id", "=", id)
-    .where((eb) => eb.or([eb("last_used_at", "is", null), eb("last_used_at", "<", stale)]))
     .execute();
 }
 

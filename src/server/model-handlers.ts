@@ -28,8 +28,8 @@ export const modelHandlers: Pick<RouteHandlers, "findModel" | "uploadModel"> = {
   },
 };
 
-/** The tokens of one repository's workflows continue each other's uploads: each lives for minutes. */
+/** Tokens of one repository's workflows continue each other's uploads: each lives for minutes. */
 function describeUpload(sha256: string, { project, repository, tokenId }: Caller): Upload {
-  const owner = repository === null ? `token ${tokenId}` : `repository ${repository.toLowerCase()}`;
+  const owner = repository === null ? tokenId : `repository ${repository.toLowerCase()}`;
   return { sha256, project, owner };
 }

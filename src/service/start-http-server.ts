@@ -57,7 +57,7 @@ export async function startHttpServer(
 function serverOptions({ headersSeconds, idleSeconds }: ConnectionLimits): ServerOptions {
   return {
     keepAlive: true,
-    // TCP probes find connections whose peer is lost: their uploads must end before another goes on.
+    // TCP probes find connections whose peer is lost: uploads end there before others go on.
     keepAliveInitialDelay: 30_000,
     keepAliveTimeout: idleSeconds * 1000,
     headersTimeout: headersSeconds * 1000,

@@ -25,7 +25,7 @@ export interface Upload {
   readonly sha256: string;
   /** What is kept of interrupted uploads is bounded for each project. */
   readonly project: string;
-  /** Only the owner may continue the upload, and nobody else's upload of the same content meets it. */
+  /** Only the owner may continue the upload; others may send the same content meanwhile. */
   readonly owner: string;
 }
 

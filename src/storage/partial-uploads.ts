@@ -1,19 +1,15 @@
-import { createHash } from "node:crypto";
-import { readdir, rm } from "node:fs/promises";
-import path from "node:path";
+import { rm } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { ServiceError } from "../contract/errors.ts";
-import { limits } from "../contract/limits.ts";
 import type { Blob, BlobStore, ReceiveOptions, Upload } from "./blob-store.ts";
-import { type ContentMeter, createContentMeter } from "./content-meter.ts";
 import { statOrUndefined, storageError } from "./file-error.ts";
+import { createKeptUpload, type KeptUpload, takeKept, uploadOffsetError } from "./kept-uploads.ts";
+import { partialUploadPath } from "./partial-upload-path.ts";
 import { receiveFile } from "./receive-file.ts";
+import { removeExcess } from "./remove-excess.ts";
 
 /** How much later than its sender the service may notice a broken connection. */
 const noticeMs = 2_000;
-const suffix = ".partial";
-/** How often an interrupted upload is read again because it goes on elsewhere than at its end. */
-const maxReadings = 3;
 
 interface PartialUploadOptions {
   /** Folder of uploads until they are complete. */
@@ -29,12 +25,6 @@ interface PartialUploads extends PartialUploadOptions {
   readonly receiving: Map<string, Promise<unknown>>;
   /** What was measured of files that are kept, so that going on does not read them again. */
   readonly kept: Map<string, KeptUpload>;
-}
-
-interface KeptUpload {
-  readonly meter: ContentMeter;
-  /** How often the file was read again since it was begun. */
-  readonly readings: number;
 }
 
 /**
@@ -55,11 +45,6 @@ export function createPartialUploads(
     receive: (upload, source, receiveOptions = {}) =>
       receiveUpload(uploads, upload, { source, ...receiveOptions }),
   };
-}
-
-/** Whether a file of the folder is an upload that can be resumed. */
-export function isPartialUpload(name: string): boolean {
-  return name.endsWith(suffix);
 }
 
 async function findPartial(
@@ -106,10 +91,10 @@ async function receivePartial(
   upload: Upload,
   { source, offset, ...options }: UploadContent & { readonly offset: number },
 ): Promise<Blob> {
-  const { incoming, publish, kept } = uploads;
+  const { incoming, publish, kept, receiving } = uploads;
   const { sha256: expectedSha256 } = upload;
   const file = partialUploadPath(incoming, upload);
-  const present = offset > 0 ? await takeKept(uploads, file, offset) : freshUpload();
+  const present = offset > 0 ? await takeKept(kept, file, offset) : createKeptUpload();
   kept.delete(file);
   try {
     const { meter } = present;
@@ -124,71 +109,8 @@ async function receivePartial(
       throw failure;
     }
     kept.set(file, present);
-    await removeExcess(uploads, upload.project);
+    const removed = await removeExcess(incoming, upload.project, receiving);
+    for (const excess of removed) kept.delete(excess);
     throw failure;
   }
-}
-
-function freshUpload(): KeptUpload {
-  return { meter: createContentMeter(), readings: 0 };
-}
-
-/** @throws ServiceError upload_offset_mismatch */
-async function takeKept(
-  { kept }: PartialUploads,
-  file: string,
-  offset: number,
-): Promise<KeptUpload> {
-  const keptBytes = (await statOrUndefined(file))?.size ?? 0;
-  checkUploadOffset(offset, keptBytes);
-  const known = kept.get(file) ?? freshUpload();
-  if (known.meter.bytes === offset && keptBytes === offset) return known;
-  const readings = known.readings + 1;
-  if (readings <= maxReadings) return { ...freshUpload(), readings };
-  kept.delete(file);
-  await rm(file, { force: true });
-  throw uploadOffsetError("The upload was continued too often before its end: only from 0", 0);
-}
-
-/** Removes the oldest of a project's other interrupted uploads where there is too much of them. */
-async function removeExcess({ incoming, receiving, kept }: PartialUploads, project: string) {
-  const names = await readdir(incoming);
-  const files = names
-    .filter((name) => isPartialUpload(name) && name.startsWith(filePrefix(project)))
-    .map((name) => path.join(incoming, name))
-    .filter((file) => !receiving.has(file));
-  const found = await Promise.all(
-    files.map(async (file) => ({ file, stats: await statOrUndefined(file) })),
-  );
-  const newestFirst = found
-    .flatMap(({ file, stats }) => (stats ? [{ file, size: stats.size, at: stats.mtimeMs }] : []))
-    .toSorted((a, b) => b.at - a.at);
-  let bytes = 0;
-  for (const [i, { file, size }] of newestFirst.entries()) {
-    bytes += size;
-    if (i + 1 < limits.partialUploads && bytes <= limits.partialUploadBytes) continue;
-    kept.delete(file);
-    await rm(file, { force: true });
-  }
-}
-
-function filePrefix(project: string): string {
-  return `${encodeURIComponent(project)}.`;
-}
-
-/** Owners are hashed: their names may be longer than those of files. */
-function partialUploadPath(incoming: string, { sha256, project, owner }: Upload): string {
-  const ownerHash = createHash("sha256").update(owner).digest("hex").slice(0, 32);
-  return path.join(incoming, `${filePrefix(project)}${ownerHash}.${sha256}${suffix}`);
-}
-
-function checkUploadOffset(offset: number, keptBytes: number): void {
-  if (offset <= keptBytes) return;
-  const reason = `${keptBytes} bytes are kept, so ${keptBytes} or less is allowed`;
-  throw uploadOffsetError(`The upload cannot go on at byte ${offset}: ${reason}`, keptBytes);
-}
-
-function uploadOffsetError(message: string, allowedOffset: number): ServiceError {
-  const headers = { "upload-offset": String(allowedOffset) };
-  return new ServiceError("upload_offset_mismatch", message, { headers });
 }

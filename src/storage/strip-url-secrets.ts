@@ -1,6 +1,6 @@
 import { replaceHiddenCharacters } from "../contract/hidden-characters.ts";
 
-/** An address in one line, without user information and query: signed URLs have their secret in the query. */
+/** An address in one line, without user information and query: secrets are in both. */
 export function stripUrlSecrets(address: string | URL): string {
   return replaceHiddenCharacters(String(address))
     .replace(/[?#].*$/s, "")

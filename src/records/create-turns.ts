@@ -1,5 +1,5 @@
 /** Lets one caller after the other go on, in the order in which they asked. */
-export function takeTurns(): () => Promise<() => void> {
+export function createTurns(): () => Promise<() => void> {
   let last = Promise.resolve();
   return async () => {
     const { promise, resolve: end } = Promise.withResolvers<void>();
