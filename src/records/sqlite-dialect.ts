@@ -1,17 +1,16 @@
 import {
   type CompiledQuery,
-  type DatabaseConnection,
   type Dialect,
   type Driver,
-  type QueryResult,
   SelectQueryNode,
   SqliteAdapter,
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
-import { busyDeadline, retryWhileBusy } from "./retry-while-busy.ts";
-import { openSqliteDatabase, type SqliteDatabase } from "./sqlite-database.ts";
 import { createTurns } from "./create-turns.ts";
+import { busyDeadline, retryWhileBusy } from "./retry-while-busy.ts";
+import { asSqlite, SqliteConnection, type Transaction } from "./sqlite-connection.ts";
+import { openSqliteDatabase, type SqliteDatabase } from "./sqlite-database.ts";
 
 /**
  * Kysely's SQLite dialect on the SQLite that is built into Node. Reading waits neither for the
@@ -37,32 +36,6 @@ class ConcurrentSqliteAdapter extends SqliteAdapter {
 interface Access {
   readonly database: SqliteDatabase;
   readonly takeTurn: () => Promise<() => void>;
-}
-
-/** The transaction of a connection, on one of the accesses. */
-interface Transaction {
-  readonly database: SqliteDatabase;
-  readonly end: () => void;
-}
-
-class SqliteConnection implements DatabaseConnection {
-  readonly #execute: (query: CompiledQuery) => Promise<QueryResult<unknown>>;
-  transaction: Transaction | undefined;
-
-  constructor(execute: (query: CompiledQuery) => Promise<QueryResult<unknown>>) {
-    this.#execute = execute;
-  }
-
-  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    const result = this.transaction
-      ? this.transaction.database.execute(query)
-      : await this.#execute(query);
-    return result as QueryResult<R>;
-  }
-
-  streamQuery(): never {
-    throw new TypeError("No query is streamed");
-  }
 }
 
 function createSqliteDriver(path: string): Driver {
@@ -135,9 +108,4 @@ function endTransaction(connection: SqliteConnection, statement: "commit" | "rol
   if (database.isTransaction) database.exec(statement);
   connection.transaction = undefined;
   end();
-}
-
-function asSqlite(connection: DatabaseConnection): SqliteConnection {
-  if (connection instanceof SqliteConnection) return connection;
-  throw new TypeError("The connection is another driver's");
 }
