@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type ActionInput, actionInputs, actionOutputs } from "../src/contract/action.ts";
+import { connectionLimits } from "../src/contract/connection-limits.ts";
 import { eventReasonTable } from "../src/contract/event-reasons.ts";
 import { errorTable } from "../src/contract/errors.ts";
 import { gateTable } from "../src/contract/gate-table.ts";
@@ -100,6 +101,16 @@ export function referencePage(): string {
     table(
       ["reach", "things"],
       Object.entries(reachTable).map(([name, description]) => [code(name), description]),
+    ),
+    "## Limits of connections",
+    "What clients of the service may leave undone.",
+    table(
+      ["limit", "value", "reason"],
+      Object.entries(connectionLimits).map(([name, { value, reason }]) => [
+        code(name),
+        String(value),
+        reason,
+      ]),
     ),
     "## Settings of the service",
     "Environment variables.",

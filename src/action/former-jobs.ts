@@ -2,6 +2,7 @@ import type { Client } from "../client/create-client.ts";
 import { hasFailedGate } from "../contract/gate.ts";
 import type { Job } from "../contract/job.ts";
 import type { ModelReference } from "../contract/model.ts";
+import { redactSource } from "../contract/redact-source.ts";
 import { listJobs } from "./list-jobs.ts";
 
 /** Jobs with the labels that completed, with their gates passed. */
@@ -26,7 +27,7 @@ export function findFormerJob(
     (job) =>
       job.target === target &&
       job.model.name === name &&
-      job.model.source === source &&
+      job.model.source === redactSource(source) &&
       job.model.sha256 === sha256,
   );
 }

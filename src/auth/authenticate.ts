@@ -27,7 +27,7 @@ export async function authenticate(
   if (stored === undefined) throw invalidTokenError("The access token is not known");
   const { token, project, workflow } = stored;
   requireUsableToken(token, now());
-  await records.tokens.touch(token.id);
+  records.tokens.touch(token.id);
   const { id: tokenId, scopes, expiresAt, policy } = token;
   return { project, tokenId, scopes, expiresAt, policy, workflow, secret };
 }

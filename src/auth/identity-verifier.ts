@@ -66,6 +66,10 @@ async function verifyIdentity(
     currentDate,
     requiredClaims: ["exp", "iat", "jti"],
   });
+  const latest = currentDate.getTime() / 1000 + clockToleranceSeconds;
+  if ((payload.iat ?? Infinity) > latest) {
+    throw invalidIdentityError("The identity token was issued in the future");
+  }
   const parsed = identity.safeParse(payload);
   if (parsed.success) return parsed.data;
   const message = 'Claim "jti" of the identity token must be a text of 1 to 255 characters';

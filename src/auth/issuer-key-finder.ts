@@ -8,6 +8,9 @@ const maxAgeMs = 600_000;
 /** Tokens that name unknown keys cannot make the service ask their issuer more often. */
 const minFetchIntervalMs = 30_000;
 const fetchTimeoutMs = 5_000;
+/** Many times what issuers have: GitHub's few keys take 10 KB. */
+const maxAnswerBytes = 1_048_576;
+const maxKeys = 200;
 
 interface CachedKeys {
   readonly fetchedAt: number;
@@ -15,7 +18,9 @@ interface CachedKeys {
   readonly findKey: LocalJWKSet;
 }
 
-const keySet = z.object({ keys: z.array(z.looseObject({ kid: z.string(), kty: z.string() })) });
+const keySet = z.object({
+  keys: z.array(z.looseObject({ kid: z.string(), kty: z.string() })).max(maxKeys),
+});
 
 /** Finds an issuer's key by a token's `kid`. Keys are cached, and fetched for an unknown `kid`. */
 export function createIssuerKeyFinder(
@@ -45,7 +50,9 @@ function cacheKeys(fetchKeySet: () => Promise<KeySet>, now: () => Date) {
     return cached;
   };
   return async (ageMs: number): Promise<CachedKeys> => {
-    if (cached !== undefined && now().getTime() - cached.fetchedAt < ageMs) return cached;
+    const age = now().getTime() - (cached?.fetchedAt ?? -Infinity);
+    // A clock that was set back makes keys younger than they are.
+    if (cached !== undefined && age >= 0 && age < ageMs) return cached;
     fetching ??= fetchKeys().finally(() => (fetching = undefined));
     return fetching;
   };
@@ -58,10 +65,21 @@ async function readKeySet(issuer: string, url: string): Promise<KeySet> {
       signal: AbortSignal.timeout(fetchTimeoutMs),
     });
     if (!response.ok) throw new Error(`"${url}" answered with status ${response.status}`);
-    return keySet.parse(await response.json());
+    return keySet.parse(JSON.parse(await readBoundedText(response)));
   } catch (cause) {
     const headers = { "retry-after": "5" };
     const message = `The keys of issuer "${issuer}" cannot be read`;
     throw new ServiceError("unavailable", message, { cause, headers });
   }
+}
+
+async function readBoundedText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > maxAnswerBytes) throw new Error(`The answer has more than ${maxAnswerBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
 }

@@ -97,6 +97,7 @@ export const problem = z
     code: errorCode,
     detail: z.string(),
     errors: z.array(fieldError).optional(),
+    requestId: z.string().optional().describe("Names the request in the service's log."),
   })
   .meta({ id: "Problem" });
 export type Problem = z.infer<typeof problem>;

@@ -25,6 +25,7 @@ export const jobRoutes = {
     action: "startWork",
     headers: creationHeaders,
     body: jobRequest,
+    bodyBytes: 262_144,
     replies: { 202: { json: job, headers: createdHeaders } },
     errors: jobCreationErrors,
   },
@@ -35,6 +36,7 @@ export const jobRoutes = {
     action: "startWork",
     headers: waitHeaders,
     body: jobRequest,
+    bodyBytes: 262_144,
     replies: {
       200: { json: job, headers: [...createdHeaders, "preference-applied"] },
       202: { json: job, headers: [...createdHeaders, "preference-applied"] },

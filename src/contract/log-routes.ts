@@ -28,7 +28,14 @@ export const logRoutes = {
         .optional()
         .describe("As `after`, sent by event-stream clients that reconnect."),
     }),
-    replies: { 200: { stream: ["text/plain", "text/event-stream", "application/x-ndjson"] } },
+    replies: {
+      200: {
+        stream: ["text/plain", "text/event-stream", "application/x-ndjson"],
+        headers: ["x-accel-buffering"],
+      },
+      // The job has ended, and an event stream that reconnects has all of its log.
+      204: { empty: true },
+    },
     errors: ["not_found", "not_acceptable"],
   },
 } as const satisfies Record<string, Route>;

@@ -33,7 +33,6 @@ export const modelRoutes = {
     errors: [
       "upload_offset_mismatch",
       "payload_too_large",
-      "unsupported_media_type",
       "model_checksum_mismatch",
       "storage_full",
     ],

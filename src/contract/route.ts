@@ -29,6 +29,8 @@ export interface Route {
   readonly headers?: z.ZodObject;
   /** JSON body. */
   readonly body?: z.ZodType;
+  /** Largest JSON body, where it is less than `limits.jsonBodyBytes`. */
+  readonly bodyBytes?: number;
   /** The body is a stream of bytes instead of JSON. */
   readonly upload?: true;
   readonly replies: Readonly<Partial<Record<200 | 201 | 202 | 204 | 206 | 304, Reply>>>;

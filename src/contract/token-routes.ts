@@ -20,6 +20,7 @@ export const tokenRoutes = {
     action: "manageTokens",
     headers: creationHeaders,
     body: tokenRequest,
+    bodyBytes: 4096,
     replies: { 201: { json: createdToken, headers: createdHeaders } },
     errors: [...creationErrors, "not_found"],
   },
@@ -30,6 +31,8 @@ export const tokenRoutes = {
     action: "exchangeIdentity",
     open: true,
     body: exchangeRequest,
+    // Anybody can send it: the longest token and little else.
+    bodyBytes: 20_480,
     replies: { 200: { json: exchangedToken } },
     errors: [
       "unsupported_media_type",

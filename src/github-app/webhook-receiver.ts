@@ -34,7 +34,7 @@ const checkRunEvent = z.object({
 type CheckRunEvent = z.infer<typeof checkRunEvent>;
 
 /**
- * Performs the actions that users request by the buttons of check runs. Each delivery is processed
+ * Performs the actions that users request by the buttons of check runs. Each event is processed
  * once, and one after the other.
  * @throws ServiceError unauthorized, malformed_request
  */

@@ -9,8 +9,17 @@ export type Log = (
 export function jsonLog(stream: NodeJS.WritableStream, now: () => Date): Log {
   return (level, message, fields = {}) => {
     const entry = { at: now().toISOString(), level, message, ...fields };
-    stream.write(`${JSON.stringify(entry, errorsAsText)}\n`);
+    stream.write(`${escapeHidden(JSON.stringify(entry, errorsAsText))}\n`);
   };
+}
+
+/** What terminals act on and JSON leaves as it is: C1 controls and marks of direction. */
+const hidden = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+function escapeHidden(json: string): string {
+  return json.replace(hidden, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  });
 }
 
 function errorsAsText(_key: string, value: unknown): unknown {

@@ -10,7 +10,12 @@ import { listCancellableRecords } from "./find-record.ts";
 import { type IdempotentAnswer, storeAnswer } from "./idempotency-records.ts";
 import { insertBatch, type NewBatch } from "./insert-batch.ts";
 import { cancelRecords } from "./save-records.ts";
-import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
+import {
+  runReadTransaction,
+  type Store,
+  runWriteTransaction,
+  type WriteTransaction,
+} from "./store.ts";
 
 /** Batches of projects. */
 export function batchRecords(store: Store) {
@@ -23,7 +28,7 @@ export function batchRecords(store: Store) {
       }),
 
     find: (project: string, id: string) =>
-      store.db.transaction().execute((trx) => findBatch(trx, project, id)),
+      runReadTransaction(store, (trx) => findBatch(trx, project, id)),
 
     /** Those whose origin is as `origin` says. */
     list: (project: string, query: BatchQuery, origin: Partial<Origin> = {}) =>

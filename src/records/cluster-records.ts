@@ -8,7 +8,12 @@ import { listUnfinishedClusterJobs } from "./list-unfinished-jobs.ts";
 import { parseJob } from "./parse-job.ts";
 import { parseResource, type ResourceReference, serializeResource } from "./resource-reference.ts";
 import { saveRecords } from "./save-records.ts";
-import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
+import {
+  type Store,
+  runReadTransaction,
+  runWriteTransaction,
+  type WriteTransaction,
+} from "./store.ts";
 
 /** A job with its custom resource. */
 export interface ClusterJob {
@@ -60,8 +65,8 @@ async function findClusterJob({ db }: Store, id: string): Promise<ClusterJob | u
   return { project: row.project, job: parseJob(row.document), target: jobTarget, resource };
 }
 
-async function findClusterBatch({ db }: Store, id: string): Promise<ClusterBatch | undefined> {
-  return db.transaction().execute(async (trx) => {
+async function findClusterBatch(store: Store, id: string): Promise<ClusterBatch | undefined> {
+  return runReadTransaction(store, async (trx) => {
     const row = await trx
       .selectFrom("batches")
       .select(["project", "resource"])

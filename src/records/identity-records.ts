@@ -9,6 +9,8 @@ interface SpentIdentity {
   readonly until: number;
 }
 
+const retentionMs = 86_400_000;
+
 /** Identity tokens that were exchanged, so that none is exchanged twice. */
 export function identityRecords(store: Store) {
   return {
@@ -22,11 +24,11 @@ export function identityRecords(store: Store) {
       return numInsertedOrUpdatedRows === 1n;
     },
 
-    /** Deletes tokens that have expired. */
+    /** Deletes tokens that expired so long ago that no clock set back makes them count again. */
     async purge(): Promise<void> {
       await store.db
         .deleteFrom("spent_identities")
-        .where("until", "<", store.now().getTime())
+        .where("until", "<", store.now().getTime() - retentionMs)
         .execute();
     },
   };

@@ -1,99 +1,111 @@
-import { type SQLInputValue, DatabaseSync, type StatementSync } from "node:sqlite";
 import {
-  CompiledQuery,
+  type CompiledQuery,
   type Dialect,
+  type Driver,
+  SelectQueryNode,
   SqliteAdapter,
-  type SqliteDatabase,
-  SqliteDriver,
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
-import { ServiceError } from "../contract/errors.ts";
+import { createTurns } from "./create-turns.ts";
+import { busyDeadline, retryWhileBusy } from "./retry-while-busy.ts";
+import { asSqlite, SqliteConnection, type Transaction } from "./sqlite-connection.ts";
+import { openSqliteDatabase, type SqliteDatabase } from "./sqlite-database.ts";
 
-const busyTimeoutMs = 10_000;
 /**
- * Statements kept prepared. The service has fewer different ones, apart from inserts of varying
- * length.
+ * Kysely's SQLite dialect on the SQLite that is built into Node. Reading waits neither for the
+ * service's own transactions nor for another process that writes.
  */
-const maxPreparedStatements = 200;
-const sqliteFull = 13;
-
-/** Kysely's SQLite dialect on the SQLite that is built into Node. */
 export function sqliteDialect(path: string): Dialect {
   return {
-    createAdapter: () => new SqliteAdapter(),
+    createAdapter: () => new ConcurrentSqliteAdapter(),
     createDriver: () => createSqliteDriver(path),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };
 }
 
-function createSqliteDriver(path: string): SqliteDriver {
-  const database = new DatabaseSync(path, { timeout: busyTimeoutMs });
-  database.exec(
-    "pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on;",
-  );
-  const driver = new SqliteDriver({ database: createCachingDatabase(database) });
-  // A deferred transaction that reads first cannot wait for another process' write lock; an
-  // immediate one can.
-  driver.beginTransaction = async (connection) => {
-    await connection.executeQuery(CompiledQuery.raw("begin immediate"));
-  };
-  // SQLite itself has already rolled back where the disk was full.
-  driver.rollbackTransaction = async (connection) => {
-    if (database.isTransaction) await connection.executeQuery(CompiledQuery.raw("rollback"));
-  };
-  return driver;
+/** Its driver orders statements itself, rather than one connection after the other. */
+class ConcurrentSqliteAdapter extends SqliteAdapter {
+  override get supportsMultipleConnections(): boolean {
+    return true;
+  }
 }
 
-function createCachingDatabase(database: DatabaseSync): SqliteDatabase {
-  const prepare = createStatementCache(database);
+/** A database whose transactions take turns. */
+interface Access {
+  readonly database: SqliteDatabase;
+  readonly takeTurn: () => Promise<() => void>;
+}
+
+function createSqliteDriver(path: string): Driver {
+  const writer = openWriter(path);
+  // Statements alone must not see the state of a reading transaction, which is older.
+  const [reader, snapshot] = path === ":memory:" ? [] : [openReader(path), openReader(path)];
+  const snapshots = snapshot && { database: snapshot, takeTurn: createTurns() };
+  const execute = async (query: CompiledQuery) => {
+    if (reader && SelectQueryNode.is(query.query)) {
+      return retryWhileBusy(() => reader.execute(query), busyDeadline());
+    }
+    const deadline = busyDeadline();
+    const end = await writer.takeTurn();
+    try {
+      return await retryWhileBusy(() => writer.database.execute(query), deadline);
+    } finally {
+      end();
+    }
+  };
   return {
-    close: () => database.close(),
-    prepare: (sql) => {
-      const statement = translateFullDisk(() => prepare(sql));
-      return {
-        reader: statement.columns().length > 0,
-        all: (parameters) => translateFullDisk(() => statement.all(...parameters.map(toSqlInput))),
-        run: (parameters) => translateFullDisk(() => statement.run(...parameters.map(toSqlInput))),
-        iterate: (parameters) => statement.iterate(...parameters.map(toSqlInput)),
-      };
+    init: async () => {},
+    acquireConnection: async () => new SqliteConnection(execute),
+    releaseConnection: async () => {},
+    async beginTransaction(connection, { accessMode }) {
+      const isReading = snapshots !== undefined && accessMode === "read only";
+      const transaction = isReading
+        ? await begin(snapshots, "begin")
+        : await begin(writer, "begin immediate");
+      asSqlite(connection).transaction = transaction;
+    },
+    commitTransaction: async (connection) => endTransaction(asSqlite(connection), "commit"),
+    rollbackTransaction: async (connection) => endTransaction(asSqlite(connection), "rollback"),
+    async destroy() {
+      for (const database of [reader, snapshot, writer.database]) database?.close();
     },
   };
 }
 
-/** Prepares statements, and keeps those that were used last. */
-function createStatementCache(database: DatabaseSync): (sql: string) => StatementSync {
-  const prepared = new Map<string, StatementSync>();
-  return (sql) => {
-    const known = prepared.get(sql);
-    const statement = known ?? database.prepare(sql);
-    if (known !== undefined) prepared.delete(sql);
-    prepared.set(sql, statement);
-    for (const oldest of prepared.keys()) {
-      if (prepared.size <= maxPreparedStatements) break;
-      prepared.delete(oldest);
-    }
-    return statement;
-  };
+function openWriter(path: string): Access {
+  const pragmas =
+    "pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on;";
+  return { database: openSqliteDatabase(path, pragmas), takeTurn: createTurns() };
 }
 
-function toSqlInput(parameter: unknown): SQLInputValue {
-  if (parameter === null || typeof parameter === "string" || typeof parameter === "number") {
-    return parameter;
-  }
-  throw new TypeError(`Cannot store a value of type "${typeof parameter}"`);
+function openReader(path: string): SqliteDatabase {
+  return openSqliteDatabase(path, "pragma query_only = on");
 }
 
-function translateFullDisk<T>(run: () => T): T {
+async function begin(
+  { database, takeTurn }: Access,
+  statement: "begin" | "begin immediate",
+): Promise<Transaction> {
+  const deadline = busyDeadline();
+  const end = await takeTurn();
   try {
-    return run();
+    await retryWhileBusy(() => database.exec(statement), deadline);
   } catch (error) {
-    if (error instanceof Error && "errcode" in error && error.errcode === sqliteFull) {
-      throw new ServiceError("storage_full", "The database cannot grow: its disk is full", {
-        cause: error,
-      });
-    }
+    end();
     throw error;
   }
+  return { database, end };
+}
+
+/** A commit that fails is followed by a rollback. */
+function endTransaction(connection: SqliteConnection, statement: "commit" | "rollback"): void {
+  const { transaction } = connection;
+  if (transaction === undefined) return;
+  const { database, end } = transaction;
+  // SQLite itself has already rolled back where the disk was full.
+  if (database.isTransaction) database.exec(statement);
+  connection.transaction = undefined;
+  end();
 }

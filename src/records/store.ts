@@ -28,3 +28,11 @@ export async function runWriteTransaction<T>(
   store.changes.publish(effects);
   return result;
 }
+
+/** Runs queries that all see the same state, whatever is written meanwhile. */
+export function runReadTransaction<T>(
+  { db }: Store,
+  run: (trx: Transaction<Schema>) => Promise<T>,
+): Promise<T> {
+  return db.transaction().setAccessMode("read only").execute(run);
+}

@@ -1,6 +1,7 @@
 import { newId } from "../contract/id.ts";
 import { type Workflow, workflow as workflowSchema } from "../contract/principal.ts";
 import { type Scope, type Token, token } from "../contract/token.ts";
+import { createLastUseWriter } from "./create-last-use-writer.ts";
 import type { Schema } from "./schema.ts";
 import type { Store } from "./store.ts";
 
@@ -25,7 +26,6 @@ interface FoundToken {
   readonly workflow: Workflow | null;
 }
 
-const lastUsePrecisionMs = 60_000;
 /** How long tokens that were issued for identity tokens stay listed after they expire. */
 const retentionMs = 86_400_000;
 
@@ -48,8 +48,8 @@ export function tokenRecords(store: Store) {
      */
     purge: () => purgeTokens(store),
 
-    /** Records the token's use, at most once a minute. */
-    touch: (id: string) => updateLastUse(store, id),
+    /** Records the token's use, some time later. */
+    touch: createLastUseWriter(store),
   };
 }
 
@@ -104,17 +104,6 @@ async function purgeTokens({ db, now }: Store): Promise<void> {
     .deleteFrom("tokens")
     .where("policy", "is not", null)
     .where("expires_at", "<", oldest)
-    .execute();
-}
-
-async function updateLastUse(store: Store, id: string): Promise<void> {
-  const now = store.now();
-  const stale = new Date(now.getTime() - lastUsePrecisionMs).toISOString();
-  await store.db
-    .updateTable("tokens")
-    .set({ last_used_at: now.toISOString() })
-    .where("id", "=", id)
-    .where((eb) => eb.or([eb("last_used_at", "is", null), eb("last_used_at", "<", stale)]))
     .execute();
 }
 

@@ -1,7 +1,7 @@
 import type { WorkerEvent } from "../contract/worker.ts";
 import { findAssignment } from "./find-assignment.ts";
 import { recordReportedEvents } from "./record-reported-events.ts";
-import { type Store, runWriteTransaction } from "./store.ts";
+import { runReadTransaction, type Store, runWriteTransaction } from "./store.ts";
 
 /** What workers ask and report. */
 export function workerRecords(store: Store) {
@@ -18,7 +18,7 @@ export function workerRecords(store: Store) {
 
     /** What the worker of an attempt does; undefined where the job or the attempt has ended. */
     findAssignment: (jobId: string, attempt: number) =>
-      store.db.transaction().execute((trx) => findAssignment(trx, jobId, attempt)),
+      runReadTransaction(store, (trx) => findAssignment(trx, jobId, attempt)),
 
     /**
      * Records what a worker reports. Events that are recorded already are ignored, and so is

@@ -3,14 +3,18 @@ import { ServiceError } from "../contract/errors.ts";
 import { type JobStatus, jobStatus } from "../contract/status.ts";
 import type { ServerContext } from "./server-context.ts";
 
-/** Probes and metrics, which need no token. */
+/** Probes, which need no token. */
 export function bindHealth(app: Hono, context: ServerContext): void {
-  const requests = countRequests(app);
   app.get("/healthz", (c) => c.text("ok\n"));
   app.get("/readyz", async (c) => {
     const problem = await findReadinessProblem(context);
     return problem === undefined ? c.text("ok\n") : c.text(`${problem}\n`, 503);
   });
+}
+
+/** Metrics of the requests that `counted` answers; they need no token. */
+export function bindMetrics(app: Hono, counted: Hono, context: ServerContext): void {
+  const requests = countRequests(counted);
   app.get("/metrics", async (c) => {
     const text = metricsText(await context.records.jobs.countByStatus(), requests);
     return c.body(text, 200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" });

@@ -1,6 +1,7 @@
 import type { Hono } from "hono";
 import { readBearerToken } from "../auth/authenticate.ts";
 import { ServiceError } from "../contract/errors.ts";
+import { limits } from "../contract/limits.ts";
 import { type WorkerEvent, workerEvents } from "../contract/worker.ts";
 import { fieldErrors, validationError } from "./field-errors.ts";
 import { readJson } from "./read-json.ts";
@@ -51,7 +52,7 @@ async function recordEvents({ records, executor }: ServerContext, id: string, re
 
 /** @throws ServiceError validation_failed */
 async function readEvents(request: Request): Promise<readonly WorkerEvent[]> {
-  const parsed = workerEvents.safeParse(await readJson(request));
+  const parsed = workerEvents.safeParse(await readJson(request, limits.jsonBodyBytes));
   if (!parsed.success) throw validationError(fieldErrors("", parsed.error));
   return parsed.data.events;
 }

@@ -3,12 +3,13 @@ import { openApiDocument } from "../contract/openapi-document.ts";
 import { artifactHandlers } from "./artifact-handlers.ts";
 import { batchHandlers } from "./batch-handlers.ts";
 import { bindGitHubWebhook } from "./bind-github-webhook.ts";
-import { bindHealth } from "./bind-health.ts";
+import { bindHealth, bindMetrics } from "./bind-health.ts";
 import { bindRoutes } from "./bind-routes.ts";
 import { bindWorkerBlobs } from "./bind-worker-blobs.ts";
 import { bindWorkerProtocol } from "./bind-worker-protocol.ts";
 import { jobHandlers } from "./job-handlers.ts";
 import { logHandlers } from "./log-handlers.ts";
+import { logRequests } from "./log-requests.ts";
 import { modelHandlers } from "./model-handlers.ts";
 import { notFoundError } from "./not-found-error.ts";
 import { problemResponse } from "./problem-response.ts";
@@ -18,18 +19,23 @@ import type { ServerContext } from "./server-context.ts";
 import { targetHandlers } from "./target-handlers.ts";
 import { tokenHandlers } from "./token-handlers.ts";
 
-/** The service's HTTP interface. */
-export function createApp(context: ServerContext): Hono {
+/** The service's HTTP interface; its metrics are at `monitoring`, where that is given. */
+export function createApp(context: ServerContext, monitoring?: Hono): Hono {
   const { log } = context;
   const app = new Hono();
+  for (const each of monitoring ? [app, monitoring] : [app]) {
+    each.notFound((c) => problemResponse(notFoundError("resource", c.req.path), c.req.raw, log));
+    each.onError((error, c) => problemResponse(error, c.req.raw, log));
+  }
+  logRequests(app, log);
   addDefaultHeaders(app);
+  bindMetrics(monitoring ?? app, app, context);
   bindHealth(app, context);
+  if (monitoring) bindHealth(monitoring, context);
   bindRoutes(app, context, createHandlers());
   bindGitHubWebhook(app, context);
   bindWorkerProtocol(app, context);
   bindWorkerBlobs(app, context);
-  app.notFound((c) => problemResponse(notFoundError("resource", c.req.path), c.req.raw, log));
-  app.onError((error, c) => problemResponse(error, c.req.raw, log));
   return app;
 }
 

@@ -4,9 +4,6 @@ import { isTerminal, type JobStatus } from "../contract/status.ts";
 import type { Records } from "../records/open-records.ts";
 import type { LogFormat } from "./log-formats.ts";
 
-/** Lines of one read from the records. */
-const pageLines = 500;
-
 interface LogRequest {
   readonly project: string;
   readonly jobId: string;
@@ -14,28 +11,46 @@ interface LogRequest {
   readonly after: number;
   /** Whether to continue until the job has ended. */
   readonly follow: boolean;
+  /** Whether the reader may still read. */
+  readonly isAllowed: () => Promise<boolean>;
+}
+
+interface LogEnd {
+  readonly status: JobStatus;
+  /** Number of the last line. */
+  readonly seq: number;
 }
 
 /** Ends with the job's final status where the log is complete. */
-type LogPages = AsyncGenerator<readonly LogLine[], JobStatus | undefined>;
+type LogPages = AsyncGenerator<readonly LogLine[], LogEnd | undefined>;
 
-/** A log as bytes. The records are read only when the reader asks for more. */
+/**
+ * A log as bytes. The records are read only when the reader asks for more, so that of a reader who
+ * takes nothing one page is in memory.
+ */
 export function createLogStream(
   records: Records,
   request: LogRequest,
   format: LogFormat,
 ): ReadableStream<Uint8Array> {
   const stop = new AbortController();
-  const texts = formatLog(readLogPages(records, request, stop.signal), format);
+  const pages = readLogPages(records, request, stop.signal);
+  const texts = formatLog(pages, format, createAccessCheck(request));
   const encoder = new TextEncoder();
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         const { done, value: text } = await texts.next();
+        if (stop.signal.aborted) return;
         if (text !== "") controller.enqueue(encoder.encode(text));
         if (done) controller.close();
       },
-      cancel: () => stop.abort(),
+      async cancel() {
+        stop.abort();
+        // A generator that is suspended at a `yield` would keep what it watches.
+        await texts.return("");
+        await pages.return(undefined);
+      },
     },
     { highWaterMark: 0 },
   );
@@ -50,40 +65,56 @@ async function* readLogPages(
     // The job is read before its lines: one that has ended then has all of them.
     const job = await records.jobs.find(project, jobId);
     for (;;) {
-      const lines = await records.logs.read(jobId, { after, limit: pageLines });
-      if (lines.length > 0) yield lines;
+      const lines = await records.logs.readPage(jobId, after);
+      if (lines.length === 0) break;
+      yield lines;
       after = lines.at(-1)?.seq ?? after;
-      if (lines.length < pageLines) break;
     }
-    if (job === undefined || isTerminal(job.status)) return job?.status;
+    if (job === undefined) return undefined;
+    if (isTerminal(job.status)) return { status: job.status, seq: after };
     if (!follow) return undefined;
   }
   return undefined;
 }
 
-/** Returns what follows the last page. */
-async function* formatLog(pages: LogPages, format: LogFormat): AsyncGenerator<string, string> {
+/** Returns what follows the last page; nothing where the reader may no longer read. */
+async function* formatLog(
+  pages: LogPages,
+  format: LogFormat,
+  mayReadOn: () => Promise<boolean>,
+): AsyncGenerator<string, string> {
   let pending = pages.next();
+  let lastSent = Date.now();
   for (;;) {
-    const page = await resolveBeforePing(pending, format);
-    if (page === undefined) {
-      yield format.ping ?? "";
+    const page = await resolveInTime(pending, limits.accessCheckSeconds);
+    if (!(await mayReadOn())) return "";
+    if (page?.done) return page.value === undefined ? "" : format.end(page.value);
+    if (page) {
+      yield page.value.map(format.line).join("");
+      pending = pages.next();
+    } else if (format.ping !== undefined && Date.now() - lastSent >= limits.pingSeconds * 1000) {
+      yield format.ping;
+    } else {
       continue;
     }
-    if (page.done) return page.value === undefined ? "" : format.end(page.value);
-    yield page.value.map(format.line).join("");
-    pending = pages.next();
+    lastSent = Date.now();
   }
 }
 
-/** Undefined where a ping is due before the promise resolves. */
-async function resolveBeforePing<T>(
-  promise: Promise<T>,
-  { ping }: LogFormat,
-): Promise<T | undefined> {
-  if (ping === undefined) return promise;
+/** Asks at most once in the time in which a revocation takes effect. */
+function createAccessCheck({ isAllowed }: LogRequest): () => Promise<boolean> {
+  let checked = Date.now();
+  return async () => {
+    if (Date.now() - checked < limits.accessCheckSeconds * 1000) return true;
+    checked = Date.now();
+    return isAllowed();
+  };
+}
+
+/** Undefined where the time is over before the promise resolves. */
+async function resolveInTime<T>(promise: Promise<T>, seconds: number): Promise<T | undefined> {
   const { promise: timeout, resolve } = Promise.withResolvers<undefined>();
-  const timer = setTimeout(resolve, limits.pingSeconds * 1000, undefined);
+  const timer = setTimeout(resolve, seconds * 1000, undefined);
   try {
     return await Promise.race([promise, timeout]);
   } finally {

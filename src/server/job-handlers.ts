@@ -4,6 +4,7 @@ import { notFoundError } from "./not-found-error.ts";
 import { readPreferredWait } from "./read-preferred-wait.ts";
 import { requireJob } from "./require-job.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
+import { showJob } from "./show-job.ts";
 import { startJob } from "./start-job.ts";
 import { waitForJobEnd } from "./wait-for-job-end.ts";
 
@@ -15,32 +16,37 @@ type JobHandlers = Pick<
 export const jobHandlers: JobHandlers = {
   async startCompression(context, input) {
     const { created: job, headers } = await startJob(context, "compress", input);
-    return { status: 202, json: job, headers: { location: `/v1/jobs/${job.id}`, ...headers } };
+    return {
+      status: 202,
+      json: showJob(job),
+      headers: { location: `/v1/jobs/${job.id}`, ...headers },
+    };
   },
 
   async startQuantization(context, input) {
     const started = await startJob(context, "quantize", input);
     const headers = { location: `/v1/jobs/${started.created.id}`, ...started.headers };
     const seconds = readPreferredWait(input.headers.prefer);
-    if (seconds === undefined) return { status: 202, json: started.created, headers };
+    if (seconds === undefined) return { status: 202, json: showJob(started.created), headers };
     const signal = AbortSignal.any([input.request.signal, AbortSignal.timeout(seconds * 1000)]);
     const job = await waitForJobEnd(context, input.caller, { job: started.created, signal });
     const applied = { ...headers, "preference-applied": `wait=${seconds}` };
-    return { status: isTerminal(job.status) ? 200 : 202, json: job, headers: applied };
+    return { status: isTerminal(job.status) ? 200 : 202, json: showJob(job), headers: applied };
   },
 
   async listJobs({ records }, { caller, query }) {
     const origin = reachedOrigin(caller, "readWork");
-    return { status: 200, json: await records.jobs.list(caller.project, query, origin) };
+    const { jobs, ...page } = await records.jobs.list(caller.project, query, origin);
+    return { status: 200, json: { ...page, jobs: jobs.map(showJob) } };
   },
 
   async getJob({ records }, { caller, params }) {
-    return { status: 200, json: await requireJob(records, caller, params.id) };
+    return { status: 200, json: showJob(await requireJob(records, caller, params.id)) };
   },
 
   async cancelJob({ records }, { caller, params }) {
     const job = await records.jobs.cancel(caller.project, params.id);
     if (!job) throw notFoundError("job", params.id);
-    return { status: job.status === "Cancelled" ? 200 : 202, json: job };
+    return { status: job.status === "Cancelled" ? 200 : 202, json: showJob(job) };
   },
 };

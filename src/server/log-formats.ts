@@ -5,7 +5,7 @@ import type { JobStatus } from "../contract/status.ts";
 export interface LogFormat {
   readonly line: (line: LogLine) => string;
   /** Follows the last line of a job that has ended. */
-  readonly end: (status: JobStatus) => string;
+  readonly end: (end: { readonly status: JobStatus; readonly seq: number }) => string;
   /** Keeps a connection without lines open. */
   readonly ping?: string;
 }
@@ -14,7 +14,8 @@ export const logFormats = {
   "text/plain": { line: ({ text }) => `${text}\n`, end: () => "" },
   "text/event-stream": {
     line: (line) => `id: ${line.seq}\nevent: log\ndata: ${JSON.stringify(line)}\n\n`,
-    end: (status) => `event: end\ndata: ${JSON.stringify({ status })}\n\n`,
+    // Its id is sent again by clients that reconnect, and tells that they have everything.
+    end: ({ status, seq }) => `id: ${seq}\nevent: end\ndata: ${JSON.stringify({ status })}\n\n`,
     ping: ": ping\n\n",
   },
   "application/x-ndjson": { line: (line) => `${JSON.stringify(line)}\n`, end: () => "" },

@@ -3,14 +3,14 @@ import { ServiceError } from "../contract/errors.ts";
 import { reachedOrigin } from "../contract/may.ts";
 import { creationOwner } from "../contract/principal.ts";
 import { parseContentRange } from "./parse-content-range.ts";
-import { readMediaType } from "./read-media-type.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
+import type { Upload } from "../storage/blob-store.ts";
 import { storeUpload } from "./store-upload.ts";
 
 export const modelHandlers: Pick<RouteHandlers, "findModel" | "uploadModel"> = {
   async findModel({ records, blobs }, { params: { sha256 }, caller }) {
     // Before the complete model is searched for: this waits for uploads that are about to end.
-    const partial = await blobs.findPartial({ sha256, owner: uploader(caller) });
+    const partial = await blobs.findPartial(describeUpload(sha256, caller));
     const search = blobSearch(caller, sha256);
     const model = (await records.projectBlobs.has(search)) && (await blobs.find(sha256));
     if (model) return { status: 200, headers: { "content-length": String(model.bytes) } };
@@ -19,11 +19,10 @@ export const modelHandlers: Pick<RouteHandlers, "findModel" | "uploadModel"> = {
   },
 
   async uploadModel(context, { params: { sha256 }, headers, caller, request }) {
-    requireBinary(request);
     const { records, blobs, limits } = context;
     const range = headers["content-range"];
     const offset = range === undefined ? 0 : parseContentRange(range, limits.maxModelBytes);
-    const upload = { sha256, owner: uploader(caller) };
+    const upload = describeUpload(sha256, caller);
     const { status, blob } = await storeUpload(context, request, {
       sha256,
       isOffered: await records.projectBlobs.has(blobSearch(caller, sha256)),
@@ -40,15 +39,8 @@ function blobSearch(caller: Caller, sha256: string) {
   return { project: caller.project, repository, sha256 };
 }
 
-/** Who may go on with an upload. */
-function uploader({ project, workflow }: Caller): string {
-  return workflow === null ? project : `${project}/${workflow.repositoryId}`;
-}
-
-/** @throws ServiceError unsupported_media_type */
-function requireBinary(request: Request): void {
-  const type = readMediaType(request);
-  if (type === "" || type === "application/octet-stream") return;
-  const message = `Content-Type is "${type}" and must be "application/octet-stream"`;
-  throw new ServiceError("unsupported_media_type", message);
+/** Tokens of one repository's workflows continue each other's uploads: each lives for minutes. */
+function describeUpload(sha256: string, { project, workflow, tokenId }: Caller): Upload {
+  const owner = workflow === null ? tokenId : `repository ${workflow.repositoryId}`;
+  return { sha256, project, owner };
 }

@@ -1,15 +1,19 @@
 import { problemDetails, ServiceError } from "../contract/errors.ts";
 import type { Log } from "../log/json-log.ts";
+import { requestId } from "./request-id.ts";
 
 /** The problem of a ServiceError; of another error, which is logged, it says nothing. */
 export function problemResponse(error: unknown, request: Request, log: Log): Response {
   const known = error instanceof ServiceError ? error : internalError(error);
-  const problem = problemDetails(known);
+  const id = requestId(request);
+  const problem = { ...problemDetails(known), requestId: id };
   const isTransient = known.code === "unavailable" && known.cause === undefined;
   if (problem.status >= 500 && !isTransient) {
-    const { method, url, signal } = request;
-    if (signal.aborted) log("info", "A caller went away", { method, url });
-    else log("error", "A request failed", { method, url, error: known });
+    const { method, signal } = request;
+    // The query may contain a signed source.
+    const path = new URL(request.url).pathname;
+    if (signal.aborted) log("info", "A caller went away", { requestId: id, method, path });
+    else log("error", "A request failed", { requestId: id, method, path, error: known });
   }
   return new Response(JSON.stringify(problem), {
     status: problem.status,

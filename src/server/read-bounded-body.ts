@@ -5,7 +5,7 @@ export async function readBoundedBody(request: Request, maxBytes: number): Promi
   checkDeclaredLength(request, maxBytes);
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of request.body ?? []) {
+  for await (const chunk of readBody(request)) {
     bytes += chunk.byteLength;
     if (bytes > maxBytes) {
       throw new ServiceError("payload_too_large", `The body has more than ${maxBytes} bytes`);
@@ -25,3 +25,13 @@ export function checkDeclaredLength(request: Request, maxBytes: number): void {
   const message = `The body has ${declared} bytes, ${maxBytes} are allowed`;
   throw new ServiceError("payload_too_large", message);
 }
+
+/**
+ * The bytes of a body. Whoever stops reading leaves the rest where it is: cancelling it would close
+ * the connection before the answer is sent.
+ */
+export function readBody(request: Request): AsyncIterable<Uint8Array> {
+  return request.body?.values({ preventCancel: true }) ?? noBytes();
+}
+
+async function* noBytes(): AsyncGenerator<Uint8Array> {}

@@ -1,5 +1,5 @@
 import { ServiceError } from "../contract/errors.ts";
-import { limits } from "../contract/limits.ts";
+import { checkJsonSize } from "./check-json-size.ts";
 import { readBoundedBody } from "./read-bounded-body.ts";
 import { readMediaType } from "./read-media-type.ts";
 
@@ -7,13 +7,14 @@ import { readMediaType } from "./read-media-type.ts";
  * The JSON body of a request.
  * @throws ServiceError unsupported_media_type, payload_too_large, malformed_request
  */
-export async function readJson(request: Request): Promise<unknown> {
+export async function readJson(request: Request, maxBytes: number): Promise<unknown> {
   const type = readMediaType(request);
   if (type !== "application/json") {
     const message = `Content-Type is "${type}" and must be "application/json"`;
     throw new ServiceError("unsupported_media_type", message);
   }
-  const bytes = await readBoundedBody(request, limits.jsonBodyBytes);
+  const bytes = await readBoundedBody(request, maxBytes);
+  checkJsonSize(bytes);
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch (cause) {

@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { type FieldError, ServiceError } from "../contract/errors.ts";
+import { limits } from "../contract/limits.ts";
 import type { Route } from "../contract/route.ts";
 import { fieldErrors, validationError } from "./field-errors.ts";
+import { findHiddenText } from "./find-hidden-text.ts";
 import { readJson } from "./read-json.ts";
 
 /** A request, each part parsed by the route's schema of the same name. */
@@ -22,18 +24,18 @@ export async function readRequest(
   pathParams: Readonly<Record<string, string>>,
 ): Promise<RequestParts> {
   const params = route.params && parsePath(route, route.params, pathParams);
-  const body = route.body && (await readJson(request));
-  const errors: FieldError[] = [];
+  const body = route.body && (await readJson(request, route.bodyBytes ?? limits.jsonBodyBytes));
+  const { query: querySchema = noQuery, headers: headersSchema, body: bodySchema } = route;
+  const query = readQuery(querySchema, new URL(request.url));
+  let errors = [...query.errors, ...findHiddenText(body)];
   const parse = (prefix: string, schema: z.ZodType, value: unknown) => {
     const parsed = schema.safeParse(value);
-    if (!parsed.success) errors.push(...fieldErrors(prefix, parsed.error));
+    if (!parsed.success) errors = [...errors, ...fieldErrors(prefix, parsed.error)];
     return parsed.data;
   };
-  const { query: querySchema = noQuery, headers: headersSchema, body: bodySchema } = route;
-  const query = readQuery(querySchema, new URL(request.url), errors);
   const parts = {
     params,
-    query: parse("query", querySchema, query),
+    query: parse("query", querySchema, query.values),
     headers: headersSchema && parse("header", headersSchema, readHeaders(headersSchema, request)),
     body: bodySchema && parse("", bodySchema, body),
   };
@@ -57,18 +59,24 @@ function parsePath(
   throw new ServiceError("not_found", `"${names}" cannot be the name of a resource`, { fields });
 }
 
+interface Query {
+  readonly values: Record<string, unknown>;
+  readonly errors: readonly FieldError[];
+}
+
 /** Parameters whose schema is an array may be repeated; others may not. */
-function readQuery(schema: z.ZodObject, url: URL, errors: FieldError[]): Record<string, unknown> {
-  const query: Record<string, unknown> = Object.create(null);
-  for (const name of new Set(url.searchParams.keys())) {
-    const values = url.searchParams.getAll(name);
+function readQuery(schema: z.ZodObject, { searchParams }: URL): Query {
+  const values: Record<string, unknown> = Object.create(null);
+  const errors: FieldError[] = [];
+  for (const [name, given] of Map.groupBy(searchParams, ([key]) => key)) {
+    const all = given.map(([, value]) => value);
     const repeatable = isArraySchema(schema.shape[name]);
-    if (!repeatable && values.length > 1) {
+    if (!repeatable && all.length > 1) {
       errors.push({ pointer: `query/${name}`, message: "Is given more than once" });
     }
-    query[name] = repeatable ? values : values[0];
+    values[name] = repeatable ? all : all[0];
   }
-  return query;
+  return { values, errors };
 }
 
 function isArraySchema(schema: z.core.$ZodType | undefined): boolean {

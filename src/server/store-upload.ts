@@ -1,5 +1,5 @@
 import type { Blob, ReceiveOptions } from "../storage/blob-store.ts";
-import { checkDeclaredLength } from "./read-bounded-body.ts";
+import { checkDeclaredLength, readBody } from "./read-bounded-body.ts";
 import type { ServerContext } from "./server-context.ts";
 
 interface StoreUploadOptions {
@@ -23,7 +23,5 @@ export async function storeUpload(
   const present = isOffered ? await blobs.find(sha256) : undefined;
   if (present) return { status: 200, blob: { sha256, bytes: present.bytes } };
   const options = { maxBytes: limits.maxModelBytes, signal: request.signal };
-  return { status: 201, blob: await storeBody(request.body ?? emptyBody(), options) };
+  return { status: 201, blob: await storeBody(readBody(request), options) };
 }
-
-async function* emptyBody(): AsyncGenerator<Uint8Array> {}

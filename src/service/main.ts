@@ -10,6 +10,8 @@ import { runTokenCommand, tokenUsage } from "./token-command.ts";
 async function serve(): Promise<void> {
   const now = () => new Date();
   const log = jsonLog(process.stderr, now);
+  // A task in the background that fails must not take everybody's requests with it.
+  process.on("unhandledRejection", (error) => log("error", "A task failed", { error }));
   const workerEnvironment = { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "" };
   const dependencies = { now, log, workerEnvironment };
   const service = await startService(parseEnvironment(settings, process.env), dependencies);

@@ -1,39 +1,31 @@
-import { mkdir } from "node:fs/promises";
+import type { Log } from "../log/json-log.ts";
 import { openRecords, type Records } from "../records/open-records.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import { createDirectoryBlobStore } from "../storage/directory-blob-store.ts";
 import { databasePath } from "./database-path.ts";
 import { lockDataDirectory } from "./lock-data-directory.ts";
+import { makePrivate } from "./make-private.ts";
+import { purgeRegularly } from "./purge-regularly.ts";
 
 interface ServiceStorage extends AsyncDisposable {
   readonly records: Records;
   readonly blobs: BlobStore;
 }
 
-const purgeIntervalMs = 3_600_000;
-
 /** Opens the records and files in the data directory, which no other service may use meanwhile. */
-export async function openStorage(directory: string, now: () => Date): Promise<ServiceStorage> {
+export async function openStorage(
+  directory: string,
+  { now, log }: { readonly now: () => Date; readonly log: Log },
+): Promise<ServiceStorage> {
   await using stack = new AsyncDisposableStack();
-  await mkdir(directory, { recursive: true });
+  await makePrivate(directory);
   stack.use(lockDataDirectory(directory));
   const records = await openRecords(databasePath(directory), { now });
   stack.defer(() => records.close());
   await records.idempotency.reset();
   const blobs = await createDirectoryBlobStore(directory);
   const { idempotency, tokens, identities } = records;
-  stack.use(purgeRegularly([idempotency, tokens, identities, blobs]));
+  stack.use(purgeRegularly({ idempotency, tokens, identities, blobs }, log));
   const opened = stack.move();
   return { records, blobs, [Symbol.asyncDispose]: () => opened.disposeAsync() };
-}
-
-interface Purgeable {
-  purge(): Promise<unknown>;
-}
-
-/** Deletes what has expired, every hour. */
-function purgeRegularly(parts: readonly Purgeable[]): Disposable {
-  const purge = () => void Promise.all(parts.map((part) => part.purge()));
-  const timer = setInterval(purge, purgeIntervalMs);
-  return { [Symbol.dispose]: () => clearInterval(timer) };
 }

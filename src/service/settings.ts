@@ -9,6 +9,12 @@ export const settings = z.object({
     .pipe(z.int().max(65_535))
     .default(8080)
     .describe("Port to listen on; 0 takes a free one."),
+  MOS_HEALTH_PORT: number
+    .pipe(z.int().max(65_535))
+    .optional()
+    .describe(
+      "Port of its own for `/healthz`, `/readyz` and `/metrics`, which is not public then.",
+    ),
   MOS_DATA_DIR: text.default("./data").describe("Folder of everything that the service keeps."),
   MOS_WORKERS: number
     .pipe(z.int().min(1).max(1024))

@@ -1,7 +1,11 @@
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer, type Server, type ServerOptions } from "node:http";
 import { getRequestListener } from "@hono/node-server";
+import { type ConnectionLimits, defaultConnectionLimits } from "../contract/connection-limits.ts";
+import { lingerAfterAnswer } from "./linger.ts";
 import { listen } from "./listen.ts";
+import { endStalledConnections } from "./stalled-connections.ts";
+import { boundConnections } from "./waiting-connections.ts";
 
 type Fetch = (request: Request) => Response | Promise<Response>;
 
@@ -20,23 +24,22 @@ interface ListenAddress {
 /** Time for requests that are being answered when the server stops. */
 const closeGraceMs = 2_000;
 
-const serverOptions = {
-  keepAlive: true,
-  // TCP probes find connections whose peer is lost: their uploads must end before another goes on.
-  keepAliveInitialDelay: 30_000,
-  keepAliveTimeout: 60_000,
-  // Uploads of models have no time limit: only the time for the headers is limited.
-  requestTimeout: 0,
-  /** Bytes for every query parameter at its longest, percent-encoded. */
-  maxHeaderSize: 65_536,
-};
-
 /** @throws StartError where the address cannot be bound */
-export async function startHttpServer(fetch: Fetch, address: ListenAddress): Promise<HttpServer> {
+export async function startHttpServer(
+  fetch: Fetch,
+  address: ListenAddress,
+  limits = defaultConnectionLimits,
+): Promise<HttpServer> {
   let respond = fetch;
-  const options = { overrideGlobalObjects: false };
+  // The listener's own cleanup closes the connection before most clients have read the answer.
+  const options = { overrideGlobalObjects: false, autoCleanupIncoming: false };
   const listener = getRequestListener((request) => respond(request), options);
-  const server = createServer(serverOptions, (incoming, outgoing) => {
+  const server = createServer(serverOptions(limits));
+  boundConnections(server, limits.connections);
+  const stalled = endStalledConnections(limits);
+  server.on("request", (incoming, outgoing) => {
+    stalled.watch(incoming, outgoing);
+    lingerAfterAnswer(incoming, outgoing, limits);
     void listener(incoming, outgoing);
   });
   return {
@@ -44,7 +47,25 @@ export async function startHttpServer(fetch: Fetch, address: ListenAddress): Pro
     serve(other) {
       respond = other;
     },
-    [Symbol.asyncDispose]: () => closeServer(server),
+    async [Symbol.asyncDispose]() {
+      stalled[Symbol.dispose]();
+      await closeServer(server);
+    },
+  };
+}
+
+function serverOptions({ headersSeconds, idleSeconds }: ConnectionLimits): ServerOptions {
+  return {
+    keepAlive: true,
+    // TCP probes find connections whose peer is lost: uploads end there before others go on.
+    keepAliveInitialDelay: 30_000,
+    keepAliveTimeout: idleSeconds * 1000,
+    headersTimeout: headersSeconds * 1000,
+    connectionsCheckingInterval: headersSeconds * 250,
+    // Uploads of models have no time limit: they only have to move on.
+    requestTimeout: 0,
+    /** Bytes for every query parameter at its longest, percent-encoded. */
+    maxHeaderSize: 65_536,
   };
 }
 

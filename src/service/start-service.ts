@@ -1,3 +1,4 @@
+import { Hono } from "hono";
 import { createTokenExchange } from "../auth/token-exchange.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { builtinTargets, type Target } from "../contract/target.ts";
@@ -47,16 +48,24 @@ export async function startService(
   const { now, log } = dependencies;
   const files = await readFiles(settings);
   await using stack = new AsyncDisposableStack();
-  const storage = stack.use(await openStorage(settings.MOS_DATA_DIR, now));
+  const storage = stack.use(await openStorage(settings.MOS_DATA_DIR, dependencies));
   const server = stack.use(await startServer(settings, log));
   const joined = { settings, ...dependencies, ...files, ...storage, serviceUrl: server.url };
-  const app = createApp(await joinParts(joined, stack));
+  const monitoring = settings.MOS_HEALTH_PORT === undefined ? undefined : new Hono();
+  const app = createApp(await joinParts(joined, stack), monitoring);
+  if (monitoring) stack.use(await startMonitoring(settings, monitoring));
   server.serve((request) => app.fetch(request));
   // Others read a pod's log, so that no token is printed there: an administrator creates the first.
   const isPod = settings.KUBERNETES_SERVICE_HOST !== undefined;
   const firstToken = isPod ? undefined : await createFirstToken(storage.records, now());
   const running = stack.move();
   return { url: server.url, firstToken, close: () => running.disposeAsync() };
+}
+
+/** Probes and metrics are answered there also while strangers take all connections of the other. */
+async function startMonitoring(settings: Settings, monitoring: Hono): Promise<HttpServer> {
+  const address = { host: settings.MOS_HOST, port: settings.MOS_HEALTH_PORT ?? 0 };
+  return startHttpServer((request) => monitoring.fetch(request), address);
 }
 
 interface ServiceFiles {

@@ -1,4 +1,3 @@
-import { mkdir } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { z } from "zod";
 import { createToken } from "../auth/create-token.ts";
@@ -8,6 +7,7 @@ import { openRecords } from "../records/open-records.ts";
 import { StartError } from "../settings/start-error.ts";
 import { databasePath } from "./database-path.ts";
 import { projectUsage } from "./project-command.ts";
+import { makePrivate } from "./make-private.ts";
 
 export const tokenUsage =
   "token create --name NAME --scopes SCOPE,SCOPE [--expires-days DAYS] [--project PROJECT]";
@@ -15,7 +15,7 @@ export const tokenUsage =
 /** Creates a token in the service's records, whether the service runs or not. */
 export async function runTokenCommand(args: readonly string[], directory: string): Promise<string> {
   const request = parseTokenRequest(args);
-  await mkdir(directory, { recursive: true });
+  await makePrivate(directory);
   const now = () => new Date();
   const records = await openRecords(databasePath(directory), { now });
   try {

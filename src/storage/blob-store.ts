@@ -23,7 +23,9 @@ export interface WriteOptions {
 /** Content whose hash is known before it arrives, so that it can arrive in several parts. */
 export interface Upload {
   readonly sha256: string;
-  /** Only the owner may continue the upload. */
+  /** What is kept of interrupted uploads is bounded for each project. */
+  readonly project: string;
+  /** Only the owner may continue the upload; others may send the same content meanwhile. */
   readonly owner: string;
 }
 

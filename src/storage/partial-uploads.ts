@@ -1,14 +1,15 @@
 import { rm } from "node:fs/promises";
-import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ServiceError } from "../contract/errors.ts";
 import type { Blob, BlobStore, ReceiveOptions, Upload } from "./blob-store.ts";
 import { statOrUndefined, storageError } from "./file-error.ts";
+import { createKeptUpload, type KeptUpload, takeKept, uploadOffsetError } from "./kept-uploads.ts";
+import { partialUploadPath } from "./partial-upload-path.ts";
 import { receiveFile } from "./receive-file.ts";
+import { removeExcess } from "./remove-excess.ts";
 
 /** How much later than its sender the service may notice a broken connection. */
 const noticeMs = 2_000;
-const suffix = ".partial";
 
 interface PartialUploadOptions {
   /** Folder of uploads until they are complete. */
@@ -22,6 +23,8 @@ interface PartialUploadOptions {
 interface PartialUploads extends PartialUploadOptions {
   /** Files that are being written, each until its promise resolves. */
   readonly receiving: Map<string, Promise<unknown>>;
+  /** What was measured of files that are kept, so that going on does not read them again. */
+  readonly kept: Map<string, KeptUpload>;
 }
 
 /**
@@ -32,17 +35,16 @@ interface PartialUploads extends PartialUploadOptions {
 export function createPartialUploads(
   options: PartialUploadOptions,
 ): Pick<BlobStore, "findPartial" | "receive"> {
-  const uploads: PartialUploads = { ...options, receiving: new Map() };
+  const uploads: PartialUploads = {
+    ...options,
+    receiving: new Map(),
+    kept: new Map(),
+  };
   return {
     findPartial: (upload) => findPartial(uploads, upload),
     receive: (upload, source, receiveOptions = {}) =>
       receiveUpload(uploads, upload, { source, ...receiveOptions }),
   };
-}
-
-/** Whether a file of the folder is an upload that can be resumed. */
-export function isPartialUpload(name: string): boolean {
-  return name.endsWith(suffix);
 }
 
 async function findPartial(
@@ -85,36 +87,30 @@ async function receiveUpload(
 }
 
 async function receivePartial(
-  { incoming, publish }: PartialUploads,
+  uploads: PartialUploads,
   upload: Upload,
   { source, offset, ...options }: UploadContent & { readonly offset: number },
 ): Promise<Blob> {
+  const { incoming, publish, kept, receiving } = uploads;
   const { sha256: expectedSha256 } = upload;
   const file = partialUploadPath(incoming, upload);
-  if (offset > 0) checkUploadOffset(offset, (await statOrUndefined(file))?.size ?? 0);
+  const present = offset > 0 ? await takeKept(kept, file, offset) : createKeptUpload();
+  kept.delete(file);
   try {
-    const blob = await receiveFile(file, source, { ...options, offset, expectedSha256 });
+    const { meter } = present;
+    const blob = await receiveFile(file, source, { ...options, offset, expectedSha256, meter });
     await publish(file, expectedSha256);
     return blob;
   } catch (error) {
     const failure = storageError(error);
     // Refused content cannot be resumed.
-    if (failure instanceof ServiceError) await rm(file, { force: true });
+    if (failure instanceof ServiceError) {
+      await rm(file, { force: true });
+      throw failure;
+    }
+    kept.set(file, present);
+    const removed = await removeExcess(incoming, upload.project, receiving);
+    for (const excess of removed) kept.delete(excess);
     throw failure;
   }
-}
-
-function partialUploadPath(incoming: string, { sha256, owner }: Upload): string {
-  return path.join(incoming, `${encodeURIComponent(owner)}.${sha256}${suffix}`);
-}
-
-function checkUploadOffset(offset: number, keptBytes: number): void {
-  if (offset <= keptBytes) return;
-  const reason = `${keptBytes} bytes are kept, so ${keptBytes} or less is allowed`;
-  throw uploadOffsetError(`The upload cannot go on at byte ${offset}: ${reason}`, keptBytes);
-}
-
-function uploadOffsetError(message: string, allowedOffset: number): ServiceError {
-  const headers = { "upload-offset": String(allowedOffset) };
-  return new ServiceError("upload_offset_mismatch", message, { headers });
 }

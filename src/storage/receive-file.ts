@@ -1,72 +1,67 @@
-import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
+import { Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { ServiceError } from "../contract/errors.ts";
 import type { Blob, ReceiveOptions, WriteOptions } from "./blob-store.ts";
+import { type ContentMeter, createContentMeter } from "./content-meter.ts";
+import { writeAllBytes } from "./write-all-bytes.ts";
+
+interface ReceiveFileOptions extends WriteOptions, ReceiveOptions {
+  /** Knows what of the content is in the file already: nothing, by default. */
+  readonly meter?: ContentMeter;
+}
 
 /**
  * Writes a source into a file, behind its first `offset` bytes, and flushes it to the disk. What
- * arrived before a failure stays in the file.
+ * arrived before a failure stays in the file, and the meter knows it.
  * @throws ServiceError payload_too_large or model_checksum_mismatch
  */
 export async function receiveFile(
   path: string,
   source: AsyncIterable<Uint8Array>,
-  { offset = 0, expectedSha256, maxBytes = Infinity, signal }: WriteOptions & ReceiveOptions,
+  { meter = createContentMeter(), expectedSha256, ...options }: ReceiveFileOptions,
 ): Promise<Blob> {
-  const meter = createContentMeter(maxBytes);
-  const file = await open(path, offset > 0 ? "r+" : "w");
-  const output = file.createWriteStream({ start: offset });
-  const closed = new Promise<void>((resolve) => output.once("close", resolve));
-  try {
-    if (offset > 0) await measureStart(file, { path, offset, meter, signal });
-    const measureChunks = (chunks: AsyncIterable<Uint8Array>) => meterChunks(chunks, meter);
-    await pipeline(source, measureChunks, output, signal ? { signal } : {});
-  } finally {
-    output.destroy();
-    // A write may still be under way after a failure.
-    await closed;
-  }
+  await writeSource(path, source, { meter, ...options });
   const blob = meter.finish();
   if (expectedSha256 !== undefined && blob.sha256 !== expectedSha256) {
     const message = `Content has SHA-256 ${blob.sha256}, expected ${expectedSha256}`;
     throw new ServiceError("model_checksum_mismatch", message);
   }
-  await using received = await open(path, "r+");
-  await received.sync();
   return blob;
 }
 
-interface ContentMeter {
-  add(chunk: Uint8Array): void;
-  finish(): Blob;
-}
-
-function createContentMeter(maxBytes: number): ContentMeter {
-  const hash = createHash("sha256");
-  let bytes = 0;
-  return {
-    add(chunk) {
-      bytes += chunk.byteLength;
-      if (bytes > maxBytes) {
-        const message = `Content is larger than the allowed ${maxBytes} bytes`;
-        throw new ServiceError("payload_too_large", message);
-      }
-      hash.update(chunk);
-    },
-    finish: () => ({ sha256: hash.digest("hex"), bytes }),
-  };
-}
-
-async function* meterChunks(
-  chunks: AsyncIterable<Uint8Array>,
-  meter: ContentMeter,
-): AsyncGenerator<Uint8Array> {
-  for await (const chunk of chunks) {
+async function writeSource(
+  path: string,
+  source: AsyncIterable<Uint8Array>,
+  { offset = 0, maxBytes = Infinity, signal, meter }: ReceiveOptions & { meter: ContentMeter },
+): Promise<void> {
+  await using file = await open(path, offset > 0 ? "r+" : "w");
+  if (meter.bytes !== offset) await measureStart(file, { path, offset, meter, signal });
+  const write = async (chunk: Uint8Array) => {
+    checkSize(meter.bytes + chunk.byteLength, maxBytes);
+    await writeAllBytes(file, chunk, meter.bytes);
     meter.add(chunk);
-    yield chunk;
+  };
+  let written = Promise.resolve();
+  const output = new Writable({
+    write(chunk: Uint8Array, _encoding, done) {
+      written = write(chunk).then(() => done(), done);
+    },
+  });
+  try {
+    await pipeline(source, output, signal ? { signal } : {});
+  } finally {
+    // A write may still be under way after a failure.
+    await written;
   }
+  await file.sync();
+}
+
+function checkSize(bytes: number, maxBytes: number): void {
+  if (bytes <= maxBytes) return;
+  const message = `Content is larger than the allowed ${maxBytes} bytes`;
+  throw new ServiceError("payload_too_large", message);
 }
 
 interface FileStart {

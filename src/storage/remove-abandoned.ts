@@ -2,7 +2,7 @@ import { readdir, rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import path from "node:path";
 import { statOrUndefined, systemErrorCode } from "./file-error.ts";
-import { isPartialUpload } from "./partial-uploads.ts";
+import { isPartialUpload } from "./partial-upload-path.ts";
 
 /** A temporary file without a write for so long has no writer, on whatever machine it ran. */
 const abandonedAfterMs = 24 * 60 * 60 * 1000;

@@ -1,6 +1,8 @@
-/** An address without user information and query: signed URLs have their secret in the query. */
+import { replaceHiddenCharacters } from "../contract/hidden-characters.ts";
+
+/** An address in one line, without user information and query: secrets are in both. */
 export function stripUrlSecrets(address: string | URL): string {
-  return String(address)
+  return replaceHiddenCharacters(String(address))
     .replace(/[?#].*$/s, "")
     .replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/\\]*@/i, "$1");
 }

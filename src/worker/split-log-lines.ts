@@ -1,14 +1,15 @@
+import { replaceHiddenCharacters } from "../contract/hidden-characters.ts";
 import { maxLogLineBytes } from "../contract/log.ts";
 
 /**
- * Lines of at most `maxLogLineBytes`, without control characters: names in models are untrusted
+ * Lines of at most `maxLogLineBytes`, without hidden characters: names in models are untrusted
  * text.
  */
 export function splitLogLines(text: string): string[] {
   return text
     .toWellFormed()
     .split(/\r\n|\n|\r/)
-    .map((line) => line.replace(/(?!\t)\p{Cc}/gu, "\u{fffd}"))
+    .map(replaceHiddenCharacters)
     .flatMap(splitLongLine);
 }
 

@@ -65,7 +65,7 @@ async function jobCount({ records }: TestApp): Promise<number> {
   return [...(await records.jobs.countByStatus()).values()].reduce((sum, jobs) => sum + jobs, 0);
 }
 
-test("Re-run submits the jobs that failed, once for each delivery, and tells of them in a new check run", async (t) => {
+test("Re-run submits the jobs that failed, once for each signed body, and tells of them in a new check run", async (t) => {
   const { gitHub, service } = await start(t);
   const { jobs } = await submitBatch(
     service,
@@ -83,6 +83,7 @@ test("Re-run submits the jobs that failed, once for each delivery, and tells of 
   assert.equal((await deliver(service, pressed(ended.id, "rerun"), { id })).status, 204);
   assert.equal((await deliver(service, pressed(ended.id, "rerun"))).status, 204);
   assert.equal(await jobCount(service), 6 + 5);
+  assert.equal(service.logged.filter((line) => line.includes("submitted again")).length, 1);
   const begun = await untilCheckRun(gitHub, name, null);
   assert.equal(begun.output.title, "1 of 6 jobs ended");
   const [report] = await service.records.reports.listOpen();

@@ -51,13 +51,13 @@ test("tokens.touch() notes the last use to the minute", async () => {
   const records = await openRecords(":memory:", { now: () => now });
   const { id } = await records.tokens.create("team-a", newToken);
   const lastUse = async () => (await records.tokens.list("team-a"))[0]?.lastUsedAt;
-  await records.tokens.touch(id);
+  records.tokens.touch(id);
   assert.equal(await lastUse(), "2026-03-01T00:00:00.000Z");
   now = new Date("2026-03-01T00:00:59.000Z");
-  await records.tokens.touch(id);
+  records.tokens.touch(id);
   assert.equal(await lastUse(), "2026-03-01T00:00:00.000Z");
   now = new Date("2026-03-01T00:01:01.000Z");
-  await records.tokens.touch(id);
+  records.tokens.touch(id);
   assert.equal(await lastUse(), "2026-03-01T00:01:01.000Z");
   await records.close();
 });

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { findFreePort } from "../support/cluster/find-free-port.ts";
+import { startRunningService } from "../support/running-service.ts";
 import { makeTestApp, startJob } from "./test-app.ts";
 
 test("probes and monitoring need no token", async (t) => {
@@ -21,4 +23,21 @@ test("a service whose records fail is not ready, and its answers say nothing of 
   const answer = await ask("GET /readyz", { token: null });
   assert.equal(answer.status, 503);
   assert.ok(logged.some((line) => line.includes("A request failed")));
+});
+
+test("metrics are on a port of their own where it is set, and not on the public one", async (t) => {
+  const port = await findFreePort("127.0.0.1");
+  const environment = { MOS_HEALTH_PORT: String(port) };
+  const { baseUrl } = await startRunningService(t, { environment });
+  const statusOf = async (url: string) => (await fetch(url)).status;
+  const root = new URL("/", baseUrl).href;
+  assert.equal(await statusOf(`${root}healthz`), 200);
+  assert.equal(await statusOf(`${root}metrics`), 404);
+  assert.equal(await statusOf(`${root}metric%73`), 404);
+  for (const path of ["healthz", "readyz", "metrics"]) {
+    assert.equal(await statusOf(`http://127.0.0.1:${port}/${path}`), 200, path);
+  }
+  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  assert.match(metrics, /mos_http_requests_total\{method="GET",status="404"\} 2/);
+  assert.equal(await statusOf(`http://127.0.0.1:${port}/v1/jobs`), 404);
 });

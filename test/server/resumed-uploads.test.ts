@@ -12,11 +12,11 @@ const sha256 = createHash("sha256").update(content).digest("hex");
 const kept = 15;
 
 async function put(
-  { app, tokenFor }: TestApp,
+  { app, admin }: TestApp,
   body: Uint8Array<ArrayBuffer> | ReadableStream,
   range?: string,
 ) {
-  const headers = new Headers({ authorization: `Bearer ${await tokenFor("models:write")}` });
+  const headers = new Headers({ authorization: `Bearer ${admin}` });
   if (range !== undefined) headers.set("content-range", range);
   const path = `/v1/models/${sha256}`;
   return app.request(path, { method: "PUT", headers, body, duplex: "half" });
@@ -144,5 +144,8 @@ test("two requests that send the same model do not meet", async (t) => {
 
 test("nobody goes on with what another project sent", async (t) => {
   const app = await withPartialUpload(t);
-  assert.equal(await app.blobs.findPartial({ sha256, owner: "another" }), undefined);
+  assert.equal(
+    await app.blobs.findPartial({ sha256, project: "another", owner: "one" }),
+    undefined,
+  );
 });

@@ -52,7 +52,7 @@ test("a reader that goes away costs nothing more", async (t) => {
   await reader?.read();
   await Promise.all([once(socket, "close"), reader?.cancel()]);
   await new Promise(setImmediate);
-  const read = t.mock.method(app.records.logs, "read");
+  const read = t.mock.method(app.records.logs, "readPage");
   await worker.report(logEvent("two"));
   await new Promise(setImmediate);
   assert.equal(read.mock.callCount(), 0);

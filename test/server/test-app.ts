@@ -42,6 +42,8 @@ export interface TestApp {
   readonly directory: string;
   /** Closes GitHub App and records before the test ends. */
   readonly stop: () => Promise<void>;
+  /** Token with every scope. */
+  readonly admin: string;
   /** Moves the service's clock. */
   readonly advance: (ms: number) => void;
   readonly tokenFor: (...scopes: [Scope, ...Scope[]]) => Promise<string>;
@@ -121,6 +123,7 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
     logged,
     directory,
     stop,
+    admin,
     advance: (ms) => (elapsed += ms),
     tokenFor,
     async ask(call, { body, headers = {}, token = admin } = {}) {

@@ -139,7 +139,7 @@ test("createDirectoryBlobStore() removes what dead writers left and nothing else
 test("receive() keeps what arrived for a day, whatever becomes of its process", async (t) => {
   const folder = await temporaryFolder(t);
   const store = await createDirectoryBlobStore(folder);
-  const upload = { sha256: sha256Of("one two"), owner: "default" };
+  const upload = { sha256: sha256Of("one two"), project: "default", owner: "one" };
   const failing = async function* () {
     yield Buffer.from("one ");
     while ((await bytesIn(path.join(folder, "incoming"))) < 4) await new Promise(setImmediate);
@@ -159,7 +159,7 @@ test("receive() says that the disk is full and keeps nothing", async (t) => {
   const folder = await mountSmallDisk(t);
   if (folder === undefined) return t.skip("Needs the right to mount a small file system");
   const store = await createDirectoryBlobStore(folder);
-  const upload = { sha256: sha256Of("x"), owner: "default" };
+  const upload = { sha256: sha256Of("x"), project: "default", owner: "one" };
   await assert.rejects(store.receive(upload, streamChunks("x".repeat(200_000))), {
     code: "storage_full",
   });

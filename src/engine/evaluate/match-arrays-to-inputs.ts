@@ -10,6 +10,10 @@ import { readZipDirectory, readZipEntry, type ZipEntry } from "./zip-directory.t
 
 /** Largest tensor of one sample, bytes: it is in memory as a whole. */
 const maxTensorBytes = 1_073_741_824;
+/** All tensors of one sample, bytes: they are in memory together. */
+const maxSampleBytes = 2 * 1_073_741_824;
+/** All arrays after decompression: a small archive can hold any number of zeros. */
+const maxDataBytes = 256 * 1_073_741_824;
 
 /** Finds an array for each input. @throws ServiceError evaluation_data_invalid */
 export async function matchArraysToInputs(
@@ -33,6 +37,7 @@ export async function matchArraysToInputs(
     }
     arrays.push(matchArrayToInput(input, entry, await readNpyHeader(file, entry)));
   }
+  checkDataBytes(arrays);
   return arrays;
 }
 
@@ -103,6 +108,25 @@ function checkArrayBytes(actual: string, { bytes, samples, fileBytes }: ArrayByt
   if (bytes / samples > maxTensorBytes) {
     const size = `${bytes / samples} bytes; at most ${maxTensorBytes} are allowed`;
     throw evaluationDataInvalidError(`${actual}, of which a sample takes ${size}`);
+  }
+}
+
+/** What single arrays may have can still be too much together. */
+function checkDataBytes(arrays: readonly SampleArray[]): void {
+  let sampleBytes = 0;
+  let dataBytes = 0;
+  for (const { shape, type, samples } of arrays) {
+    const bytes = countElements(shape) * elementTypes[type].bytes;
+    sampleBytes += bytes;
+    dataBytes += bytes * samples;
+  }
+  if (sampleBytes > maxSampleBytes) {
+    const message = `A sample of the evaluation data takes ${sampleBytes} bytes`;
+    throw evaluationDataInvalidError(`${message}; at most ${maxSampleBytes} are allowed`);
+  }
+  if (dataBytes > maxDataBytes) {
+    const message = `The evaluation data takes ${dataBytes} bytes when it is decompressed`;
+    throw evaluationDataInvalidError(`${message}; at most ${maxDataBytes} are allowed`);
   }
 }
 

@@ -22,8 +22,10 @@ const absent32 = 0xffffffff;
 
 /** An end record of 22 bytes, its comment, and before it the locator of the ZIP64 end record. */
 const maxEndBytes = 22 + 65_535 + 20;
-/** Room for thousands of entries with the longest names. */
+/** Room for the most entries with long names. */
 const maxDirectoryBytes = 16_777_216;
+/** Many times the inputs of a model: an archive of evaluation data has one entry for each. */
+const maxEntries = 4096;
 const chunkBytes = 262_144;
 
 /**
@@ -91,6 +93,9 @@ function parseDirectory(directory: Buffer): ZipEntry[] {
   for (let offset = 0; offset < directory.length;) {
     const { entry, end } = parseEntry(directory, offset);
     entries.push(entry);
+    if (entries.length > maxEntries) {
+      throw new RangeError(`ZIP archive has more than ${maxEntries} entries`);
+    }
     offset = end;
   }
   return entries;

@@ -1,0 +1,13 @@
+/**
+ * A source as it may be shown: without user information and the values of its query, with which
+ * signed URLs let everybody in who knows them.
+ */
+export function redactSource(source: string): string {
+  const url = /^https?:/i.test(source) ? URL.parse(source) : null;
+  if (url === null || (url.search === "" && url.username === "" && url.password === "")) {
+    return source;
+  }
+  const names = [...new Set(url.searchParams.keys())].map((name) => encodeURIComponent(name));
+  const query = names.length > 0 ? `?${names.map((name) => `${name}=***`).join("&")}` : "";
+  return `${url.origin}${url.pathname}${query}`;
+}

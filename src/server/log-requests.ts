@@ -1,0 +1,29 @@
+import type { Hono } from "hono";
+import type { Log } from "../log/json-log.ts";
+import { requestId } from "./request-id.ts";
+
+/** Asked for every few seconds by machines. */
+const unlogged: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/metrics"]);
+
+/**
+ * Gives each answer the id of its request, and logs a line for it: the path without its query, in
+ * which sources with secrets can be.
+ */
+export function logRequests(app: Hono, log: Log): void {
+  app.use(async (c, next) => {
+    const start = performance.now();
+    await next();
+    const id = requestId(c.req.raw);
+    c.res.headers.set("x-request-id", id);
+    const { method, path } = c.req;
+    if (unlogged.has(path)) return;
+    const ms = Math.round(performance.now() - start);
+    log("info", "A request was answered", {
+      requestId: id,
+      method,
+      path,
+      status: c.res.status,
+      ms,
+    });
+  });
+}

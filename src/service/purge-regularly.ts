@@ -1,0 +1,22 @@
+import type { Log } from "../log/json-log.ts";
+
+interface Purgeable {
+  purge(): Promise<unknown>;
+}
+
+const intervalMs = 3_600_000;
+
+/** Deletes what has expired, every hour. What cannot be deleted now is tried again in an hour. */
+export function purgeRegularly(parts: Readonly<Record<string, Purgeable>>, log: Log): Disposable {
+  const purge = async (name: string, part: Purgeable) => {
+    try {
+      await part.purge();
+    } catch (error) {
+      log("error", "What has expired could not be deleted", { part: name, error });
+    }
+  };
+  const timer = setInterval(() => {
+    for (const [name, part] of Object.entries(parts)) void purge(name, part);
+  }, intervalMs);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}

@@ -1,0 +1,25 @@
+import { createHash } from "node:crypto";
+import path from "node:path";
+import type { Upload } from "./blob-store.ts";
+
+const suffix = ".partial";
+
+/** Whether a file of the folder is an upload that can be resumed. */
+export function isPartialUpload(name: string): boolean {
+  return name.endsWith(suffix);
+}
+
+function projectPrefix(project: string): string {
+  return `${encodeURIComponent(project)}.`;
+}
+
+/** Owners are hashed: their names may be longer than those of files. */
+export function partialUploadPath(incoming: string, { sha256, project, owner }: Upload): string {
+  const ownerHash = createHash("sha256").update(owner).digest("hex").slice(0, 32);
+  return path.join(incoming, `${projectPrefix(project)}${ownerHash}.${sha256}${suffix}`);
+}
+
+/** Whether a file of the folder is an upload of the project that can be resumed. */
+export function isProjectUpload(project: string, name: string): boolean {
+  return isPartialUpload(name) && name.startsWith(projectPrefix(project));
+}

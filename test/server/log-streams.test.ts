@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import test, { type TestContext } from "node:test";
+import { limits } from "../../src/contract/limits.ts";
+import { beginTestWorker, logEvent, makeTestApp, startJob } from "./test-app.ts";
+
+const failed = {
+  type: "result",
+  outcome: "Failed",
+  error: { code: "model_invalid", message: "No model" },
+} as const;
+const eventStream = { accept: "text/event-stream" };
+
+async function startLog(t: TestContext, ...lines: string[]) {
+  const app = await makeTestApp(t);
+  const { id } = await startJob(app);
+  const worker = await beginTestWorker(app, id);
+  await worker.report(
+    { type: "status", status: "Sharding" },
+    ...lines.map((line) => logEvent(line)),
+  );
+  return { app, worker, path: `GET /v1/jobs/${id}/logs` };
+}
+
+/** Lets a mocked clock run until a promise has resolved. */
+async function runClock<T>(t: TestContext, promise: Promise<T>, mostSeconds: number): Promise<T> {
+  const state = { isOver: false };
+  void promise.then(() => (state.isOver = true));
+  for (let seconds = 0; seconds < mostSeconds; seconds += 1) {
+    t.mock.timers.tick(1000);
+    for (let i = 0; i < 20 && !state.isOver; i++) await new Promise(setImmediate);
+  }
+  assert.ok(state.isOver, `over within ${mostSeconds} s`);
+  return promise;
+}
+
+for (const [name, end] of Object.entries({
+  revoked: "DELETE",
+  expired: undefined,
+})) {
+  test(`a stream ends within five seconds after its token is ${name}`, async (t) => {
+    const { app, path, worker } = await startLog(t, "one");
+    const body = { name: "reader", scopes: ["jobs:read"], expiresInDays: 1 };
+    const answer = await app.ask("POST /v1/tokens", { body });
+    const { token, id } = (await answer.json()) as { token: string; id: string };
+    t.mock.timers.enable({ apis: ["setTimeout", "Date"] });
+    const reader = (await app.ask(path, { token, headers: eventStream })).body?.getReader();
+    await reader?.read();
+    const next = reader?.read();
+    if (end === "DELETE") await app.ask(`DELETE /v1/tokens/${id}`);
+    else app.advance(86_400_000);
+    assert.equal((await runClock(t, Promise.resolve(next), 5))?.done, true);
+    await worker.report(logEvent("two"));
+    assert.equal((await app.ask(path, { token })).status, 401);
+  });
+}
+
+test("a reader that goes away between two lines is no longer told of changes", async (t) => {
+  const { app, path } = await startLog(t, "one", "two");
+  const watch = t.mock.method(app.records.changes, "watch");
+  const reader = (await app.ask(path, { headers: eventStream })).body?.getReader();
+  await reader?.read();
+  await reader?.cancel();
+  const [call] = watch.mock.calls;
+  assert.deepEqual(await call?.result?.next(), { done: true, value: undefined });
+});
+
+test("a reader that goes away while it waits is no longer told of changes", async (t) => {
+  const { app, path } = await startLog(t, "one");
+  const watch = t.mock.method(app.records.changes, "watch");
+  const reader = (await app.ask(path, { headers: eventStream })).body?.getReader();
+  await reader?.read();
+  const waiting = reader?.read();
+  await reader?.cancel();
+  assert.equal((await waiting)?.done, true);
+  const [call] = watch.mock.calls;
+  assert.deepEqual(await call?.result?.next(), { done: true, value: undefined });
+});
+
+test("a page of a log is bounded in bytes, and no line is lost", async (t) => {
+  const lines = Array.from({ length: 40 }, (_, i) => `${i}`.padEnd(60_000, "x"));
+  const { app, path, worker } = await startLog(t, ...lines, "y".repeat(65_536));
+  await worker.report(failed);
+  const reader = (await app.ask(path)).body?.getReader();
+  const sizes: number[] = [];
+  for (;;) {
+    const { done, value } = (await reader?.read()) ?? {};
+    if (done !== false) break;
+    sizes.push(value?.length ?? 0);
+  }
+  assert.ok(Math.max(...sizes) <= limits.logPageBytes + 65_536, String(sizes));
+  assert.equal(
+    sizes.reduce((sum, size) => sum + size, 0),
+    40 * 60_001 + 65_537,
+  );
+});
+
+test("proxies are asked to pass each line on", async (t) => {
+  const { app, path, worker } = await startLog(t);
+  await worker.report(failed);
+  const { headers } = await app.ask(path, { headers: eventStream });
+  assert.equal(headers.get("x-accel-buffering"), "no");
+});
+
+for (const lines of [[], ["one", "two"]]) {
+  test(`an event source with the whole log of ${lines.length} lines is told to stop`, async (t) => {
+    const { app, path, worker } = await startLog(t, ...lines);
+    await worker.report(failed);
+    const text = await (await app.ask(path, { headers: eventStream })).text();
+    const [, last = ""] = /^id: (\d+)\nevent: end$/m.exec(text) ?? [];
+    const again = await app.ask(path, { headers: { ...eventStream, "last-event-id": last } });
+    assert.equal(again.status, 204);
+    assert.equal(await again.text(), "");
+  });
+}
