@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { createdHeaders, creationHeaders, jobCreationErrors } from "./creation.ts";
 import { jobId } from "./id.ts";
-import { job, jobRequest } from "./job.ts";
+import { job, jobDetail, jobRequest } from "./job.ts";
 import { limits } from "./limits.ts";
 import { jobPage, jobQuery } from "./page.ts";
 import type { Route } from "./route.ts";
@@ -56,7 +56,7 @@ export const jobRoutes = {
     summary: "Status and telemetry of a job",
     scope: "jobs:read",
     params: z.object({ id: jobId }),
-    replies: { 200: { json: job } },
+    replies: { 200: { json: jobDetail } },
     errors: ["not_found"],
   },
   cancelJob: {

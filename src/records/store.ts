@@ -21,7 +21,7 @@ export async function runWriteTransaction<T>(
   store: Store,
   run: (writing: WriteTransaction) => Promise<T>,
 ): Promise<T> {
-  const effects: Effects = { changed: new Set(), cancelling: new Set() };
+  const effects: Effects = { changed: new Set(), cancelling: new Set(), ended: new Set() };
   const result = await store.db
     .transaction()
     .execute((trx) => run({ trx, now: store.now(), effects }));

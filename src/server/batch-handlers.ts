@@ -25,7 +25,10 @@ export const batchHandlers: BatchHandlers = {
         return createBatch(context, caller.project, { request, report, answered });
       },
     });
-    if (!replayed) context.executor.submit(created.jobs.map((job) => job.id));
+    if (!replayed) {
+      const jobIds = created.jobs.map((job) => job.id);
+      context.executor.submit(caller.project, jobIds);
+    }
     const location = `/v1/batches/${created.id}`;
     return { status: 202, json: created, headers: { location, ...headers } };
   },

@@ -32,8 +32,10 @@ export const jobHandlers: JobHandlers = {
     return { status: 200, json: await records.jobs.list(caller.project, query) };
   },
 
-  async getJob({ records }, { caller, params }) {
-    return { status: 200, json: await requireJob(records, caller, params.id) };
+  async getJob({ records, executor }, { caller, params }) {
+    const job = await requireJob(records, caller, params.id);
+    const queuePosition = executor.queuePosition(job.id) ?? null;
+    return { status: 200, json: { ...job, queuePosition } };
   },
 
   async cancelJob({ records }, { caller, params }) {

@@ -28,7 +28,7 @@ export async function startJob(
       return records.jobs.create(input.caller.project, newJob, answered);
     },
   });
-  if (!started.replayed) executor.submit([started.created.id]);
+  if (!started.replayed) executor.submit(input.caller.project, [started.created.id]);
   return started;
 }
 

@@ -8,5 +8,6 @@ export async function submitBatch(
   submission: BatchSubmission,
 ): Promise<void> {
   const { jobs } = await createBatch(context, project, submission);
-  context.executor.submit(jobs.map(({ id }) => id));
+  const jobIds = jobs.map(({ id }) => id);
+  context.executor.submit(project, jobIds);
 }

@@ -33,7 +33,7 @@ export async function openExecutor(
 }
 
 async function openLocalExecutor(
-  { MOS_DATA_DIR: directory, MOS_WORKERS: concurrency }: Settings,
+  { MOS_DATA_DIR: directory, MOS_WORKERS: concurrency, MOS_PROJECT_WEIGHTS: weights }: Settings,
   { records, serviceUrl, workerEnvironment, log }: ExecutorDependencies,
 ): Promise<Executor> {
   return createLocalExecutor({
@@ -42,6 +42,7 @@ async function openLocalExecutor(
     storageDirectory: directory,
     workDirectory: join(directory, "work"),
     concurrency,
+    projectWeights: weights,
     environment: workerEnvironment,
     log: (message) => log("info", message),
   });

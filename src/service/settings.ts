@@ -14,6 +14,16 @@ export const settings = z.object({
     .pipe(z.int().min(1).max(1024))
     .optional()
     .describe("Jobs that are worked on at once; without it one for every two cores."),
+  MOS_PROJECT_WEIGHTS: z
+    .string()
+    .default("")
+    .transform(parseWeights)
+    .describe(
+      [
+        "Jobs of a project that start for each job of another one, such as `team-a=3,team-b=2`;",
+        "projects that are left out have 1. In a cluster a queue of Kueue decides instead.",
+      ].join(" "),
+    ),
   MOS_MAX_MODEL_BYTES: number
     .pipe(z.int().min(1))
     .default(64 * 1024 ** 3)
@@ -105,6 +115,15 @@ export const settings = z.object({
   KUBERNETES_SERVICE_PORT: text.optional().describe("Set by Kubernetes in every pod."),
 });
 export type Settings = z.infer<typeof settings>;
+
+function parseWeights(list: string, context: z.RefinementCtx): ReadonlyMap<string, number> {
+  const entries = list.split(",").filter((entry) => entry !== "");
+  const pairs = entries.map((entry) => /^([^=]+)=([1-9]\d{0,2})$/.exec(entry.trim()));
+  if (pairs.includes(null)) {
+    context.addIssue("must be a list of NAME=WEIGHT, with weights from 1 to 999");
+  }
+  return new Map(pairs.map((pair) => [pair?.[1] ?? "", Number(pair?.[2])]));
+}
 
 function splitPathList(list: string): string[] {
   const paths = list.split(delimiter).filter((path) => path !== "");

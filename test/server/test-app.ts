@@ -91,7 +91,8 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
     blobs,
     executor: {
       workers: createSecretAuthentication(records),
-      submit: (ids) => submitted.push(...ids),
+      submit: (_project, ids) => submitted.push(...ids),
+      queuePosition: (id) => (submitted.includes(id) ? submitted.indexOf(id) + 1 : undefined),
       readinessProblem: () => undefined,
       close: async () => {},
     },

@@ -87,6 +87,7 @@ export async function startPodService(
         },
       },
       submit: () => {},
+      queuePosition: () => undefined,
       readinessProblem: () => undefined,
       close: async () => {},
     },

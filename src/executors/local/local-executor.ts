@@ -12,6 +12,7 @@ import type { Records } from "../../records/open-records.ts";
 import type { ProcessIdentity } from "../../records/process-identity.ts";
 import type { Executor } from "../executor.ts";
 import { createSecretAuthentication, type WorkerAuthentication } from "../worker-authentication.ts";
+import { FairQueue } from "./fair-queue.ts";
 import { resumeUnfinishedJobs } from "./resume-unfinished-jobs.ts";
 import { runWorkerProcess } from "./run-worker-process.ts";
 import { workerExitError } from "./worker-exit-error.ts";
@@ -25,6 +26,8 @@ interface LocalExecutorOptions {
   readonly workDirectory: string;
   /** Parallel workers; by default one for every two cores. */
   readonly concurrency?: number | undefined;
+  /** Jobs of a project that start for each job of another one; 1 where it is left out. */
+  readonly projectWeights?: ReadonlyMap<string, number> | undefined;
   /** Variables of this process' environment that workers need: PATH and HOME. */
   readonly environment: Readonly<Record<string, string>>;
   readonly log: (message: string) => void;
@@ -53,7 +56,7 @@ export async function createLocalExecutor(options: LocalExecutorOptions): Promis
   await mkdir(options.workDirectory, { recursive: true });
   const unfinished = await resumeUnfinishedJobs(options.records, options.workDirectory);
   const executor = new LocalExecutor(options);
-  executor.submit(unfinished);
+  for (const { project, jobId } of unfinished) executor.submit(project, [jobId]);
   return executor;
 }
 
@@ -61,12 +64,12 @@ class LocalExecutor implements Executor {
   readonly workers: WorkerAuthentication;
   readonly #options: LocalExecutorOptions;
   readonly #concurrency: number;
-  readonly #waiting: string[] = [];
+  readonly #queue: FairQueue;
   /** Of every job that is worked on. */
   readonly #stops = new Map<string, AbortController>();
   readonly #runs = new Set<Promise<void>>();
   readonly #closing = new AbortController();
-  readonly #unsubscribe: () => void;
+  readonly #unsubscribe: readonly (() => void)[];
 
   constructor(options: LocalExecutorOptions) {
     // Workers run in folders of their own, where relative paths would mean something else.
@@ -75,14 +78,21 @@ class LocalExecutor implements Executor {
     this.#options = { ...options, storageDirectory, workDirectory };
     this.#concurrency = options.concurrency ?? Math.max(1, Math.floor(availableParallelism() / 2));
     this.workers = createSecretAuthentication(options.records);
-    this.#unsubscribe = options.records.changes.onCancelling((jobId) =>
-      this.#stops.get(jobId)?.abort(),
-    );
+    this.#queue = new FairQueue(options.projectWeights ?? new Map());
+    const { changes } = options.records;
+    this.#unsubscribe = [
+      changes.onCancelling((jobId) => this.#stops.get(jobId)?.abort()),
+      changes.onEnded((jobId) => this.#queue.remove(jobId)),
+    ];
   }
 
-  submit(jobIds: readonly string[]): void {
-    for (const jobId of jobIds) this.#waiting.push(jobId);
+  submit(project: string, jobIds: readonly string[]): void {
+    this.#queue.add(project, jobIds);
     this.#startWaiting();
+  }
+
+  queuePosition(jobId: string): number | undefined {
+    return this.#queue.positionOf(jobId);
   }
 
   readinessProblem(): undefined {}
@@ -91,12 +101,12 @@ class LocalExecutor implements Executor {
     this.#closing.abort();
     for (const stop of this.#stops.values()) stop.abort();
     await Promise.all(this.#runs);
-    this.#unsubscribe();
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
   }
 
   #startWaiting(): void {
     while (!this.#closing.signal.aborted && this.#runs.size < this.#concurrency) {
-      const jobId = this.#waiting.shift();
+      const jobId = this.#queue.take();
       if (jobId === undefined) return;
       const run = this.#runJob(jobId).finally(() => {
         this.#runs.delete(run);

@@ -38,7 +38,7 @@ async function submit(t: TestContext, file: string) {
     project,
     makeNewJob({ model: { source, name: "text-direction" } }),
   );
-  executor.submit([id]);
+  executor.submit(project, [id]);
   const until = async (reached: (job: Job) => boolean) => {
     for await (const _ of records.changes.watch(id, t.signal)) {
       const job = await records.jobs.find(project, id);
