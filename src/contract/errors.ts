@@ -48,6 +48,7 @@ export const errorTable = {
   model_not_found: permanentError(422, "The model does not exist at its source"),
   model_source_refused: permanentError(422, "The model's source is not allowed"),
   model_fetch_failed: retryableError(422, "The model could not be fetched"),
+  model_source_slow: retryableError(422, "The model's host sends it too slowly"),
   model_checksum_mismatch: permanentError(422, "The model's SHA-256 is not the expected one"),
   model_too_large: permanentError(413, "The model is larger than allowed"),
   model_invalid: permanentError(422, "The file is not a valid ONNX model"),

@@ -13,6 +13,19 @@ export const limits = {
   pingSeconds: 15,
 } as const;
 
+/**
+ * Slowest download of a model: fewer bytes within the time fail the job. A host that drips would
+ * hold a worker for as long as it likes. Time for connecting and for retries counts.
+ */
+export const slowestDownload = { bytes: 1024 * 1024, seconds: 60 } as const;
+
+/**
+ * A worker process of this machine that sends no request for so long, seconds, is stopped, and its
+ * job is tried again. Workers report every 10 s; while one loads or plans a large model its thread
+ * can be busy for minutes.
+ */
+export const silentWorkerSeconds = 600;
+
 /** How often a worker of a job, or of one step of it, is started at most. */
 export const maxAttempts = 3;
 

@@ -17,14 +17,19 @@ export interface WorkerAuthentication {
   authenticate(token: string, jobId: string): Promise<AuthenticatedWorker>;
 }
 
-/** Authenticates workers on this machine, each by its own secret. */
-export function createSecretAuthentication({
-  workers,
-}: Pick<Records, "workers">): WorkerAuthentication {
+/**
+ * Authenticates workers on this machine, each by its own secret.
+ * @param onHeard is told of each request of a worker
+ */
+export function createSecretAuthentication(
+  { workers }: Pick<Records, "workers">,
+  onHeard: (jobId: string) => void = () => {},
+): WorkerAuthentication {
   return {
     async authenticate(token, jobId) {
       const attempt = await workers.findAttemptBySecret(jobId, hashSecret(token));
       if (attempt === undefined) throw wrongWorkerError(jobId);
+      onHeard(jobId);
       return { attempt };
     },
   };

@@ -33,16 +33,18 @@ export async function openExecutor(
 }
 
 async function openLocalExecutor(
-  { MOS_DATA_DIR: directory, MOS_WORKERS: concurrency, MOS_PROJECT_WEIGHTS: weights }: Settings,
+  settings: Settings,
   { records, serviceUrl, workerEnvironment, log }: ExecutorDependencies,
 ): Promise<Executor> {
+  const { MOS_DATA_DIR: directory } = settings;
   return createLocalExecutor({
     records,
     serviceUrl,
     storageDirectory: directory,
     workDirectory: join(directory, "work"),
-    concurrency,
-    projectWeights: weights,
+    concurrency: settings.MOS_WORKERS,
+    projectWeights: settings.MOS_PROJECT_WEIGHTS,
+    deadlineSeconds: settings.MOS_DEADLINE_SECONDS,
     environment: workerEnvironment,
     log: (message) => log("info", message),
   });

@@ -14,6 +14,15 @@ export const settings = z.object({
     .pipe(z.int().min(1).max(1024))
     .optional()
     .describe("Jobs that are worked on at once; without it one for every two cores."),
+  MOS_DEADLINE_SECONDS: number
+    .pipe(z.int().min(1).max(604_800))
+    .default(86_400)
+    .describe(
+      [
+        "Seconds of work after which a job without a deadline of its own is stopped;",
+        "in a cluster the operator's setting counts.",
+      ].join(" "),
+    ),
   MOS_PROJECT_WEIGHTS: z
     .string()
     .default("")

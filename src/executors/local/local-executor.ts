@@ -6,6 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { hashSecret } from "../../auth/access-token.ts";
 import type { JobError } from "../../contract/errors.ts";
+import { maxAttempts, silentWorkerSeconds } from "../../contract/limits.ts";
 import { errorMessage } from "../../log/error-message.ts";
 import type { StartedAttempt } from "../../records/begin-attempt.ts";
 import type { Records } from "../../records/open-records.ts";
@@ -30,8 +31,12 @@ interface LocalExecutorOptions {
   readonly projectWeights?: ReadonlyMap<string, number> | undefined;
   /** Variables of this process' environment that workers need: PATH and HOME. */
   readonly environment: Readonly<Record<string, string>>;
+  /** Limit of jobs that have none of their own, seconds of work. */
+  readonly deadlineSeconds?: number | undefined;
   readonly log: (message: string) => void;
   readonly workerPath?: string;
+  /** By default that of the contract. */
+  readonly silentWorkerSeconds?: number;
 }
 
 interface LocalAttempt extends StartedAttempt {
@@ -42,13 +47,14 @@ interface LocalAttempt extends StartedAttempt {
 /** How the process of an attempt ended; its error counts where the worker reported no result. */
 interface AttemptOutcome {
   readonly error: JobError;
-  readonly lines: readonly string[];
+  readonly lines: string[];
 }
 
 const secretBytes = 32;
 const retryMs = 1_000;
-/** Reason of a stop that is not a cancellation. */
+/** Reasons of a stop that is not a cancellation. */
 const deadlineReached = Symbol("deadline reached");
+const silent = Symbol("silent");
 const mainWorker = fileURLToPath(new URL("../../worker/main.ts", import.meta.url));
 
 /** Runs jobs in worker processes on this machine, first those of an earlier run of the service. */
@@ -64,9 +70,12 @@ class LocalExecutor implements Executor {
   readonly workers: WorkerAuthentication;
   readonly #options: LocalExecutorOptions;
   readonly #concurrency: number;
+  readonly #silentSeconds: number;
   readonly #queue: FairQueue;
   /** Of every job that is worked on. */
   readonly #stops = new Map<string, AbortController>();
+  /** Of every worker: ends when nothing is heard of it for too long. */
+  readonly #silence = new Map<string, NodeJS.Timeout>();
   readonly #runs = new Set<Promise<void>>();
   readonly #closing = new AbortController();
   readonly #unsubscribe: readonly (() => void)[];
@@ -76,8 +85,11 @@ class LocalExecutor implements Executor {
     const storageDirectory = resolve(options.storageDirectory);
     const workDirectory = resolve(options.workDirectory);
     this.#options = { ...options, storageDirectory, workDirectory };
+    this.#silentSeconds = options.silentWorkerSeconds ?? silentWorkerSeconds;
     this.#concurrency = options.concurrency ?? Math.max(1, Math.floor(availableParallelism() / 2));
-    this.workers = createSecretAuthentication(options.records);
+    this.workers = createSecretAuthentication(options.records, (id) =>
+      this.#silence.get(id)?.refresh(),
+    );
     this.#queue = new FairQueue(options.projectWeights ?? new Map());
     const { changes } = options.records;
     this.#unsubscribe = [
@@ -121,28 +133,44 @@ class LocalExecutor implements Executor {
     const stop = new AbortController();
     this.#stops.set(jobId, stop);
     const secret = randomBytes(secretBytes).toString("hex");
-    const started = await this.#recordWithRetry(() =>
+    const begun = await this.#recordWithRetry(() =>
       this.#options.records.attempts.begin(jobId, hashSecret(secret)),
     );
+    const { deadlineSeconds } = this.#options;
+    const started = begun && {
+      ...begun,
+      deadlineSeconds: begun.deadlineSeconds ?? deadlineSeconds,
+    };
     if (started !== undefined) await this.#runAttempt({ jobId, secret, ...started }, stop);
     this.#stops.delete(jobId);
+    const isTriedAgain = stop.signal.reason === silent && (started?.attempt ?? 0) < maxAttempts;
+    if (isTriedAgain && !this.#closing.signal.aborted) await this.#runJob(jobId);
   }
 
   async #runAttempt(run: LocalAttempt, stop: AbortController): Promise<void> {
-    const { jobId, attempt, deadlineSeconds } = run;
-    const onDeadline = () => stop.abort(deadlineReached);
-    const deadline =
-      deadlineSeconds === undefined ? undefined : setTimeout(onDeadline, deadlineSeconds * 1000);
+    const { jobId, attempt } = run;
+    const timers = this.#startTimers(run, stop);
     const outcome = await this.#runProcess(run, stop.signal);
-    clearTimeout(deadline);
+    for (const timer of timers) clearTimeout(timer);
+    this.#silence.delete(jobId);
     await this.#removeScratch(jobId);
+    const isSilent = stop.signal.reason === silent;
     const lines = stop.signal.aborted ? [] : outcome.lines;
+    if (isSilent) lines.push(silentWorkerMessage(this.#silentSeconds));
     const end = {
       error: this.#attemptError(run, outcome, stop.signal),
       lines: lines.map((text) => ({ stream: "stderr" as const, text })),
     };
     const { attempts } = this.#options.records;
     await this.#recordWithRetry(() => attempts.end(jobId, attempt, end));
+  }
+
+  #startTimers({ jobId, deadlineSeconds }: LocalAttempt, stop: AbortController) {
+    const onSilence = () => stop.abort(silent);
+    const silence = setTimeout(onSilence, this.#silentSeconds * 1000);
+    this.#silence.set(jobId, silence);
+    if (deadlineSeconds === undefined) return [silence];
+    return [silence, setTimeout(() => stop.abort(deadlineReached), deadlineSeconds * 1000)];
   }
 
   async #removeScratch(jobId: string): Promise<void> {
@@ -155,12 +183,15 @@ class LocalExecutor implements Executor {
   }
 
   #attemptError(
-    { deadlineSeconds }: LocalAttempt,
+    { deadlineSeconds, attempt }: LocalAttempt,
     { error }: AttemptOutcome,
     { reason }: AbortSignal,
   ): JobError | null {
     if (this.#closing.signal.aborted) return null;
-    return reason === deadlineReached ? deadlineExceededError(deadlineSeconds) : error;
+    if (reason === deadlineReached) return deadlineExceededError(deadlineSeconds);
+    if (reason !== silent) return error;
+    const message = silentWorkerMessage(this.#silentSeconds);
+    return attempt < maxAttempts ? null : { code: "worker_killed", message };
   }
 
   /** Resolves when no process of the attempt is left. */
@@ -217,6 +248,10 @@ function processEnvironment(
     MOS_STORAGE_DIR: storageDirectory,
     MOS_WORK_DIR: directory,
   };
+}
+
+function silentWorkerMessage(seconds: number): string {
+  return `The worker was stopped: nothing was heard of it for ${seconds} s`;
 }
 
 function deadlineExceededError(seconds: number | undefined): JobError {

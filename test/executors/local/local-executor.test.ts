@@ -190,7 +190,7 @@ test("a service that was stopped and started again runs its jobs again, those th
   assert.ok(ends.every(({ job }) => job.status === "Completed"));
   assert.deepEqual(ends[0]?.lines.slice(0, 3), [
     ...lines,
-    "The service restarted while the job ran: attempt 2 begins",
+    "Another worker takes over: attempt 2 begins",
   ]);
 });
 

@@ -6,6 +6,7 @@ import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { Job } from "../../../src/contract/job.ts";
 import { isTerminal } from "../../../src/contract/status.ts";
+import type { Executor } from "../../../src/executors/executor.ts";
 import { createLocalExecutor } from "../../../src/executors/local/local-executor.ts";
 import { openRecords, type Records } from "../../../src/records/open-records.ts";
 import { makeNewJob } from "../../records/new-jobs.ts";
@@ -22,6 +23,8 @@ interface ServiceOptions {
   /** What the executor gets of the records. */
   executorRecords?: (records: Records) => Records;
   log?: (message: string) => void;
+  silentWorkerSeconds?: number;
+  deadlineSeconds?: number;
 }
 
 /** Records, the worker protocol over HTTP and a local executor that runs stand-in workers. */
@@ -33,7 +36,10 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
   } = options;
   const folder = options.folder ?? (await mkdtemp(join(tmpdir(), "local-")));
   const records = await openRecords(join(folder, "records.db"), { now });
-  const { url, server } = await listenForWorkers(records);
+  let executor: Executor | undefined;
+  const { url, server } = await listenForWorkers(records, (jobId, secret) => {
+    void executor?.workers.authenticate(secret, jobId).catch(() => {});
+  });
   const workDirectory = join(folder, "work");
   const start = () =>
     createLocalExecutor({
@@ -45,6 +51,8 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
       environment: { PATH: process.env["PATH"] ?? "" },
       log,
       workerPath,
+      silentWorkerSeconds: options.silentWorkerSeconds ?? 600,
+      deadlineSeconds: options.deadlineSeconds,
     });
   const stops: (() => Promise<void>)[] = [];
   t.after(async () => {
@@ -86,9 +94,10 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
     until,
     ended: (jobId: string, owner = project) => until(jobId, (job) => isTerminal(job.status), owner),
     start: async () => {
-      const executor = await start();
-      stops.push(() => executor.close());
-      return executor;
+      const started = await start();
+      executor = started;
+      stops.push(() => started.close());
+      return started;
     },
   };
 }
