@@ -8,6 +8,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0003-baselines": { up: (db) => runStatements(db, addBaselines) },
   "0004-reports": { up: (db) => runStatements(db, addReports) },
   "0005-latency-budget": { up: (db) => runStatements(db, replaceRuns) },
+  "0007-job-blobs": { up: (db) => runStatements(db, addJobBlobs) },
 };
 
 const createTables = [
@@ -115,6 +116,12 @@ const replaceRuns = [
       '$.recipe.evaluation.runs', '$.recipe.evaluation.warmup')`,
   `update github_reports set request = json_remove(request,
       '$.recipe.evaluation.runs', '$.recipe.evaluation.warmup', '$.gates.latencyNoiseMs')`,
+];
+
+const addJobBlobs = [
+  `create table job_blobs (
+    job_id text not null references jobs (id), sha256 text not null,
+    primary key (job_id, sha256))`,
 ];
 
 async function runStatements(db: Kysely<unknown>, statements: readonly string[]): Promise<void> {

@@ -6,6 +6,7 @@ import { Changes } from "./changes.ts";
 import { clusterRecords } from "./cluster-records.ts";
 import { idempotencyRecords } from "./idempotency-records.ts";
 import { identityRecords } from "./identity-records.ts";
+import { jobBlobRecords } from "./job-blob-records.ts";
 import { jobRecords } from "./job-records.ts";
 import { logRecords } from "./log-records.ts";
 import { migrate } from "./migrate.ts";
@@ -29,6 +30,7 @@ export async function openRecords(path: string, { now }: { now: () => Date }) {
     batches: batchRecords(store),
     baselines: baselineRecords(store),
     cluster: clusterRecords(store),
+    jobBlobs: jobBlobRecords(store),
     logs: logRecords(store),
     tokens: tokenRecords(store),
     identities: identityRecords(store),

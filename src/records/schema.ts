@@ -9,6 +9,7 @@ export interface Schema {
   log_lines: LogLinesTable;
   attempts: AttemptsTable;
   job_shares: JobSharesTable;
+  job_blobs: JobBlobsTable;
   tokens: TokensTable;
   spent_identities: SpentIdentitiesTable;
   baselines: BaselinesTable;
@@ -94,6 +95,12 @@ interface JobSharesTable {
   share: number;
   sha256: string;
   bytes: number;
+}
+
+/** The blobs that workers of a job have stored. */
+interface JobBlobsTable {
+  job_id: string;
+  sha256: string;
 }
 
 interface TokensTable {

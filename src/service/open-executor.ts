@@ -5,11 +5,13 @@ import { createLocalExecutor } from "../executors/local/local-executor.ts";
 import type { ClusterSource } from "../kubernetes/connect-cluster.ts";
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
+import type { BlobStore } from "../storage/blob-store.ts";
 import { StartError } from "../settings/start-error.ts";
 import type { Settings } from "./settings.ts";
 
 interface ExecutorDependencies {
   readonly records: Records;
+  readonly blobs: BlobStore;
   readonly targets: readonly Target[];
   /** Without `/v1`. */
   readonly serviceUrl: string;
@@ -34,13 +36,13 @@ export async function openExecutor(
 
 async function openLocalExecutor(
   settings: Settings,
-  { records, serviceUrl, workerEnvironment, log }: ExecutorDependencies,
+  { records, blobs, serviceUrl, workerEnvironment, log }: ExecutorDependencies,
 ): Promise<Executor> {
   const { MOS_DATA_DIR: directory } = settings;
   return createLocalExecutor({
     records,
     serviceUrl,
-    storageDirectory: directory,
+    blobs,
     workDirectory: join(directory, "work"),
     concurrency: settings.MOS_WORKERS,
     projectWeights: settings.MOS_PROJECT_WEIGHTS,

@@ -4,6 +4,7 @@ import { chmod, constants, copyFile, link, mkdir, open, rename, rm } from "node:
 import { hostname } from "node:os";
 import path from "node:path";
 import type { Blob, BlobStore, WriteOptions } from "./blob-store.ts";
+import { blobPath } from "./blob-path.ts";
 import { statOrUndefined, storageError, systemErrorCode } from "./file-error.ts";
 import { createPartialUploads } from "./partial-uploads.ts";
 import { receiveFile } from "./receive-file.ts";
@@ -17,23 +18,23 @@ export async function createDirectoryBlobStore(directory: string): Promise<BlobS
   const incoming = path.join(directory, "incoming");
   await mkdir(incoming, { recursive: true });
   await removeAbandoned(incoming);
-  const blobPath = (sha256: string) => path.join(directory, "blobs", sha256.slice(0, 2), sha256);
-  const publish = (file: string, sha256: string) => publishBlob(file, blobPath(sha256));
+  const locate = (sha256: string) => blobPath(directory, sha256);
+  const publish = (file: string, sha256: string) => publishBlob(file, locate(sha256));
   const write = (source: AsyncIterable<Uint8Array>, options: WriteOptions = {}) =>
     writeBlob(source, { incoming, publish, ...options });
   return {
     async find(sha256) {
-      const stats = await statOrUndefined(blobPath(sha256));
+      const stats = await statOrUndefined(locate(sha256));
       return stats && { bytes: stats.size };
     },
-    read: (sha256, range) => createReadStream(blobPath(sha256), range),
+    read: (sha256, range) => createReadStream(locate(sha256), range),
     write,
     ...createPartialUploads({ incoming, publish, write }),
     purge: () => removeAbandoned(incoming),
     writeFile: (file, options) =>
       write(createReadStream(file, { highWaterMark: 1 << 20 }), options),
     async materialize(sha256, target, signal) {
-      await linkOrCopy(blobPath(sha256), target);
+      await linkOrCopy(locate(sha256), target);
       signal?.throwIfAborted();
     },
   };

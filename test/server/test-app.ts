@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -145,12 +146,21 @@ export async function problemIn(answer: Response): Promise<Problem> {
 }
 
 /** Begins an attempt at a job, and reports events as its worker. */
-export async function beginTestWorker({ records, ask }: TestApp, jobId: string) {
+export async function beginTestWorker({ app, records, ask }: TestApp, jobId: string) {
   const secret = `secret-of-${jobId}`;
   await records.attempts.begin(jobId, hashSecret(secret));
   let seq = 0;
   return {
     secret,
+    /** Stores a file as the worker. */
+    async store(content: string) {
+      const sha256 = createHash("sha256").update(content).digest("hex");
+      const url = `/worker/v1/jobs/${jobId}/blobs/${sha256}`;
+      const headers = { authorization: `Bearer ${secret}` };
+      const answer = await app.request(url, { method: "PUT", headers, body: content });
+      assert.equal(answer.status, 201);
+      return { sha256, bytes: Buffer.byteLength(content) };
+    },
     async report(...events: readonly UnnumberedEvent[]) {
       const numbered = events.map((event) => ({
         ...event,

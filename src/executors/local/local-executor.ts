@@ -7,12 +7,15 @@ import { fileURLToPath } from "node:url";
 import { hashSecret } from "../../auth/access-token.ts";
 import type { JobError } from "../../contract/errors.ts";
 import { maxAttempts, silentWorkerSeconds } from "../../contract/limits.ts";
+import { assignedBlobs } from "../../contract/worker-blobs.ts";
 import { errorMessage } from "../../log/error-message.ts";
 import type { StartedAttempt } from "../../records/begin-attempt.ts";
 import type { Records } from "../../records/open-records.ts";
 import type { ProcessIdentity } from "../../records/process-identity.ts";
+import type { BlobStore } from "../../storage/blob-store.ts";
 import type { Executor } from "../executor.ts";
 import { createSecretAuthentication, type WorkerAuthentication } from "../worker-authentication.ts";
+import { createBlobTransfer, prepareJobStorage } from "./job-storage.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { resumeUnfinishedJobs } from "./resume-unfinished-jobs.ts";
 import { runWorkerProcess } from "./run-worker-process.ts";
@@ -22,7 +25,7 @@ interface LocalExecutorOptions {
   readonly records: Records;
   /** Where workers reach the service, such as `http://127.0.0.1:8080`. */
   readonly serviceUrl: string;
-  readonly storageDirectory: string;
+  readonly blobs: BlobStore;
   /** Folder of the jobs' scratch folders; no other executor may use it. */
   readonly workDirectory: string;
   /** Parallel workers; by default one for every two cores. */
@@ -51,6 +54,8 @@ interface AttemptOutcome {
 }
 
 const secretBytes = 32;
+/** Of a job's own blobs, in its scratch folder. */
+const storageFolder = "storage";
 const retryMs = 1_000;
 /** Reasons of a stop that is not a cancellation. */
 const deadlineReached = Symbol("deadline reached");
@@ -82,14 +87,15 @@ class LocalExecutor implements Executor {
 
   constructor(options: LocalExecutorOptions) {
     // Workers run in folders of their own, where relative paths would mean something else.
-    const storageDirectory = resolve(options.storageDirectory);
     const workDirectory = resolve(options.workDirectory);
-    this.#options = { ...options, storageDirectory, workDirectory };
+    this.#options = { ...options, workDirectory };
     this.#silentSeconds = options.silentWorkerSeconds ?? silentWorkerSeconds;
     this.#concurrency = options.concurrency ?? Math.max(1, Math.floor(availableParallelism() / 2));
-    this.workers = createSecretAuthentication(options.records, (id) =>
-      this.#silence.get(id)?.refresh(),
-    );
+    const { records, blobs } = options;
+    this.workers = createSecretAuthentication(records, {
+      onHeard: (id) => this.#silence.get(id)?.refresh(),
+      storeBlob: createBlobTransfer(blobs, (id) => join(workDirectory, id, storageFolder)),
+    });
     this.#queue = new FairQueue(options.projectWeights ?? new Map());
     const { changes } = options.records;
     this.#unsubscribe = [
@@ -196,7 +202,7 @@ class LocalExecutor implements Executor {
 
   /** Resolves when no process of the attempt is left. */
   async #runProcess(run: LocalAttempt, signal: AbortSignal): Promise<AttemptOutcome> {
-    const { records, workDirectory, workerPath = mainWorker, log } = this.#options;
+    const { records, blobs, workDirectory, workerPath = mainWorker, log } = this.#options;
     const { jobId, attempt } = run;
     const directory = join(workDirectory, jobId);
     const environment = processEnvironment(run, this.#options);
@@ -208,7 +214,7 @@ class LocalExecutor implements Executor {
         this.#recordWithRetry(() => records.attempts.recordProcess(jobId, attempt, identity)),
     };
     try {
-      await mkdir(directory, { recursive: true });
+      await prepareJobStorage(join(directory, storageFolder), await this.#listInputs(run), blobs);
       const exit = await runWorkerProcess(worker, signal);
       return { error: workerExitError(exit), lines: exit.lines };
     } catch (error) {
@@ -216,6 +222,12 @@ class LocalExecutor implements Executor {
       log(`${message} (job "${jobId}")`);
       return { error: { code: "worker_crashed", message }, lines: [] };
     }
+  }
+
+  /** Hashes of the blobs that the worker reads. */
+  async #listInputs({ jobId, attempt }: LocalAttempt): Promise<Iterable<string>> {
+    const assignment = await this.#options.records.workers.findAssignment(jobId, attempt);
+    return assignment === undefined ? [] : assignedBlobs(assignment);
   }
 
   /** Retries until it is recorded; a disk that is full for a while must not lose a job. */
@@ -234,7 +246,7 @@ class LocalExecutor implements Executor {
 
 function processEnvironment(
   { jobId, secret }: LocalAttempt,
-  { environment, workDirectory, serviceUrl, storageDirectory }: LocalExecutorOptions,
+  { environment, workDirectory, serviceUrl }: LocalExecutorOptions,
 ): Record<string, string> {
   const directory = join(workDirectory, jobId);
   return {
@@ -245,7 +257,7 @@ function processEnvironment(
     MOS_SERVICE_URL: serviceUrl,
     MOS_JOB_ID: jobId,
     MOS_JOB_TOKEN: secret,
-    MOS_STORAGE_DIR: storageDirectory,
+    MOS_STORAGE_DIR: join(directory, storageFolder),
     MOS_WORK_DIR: directory,
   };
 }

@@ -10,6 +10,7 @@ import type { Executor } from "../../../src/executors/executor.ts";
 import { createLocalExecutor } from "../../../src/executors/local/local-executor.ts";
 import { openRecords, type Records } from "../../../src/records/open-records.ts";
 import { makeNewJob } from "../../records/new-jobs.ts";
+import { createDirectoryBlobStore } from "../../../src/storage/directory-blob-store.ts";
 import { listenForWorkers } from "./worker-endpoint.ts";
 
 const workerPath = fileURLToPath(new URL("stand-in-worker/main.ts", import.meta.url));
@@ -36,6 +37,7 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
   } = options;
   const folder = options.folder ?? (await mkdtemp(join(tmpdir(), "local-")));
   const records = await openRecords(join(folder, "records.db"), { now });
+  const blobs = await createDirectoryBlobStore(join(folder, "storage"));
   let executor: Executor | undefined;
   const { url, server } = await listenForWorkers(records, (jobId, secret) => {
     void executor?.workers.authenticate(secret, jobId).catch(() => {});
@@ -45,7 +47,7 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
     createLocalExecutor({
       records: executorRecords(records),
       serviceUrl: url,
-      storageDirectory: join(folder, "storage"),
+      blobs,
       workDirectory,
       concurrency,
       environment: { PATH: process.env["PATH"] ?? "" },
