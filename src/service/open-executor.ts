@@ -43,6 +43,7 @@ async function openLocalExecutor(
     records,
     serviceUrl,
     blobs,
+    containment: { dataDirectory: directory, allowedRoots: settings.MOS_ALLOWED_ROOTS },
     workDirectory: join(directory, "work"),
     concurrency: settings.MOS_WORKERS,
     projectWeights: settings.MOS_PROJECT_WEIGHTS,

@@ -1,6 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { chmod, constants, copyFile, link, mkdir, open, rename, rm } from "node:fs/promises";
+import {
+  chmod,
+  constants,
+  copyFile,
+  link,
+  mkdir,
+  open,
+  rename,
+  rm,
+  symlink,
+} from "node:fs/promises";
 import { hostname } from "node:os";
 import path from "node:path";
 import type { Blob, BlobStore, WriteOptions } from "./blob-store.ts";
@@ -74,7 +84,10 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
   try {
     await link(from, to);
   } catch (error) {
-    if (!["EXDEV", "EPERM", "EMLINK", "ENOTSUP"].includes(systemErrorCode(error))) throw error;
+    const code = systemErrorCode(error);
+    // Blobs are large, never change, and outlive what uses them.
+    if (code === "EXDEV") return symlink(path.resolve(from), to);
+    if (!["EPERM", "EMLINK", "ENOTSUP"].includes(code)) throw error;
     await copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
   }
 }

@@ -1,51 +1,42 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir, realpath, rm } from "node:fs/promises";
 import { availableParallelism } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { hashSecret } from "../../auth/access-token.ts";
 import type { JobError } from "../../contract/errors.ts";
 import { maxAttempts, silentWorkerSeconds } from "../../contract/limits.ts";
-import { assignedBlobs } from "../../contract/worker-blobs.ts";
 import { errorMessage } from "../../log/error-message.ts";
-import type { StartedAttempt } from "../../records/begin-attempt.ts";
-import type { Records } from "../../records/open-records.ts";
 import type { ProcessIdentity } from "../../records/process-identity.ts";
-import type { BlobStore } from "../../storage/blob-store.ts";
 import type { Executor } from "../executor.ts";
 import { createSecretAuthentication, type WorkerAuthentication } from "../worker-authentication.ts";
-import { createBlobTransfer, prepareJobStorage } from "./job-storage.ts";
+import { type ContainmentOptions, openContainment } from "./containment.ts";
+import { createBlobTransfer } from "./job-storage.ts";
+import {
+  jobStorage,
+  type LaunchOptions,
+  launchWorker,
+  type LocalAttempt,
+} from "./launch-worker.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { resumeUnfinishedJobs } from "./resume-unfinished-jobs.ts";
-import { runWorkerProcess } from "./run-worker-process.ts";
 import { workerExitError } from "./worker-exit-error.ts";
 
-interface LocalExecutorOptions {
-  readonly records: Records;
-  /** Where workers reach the service, such as `http://127.0.0.1:8080`. */
-  readonly serviceUrl: string;
-  readonly blobs: BlobStore;
-  /** Folder of the jobs' scratch folders; no other executor may use it. */
-  readonly workDirectory: string;
+interface LocalExecutorOptions extends Omit<LaunchOptions, "contain"> {
   /** Parallel workers; by default one for every two cores. */
   readonly concurrency?: number | undefined;
   /** Jobs of a project that start for each job of another one; 1 where it is left out. */
   readonly projectWeights?: ReadonlyMap<string, number> | undefined;
-  /** Variables of this process' environment that workers need: PATH and HOME. */
-  readonly environment: Readonly<Record<string, string>>;
   /** Limit of jobs that have none of their own, seconds of work. */
   readonly deadlineSeconds?: number | undefined;
   readonly log: (message: string) => void;
-  readonly workerPath?: string;
   /** By default that of the contract. */
   readonly silentWorkerSeconds?: number;
+  /** Keeps workers from everything but their own; they are not contained without it. */
+  readonly containment?: ContainmentOptions;
 }
 
-interface LocalAttempt extends StartedAttempt {
-  readonly jobId: string;
-  readonly secret: string;
-}
+interface OpenedOptions extends LocalExecutorOptions, LaunchOptions {}
 
 /** How the process of an attempt ended; its error counts where the worker reported no result. */
 interface AttemptOutcome {
@@ -54,26 +45,27 @@ interface AttemptOutcome {
 }
 
 const secretBytes = 32;
-/** Of a job's own blobs, in its scratch folder. */
-const storageFolder = "storage";
 const retryMs = 1_000;
 /** Reasons of a stop that is not a cancellation. */
 const deadlineReached = Symbol("deadline reached");
 const silent = Symbol("silent");
-const mainWorker = fileURLToPath(new URL("../../worker/main.ts", import.meta.url));
 
 /** Runs jobs in worker processes on this machine, first those of an earlier run of the service. */
 export async function createLocalExecutor(options: LocalExecutorOptions): Promise<Executor> {
+  const { containment, records, log } = options;
   await mkdir(options.workDirectory, { recursive: true });
-  const unfinished = await resumeUnfinishedJobs(options.records, options.workDirectory);
-  const executor = new LocalExecutor(options);
+  // Workers run in folders of their own, where relative paths would mean something else.
+  const workDirectory = await realpath(options.workDirectory);
+  const unfinished = await resumeUnfinishedJobs(records, workDirectory);
+  const contain = containment && (await openContainment(containment, { workDirectory, log }));
+  const executor = new LocalExecutor({ ...options, workDirectory, contain });
   for (const { project, jobId } of unfinished) executor.submit(project, [jobId]);
   return executor;
 }
 
 class LocalExecutor implements Executor {
   readonly workers: WorkerAuthentication;
-  readonly #options: LocalExecutorOptions;
+  readonly #options: OpenedOptions;
   readonly #concurrency: number;
   readonly #silentSeconds: number;
   readonly #queue: FairQueue;
@@ -85,16 +77,14 @@ class LocalExecutor implements Executor {
   readonly #closing = new AbortController();
   readonly #unsubscribe: readonly (() => void)[];
 
-  constructor(options: LocalExecutorOptions) {
-    // Workers run in folders of their own, where relative paths would mean something else.
-    const workDirectory = resolve(options.workDirectory);
-    this.#options = { ...options, workDirectory };
+  constructor(options: OpenedOptions) {
+    this.#options = options;
     this.#silentSeconds = options.silentWorkerSeconds ?? silentWorkerSeconds;
     this.#concurrency = options.concurrency ?? Math.max(1, Math.floor(availableParallelism() / 2));
-    const { records, blobs } = options;
+    const { records, blobs, workDirectory } = options;
     this.workers = createSecretAuthentication(records, {
       onHeard: (id) => this.#silence.get(id)?.refresh(),
-      storeBlob: createBlobTransfer(blobs, (id) => join(workDirectory, id, storageFolder)),
+      storeBlob: createBlobTransfer(blobs, (id) => jobStorage(workDirectory, id)),
     });
     this.#queue = new FairQueue(options.projectWeights ?? new Map());
     const { changes } = options.records;
@@ -202,32 +192,18 @@ class LocalExecutor implements Executor {
 
   /** Resolves when no process of the attempt is left. */
   async #runProcess(run: LocalAttempt, signal: AbortSignal): Promise<AttemptOutcome> {
-    const { records, blobs, workDirectory, workerPath = mainWorker, log } = this.#options;
+    const { records, log } = this.#options;
     const { jobId, attempt } = run;
-    const directory = join(workDirectory, jobId);
-    const environment = processEnvironment(run, this.#options);
-    const worker = {
-      workerPath,
-      directory,
-      environment,
-      onStarted: (identity: ProcessIdentity) =>
-        this.#recordWithRetry(() => records.attempts.recordProcess(jobId, attempt, identity)),
-    };
+    const onStarted = (identity: ProcessIdentity) =>
+      this.#recordWithRetry(() => records.attempts.recordProcess(jobId, attempt, identity));
     try {
-      await prepareJobStorage(join(directory, storageFolder), await this.#listInputs(run), blobs);
-      const exit = await runWorkerProcess(worker, signal);
+      const exit = await launchWorker(run, this.#options, { signal, onStarted });
       return { error: workerExitError(exit), lines: exit.lines };
     } catch (error) {
       const message = `No worker can be run: ${errorMessage(error)}`;
       log(`${message} (job "${jobId}")`);
       return { error: { code: "worker_crashed", message }, lines: [] };
     }
-  }
-
-  /** Hashes of the blobs that the worker reads. */
-  async #listInputs({ jobId, attempt }: LocalAttempt): Promise<Iterable<string>> {
-    const assignment = await this.#options.records.workers.findAssignment(jobId, attempt);
-    return assignment === undefined ? [] : assignedBlobs(assignment);
   }
 
   /** Retries until it is recorded; a disk that is full for a while must not lose a job. */
@@ -242,24 +218,6 @@ class LocalExecutor implements Executor {
       }
     }
   }
-}
-
-function processEnvironment(
-  { jobId, secret }: LocalAttempt,
-  { environment, workDirectory, serviceUrl }: LocalExecutorOptions,
-): Record<string, string> {
-  const directory = join(workDirectory, jobId);
-  return {
-    ...environment,
-    // ONNX Runtime reports the models that it loads to its vendor unless this is set.
-    ORT_DISABLE_TELEMETRY: "1",
-    TMPDIR: directory,
-    MOS_SERVICE_URL: serviceUrl,
-    MOS_JOB_ID: jobId,
-    MOS_JOB_TOKEN: secret,
-    MOS_STORAGE_DIR: join(directory, storageFolder),
-    MOS_WORK_DIR: directory,
-  };
 }
 
 function silentWorkerMessage(seconds: number): string {

@@ -8,12 +8,13 @@ import type { Job } from "../../../src/contract/job.ts";
 import { isTerminal } from "../../../src/contract/status.ts";
 import type { Executor } from "../../../src/executors/executor.ts";
 import { createLocalExecutor } from "../../../src/executors/local/local-executor.ts";
+import type { NewJob } from "../../../src/records/insert-jobs.ts";
 import { openRecords, type Records } from "../../../src/records/open-records.ts";
 import { makeNewJob } from "../../records/new-jobs.ts";
 import { createDirectoryBlobStore } from "../../../src/storage/directory-blob-store.ts";
 import { listenForWorkers } from "./worker-endpoint.ts";
 
-const workerPath = fileURLToPath(new URL("stand-in-worker/main.ts", import.meta.url));
+const standInWorker = fileURLToPath(new URL("stand-in-worker/main.ts", import.meta.url));
 export const project = "default";
 
 export const now = () => new Date();
@@ -26,6 +27,9 @@ interface ServiceOptions {
   log?: (message: string) => void;
   silentWorkerSeconds?: number;
   deadlineSeconds?: number;
+  workerPath?: string;
+  /** Workers get namespaces of their own; folders of the service are hidden. */
+  contained?: boolean;
 }
 
 /** Records, the worker protocol over HTTP and a local executor that runs stand-in workers. */
@@ -52,7 +56,10 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
       concurrency,
       environment: { PATH: process.env["PATH"] ?? "" },
       log,
-      workerPath,
+      workerPath: options.workerPath ?? standInWorker,
+      ...(options.contained === true && {
+        containment: { dataDirectory: folder, allowedRoots: [join(folder, "models")] },
+      }),
       silentWorkerSeconds: options.silentWorkerSeconds ?? 600,
       deadlineSeconds: options.deadlineSeconds,
     });
@@ -88,8 +95,13 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
     }
     return ids;
   };
+  const createJob = async (overrides: Partial<NewJob>) =>
+    (await records.jobs.create(project, makeNewJob(overrides))).id;
   return {
     records,
+    blobs,
+    folder,
+    createJob,
     workDirectory,
     create: (...behaviours: string[]) => createFor(project, ...behaviours),
     createFor,
