@@ -41,6 +41,8 @@ export const errorTable = {
   validation_failed: permanentError(422, "The request has invalid fields"),
   unknown_target: permanentError(422, "No such target"),
   idempotency_key_reused: permanentError(422, "The Idempotency-Key was used with another body"),
+  too_many_requests: retryableError(429, "Too many requests within a minute"),
+  too_many_jobs: retryableError(429, "Too many jobs of the project wait"),
   internal_error: retryableError(500, "The service failed"),
   unavailable: retryableError(503, "The service is not ready"),
   storage_full: retryableError(507, "The storage is full"),

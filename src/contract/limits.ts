@@ -26,6 +26,19 @@ export const slowestDownload = { bytes: 1024 * 1024, seconds: 60 } as const;
  */
 export const silentWorkerSeconds = 600;
 
+/** What a caller may ask for, where the settings say nothing else. */
+export const quotas = {
+  /** Jobs of a project that wait: ten batches of the largest size. More would fill the disk first. */
+  waitingJobs: 20_000,
+  /** Requests of a project a minute: a third of what the service answers on one core. */
+  requestsPerMinute: 60_000,
+  /**
+   * Exchanges of identity tokens by one address a minute, which need no access token: each costs a
+   * signature's check. Runners of one company can share an address, and the service a proxy.
+   */
+  exchangesPerMinute: 600,
+} as const;
+
 /** How often a worker of a job, or of one step of it, is started at most. */
 export const maxAttempts = 3;
 

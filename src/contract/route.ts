@@ -41,5 +41,12 @@ export function routeErrorCodes({ body, open, scope, errors }: Route): ErrorCode
   if (body !== undefined) codes.push("malformed_request");
   if (!open) codes.push("unauthorized");
   if (scope !== null) codes.push("missing_scope");
-  return [...codes, ...errors, "validation_failed", "internal_error", "unavailable"];
+  return [
+    ...codes,
+    ...errors,
+    "validation_failed",
+    "too_many_requests",
+    "internal_error",
+    "unavailable",
+  ];
 }

@@ -20,11 +20,20 @@ import { workerRecords } from "./worker-records.ts";
 
 export type Records = Awaited<ReturnType<typeof openRecords>>;
 
+interface RecordsOptions {
+  readonly now: () => Date;
+  /** How many jobs of a project may wait when more are created; any number without it. */
+  readonly maxWaitingJobs?: number;
+}
+
 /** Opens the database file (or `:memory:`) and brings it to the present schema. */
-export async function openRecords(path: string, { now }: { now: () => Date }) {
+export async function openRecords(
+  path: string,
+  { now, maxWaitingJobs = Infinity }: RecordsOptions,
+) {
   const db = new Kysely<Schema>({ dialect: sqliteDialect(path) });
   await migrate(db);
-  const store: Store = { db, changes: new Changes(), now };
+  const store: Store = { db, changes: new Changes(), now, maxWaitingJobs };
   return {
     jobs: jobRecords(store),
     batches: batchRecords(store),

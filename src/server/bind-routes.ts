@@ -6,12 +6,14 @@ import type { Route } from "../contract/route.ts";
 import { type RouteName, type Routes, routes } from "../contract/routes.ts";
 import { buildResponse } from "./build-response.ts";
 import { readRequest, type RequestParts } from "./read-request.ts";
+import { remoteAddress } from "./remote-address.ts";
 import type { RouteHandlers, RouteInput } from "./route-handlers.ts";
 import type { ServerContext } from "./server-context.ts";
 
 type RouteResponder = (
   request: Request,
   params: Readonly<Record<string, string>>,
+  address: string,
 ) => Promise<Response>;
 
 /** Binds every route of the table: authenticates, parses, handles and responds. */
@@ -23,7 +25,7 @@ export function bindRoutes(app: Hono, context: ServerContext, handlers: RouteHan
     app.all(`/v1${path.replaceAll(/\{(\w+)\}/g, ":$1")}`, async (c) => {
       const { raw } = c.req;
       const respond = responders.get(raw.method);
-      if (respond) return respond(raw, c.req.param());
+      if (respond) return respond(raw, c.req.param(), remoteAddress(c.env));
       const message = `"${path}" does not have the method ${raw.method}, only ${allow}`;
       throw new ServiceError("method_not_allowed", message, { headers: { allow } });
     });
@@ -53,8 +55,10 @@ function bindRoute<Name extends RouteName>(
   handlers: RouteHandlers,
 ): RouteResponder {
   const route: Route = routes[name];
-  return async (request, params) => {
+  return async (request, params, address) => {
+    if (route.open) context.takeExchange(address);
     const caller = route.open ? undefined : await authenticate(context, request);
+    if (caller !== undefined) context.takeRequest(caller.project);
     if (caller !== undefined && route.scope !== null) requireScope(caller, route.scope);
     const parts = await readRequest(route, request, params);
     return buildResponse(await handlers[name](context, routeInput<Name>(parts, caller, request)));
@@ -71,8 +75,8 @@ function routeInput<Name extends RouteName>(
 }
 
 function withoutBody(get: RouteResponder): RouteResponder {
-  return async (request, params) => {
-    const { body, status, headers } = await get(request, params);
+  return async (request, params, address) => {
+    const { body, status, headers } = await get(request, params, address);
     await body?.cancel();
     return new Response(null, { status, headers });
   };

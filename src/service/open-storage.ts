@@ -13,11 +13,14 @@ interface ServiceStorage extends AsyncDisposable {
 const purgeIntervalMs = 3_600_000;
 
 /** Opens the records and files in the data directory, which no other service may use meanwhile. */
-export async function openStorage(directory: string, now: () => Date): Promise<ServiceStorage> {
+export async function openStorage(
+  directory: string,
+  options: { readonly now: () => Date; readonly maxWaitingJobs: number },
+): Promise<ServiceStorage> {
   await using stack = new AsyncDisposableStack();
   await mkdir(directory, { recursive: true });
   stack.use(lockDataDirectory(directory));
-  const records = await openRecords(databasePath(directory), { now });
+  const records = await openRecords(databasePath(directory), options);
   stack.defer(() => records.close());
   await records.idempotency.reset();
   const blobs = await createDirectoryBlobStore(directory);

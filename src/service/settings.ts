@@ -1,5 +1,6 @@
 import { delimiter, resolve } from "node:path";
 import { z } from "zod";
+import { quotas } from "../contract/limits.ts";
 import { number, text } from "../settings/environment-values.ts";
 
 /** Every environment variable that the service reads. */
@@ -14,6 +15,18 @@ export const settings = z.object({
     .pipe(z.int().min(1).max(1024))
     .optional()
     .describe("Jobs that are worked on at once; without it one for every two cores."),
+  MOS_QUOTA_WAITING_JOBS: number
+    .pipe(z.int().min(1))
+    .default(quotas.waitingJobs)
+    .describe("Jobs of a project that may wait when more are requested."),
+  MOS_QUOTA_REQUESTS_PER_MINUTE: number
+    .pipe(z.int().min(1))
+    .default(quotas.requestsPerMinute)
+    .describe("Requests of a project a minute."),
+  MOS_QUOTA_EXCHANGES_PER_MINUTE: number
+    .pipe(z.int().min(1))
+    .default(quotas.exchangesPerMinute)
+    .describe("Exchanges of identity tokens by one address a minute; a proxy is one address."),
   MOS_DEADLINE_SECONDS: number
     .pipe(z.int().min(1).max(604_800))
     .default(86_400)

@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { listen } from "./listen.ts";
 
-type Fetch = (request: Request) => Response | Promise<Response>;
+type Fetch = (request: Request, connection?: object) => Response | Promise<Response>;
 
 export interface HttpServer extends AsyncDisposable {
   /** Where processes on this machine reach the server. */
@@ -35,7 +35,10 @@ const serverOptions = {
 export async function startHttpServer(fetch: Fetch, address: ListenAddress): Promise<HttpServer> {
   let respond = fetch;
   const options = { overrideGlobalObjects: false };
-  const listener = getRequestListener((request) => respond(request), options);
+  const listener = getRequestListener(
+    (request, connection) => respond(request, connection),
+    options,
+  );
   const server = createServer(serverOptions, (incoming, outgoing) => {
     void listener(incoming, outgoing);
   });

@@ -16,6 +16,7 @@ import { type Records, openRecords } from "../../src/records/open-records.ts";
 import { defaultProject } from "../../src/records/default-project.ts";
 import { hashSecret } from "../../src/auth/access-token.ts";
 import { submitBatch } from "../../src/server/submit-batch.ts";
+import { createRateLimiter } from "../../src/server/rate-limiter.ts";
 import { createApp } from "../../src/server/create-app.ts";
 import type { Log } from "../../src/log/json-log.ts";
 import type { ServerContext } from "../../src/server/server-context.ts";
@@ -54,6 +55,9 @@ const start = Date.parse("2026-01-01T00:00:00Z");
 interface TestAppOptions {
   readonly trust?: TrustPolicy;
   readonly github?: GitHubAppOptions;
+  readonly requestsPerMinute?: number;
+  readonly exchangesPerMinute?: number;
+  readonly maxWaitingJobs?: number;
   /** Database file of an earlier service. */
   readonly database?: string;
 }
@@ -63,7 +67,10 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
   let elapsed = 0;
   const now = () => new Date(start + elapsed);
   const directory = await mkdtemp(join(tmpdir(), "app-"));
-  const records = await openRecords(options.database ?? ":memory:", { now });
+  const records = await openRecords(options.database ?? ":memory:", {
+    now,
+    maxWaitingJobs: options.maxWaitingJobs ?? Infinity,
+  });
   const logged: string[] = [];
   const log: Log = (level, message, fields) =>
     logged.push(`${level} ${message} ${JSON.stringify(fields)}`);
@@ -87,7 +94,10 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
   });
   const blobs = await createDirectoryBlobStore(join(directory, "storage"));
   const submitted: string[] = [];
+  const { requestsPerMinute = 1e9, exchangesPerMinute = 1e9 } = options;
   const context: ServerContext = {
+    takeRequest: createRateLimiter({ name: "requests", perMinute: requestsPerMinute, now }),
+    takeExchange: createRateLimiter({ name: "exchanges", perMinute: exchangesPerMinute, now }),
     records,
     blobs,
     executor: {

@@ -92,6 +92,8 @@ export async function startPodService(
       close: async () => {},
     },
     targets: builtinTargets,
+    takeRequest: () => {},
+    takeExchange: () => {},
     limits: { maxModelBytes: 2 ** 33, allowedRoots: ["/"], allowPrivateAddresses: true },
     now,
     log: () => {},

@@ -1,0 +1,52 @@
+import { quotaError } from "../contract/quota-error.ts";
+
+interface RateLimit {
+  /** As headers name it. */
+  readonly name: string;
+  readonly perMinute: number;
+  readonly now: () => Date;
+}
+
+interface Allowance {
+  requests: number;
+  at: number;
+}
+
+const minuteMs = 60_000;
+const windowSeconds = 60;
+/** Callers that are remembered; those whose allowance is full again are forgotten first. */
+const maxCallers = 10_000;
+
+/** Throws ServiceError too_many_requests for the requests of a caller beyond its allowance. */
+export type TakeRequest = (caller: string) => void;
+
+/** Limits requests by their callers: a minute's may come at once, and more as time goes by. */
+export function createRateLimiter({ name, perMinute, now }: RateLimit): TakeRequest {
+  const allowances = new Map<string, Allowance>();
+  return (caller) => {
+    const at = now().getTime();
+    const known = allowances.get(caller);
+    const elapsedMs = known === undefined ? minuteMs : Math.max(0, at - known.at);
+    const requests = Math.min(
+      perMinute,
+      (known?.requests ?? 0) + (elapsedMs / minuteMs) * perMinute,
+    );
+    if (requests < 1) {
+      const retrySeconds = Math.ceil(((1 - requests) / perMinute) * windowSeconds);
+      const message = `More than ${perMinute} requests a minute; wait ${retrySeconds} s`;
+      const size = perMinute;
+      throw quotaError({
+        code: "too_many_requests",
+        ...{ message, name, size, windowSeconds, retrySeconds },
+      });
+    }
+    allowances.delete(caller);
+    allowances.set(caller, { requests: requests - 1, at });
+    if (allowances.size > maxCallers) forgetOldest(allowances);
+  };
+}
+
+function forgetOldest(allowances: Map<string, Allowance>): void {
+  const [oldest] = allowances.keys();
+  if (oldest !== undefined) allowances.delete(oldest);
+}
