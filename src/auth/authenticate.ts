@@ -7,6 +7,7 @@ import { hashSecret, isWellFormedToken } from "./access-token.ts";
 export interface Caller {
   readonly project: string;
   readonly tokenId: string;
+  readonly tokenName: string;
   readonly scopes: readonly Scope[];
   /** The only repository, `owner/name`, whose check runs the caller may write; null for any. */
   readonly repository: string | null;
@@ -32,7 +33,8 @@ export async function authenticate(
   const { token, project, repository } = stored;
   requireUsableToken(token, now());
   await records.tokens.touch(token.id);
-  return { project, tokenId: token.id, scopes: token.scopes, repository, secret };
+  const { id: tokenId, name: tokenName, scopes } = token;
+  return { project, tokenId, tokenName, scopes, repository, secret };
 }
 
 /** @throws ServiceError missing_scope */

@@ -25,6 +25,7 @@ export const jobRoutes = {
     scope: "jobs:write",
     headers: creationHeaders,
     body: jobRequest,
+    audited: true,
     replies: { 202: { json: job, headers: createdHeaders } },
     errors: jobCreationErrors,
   },
@@ -35,6 +36,7 @@ export const jobRoutes = {
     scope: "jobs:write",
     headers: waitHeaders,
     body: jobRequest,
+    audited: true,
     replies: {
       200: { json: job, headers: [...createdHeaders, "preference-applied"] },
       202: { json: job, headers: [...createdHeaders, "preference-applied"] },
@@ -65,6 +67,7 @@ export const jobRoutes = {
     summary: "Terminate a job at once",
     scope: "jobs:write",
     params: z.object({ id: jobId }),
+    audited: true,
     replies: { 200: { json: job }, 202: { json: job } },
     errors: ["not_found", "job_finished"],
   },

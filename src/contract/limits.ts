@@ -9,6 +9,10 @@ export const limits = {
   pageMax: 200,
   /** How long an Idempotency-Key is remembered, hours. */
   idempotencyHours: 24,
+  /** How long a token is valid that names no other time, days. */
+  tokenDays: 90,
+  /** How long a token that was replaced stays valid, hours: its users need time to change it. */
+  rotationHours: 24,
   /** Interval of pings in event streams, seconds. */
   pingSeconds: 15,
 } as const;

@@ -19,6 +19,8 @@ export interface Route {
   readonly summary: string;
   /** Scope the token needs; null where any valid token will do. */
   readonly scope: Scope | null;
+  /** Whether each successful request is an entry of the audit. */
+  readonly audited?: true;
   /** No token is needed at all. */
   readonly open?: true;
   readonly params?: z.ZodObject;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { auditRoutes } from "./audit-routes.ts";
 import { artifactRoutes } from "./artifact-routes.ts";
 import { batchRoutes } from "./batch-routes.ts";
 import { jobRoutes } from "./job-routes.ts";
@@ -17,6 +18,7 @@ export const routes = {
   ...modelRoutes,
   ...targetRoutes,
   ...tokenRoutes,
+  ...auditRoutes,
   getOpenApi: {
     method: "GET",
     path: "/openapi.json",

@@ -9,6 +9,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0004-reports": { up: (db) => runStatements(db, addReports) },
   "0005-latency-budget": { up: (db) => runStatements(db, replaceRuns) },
   "0007-job-blobs": { up: (db) => runStatements(db, addJobBlobs) },
+  "0008-audit": { up: (db) => runStatements(db, addAudit) },
 };
 
 const createTables = [
@@ -122,6 +123,17 @@ const addJobBlobs = [
   `create table job_blobs (
     job_id text not null references jobs (id), sha256 text not null,
     primary key (job_id, sha256))`,
+];
+
+const addAudit = [
+  `create table audit (
+    id text primary key, project text not null, at text not null, action text not null,
+    token_id text, token_name text not null, subject text not null)`,
+  "create index audit_by_project on audit (project, id)",
+  `create trigger audit_is_not_changed before update on audit
+    begin select raise(abort, 'The audit is never changed'); end`,
+  `create trigger audit_is_not_deleted before delete on audit
+    begin select raise(abort, 'The audit is never deleted'); end`,
 ];
 
 async function runStatements(db: Kysely<unknown>, statements: readonly string[]): Promise<void> {

@@ -1,4 +1,5 @@
 import { Kysely } from "kysely";
+import { auditRecords } from "./audit-records.ts";
 import { attemptRecords } from "./attempt-records.ts";
 import { baselineRecords } from "./baseline-records.ts";
 import { batchRecords } from "./batch-records.ts";
@@ -42,6 +43,7 @@ export async function openRecords(
     jobBlobs: jobBlobRecords(store),
     logs: logRecords(store),
     tokens: tokenRecords(store),
+    audit: auditRecords(store),
     identities: identityRecords(store),
     idempotency: idempotencyRecords(store),
     reports: reportRecords(store),

@@ -11,6 +11,7 @@ export interface Schema {
   job_shares: JobSharesTable;
   job_blobs: JobBlobsTable;
   tokens: TokensTable;
+  audit: AuditTable;
   spent_identities: SpentIdentitiesTable;
   baselines: BaselinesTable;
   idempotency_keys: IdempotencyKeysTable;
@@ -118,6 +119,18 @@ interface TokensTable {
   policy: string | null;
   /** The only one for whose check runs the token counts; null for all. */
   repository: string | null;
+}
+
+/** Who changed what; rows are added alone. */
+interface AuditTable {
+  id: string;
+  project: string;
+  at: string;
+  action: string;
+  /** Null for commands on the service's machine. */
+  token_id: string | null;
+  token_name: string;
+  subject: string;
 }
 
 /** Identity tokens that were exchanged, so that none is exchanged twice. */

@@ -1,6 +1,7 @@
 import { type Caller, requireScope } from "../auth/authenticate.ts";
 import { type Batch, batch as batchSchema, type BatchRequest } from "../contract/batch.ts";
 import { createBatch } from "./create-batch.ts";
+import { createdByCaller } from "./created-by.ts";
 import { createIdempotently } from "./create-idempotently.ts";
 import { validationError } from "./field-errors.ts";
 import { notFoundError } from "./not-found-error.ts";
@@ -22,7 +23,8 @@ export const batchHandlers: BatchHandlers = {
     const { created, replayed, headers } = await createIdempotently<Batch>(context, input, {
       schema: batchSchema,
       create: async (answered) => {
-        return createBatch(context, caller.project, { request, report, answered });
+        const createdBy = createdByCaller(caller);
+        return createBatch(context, caller.project, { request, report, answered, createdBy });
       },
     });
     if (!replayed) {

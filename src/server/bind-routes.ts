@@ -4,6 +4,7 @@ import { authenticate, type Caller, requireScope } from "../auth/authenticate.ts
 import { ServiceError } from "../contract/errors.ts";
 import type { Route } from "../contract/route.ts";
 import { type RouteName, type Routes, routes } from "../contract/routes.ts";
+import { auditRequest } from "./audit-request.ts";
 import { buildResponse } from "./build-response.ts";
 import { readRequest, type RequestParts } from "./read-request.ts";
 import { remoteAddress } from "./remote-address.ts";
@@ -61,7 +62,14 @@ function bindRoute<Name extends RouteName>(
     if (caller !== undefined) context.takeRequest(caller.project);
     if (caller !== undefined && route.scope !== null) requireScope(caller, route.scope);
     const parts = await readRequest(route, request, params);
-    return buildResponse(await handlers[name](context, routeInput<Name>(parts, caller, request)));
+    const answer = await handlers[name](context, routeInput<Name>(parts, caller, request));
+    const response = buildResponse(answer);
+    const isReplayed = response.headers.has("idempotency-replayed");
+    if (route.audited && caller !== undefined && !isReplayed) {
+      const json = "json" in answer ? answer.json : undefined;
+      await auditRequest(context, caller, { action: name, params: parts.params, json });
+    }
+    return response;
   };
 }
 

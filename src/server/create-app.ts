@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import { openApiDocument } from "../contract/openapi-document.ts";
 import { artifactHandlers } from "./artifact-handlers.ts";
+import { auditHandlers } from "./audit-handlers.ts";
 import { batchHandlers } from "./batch-handlers.ts";
 import { bindGitHubWebhook } from "./bind-github-webhook.ts";
 import { bindHealth } from "./bind-health.ts";
@@ -50,6 +51,7 @@ function createHandlers(): RouteHandlers {
     ...modelHandlers,
     ...targetHandlers,
     ...tokenHandlers,
+    ...auditHandlers,
     getOpenApi: async () => ({ status: 200, json: document }),
   };
 }

@@ -1,4 +1,5 @@
 import { type Batch, batchName, type BatchRequest } from "../contract/batch.ts";
+import type { CreatedBy } from "../contract/created-by.ts";
 import { batchChildName, newId } from "../contract/id.ts";
 import type { NewBatch } from "../records/insert-batch.ts";
 import type { IdempotentAnswer } from "../records/idempotency-records.ts";
@@ -11,6 +12,8 @@ import type { ServerContext } from "./server-context.ts";
 export interface BatchSubmission {
   readonly request: Omit<BatchRequest, "report">;
   readonly report: NewReport | undefined;
+  /** Absent where the service itself submits jobs again. */
+  readonly createdBy?: CreatedBy;
   readonly answered?: IdempotentAnswer<Batch> | undefined;
 }
 
@@ -21,9 +24,11 @@ export interface BatchSubmission {
 export async function createBatch(
   context: ServerContext,
   project: string,
-  { request, report, answered }: BatchSubmission,
+  { request, report, answered, createdBy }: BatchSubmission,
 ): Promise<Batch> {
-  const batch = withBatchResource(context, await resolveBatch(context, request), request);
+  const resolved = await resolveBatch(context, request);
+  const jobs = resolved.jobs.map((newJob) => ({ ...newJob, createdBy }));
+  const batch = withBatchResource(context, { ...resolved, jobs, createdBy }, request);
   return context.records.batches.create(project, report ? { ...batch, report } : batch, answered);
 }
 

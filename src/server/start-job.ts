@@ -3,6 +3,7 @@ import { newId } from "../contract/id.ts";
 import { type Job, job as jobSchema, type JobRequest } from "../contract/job.ts";
 import type { JobKind } from "../contract/status.ts";
 import type { NewJob } from "../records/insert-jobs.ts";
+import { createdByCaller } from "./created-by.ts";
 import { type Created, createIdempotently } from "./create-idempotently.ts";
 import { resolveJobs } from "./resolve-jobs.ts";
 import type { ServerContext } from "./server-context.ts";
@@ -24,7 +25,9 @@ export async function startJob(
   const started = await createIdempotently<Job>(context, input, {
     schema: jobSchema,
     async create(answered) {
-      const newJob = withJobResource(context, await resolveJob(context, kind, input.body));
+      const resolved = await resolveJob(context, kind, input.body);
+      const createdBy = createdByCaller(input.caller);
+      const newJob = withJobResource(context, { ...resolved, createdBy });
       return records.jobs.create(input.caller.project, newJob, answered);
     },
   });

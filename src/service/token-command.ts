@@ -8,7 +8,8 @@ import { openRecords } from "../records/open-records.ts";
 import { StartError } from "../settings/start-error.ts";
 import { databasePath } from "./database-path.ts";
 
-export const tokenUsage = "token create --name NAME --scopes SCOPE,SCOPE [--expires-days DAYS]";
+export const tokenUsage =
+  "token create --name NAME --scopes SCOPE,SCOPE [--expires-days DAYS|never]";
 
 /** Creates a token in the service's records, whether the service runs or not. */
 export async function runTokenCommand(args: readonly string[], directory: string): Promise<string> {
@@ -18,7 +19,9 @@ export async function runTokenCommand(args: readonly string[], directory: string
   const records = await openRecords(databasePath(directory), { now });
   try {
     const fields = { ...request, project: defaultProject, now: now() };
-    const { token } = await createToken(records, fields);
+    const { id, token } = await createToken(records, fields);
+    const command = { action: "createToken", tokenId: null, tokenName: "token command" };
+    await records.audit.add(defaultProject, { ...command, subject: id });
     return token;
   } finally {
     await records.close();
@@ -27,7 +30,7 @@ export async function runTokenCommand(args: readonly string[], directory: string
 
 function parseTokenRequest(args: readonly string[]): TokenRequest {
   const { name, scopes, "expires-days": days } = parseOptions(args);
-  const expiresInDays = days === undefined ? undefined : Number(days);
+  const expiresInDays = days === undefined ? undefined : days === "never" ? null : Number(days);
   const parsed = tokenRequest.safeParse({ name, scopes: scopes?.split(","), expiresInDays });
   if (parsed.success) return parsed.data;
   throw new StartError(`${z.prettifyError(parsed.error)}\nUsage: ${tokenUsage}`);
