@@ -21,7 +21,10 @@ export async function rotateToken(
   const { id, name, scopes, createdAt, expiresAt, policy } = token;
   const lifetimeMs = expiresAt === null ? null : Date.parse(expiresAt) - Date.parse(createdAt);
   const replaced = await issueToken(records, {
-    ...{ name, scopes, policy, project },
+    name,
+    scopes,
+    policy,
+    project,
     expiresAt: lifetimeMs === null ? null : new Date(now.getTime() + lifetimeMs).toISOString(),
   });
   const until = new Date(now.getTime() + limits.rotationHours * hourMs);

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { createdHeaders, creationHeaders, jobCreationErrors } from "./creation.ts";
 import { jobId } from "./id.ts";
-import { job, jobDetail, jobRequest } from "./job.ts";
+import { jobDetail } from "./job-detail.ts";
+import { job, jobRequest } from "./job.ts";
 import { limits } from "./limits.ts";
 import { jobPage, jobQuery } from "./page.ts";
 import type { Route } from "./route.ts";

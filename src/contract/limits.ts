@@ -30,9 +30,9 @@ export const slowestDownload = { bytes: 1024 * 1024, seconds: 60 } as const;
  */
 export const silentWorkerSeconds = 600;
 
-/** What a caller may ask for, where the settings say nothing else. */
+/** What callers may ask for, where the settings say nothing else. */
 export const quotas = {
-  /** Jobs of a project that wait: ten batches of the largest size. More would fill the disk first. */
+  /** Jobs of a project that wait: ten batches of the largest size. */
   waitingJobs: 20_000,
   /** Requests of a project a minute: a third of what the service answers on one core. */
   requestsPerMinute: 60_000,

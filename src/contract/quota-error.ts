@@ -11,7 +11,10 @@ interface UsedUpQuota {
   readonly retrySeconds: number;
 }
 
-/** The refusal of what is beyond a quota, with the headers of draft-ietf-httpapi-ratelimit-headers. */
+/**
+ * The refusal of what is beyond a quota, with the headers of
+ * draft-ietf-httpapi-ratelimit-headers.
+ */
 export function quotaError({
   code,
   message,

@@ -11,7 +11,7 @@ export interface Executor {
   readonly workers: WorkerAuthentication;
   /** Starts jobs of a project that are Pending, in the given order, when there is a free worker. */
   submit(project: string, jobIds: readonly string[]): void;
-  /** Place of a job among those that wait, from 1; undefined where it does not wait or none is known. */
+  /** Place of a job among those that wait, from 1; undefined where none is known. */
   queuePosition(jobId: string): number | undefined;
   /** Why the service is not ready; undefined where it is. */
   readinessProblem(): string | undefined;

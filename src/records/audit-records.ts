@@ -12,8 +12,13 @@ export function auditRecords({ db, now }: Store) {
       await db
         .insertInto("audit")
         .values({
-          ...{ id: newId("audit", at), project, at: at.toISOString(), action, subject },
-          ...{ token_id: tokenId, token_name: tokenName },
+          id: newId("audit", at),
+          project,
+          at: at.toISOString(),
+          action,
+          token_id: tokenId,
+          token_name: tokenName,
+          subject,
         })
         .execute();
     },

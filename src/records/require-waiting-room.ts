@@ -24,9 +24,12 @@ export async function requireWaitingRoom(
     .select(({ fn }) => fn.countAll<number>().as("waiting"))
     .executeTakeFirstOrThrow();
   if (Number(waiting) + added <= maxWaitingJobs) return;
-  const message = `${waiting} jobs of the project wait, and with ${added} more it would have more than ${maxWaitingJobs}`;
+  const waitingJobs = `${waiting} jobs of the project wait, of ${maxWaitingJobs} at most`;
   throw quotaError({
     code: "too_many_jobs",
-    ...{ message, name: "waiting-jobs", size: maxWaitingJobs, retrySeconds },
+    message: `${waitingJobs}, and ${added} were asked for`,
+    name: "waiting-jobs",
+    size: maxWaitingJobs,
+    retrySeconds,
   });
 }

@@ -1,3 +1,4 @@
+import type { ServiceError } from "../contract/errors.ts";
 import { quotaError } from "../contract/quota-error.ts";
 
 interface RateLimit {
@@ -14,7 +15,7 @@ interface Allowance {
 
 const minuteMs = 60_000;
 const windowSeconds = 60;
-/** Callers that are remembered; those whose allowance is full again are forgotten first. */
+/** Callers that are remembered; the one that asked least recently is forgotten first. */
 const maxCallers = 10_000;
 
 /** Throws ServiceError too_many_requests for the requests of a caller beyond its allowance. */
@@ -32,18 +33,24 @@ export function createRateLimiter({ name, perMinute, now }: RateLimit): TakeRequ
       (known?.requests ?? 0) + (elapsedMs / minuteMs) * perMinute,
     );
     if (requests < 1) {
-      const retrySeconds = Math.ceil(((1 - requests) / perMinute) * windowSeconds);
-      const message = `More than ${perMinute} requests a minute; wait ${retrySeconds} s`;
-      const size = perMinute;
-      throw quotaError({
-        code: "too_many_requests",
-        ...{ message, name, size, windowSeconds, retrySeconds },
-      });
+      throw usedUpError(name, perMinute, requests);
     }
     allowances.delete(caller);
     allowances.set(caller, { requests: requests - 1, at });
     if (allowances.size > maxCallers) forgetOldest(allowances);
   };
+}
+
+function usedUpError(name: string, perMinute: number, requests: number): ServiceError {
+  const retrySeconds = Math.ceil(((1 - requests) / perMinute) * windowSeconds);
+  return quotaError({
+    code: "too_many_requests",
+    message: `More than ${perMinute} requests a minute; wait ${retrySeconds} s`,
+    name,
+    size: perMinute,
+    windowSeconds,
+    retrySeconds,
+  });
 }
 
 function forgetOldest(allowances: Map<string, Allowance>): void {

@@ -3,7 +3,7 @@ export const maxKeptDirectories = 6;
 
 /**
  * Runs a command in new namespaces that `unshare` has made. Arguments: the folder to hide, the
- * folder that the command may write, the number of files in it that it only reads and the files, the
+ * folder that the command may write, the number of files in it that it only reads and these, the
  * number of folders in the hidden one that stay readable and the folders, and the command.
  *
  * Descriptors hold what lies in the hidden folder until it is hidden. All other mounts become

@@ -16,8 +16,18 @@ export interface ContainmentOptions {
   readonly allowedRoots: readonly string[];
 }
 
+const namespaces = [
+  "--user",
+  "--map-root-user",
+  "--mount",
+  "--pid",
+  "--fork",
+  "--kill-child",
+  "--mount-proc",
+];
+
 /** A command line of a worker. */
-export interface WorkerCommand {
+interface WorkerCommand {
   readonly command: string;
   readonly args: readonly string[];
   /** The folder that the worker may write. */
@@ -55,15 +65,12 @@ export async function openContainment(
 }
 
 function containIn(data: string, kept: readonly string[]): Contain {
-  return ({ command, args, directory, inputs }) => ({
-    command: "unshare",
-    args: [
-      ...["--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child"],
-      ...["--mount-proc", "--", "/bin/sh", "-c", containmentScript, "sh"],
-      ...[data, directory, String(inputs.length), ...inputs, String(kept.length), ...kept],
-      ...[command, ...args],
-    ],
-  });
+  return ({ command, args, directory, inputs }) => {
+    const script = ["/bin/sh", "-c", containmentScript, "sh"];
+    const files = [data, directory, String(inputs.length), ...inputs, String(kept.length), ...kept];
+    const contained = [...namespaces, "--", ...script, ...files, command, ...args];
+    return { command: "unshare", args: contained };
+  };
 }
 
 /** Runs a command as workers are run. */

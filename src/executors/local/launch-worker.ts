@@ -48,11 +48,11 @@ export async function launchWorker(
   const inputs = await prepareJobStorage(jobStorage(workDirectory, jobId), wanted, blobs);
   const plain = { command: process.execPath, args: [workerPath], directory, inputs };
   const worker = contain?.(plain) ?? plain;
-  const environment = workerEnvironment(run, options);
+  const environment = processEnvironment(run, options);
   return runWorkerProcess({ ...worker, directory, environment, onStarted }, signal);
 }
 
-function workerEnvironment(
+function processEnvironment(
   { jobId, secret }: LocalAttempt,
   { environment, workDirectory, serviceUrl }: LaunchOptions,
 ): Record<string, string> {
