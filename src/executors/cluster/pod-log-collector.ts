@@ -1,4 +1,3 @@
-import { reportedBlob } from "../../contract/worker-blobs.ts";
 import type { WorkerEvent } from "../../contract/worker.ts";
 import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import { KubernetesError } from "../../kubernetes/kubernetes-error.ts";
@@ -52,8 +51,7 @@ export class PodLogCollector {
     const stray: string[] = [];
     let events: WorkerEvent[] = [];
     const flush = async () => {
-      const own = await this.#withoutForeignBlobs(jobId, events);
-      if (own.length > 0) await records.workers.recordFinalEvents(jobId, attempt, own);
+      if (events.length > 0) await records.workers.recordFinalEvents(jobId, attempt, events);
       events = [];
     };
     for await (const line of readWorkerLog(client, name)) {
@@ -63,17 +61,6 @@ export class PodLogCollector {
     }
     await flush();
     return stray;
-  }
-
-  /** A worker can print anything: what its job has not stored counts as lost. */
-  async #withoutForeignBlobs(jobId: string, events: readonly WorkerEvent[]) {
-    const { jobBlobs } = this.#options.records;
-    const own: WorkerEvent[] = [];
-    for (const event of events) {
-      const sha256 = reportedBlob(event);
-      if (sha256 === undefined || (await jobBlobs.has(jobId, sha256))) own.push(event);
-    }
-    return own;
   }
 
   /** Undefined when the log cannot be read at the moment. */
