@@ -74,7 +74,13 @@ async function writeBlob(
 async function publishBlob(file: string, target: string): Promise<void> {
   const folder = path.dirname(target);
   await mkdir(folder, { recursive: true });
-  await rename(file, target);
+  try {
+    await rename(file, target);
+  } catch (error) {
+    // A contained worker made again what it has as an input, which it cannot replace.
+    if (systemErrorCode(error) !== "EBUSY") throw error;
+    return rm(file);
+  }
   await chmod(target, 0o444);
   await using handle = await open(folder, "r");
   await handle.sync();
