@@ -6,6 +6,7 @@ import { hashSecret, isWellFormedToken } from "./access-token.ts";
 
 /** Who sent a request, by its access token. */
 export interface Caller extends Principal {
+  readonly tokenName: string;
   /** The token itself, which the service does not store. */
   readonly secret: string;
 }
@@ -28,8 +29,8 @@ export async function authenticate(
   const { token, project, workflow } = stored;
   requireUsableToken(token, now());
   records.tokens.touch(token.id);
-  const { id: tokenId, scopes, expiresAt, policy } = token;
-  return { project, tokenId, scopes, expiresAt, policy, workflow, secret };
+  const { id: tokenId, name: tokenName, scopes, expiresAt, policy } = token;
+  return { project, tokenId, tokenName, scopes, expiresAt, policy, workflow, secret };
 }
 
 /**

@@ -1,18 +1,23 @@
+import { limits } from "../contract/limits.ts";
 import type { CreatedToken, TokenRequest } from "../contract/token.ts";
 import type { Records } from "../records/open-records.ts";
 import { issueToken } from "./issue-token.ts";
 
 const dayMs = 86_400_000;
 
+interface NewTokenRequest extends Omit<TokenRequest, "expiresInDays"> {
+  readonly expiresInDays?: number | null;
+  readonly project: string;
+  readonly now: Date;
+}
+
 /** Creates the token of a request. */
 export async function createToken(
   records: Pick<Records, "tokens">,
-  { name, scopes, expiresInDays, project, now }: TokenRequest & { project: string; now: Date },
+  { name, scopes, expiresInDays = limits.tokenDays, project, now }: NewTokenRequest,
 ): Promise<CreatedToken> {
   const expiresAt =
-    expiresInDays === undefined
-      ? null
-      : new Date(now.getTime() + expiresInDays * dayMs).toISOString();
+    expiresInDays === null ? null : new Date(now.getTime() + expiresInDays * dayMs).toISOString();
   const uniqueScopes = [...new Set(scopes)];
   return issueToken(records, { name, scopes: uniqueScopes, expiresAt, policy: null, project });
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { boundedText } from "./bounded-text.ts";
+import { createdBy } from "./created-by.ts";
 import { gateLimits } from "./gate.ts";
 import { githubReport } from "./github-report.ts";
 import { batchId, jobId } from "./id.ts";
@@ -101,6 +102,7 @@ export const batch = z
     failFast: z.boolean(),
     labels: z.record(z.string(), z.string()),
     createdAt: z.iso.datetime(),
+    createdBy,
     finishedAt: z.iso.datetime().nullable(),
     counts: z.record(jobStatus, z.int()).describe("Number of jobs in each status."),
     gatesFailed: z

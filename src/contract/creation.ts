@@ -28,6 +28,7 @@ export const creationErrors = [
 /** Codes of routes that create jobs, besides. */
 export const jobCreationErrors = [
   ...creationErrors,
+  "too_many_jobs",
   "unknown_target",
   "model_source_refused",
   "model_not_found",

@@ -33,7 +33,17 @@ const integerHeaders: ReadonlySet<ResponseHeader> = new Set(["content-length", "
 /** Headers of the answers with some statuses. */
 const problemHeaders: Readonly<Record<number, Json>> = {
   401: { "WWW-Authenticate": { description: "`Bearer`.", schema: { type: "string" } } },
-  429: { "Retry-After": { description: "Seconds to wait.", schema: { type: "integer" } } },
+  429: {
+    "Retry-After": { description: "Seconds to wait.", schema: { type: "integer" } },
+    "RateLimit-Policy": {
+      description: "Name of the quota that is used up; `q`: its size, `w`: for so many seconds.",
+      schema: { type: "string" },
+    },
+    RateLimit: {
+      description: "Name of the quota; `r`: what is left of it, `t`: seconds until there is more.",
+      schema: { type: "string" },
+    },
+  },
   503: { "Retry-After": { description: "Seconds to wait.", schema: { type: "integer" } } },
 };
 

@@ -9,7 +9,12 @@ const randomLength = 16;
  */
 const jobNumberLength = 4;
 
-const patterns = { job: idPattern("job"), batch: idPattern("batch"), token: idPattern("token") };
+const patterns = {
+  job: idPattern("job"),
+  batch: idPattern("batch"),
+  token: idPattern("token"),
+  audit: idPattern("audit"),
+};
 
 function idPattern(prefix: string): RegExp {
   return new RegExp(`^${prefix}-[0-9a-hjkmnp-tv-z]{${timeLength + randomLength}}$`);
@@ -26,6 +31,7 @@ function idSchema(prefix: keyof typeof patterns, what: string) {
 export const jobId = idSchema("job", "job");
 export const batchId = idSchema("batch", "batch");
 export const tokenId = idSchema("token", "token");
+export const auditId = idSchema("audit", "entry");
 
 /** The check of `jobId` and `batchId` without the cost of a schema, for frequent use. */
 export function isId(prefix: "job" | "batch", text: string | undefined): text is string {
@@ -39,7 +45,7 @@ let lastRandom: number[] = [];
  * A lower-case ULID (Crockford base 32: 48 bits of time, 80 random bits) behind a prefix. Ids that
  * are created within a millisecond sort in the order of their creation.
  */
-export function newId(prefix: "job" | "batch" | "token", now: Date): string {
+export function newId(prefix: keyof typeof patterns, now: Date): string {
   const time = encodeIdTime(now);
   lastRandom = time === lastTime ? nextRandomDigits(lastRandom) : randomDigits();
   lastTime = time;

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { createdHeaders, creationHeaders, jobCreationErrors } from "./creation.ts";
 import { jobId } from "./id.ts";
+import { jobDetail } from "./job-detail.ts";
 import { job, jobRequest } from "./job.ts";
 import { limits } from "./limits.ts";
 import { jobPage, jobQuery } from "./page.ts";
@@ -26,6 +27,7 @@ export const jobRoutes = {
     headers: creationHeaders,
     body: jobRequest,
     bodyBytes: 262_144,
+    audited: true,
     replies: { 202: { json: job, headers: createdHeaders } },
     errors: jobCreationErrors,
   },
@@ -37,6 +39,7 @@ export const jobRoutes = {
     headers: waitHeaders,
     body: jobRequest,
     bodyBytes: 262_144,
+    audited: true,
     replies: {
       200: { json: job, headers: [...createdHeaders, "preference-applied"] },
       202: { json: job, headers: [...createdHeaders, "preference-applied"] },
@@ -59,7 +62,7 @@ export const jobRoutes = {
     action: "readWork",
     names: "job",
     params: z.object({ id: jobId }),
-    replies: { 200: { json: job } },
+    replies: { 200: { json: jobDetail } },
     errors: ["not_found"],
   },
   cancelJob: {
@@ -69,6 +72,7 @@ export const jobRoutes = {
     action: "cancelWork",
     names: "job",
     params: z.object({ id: jobId }),
+    audited: true,
     replies: { 200: { json: job }, 202: { json: job } },
     errors: ["not_found", "job_finished"],
   },

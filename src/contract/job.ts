@@ -2,6 +2,7 @@ import { z } from "zod";
 import { artifact } from "./artifact.ts";
 import { baseline } from "./baseline.ts";
 import { boundedText } from "./bounded-text.ts";
+import { createdBy } from "./created-by.ts";
 import { jobError } from "./errors.ts";
 import { gateLimits, gateResult } from "./gate.ts";
 import { batchId, jobId } from "./id.ts";
@@ -119,6 +120,7 @@ export const job = z
       .array(gateResult)
       .describe("Results of the gates; empty until the job is Completed, and in a dry run."),
     error: jobError.nullable(),
+    createdBy,
   })
   .meta({ id: "Job" });
 export type Job = z.infer<typeof job>;

@@ -20,6 +20,10 @@ export const limits = {
   /** Interrupted uploads that are kept for a project, and their bytes: one of the largest model. */
   partialUploads: 32,
   partialUploadBytes: 64 * 1024 ** 3,
+  /** How long a token is valid that names no other time, days. */
+  tokenDays: 90,
+  /** How long a token that was replaced stays valid, hours: its users need time to change it. */
+  rotationHours: 24,
   /** Interval of pings in event streams, seconds. */
   pingSeconds: 15,
   /** How often an open stream checks its token, seconds: a revocation takes effect in five. */
@@ -27,6 +31,32 @@ export const limits = {
   /** Lines and bytes of a log that are in memory for one reader; one line may have more. */
   logPageLines: 500,
   logPageBytes: 262_144,
+} as const;
+
+/**
+ * Slowest download of a model: fewer bytes within the time fail the job. A host that drips would
+ * hold a worker for as long as it likes. Time for connecting and for retries counts.
+ */
+export const slowestDownload = { bytes: 1024 * 1024, seconds: 60 } as const;
+
+/**
+ * A worker process of this machine that sends no request for so long, seconds, is stopped, and its
+ * job is tried again. Workers report every 10 s; while one loads or plans a large model its thread
+ * can be busy for minutes.
+ */
+export const silentWorkerSeconds = 600;
+
+/** What callers may ask for, where the settings say nothing else. */
+export const quotas = {
+  /** Jobs of a project that wait: ten batches of the largest size. */
+  waitingJobs: 20_000,
+  /** Requests of a project a minute: a third of what the service answers on one core. */
+  requestsPerMinute: 60_000,
+  /**
+   * Exchanges of identity tokens by one address a minute, which need no access token: each costs a
+   * signature's check. Runners of one company can share an address, and the service a proxy.
+   */
+  exchangesPerMinute: 600,
 } as const;
 
 /** How often a worker of a job, or of one step of it, is started at most. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { jobId } from "./id.ts";
-import { integerParameter } from "./page.ts";
+import { integerParameter } from "./page-fields.ts";
 import type { Route } from "./route.ts";
 
 export const logRoutes = {

@@ -29,6 +29,7 @@ export const modelRoutes = {
     params: z.object({ sha256 }),
     headers: z.object({ "content-range": uploadRange.optional() }),
     upload: true,
+    audited: true,
     replies: { 200: { json: uploadedModel }, 201: { json: uploadedModel } },
     errors: [
       "upload_offset_mismatch",

@@ -2,25 +2,9 @@ import { z } from "zod";
 import { batch } from "./batch.ts";
 import { batchId } from "./id.ts";
 import { job } from "./job.ts";
-import { limits } from "./limits.ts";
+import { nextCursor, pageFields } from "./page-fields.ts";
 import { batchStatus, jobKind, jobStatus } from "./status.ts";
 import { targetName } from "./target.ts";
-
-/** An integer in a query string. Number() alone would also take "", "0x10" and " 5 ". */
-export function integerParameter(bounds: z.ZodInt) {
-  return z
-    .string()
-    .regex(/^-?\d{1,16}$/, { error: "must be an integer" })
-    .transform(Number)
-    .pipe(bounds);
-}
-
-const pageFields = {
-  limit: integerParameter(z.int().min(1).max(limits.pageMax))
-    .default(limits.pageDefault)
-    .describe("Entries a page."),
-  cursor: z.string().max(500).optional().describe("`nextCursor` of the page before."),
-};
 
 export const jobQuery = z.strictObject({
   ...pageFields,
@@ -48,11 +32,6 @@ export const batchQuery = z.strictObject({
   suite: z.string().max(200).optional(),
 });
 export type BatchQuery = z.infer<typeof batchQuery>;
-
-const nextCursor = z
-  .string()
-  .nullable()
-  .describe("Ask for the next page with `cursor`; null on the last page.");
 
 export const jobPage = z.object({ jobs: z.array(job), nextCursor }).meta({ id: "JobPage" });
 export type JobPage = z.infer<typeof jobPage>;

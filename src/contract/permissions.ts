@@ -56,6 +56,12 @@ export const permissionTable = {
     reach: "any",
     does: "Exchange an identity token, which needs no access token.",
   },
+  manageOwnToken: {
+    scope: null,
+    reach: "any",
+    does: "Read and revoke the access token of the request itself.",
+  },
+  readAudit: { scope: "admin", reach: "project", does: "List who changed what." },
   manageTokens: { scope: "admin", reach: "project", does: "Create, list and revoke tokens." },
   manageProjects: {
     scope: "admin",

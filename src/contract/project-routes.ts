@@ -19,6 +19,7 @@ export const projectRoutes = {
     summary: "Create a project",
     action: "manageProjects",
     params: z.object({ project: projectName }),
+    audited: true,
     replies: { 200: { json: project }, 201: { json: project } },
     errors: [],
   },

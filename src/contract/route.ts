@@ -21,6 +21,8 @@ export interface Route {
   readonly action: Action;
   /** What the path's `id` names. It has to be within the action's reach, else it is not found. */
   readonly names?: "job" | "batch";
+  /** Whether each successful request is an entry of the audit. */
+  readonly audited?: true;
   /** No token is needed at all. */
   readonly open?: true;
   readonly params?: z.ZodObject;
@@ -45,5 +47,12 @@ export function routeErrorCodes({ body, open, action, errors }: Route): ErrorCod
   if (body !== undefined) codes.push("malformed_request");
   if (!open) codes.push("unauthorized");
   if (permissionTable[action].scope !== null) codes.push("missing_scope");
-  return [...codes, ...errors, "validation_failed", "internal_error", "unavailable"];
+  return [
+    ...codes,
+    ...errors,
+    "validation_failed",
+    "too_many_requests",
+    "internal_error",
+    "unavailable",
+  ];
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { auditRoutes } from "./audit-routes.ts";
 import { artifactRoutes } from "./artifact-routes.ts";
 import { batchRoutes } from "./batch-routes.ts";
 import { jobRoutes } from "./job-routes.ts";
@@ -19,6 +20,7 @@ export const routes = {
   ...targetRoutes,
   ...tokenRoutes,
   ...projectRoutes,
+  ...auditRoutes,
   getOpenApi: {
     method: "GET",
     path: "/openapi.json",

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { createdHeaders, creationErrors, creationHeaders } from "./creation.ts";
 import { tokenId } from "./id.ts";
+import { limits } from "./limits.ts";
 import type { Route } from "./route.ts";
 import { createdToken, exchangedToken, exchangeRequest, token, tokenRequest } from "./token.ts";
 
@@ -21,6 +22,7 @@ export const tokenRoutes = {
     headers: creationHeaders,
     body: tokenRequest,
     bodyBytes: 4096,
+    audited: true,
     replies: { 201: { json: createdToken, headers: createdHeaders } },
     errors: [...creationErrors, "not_found"],
   },
@@ -41,12 +43,40 @@ export const tokenRoutes = {
       "identity_token_refused",
     ],
   },
+  getOwnToken: {
+    method: "GET",
+    path: "/tokens/self",
+    summary: "The access token of the request",
+    action: "manageOwnToken",
+    replies: { 200: { json: token } },
+    errors: [],
+  },
+  revokeOwnToken: {
+    method: "DELETE",
+    path: "/tokens/self",
+    summary: "Revoke the access token of the request",
+    action: "manageOwnToken",
+    audited: true,
+    replies: { 204: { empty: true } },
+    errors: [],
+  },
+  rotateToken: {
+    method: "POST",
+    path: "/tokens/{id}/rotate",
+    summary: `Replace an access token; the old one is valid for ${limits.rotationHours} hours more`,
+    action: "manageTokens",
+    params: z.object({ id: tokenId }),
+    audited: true,
+    replies: { 201: { json: createdToken, headers: ["location"] } },
+    errors: ["not_found"],
+  },
   revokeToken: {
     method: "DELETE",
     path: "/tokens/{id}",
     summary: "Revoke an access token",
     action: "manageTokens",
     params: z.object({ id: tokenId }),
+    audited: true,
     replies: { 204: { empty: true } },
     errors: ["not_found"],
   },

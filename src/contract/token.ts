@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { tokenId } from "./id.ts";
+import { limits } from "./limits.ts";
 import { projectName } from "./project.ts";
 
 /** Every scope of tokens, and what it allows. */
@@ -27,8 +28,9 @@ export const tokenRequest = z
       .int()
       .min(1)
       .max(3650)
-      .optional()
-      .describe("Without it the token does not expire."),
+      .nullable()
+      .default(limits.tokenDays)
+      .describe("Null for a token that does not expire."),
     project: projectName
       .optional()
       .describe(

@@ -9,8 +9,10 @@ export interface Executor {
   readonly namespace?: string;
   /** Authenticates workers. */
   readonly workers: WorkerAuthentication;
-  /** Starts jobs that are Pending, in the given order, when there is a free worker. */
-  submit(jobIds: readonly string[]): void;
+  /** Starts jobs of a project that are Pending, in the given order, when there is a free worker. */
+  submit(project: string, jobIds: readonly string[]): void;
+  /** Place of a job among those that wait, from 1; undefined where none is known. */
+  queuePosition(jobId: string): number | undefined;
   /** Why the service is not ready; undefined where it is. */
   readinessProblem(): string | undefined;
   /** Stops all work of this process. Jobs that were worked on go on at the next start. */

@@ -3,10 +3,15 @@ import { invalidTokenError } from "../auth/authenticate.ts";
 import type { Records } from "../records/open-records.ts";
 
 /** A worker with the token of an attempt at the job. */
-interface AuthenticatedWorker {
+export interface AuthenticatedWorker {
   readonly attempt: number;
   /** Records events of the worker that the service did not receive; absent where none are kept. */
   readonly catchUp?: () => Promise<void>;
+  /**
+   * Stores a blob that the worker left in its own folder; false where there is none. Absent where
+   * workers send their blobs.
+   */
+  readonly storeBlob?: (sha256: string) => Promise<boolean>;
 }
 
 export interface WorkerAuthentication {
@@ -17,15 +22,25 @@ export interface WorkerAuthentication {
   authenticate(token: string, jobId: string): Promise<AuthenticatedWorker>;
 }
 
-/** Authenticates workers on this machine, each by its own secret. */
-export function createSecretAuthentication({
-  workers,
-}: Pick<Records, "workers">): WorkerAuthentication {
+interface LocalWorkers {
+  /** Told of each request of a worker. */
+  readonly onHeard?: (jobId: string) => void;
+  readonly storeBlob?: (jobId: string, sha256: string) => Promise<boolean>;
+}
+
+/**
+ * Authenticates workers on this machine, each by its own secret.
+ */
+export function createSecretAuthentication(
+  { workers }: Pick<Records, "workers">,
+  { onHeard, storeBlob }: LocalWorkers = {},
+): WorkerAuthentication {
   return {
     async authenticate(token, jobId) {
       const attempt = await workers.findAttemptBySecret(jobId, hashSecret(token));
       if (attempt === undefined) throw wrongWorkerError(jobId);
-      return { attempt };
+      onHeard?.(jobId);
+      return storeBlob ? { attempt, storeBlob: (sha256) => storeBlob(jobId, sha256) } : { attempt };
     },
   };
 }

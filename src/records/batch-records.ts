@@ -9,6 +9,7 @@ import { findBatch } from "./find-batch.ts";
 import { listCancellableRecords } from "./find-record.ts";
 import { type IdempotentAnswer, storeAnswer } from "./idempotency-records.ts";
 import { insertBatch, type NewBatch } from "./insert-batch.ts";
+import { requireWaitingRoom } from "./require-waiting-room.ts";
 import { cancelRecords } from "./save-records.ts";
 import {
   runReadTransaction,
@@ -22,6 +23,8 @@ export function batchRecords(store: Store) {
   return {
     create: (project: string, newBatch: NewBatch, answered?: IdempotentAnswer<Batch>) =>
       runWriteTransaction(store, async (writing) => {
+        const isRequested = (newBatch.resource?.uid ?? null) === null;
+        if (isRequested) await requireWaitingRoom(writing, project, newBatch.jobs.length);
         const created = await insertBatch(writing, project, newBatch);
         await storeAnswer(writing, created, answered);
         return created;

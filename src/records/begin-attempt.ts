@@ -116,7 +116,7 @@ async function restartRecord(
 }
 
 function restartReason({ resource }: JobRecord, part: JobPart | null): string {
-  if (resource === null) return "The service restarted while the job ran";
+  if (resource === null) return "Another worker takes over";
   const share = part?.step === "optimize" ? ` share ${part.index + 1}` : "";
   return `Another pod takes over${share}`;
 }

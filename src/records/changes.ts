@@ -11,6 +11,7 @@ export class Changes {
   readonly #watchers = new Map<string, Set<Watcher>>();
   readonly #cancellingListeners = new Set<Listener>();
   readonly #changedListeners = new Set<Listener>();
+  readonly #endedListeners = new Set<Listener>();
 
   /**
    * Yields at once, and again after each change of the job or batch; changes while the caller is
@@ -58,6 +59,15 @@ export class Changes {
     return () => this.#changedListeners.delete(listener);
   }
 
+  /**
+   * Calls the listener for every job that ends.
+   * @returns a function that removes the listener
+   */
+  onEnded(listener: Listener): () => void {
+    this.#endedListeners.add(listener);
+    return () => this.#endedListeners.delete(listener);
+  }
+
   publish(effects: Effects): void {
     for (const id of effects.changed) {
       for (const watcher of this.#watchers.get(id) ?? []) {
@@ -69,6 +79,9 @@ export class Changes {
     for (const jobId of effects.cancelling) {
       for (const listener of this.#cancellingListeners) listener(jobId);
     }
+    for (const jobId of effects.ended) {
+      for (const listener of this.#endedListeners) listener(jobId);
+    }
   }
 }
 
@@ -78,4 +91,6 @@ export interface Effects {
   readonly changed: Set<string>;
   /** Ids of jobs whose worker has to be stopped. */
   readonly cancelling: Set<string>;
+  /** Ids of jobs that have ended. */
+  readonly ended: Set<string>;
 }

@@ -1,5 +1,6 @@
 import type { Batch } from "../contract/batch.ts";
 import { zeroCounts } from "../contract/batch-status.ts";
+import type { CreatedBy } from "../contract/created-by.ts";
 import { newId } from "../contract/id.ts";
 import type { Job } from "../contract/job.ts";
 import { type BatchSummary, batchSummary } from "../contract/page.ts";
@@ -21,6 +22,7 @@ export interface NewBatch {
   readonly kind: JobKind;
   readonly failFast: boolean;
   readonly labels: Readonly<Record<string, string>>;
+  readonly createdBy?: CreatedBy;
   /** In the order of models × targets. */
   readonly jobs: readonly NewJob[];
   /** Present where the batch was created as a resource. */

@@ -1,5 +1,6 @@
 import type { Insertable } from "kysely";
 import type { Baseline } from "../contract/baseline.ts";
+import type { CreatedBy } from "../contract/created-by.ts";
 import type { GateLimits } from "../contract/gate.ts";
 import { batchJobId, newId } from "../contract/id.ts";
 import type { Job } from "../contract/job.ts";
@@ -28,6 +29,7 @@ export interface NewJob {
   readonly dryRun: boolean;
   readonly deadlineSeconds?: number | undefined;
   readonly labels: Readonly<Record<string, string>>;
+  readonly createdBy?: CreatedBy;
   /** What the job is compared with. */
   readonly baseline?: Baseline | null;
   /**
@@ -125,6 +127,7 @@ function pendingJob(newJob: NewJob, { id, batchId, now }: JobIdentity): Job {
     error: null,
   };
   if (deadlineSeconds !== undefined) job.deadlineSeconds = deadlineSeconds;
+  if (newJob.createdBy !== undefined) job.createdBy = newJob.createdBy;
   return job;
 }
 

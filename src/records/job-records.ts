@@ -9,6 +9,7 @@ import { findRecord } from "./find-record.ts";
 import { type IdempotentAnswer, storeAnswer } from "./idempotency-records.ts";
 import { insertJobs, type NewJob } from "./insert-jobs.ts";
 import { parseJob } from "./parse-job.ts";
+import { requireWaitingRoom } from "./require-waiting-room.ts";
 import { cancelRecords } from "./save-records.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 
@@ -17,6 +18,7 @@ export function jobRecords(store: Store) {
   return {
     create: (project: string, newJob: NewJob, answered?: IdempotentAnswer<Job>) =>
       runWriteTransaction(store, async (writing) => {
+        if (isRequested(newJob)) await requireWaitingRoom(writing, project, 1);
         const [job] = await insertJobs(writing, { project, batchId: null }, [newJob]);
         if (job === undefined) throw new TypeError("No job was created");
         await storeAnswer(writing, job, answered);
@@ -36,6 +38,11 @@ export function jobRecords(store: Store) {
     cancel: (project: string, id: string) =>
       runWriteTransaction(store, (writing) => cancelJob(writing, project, id)),
   };
+}
+
+/** Resources of a cluster exist already when they are recorded. */
+function isRequested({ resource }: Pick<NewJob, "resource">): boolean {
+  return (resource?.uid ?? null) === null;
 }
 
 async function findProjectJob({ db }: Store, project: string, id: string) {

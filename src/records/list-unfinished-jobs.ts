@@ -4,6 +4,7 @@ import type { Store } from "./store.ts";
 
 /** A local job that had not ended when the service stopped. */
 export interface UnfinishedJob {
+  readonly project: string;
   readonly jobId: string;
   readonly attempt: number;
   /** Whether the end of the last attempt is not recorded. */
@@ -17,12 +18,20 @@ export async function listUnfinishedLocalJobs(store: Store): Promise<UnfinishedJ
     .leftJoin("attempts", (join) =>
       join.onRef("attempts.job_id", "=", "jobs.id").onRef("attempts.attempt", "=", "jobs.attempt"),
     )
-    .select(["jobs.id", "jobs.attempt", "started_at", "ended_at", "pid", "start_mark"])
+    .select([
+      "jobs.id",
+      "jobs.project",
+      "jobs.attempt",
+      "started_at",
+      "ended_at",
+      "pid",
+      "start_mark",
+    ])
     .execute();
-  return rows.map(({ id: jobId, attempt, started_at, ended_at, pid, start_mark: startMark }) => {
-    const live = started_at !== null && ended_at === null;
+  return rows.map(({ id: jobId, project, attempt, pid, start_mark: startMark, ...times }) => {
+    const live = times.started_at !== null && times.ended_at === null;
     const process = pid === null || startMark === null ? null : { pid, startMark };
-    return { jobId, attempt, live, process };
+    return { jobId, project, attempt, live, process };
   });
 }
 

@@ -9,6 +9,8 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0004-reports": { up: (db) => runStatements(db, addReports) },
   "0005-latency-budget": { up: (db) => runStatements(db, replaceRuns) },
   "0006-tenants": { up: (db) => runStatements(db, addTenants) },
+  "0007-job-blobs": { up: (db) => runStatements(db, addJobBlobs) },
+  "0008-audit": { up: (db) => runStatements(db, addAudit) },
 };
 
 const createTables = [
@@ -154,6 +156,23 @@ const addTenants = [
     from jobs where json_extract(document, '$.recipe.evaluation.data') like 'upload:sha256:%'`,
   `create table suites (
     project text not null, name text not null, repository_id text, primary key (project, name))`,
+];
+
+const addJobBlobs = [
+  `create table job_blobs (
+    job_id text not null references jobs (id), sha256 text not null,
+    primary key (job_id, sha256))`,
+];
+
+const addAudit = [
+  `create table audit (
+    id text primary key, project text not null, at text not null, action text not null,
+    token_id text, token_name text not null, subject text not null)`,
+  "create index audit_by_project on audit (project, id)",
+  `create trigger audit_is_not_changed before update on audit
+    begin select raise(abort, 'The audit is never changed'); end`,
+  `create trigger audit_is_not_deleted before delete on audit
+    begin select raise(abort, 'The audit is never deleted'); end`,
 ];
 
 async function runStatements(db: Kysely<unknown>, statements: readonly string[]): Promise<void> {

@@ -1,4 +1,5 @@
 import { Kysely } from "kysely";
+import { auditRecords } from "./audit-records.ts";
 import { attemptRecords } from "./attempt-records.ts";
 import { baselineRecords } from "./baseline-records.ts";
 import { batchRecords } from "./batch-records.ts";
@@ -6,6 +7,7 @@ import { Changes } from "./changes.ts";
 import { clusterRecords } from "./cluster-records.ts";
 import { idempotencyRecords } from "./idempotency-records.ts";
 import { identityRecords } from "./identity-records.ts";
+import { jobBlobRecords } from "./job-blob-records.ts";
 import { jobRecords } from "./job-records.ts";
 import { logRecords } from "./log-records.ts";
 import { migrate } from "./migrate.ts";
@@ -22,11 +24,20 @@ import { workerRecords } from "./worker-records.ts";
 
 export type Records = Awaited<ReturnType<typeof openRecords>>;
 
+interface RecordsOptions {
+  readonly now: () => Date;
+  /** How many jobs of a project may wait when more are created; any number without it. */
+  readonly maxWaitingJobs?: number;
+}
+
 /** Opens the database file (or `:memory:`) and brings it to the present schema. */
-export async function openRecords(path: string, { now }: { now: () => Date }) {
+export async function openRecords(
+  path: string,
+  { now, maxWaitingJobs = Infinity }: RecordsOptions,
+) {
   const db = new Kysely<Schema>({ dialect: sqliteDialect(path) });
   await migrate(db);
-  const store: Store = { db, changes: new Changes(), now };
+  const store: Store = { db, changes: new Changes(), now, maxWaitingJobs };
   return {
     projects: projectRecords(store),
     owners: ownerRecords(store),
@@ -35,8 +46,10 @@ export async function openRecords(path: string, { now }: { now: () => Date }) {
     baselines: baselineRecords(store),
     projectBlobs: projectBlobRecords(store),
     cluster: clusterRecords(store),
+    jobBlobs: jobBlobRecords(store),
     logs: logRecords(store),
     tokens: tokenRecords(store),
+    audit: auditRecords(store),
     identities: identityRecords(store),
     idempotency: idempotencyRecords(store),
     reports: reportRecords(store),

@@ -1,5 +1,6 @@
 import { hasFailedGate } from "../contract/gate.ts";
 import type { BatchSummary } from "../contract/page.ts";
+import { isTerminal } from "../contract/status.ts";
 import type { JobEvent } from "./apply-event.ts";
 import { applyEvents } from "./apply-events.ts";
 import { findBatchRepository } from "./find-batch.ts";
@@ -45,6 +46,7 @@ async function saveRecord(
   if (job.status === "Cancelling" && before.job.status !== "Cancelling") {
     effects.cancelling.add(job.id);
   }
+  if (isTerminal(job.status) && !isTerminal(before.job.status)) effects.ended.add(job.id);
 }
 
 /** Updates a batch after the status of some of its jobs changed. */

@@ -9,7 +9,9 @@ export interface Schema {
   log_lines: LogLinesTable;
   attempts: AttemptsTable;
   job_shares: JobSharesTable;
+  job_blobs: JobBlobsTable;
   tokens: TokensTable;
+  audit: AuditTable;
   spent_identities: SpentIdentitiesTable;
   baselines: BaselinesTable;
   idempotency_keys: IdempotencyKeysTable;
@@ -105,6 +107,12 @@ interface JobSharesTable {
   bytes: number;
 }
 
+/** The blobs that workers of a job have stored. */
+interface JobBlobsTable {
+  job_id: string;
+  sha256: string;
+}
+
 interface TokensTable {
   id: string;
   project: string;
@@ -120,6 +128,18 @@ interface TokensTable {
   policy: string | null;
   /** The workflow that the token was given to, as the contract defines it; null for all others. */
   workflow: string | null;
+}
+
+/** Who changed what; rows are added alone. */
+interface AuditTable {
+  id: string;
+  project: string;
+  at: string;
+  action: string;
+  /** Null for commands on the service's machine. */
+  token_id: string | null;
+  token_name: string;
+  subject: string;
 }
 
 /** Identity tokens that were exchanged, so that none is exchanged twice. */

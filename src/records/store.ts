@@ -7,12 +7,15 @@ export interface Store {
   readonly db: Kysely<Schema>;
   readonly changes: Changes;
   readonly now: () => Date;
+  /** How many jobs of a project may wait when more are created. */
+  readonly maxWaitingJobs: number;
 }
 
 /** A running write transaction. */
 export interface WriteTransaction {
   readonly trx: Transaction<Schema>;
   readonly now: Date;
+  readonly maxWaitingJobs: number;
   readonly effects: Effects;
 }
 
@@ -21,10 +24,12 @@ export async function runWriteTransaction<T>(
   store: Store,
   run: (writing: WriteTransaction) => Promise<T>,
 ): Promise<T> {
-  const effects: Effects = { changed: new Set(), cancelling: new Set() };
+  const effects: Effects = { changed: new Set(), cancelling: new Set(), ended: new Set() };
   const result = await store.db
     .transaction()
-    .execute((trx) => run({ trx, now: store.now(), effects }));
+    .execute((trx) =>
+      run({ trx, now: store.now(), maxWaitingJobs: store.maxWaitingJobs, effects }),
+    );
   store.changes.publish(effects);
   return result;
 }

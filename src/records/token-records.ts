@@ -39,6 +39,12 @@ export function tokenRecords(store: Store) {
 
     list: (project: string) => listTokens(store, project),
 
+    find: (project: string, id: string) => findToken(store, project, id),
+
+    /** Shortens the token's life; one that ends earlier stays as it is. */
+    expireAt: (project: string, id: string, time: Date) =>
+      setTokenExpiry(store, { project, id, time }),
+
     /** False where there is no such token. */
     revoke: (project: string, id: string) => setTokenRevoked(store, project, id),
 
@@ -86,6 +92,33 @@ async function listTokens({ db }: Store, project: string): Promise<Token[]> {
     .orderBy("id", "desc")
     .execute();
   return rows.map(parseTokenRow);
+}
+
+async function findToken({ db }: Store, project: string, id: string): Promise<Token | undefined> {
+  const row = await db
+    .selectFrom("tokens")
+    .selectAll()
+    .where("id", "=", id)
+    .where("project", "=", project)
+    .executeTakeFirst();
+  return row && parseTokenRow(row);
+}
+
+interface TokenExpiry {
+  readonly project: string;
+  readonly id: string;
+  readonly time: Date;
+}
+
+async function setTokenExpiry({ db }: Store, { project, id, time }: TokenExpiry): Promise<void> {
+  const expiresAt = time.toISOString();
+  await db
+    .updateTable("tokens")
+    .set({ expires_at: expiresAt })
+    .where("id", "=", id)
+    .where("project", "=", project)
+    .where((eb) => eb.or([eb("expires_at", "is", null), eb("expires_at", ">", expiresAt)]))
+    .execute();
 }
 
 async function setTokenRevoked({ db, now }: Store, project: string, id: string): Promise<boolean> {

@@ -2,6 +2,7 @@ import { type Batch, batch as batchSchema } from "../contract/batch.ts";
 import { reachedOrigin } from "../contract/may.ts";
 import { creationOwner } from "../contract/principal.ts";
 import { createBatch } from "./create-batch.ts";
+import { createdByCaller } from "./created-by.ts";
 import { createIdempotently } from "./create-idempotently.ts";
 import { notFoundError } from "./not-found-error.ts";
 import { requireOwnSuite } from "./require-own-suite.ts";
@@ -24,10 +25,15 @@ export const batchHandlers: BatchHandlers = {
     const { created, replayed, headers } = await createIdempotently<Batch>(context, input, {
       schema: batchSchema,
       create: async (answered) => {
-        return createBatch(context, creationOwner(caller), { ...submission, answered });
+        const createdBy = createdByCaller(caller);
+        const submitted = { ...submission, answered, createdBy };
+        return createBatch(context, creationOwner(caller), submitted);
       },
     });
-    if (!replayed) context.executor.submit(created.jobs.map((job) => job.id));
+    if (!replayed) {
+      const jobIds = created.jobs.map((job) => job.id);
+      context.executor.submit(caller.project, jobIds);
+    }
     const location = `/v1/batches/${created.id}`;
     return { status: 202, json: created, headers: { location, ...headers } };
   },

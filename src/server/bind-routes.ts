@@ -5,15 +5,18 @@ import { requirePermission } from "../auth/require-permission.ts";
 import { ServiceError } from "../contract/errors.ts";
 import type { Route } from "../contract/route.ts";
 import { type RouteName, type Routes, routes } from "../contract/routes.ts";
+import { auditRequest } from "./audit-request.ts";
 import { buildResponse } from "./build-response.ts";
 import { notFoundError } from "./not-found-error.ts";
 import { readRequest, type RequestParts } from "./read-request.ts";
+import { remoteAddress } from "./remote-address.ts";
 import type { RouteHandlers, RouteInput } from "./route-handlers.ts";
 import type { ServerContext } from "./server-context.ts";
 
 type RouteResponder = (
   request: Request,
   params: Readonly<Record<string, string>>,
+  address: string,
 ) => Promise<Response>;
 
 /** Binds every route of the table: authenticates, parses, handles and responds. */
@@ -25,7 +28,7 @@ export function bindRoutes(app: Hono, context: ServerContext, handlers: RouteHan
     app.all(`/v1${path.replaceAll(/\{(\w+)\}/g, ":$1")}`, async (c) => {
       const { raw } = c.req;
       const respond = responders.get(raw.method);
-      if (respond) return respond(raw, c.req.param());
+      if (respond) return respond(raw, c.req.param(), remoteAddress(c.env));
       const message = `"${path}" does not have the method ${raw.method}, only ${allow}`;
       throw new ServiceError("method_not_allowed", message, { headers: { allow } });
     });
@@ -55,13 +58,24 @@ function bindRoute<Name extends RouteName>(
   handlers: RouteHandlers,
 ): RouteResponder {
   const route: Route = routes[name];
-  return async (request, params) => {
+  return async (request, params, address) => {
+    if (route.open) context.takeExchange(address);
     const caller = route.open ? undefined : await authenticate(context, request);
-    if (caller) requirePermission(caller, route.action);
+    if (caller) {
+      context.takeRequest(caller.project);
+      requirePermission(caller, route.action);
+    }
     const parts = await readRequest(route, request, params);
     if (caller && route.names)
       await requireNamedThing(context, caller, { route, id: params["id"] });
-    return buildResponse(await handlers[name](context, routeInput<Name>(parts, caller, request)));
+    const answer = await handlers[name](context, routeInput<Name>(parts, caller, request));
+    const response = buildResponse(answer);
+    const isReplayed = response.headers.has("idempotency-replayed");
+    if (route.audited && caller !== undefined && !isReplayed) {
+      const json = "json" in answer ? answer.json : undefined;
+      await auditRequest(context, caller, { action: name, params: parts.params, json });
+    }
+    return response;
   };
 }
 
@@ -85,8 +99,8 @@ function routeInput<Name extends RouteName>(
 }
 
 function withoutBody(get: RouteResponder): RouteResponder {
-  return async (request, params) => {
-    const { body, status, headers } = await get(request, params);
+  return async (request, params, address) => {
+    const { body, status, headers } = await get(request, params, address);
     await body?.cancel();
     return new Response(null, { status, headers });
   };

@@ -5,39 +5,61 @@ import type { Blob } from "../storage/blob-store.ts";
 import { blobResponse } from "./blob-response.ts";
 import { buildResponse } from "./build-response.ts";
 import { notFoundError } from "./not-found-error.ts";
+import { checkDeclaredLength } from "./read-bounded-body.ts";
 import type { ServerContext } from "./server-context.ts";
-import { storeUpload } from "./store-upload.ts";
+import { requireWorkingWorker } from "./worker-blob-access.ts";
 
-/** Files of workers that share no disk with the service. */
+/**
+ * Files of workers that share no disk with the service: what their assignment names and what their
+ * job has stored, while their attempt runs.
+ */
 export function bindWorkerBlobs(app: Hono, context: ServerContext): void {
   const path = "/worker/v1/jobs/:id/blobs/:sha256";
-  app.on(["GET", "PUT"], path, async (c, next) => {
-    await context.executor.workers.authenticate(readBearerToken(c.req.raw), c.req.param("id"));
-    await next();
-  });
   app.get(path, async (c) => {
     const { raw } = c.req;
-    const blob = await findWorkerBlob(context, parseSha256(c.req.param("sha256")));
+    const [id, sha256] = [c.req.param("id"), parseSha256(c.req.param("sha256"))];
+    const worker = await authenticateWorker(context, raw, id);
+    const blob = (await worker.canRead(sha256)) ? await context.blobs.find(sha256) : undefined;
+    if (blob === undefined) throw notFoundError("file", sha256);
     if (raw.method === "HEAD") return c.body(null, 200, { "content-length": String(blob.bytes) });
-    return buildResponse(blobResponse(context.blobs, blob, raw.headers.get("range") ?? undefined));
+    const range = raw.headers.get("range") ?? undefined;
+    return buildResponse(blobResponse(context.blobs, { sha256, ...blob }, range));
   });
   app.put(path, async (c) => {
-    const sha256 = parseSha256(c.req.param("sha256"));
-    const { status, blob } = await storeUpload(context, c.req.raw, {
-      sha256,
-      isOffered: true,
-      storeBody: (body, options) =>
-        context.blobs.write(body, { ...options, expectedSha256: sha256 }),
-    });
+    const [id, sha256] = [c.req.param("id"), parseSha256(c.req.param("sha256"))];
+    await authenticateWorker(context, c.req.raw, id);
+    const { status, blob } = await storeWorkerBlob(context, c.req.raw, { id, sha256 });
     return c.json(blob, status);
   });
 }
 
-/** @throws ServiceError not_found */
-async function findWorkerBlob({ blobs }: ServerContext, sha256: string): Promise<Blob> {
-  const stored = await blobs.find(sha256);
-  if (!stored) throw notFoundError("file", sha256);
-  return { sha256, ...stored };
+/** @throws ServiceError unauthorized */
+async function authenticateWorker(context: ServerContext, request: Request, id: string) {
+  const worker = await context.executor.workers.authenticate(readBearerToken(request), id);
+  return requireWorkingWorker(context, id, worker);
+}
+
+/** Also where another job stored the same content before, a worker has to send it as a proof. */
+async function storeWorkerBlob(
+  context: ServerContext,
+  request: Request,
+  { id, sha256 }: { readonly id: string; readonly sha256: string },
+): Promise<{ status: 200 | 201; blob: Blob }> {
+  const { records, blobs, limits } = context;
+  const stored = (await records.jobBlobs.has(id, sha256)) ? await blobs.find(sha256) : undefined;
+  if (stored) return { status: 200, blob: { sha256, ...stored } };
+  checkDeclaredLength(request, limits.maxModelBytes);
+  const blob = await blobs.write(readBody(request), {
+    maxBytes: limits.maxModelBytes,
+    signal: request.signal,
+    expectedSha256: sha256,
+  });
+  await records.jobBlobs.add(id, sha256);
+  return { status: 201, blob };
+}
+
+async function* readBody({ body }: Request): AsyncGenerator<Uint8Array> {
+  if (body !== null) yield* body;
 }
 
 /** @throws ServiceError not_found */

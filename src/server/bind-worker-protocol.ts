@@ -6,6 +6,7 @@ import { type WorkerEvent, workerEvents } from "../contract/worker.ts";
 import { fieldErrors, validationError } from "./field-errors.ts";
 import { readJson } from "./read-json.ts";
 import type { ServerContext } from "./server-context.ts";
+import { requireReportedBlobs } from "./worker-blob-access.ts";
 
 /** Assignments and events of workers, whose token is valid for one attempt at one job. */
 export function bindWorkerProtocol(app: Hono, context: ServerContext): void {
@@ -34,10 +35,12 @@ async function readAssignment(
  * keeps them.
  * @throws ServiceError unavailable where earlier events are still missing
  */
-async function recordEvents({ records, executor }: ServerContext, id: string, request: Request) {
+async function recordEvents(context: ServerContext, id: string, request: Request) {
+  const { records, executor } = context;
   const worker = await executor.workers.authenticate(readBearerToken(request), id);
   const { attempt, catchUp } = worker;
   const events = await readEvents(request);
+  await requireReportedBlobs(context, id, { worker, events });
   const answer = await records.workers.recordEvents(id, attempt, events);
   if (events.length === 0) return answer;
   const first = Math.min(...events.map(({ seq }) => seq));

@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import { openApiDocument } from "../contract/openapi-document.ts";
 import { artifactHandlers } from "./artifact-handlers.ts";
+import { auditHandlers } from "./audit-handlers.ts";
 import { batchHandlers } from "./batch-handlers.ts";
 import { bindGitHubWebhook } from "./bind-github-webhook.ts";
 import { bindHealth, bindMetrics } from "./bind-health.ts";
@@ -58,6 +59,7 @@ function createHandlers(): RouteHandlers {
     ...targetHandlers,
     ...tokenHandlers,
     ...projectHandlers,
+    ...auditHandlers,
     getOpenApi: async () => ({ status: 200, json: document }),
   };
 }

@@ -1,4 +1,5 @@
 import { type Batch, batchName, type BatchRequest } from "../contract/batch.ts";
+import type { CreatedBy } from "../contract/created-by.ts";
 import { batchChildName, newId } from "../contract/id.ts";
 import type { Owner } from "../contract/owner.ts";
 import type { NewBatch } from "../records/insert-batch.ts";
@@ -12,6 +13,8 @@ import type { ServerContext } from "./server-context.ts";
 export interface BatchSubmission {
   readonly request: Omit<BatchRequest, "report">;
   readonly report: NewReport | undefined;
+  /** Absent where the service itself submits jobs again. */
+  readonly createdBy?: CreatedBy;
   readonly answered?: IdempotentAnswer<Batch> | undefined;
 }
 
@@ -22,9 +25,11 @@ export interface BatchSubmission {
 export async function createBatch(
   context: ServerContext,
   owner: Owner,
-  { request, report, answered }: BatchSubmission,
+  { request, report, answered, createdBy }: BatchSubmission,
 ): Promise<Batch> {
-  const batch = withBatchResource(context, await resolveBatch(context, owner, request), request);
+  const resolved = await resolveBatch(context, owner, request);
+  const jobs = resolved.jobs.map((newJob) => ({ ...newJob, createdBy }));
+  const batch = withBatchResource(context, { ...resolved, jobs, createdBy }, request);
   return context.records.batches.create(
     owner.project,
     report ? { ...batch, report } : batch,

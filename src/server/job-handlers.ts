@@ -40,8 +40,10 @@ export const jobHandlers: JobHandlers = {
     return { status: 200, json: { ...page, jobs: jobs.map(showJob) } };
   },
 
-  async getJob({ records }, { caller, params }) {
-    return { status: 200, json: showJob(await requireJob(records, caller, params.id)) };
+  async getJob({ records, executor }, { caller, params }) {
+    const job = await requireJob(records, caller, params.id);
+    const queuePosition = executor.queuePosition(job.id) ?? null;
+    return { status: 200, json: { ...showJob(job), queuePosition } };
   },
 
   async cancelJob({ records }, { caller, params }) {

@@ -6,6 +6,7 @@ import type { GitHubApp } from "../github-app/open-github-app.ts";
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
+import type { TakeRequest } from "./rate-limiter.ts";
 
 /** The parts of the service that the endpoints use. */
 export interface ServerContext {
@@ -18,6 +19,10 @@ export interface ServerContext {
   readonly exchangeToken?: TokenExchange | undefined;
   /** Reports batches to GitHub; undefined where the service is no GitHub App. */
   readonly github?: GitHubApp | undefined;
+  /** For each request, with the caller's project. */
+  readonly takeRequest: TakeRequest;
+  /** For each exchange of an identity token, with the caller's address. */
+  readonly takeExchange: TakeRequest;
   readonly now: () => Date;
   readonly log: Log;
 }

@@ -4,6 +4,7 @@ import { type Job, job as jobSchema, type JobRequest } from "../contract/job.ts"
 import { creationOwner } from "../contract/principal.ts";
 import type { JobKind } from "../contract/status.ts";
 import type { NewJob } from "../records/insert-jobs.ts";
+import { createdByCaller } from "./created-by.ts";
 import { type Created, createIdempotently } from "./create-idempotently.ts";
 import { resolveJobs } from "./resolve-jobs.ts";
 import type { ServerContext } from "./server-context.ts";
@@ -25,11 +26,13 @@ export async function startJob(
   const started = await createIdempotently<Job>(context, input, {
     schema: jobSchema,
     async create(answered) {
-      const newJob = withJobResource(context, await resolveJob(context, kind, input));
+      const resolved = await resolveJob(context, kind, input);
+      const createdBy = createdByCaller(input.caller);
+      const newJob = withJobResource(context, { ...resolved, createdBy });
       return records.jobs.create(input.caller.project, newJob, answered);
     },
   });
-  if (!started.replayed) executor.submit([started.created.id]);
+  if (!started.replayed) executor.submit(input.caller.project, [started.created.id]);
   return started;
 }
 

@@ -9,5 +9,6 @@ export async function submitBatch(
   submission: BatchSubmission,
 ): Promise<void> {
   const { jobs } = await createBatch(context, owner, submission);
-  context.executor.submit(jobs.map(({ id }) => id));
+  const jobIds = jobs.map(({ id }) => id);
+  context.executor.submit(owner.project, jobIds);
 }

@@ -1,8 +1,9 @@
 import type { Caller } from "../auth/authenticate.ts";
 import { createToken } from "../auth/create-token.ts";
 import { requirePermission } from "../auth/require-permission.ts";
+import { rotateToken } from "../auth/rotate-token.ts";
 import { ServiceError } from "../contract/errors.ts";
-import { type CreatedToken, createdToken } from "../contract/token.ts";
+import { type CreatedToken, createdToken, type Token } from "../contract/token.ts";
 import { createIdempotently } from "./create-idempotently.ts";
 import { notFoundError } from "./not-found-error.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
@@ -10,7 +11,13 @@ import type { ServerContext } from "./server-context.ts";
 
 type TokenHandlers = Pick<
   RouteHandlers,
-  "listTokens" | "createToken" | "exchangeToken" | "revokeToken"
+  | "listTokens"
+  | "createToken"
+  | "exchangeToken"
+  | "getOwnToken"
+  | "revokeOwnToken"
+  | "rotateToken"
+  | "revokeToken"
 >;
 
 export const tokenHandlers: TokenHandlers = {
@@ -40,6 +47,27 @@ export const tokenHandlers: TokenHandlers = {
     throw new ServiceError("identity_token_refused", message);
   },
 
+  async getOwnToken({ records }, { caller }) {
+    const own = await records.tokens.find(caller.project, caller.tokenId);
+    if (!own) throw notFoundError("token", caller.tokenId);
+    return { status: 200, json: own };
+  },
+
+  async revokeOwnToken({ records }, { caller }) {
+    await records.tokens.revoke(caller.project, caller.tokenId);
+    return { status: 204 };
+  },
+
+  async rotateToken({ records, now }, { caller, params }) {
+    const { project } = caller;
+    const token = await records.tokens.find(project, params.id);
+    // What an identity token was exchanged for lives no longer than its trust policy says.
+    const isLasting = token?.policy === null && isUsable(token, now());
+    if (!isLasting) throw notFoundError("token to replace", params.id);
+    const created = await rotateToken(records, { project, token, now: now() });
+    return { status: 201, json: created, headers: { location: `/v1/tokens/${created.id}` } };
+  },
+
   async revokeToken({ records }, { caller, params }) {
     const isRevoked = await records.tokens.revoke(caller.project, params.id);
     if (!isRevoked) throw notFoundError("token", params.id);
@@ -57,4 +85,8 @@ async function requireProject(
   requirePermission(caller, "manageProjects");
   if (await records.projects.has(name)) return name;
   throw notFoundError("project", name);
+}
+
+function isUsable({ revokedAt, expiresAt }: Token, now: Date): boolean {
+  return revokedAt === null && (expiresAt === null || Date.parse(expiresAt) > now.getTime());
 }

@@ -5,6 +5,7 @@ import { StartError } from "../settings/start-error.ts";
 import { projectUsage, runProjectCommand } from "./project-command.ts";
 import { settings } from "./settings.ts";
 import { startService } from "./start-service.ts";
+import { tellFirstToken } from "./tell-first-token.ts";
 import { runTokenCommand, tokenUsage } from "./token-command.ts";
 
 async function serve(): Promise<void> {
@@ -14,10 +15,12 @@ async function serve(): Promise<void> {
   process.on("unhandledRejection", (error) => log("error", "A task failed", { error }));
   const workerEnvironment = { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "" };
   const dependencies = { now, log, workerEnvironment };
-  const service = await startService(parseEnvironment(settings, process.env), dependencies);
+  const wanted = parseEnvironment(settings, process.env);
+  const service = await startService(wanted, dependencies);
   process.stdout.write(`Listening on ${service.url}/v1\n`);
   if (service.firstToken !== undefined) {
-    process.stdout.write(`Access token with every scope, shown this once: ${service.firstToken}\n`);
+    const place = { output: process.stdout, directory: wanted.MOS_DATA_DIR };
+    await tellFirstToken(service.firstToken, place);
   }
   const stop = () => {
     service.close().then(() => process.exit(0), printErrorAndExit);

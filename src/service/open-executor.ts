@@ -5,11 +5,13 @@ import { createLocalExecutor } from "../executors/local/local-executor.ts";
 import type { ClusterSource } from "../kubernetes/connect-cluster.ts";
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
+import type { BlobStore } from "../storage/blob-store.ts";
 import { StartError } from "../settings/start-error.ts";
 import type { Settings } from "./settings.ts";
 
 interface ExecutorDependencies {
   readonly records: Records;
+  readonly blobs: BlobStore;
   readonly targets: readonly Target[];
   /** Without `/v1`. */
   readonly serviceUrl: string;
@@ -33,15 +35,19 @@ export async function openExecutor(
 }
 
 async function openLocalExecutor(
-  { MOS_DATA_DIR: directory, MOS_WORKERS: concurrency }: Settings,
-  { records, serviceUrl, workerEnvironment, log }: ExecutorDependencies,
+  settings: Settings,
+  { records, blobs, serviceUrl, workerEnvironment, log }: ExecutorDependencies,
 ): Promise<Executor> {
+  const { MOS_DATA_DIR: directory } = settings;
   return createLocalExecutor({
     records,
     serviceUrl,
-    storageDirectory: directory,
+    blobs,
+    containment: { dataDirectory: directory, allowedRoots: settings.MOS_ALLOWED_ROOTS },
     workDirectory: join(directory, "work"),
-    concurrency,
+    concurrency: settings.MOS_WORKERS,
+    projectWeights: settings.MOS_PROJECT_WEIGHTS,
+    deadlineSeconds: settings.MOS_DEADLINE_SECONDS,
     environment: workerEnvironment,
     log: (message) => log("info", message),
   });

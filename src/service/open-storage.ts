@@ -15,17 +15,17 @@ interface ServiceStorage extends AsyncDisposable {
 /** Opens the records and files in the data directory, which no other service may use meanwhile. */
 export async function openStorage(
   directory: string,
-  { now, log }: { readonly now: () => Date; readonly log: Log },
+  options: { readonly now: () => Date; readonly log: Log; readonly maxWaitingJobs: number },
 ): Promise<ServiceStorage> {
   await using stack = new AsyncDisposableStack();
   await makePrivate(directory);
   stack.use(lockDataDirectory(directory));
-  const records = await openRecords(databasePath(directory), { now });
+  const records = await openRecords(databasePath(directory), options);
   stack.defer(() => records.close());
   await records.idempotency.reset();
   const blobs = await createDirectoryBlobStore(directory);
   const { idempotency, tokens, identities } = records;
-  stack.use(purgeRegularly({ idempotency, tokens, identities, blobs }, log));
+  stack.use(purgeRegularly({ idempotency, tokens, identities, blobs }, options.log));
   const opened = stack.move();
   return { records, blobs, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }

@@ -1,6 +1,7 @@
 import { delimiter, resolve } from "node:path";
 import { z } from "zod";
 import { number, text } from "../settings/environment-values.ts";
+import { fairnessSettings } from "./fairness-settings.ts";
 
 /** Every environment variable that the service reads. */
 export const settings = z.object({
@@ -20,6 +21,7 @@ export const settings = z.object({
     .pipe(z.int().min(1).max(1024))
     .optional()
     .describe("Jobs that are worked on at once; without it one for every two cores."),
+  ...fairnessSettings,
   MOS_MAX_MODEL_BYTES: number
     .pipe(z.int().min(1))
     .default(64 * 1024 ** 3)

@@ -7,7 +7,7 @@ import { listen } from "./listen.ts";
 import { endStalledConnections } from "./stalled-connections.ts";
 import { boundConnections } from "./waiting-connections.ts";
 
-type Fetch = (request: Request) => Response | Promise<Response>;
+type Fetch = (request: Request, connection?: object) => Response | Promise<Response>;
 
 export interface HttpServer extends AsyncDisposable {
   /** Where processes on this machine reach the server. */
@@ -33,7 +33,10 @@ export async function startHttpServer(
   let respond = fetch;
   // The listener's own cleanup closes the connection before most clients have read the answer.
   const options = { overrideGlobalObjects: false, autoCleanupIncoming: false };
-  const listener = getRequestListener((request) => respond(request), options);
+  const listener = getRequestListener(
+    (request, connection) => respond(request, connection),
+    options,
+  );
   const server = createServer(serverOptions(limits));
   boundConnections(server, limits.connections);
   const stalled = endStalledConnections(limits);

@@ -7,6 +7,7 @@ import { type GitHubAppOptions, openGitHubApp } from "../github-app/open-github-
 import type { SubmitRerun } from "../github-app/rerun-jobs.ts";
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
+import { createRateLimiter } from "../server/rate-limiter.ts";
 import { submitBatch } from "../server/submit-batch.ts";
 import { createApp } from "../server/create-app.ts";
 import { problemResponse } from "../server/problem-response.ts";
@@ -48,13 +49,19 @@ export async function startService(
   const { now, log } = dependencies;
   const files = await readFiles(settings);
   await using stack = new AsyncDisposableStack();
-  const storage = stack.use(await openStorage(settings.MOS_DATA_DIR, dependencies));
+  const storage = stack.use(
+    await openStorage(settings.MOS_DATA_DIR, {
+      now,
+      log,
+      maxWaitingJobs: settings.MOS_QUOTA_WAITING_JOBS,
+    }),
+  );
   const server = stack.use(await startServer(settings, log));
   const joined = { settings, ...dependencies, ...files, ...storage, serviceUrl: server.url };
   const monitoring = settings.MOS_HEALTH_PORT === undefined ? undefined : new Hono();
   const app = createApp(await joinParts(joined, stack), monitoring);
   if (monitoring) stack.use(await startMonitoring(settings, monitoring));
-  server.serve((request) => app.fetch(request));
+  server.serve((request, env) => app.fetch(request, { ...env }));
   // Others read a pod's log, so that no token is printed there: an administrator creates the first.
   const isPod = settings.KUBERNETES_SERVICE_HOST !== undefined;
   const firstToken = isPod ? undefined : await createFirstToken(storage.records, now());
@@ -116,6 +123,13 @@ async function joinParts(
     allowedRoots: settings.MOS_ALLOWED_ROOTS,
     allowPrivateAddresses: settings.MOS_ALLOW_PRIVATE_ADDRESSES,
   };
-  const context: ServerContext = { ...parts, executor, limits, exchangeToken, github };
+  const { now } = parts;
+  const requests = { perMinute: settings.MOS_QUOTA_REQUESTS_PER_MINUTE, now };
+  const exchanges = { perMinute: settings.MOS_QUOTA_EXCHANGES_PER_MINUTE, now };
+  const rates = {
+    takeRequest: createRateLimiter({ name: "requests", ...requests }),
+    takeExchange: createRateLimiter({ name: "exchanges", ...exchanges }),
+  };
+  const context: ServerContext = { ...parts, ...rates, executor, limits, exchangeToken, github };
   return context;
 }

@@ -10,7 +10,7 @@ import { projectUsage } from "./project-command.ts";
 import { makePrivate } from "./make-private.ts";
 
 export const tokenUsage =
-  "token create --name NAME --scopes SCOPE,SCOPE [--expires-days DAYS] [--project PROJECT]";
+  "token create --name NAME --scopes SCOPE,SCOPE [--expires-days DAYS|never] [--project PROJECT]";
 
 /** Creates a token in the service's records, whether the service runs or not. */
 export async function runTokenCommand(args: readonly string[], directory: string): Promise<string> {
@@ -24,7 +24,9 @@ export async function runTokenCommand(args: readonly string[], directory: string
       throw new StartError(`There is no project "${project}"; create it with: ${projectUsage}`);
     }
     const fields = { ...request, project, now: now() };
-    const { token } = await createToken(records, fields);
+    const { id, token } = await createToken(records, fields);
+    const command = { action: "createToken", tokenId: null, tokenName: "token command" };
+    await records.audit.add(project, { ...command, subject: id });
     return token;
   } finally {
     await records.close();
@@ -33,7 +35,7 @@ export async function runTokenCommand(args: readonly string[], directory: string
 
 function parseTokenRequest(args: readonly string[]): TokenRequest {
   const { name, scopes, project, "expires-days": days } = parseOptions(args);
-  const expiresInDays = days === undefined ? undefined : Number(days);
+  const expiresInDays = days === undefined ? undefined : days === "never" ? null : Number(days);
   const parsed = tokenRequest.safeParse({
     name,
     scopes: scopes?.split(","),

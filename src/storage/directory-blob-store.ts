@@ -1,9 +1,20 @@
 import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { chmod, constants, copyFile, link, mkdir, open, rename, rm } from "node:fs/promises";
+import {
+  chmod,
+  constants,
+  copyFile,
+  link,
+  mkdir,
+  open,
+  rename,
+  rm,
+  symlink,
+} from "node:fs/promises";
 import { hostname } from "node:os";
 import path from "node:path";
 import type { Blob, BlobStore, WriteOptions } from "./blob-store.ts";
+import { blobPath } from "./blob-path.ts";
 import { statOrUndefined, storageError, systemErrorCode } from "./file-error.ts";
 import { createPartialUploads } from "./partial-uploads.ts";
 import { receiveFile } from "./receive-file.ts";
@@ -17,23 +28,23 @@ export async function createDirectoryBlobStore(directory: string): Promise<BlobS
   const incoming = path.join(directory, "incoming");
   await mkdir(incoming, { recursive: true });
   await removeAbandoned(incoming);
-  const blobPath = (sha256: string) => path.join(directory, "blobs", sha256.slice(0, 2), sha256);
-  const publish = (file: string, sha256: string) => publishBlob(file, blobPath(sha256));
+  const locate = (sha256: string) => blobPath(directory, sha256);
+  const publish = (file: string, sha256: string) => publishBlob(file, locate(sha256));
   const write = (source: AsyncIterable<Uint8Array>, options: WriteOptions = {}) =>
     writeBlob(source, { incoming, publish, ...options });
   return {
     async find(sha256) {
-      const stats = await statOrUndefined(blobPath(sha256));
+      const stats = await statOrUndefined(locate(sha256));
       return stats && { bytes: stats.size };
     },
-    read: (sha256, range) => createReadStream(blobPath(sha256), range),
+    read: (sha256, range) => createReadStream(locate(sha256), range),
     write,
     ...createPartialUploads({ incoming, publish, write }),
     purge: () => removeAbandoned(incoming),
     writeFile: (file, options) =>
       write(createReadStream(file, { highWaterMark: 1 << 20 }), options),
     async materialize(sha256, target, signal) {
-      await linkOrCopy(blobPath(sha256), target);
+      await linkOrCopy(locate(sha256), target);
       signal?.throwIfAborted();
     },
   };
@@ -63,7 +74,13 @@ async function writeBlob(
 async function publishBlob(file: string, target: string): Promise<void> {
   const folder = path.dirname(target);
   await mkdir(folder, { recursive: true });
-  await rename(file, target);
+  try {
+    await rename(file, target);
+  } catch (error) {
+    // A contained worker made again what it has as an input, which it cannot replace.
+    if (systemErrorCode(error) !== "EBUSY") throw error;
+    return rm(file);
+  }
   await chmod(target, 0o444);
   await using handle = await open(folder, "r");
   await handle.sync();
@@ -73,7 +90,10 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
   try {
     await link(from, to);
   } catch (error) {
-    if (!["EXDEV", "EPERM", "EMLINK", "ENOTSUP"].includes(systemErrorCode(error))) throw error;
+    const code = systemErrorCode(error);
+    // Blobs are large, never change, and outlive what uses them.
+    if (code === "EXDEV") return symlink(path.resolve(from), to);
+    if (!["EPERM", "EMLINK", "ENOTSUP"].includes(code)) throw error;
     await copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
   }
 }

@@ -6,6 +6,7 @@ import { Agent, type Dispatcher } from "undici";
 import { ServiceError } from "../contract/errors.ts";
 import { systemErrorCode, storageError } from "./file-error.ts";
 import { followRedirects, PermanentDownloadError, readAnswerHeader } from "./follow-redirects.ts";
+import { watchPace, type Pace, type SlowestPace } from "./watch-pace.ts";
 import { createPublicLookup } from "./public-address.ts";
 import { stripUrlSecrets } from "./strip-url-secrets.ts";
 import { writeAllBytes } from "./write-all-bytes.ts";
@@ -21,6 +22,8 @@ interface DownloadOptions {
   /** Whether `http:` and hosts that are not on the public internet are allowed. */
   readonly allowPrivateAddresses: boolean;
   readonly signal: AbortSignal;
+  /** By default that of the contract. */
+  readonly slowest?: SlowestPace | undefined;
   onProgress(this: void, bytes: number, total: number | undefined): void;
 }
 
@@ -45,9 +48,11 @@ export async function download(
     headersTimeout: 30_000,
     bodyTimeout: 60_000,
   });
+  using pace = watchPace(stripUrlSecrets(url), options.slowest);
+  const signal = AbortSignal.any([options.signal, pace.signal]);
   try {
     await using file = await open(options.path, "wx");
-    return await downloadInto(file, url, { ...options, agent });
+    return await downloadInto(file, url, { ...options, signal, agent, pace });
   } catch (error) {
     await rm(options.path, { force: true });
     throw storageError(error);
@@ -56,7 +61,7 @@ export async function download(
   }
 }
 
-type AttemptOptions = DownloadOptions & { readonly agent: Agent };
+type AttemptOptions = DownloadOptions & { readonly agent: Agent; readonly pace: Pace };
 
 async function downloadInto(file: FileHandle, url: string, options: AttemptOptions) {
   const { signal } = options;
@@ -125,7 +130,7 @@ function checkRange(contentRange: string | undefined, start: number): void {
 async function appendBody(
   file: FileHandle,
   answer: Dispatcher.ResponseData,
-  { progress, maxBytes, onProgress }: DownloadOptions & { progress: DownloadProgress },
+  { progress, maxBytes, pace, onProgress }: AttemptOptions & { progress: DownloadProgress },
 ): Promise<void> {
   const length = Number(readAnswerHeader(answer, "content-length") ?? NaN);
   const total = Number.isNaN(length) ? undefined : progress.bytes + length;
@@ -135,6 +140,7 @@ async function appendBody(
     await writeAllBytes(file, chunk, progress.bytes);
     progress.hash.update(chunk);
     progress.bytes += chunk.length;
+    pace.count(chunk.length);
     onProgress(progress.bytes, total);
   }
 }

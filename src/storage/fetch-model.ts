@@ -4,6 +4,7 @@ import type { ModelReference } from "../contract/model.ts";
 import { resolveAllowedPath } from "./allowed-path.ts";
 import type { BlobFiles } from "./blob-store.ts";
 import { download } from "./download.ts";
+import type { SlowestPace } from "./watch-pace.ts";
 import { hashStoredFile } from "./hash-stored-file.ts";
 
 export interface FetchLimits {
@@ -20,6 +21,8 @@ export interface FetchOptions {
   readonly path: string;
   readonly limits: FetchLimits;
   readonly signal: AbortSignal;
+  /** By default that of the contract. */
+  readonly slowest?: SlowestPace;
   /** `total` is undefined where the source does not state it. */
   onProgress(this: void, bytes: number, total: number | undefined): void;
 }

@@ -87,6 +87,7 @@ const modelErrorCodes: readonly ErrorCode[] = [
   "model_not_found",
   "model_source_refused",
   "model_fetch_failed",
+  "model_source_slow",
   "model_too_large",
 ];
 

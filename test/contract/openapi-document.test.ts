@@ -107,6 +107,7 @@ test("openApiDocument() names what a submission is answered with besides a job",
     "413",
     "415",
     "422",
+    "429",
     "500",
     "503",
   ]);

@@ -24,7 +24,7 @@ test("attempts.begin() keeps the lines of the attempt before and logs the restar
   ]);
   assert.deepEqual(await readLogTexts(records, id), [
     "one",
-    "The service restarted while the job ran: attempt 2 begins",
+    "Another worker takes over: attempt 2 begins",
     "again",
   ]);
   const job = await records.jobs.find(project, id);
@@ -78,8 +78,8 @@ test("attempts.listUnfinished() lists the jobs of an earlier run of the service,
   await records.jobs.cancel(project, ended.id);
   await records.attempts.recordProcess(id, 1, { pid: 42, startMark: "boot:7" });
   assert.deepEqual(await records.attempts.listUnfinished(), [
-    { jobId: id, attempt: 1, live: true, process: { pid: 42, startMark: "boot:7" } },
-    { jobId: waiting.id, attempt: 0, live: false, process: null },
+    { jobId: id, project, attempt: 1, live: true, process: { pid: 42, startMark: "boot:7" } },
+    { jobId: waiting.id, project, attempt: 0, live: false, process: null },
   ]);
   await records.close();
 });

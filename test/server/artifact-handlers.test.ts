@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { Readable } from "node:stream";
 import test from "node:test";
 import type { TestContext } from "node:test";
 import { makeTestApp, problemIn, startJob, beginTestWorker } from "./test-app.ts";
@@ -9,8 +8,8 @@ const content = "0123456789";
 async function finishedJob(t: TestContext) {
   const app = await makeTestApp(t);
   const { id } = await startJob(app);
-  const { sha256, bytes } = await app.blobs.write(Readable.from([Buffer.from(content)]));
   const worker = await beginTestWorker(app, id);
+  const { sha256, bytes } = await worker.store(content);
   const artifact = { name: "model.onnx", kind: "model", bytes, sha256 } as const;
   await worker.report({ type: "status", status: "Sharding" }, { type: "artifact", artifact });
   const path = `/v1/jobs/${id}/artifacts`;

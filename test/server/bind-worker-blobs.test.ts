@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
+import { Readable } from "node:stream";
 import test from "node:test";
 import { makeTestApp, problemIn, startJob, beginTestWorker } from "./test-app.ts";
 
@@ -59,4 +60,64 @@ test("files are for workers of the job alone", async (t) => {
       401,
     );
   }
+});
+
+test("a worker reads the blobs of its assignment and its own, and no other", async (t) => {
+  const app = await makeTestApp(t);
+  const { sha256: model } = await app.blobs.write(Readable.from([Buffer.from("model")]));
+  const { sha256: data } = await app.blobs.write(Readable.from([Buffer.from("data")]));
+  const { sha256: foreign } = await app.blobs.write(Readable.from([bytes]));
+  const { id } = await startJob(app, {
+    model: { source: `upload:sha256:${model}` },
+    recipe: { evaluation: { level: "outputs", data: `upload:sha256:${data}` } },
+  });
+  const { secret } = await beginTestWorker(app, id);
+  const ask = (method: string, hash: string, body: Buffer<ArrayBuffer> | null = null) =>
+    app.app.request(`/worker/v1/jobs/${id}/blobs/${hash}`, {
+      method,
+      headers: { authorization: `Bearer ${secret}` },
+      body,
+    });
+  assert.equal(await (await ask("GET", model)).text(), "model");
+  assert.equal(await (await ask("GET", data)).text(), "data");
+  for (const method of ["GET", "HEAD"]) assert.equal((await ask(method, foreign)).status, 404);
+  const claim = await problemIn(await ask("PUT", foreign, Buffer.from("")));
+  assert.equal(claim.code, "model_checksum_mismatch");
+  assert.equal((await ask("GET", foreign)).status, 404);
+  assert.equal((await ask("PUT", foreign, bytes)).status, 201);
+  assert.equal((await ask("GET", foreign)).status, 200);
+});
+
+test("a worker whose job or attempt has ended neither reads nor stores files", async (t) => {
+  const app = await makeTestApp(t);
+  for (const end of ["job", "attempt"]) {
+    const { id } = await startJob(app);
+    const worker = await beginTestWorker(app, id);
+    const { sha256: own } = await worker.store("a file");
+    const error = { code: "model_invalid", message: "It is no model" } as const;
+    if (end === "job") await worker.report({ type: "result", outcome: "Failed", error });
+    else await app.records.attempts.end(id, 1, { error: null, lines: [] });
+    for (const method of ["GET", "PUT"]) {
+      const answer = await app.app.request(`/worker/v1/jobs/${id}/blobs/${own}`, {
+        method,
+        headers: { authorization: `Bearer ${worker.secret}` },
+      });
+      assert.equal(answer.status, 401, `${method} after the ${end}'s end`);
+    }
+  }
+});
+
+test("an artifact that no worker of the job has stored is refused", async (t) => {
+  const app = await makeTestApp(t);
+  await app.blobs.write(Readable.from([bytes]));
+  const { id } = await startJob(app);
+  const { secret } = await beginTestWorker(app, id);
+  for (const hash of [sha256, "a".repeat(64)]) {
+    const artifact = { name: "model.onnx", kind: "model", bytes: bytes.length, sha256: hash };
+    const event = { type: "artifact", artifact, seq: 1, at: "2026-01-01T00:00:00.000Z" };
+    const call = `POST /worker/v1/jobs/${id}/events`;
+    const answer = await app.ask(call, { token: secret, body: { events: [event] } });
+    assert.equal((await problemIn(answer)).code, "validation_failed");
+  }
+  assert.deepEqual((await app.records.jobs.find("default", id))?.artifacts, []);
 });

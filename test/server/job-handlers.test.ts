@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import test from "node:test";
 import { pathToFileURL } from "node:url";
+import { jobDetail } from "../../src/contract/job-detail.ts";
 import { job } from "../../src/contract/job.ts";
 import { jobPage } from "../../src/contract/page.ts";
 import { makeTestApp, problemIn, startJob, beginTestWorker } from "./test-app.ts";
@@ -23,7 +24,7 @@ test("POST /compress makes a pending job and gives it to the executor", async (t
   assert.equal(made.name, "detector.onnx for cpu");
   assert.deepEqual(made.gateLimits, { maxSizeRatio: 0.5 });
   const found = await ask(`GET /v1/jobs/${made.id}`);
-  assert.deepEqual(await found.json(), made);
+  assert.deepEqual(await found.json(), { ...made, queuePosition: 1 });
 });
 
 test("a job's recipe is the request's over the preset's over the target's", async (t) => {
@@ -239,3 +240,11 @@ for (const prefer of [undefined, "wait", "wait=soon", "return=minimal", "await=5
     assert.equal(answer.headers.get("preference-applied"), null);
   });
 }
+
+test("a job that waits tells its place in the queue, one that ended has none", async (t) => {
+  const app = await makeTestApp(t);
+  const [first, second] = [await startJob(app), await startJob(app)];
+  const readPosition = async (id: string) =>
+    jobDetail.parse(await (await app.ask(`GET /v1/jobs/${id}`)).json()).queuePosition;
+  assert.deepEqual([await readPosition(first.id), await readPosition(second.id)], [1, 2]);
+});

@@ -110,6 +110,28 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     otherRepository: 403,
     otherCommit: 403,
   },
+  getOwnToken: { call: () => "GET /v1/tokens/self", ...ownOnly },
+  revokeOwnToken: {
+    call: () => "DELETE /v1/tokens/self",
+    owner: 204,
+    otherProject: 204,
+    otherRepository: 204,
+    otherCommit: 204,
+  },
+  rotateToken: {
+    call: (things) => `POST /v1/tokens/${things.tokenId}/rotate`,
+    owner: 201,
+    otherProject: 404,
+    otherRepository: 403,
+    otherCommit: 403,
+  },
+  listAudit: {
+    call: () => "GET /v1/audit",
+    owner: 200,
+    otherProject: 200,
+    otherRepository: 403,
+    otherCommit: 403,
+  },
   exchangeToken: {
     call: () => "POST /v1/tokens/exchange",
     body: { token: "eyJ" },

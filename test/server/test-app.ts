@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,6 +16,7 @@ import { type Records, openRecords } from "../../src/records/open-records.ts";
 import { defaultProject } from "../../src/contract/project.ts";
 import { hashSecret } from "../../src/auth/access-token.ts";
 import { submitBatch } from "../../src/server/submit-batch.ts";
+import { createRateLimiter } from "../../src/server/rate-limiter.ts";
 import { createApp } from "../../src/server/create-app.ts";
 import type { Log } from "../../src/log/json-log.ts";
 import type { ServerContext } from "../../src/server/server-context.ts";
@@ -55,6 +57,9 @@ const start = Date.parse("2026-01-01T00:00:00Z");
 interface TestAppOptions {
   readonly trust?: TrustPolicy;
   readonly github?: GitHubAppOptions;
+  readonly requestsPerMinute?: number;
+  readonly exchangesPerMinute?: number;
+  readonly maxWaitingJobs?: number;
   /** Database file of an earlier service. */
   readonly database?: string;
 }
@@ -64,7 +69,10 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
   let elapsed = 0;
   const now = () => new Date(start + elapsed);
   const directory = await mkdtemp(join(tmpdir(), "app-"));
-  const records = await openRecords(options.database ?? ":memory:", { now });
+  const records = await openRecords(options.database ?? ":memory:", {
+    now,
+    maxWaitingJobs: options.maxWaitingJobs ?? Infinity,
+  });
   const logged: string[] = [];
   const log: Log = (level, message, fields) =>
     logged.push(`${level} ${message} ${JSON.stringify(fields)}`);
@@ -88,12 +96,16 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
   });
   const blobs = await createDirectoryBlobStore(join(directory, "storage"));
   const submitted: string[] = [];
+  const { requestsPerMinute = 1e9, exchangesPerMinute = 1e9 } = options;
   const context: ServerContext = {
+    takeRequest: createRateLimiter({ name: "requests", perMinute: requestsPerMinute, now }),
+    takeExchange: createRateLimiter({ name: "exchanges", perMinute: exchangesPerMinute, now }),
     records,
     blobs,
     executor: {
       workers: createSecretAuthentication(records),
-      submit: (ids) => submitted.push(...ids),
+      submit: (_project, ids) => submitted.push(...ids),
+      queuePosition: (id) => (submitted.includes(id) ? submitted.indexOf(id) + 1 : undefined),
       readinessProblem: () => undefined,
       close: async () => {},
     },
@@ -147,12 +159,21 @@ export async function problemIn(answer: Response): Promise<Problem> {
 }
 
 /** Begins an attempt at a job, and reports events as its worker. */
-export async function beginTestWorker({ records, ask }: TestApp, jobId: string) {
+export async function beginTestWorker({ app, records, ask }: TestApp, jobId: string) {
   const secret = `secret-of-${jobId}`;
   await records.attempts.begin(jobId, hashSecret(secret));
   let seq = 0;
   return {
     secret,
+    /** Stores a file as the worker. */
+    async store(content: string) {
+      const sha256 = createHash("sha256").update(content).digest("hex");
+      const url = `/worker/v1/jobs/${jobId}/blobs/${sha256}`;
+      const headers = { authorization: `Bearer ${secret}` };
+      const answer = await app.request(url, { method: "PUT", headers, body: content });
+      assert.equal(answer.status, 201);
+      return { sha256, bytes: Buffer.byteLength(content) };
+    },
     async report(...events: readonly UnnumberedEvent[]) {
       const numbered = events.map((event) => ({
         ...event,

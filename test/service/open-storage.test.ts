@@ -10,7 +10,7 @@ import { openStorage } from "../../src/service/open-storage.ts";
 async function makeStorage(t: TestContext, log: Log = () => {}) {
   const parent = await mkdtemp(join(tmpdir(), "storage-"));
   const directory = join(parent, "data");
-  const storage = await openStorage(directory, { now: () => new Date(), log });
+  const storage = await openStorage(directory, { now: () => new Date(), log, maxWaitingJobs: 1 });
   t.after(async () => {
     await storage[Symbol.asyncDispose]();
     await rm(parent, { recursive: true });

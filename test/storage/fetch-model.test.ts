@@ -19,8 +19,13 @@ import { test, type TestContext } from "node:test";
 import { pathToFileURL } from "node:url";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import { fetchModel, type FetchLimits } from "../../src/storage/fetch-model.ts";
+import type { SlowestPace } from "../../src/storage/watch-pace.ts";
 
-async function makeFetch(t: TestContext, overrides: Partial<FetchLimits> = {}) {
+async function makeFetch(
+  t: TestContext,
+  overrides: Partial<FetchLimits> = {},
+  slowest: SlowestPace = { bytes: 0, seconds: 60 },
+) {
   const folder = await realpath(await mkdtemp(path.join(tmpdir(), "fetch-")));
   t.after(async () => rm(folder, { recursive: true }));
   const root = path.join(folder, "models");
@@ -43,6 +48,7 @@ async function makeFetch(t: TestContext, overrides: Partial<FetchLimits> = {}) {
         path: path.join(work, "model.onnx"),
         limits,
         signal: abort.signal,
+        slowest,
         onProgress: (...step) => progress.push(step),
       },
     );
@@ -250,4 +256,23 @@ test("fetchModel() refuses what is not on the public internet, unless it is allo
   for (const url of urls)
     await assert.rejects(fetchFrom(url), { code: "model_source_refused" }, url);
   assert.deepEqual(await readdir(work), []);
+});
+
+test("fetchModel() gives up a host that drips, however long it could go on", async (t) => {
+  const url = await serve(t, (_request, response) => {
+    const drip = setInterval(() => response.write("x"), 20);
+    response.once("close", () => clearInterval(drip));
+  });
+  const { fetchFrom, work } = await makeFetch(t, {}, { bytes: 1000, seconds: 1 });
+  await assert.rejects(fetchFrom(`${url}/model.onnx?secret=1`), {
+    code: "model_source_slow",
+    message: /^\d+ bytes of "http:\S+\/model.onnx" arrived within 1 s; the least is 1/,
+  });
+  assert.deepEqual(await readdir(work), []);
+});
+
+test("fetchModel() gives up a host that keeps each connection waiting", async (t) => {
+  const url = await serve(t, () => {});
+  const { fetchFrom } = await makeFetch(t, {}, { bytes: 1, seconds: 1 });
+  await assert.rejects(fetchFrom(`${url}/model.onnx`), { code: "model_source_slow" });
 });

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -57,7 +57,8 @@ async function readGreeting(
   let baseUrl = "";
   for await (const line of createInterface({ input: output })) {
     baseUrl = /^Listening on (.*)$/.exec(line)?.[1] ?? baseUrl;
-    const firstToken = /(mos_\w+)$/.exec(line)?.[1] ?? "";
+    const file = /to be deleted: (.*)$/.exec(line)?.[1];
+    const firstToken = file === undefined ? "" : (await readFile(file, "utf8")).trim();
     if (baseUrl !== "" && (isRestart || firstToken !== "")) return { baseUrl, firstToken };
   }
   throw new Error("The service did not start");

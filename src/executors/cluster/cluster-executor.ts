@@ -62,9 +62,12 @@ class ClusterExecutor implements Executor {
     });
   }
 
-  submit(jobIds: readonly string[]): void {
+  submit(_project: string, jobIds: readonly string[]): void {
     this.#changes.enqueue(jobIds);
   }
+
+  /** Unknown: Kubernetes chooses which pod starts next. */
+  queuePosition(): undefined {}
 
   readinessProblem(): string | undefined {
     if (this.#running !== undefined) return undefined;

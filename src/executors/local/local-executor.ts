@@ -1,88 +1,106 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir, realpath, rm } from "node:fs/promises";
 import { availableParallelism } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { hashSecret } from "../../auth/access-token.ts";
 import type { JobError } from "../../contract/errors.ts";
+import { maxAttempts, silentWorkerSeconds } from "../../contract/limits.ts";
 import { errorMessage } from "../../log/error-message.ts";
-import type { StartedAttempt } from "../../records/begin-attempt.ts";
-import type { Records } from "../../records/open-records.ts";
 import type { ProcessIdentity } from "../../records/process-identity.ts";
 import type { Executor } from "../executor.ts";
 import { createSecretAuthentication, type WorkerAuthentication } from "../worker-authentication.ts";
+import { type ContainmentOptions, openContainment } from "./containment.ts";
+import { createBlobTransfer } from "./job-storage.ts";
+import {
+  jobStorage,
+  type LaunchOptions,
+  launchWorker,
+  type LocalAttempt,
+} from "./launch-worker.ts";
+import { FairQueue } from "./fair-queue.ts";
 import { resumeUnfinishedJobs } from "./resume-unfinished-jobs.ts";
-import { runWorkerProcess } from "./run-worker-process.ts";
 import { workerExitError } from "./worker-exit-error.ts";
 
-interface LocalExecutorOptions {
-  readonly records: Records;
-  /** Where workers reach the service, such as `http://127.0.0.1:8080`. */
-  readonly serviceUrl: string;
-  readonly storageDirectory: string;
-  /** Folder of the jobs' scratch folders; no other executor may use it. */
-  readonly workDirectory: string;
+interface LocalExecutorOptions extends Omit<LaunchOptions, "contain"> {
   /** Parallel workers; by default one for every two cores. */
   readonly concurrency?: number | undefined;
-  /** Variables of this process' environment that workers need: PATH and HOME. */
-  readonly environment: Readonly<Record<string, string>>;
+  /** Jobs of a project that start for each job of another one; 1 where it is left out. */
+  readonly projectWeights?: ReadonlyMap<string, number> | undefined;
+  /** Limit of jobs that have none of their own, seconds of work. */
+  readonly deadlineSeconds?: number | undefined;
   readonly log: (message: string) => void;
-  readonly workerPath?: string;
+  /** By default that of the contract. */
+  readonly silentWorkerSeconds?: number;
+  /** Keeps workers from everything but their own; they are not contained without it. */
+  readonly containment?: ContainmentOptions;
 }
 
-interface LocalAttempt extends StartedAttempt {
-  readonly jobId: string;
-  readonly secret: string;
-}
+interface OpenedOptions extends LocalExecutorOptions, LaunchOptions {}
 
 /** How the process of an attempt ended; its error counts where the worker reported no result. */
 interface AttemptOutcome {
   readonly error: JobError;
-  readonly lines: readonly string[];
+  readonly lines: string[];
 }
 
 const secretBytes = 32;
 const retryMs = 1_000;
-/** Reason of a stop that is not a cancellation. */
+/** Reasons of a stop that is not a cancellation. */
 const deadlineReached = Symbol("deadline reached");
-const mainWorker = fileURLToPath(new URL("../../worker/main.ts", import.meta.url));
+const silent = Symbol("silent");
 
 /** Runs jobs in worker processes on this machine, first those of an earlier run of the service. */
 export async function createLocalExecutor(options: LocalExecutorOptions): Promise<Executor> {
+  const { containment, records, log } = options;
   await mkdir(options.workDirectory, { recursive: true });
-  const unfinished = await resumeUnfinishedJobs(options.records, options.workDirectory);
-  const executor = new LocalExecutor(options);
-  executor.submit(unfinished);
+  // Workers run in folders of their own, where relative paths would mean something else.
+  const workDirectory = await realpath(options.workDirectory);
+  const unfinished = await resumeUnfinishedJobs(records, workDirectory);
+  const contain = containment && (await openContainment(containment, { workDirectory, log }));
+  const executor = new LocalExecutor({ ...options, workDirectory, contain });
+  for (const { project, jobId } of unfinished) executor.submit(project, [jobId]);
   return executor;
 }
 
 class LocalExecutor implements Executor {
   readonly workers: WorkerAuthentication;
-  readonly #options: LocalExecutorOptions;
+  readonly #options: OpenedOptions;
   readonly #concurrency: number;
-  readonly #waiting: string[] = [];
+  readonly #silentSeconds: number;
+  readonly #queue: FairQueue;
   /** Of every job that is worked on. */
   readonly #stops = new Map<string, AbortController>();
+  /** Of every worker: ends when nothing is heard of it for too long. */
+  readonly #silence = new Map<string, NodeJS.Timeout>();
   readonly #runs = new Set<Promise<void>>();
   readonly #closing = new AbortController();
-  readonly #unsubscribe: () => void;
+  readonly #unsubscribe: readonly (() => void)[];
 
-  constructor(options: LocalExecutorOptions) {
-    // Workers run in folders of their own, where relative paths would mean something else.
-    const storageDirectory = resolve(options.storageDirectory);
-    const workDirectory = resolve(options.workDirectory);
-    this.#options = { ...options, storageDirectory, workDirectory };
+  constructor(options: OpenedOptions) {
+    this.#options = options;
+    this.#silentSeconds = options.silentWorkerSeconds ?? silentWorkerSeconds;
     this.#concurrency = options.concurrency ?? Math.max(1, Math.floor(availableParallelism() / 2));
-    this.workers = createSecretAuthentication(options.records);
-    this.#unsubscribe = options.records.changes.onCancelling((jobId) =>
-      this.#stops.get(jobId)?.abort(),
-    );
+    const { records, blobs, workDirectory } = options;
+    this.workers = createSecretAuthentication(records, {
+      onHeard: (id) => this.#silence.get(id)?.refresh(),
+      storeBlob: createBlobTransfer(blobs, (id) => jobStorage(workDirectory, id)),
+    });
+    this.#queue = new FairQueue(options.projectWeights ?? new Map());
+    const { changes } = options.records;
+    this.#unsubscribe = [
+      changes.onCancelling((jobId) => this.#stops.get(jobId)?.abort()),
+      changes.onEnded((jobId) => this.#queue.remove(jobId)),
+    ];
   }
 
-  submit(jobIds: readonly string[]): void {
-    for (const jobId of jobIds) this.#waiting.push(jobId);
+  submit(project: string, jobIds: readonly string[]): void {
+    this.#queue.add(project, jobIds);
     this.#startWaiting();
+  }
+
+  queuePosition(jobId: string): number | undefined {
+    return this.#queue.positionOf(jobId);
   }
 
   readinessProblem(): undefined {}
@@ -91,12 +109,12 @@ class LocalExecutor implements Executor {
     this.#closing.abort();
     for (const stop of this.#stops.values()) stop.abort();
     await Promise.all(this.#runs);
-    this.#unsubscribe();
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
   }
 
   #startWaiting(): void {
     while (!this.#closing.signal.aborted && this.#runs.size < this.#concurrency) {
-      const jobId = this.#waiting.shift();
+      const jobId = this.#queue.take();
       if (jobId === undefined) return;
       const run = this.#runJob(jobId).finally(() => {
         this.#runs.delete(run);
@@ -111,28 +129,44 @@ class LocalExecutor implements Executor {
     const stop = new AbortController();
     this.#stops.set(jobId, stop);
     const secret = randomBytes(secretBytes).toString("hex");
-    const started = await this.#recordWithRetry(() =>
+    const begun = await this.#recordWithRetry(() =>
       this.#options.records.attempts.begin(jobId, hashSecret(secret)),
     );
+    const { deadlineSeconds } = this.#options;
+    const started = begun && {
+      ...begun,
+      deadlineSeconds: begun.deadlineSeconds ?? deadlineSeconds,
+    };
     if (started !== undefined) await this.#runAttempt({ jobId, secret, ...started }, stop);
     this.#stops.delete(jobId);
+    const isTriedAgain = stop.signal.reason === silent && (started?.attempt ?? 0) < maxAttempts;
+    if (isTriedAgain && !this.#closing.signal.aborted) await this.#runJob(jobId);
   }
 
   async #runAttempt(run: LocalAttempt, stop: AbortController): Promise<void> {
-    const { jobId, attempt, deadlineSeconds } = run;
-    const onDeadline = () => stop.abort(deadlineReached);
-    const deadline =
-      deadlineSeconds === undefined ? undefined : setTimeout(onDeadline, deadlineSeconds * 1000);
+    const { jobId, attempt } = run;
+    const timers = this.#startTimers(run, stop);
     const outcome = await this.#runProcess(run, stop.signal);
-    clearTimeout(deadline);
+    for (const timer of timers) clearTimeout(timer);
+    this.#silence.delete(jobId);
     await this.#removeScratch(jobId);
+    const isSilent = stop.signal.reason === silent;
     const lines = stop.signal.aborted ? [] : outcome.lines;
+    if (isSilent) lines.push(silentWorkerMessage(this.#silentSeconds));
     const end = {
       error: this.#attemptError(run, outcome, stop.signal),
       lines: lines.map((text) => ({ stream: "stderr" as const, text })),
     };
     const { attempts } = this.#options.records;
     await this.#recordWithRetry(() => attempts.end(jobId, attempt, end));
+  }
+
+  #startTimers({ jobId, deadlineSeconds }: LocalAttempt, stop: AbortController) {
+    const onSilence = () => stop.abort(silent);
+    const silence = setTimeout(onSilence, this.#silentSeconds * 1000);
+    this.#silence.set(jobId, silence);
+    if (deadlineSeconds === undefined) return [silence];
+    return [silence, setTimeout(() => stop.abort(deadlineReached), deadlineSeconds * 1000)];
   }
 
   async #removeScratch(jobId: string): Promise<void> {
@@ -145,30 +179,25 @@ class LocalExecutor implements Executor {
   }
 
   #attemptError(
-    { deadlineSeconds }: LocalAttempt,
+    { deadlineSeconds, attempt }: LocalAttempt,
     { error }: AttemptOutcome,
     { reason }: AbortSignal,
   ): JobError | null {
     if (this.#closing.signal.aborted) return null;
-    return reason === deadlineReached ? deadlineExceededError(deadlineSeconds) : error;
+    if (reason === deadlineReached) return deadlineExceededError(deadlineSeconds);
+    if (reason !== silent) return error;
+    const message = silentWorkerMessage(this.#silentSeconds);
+    return attempt < maxAttempts ? null : { code: "worker_killed", message };
   }
 
   /** Resolves when no process of the attempt is left. */
   async #runProcess(run: LocalAttempt, signal: AbortSignal): Promise<AttemptOutcome> {
-    const { records, workDirectory, workerPath = mainWorker, log } = this.#options;
+    const { records, log } = this.#options;
     const { jobId, attempt } = run;
-    const directory = join(workDirectory, jobId);
-    const environment = processEnvironment(run, this.#options);
-    const worker = {
-      workerPath,
-      directory,
-      environment,
-      onStarted: (identity: ProcessIdentity) =>
-        this.#recordWithRetry(() => records.attempts.recordProcess(jobId, attempt, identity)),
-    };
+    const onStarted = (identity: ProcessIdentity) =>
+      this.#recordWithRetry(() => records.attempts.recordProcess(jobId, attempt, identity));
     try {
-      await mkdir(directory, { recursive: true });
-      const exit = await runWorkerProcess(worker, signal);
+      const exit = await launchWorker(run, this.#options, { signal, onStarted });
       return { error: workerExitError(exit), lines: exit.lines };
     } catch (error) {
       const message = `No worker can be run: ${errorMessage(error)}`;
@@ -191,22 +220,8 @@ class LocalExecutor implements Executor {
   }
 }
 
-function processEnvironment(
-  { jobId, secret }: LocalAttempt,
-  { environment, workDirectory, serviceUrl, storageDirectory }: LocalExecutorOptions,
-): Record<string, string> {
-  const directory = join(workDirectory, jobId);
-  return {
-    ...environment,
-    // ONNX Runtime reports the models that it loads to its vendor unless this is set.
-    ORT_DISABLE_TELEMETRY: "1",
-    TMPDIR: directory,
-    MOS_SERVICE_URL: serviceUrl,
-    MOS_JOB_ID: jobId,
-    MOS_JOB_TOKEN: secret,
-    MOS_STORAGE_DIR: storageDirectory,
-    MOS_WORK_DIR: directory,
-  };
+function silentWorkerMessage(seconds: number): string {
+  return `The worker was stopped: nothing was heard of it for ${seconds} s`;
 }
 
 function deadlineExceededError(seconds: number | undefined): JobError {

@@ -10,17 +10,17 @@ import { readStartMark, stopProcessGroup } from "./process-group.ts";
 /**
  * Ends the attempts of an earlier run of the service, with their processes, and removes its scratch
  * folders.
- * @returns ids of the jobs to work on, in the order of their creation
+ * @returns the jobs to work on, in the order of their creation
  */
 export async function resumeUnfinishedJobs(
   records: Records,
   workDirectory: string,
-): Promise<string[]> {
+): Promise<UnfinishedJob[]> {
   const unfinished = await records.attempts.listUnfinished();
   const interrupted = unfinished.filter((job) => job.live);
   await Promise.all(interrupted.map((job) => endInterrupted(records, job)));
   await removeScratch(workDirectory);
-  return unfinished.map((job) => job.jobId);
+  return unfinished;
 }
 
 async function endInterrupted(

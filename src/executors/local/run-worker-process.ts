@@ -11,8 +11,9 @@ import type { ProcessIdentity } from "../../records/process-identity.ts";
  */
 const graceMs = 500;
 
-interface WorkerProcess {
-  readonly workerPath: string;
+export interface WorkerProcess {
+  readonly command: string;
+  readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly directory: string;
   /** Must not reject: the worker would run on without supervision. */
@@ -28,7 +29,7 @@ export async function runWorkerProcess(
   worker: WorkerProcess,
   signal: AbortSignal,
 ): Promise<WorkerProcessExit> {
-  const child = spawn(process.execPath, [worker.workerPath], {
+  const child = spawn(worker.command, worker.args, {
     cwd: worker.directory,
     env: worker.environment,
     detached: true,

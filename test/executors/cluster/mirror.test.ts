@@ -92,12 +92,8 @@ test(
     await pod.report({ type: "status", status: "Sharding" }, logged("one"));
     await untilStatus(service, id, ({ status }) => status === "Sharding");
     const size = { originalBytes: 1000, resultBytes: 270, ratio: 0.27, predicted: false };
-    const artifact = {
-      name: "model.onnx",
-      kind: "model" as const,
-      bytes: 270,
-      sha256: "a".repeat(64),
-    };
+    const stored = await pod.store("x".repeat(270));
+    const artifact = { name: "model.onnx", kind: "model" as const, ...stored };
     await pod.report(
       { type: "status", status: "Optimizing" },
       { type: "telemetry", telemetry: { progress: { fraction: 0.5 }, size } },

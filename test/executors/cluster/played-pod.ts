@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { resourceLabels } from "../../../src/contract/resource-labels.ts";
 import {
   type TerminationMessage,
@@ -16,6 +17,8 @@ export interface PlayedPod {
   readonly token: string;
   /** Tells the next events as the pod's worker. */
   report(...events: readonly UnnumberedEvent[]): Promise<{ nextSeq: number; cancelled: boolean }>;
+  /** Stores a file as the pod's worker. */
+  store(content: string): Promise<{ sha256: string; bytes: number }>;
   /** Sends something else to the service as the pod's worker. */
   ask(path: string, init?: RequestInit, token?: string): Promise<Response>;
   /** The pod's container ends. */
@@ -64,6 +67,14 @@ export async function playPod(
     uid: metadata.uid,
     token,
     ask,
+    async store(content) {
+      const sha256 = createHash("sha256").update(content).digest("hex");
+      await until("the service takes the file", async () => {
+        const reply = await ask(`/blobs/${sha256}`, { method: "PUT", body: content });
+        return reply.ok;
+      });
+      return { sha256, bytes: Buffer.byteLength(content) };
+    },
     async report(...events) {
       const numbered = events.map((event) => ({
         ...event,

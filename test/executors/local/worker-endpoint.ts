@@ -6,11 +6,15 @@ import { workerEvents } from "../../../src/contract/worker.ts";
 import type { Records } from "../../../src/records/open-records.ts";
 
 /** The two requests of a worker, answered from records. */
-export async function listenForWorkers(records: Records) {
+export async function listenForWorkers(
+  records: Records,
+  onRequest: (jobId: string, secret: string) => void = () => {},
+) {
   const server = createServer((request, response) => {
     void (async () => {
       const [, , , , jobId = "", events] = (request.url ?? "").split("/");
       const secret = (request.headers.authorization ?? "").slice("Bearer ".length);
+      onRequest(jobId, secret);
       const attempt = await records.workers.findAttemptBySecret(
         jobId,
         createHash("sha256").update(secret).digest("hex"),

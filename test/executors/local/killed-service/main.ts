@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { createLocalExecutor } from "../../../../src/executors/local/local-executor.ts";
 import { openRecords } from "../../../../src/records/open-records.ts";
+import { createDirectoryBlobStore } from "../../../../src/storage/directory-blob-store.ts";
 import { listenForWorkers } from "../worker-endpoint.ts";
 
 /** Works on the jobs that are recorded in a folder, and prints their lines, until it is killed. */
@@ -11,7 +12,7 @@ const { url } = await listenForWorkers(records);
 await createLocalExecutor({
   records,
   serviceUrl: url,
-  storageDirectory: `${folder}/storage`,
+  blobs: await createDirectoryBlobStore(`${folder}/storage`),
   workDirectory: `${folder}/work`,
   concurrency: 2,
   environment: { PATH: process.env["PATH"] ?? "" },

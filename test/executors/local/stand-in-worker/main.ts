@@ -71,6 +71,10 @@ switch (behaviour) {
     await sendEvents(line(`child ${child.pid}`));
     break;
   }
+  case "hangs":
+    await sendEvents(line("waiting"));
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    break;
   case "crashes":
     process.stderr.write("terminate called after throwing an instance of 'Ort::Exception'\n");
     process.abort();

@@ -1,0 +1,24 @@
+import { z } from "zod";
+import { auditId, tokenId } from "./id.ts";
+import { pageFields, nextCursor } from "./page-fields.ts";
+
+/** A change that somebody asked for. Entries are never changed or deleted. */
+export const auditEntry = z
+  .object({
+    id: auditId,
+    at: z.iso.datetime(),
+    action: z.string().describe("The operation of the interface, such as `cancelJob`."),
+    tokenId: tokenId.nullable().describe("Null for a command on the service's machine."),
+    tokenName: z.string(),
+    subject: z.string().describe("Id or SHA-256 of what was created or changed."),
+  })
+  .meta({ id: "AuditEntry" });
+export type AuditEntry = z.infer<typeof auditEntry>;
+
+export const auditQuery = z.strictObject(pageFields);
+export type AuditQuery = z.infer<typeof auditQuery>;
+
+export const auditPage = z
+  .object({ entries: z.array(auditEntry), nextCursor })
+  .meta({ id: "AuditPage" });
+export type AuditPage = z.infer<typeof auditPage>;

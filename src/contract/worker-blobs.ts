@@ -1,0 +1,23 @@
+import type { Assignment, WorkerEvent } from "./worker.ts";
+
+const uploadScheme = "upload:sha256:";
+
+/** Hashes of the blobs that an assignment names: all that its worker reads, besides its own. */
+export function assignedBlobs({
+  model,
+  recipe,
+  part,
+  baseline,
+}: Pick<Assignment, "model" | "recipe" | "part" | "baseline">): ReadonlySet<string> {
+  const uploads = [model.source, recipe.evaluation.data ?? ""]
+    .filter((source) => source.startsWith(uploadScheme))
+    .map((source) => source.slice(uploadScheme.length));
+  const files = [...(baseline ?? []), ...(part?.shares ?? [])].map(({ sha256 }) => sha256);
+  return new Set([...uploads, ...files]);
+}
+
+/** Hash of the blob that an event reports as stored; undefined for other events. */
+export function reportedBlob(event: WorkerEvent): string | undefined {
+  if (event.type === "artifact") return event.artifact.sha256;
+  return event.type === "share" ? event.share.sha256 : undefined;
+}

@@ -1,0 +1,53 @@
+/** Directories that can be kept; a POSIX shell has so many free file descriptors. */
+export const maxKeptDirectories = 6;
+
+/**
+ * Runs a command in new namespaces that `unshare` has made. Arguments: the folder to hide, the
+ * folder that the command may write, the number of files in it that it only reads and these, the
+ * number of folders in the hidden one that stay readable and the folders, and the command.
+ *
+ * Descriptors hold what lies in the hidden folder until it is hidden. All other mounts become
+ * read-only. At last every capability is given up, so that nothing of this can be undone. Where the
+ * machine runs out of memory, the kernel ends the command first.
+ */
+export const containmentScript = `
+set -eu
+data=$1 job=$2 files=$3
+shift 3
+echo 1000 > /proc/self/oom_score_adj
+echo 4096 > /proc/sys/kernel/pid_max 2>/dev/null || :
+while [ "$files" -gt 0 ]; do
+  mount --bind "$1" "$1"
+  mount -o remount,bind,ro "$1"
+  shift
+  files=$((files - 1))
+done
+exec 3<"$job"
+count=$1
+shift
+kept=4
+last=$((kept + count))
+while [ "$kept" -lt "$last" ]; do
+  eval "exec $kept<\\"\\$1\\"; root$kept=\\$1"
+  shift
+  kept=$((kept + 1))
+done
+mount -t tmpfs -o mode=755,size=1m none "$data"
+mkdir -p "$job"
+mount -c --rbind /proc/self/fd/3 "$job"
+exec 3<&-
+while [ "$kept" -gt 4 ]; do
+  kept=$((kept - 1))
+  eval "root=\\$root$kept"
+  mkdir -p "$root"
+  mount -c --rbind "/proc/self/fd/$kept" "$root"
+  eval "exec $kept<&-"
+done
+while read -r _ point _ options _; do
+  case "$point" in "$job" | "$job"/* | /proc/*) continue ;; esac
+  case "$options" in rw*) mount -o remount,bind,ro "$point" 2>/dev/null || : ;; esac
+done < /proc/self/mounts
+cd "$job"
+exec setpriv --no-new-privs --inh-caps=-all --bounding-set=-all \\
+  prlimit --core=0 --nofile=4096 --nproc=4096 "$@"
+`;

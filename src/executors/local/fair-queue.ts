@@ -1,0 +1,102 @@
+import { ProjectQueue } from "./project-queue.ts";
+
+interface ProjectTurns {
+  readonly queue: ProjectQueue;
+  /** Turns from one job of the project to its next. */
+  readonly step: number;
+  /** Turn at which its next job starts, or could. */
+  turn: number;
+}
+
+/** Tolerance for sums of steps, which are rounded. */
+const sameTurn = 1e-9;
+
+/**
+ * Jobs that wait for a worker: those of a project in their order, and the projects in turns, each
+ * with as many jobs a turn as its weight. A project that begins to wait joins at the present turn
+ * at the earliest, so that it has saved up nothing, and at its own next one, so that jobs that come
+ * one by one have no advantage.
+ */
+export class FairQueue {
+  readonly #weights: ReadonlyMap<string, number>;
+  /** Of projects with the same turn the first one is served first. */
+  readonly #projects = new Map<string, ProjectTurns>();
+  /** Project of each job that waits. */
+  readonly #projectOf = new Map<string, string>();
+  #turn = 0;
+
+  /** @param weights of projects; those that are left out have 1 */
+  constructor(weights: ReadonlyMap<string, number>) {
+    this.#weights = weights;
+  }
+
+  add(project: string, jobIds: readonly string[]): void {
+    const turns = this.#findOrAddProject(project);
+    if (turns.queue.size === 0) turns.turn = Math.max(turns.turn, this.#turn);
+    for (const jobId of jobIds) {
+      turns.queue.add(jobId);
+      this.#projectOf.set(jobId, project);
+    }
+  }
+
+  /** The job that starts next. */
+  take(): string | undefined {
+    const next = this.#nextProject();
+    const jobId = next?.queue.take();
+    if (next === undefined || jobId === undefined) return undefined;
+    this.#turn = next.turn;
+    next.turn += next.step;
+    this.#projectOf.delete(jobId);
+    return jobId;
+  }
+
+  /** Takes out a job that will not start. */
+  remove(jobId: string): void {
+    this.#projects.get(this.#projectOf.get(jobId) ?? "")?.queue.remove(jobId);
+    this.#projectOf.delete(jobId);
+  }
+
+  /** 1 for the job that starts next; undefined for one that does not wait. */
+  positionOf(jobId: string): number | undefined {
+    const own = this.#projects.get(this.#projectOf.get(jobId) ?? "");
+    const before = own?.queue.countBefore(jobId);
+    if (own === undefined || before === undefined) return undefined;
+    const turn = own.turn + before * own.step;
+    let position = before + 1;
+    let isBehind = false;
+    for (const other of this.#projects.values()) {
+      if (other === own) isBehind = true;
+      else position += countStarts(other, turn, !isBehind);
+    }
+    return position;
+  }
+
+  #findOrAddProject(project: string): ProjectTurns {
+    const known = this.#projects.get(project);
+    if (known !== undefined) return known;
+    const step = 1 / (this.#weights.get(project) ?? 1);
+    const added = { queue: new ProjectQueue(), step, turn: this.#turn };
+    this.#projects.set(project, added);
+    return added;
+  }
+
+  #nextProject(): ProjectTurns | undefined {
+    let next: ProjectTurns | undefined;
+    for (const turns of this.#projects.values()) {
+      if (turns.queue.size === 0) continue;
+      if (next === undefined || turns.turn < next.turn - sameTurn) next = turns;
+    }
+    return next;
+  }
+}
+
+/** How many jobs of a project start before a turn, or until it. */
+function countStarts(
+  { queue, turn, step }: ProjectTurns,
+  end: number,
+  isIncluded: boolean,
+): number {
+  const steps = (end - turn) / step;
+  const starts = isIncluded ? Math.floor(steps + sameTurn) + 1 : Math.ceil(steps - sameTurn);
+  return Math.min(queue.size, Math.max(0, starts));
+}

@@ -1,0 +1,78 @@
+import { constants } from "node:fs";
+import { type FileHandle, mkdir, open, realpath } from "node:fs/promises";
+import path from "node:path";
+import { blobPath } from "../../storage/blob-path.ts";
+import type { BlobStore } from "../../storage/blob-store.ts";
+import { systemErrorCode } from "../../storage/file-error.ts";
+
+/**
+ * Makes the folder of a job's own blobs, with those that its worker reads: as links where the file
+ * system has them, since models are large.
+ * @returns the paths of what the worker reads
+ */
+export async function prepareJobStorage(
+  directory: string,
+  inputs: Iterable<string>,
+  blobs: BlobStore,
+): Promise<string[]> {
+  await mkdir(directory, { recursive: true });
+  const paths: string[] = [];
+  for (const sha256 of inputs) {
+    if ((await blobs.find(sha256)) === undefined) continue;
+    const target = blobPath(directory, sha256);
+    await mkdir(path.dirname(target), { recursive: true });
+    await blobs.materialize(sha256, target);
+    paths.push(target);
+  }
+  return paths;
+}
+
+type StoreBlob = (jobId: string, sha256: string) => Promise<boolean>;
+
+/**
+ * Copies blobs from the folders of jobs into the store, since their workers could still change
+ * theirs. Requests for the same blob at the same time share one copy.
+ */
+export function createBlobTransfer(
+  blobs: BlobStore,
+  directoryOf: (jobId: string) => string,
+): StoreBlob {
+  const running = new Map<string, Promise<boolean>>();
+  return (jobId, sha256) => {
+    const key = `${jobId} ${sha256}`;
+    const known = running.get(key);
+    if (known !== undefined) return known;
+    const transfer = transferBlob(blobs, directoryOf(jobId), sha256);
+    running.set(key, transfer);
+    return transfer.finally(() => running.delete(key));
+  };
+}
+
+/** False where the worker has stored no such blob. */
+async function transferBlob(blobs: BlobStore, from: string, sha256: string): Promise<boolean> {
+  await using file = await openFileWithin(from, blobPath(from, sha256));
+  if (file === undefined) return false;
+  const source = file.createReadStream({ highWaterMark: 1 << 20, autoClose: false });
+  await blobs.write(source, { expectedSha256: sha256 });
+  return true;
+}
+
+/** Opens a file that a worker wrote; undefined for what a link or a pipe of its leads to. */
+async function openFileWithin(directory: string, file: string): Promise<FileHandle | undefined> {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  try {
+    const handle = await open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if ((await handle.stat()).isFile() && (await isWithin(directory, file, handle))) return handle;
+    await handle.close();
+    return undefined;
+  } catch (error) {
+    if (["ENOENT", "ELOOP", "ENOTDIR", "ENXIO"].includes(systemErrorCode(error))) return undefined;
+    throw error;
+  }
+}
+
+/** Linux tells the path of what was opened, so that no link can be put in between. */
+async function isWithin(directory: string, file: string, { fd }: FileHandle): Promise<boolean> {
+  const opened = process.platform === "linux" ? `/proc/self/fd/${fd}` : file;
+  return (await realpath(opened)).startsWith(`${await realpath(directory)}${path.sep}`);
+}

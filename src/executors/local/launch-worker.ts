@@ -1,0 +1,71 @@
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { assignedBlobs } from "../../contract/worker-blobs.ts";
+import type { StartedAttempt } from "../../records/begin-attempt.ts";
+import type { Records } from "../../records/open-records.ts";
+import type { BlobStore } from "../../storage/blob-store.ts";
+import type { Contain } from "./containment.ts";
+import { prepareJobStorage } from "./job-storage.ts";
+import { runWorkerProcess, type WorkerProcess } from "./run-worker-process.ts";
+import type { WorkerProcessExit } from "./worker-exit-error.ts";
+
+export interface LaunchOptions {
+  readonly records: Records;
+  readonly blobs: BlobStore;
+  /** Where workers reach the service, such as `http://127.0.0.1:8080`. */
+  readonly serviceUrl: string;
+  /** Folder of the jobs' scratch folders; no other executor may use it. */
+  readonly workDirectory: string;
+  /** Variables of this process' environment that workers need: PATH and HOME. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly workerPath?: string;
+  readonly contain: Contain | undefined;
+}
+
+export interface LocalAttempt extends StartedAttempt {
+  readonly jobId: string;
+  readonly secret: string;
+}
+
+const mainWorker = fileURLToPath(new URL("../../worker/main.ts", import.meta.url));
+
+/** Folder of a job's own blobs, in its scratch folder. */
+export function jobStorage(workDirectory: string, jobId: string): string {
+  return join(workDirectory, jobId, "storage");
+}
+
+/** Runs the worker of an attempt in the job's folder, until no process of it is left. */
+export async function launchWorker(
+  run: LocalAttempt,
+  options: LaunchOptions,
+  { signal, onStarted }: Pick<WorkerProcess, "onStarted"> & { readonly signal: AbortSignal },
+): Promise<WorkerProcessExit> {
+  const { records, blobs, workDirectory, workerPath = mainWorker, contain } = options;
+  const { jobId, attempt } = run;
+  const directory = join(workDirectory, jobId);
+  const assignment = await records.workers.findAssignment(jobId, attempt);
+  const wanted = assignment === undefined ? [] : assignedBlobs(assignment);
+  const inputs = await prepareJobStorage(jobStorage(workDirectory, jobId), wanted, blobs);
+  const plain = { command: process.execPath, args: [workerPath], directory, inputs };
+  const worker = contain?.(plain) ?? plain;
+  const environment = processEnvironment(run, options);
+  return runWorkerProcess({ ...worker, directory, environment, onStarted }, signal);
+}
+
+function processEnvironment(
+  { jobId, secret }: LocalAttempt,
+  { environment, workDirectory, serviceUrl }: LaunchOptions,
+): Record<string, string> {
+  const directory = join(workDirectory, jobId);
+  return {
+    ...environment,
+    // ONNX Runtime reports the models that it loads to its vendor unless this is set.
+    ORT_DISABLE_TELEMETRY: "1",
+    TMPDIR: directory,
+    MOS_SERVICE_URL: serviceUrl,
+    MOS_JOB_ID: jobId,
+    MOS_JOB_TOKEN: secret,
+    MOS_STORAGE_DIR: jobStorage(workDirectory, jobId),
+    MOS_WORK_DIR: directory,
+  };
+}

@@ -1,0 +1,24 @@
+import type { Store } from "./store.ts";
+
+/** Blobs that workers of jobs have stored: what they may report and read again. */
+export function jobBlobRecords({ db }: Store) {
+  return {
+    async add(jobId: string, sha256: string): Promise<void> {
+      await db
+        .insertInto("job_blobs")
+        .values({ job_id: jobId, sha256 })
+        .onConflict((conflict) => conflict.doNothing())
+        .execute();
+    },
+
+    async has(jobId: string, sha256: string): Promise<boolean> {
+      const row = await db
+        .selectFrom("job_blobs")
+        .select("sha256")
+        .where("job_id", "=", jobId)
+        .where("sha256", "=", sha256)
+        .executeTakeFirst();
+      return row !== undefined;
+    },
+  };
+}

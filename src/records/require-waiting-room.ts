@@ -1,0 +1,35 @@
+import { quotaError } from "../contract/quota-error.ts";
+import type { WriteTransaction } from "./store.ts";
+
+/** Jobs that wait end within minutes, or not at all soon. */
+const retrySeconds = 60;
+
+/** @throws ServiceError too_many_jobs where more jobs of the project would wait than it may have */
+export async function requireWaitingRoom(
+  { trx, maxWaitingJobs }: WriteTransaction,
+  project: string,
+  added: number,
+): Promise<void> {
+  if (maxWaitingJobs === Infinity) return;
+  const { waiting } = await trx
+    .selectFrom((from) =>
+      from
+        .selectFrom("jobs")
+        .select("id")
+        .where("project", "=", project)
+        .where("status", "=", "Pending")
+        .limit(maxWaitingJobs)
+        .as("pending"),
+    )
+    .select(({ fn }) => fn.countAll<number>().as("waiting"))
+    .executeTakeFirstOrThrow();
+  if (Number(waiting) + added <= maxWaitingJobs) return;
+  const waitingJobs = `${waiting} jobs of the project wait, of ${maxWaitingJobs} at most`;
+  throw quotaError({
+    code: "too_many_jobs",
+    message: `${waitingJobs}, and ${added} were asked for`,
+    name: "waiting-jobs",
+    size: maxWaitingJobs,
+    retrySeconds,
+  });
+}

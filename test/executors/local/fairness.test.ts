@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { makeNewBatch, makeNewJob } from "../../records/new-jobs.ts";
+import { project, startService } from "./local-service.ts";
+
+const busy = "busy";
+
+test("a job behind 6,000 of another project is the next to start", async (t) => {
+  const service = await startService(t, { concurrency: 1 });
+  const executor = await service.start();
+  const jobs = Array.from({ length: 2000 }, () =>
+    makeNewJob({ model: { source: "https://models.test/m.onnx", name: "completes" } }),
+  );
+  const ids: string[] = [];
+  for (let batches = 0; batches < 3; batches++) {
+    const batch = await service.records.batches.create(busy, makeNewBatch({ jobs }));
+    ids.push(...batch.jobs.map((job) => job.id));
+  }
+  executor.submit(busy, ids);
+  await service.until(ids[0] ?? "", (job) => job.startedAt !== null, busy);
+  const [own = ""] = await service.create("completes");
+  executor.submit(project, [own]);
+  const position = executor.queuePosition(own) ?? Infinity;
+  assert.ok(position <= 2, `The job has place ${position}`);
+  await service.ended(own);
+  const counts = await service.records.jobs.countByStatus();
+  assert.ok((counts.get("Completed") ?? 0) <= 4);
+  await executor.close();
+});
+
+test("jobs of a service that starts again wait in turns of their projects", async (t) => {
+  const service = await startService(t, { concurrency: 1 });
+  const [first = "", second = ""] = await service.createFor(busy, "waits", "completes");
+  const [own = ""] = await service.create("completes");
+  const executor = await service.start();
+  const places = [first, own, second].map((id) => executor.queuePosition(id));
+  assert.deepEqual(places, [undefined, 1, 2]);
+});
+
+test("a job that is cancelled while it waits leaves its place to the next", async (t) => {
+  const service = await startService(t, { concurrency: 1 });
+  const executor = await service.start();
+  const [, gone = "", last = ""] = await service.create("waits", "completes", "completes");
+  executor.submit(project, await listIds(service.records));
+  assert.deepEqual([executor.queuePosition(gone), executor.queuePosition(last)], [1, 2]);
+  await service.records.jobs.cancel(project, gone);
+  assert.deepEqual([executor.queuePosition(gone), executor.queuePosition(last)], [undefined, 1]);
+});
+
+async function listIds(records: Awaited<ReturnType<typeof startService>>["records"]) {
+  const { jobs } = await records.jobs.list(project, { limit: 10 });
+  return jobs.map((job) => job.id).toSorted();
+}

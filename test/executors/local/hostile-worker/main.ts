@@ -1,0 +1,65 @@
+import { execFileSync, spawn } from "node:child_process";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { assignment, type UnnumberedEvent } from "../../../../src/contract/worker.ts";
+
+/** Tries everything that a worker must not be able to do, tells what it did, and crashes. */
+const { MOS_SERVICE_URL, MOS_JOB_ID = "", MOS_JOB_TOKEN, MOS_STORAGE_DIR = "" } = process.env;
+const { MOS_WORK_DIR = "" } = process.env;
+const base = `${MOS_SERVICE_URL}/worker/v1/jobs`;
+const headers = { authorization: `Bearer ${MOS_JOB_TOKEN}`, "content-type": "application/json" };
+const told = await (await fetch(`${base}/${MOS_JOB_ID}`, { headers })).json();
+const { model } = assignment.parse(told);
+const [servicePid = "", foreign = "", otherJob = ""] = model.name.split(".");
+const data = dirname(dirname(MOS_WORK_DIR));
+const own = model.source.slice("upload:sha256:".length);
+const blob = (root: string, sha256: string) => join(root, "blobs", sha256.slice(0, 2), sha256);
+
+const lines: string[] = [];
+async function attempt(what: string, act: () => unknown): Promise<void> {
+  try {
+    lines.push(`did ${what} ${String(await act())}`);
+  } catch {
+    lines.push(`could not ${what}`);
+  }
+}
+
+const refused = async (url: string, init: RequestInit = {}) => {
+  const answer = await fetch(url, { headers, ...init });
+  if (!answer.ok) throw new Error(String(answer.status));
+  return answer.text();
+};
+const run = (command: string, ...args: string[]) =>
+  execFileSync(command, args, { stdio: "pipe" }).toString();
+const kill = (pid: string) => process.kill(Number(pid), "SIGKILL");
+
+await attempt("read", () => readFileSync(blob(MOS_STORAGE_DIR, own), "utf8"));
+await attempt("read", () => readFileSync(join(data, "models/allowed.onnx"), "utf8"));
+await attempt("read the records", () => readFileSync(join(data, "records.db")));
+await attempt("read a foreign blob", () => readFileSync(blob(join(data, "storage"), foreign)));
+await attempt("list the blobs", () => readdirSync(join(data, "storage")));
+await attempt("change its model", () => writeFileSync(blob(MOS_STORAGE_DIR, own), "changed"));
+await attempt("make its model writable", () => run("chmod", "777", blob(MOS_STORAGE_DIR, own)));
+await attempt("write the service's code", () => writeFileSync(`${import.meta.filename}.new`, ""));
+await attempt("kill the service", () => kill(servicePid));
+await attempt("see the service's memory", () => readFileSync(`/proc/${servicePid}/environ`));
+await attempt("unhide the data", () => run("umount", data));
+await attempt("unhide the data as root", () => run("unshare", "-Urm", "umount", data));
+await attempt("read another job", () => refused(`${base}/${otherJob}`));
+await attempt("end another job", () =>
+  refused(`${base}/${otherJob}/events`, { method: "POST", body: '{"events":[]}' }),
+);
+for (let i = 0; i < 50; i++) {
+  spawn("/bin/sh", ["-c", "f() { f | f & }; f; sleep 600"], { detached: true, stdio: "ignore" })
+    .on("error", () => {})
+    .unref();
+}
+
+const at = new Date().toISOString();
+const events: readonly UnnumberedEvent[] = [
+  { type: "status", status: "Sharding" },
+  ...lines.map((text) => ({ type: "log", stream: "stdout", text }) as const),
+];
+const body = JSON.stringify({ events: events.map((event, i) => ({ ...event, seq: i + 1, at })) });
+await fetch(`${base}/${MOS_JOB_ID}/events`, { method: "POST", headers, body });
+process.abort();

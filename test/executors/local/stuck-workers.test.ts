@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { readStartMark } from "../../../src/executors/local/process-group.ts";
+import { project, startService } from "./local-service.ts";
+
+test("a worker that hangs is stopped, its job tried again and then failed", async (t) => {
+  const service = await startService(t, { concurrency: 1, silentWorkerSeconds: 2 });
+  const executor = await service.start();
+  const [id = "", next = ""] = await service.create("hangs", "completes");
+  executor.submit(project, [id, next]);
+  const { job, lines } = await service.ended(id);
+  const message = "The worker was stopped: nothing was heard of it for 2 s";
+  assert.deepEqual(job.error, { code: "worker_killed", message });
+  assert.equal(lines.filter((line) => line === message).length, 3);
+  const pids = lines.flatMap((line) => /process (\d+)/.exec(line)?.[1] ?? []);
+  assert.equal(pids.length, 3);
+  for (const pid of pids) assert.equal(await readStartMark(Number(pid)), undefined);
+  assert.equal((await service.ended(next)).job.status, "Completed");
+});
+
+test("a job without a deadline is stopped at that of the service", async (t) => {
+  const service = await startService(t, { deadlineSeconds: 1 });
+  const executor = await service.start();
+  const [id = ""] = await service.create("waits");
+  executor.submit(project, [id]);
+  assert.equal((await service.ended(id)).job.error?.code, "deadline_exceeded");
+});
