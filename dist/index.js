@@ -57317,7 +57317,7 @@ __nccwpck_require__.a(__webpack_module__, async (__webpack_handle_async_dependen
 /* harmony import */ var _actions_github__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1738);
 /* harmony import */ var undici__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1684);
 /* harmony import */ var _input_error_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(6572);
-/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(9130);
+/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(755);
 /* harmony import */ var _run_post_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(6361);
 
 
@@ -57363,7 +57363,7 @@ __webpack_async_result__();
 
 /***/ }),
 
-/***/ 3122:
+/***/ 4384:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -57376,10 +57376,67 @@ __nccwpck_require__.d(__webpack_exports__, {
 var core = __nccwpck_require__(9876);
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
-// EXTERNAL MODULE: ./contract/artifact.js
-var artifact = __nccwpck_require__(1453);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
+var iso = __nccwpck_require__(3477);
 // EXTERNAL MODULE: ./contract/id.js
 var id = __nccwpck_require__(2246);
+// EXTERNAL MODULE: ./contract/limits.js
+var limits = __nccwpck_require__(1351);
+;// CONCATENATED MODULE: ./contract/page-fields.js
+
+
+/** An integer in a query string. Number() alone would also take "", "0x10" and " 5 ". */
+function integerParameter(bounds) {
+    return schemas/* string */.YjP()
+        .regex(/^-?\d{1,16}$/, { error: "must be an integer" })
+        .transform(Number)
+        .pipe(bounds);
+}
+/** Query parameters of every list. */
+const pageFields = {
+    limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.pageMax))
+        .default(limits/* limits */.Fy.pageDefault)
+        .describe("Entries a page."),
+    cursor: schemas/* string */.YjP().max(500).optional().describe("`nextCursor` of the page before."),
+};
+const nextCursor = schemas/* string */.YjP()
+    .nullable()
+    .describe("Ask for the next page with `cursor`; null on the last page.");
+
+;// CONCATENATED MODULE: ./contract/audit.js
+
+
+
+/** A change that somebody asked for. Entries are never changed or deleted. */
+const auditEntry = schemas/* object */.Ikc({
+    id: id/* auditId */.py,
+    at: iso/* datetime */.w$(),
+    action: schemas/* string */.YjP().describe("The operation of the interface, such as `cancelJob`."),
+    tokenId: id/* tokenId */.jo.nullable().describe("Null for a command on the service's machine."),
+    tokenName: schemas/* string */.YjP(),
+    subject: schemas/* string */.YjP().describe("Id or SHA-256 of what was created or changed."),
+})
+    .meta({ id: "AuditEntry" });
+const auditQuery = schemas/* strictObject */.rej(pageFields);
+const auditPage = schemas/* object */.Ikc({ entries: schemas/* array */.YOg(auditEntry), nextCursor: nextCursor })
+    .meta({ id: "AuditPage" });
+
+;// CONCATENATED MODULE: ./contract/audit-routes.js
+
+const auditRoutes = {
+    listAudit: {
+        method: "GET",
+        path: "/audit",
+        summary: "List who changed what, newest first",
+        action: "readAudit",
+        query: auditQuery,
+        replies: { 200: { json: auditPage } },
+        errors: ["invalid_cursor"],
+    },
+};
+
+// EXTERNAL MODULE: ./contract/artifact.js
+var artifact = __nccwpck_require__(1453);
 ;// CONCATENATED MODULE: ./contract/artifact-routes.js
 
 
@@ -57390,7 +57447,8 @@ const artifactRoutes = {
         method: "GET",
         path: "/jobs/{id}/artifacts",
         summary: "Files that a job produced",
-        scope: "jobs:read",
+        action: "readWork",
+        names: "job",
         params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
         replies: {
             200: { json: schemas/* object */.Ikc({ artifacts: schemas/* array */.YOg(artifact/* artifact */.d) }).meta({ id: "ArtifactList" }) },
@@ -57401,7 +57459,8 @@ const artifactRoutes = {
         method: "GET",
         path: "/jobs/{id}/artifacts/{name}",
         summary: "Download a file that a job produced",
-        scope: "jobs:read",
+        action: "readWork",
+        names: "job",
         params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C }),
         headers: schemas/* object */.Ikc({
             range: schemas/* string */.YjP().max(200).optional().describe("One range of bytes, `bytes=FIRST-LAST`."),
@@ -57422,8 +57481,6 @@ const artifactRoutes = {
 
 // EXTERNAL MODULE: ./contract/batch.js + 1 modules
 var batch = __nccwpck_require__(9902);
-// EXTERNAL MODULE: ./contract/limits.js
-var limits = __nccwpck_require__(1351);
 ;// CONCATENATED MODULE: ./contract/creation.js
 
 
@@ -57447,13 +57504,12 @@ const creationErrors = [
 /** Codes of routes that create jobs, besides. */
 const jobCreationErrors = [
     ...creationErrors,
+    "too_many_jobs",
     "unknown_target",
     "model_source_refused",
     "model_not_found",
 ];
 
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
-var iso = __nccwpck_require__(3477);
 // EXTERNAL MODULE: ./contract/job.js + 6 modules
 var job = __nccwpck_require__(7966);
 // EXTERNAL MODULE: ./contract/status.js
@@ -57468,19 +57524,6 @@ var target = __nccwpck_require__(2885);
 
 
 
-/** An integer in a query string. Number() alone would also take "", "0x10" and " 5 ". */
-function integerParameter(bounds) {
-    return schemas/* string */.YjP()
-        .regex(/^-?\d{1,16}$/, { error: "must be an integer" })
-        .transform(Number)
-        .pipe(bounds);
-}
-const pageFields = {
-    limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.pageMax))
-        .default(limits/* limits */.Fy.pageDefault)
-        .describe("Entries a page."),
-    cursor: schemas/* string */.YjP().max(500).optional().describe("`nextCursor` of the page before."),
-};
 const jobQuery = schemas/* strictObject */.rej({
     ...pageFields,
     status: schemas/* array */.YOg(contract_status/* jobStatus */.WB)
@@ -57502,12 +57545,9 @@ const batchQuery = schemas/* strictObject */.rej({
     status: schemas/* array */.YOg(contract_status/* batchStatus */.FS).optional(),
     suite: schemas/* string */.YjP().max(200).optional(),
 });
-const nextCursor = schemas/* string */.YjP()
-    .nullable()
-    .describe("Ask for the next page with `cursor`; null on the last page.");
-const jobPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(job/* job */.Yl), nextCursor }).meta({ id: "JobPage" });
+const jobPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(job/* job */.Yl), nextCursor: nextCursor }).meta({ id: "JobPage" });
 const batchSummary = batch/* batch */.vA.omit({ jobs: true }).meta({ id: "BatchSummary" });
-const batchPage = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batchSummary), nextCursor })
+const batchPage = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batchSummary), nextCursor: nextCursor })
     .meta({ id: "BatchPage" });
 
 ;// CONCATENATED MODULE: ./contract/batch-routes.js
@@ -57521,9 +57561,10 @@ const batchRoutes = {
         method: "POST",
         path: "/batches",
         summary: "Submit several models for several targets",
-        scope: "jobs:write",
+        action: "startWork",
         headers: creationHeaders,
         body: batch/* batchRequest */.Uv,
+        audited: true,
         replies: { 202: { json: batch/* batch */.vA, headers: createdHeaders } },
         errors: jobCreationErrors,
     },
@@ -57531,7 +57572,7 @@ const batchRoutes = {
         method: "GET",
         path: "/batches",
         summary: "List batches, newest first",
-        scope: "jobs:read",
+        action: "readWork",
         query: batchQuery,
         replies: { 200: { json: batchPage } },
         errors: ["invalid_cursor"],
@@ -57540,7 +57581,8 @@ const batchRoutes = {
         method: "GET",
         path: "/batches/{id}",
         summary: "Status of a batch and its jobs",
-        scope: "jobs:read",
+        action: "readWork",
+        names: "batch",
         params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
         replies: { 200: { json: batch/* batch */.vA } },
         errors: ["not_found"],
@@ -57549,14 +57591,33 @@ const batchRoutes = {
         method: "POST",
         path: "/batches/cancel/{id}",
         summary: "Terminate all jobs of a batch at once",
-        scope: "jobs:write",
+        action: "cancelWork",
+        names: "batch",
         params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
+        audited: true,
         replies: { 200: { json: batch/* batch */.vA }, 202: { json: batch/* batch */.vA } },
         errors: ["not_found", "batch_finished"],
     },
 };
 
+;// CONCATENATED MODULE: ./contract/job-detail.js
+
+
+/** A job as its own resource shows it. */
+const jobDetail = job/* job */.Yl
+    .extend({
+    queuePosition: schemas/* int */.Whr()
+        .min(1)
+        .nullable()
+        .default(null)
+        .describe("Place among the jobs that wait for a worker of this machine: 1 starts next. Null for a " +
+        "job that does not wait, and in a cluster. Projects take turns, so that jobs of other " +
+        "projects may still come before it."),
+})
+    .meta({ id: "JobDetail" });
+
 ;// CONCATENATED MODULE: ./contract/job-routes.js
+
 
 
 
@@ -57575,9 +57636,11 @@ const jobRoutes = {
         method: "POST",
         path: "/compress",
         summary: "Start a compression job",
-        scope: "jobs:write",
+        action: "startWork",
         headers: creationHeaders,
         body: job/* jobRequest */.xK,
+        bodyBytes: 262_144,
+        audited: true,
         replies: { 202: { json: job/* job */.Yl, headers: createdHeaders } },
         errors: jobCreationErrors,
     },
@@ -57585,9 +57648,11 @@ const jobRoutes = {
         method: "POST",
         path: "/quantize",
         summary: "Start a direct hardware quantization",
-        scope: "jobs:write",
+        action: "startWork",
         headers: waitHeaders,
         body: job/* jobRequest */.xK,
+        bodyBytes: 262_144,
+        audited: true,
         replies: {
             200: { json: job/* job */.Yl, headers: [...createdHeaders, "preference-applied"] },
             202: { json: job/* job */.Yl, headers: [...createdHeaders, "preference-applied"] },
@@ -57598,7 +57663,7 @@ const jobRoutes = {
         method: "GET",
         path: "/jobs",
         summary: "List jobs, active and historical, newest first",
-        scope: "jobs:read",
+        action: "readWork",
         query: jobQuery,
         replies: { 200: { json: jobPage } },
         errors: ["invalid_cursor"],
@@ -57607,17 +57672,20 @@ const jobRoutes = {
         method: "GET",
         path: "/jobs/{id}",
         summary: "Status and telemetry of a job",
-        scope: "jobs:read",
+        action: "readWork",
+        names: "job",
         params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
-        replies: { 200: { json: job/* job */.Yl } },
+        replies: { 200: { json: jobDetail } },
         errors: ["not_found"],
     },
     cancelJob: {
         method: "POST",
         path: "/jobs/cancel/{id}",
         summary: "Terminate a job at once",
-        scope: "jobs:write",
+        action: "cancelWork",
+        names: "job",
         params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
+        audited: true,
         replies: { 200: { json: job/* job */.Yl }, 202: { json: job/* job */.Yl } },
         errors: ["not_found", "job_finished"],
     },
@@ -57632,7 +57700,8 @@ const logRoutes = {
         method: "GET",
         path: "/jobs/{id}/logs",
         summary: "Terminal output of a job, streamed while it runs",
-        scope: "jobs:read",
+        action: "readWork",
+        names: "job",
         params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
         query: schemas/* strictObject */.rej({
             after: integerParameter(schemas/* int */.Whr().min(0))
@@ -57649,7 +57718,14 @@ const logRoutes = {
                 .optional()
                 .describe("As `after`, sent by event-stream clients that reconnect."),
         }),
-        replies: { 200: { stream: ["text/plain", "text/event-stream", "application/x-ndjson"] } },
+        replies: {
+            200: {
+                stream: ["text/plain", "text/event-stream", "application/x-ndjson"],
+                headers: ["x-accel-buffering"],
+            },
+            // The job has ended, and an event stream that reconnects has all of its log.
+            204: { empty: true },
+        },
         errors: ["not_found", "not_acceptable"],
     },
 };
@@ -57670,7 +57746,7 @@ const modelRoutes = {
         method: "HEAD",
         path: "/models/{sha256}",
         summary: "Whether a model was uploaded, or how much of it",
-        scope: "models:write",
+        action: "uploadModel",
         params: schemas/* object */.Ikc({ sha256: model/* sha256 */.sc }),
         replies: { 200: { empty: true, headers: ["content-length"] } },
         errors: ["not_found"],
@@ -57680,19 +57756,57 @@ const modelRoutes = {
         method: "PUT",
         path: "/models/{sha256}",
         summary: "Upload a model",
-        scope: "models:write",
+        action: "uploadModel",
         params: schemas/* object */.Ikc({ sha256: model/* sha256 */.sc }),
         headers: schemas/* object */.Ikc({ "content-range": model/* uploadRange */.Zy.optional() }),
         upload: true,
+        audited: true,
         replies: { 200: { json: uploadedModel }, 201: { json: uploadedModel } },
         errors: [
             "upload_offset_mismatch",
             "payload_too_large",
-            "unsupported_media_type",
             "model_checksum_mismatch",
             "storage_full",
         ],
         errorHeaders: { upload_offset_mismatch: ["upload-offset"] },
+    },
+};
+
+;// CONCATENATED MODULE: ./contract/project.js
+
+/** The project of everything that names no other; its administrators are the installation's. */
+const defaultProject = "default";
+/** Also usable as the name of a namespace. */
+const projectName = schemas/* string */.YjP()
+    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)
+    .describe("1 to 63 lower-case letters, digits and hyphens, none of them at an end.");
+/** A tenant of the service, which sees nothing of the others. */
+const project = schemas/* object */.Ikc({ name: projectName, createdAt: iso/* datetime */.w$() })
+    .meta({ id: "Project" });
+
+;// CONCATENATED MODULE: ./contract/project-routes.js
+
+
+const projectRoutes = {
+    listProjects: {
+        method: "GET",
+        path: "/projects",
+        summary: "List projects",
+        action: "manageProjects",
+        replies: {
+            200: { json: schemas/* object */.Ikc({ projects: schemas/* array */.YOg(project) }).meta({ id: "ProjectList" }) },
+        },
+        errors: [],
+    },
+    createProject: {
+        method: "PUT",
+        path: "/projects/{project}",
+        summary: "Create a project",
+        action: "manageProjects",
+        params: schemas/* object */.Ikc({ project: projectName }),
+        audited: true,
+        replies: { 200: { json: project }, 201: { json: project } },
+        errors: [],
     },
 };
 
@@ -57704,7 +57818,7 @@ const targetRoutes = {
         method: "GET",
         path: "/targets",
         summary: "Hardware profiles that jobs can name",
-        scope: "jobs:read",
+        action: "listTargets",
         replies: { 200: { json: schemas/* object */.Ikc({ targets: schemas/* array */.YOg(target/* target */.aC) }).meta({ id: "TargetList" }) } },
         errors: [],
     },
@@ -57713,12 +57827,15 @@ const targetRoutes = {
 ;// CONCATENATED MODULE: ./contract/token.js
 
 
+
+
 /** Every scope of tokens, and what it allows. */
 const scopeTable = {
     "jobs:read": "Read jobs, batches, logs, artifacts and targets.",
     "jobs:write": "Start and cancel jobs and batches.",
     "models:write": "Upload models.",
     "baselines:write": "Record what later jobs are compared with.",
+    "reports:write": "Have check runs written on commits by the service's GitHub App.",
     admin: "Create, list and revoke tokens; includes every other scope.",
 };
 const scope = schemas/* enum */.k5n(Object.keys(scopeTable));
@@ -57731,13 +57848,19 @@ const tokenRequest = schemas/* strictObject */.rej({
     expiresInDays: schemas/* int */.Whr()
         .min(1)
         .max(3650)
+        .nullable()
+        .default(limits/* limits */.Fy.tokenDays)
+        .describe("Null for a token that does not expire."),
+    project: projectName
         .optional()
-        .describe("Without it the token does not expire."),
+        .describe("Project of the token, the caller's own by default. Others need an administrator of the " +
+        "project `default`."),
 })
     .meta({ id: "TokenRequest" });
 /** A token as lists show it, without the secret. */
 const token = schemas/* object */.Ikc({
     id: id/* tokenId */.jo,
+    project: projectName,
     name: schemas/* string */.YjP(),
     scopes: schemas/* array */.YOg(scope),
     prefix: schemas/* string */.YjP().describe("First characters of the token, to recognise it by."),
@@ -57775,12 +57898,13 @@ const exchangedToken = schemas/* object */.Ikc({
 
 
 
+
 const tokenRoutes = {
     listTokens: {
         method: "GET",
         path: "/tokens",
         summary: "List access tokens",
-        scope: "admin",
+        action: "manageTokens",
         replies: { 200: { json: schemas/* object */.Ikc({ tokens: schemas/* array */.YOg(token) }).meta({ id: "TokenList" }) } },
         errors: [],
     },
@@ -57788,19 +57912,23 @@ const tokenRoutes = {
         method: "POST",
         path: "/tokens",
         summary: "Create an access token",
-        scope: "admin",
+        action: "manageTokens",
         headers: creationHeaders,
         body: tokenRequest,
+        bodyBytes: 4096,
+        audited: true,
         replies: { 201: { json: createdToken, headers: createdHeaders } },
-        errors: creationErrors,
+        errors: [...creationErrors, "not_found"],
     },
     exchangeToken: {
         method: "POST",
         path: "/tokens/exchange",
         summary: "Exchange a workflow's identity token for an access token",
-        scope: null,
+        action: "exchangeIdentity",
         open: true,
         body: exchangeRequest,
+        // Anybody can send it: the longest token and little else.
+        bodyBytes: 20_480,
         replies: { 200: { json: exchangedToken } },
         errors: [
             "unsupported_media_type",
@@ -57809,18 +57937,48 @@ const tokenRoutes = {
             "identity_token_refused",
         ],
     },
+    getOwnToken: {
+        method: "GET",
+        path: "/tokens/self",
+        summary: "The access token of the request",
+        action: "manageOwnToken",
+        replies: { 200: { json: token } },
+        errors: [],
+    },
+    revokeOwnToken: {
+        method: "DELETE",
+        path: "/tokens/self",
+        summary: "Revoke the access token of the request",
+        action: "manageOwnToken",
+        audited: true,
+        replies: { 204: { empty: true } },
+        errors: [],
+    },
+    rotateToken: {
+        method: "POST",
+        path: "/tokens/{id}/rotate",
+        summary: `Replace an access token; the old one is valid for ${limits/* limits */.Fy.rotationHours} hours more`,
+        action: "manageTokens",
+        params: schemas/* object */.Ikc({ id: id/* tokenId */.jo }),
+        audited: true,
+        replies: { 201: { json: createdToken, headers: ["location"] } },
+        errors: ["not_found"],
+    },
     revokeToken: {
         method: "DELETE",
         path: "/tokens/{id}",
         summary: "Revoke an access token",
-        scope: "admin",
+        action: "manageTokens",
         params: schemas/* object */.Ikc({ id: id/* tokenId */.jo }),
+        audited: true,
         replies: { 204: { empty: true } },
         errors: ["not_found"],
     },
 };
 
 ;// CONCATENATED MODULE: ./contract/routes.js
+
+
 
 
 
@@ -57838,11 +57996,13 @@ const routes = {
     ...modelRoutes,
     ...targetRoutes,
     ...tokenRoutes,
+    ...projectRoutes,
+    ...auditRoutes,
     getOpenApi: {
         method: "GET",
         path: "/openapi.json",
         summary: "This interface as an OpenAPI 3.1 document",
-        scope: null,
+        action: "readInterface",
         replies: { 200: { json: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* unknown */.L5J()) } },
         errors: [],
     },
@@ -58436,7 +58596,7 @@ function resolveCredentials(inputs, { untrusted }, environment) {
 
 /***/ }),
 
-/***/ 9130:
+/***/ 755:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -58905,7 +59065,6 @@ function buildGithubReport({ inputs, run, identity }, places) {
         checkName: identity.checkName,
         jobChecks: inputs["job-checks"],
         failOn: inputs["fail-on"],
-        serviceUrl: inputs["service-url"],
         places,
     };
 }
@@ -59249,8 +59408,8 @@ class JobTracker {
     }
 }
 
-// EXTERNAL MODULE: ./action/open-service-session.js + 20 modules
-var open_service_session = __nccwpck_require__(3122);
+// EXTERNAL MODULE: ./action/open-service-session.js + 26 modules
+var open_service_session = __nccwpck_require__(4384);
 // EXTERNAL MODULE: ./contract/batch.js + 1 modules
 var batch = __nccwpck_require__(9902);
 // EXTERNAL MODULE: external "node:fs/promises"
@@ -59555,7 +59714,23 @@ function groupByTargets(pairs) {
     });
 }
 
+;// CONCATENATED MODULE: ./contract/redact-source.js
+/**
+ * A source as it may be shown: without user information and the values of its query, with which
+ * signed URLs let everybody in who knows them.
+ */
+function redactSource(source) {
+    const url = /^https?:/i.test(source) ? URL.parse(source) : null;
+    if (url === null || (url.search === "" && url.username === "" && url.password === "")) {
+        return source;
+    }
+    const names = [...new Set(url.searchParams.keys())].map((name) => encodeURIComponent(name));
+    const query = names.length > 0 ? `?${names.map((name) => `${name}=***`).join("&")}` : "";
+    return `${url.origin}${url.pathname}${query}`;
+}
+
 ;// CONCATENATED MODULE: ./action/former-jobs.js
+
 
 
 /** Jobs with the labels that completed, with their gates passed. */
@@ -59571,7 +59746,7 @@ function findFormerJob(jobs, model, target) {
         return undefined;
     return jobs.find((job) => job.target === target &&
         job.model.name === name &&
-        job.model.source === source &&
+        job.model.source === redactSource(source) &&
         job.model.sha256 === sha256);
 }
 
@@ -60116,7 +60291,7 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(3324);
 /* harmony import */ var _create_check_run_writer_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(5810);
 /* harmony import */ var _list_jobs_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(9808);
-/* harmony import */ var _open_service_session_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(3122);
+/* harmony import */ var _open_service_session_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(4384);
 /* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(2982);
 /* harmony import */ var _resolve_credentials_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(6644);
 /* harmony import */ var _step_identity_js__WEBPACK_IMPORTED_MODULE_10__ = __nccwpck_require__(8844);
@@ -60780,6 +60955,8 @@ var schemas = __nccwpck_require__(3045);
 var iso = __nccwpck_require__(3477);
 // EXTERNAL MODULE: ./contract/bounded-text.js
 var bounded_text = __nccwpck_require__(9088);
+// EXTERNAL MODULE: ./contract/created-by.js
+var created_by = __nccwpck_require__(8461);
 // EXTERNAL MODULE: ./contract/gate.js
 var gate = __nccwpck_require__(8668);
 // EXTERNAL MODULE: ./contract/action.js + 1 modules
@@ -60823,9 +61000,10 @@ const githubReport = schemas/* strictObject */.rej({
     failOn: schemas/* enum */.k5n(Object.keys(action/* failOnTable */._y))
         .default("gates")
         .describe("When the check run fails."),
-    serviceUrl: schemas/* url */.OZ5({ protocol: /^https?$/ })
+    serviceUrl: schemas/* string */.YjP()
         .max(2000)
-        .describe("Address of the service for links in the report, with `/v1`."),
+        .optional()
+        .describe("Not used any more: links lead to the address in the service's settings."),
     places: places
         .optional()
         .describe("Where the repository names the models and gates. Their failures are annotated at these " +
@@ -60847,6 +61025,7 @@ var contract_status = __nccwpck_require__(7949);
 // EXTERNAL MODULE: ./contract/target.js + 1 modules
 var target = __nccwpck_require__(2885);
 ;// CONCATENATED MODULE: ./contract/batch.js
+
 
 
 
@@ -60930,6 +61109,7 @@ const batch = schemas/* object */.Ikc({
     failFast: schemas/* boolean */.zMY(),
     labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()),
     createdAt: iso/* datetime */.w$(),
+    createdBy: created_by/* createdBy */.u,
     finishedAt: iso/* datetime */.w$().nullable(),
     counts: schemas/* record */.g1P(contract_status/* jobStatus */.WB, schemas/* int */.Whr()).describe("Number of jobs in each status."),
     gatesFailed: schemas/* int */.Whr()
@@ -61031,6 +61211,24 @@ function firstDifference(facts, now, before) {
 
 /***/ }),
 
+/***/ 8461:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   u: () => (/* binding */ createdBy)
+/* harmony export */ });
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _id_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2246);
+
+
+/** The token of the request by which something was created. */
+const createdBy = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({ tokenId: _id_js__WEBPACK_IMPORTED_MODULE_0__/* .tokenId */ .jo, name: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().describe("Name of the token.") })
+    .optional()
+    .describe("Whose request created it; absent where a resource of a cluster did, or a rerun.");
+
+
+/***/ }),
+
 /***/ 6828:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
@@ -61071,12 +61269,15 @@ const errorTable = {
     validation_failed: permanentError(422, "The request has invalid fields"),
     unknown_target: permanentError(422, "No such target"),
     idempotency_key_reused: permanentError(422, "The Idempotency-Key was used with another body"),
+    too_many_requests: retryableError(429, "Too many requests within a minute"),
+    too_many_jobs: retryableError(429, "Too many jobs of the project wait"),
     internal_error: retryableError(500, "The service failed"),
     unavailable: retryableError(503, "The service is not ready"),
     storage_full: retryableError(507, "The storage is full"),
     model_not_found: permanentError(422, "The model does not exist at its source"),
     model_source_refused: permanentError(422, "The model's source is not allowed"),
     model_fetch_failed: retryableError(422, "The model could not be fetched"),
+    model_source_slow: retryableError(422, "The model's host sends it too slowly"),
     model_checksum_mismatch: permanentError(422, "The model's SHA-256 is not the expected one"),
     model_too_large: permanentError(413, "The model is larger than allowed"),
     model_invalid: permanentError(422, "The file is not a valid ONNX model"),
@@ -61114,6 +61315,7 @@ const problem = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
     code: errorCode,
     detail: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP(),
     errors: zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(fieldError).optional(),
+    requestId: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().optional().describe("Names the request in the service's log."),
 })
     .meta({ id: "Problem" });
 /** Why a job failed. */
@@ -61359,6 +61561,7 @@ function hasFailedGate(gates) {
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   Db: () => (/* binding */ jobId),
 /* harmony export */   jo: () => (/* binding */ tokenId),
+/* harmony export */   py: () => (/* binding */ auditId),
 /* harmony export */   qZ: () => (/* binding */ batchId)
 /* harmony export */ });
 /* unused harmony exports isId, newId, composeId, batchJobId, batchChildName, parseBatchChildName, encodeIdTime, decodeIdTime */
@@ -61372,7 +61575,12 @@ const randomLength = 16;
  * among the ids that one process creates.
  */
 const jobNumberLength = 4;
-const patterns = { job: idPattern("job"), batch: idPattern("batch"), token: idPattern("token") };
+const patterns = {
+    job: idPattern("job"),
+    batch: idPattern("batch"),
+    token: idPattern("token"),
+    audit: idPattern("audit"),
+};
 function idPattern(prefix) {
     return new RegExp(`^${prefix}-[0-9a-hjkmnp-tv-z]{${timeLength + randomLength}}$`);
 }
@@ -61385,6 +61593,7 @@ function idSchema(prefix, what) {
 const jobId = idSchema("job", "job");
 const batchId = idSchema("batch", "batch");
 const tokenId = idSchema("token", "token");
+const auditId = idSchema("audit", "entry");
 /** The check of `jobId` and `batchId` without the cost of a schema, for frequent use. */
 function isId(prefix, text) {
     return text !== undefined && patterns[prefix].test(text);
@@ -61691,6 +61900,8 @@ function baselineFigures({ size, latency, device, accuracy: measured, }) {
 
 // EXTERNAL MODULE: ./contract/bounded-text.js
 var bounded_text = __nccwpck_require__(9088);
+// EXTERNAL MODULE: ./contract/created-by.js
+var created_by = __nccwpck_require__(8461);
 // EXTERNAL MODULE: ./contract/errors.js
 var errors = __nccwpck_require__(6828);
 // EXTERNAL MODULE: ./contract/gate.js
@@ -61844,6 +62055,7 @@ var target = __nccwpck_require__(2885);
 
 
 
+
 const maxLabels = 32;
 const labelPattern = /^[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$/;
 const labels = schemas/* record */.g1P(schemas/* string */.YjP().max(63).regex(labelPattern), schemas/* string */.YjP()
@@ -61920,6 +62132,7 @@ const job = schemas/* object */.Ikc({
     gates: schemas/* array */.YOg(gate/* gateResult */.xp)
         .describe("Results of the gates; empty until the job is Completed, and in a dry run."),
     error: errors/* jobError */.Kp.nullable(),
+    createdBy: created_by/* createdBy */.u,
 })
     .meta({ id: "Job" });
 
@@ -61933,11 +62146,19 @@ const job = schemas/* object */.Ikc({
 /* harmony export */   Fy: () => (/* binding */ limits),
 /* harmony export */   I6: () => (/* binding */ textLimits)
 /* harmony export */ });
-/* unused harmony export maxAttempts */
+/* unused harmony exports slowestDownload, silentWorkerSeconds, quotas, maxAttempts */
 /** Limits of the service that callers can reach. Each is documented in the README. */
 const limits = {
     /** Largest JSON body, bytes. */
     jsonBodyBytes: 4 * 1024 * 1024,
+    /** Depth of a JSON body: the deepest request has 7, and recursion over it must not overflow. */
+    jsonDepth: 32,
+    /** Values of a JSON body: the largest batch has a few thousand, and each costs its check. */
+    jsonValues: 65_536,
+    /** Invalid fields that an answer lists; the others are counted. */
+    listedErrors: 20,
+    /** Longest pointer or message of a listed field, characters: both can quote the request. */
+    listedErrorText: 300,
     /** Largest `wait` of `Prefer: wait=N`, seconds. */
     preferWaitSeconds: 60,
     /** Jobs or batches a page, by default and at most. */
@@ -61945,8 +62166,43 @@ const limits = {
     pageMax: 200,
     /** How long an Idempotency-Key is remembered, hours. */
     idempotencyHours: 24,
+    /** Interrupted uploads that are kept for a project, and their bytes: one of the largest model. */
+    partialUploads: 32,
+    partialUploadBytes: 64 * 1024 ** 3,
+    /** How long a token is valid that names no other time, days. */
+    tokenDays: 90,
+    /** How long a token that was replaced stays valid, hours: its users need time to change it. */
+    rotationHours: 24,
     /** Interval of pings in event streams, seconds. */
     pingSeconds: 15,
+    /** How often an open stream checks its token, seconds: a revocation takes effect in five. */
+    accessCheckSeconds: 4,
+    /** Lines and bytes of a log that are in memory for one reader; one line may have more. */
+    logPageLines: 500,
+    logPageBytes: 262_144,
+};
+/**
+ * Slowest download of a model: fewer bytes within the time fail the job. A host that drips would
+ * hold a worker for as long as it likes. Time for connecting and for retries counts.
+ */
+const slowestDownload = { bytes: 1024 * 1024, seconds: 60 };
+/**
+ * A worker process of this machine that sends no request for so long, seconds, is stopped, and its
+ * job is tried again. Workers report every 10 s; while one loads or plans a large model its thread
+ * can be busy for minutes.
+ */
+const silentWorkerSeconds = 600;
+/** What callers may ask for, where the settings say nothing else. */
+const quotas = {
+    /** Jobs of a project that wait: ten batches of the largest size. */
+    waitingJobs: 20_000,
+    /** Requests of a project a minute: a third of what the service answers on one core. */
+    requestsPerMinute: 60_000,
+    /**
+     * Exchanges of identity tokens by one address a minute, which need no access token: each costs a
+     * signature's check. Runners of one company can share an address, and the service a proxy.
+     */
+    exchangesPerMinute: 600,
 };
 /** How often a worker of a job, or of one step of it, is started at most. */
 const maxAttempts = 3;

@@ -6,6 +6,7 @@ import type { ServerContext } from "./server-context.ts";
 const named = z.union([
   z.object({ id: z.string() }).transform(({ id }) => id),
   z.object({ sha256: z.string() }).transform(({ sha256 }) => sha256),
+  z.object({ project: z.string() }).transform(({ project }) => project),
 ]);
 
 interface AnsweredRequest {

@@ -5,7 +5,7 @@ import type { Blob } from "../storage/blob-store.ts";
 import { blobResponse } from "./blob-response.ts";
 import { buildResponse } from "./build-response.ts";
 import { notFoundError } from "./not-found-error.ts";
-import { checkDeclaredLength } from "./read-bounded-body.ts";
+import { checkDeclaredLength, readBody } from "./read-bounded-body.ts";
 import type { ServerContext } from "./server-context.ts";
 import { requireWorkingWorker } from "./worker-blob-access.ts";
 
@@ -56,10 +56,6 @@ async function storeWorkerBlob(
   });
   await records.jobBlobs.add(id, sha256);
   return { status: 201, blob };
-}
-
-async function* readBody({ body }: Request): AsyncGenerator<Uint8Array> {
-  if (body !== null) yield* body;
 }
 
 /** @throws ServiceError not_found */

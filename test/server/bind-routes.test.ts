@@ -36,7 +36,7 @@ for (const [name, route] of Object.entries<Route>(routes)) {
     assert.equal((await ask(call, { token: null })).status, 401);
     const other = scope === "models:write" ? "jobs:read" : "models:write";
     const answer = await ask(call, { token: await tokenFor(other) });
-    assert.equal(answer.status, scope === null ? 200 : 403);
+    assert.equal(answer.status < 300 ? "allowed" : answer.status, scope === null ? "allowed" : 403);
   });
 }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import test from "node:test";
-import { makeTestApp, problemIn, startJob, beginTestWorker } from "./test-app.ts";
+import { beginTestWorker, makeTestApp, problemIn, startJob, type TestApp } from "./test-app.ts";
 
 const bytes = Buffer.from("the weights of a model");
 const sha256 = createHash("sha256").update(bytes).digest("hex");
@@ -64,8 +64,7 @@ test("files are for workers of the job alone", async (t) => {
 
 test("a worker reads the blobs of its assignment and its own, and no other", async (t) => {
   const app = await makeTestApp(t);
-  const { sha256: model } = await app.blobs.write(Readable.from([Buffer.from("model")]));
-  const { sha256: data } = await app.blobs.write(Readable.from([Buffer.from("data")]));
+  const [model, data] = [await uploadBlob(app, "model"), await uploadBlob(app, "data")];
   const { sha256: foreign } = await app.blobs.write(Readable.from([bytes]));
   const { id } = await startJob(app, {
     model: { source: `upload:sha256:${model}` },
@@ -121,3 +120,11 @@ test("an artifact that no worker of the job has stored is refused", async (t) =>
   }
   assert.deepEqual((await app.records.jobs.find("default", id))?.artifacts, []);
 });
+
+/** Uploads a file as a caller of the REST interface. @returns its SHA-256 */
+async function uploadBlob({ ask }: TestApp, content: string): Promise<string> {
+  const hash = createHash("sha256").update(content).digest("hex");
+  const headers = { "content-type": "application/octet-stream" };
+  assert.equal((await ask(`PUT /v1/models/${hash}`, { body: content, headers })).status, 201);
+  return hash;
+}

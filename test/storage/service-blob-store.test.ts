@@ -33,7 +33,13 @@ async function openStore(t: TestContext, { token = "token", files = timeouts.fil
   };
   const store = createServiceBlobStore(createServiceConnection(settings).requestService);
   const target = path.join(service.folder, "target");
-  return { service, store, requests, faults, target };
+  /** Stores a file of the job. */
+  const provide = async (content: Uint8Array) => {
+    const { sha256 } = await service.blobs.write(Readable.from([content]));
+    await service.records.jobBlobs.add(id, sha256);
+    return sha256;
+  };
+  return { service, store, provide, requests, faults, target };
 }
 
 function sha256Of(content: Uint8Array): string {
@@ -85,9 +91,9 @@ test("an empty file can be stored and fetched", async (t) => {
 });
 
 test("materialize() goes on behind the last byte after broken connections and outages", async (t) => {
-  const { service, store, requests, faults, target } = await openStore(t);
+  const { store, provide, requests, faults, target } = await openStore(t);
   const content = randomBytes(8 * megabyte);
-  const { sha256 } = await service.blobs.write(Readable.from([content]));
+  const sha256 = await provide(content);
   faults.push(cutAfter(3 * megabyte), unavailable, cutAfter(2 * megabyte));
   await store.materialize(sha256, target);
   assert.deepEqual(await readFile(target), content);
@@ -100,8 +106,8 @@ test("materialize() goes on behind the last byte after broken connections and ou
 });
 
 test("materialize() leaves no file where the service sends other bytes", async (t) => {
-  const { service, store, target } = await openStore(t);
-  const { sha256 } = await service.blobs.write(Readable.from([randomBytes(megabyte)]));
+  const { service, store, provide, target } = await openStore(t);
+  const sha256 = await provide(randomBytes(megabyte));
   const stored = path.join(service.folder, "service/blobs", sha256.slice(0, 2), sha256);
   await chmod(stored, 0o644);
   await writeFile(stored, randomBytes(megabyte));
@@ -112,8 +118,8 @@ test("materialize() leaves no file where the service sends other bytes", async (
 test("materialize() fails with storage_full where the file does not fit", async (t) => {
   const disk = await mountSmallDisk(t);
   if (disk === undefined) return t.skip("Needs the right to mount a small file system");
-  const { service, store } = await openStore(t);
-  const { sha256 } = await service.blobs.write(Readable.from([randomBytes(8 * megabyte)]));
+  const { store, provide } = await openStore(t);
+  const sha256 = await provide(randomBytes(8 * megabyte));
   await assert.rejects(store.materialize(sha256, path.join(disk, "target")), {
     code: "storage_full",
   });

@@ -6,8 +6,8 @@ import type { Sample } from "./tensor-data.ts";
 const maxBytes = 256 * 1024 ** 2;
 
 /**
- * The first sample of each shape, as many as are reasonable to keep in memory. Generated samples all
- * have one shape.
+ * The first sample of each shape, as many as are reasonable to keep in memory. Generated samples
+ * all have one shape.
  */
 export async function findDistinctSamples({
   data,
