@@ -23,9 +23,10 @@ function parentFolder(path = ""): string {
   return path.endsWith("/") ? path : dirname(path);
 }
 
-test("ARCHITECTURE.md names files and folders that are there", async () => {
-  const paths = page.split("\n").flatMap(namedPaths);
-  assert.ok(paths.length > 60);
+test("ARCHITECTURE.md and docs/security.md name files and folders that are there", async () => {
+  const security = await readFile(join(root, "docs/security.md"), "utf8");
+  const paths = `${page}\n${security}`.split("\n").flatMap(namedPaths);
+  assert.ok(paths.length > 100);
   const missing = await Promise.all(
     paths.map(async (path) =>
       access(join(root, path)).then(
