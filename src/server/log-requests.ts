@@ -2,8 +2,7 @@ import type { Hono } from "hono";
 import type { Log } from "../log/json-log.ts";
 import { requestId } from "./request-id.ts";
 
-/** Asked for every few seconds by machines. */
-const unlogged: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/metrics"]);
+const probes: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/metrics"]);
 
 /**
  * Gives each answer the id of its request, and logs a line for it: the path without its query, in
@@ -16,7 +15,9 @@ export function logRequests(app: Hono, log: Log): void {
     const id = requestId(c.req.raw);
     c.res.headers.set("x-request-id", id);
     const { method, path } = c.req;
-    if (unlogged.has(path)) return;
+    // Machines ask for these every few seconds; a worker's requests are told where they fail.
+    const isRoutine = probes.has(path) || (path.startsWith("/worker/") && c.res.status < 400);
+    if (isRoutine) return;
     const ms = Math.round(performance.now() - start);
     log("info", "A request was answered", {
       requestId: id,

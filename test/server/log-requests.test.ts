@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { makeTestApp, problemIn } from "./test-app.ts";
+import { beginTestWorker, logEvent, makeTestApp, problemIn, startJob } from "./test-app.ts";
 
 test("an answer has the id that its request was given, and the log a line with it", async (t) => {
   const app = await makeTestApp(t);
@@ -23,8 +23,14 @@ for (const given of [undefined, "two words", "x".repeat(200), "tab\there"]) {
   });
 }
 
-test("probes are answered without a line in the log", async (t) => {
+test("probes and workers' reports are answered without a line in the log", async (t) => {
   const app = await makeTestApp(t);
+  const { id } = await startJob(app);
+  const { report } = await beginTestWorker(app, id);
+  const before = app.logged.length;
   await app.ask("GET /healthz", { token: null });
-  assert.deepEqual(app.logged, []);
+  await report(logEvent("a line"));
+  assert.equal(app.logged.length, before);
+  await app.ask(`GET /worker/v1/jobs/${id}`, { token: "another" });
+  assert.equal(app.logged.length, before + 1);
 });
