@@ -28,7 +28,7 @@ export async function findAssignment(
     kind,
     recipe,
     dryRun,
-    model: assignedModel(attempt.part, job.model),
+    model: await findAssignedModel(trx, attempt.part, job),
     target: target.parse(JSON.parse(row.target_document)),
     attempt: number,
     part: attempt.part && { ...attempt.part, shares },
@@ -60,17 +60,25 @@ async function findBaselineFiles(
 
 /**
  * Later steps work on the file that was sharded. It is in the blob store, unless the source is a
- * file that the workers read directly.
+ * file that the workers read directly. A hash that no worker of the job has stored is not believed:
+ * the file could be another's.
  */
-function assignedModel(
+async function findAssignedModel(
+  trx: WriteTransaction["trx"],
   part: JobPart | null,
-  { actualSha256, bytes: _bytes, ...pinned }: Job["model"],
-): Assignment["model"] {
+  { id, model: { actualSha256, bytes: _bytes, ...pinned } }: Job,
+): Promise<Assignment["model"]> {
   if (part === null || part.step === "shard" || actualSha256 === null) return pinned;
-  const source = pinned.source.startsWith("file:")
-    ? pinned.source
-    : `upload:sha256:${actualSha256}`;
-  return { source, name: pinned.name, sha256: actualSha256 };
+  const model = { ...pinned, sha256: actualSha256 };
+  const upload = `upload:sha256:${actualSha256}`;
+  if (!/^https?:/.test(pinned.source)) return model;
+  const stored = await trx
+    .selectFrom("job_blobs")
+    .select("sha256")
+    .where("job_id", "=", id)
+    .where("sha256", "=", actualSha256)
+    .executeTakeFirst();
+  return stored === undefined ? pinned : { ...model, source: upload };
 }
 
 async function listOptimizedShares(

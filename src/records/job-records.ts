@@ -32,6 +32,8 @@ export function jobRecords(store: Store) {
       listProjectJobs(store, { project, query, origin }),
 
     /** Of all projects; statuses without a job are left out. */
+    /** Reads a job, to find out whether records can be read. */
+    check: () => store.db.selectFrom("jobs").select("id").limit(1).execute(),
     countByStatus: () => countByStatus(store),
 
     /** Cancelled at once where no worker may be running, else Cancelling until the worker stops. */

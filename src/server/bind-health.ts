@@ -37,7 +37,7 @@ async function findReadinessProblem({
   records,
   executor,
 }: ServerContext): Promise<string | undefined> {
-  await records.jobs.countByStatus().catch((cause: unknown) => {
+  await records.jobs.check().catch((cause: unknown) => {
     throw new ServiceError("unavailable", "The service's records cannot be read", { cause });
   });
   return executor.readinessProblem();

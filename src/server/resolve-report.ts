@@ -5,6 +5,7 @@ import type { FieldError } from "../contract/errors.ts";
 import { checkReportRules, laidOverGates } from "../contract/check-report-rules.ts";
 import { hasScope } from "../contract/may.ts";
 import type { Workflow } from "../contract/principal.ts";
+import { defaultProject } from "../contract/project.ts";
 import type { ReportRules } from "../contract/report-rules.ts";
 import type { GitHubApp } from "../github-app/open-github-app.ts";
 import { findOwnCommit } from "./find-own-commit.ts";
@@ -33,6 +34,7 @@ export async function resolveReport(
   const mayRecord = hasScope(caller, "recordBaselines");
   const { workflow } = caller;
   if (workflow === null) {
+    requireInstallation(caller);
     return { request, report: { settings, request, isAcceptable: mayRecord } };
   }
   const rules = await requireAllowedReport(github, workflow, { ...request, report: asked });
@@ -40,6 +42,18 @@ export async function resolveReport(
   const isAcceptable = mayRecord || rules.acceptBaselines;
   const ownSettings = { ...settings, repository: workflow.repository };
   return { request: ruled, report: { settings: ownSettings, request: ruled, isAcceptable } };
+}
+
+/**
+ * The App writes to the repositories of all projects, and nothing says which are a project's.
+ * @throws ServiceError validation_failed
+ */
+function requireInstallation({ project }: Caller): void {
+  if (project === defaultProject) return;
+  const message =
+    `Cannot be had in project "${project}" by a token that no workflow was given: only in ` +
+    `"${defaultProject}"`;
+  throw validationError([{ pointer: "/report/github", message }]);
 }
 
 async function requireAllowedReport(

@@ -355,10 +355,12 @@ test(
       MOS_GITHUB_API_URL: "https://github.example/api/v3",
       MOS_PUBLIC_URL: "https://mos.example",
     });
-    assert.deepEqual(await service({ appId: "7", existingSecret: "github-app", webhook: false }), {
+    const { existingSecret, publicUrl } = githubApp;
+    assert.deepEqual(await service({ appId: "7", existingSecret, publicUrl, webhook: false }), {
       MOS_GITHUB_APP_ID: "7",
       MOS_GITHUB_APP_KEY_FILE: "github-app: private-key.pem",
       MOS_GITHUB_API_URL: "https://api.github.com",
+      MOS_PUBLIC_URL: publicUrl,
     });
     assert.deepEqual(await service({}), {});
   },
@@ -402,7 +404,7 @@ function githubAppEnvironment(rendered: readonly Manifest[]): Record<string, str
     for (const { key, path } of secret?.items ?? [])
       files.set(`${mountPath}/${path}`, `${secret?.secretName}: ${key}`);
   }
-  const ofApp = env.filter(({ name }) => name.startsWith("MOS_GITHUB_"));
+  const ofApp = env.filter(({ name }) => /^MOS_(GITHUB|PUBLIC)_/.test(name));
   return Object.fromEntries(ofApp.map(({ name, value }) => [name, files.get(value) ?? value]));
 }
 

@@ -3,6 +3,7 @@ import test, { type TestContext } from "node:test";
 import { exchangedToken, type Scope } from "../../src/contract/token.ts";
 import { trustPolicy } from "../../src/contract/trust-policy.ts";
 import { audience, startLocalIssuer } from "../auth/local-issuer.ts";
+import { tenantToken } from "../server/tenant-tokens.ts";
 import { makeTestApp, problemIn } from "../server/test-app.ts";
 import {
   completed,
@@ -119,6 +120,18 @@ test("no check is written for a token without the scope", async (t) => {
     assert.deepEqual([problem.status, problem.code], [403, "missing_scope"]);
     assert.match(problem.detail, /"reports:write"/);
   }
+  assert.deepEqual([service.submitted, gitHub.checkRuns()], [[], []]);
+});
+
+test("no check is written for an administrator of another project, whose repositories nobody knows", async (t) => {
+  const { gitHub, service } = await prepare(t);
+  const { token } = await tenantToken(service, { project: "other", scopes: ["admin"] });
+  const body = reportedBatch(["one"]);
+  const problem = await problemIn(await service.ask("POST /v1/batches", { token, body }));
+  assert.deepEqual(
+    problem.errors?.map((error) => error.pointer),
+    ["/report/github"],
+  );
   assert.deepEqual([service.submitted, gitHub.checkRuns()], [[], []]);
 });
 

@@ -93,6 +93,7 @@ test("later steps of a job work on the file that was sharded, and find file:// m
     const model = { source, name: "detector.onnx" };
     const { id } = await records.jobs.create(project, makeNewJob({ model, resource }));
     await shardModel(records, id);
+    await records.jobBlobs.add(id, modelSha256);
     const attempt = await beginPart(records, id, "pod", ["optimize", 0]);
     const assignment = await records.workers.findAssignment(id, attempt);
     assert.deepEqual(assignment?.model, {
@@ -101,6 +102,18 @@ test("later steps of a job work on the file that was sharded, and find file:// m
       sha256: modelSha256,
     });
   }
+  await records.close();
+});
+
+test("later steps are given no file that the worker which names it has not stored", async () => {
+  const records = await openTestRecords();
+  const source = "https://models.test/detector.onnx";
+  const model = { source, name: "detector.onnx" };
+  const { id } = await records.jobs.create(project, makeNewJob({ model, resource }));
+  await shardModel(records, id);
+  const attempt = await beginPart(records, id, "pod", ["optimize", 0]);
+  const assignment = await records.workers.findAssignment(id, attempt);
+  assert.deepEqual(assignment?.model, { source, name: "detector.onnx" });
   await records.close();
 });
 

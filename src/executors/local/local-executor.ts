@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, realpath, rm } from "node:fs/promises";
+import { mkdir, realpath } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -19,6 +19,7 @@ import {
   type LocalAttempt,
 } from "./launch-worker.ts";
 import { FairQueue } from "./fair-queue.ts";
+import { removeScratch } from "./remove-scratch.ts";
 import { resumeUnfinishedJobs } from "./resume-unfinished-jobs.ts";
 import { workerExitError } from "./worker-exit-error.ts";
 
@@ -56,7 +57,7 @@ export async function createLocalExecutor(options: LocalExecutorOptions): Promis
   await mkdir(options.workDirectory, { recursive: true });
   // Workers run in folders of their own, where relative paths would mean something else.
   const workDirectory = await realpath(options.workDirectory);
-  const unfinished = await resumeUnfinishedJobs(records, workDirectory);
+  const unfinished = await resumeUnfinishedJobs(records, { workDirectory, log });
   const contain = containment && (await openContainment(containment, { workDirectory, log }));
   const executor = new LocalExecutor({ ...options, workDirectory, contain });
   for (const { project, jobId } of unfinished) executor.submit(project, [jobId]);
@@ -172,7 +173,7 @@ class LocalExecutor implements Executor {
   async #removeScratch(jobId: string): Promise<void> {
     const { workDirectory, log } = this.#options;
     try {
-      await rm(join(workDirectory, jobId), { recursive: true, force: true });
+      await removeScratch(join(workDirectory, jobId));
     } catch (error) {
       log(`Cannot remove the scratch folder of job "${jobId}": ${errorMessage(error)}`);
     }

@@ -1,11 +1,18 @@
-import { readdir, rm } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { JobError } from "../../contract/errors.ts";
 import { jobId as jobIdSchema } from "../../contract/id.ts";
 import { maxAttempts } from "../../contract/limits.ts";
 import type { UnfinishedJob } from "../../records/list-unfinished-jobs.ts";
 import type { Records } from "../../records/open-records.ts";
+import { errorMessage } from "../../log/error-message.ts";
+import { removeScratch, scratchOwner } from "./remove-scratch.ts";
 import { readStartMark, stopProcessGroup } from "./process-group.ts";
+
+interface ResumeOptions {
+  readonly workDirectory: string;
+  readonly log: (line: string) => void;
+}
 
 /**
  * Ends the attempts of an earlier run of the service, with their processes, and removes its scratch
@@ -14,12 +21,12 @@ import { readStartMark, stopProcessGroup } from "./process-group.ts";
  */
 export async function resumeUnfinishedJobs(
   records: Records,
-  workDirectory: string,
+  { workDirectory, log }: ResumeOptions,
 ): Promise<UnfinishedJob[]> {
   const unfinished = await records.attempts.listUnfinished();
   const interrupted = unfinished.filter((job) => job.live);
   await Promise.all(interrupted.map((job) => endInterrupted(records, job)));
-  await removeScratch(workDirectory);
+  await removeAllScratch({ workDirectory, log });
   return unfinished;
 }
 
@@ -39,10 +46,14 @@ const interruptionError: JobError = {
   message: `The service restarted ${maxAttempts} times while the job ran`,
 };
 
-async function removeScratch(workDirectory: string): Promise<void> {
+/** A worker can leave what cannot be removed: the service starts all the same. */
+async function removeAllScratch({ workDirectory, log }: ResumeOptions): Promise<void> {
   const names = await readdir(workDirectory);
-  const scratch = names.filter((name) => jobIdSchema.safeParse(name).success);
-  await Promise.all(
-    scratch.map((name) => rm(join(workDirectory, name), { recursive: true, force: true })),
+  const scratch = names.filter((name) => jobIdSchema.safeParse(scratchOwner(name)).success);
+  const removals = scratch.map((name) =>
+    removeScratch(join(workDirectory, name)).catch((error: unknown) =>
+      log(`Cannot remove the scratch folder "${name}": ${errorMessage(error)}`),
+    ),
   );
+  await Promise.all(removals);
 }

@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdir, readdir } from "node:fs/promises";
+import { join } from "node:path";
 import test from "node:test";
+import { promisify } from "node:util";
 import { readStartMark } from "../../../src/executors/local/process-group.ts";
 import { project, startService } from "./local-service.ts";
 
@@ -24,4 +28,20 @@ test("a job without a deadline is stopped at that of the service", async (t) => 
   const [id = ""] = await service.create("waits");
   executor.submit(project, [id]);
   assert.equal((await service.ended(id)).job.error?.code, "deadline_exceeded");
+});
+
+test("folders that are too deep to be removed do not keep a service from starting", async (t) => {
+  const service = await startService(t);
+  const [id = ""] = await service.create("completes");
+  const cwd = join(service.workDirectory, id);
+  await mkdir(cwd, { recursive: true });
+  const dig = `name=$(printf '%0200d' 0); for i in $(seq 30); do mkdir $name; cd -P $name; done`;
+  await promisify(execFile)("/bin/sh", ["-c", dig], { cwd });
+  await service.start();
+  const left = await readdir(service.workDirectory);
+  assert.deepEqual(
+    left.filter((name) => name !== id),
+    [],
+  );
+  assert.equal((await service.ended(id)).job.status, "Completed");
 });
