@@ -9,6 +9,9 @@ const named = z.union([
   z.object({ project: z.string() }).transform(({ project }) => project),
 ]);
 
+/** A document that belongs to a project, such as a token. */
+const owned = z.object({ project: z.string() });
+
 interface AnsweredRequest {
   readonly action: RouteName;
   readonly params: unknown;
@@ -16,12 +19,18 @@ interface AnsweredRequest {
   readonly json: unknown;
 }
 
-/** Adds a request that has succeeded to the audit. */
+/**
+ * Adds a request that has succeeded to the audit: the caller's, and that of the project in which it
+ * created something.
+ */
 export async function auditRequest(
   { records }: Pick<ServerContext, "records">,
   { project, tokenId, tokenName }: Caller,
   { action, params, json }: AnsweredRequest,
 ): Promise<void> {
   const subject = named.safeParse(json).data ?? named.safeParse(params).data ?? tokenId;
-  await records.audit.add(project, { action, tokenId, tokenName, subject });
+  const projects = new Set([project, owned.safeParse(json).data?.project ?? project]);
+  for (const each of projects) {
+    await records.audit.add(each, { action, tokenId, tokenName, subject });
+  }
 }

@@ -26,10 +26,10 @@ for (const given of [undefined, "two words", "x".repeat(200), "tab\there"]) {
 test("probes and workers' reports are answered without a line in the log", async (t) => {
   const app = await makeTestApp(t);
   const { id } = await startJob(app);
-  const { report } = await beginTestWorker(app, id);
+  const worker = await beginTestWorker(app, id);
   const before = app.logged.length;
   await app.ask("GET /healthz", { token: null });
-  await report(logEvent("a line"));
+  await worker.report(logEvent("a line"));
   assert.equal(app.logged.length, before);
   await app.ask(`GET /worker/v1/jobs/${id}`, { token: "another" });
   assert.equal(app.logged.length, before + 1);

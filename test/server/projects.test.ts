@@ -41,6 +41,11 @@ test("an administrator creates a project once, and a token of it that sees nothi
     tokens.map(({ id }: { id: string }) => id),
     [created.id],
   );
+  const { entries } = JSON.parse(await (await ask("GET /v1/audit", { token })).text());
+  assert.deepEqual(
+    entries.map(({ action, subject }: Record<string, string>) => [action, subject]),
+    [["createToken", created.id]],
+  );
   const beyond = { name: "mine", scopes: ["admin"], project: "default" };
   assert.equal((await ask("POST /v1/tokens", { token, body: beyond })).status, 403);
   assert.equal((await ask("PUT /v1/projects/mine", { token })).status, 403);

@@ -7,9 +7,10 @@ export const maxKeptDirectories = 6;
  * number of folders in the hidden one that stay readable and the folders, and the command.
  *
  * Descriptors hold what lies in the hidden folder until it is hidden. All other mounts become
- * read-only. The number of processes is limited, by a setting that is the whole machine's before Linux
- * 6.14 and is left alone there: root is then bounded by nothing. At last every capability is given up, so that nothing of this can be undone. Where the
- * machine runs out of memory, the kernel ends the command first.
+ * read-only. The number of processes is limited by a setting that is the whole machine's before
+ * Linux 6.14 and is left alone there: processes of root are not counted then. At last every
+ * capability is given up, so that nothing of this can be undone. Where the machine runs out of
+ * memory, the kernel ends the command first.
  */
 export const containmentScript = `
 set -eu
