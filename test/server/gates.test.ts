@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { GateLimits } from "../../src/contract/gate.ts";
 import type { RequestedRecipe } from "../../src/contract/recipe.ts";
 import type { Revision } from "../../src/contract/revision.ts";
+import type { Job } from "../../src/contract/job.ts";
 import { isTerminal } from "../../src/contract/status.ts";
 import { startRunningService } from "../support/running-service.ts";
 
@@ -41,6 +42,11 @@ const gates = {
   minTop1: 0,
 };
 
+/** A latency that a busy machine cannot tell is a warning. */
+function isFailed({ passed, level }: Job["gates"][number]): boolean {
+  return !passed && level === "fail";
+}
+
 test("a recipe that makes a real model larger or worse than the main branch's fails its gates", async (t) => {
   const compress = await startCompressing(t);
   const main = { sha: before, branch: "main", recordBaseline: true };
@@ -58,17 +64,15 @@ test("a recipe that makes a real model larger or worse than the main branch's fa
   const same = await compress(pullRequest, { scheme: "int8-weight" }, gates);
   assert.equal(same.job.baseline?.jobId, first.id);
   assert.deepEqual(
-    same.job.gates.filter(({ passed, actual }) => !passed || actual === null),
+    same.job.gates.filter((gate) => isFailed(gate) || gate.actual === null),
     [],
   );
   assert.equal(same.batch.gatesFailed, 0);
 
   const larger = await compress(pullRequest, { scheme: "fp16" }, gates);
   assert.deepEqual(
-    larger.job.gates.flatMap(({ gate, level, passed, baseline }) =>
-      passed ? [] : [[gate, level, baseline]],
-    ),
-    [["maxSizeRegression", "fail", first.telemetry.size?.resultBytes]],
+    larger.job.gates.filter(isFailed).map(({ gate, baseline }) => [gate, baseline]),
+    [["maxSizeRegression", first.telemetry.size?.resultBytes]],
   );
   assert.equal(larger.batch.gatesFailed, 1);
 
@@ -80,10 +84,8 @@ test("a recipe that makes a real model larger or worse than the main branch's fa
     gates,
   );
   assert.deepEqual(
-    worse.job.gates.flatMap(({ gate, level, passed, baseline }) =>
-      passed ? [] : [[gate, level, baseline]],
-    ),
-    [["maxSqnrDropDb", "fail", second.telemetry.accuracy?.sqnrDb]],
+    worse.job.gates.filter(isFailed).map(({ gate, baseline }) => [gate, baseline]),
+    [["maxSqnrDropDb", second.telemetry.accuracy?.sqnrDb]],
   );
   assert.equal(worse.job.statusReason, "gates_failed");
 });
