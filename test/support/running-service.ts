@@ -42,7 +42,8 @@ export async function startRunningService(
       child.kill("SIGTERM");
       await once(child, "exit");
     }
-    await rm(directory, { recursive: true, force: true });
+    // Another service may still work on the same folder, until it is stopped after this one.
+    await rm(directory, { recursive: true, force: true, maxRetries: 20 });
   });
   const { baseUrl, firstToken } = await readGreeting(child.stdout, from !== undefined);
   const token = from?.token ?? firstToken;
