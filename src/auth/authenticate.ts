@@ -50,9 +50,14 @@ export function invalidTokenError(message: string): ServiceError {
   });
 }
 
-function requireUsableToken({ revokedAt, expiresAt }: Token, now: Date): void {
-  if (revokedAt !== null) throw invalidTokenError(`The access token was revoked at ${revokedAt}`);
-  if (expiresAt !== null && Date.parse(expiresAt) <= now.getTime()) {
-    throw invalidTokenError(`The access token expired at ${expiresAt}`);
-  }
+function requireUsableToken(token: Token, now: Date): void {
+  const end = describeTokenEnd(token, now);
+  if (end !== undefined) throw invalidTokenError(`The access token ${end}`);
+}
+
+/** How the token's validity ended; undefined where it is valid. */
+export function describeTokenEnd({ revokedAt, expiresAt }: Token, now: Date): string | undefined {
+  if (revokedAt !== null) return `was revoked at ${revokedAt}`;
+  const hasExpired = expiresAt !== null && Date.parse(expiresAt) <= now.getTime();
+  return hasExpired ? `expired at ${expiresAt}` : undefined;
 }

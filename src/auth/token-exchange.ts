@@ -88,7 +88,7 @@ function selectPolicy({ policies }: TrustPolicy, identity: Identity): Policy {
   throw new ServiceError("identity_token_refused", message);
 }
 
-const run = z.object({
+const runClaims = z.object({
   repository_id: z.string().min(1).max(20),
   repository: z.string().min(1).max(200),
   sha: z.string().min(1).max(64),
@@ -98,7 +98,7 @@ const run = z.object({
 
 /** @throws ServiceError identity_token_invalid where it does not say what it was given for */
 function parseRun(identity: Identity): Omit<Workflow, "report"> {
-  const { success, data, error } = run.safeParse(identity);
+  const { success, data, error } = runClaims.safeParse(identity);
   if (success) {
     const { repository_id: repositoryId, repository, sha: commit, event_name: event, ref } = data;
     return { repositoryId, repository, commit, event, ref };

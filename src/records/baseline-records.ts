@@ -21,7 +21,7 @@ export function baselineRecords(store: Store) {
 }
 
 async function findSuiteOwner({ db }: Store, suite: Suite): Promise<Ownership | undefined> {
-  const repository = await db.transaction().execute((trx) => findSuiteRepository(trx, suite));
+  const repository = await findSuiteRepository(db, suite);
   if (repository === undefined) return undefined;
   return { project: suite.project, origin: repository === null ? null : { repository } };
 }

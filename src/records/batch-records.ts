@@ -23,8 +23,7 @@ export function batchRecords(store: Store) {
   return {
     create: (project: string, newBatch: NewBatch, answered?: IdempotentAnswer<Batch>) =>
       runWriteTransaction(store, async (writing) => {
-        const isRequested = (newBatch.resource?.uid ?? null) === null;
-        if (isRequested) await requireWaitingRoom(writing, project, newBatch.jobs.length);
+        await requireWaitingRoom(writing, project, newBatch);
         const created = await insertBatch(writing, project, newBatch);
         await storeAnswer(writing, created, answered);
         return created;

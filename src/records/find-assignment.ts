@@ -3,6 +3,7 @@ import { isTerminal } from "../contract/status.ts";
 import { target } from "../contract/target.ts";
 import { type Assignment, type OptimizedShare, optimizedShare } from "../contract/worker.ts";
 import { currentAttempts, findAttempts, type JobPart } from "./find-attempts.ts";
+import { hasJobBlob } from "./job-blob-records.ts";
 import { parseJob } from "./parse-job.ts";
 import type { WriteTransaction } from "./store.ts";
 
@@ -72,13 +73,7 @@ async function findAssignedModel(
   const model = { ...pinned, sha256: actualSha256 };
   const upload = `upload:sha256:${actualSha256}`;
   if (!/^https?:/.test(pinned.source)) return model;
-  const stored = await trx
-    .selectFrom("job_blobs")
-    .select("sha256")
-    .where("job_id", "=", id)
-    .where("sha256", "=", actualSha256)
-    .executeTakeFirst();
-  return stored === undefined ? pinned : { ...model, source: upload };
+  return (await hasJobBlob(trx, id, actualSha256)) ? { ...model, source: upload } : pinned;
 }
 
 async function listOptimizedShares(

@@ -11,14 +11,17 @@ export function jobBlobRecords({ db }: Store) {
         .execute();
     },
 
-    async has(jobId: string, sha256: string): Promise<boolean> {
-      const row = await db
-        .selectFrom("job_blobs")
-        .select("sha256")
-        .where("job_id", "=", jobId)
-        .where("sha256", "=", sha256)
-        .executeTakeFirst();
-      return row !== undefined;
-    },
+    has: (jobId: string, sha256: string) => hasJobBlob(db, jobId, sha256),
   };
+}
+
+/** Whether a worker of the job has stored the blob. */
+export async function hasJobBlob(db: Store["db"], jobId: string, sha256: string): Promise<boolean> {
+  const row = await db
+    .selectFrom("job_blobs")
+    .select("sha256")
+    .where("job_id", "=", jobId)
+    .where("sha256", "=", sha256)
+    .executeTakeFirst();
+  return row !== undefined;
 }

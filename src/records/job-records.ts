@@ -18,7 +18,7 @@ export function jobRecords(store: Store) {
   return {
     create: (project: string, newJob: NewJob, answered?: IdempotentAnswer<Job>) =>
       runWriteTransaction(store, async (writing) => {
-        if (isRequested(newJob)) await requireWaitingRoom(writing, project, 1);
+        await requireWaitingRoom(writing, project, { ...newJob, jobs: [newJob] });
         const [job] = await insertJobs(writing, { project, batchId: null }, [newJob]);
         if (job === undefined) throw new TypeError("No job was created");
         await storeAnswer(writing, job, answered);
@@ -31,20 +31,16 @@ export function jobRecords(store: Store) {
     list: (project: string, query: JobQuery, origin: Partial<Origin> = {}) =>
       listProjectJobs(store, { project, query, origin }),
 
-    /** Of all projects; statuses without a job are left out. */
     /** Reads a job, to find out whether records can be read. */
     check: () => store.db.selectFrom("jobs").select("id").limit(1).execute(),
+
+    /** Of all projects; statuses without a job are left out. */
     countByStatus: () => countByStatus(store),
 
     /** Cancelled at once where no worker may be running, else Cancelling until the worker stops. */
     cancel: (project: string, id: string) =>
       runWriteTransaction(store, (writing) => cancelJob(writing, project, id)),
   };
-}
-
-/** Resources of a cluster exist already when they are recorded. */
-function isRequested({ resource }: Pick<NewJob, "resource">): boolean {
-  return (resource?.uid ?? null) === null;
 }
 
 async function findProjectJob({ db }: Store, project: string, id: string) {

@@ -20,7 +20,9 @@ export function projectBlobRecords({ db, now }: Store) {
         .select("sha256")
         .where("project", "=", project)
         .where("sha256", "=", sha256)
-        .$if(repository !== undefined, (rows) => rows.where("repository_id", "=", repository ?? ""))
+        .$if(repository !== undefined, (rows) =>
+          rows.where("repository_id", "=", repository ?? noRepository),
+        )
         .limit(1)
         .executeTakeFirst();
       return row !== undefined;

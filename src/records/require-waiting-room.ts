@@ -1,16 +1,27 @@
 import { quotaError } from "../contract/quota-error.ts";
+import type { ResourceReference } from "./resource-reference.ts";
 import type { WriteTransaction } from "./store.ts";
 
 /** Jobs that wait end within minutes, or not at all soon. */
 const retrySeconds = 60;
 
-/** @throws ServiceError too_many_jobs where more jobs of the project would wait than it may have */
+interface AddedJobs {
+  readonly jobs: readonly unknown[];
+  readonly resource?: ResourceReference | undefined;
+}
+
+/**
+ * Requires room for jobs that a request adds; resources of a cluster exist already when they are
+ * recorded.
+ * @throws ServiceError too_many_jobs where more jobs of the project would wait than it may have
+ */
 export async function requireWaitingRoom(
   { trx, maxWaitingJobs }: WriteTransaction,
   project: string,
-  added: number,
+  { jobs: { length: added }, resource }: AddedJobs,
 ): Promise<void> {
-  if (maxWaitingJobs === Infinity) return;
+  const isRequested = (resource?.uid ?? null) === null;
+  if (!isRequested || maxWaitingJobs === Infinity) return;
   const { waiting } = await trx
     .selectFrom((from) =>
       from

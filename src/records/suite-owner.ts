@@ -1,4 +1,4 @@
-import type { WriteTransaction } from "./store.ts";
+import type { Store, WriteTransaction } from "./store.ts";
 
 export interface Suite {
   readonly project: string;
@@ -7,10 +7,10 @@ export interface Suite {
 
 /** A suite's repository: null where no workflow recorded it first, undefined where nobody did. */
 export async function findSuiteRepository(
-  trx: WriteTransaction["trx"],
+  db: Store["db"],
   { project, suite }: Suite,
 ): Promise<string | null | undefined> {
-  const row = await trx
+  const row = await db
     .selectFrom("suites")
     .select("repository_id")
     .where("project", "=", project)

@@ -16,7 +16,7 @@ import type { ServerContext } from "./server-context.ts";
 type RouteResponder = (
   request: Request,
   params: Readonly<Record<string, string>>,
-  address: string,
+  env: unknown,
 ) => Promise<Response>;
 
 /** Binds every route of the table: authenticates, parses, handles and responds. */
@@ -28,7 +28,7 @@ export function bindRoutes(app: Hono, context: ServerContext, handlers: RouteHan
     app.all(`/v1${path.replaceAll(/\{(\w+)\}/g, ":$1")}`, async (c) => {
       const { raw } = c.req;
       const respond = responders.get(raw.method);
-      if (respond) return respond(raw, c.req.param(), remoteAddress(c.env));
+      if (respond) return respond(raw, c.req.param(), c.env);
       const message = `"${path}" does not have the method ${raw.method}, only ${allow}`;
       throw new ServiceError("method_not_allowed", message, { headers: { allow } });
     });
@@ -58,8 +58,8 @@ function bindRoute<Name extends RouteName>(
   handlers: RouteHandlers,
 ): RouteResponder {
   const route: Route = routes[name];
-  return async (request, params, address) => {
-    if (route.open) context.takeExchange(address);
+  return async (request, params, env) => {
+    if (route.open) context.takeExchange(remoteAddress(env));
     const caller = route.open ? undefined : await authenticate(context, request);
     if (caller) {
       context.takeRequest(caller.project);
@@ -99,8 +99,8 @@ function routeInput<Name extends RouteName>(
 }
 
 function withoutBody(get: RouteResponder): RouteResponder {
-  return async (request, params, address) => {
-    const { body, status, headers } = await get(request, params, address);
+  return async (request, params, env) => {
+    const { body, status, headers } = await get(request, params, env);
     await body?.cancel();
     return new Response(null, { status, headers });
   };

@@ -1,12 +1,11 @@
 import type { Hono } from "hono";
 import { readBearerToken } from "../auth/authenticate.ts";
 import { sha256 as sha256Schema } from "../contract/model.ts";
-import type { Blob } from "../storage/blob-store.ts";
 import { blobResponse } from "./blob-response.ts";
 import { buildResponse } from "./build-response.ts";
 import { notFoundError } from "./not-found-error.ts";
-import { checkDeclaredLength, readBody } from "./read-bounded-body.ts";
 import type { ServerContext } from "./server-context.ts";
+import { storeUpload } from "./store-upload.ts";
 import { requireWorkingWorker } from "./worker-blob-access.ts";
 
 /**
@@ -28,7 +27,14 @@ export function bindWorkerBlobs(app: Hono, context: ServerContext): void {
   app.put(path, async (c) => {
     const [id, sha256] = [c.req.param("id"), parseSha256(c.req.param("sha256"))];
     await authenticateWorker(context, c.req.raw, id);
-    const { status, blob } = await storeWorkerBlob(context, c.req.raw, { id, sha256 });
+    const { records, blobs } = context;
+    const { status, blob } = await storeUpload(context, c.req.raw, {
+      sha256,
+      // Also where another job stored the same content before, a worker has to send it as a proof.
+      isOffered: await records.jobBlobs.has(id, sha256),
+      storeBody: (body, options) => blobs.write(body, { ...options, expectedSha256: sha256 }),
+    });
+    if (status === 201) await records.jobBlobs.add(id, sha256);
     return c.json(blob, status);
   });
 }
@@ -37,25 +43,6 @@ export function bindWorkerBlobs(app: Hono, context: ServerContext): void {
 async function authenticateWorker(context: ServerContext, request: Request, id: string) {
   const worker = await context.executor.workers.authenticate(readBearerToken(request), id);
   return requireWorkingWorker(context, id, worker);
-}
-
-/** Also where another job stored the same content before, a worker has to send it as a proof. */
-async function storeWorkerBlob(
-  context: ServerContext,
-  request: Request,
-  { id, sha256 }: { readonly id: string; readonly sha256: string },
-): Promise<{ status: 200 | 201; blob: Blob }> {
-  const { records, blobs, limits } = context;
-  const stored = (await records.jobBlobs.has(id, sha256)) ? await blobs.find(sha256) : undefined;
-  if (stored) return { status: 200, blob: { sha256, ...stored } };
-  checkDeclaredLength(request, limits.maxModelBytes);
-  const blob = await blobs.write(readBody(request), {
-    maxBytes: limits.maxModelBytes,
-    signal: request.signal,
-    expectedSha256: sha256,
-  });
-  await records.jobBlobs.add(id, sha256);
-  return { status: 201, blob };
 }
 
 /** @throws ServiceError not_found */

@@ -1,9 +1,9 @@
-import type { Caller } from "../auth/authenticate.ts";
+import { type Caller, describeTokenEnd } from "../auth/authenticate.ts";
 import { createToken } from "../auth/create-token.ts";
 import { requirePermission } from "../auth/require-permission.ts";
 import { rotateToken } from "../auth/rotate-token.ts";
 import { ServiceError } from "../contract/errors.ts";
-import { type CreatedToken, createdToken, type Token } from "../contract/token.ts";
+import { type CreatedToken, createdToken } from "../contract/token.ts";
 import { createIdempotently } from "./create-idempotently.ts";
 import { notFoundError } from "./not-found-error.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
@@ -62,7 +62,7 @@ export const tokenHandlers: TokenHandlers = {
     const { project } = caller;
     const token = await records.tokens.find(project, params.id);
     // What an identity token was exchanged for lives no longer than its trust policy says.
-    const isLasting = token?.policy === null && isUsable(token, now());
+    const isLasting = token?.policy === null && describeTokenEnd(token, now()) === undefined;
     if (!isLasting) throw notFoundError("token to replace", params.id);
     const created = await rotateToken(records, { project, token, now: now() });
     return { status: 201, json: created, headers: { location: `/v1/tokens/${created.id}` } };
@@ -85,8 +85,4 @@ async function requireProject(
   requirePermission(caller, "manageProjects");
   if (await records.projects.has(name)) return name;
   throw notFoundError("project", name);
-}
-
-function isUsable({ revokedAt, expiresAt }: Token, now: Date): boolean {
-  return revokedAt === null && (expiresAt === null || Date.parse(expiresAt) > now.getTime());
 }
