@@ -7,12 +7,7 @@ import { gateTable } from "../src/contract/gate-table.ts";
 import { jobRequest } from "../src/contract/job.ts";
 import { recipe } from "../src/contract/recipe.ts";
 import { defaultRecipe } from "../src/contract/resolve-recipe.ts";
-import {
-  type Action,
-  type Permission,
-  permissionTable,
-  reachTable,
-} from "../src/contract/permissions.ts";
+import { type Permission, permissionTable, reachTable } from "../src/contract/permissions.ts";
 import type { Route } from "../src/contract/route.ts";
 import { routes } from "../src/contract/routes.ts";
 import { jobStatus, transitionTable } from "../src/contract/status.ts";
@@ -38,7 +33,7 @@ export function referencePage(): string {
         route.method,
         code(route.path),
         route.summary,
-        route.open ? "no token" : scopeOf(route.action),
+        route.open ? "no token" : formatScope(permissionTable[route.action]),
       ]),
     ),
     "## Statuses of a job",
@@ -92,10 +87,10 @@ export function referencePage(): string {
     "What a token reaches, besides its scope. What is out of reach is not found.",
     table(
       ["action", "scope", "reaches"],
-      Object.values<Permission>(permissionTable).map(({ does, scope, reach }) => [
-        does,
-        scope === null ? "any" : code(scope),
-        code(reach),
+      Object.values<Permission>(permissionTable).map((permission) => [
+        permission.does,
+        formatScope(permission),
+        code(permission.reach),
       ]),
     ),
     table(
@@ -163,8 +158,7 @@ export function referencePage(): string {
   ].join("\n\n");
 }
 
-function scopeOf(action: Action): string {
-  const { scope } = permissionTable[action];
+function formatScope({ scope }: Permission): string {
   return scope === null ? "any" : code(scope);
 }
 

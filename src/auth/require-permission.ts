@@ -7,7 +7,7 @@ import type { Principal } from "../contract/principal.ts";
 interface Thing {
   /** Undefined where there is no such thing. */
   readonly owner: Ownership | undefined;
-  /** What the caller is told: the same where there is none and where it is out of reach. */
+  /** The error: the same where there is none and where it is out of reach. */
   readonly notFound: () => ServiceError;
 }
 

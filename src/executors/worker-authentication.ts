@@ -23,7 +23,7 @@ export interface WorkerAuthentication {
 }
 
 interface LocalWorkers {
-  /** Told of each request of a worker. */
+  /** Called at each request of a worker. */
   readonly onHeard?: (jobId: string) => void;
   readonly storeBlob?: (jobId: string, sha256: string) => Promise<boolean>;
 }

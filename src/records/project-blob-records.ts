@@ -6,7 +6,7 @@ const noRepository = "";
 
 interface BlobSearch {
   readonly project: string;
-  /** Of the workflow that uploaded it; undefined for whoever did. */
+  /** Of the workflow that uploaded it; undefined for any. */
   readonly repository: string | undefined;
   readonly sha256: string;
 }

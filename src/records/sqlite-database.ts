@@ -22,7 +22,7 @@ export interface SqliteDatabase {
 export function openSqliteDatabase(path: string, pragmas: string): SqliteDatabase {
   const database = new DatabaseSync(path, { timeout: openTimeoutMs });
   database.exec(pragmas);
-  // SQLite waits by blocking the process' one thread: whoever calls waits instead.
+  // SQLite waits by blocking the process' one thread: the caller waits instead.
   database.exec("pragma busy_timeout = 0");
   const prepare = createStatementCache(database);
   return {

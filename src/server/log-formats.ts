@@ -14,7 +14,7 @@ export const logFormats = {
   "text/plain": { line: ({ text }) => `${text}\n`, end: () => "" },
   "text/event-stream": {
     line: (line) => `id: ${line.seq}\nevent: log\ndata: ${JSON.stringify(line)}\n\n`,
-    // Its id is sent again by clients that reconnect, and tells that they have everything.
+    // Its id is sent again by clients that reconnect: they have everything.
     end: ({ status, seq }) => `id: ${seq}\nevent: end\ndata: ${JSON.stringify({ status })}\n\n`,
     ping: ": ping\n\n",
   },

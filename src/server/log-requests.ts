@@ -15,7 +15,7 @@ export function logRequests(app: Hono, log: Log): void {
     const id = requestId(c.req.raw);
     c.res.headers.set("x-request-id", id);
     const { method, path } = c.req;
-    // Machines ask for these every few seconds; a worker's requests are told where they fail.
+    // Machines ask for these every few seconds; a worker's requests are logged where they fail.
     const isRoutine = probes.has(path) || (path.startsWith("/worker/") && c.res.status < 400);
     if (isRoutine) return;
     const ms = Math.round(performance.now() - start);

@@ -27,7 +27,7 @@ export function checkDeclaredLength(request: Request, maxBytes: number): void {
 }
 
 /**
- * The bytes of a body. Whoever stops reading leaves the rest where it is: cancelling it would close
+ * The bytes of a body. A reader that stops leaves the rest where it is: cancelling it would close
  * the connection before the answer is sent.
  */
 export function readBody(request: Request): AsyncIterable<Uint8Array> {

@@ -1,7 +1,7 @@
 import type { Job } from "../contract/job.ts";
 import { redactSource } from "../contract/redact-source.ts";
 
-/** A job as answers contain it: whoever may read it need not be able to fetch its sources. */
+/** A job as answers contain it: a reader need not be able to fetch its sources. */
 export function showJob(job: Job): Job {
   const { model, recipe } = job;
   const { data } = recipe.evaluation;

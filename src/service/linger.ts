@@ -32,7 +32,7 @@ function readRest(incoming: IncomingMessage, limits: ConnectionLimits, end: () =
   incoming.once("close", () => clearTimeout(timer));
   incoming.once("end", end);
   let bytes = 0;
-  // Whoever read the body before keeps what it reads in memory.
+  // An earlier reader of the body keeps what it reads in memory.
   incoming.removeAllListeners("data");
   incoming.on("data", (chunk: Buffer) => {
     bytes += chunk.length;

@@ -5,7 +5,7 @@ import { StartError } from "../settings/start-error.ts";
 import { projectUsage, runProjectCommand } from "./project-command.ts";
 import { settings } from "./settings.ts";
 import { startService } from "./start-service.ts";
-import { tellFirstToken } from "./tell-first-token.ts";
+import { reportFirstToken } from "./report-first-token.ts";
 import { runTokenCommand, tokenUsage } from "./token-command.ts";
 
 async function serve(): Promise<void> {
@@ -20,7 +20,7 @@ async function serve(): Promise<void> {
   process.stdout.write(`Listening on ${service.url}/v1\n`);
   if (service.firstToken !== undefined) {
     const place = { output: process.stdout, directory: wanted.MOS_DATA_DIR };
-    await tellFirstToken(service.firstToken, place);
+    await reportFirstToken(service.firstToken, place);
   }
   const stop = () => {
     service.close().then(() => process.exit(0), printErrorAndExit);

@@ -1,9 +1,7 @@
-import { mkdir } from "node:fs/promises";
 import { z } from "zod";
 import { projectName } from "../contract/project.ts";
-import { openRecords } from "../records/open-records.ts";
 import { StartError } from "../settings/start-error.ts";
-import { databasePath } from "./database-path.ts";
+import { withRecords } from "./with-records.ts";
 
 export const projectUsage = "project create NAME";
 
@@ -13,14 +11,8 @@ export async function runProjectCommand(
   directory: string,
 ): Promise<string> {
   const name = parseName(args);
-  await mkdir(directory, { recursive: true });
-  const records = await openRecords(databasePath(directory), { now: () => new Date() });
-  try {
-    const { project } = await records.projects.ensure(name);
-    return project.name;
-  } finally {
-    await records.close();
-  }
+  const { project } = await withRecords(directory, (records) => records.projects.ensure(name));
+  return project.name;
 }
 
 function parseName([command, name, ...others]: readonly string[]): string {

@@ -3,11 +3,9 @@ import { z } from "zod";
 import { createToken } from "../auth/create-token.ts";
 import { type TokenRequest, tokenRequest } from "../contract/token.ts";
 import { defaultProject } from "../contract/project.ts";
-import { openRecords } from "../records/open-records.ts";
 import { StartError } from "../settings/start-error.ts";
-import { databasePath } from "./database-path.ts";
 import { projectUsage } from "./project-command.ts";
-import { makePrivate } from "./make-private.ts";
+import { withRecords } from "./with-records.ts";
 
 export const tokenUsage =
   "token create --name NAME --scopes SCOPE,SCOPE [--expires-days DAYS|never] [--project PROJECT]";
@@ -15,22 +13,16 @@ export const tokenUsage =
 /** Creates a token in the service's records, whether the service runs or not. */
 export async function runTokenCommand(args: readonly string[], directory: string): Promise<string> {
   const request = parseTokenRequest(args);
-  await makePrivate(directory);
-  const now = () => new Date();
-  const records = await openRecords(databasePath(directory), { now });
-  try {
+  return withRecords(directory, async (records, now) => {
     const { project = defaultProject } = request;
     if (!(await records.projects.has(project))) {
       throw new StartError(`There is no project "${project}"; create it with: ${projectUsage}`);
     }
-    const fields = { ...request, project, now: now() };
-    const { id, token } = await createToken(records, fields);
+    const { id, token } = await createToken(records, { ...request, project, now });
     const command = { action: "createToken", tokenId: null, tokenName: "token command" };
     await records.audit.add(project, { ...command, subject: id });
     return token;
-  } finally {
-    await records.close();
-  }
+  });
 }
 
 function parseTokenRequest(args: readonly string[]): TokenRequest {

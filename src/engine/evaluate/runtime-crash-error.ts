@@ -1,6 +1,6 @@
 import { ServiceError } from "../../contract/errors.ts";
 
-/** The runtime's process ended before it was told to; no fault of what was sent to it. */
+/** The runtime's process ended before it was asked to; no fault of what was sent to it. */
 export class RuntimeCrashError extends ServiceError {
   constructor(message: string) {
     super("evaluation_failed", message);

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
-import { tellFirstToken } from "../../src/service/tell-first-token.ts";
+import { reportFirstToken } from "../../src/service/report-first-token.ts";
 import { startRunningService } from "../support/running-service.ts";
 
 async function tell(t: TestContext, isTTY: boolean) {
@@ -11,7 +11,7 @@ async function tell(t: TestContext, isTTY: boolean) {
   t.after(() => rm(directory, { recursive: true }));
   let printed = "";
   const output = { isTTY, write: (text: string) => (printed += text) };
-  await tellFirstToken("mos_secret", { output, directory });
+  await reportFirstToken("mos_secret", { output, directory });
   return { printed, file: join(directory, "first-token") };
 }
 

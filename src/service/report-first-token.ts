@@ -10,7 +10,7 @@ interface Output {
  * Shows the first token to a person at a terminal. Other output may be collected where many read
  * it, so that it names a file which the owner alone can read.
  */
-export async function tellFirstToken(
+export async function reportFirstToken(
   token: string,
   { output, directory }: { readonly output: Output; readonly directory: string },
 ): Promise<void> {
