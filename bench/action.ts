@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
-import { listenLocally } from "../test/action/support/listen-locally.ts";
+import { listenLocally } from "../test/support/listen-locally.ts";
 import { prepareRunner } from "../test/action/support/runner.ts";
 import { startRunningService } from "../test/support/running-service.ts";
 import { median } from "./median.ts";

@@ -7,7 +7,7 @@ import type { UnnumberedEvent } from "../../src/contract/worker.ts";
 import { githubLimits } from "../../src/report/github-limits.ts";
 import { logEvent, makeTestApp, type TestApp, beginTestWorker } from "../server/test-app.ts";
 import { startGitHub } from "./support/github-double.ts";
-import { listenLocally } from "./support/listen-locally.ts";
+import { listenLocally } from "../support/listen-locally.ts";
 import { prepareRunner } from "./support/runner.ts";
 import { workflowEvents } from "./support/workflow-event.ts";
 

@@ -9,7 +9,7 @@ import { findFreePort } from "../support/cluster/find-free-port.ts";
 import { realModel } from "../support/real-models.ts";
 import { startRunningService } from "../support/running-service.ts";
 import { prepareStep } from "./prepare-step.ts";
-import { listenLocally } from "./support/listen-locally.ts";
+import { listenLocally } from "../support/listen-locally.ts";
 import { startServiceRelay } from "./support/service-relay.ts";
 
 function errorMessages(

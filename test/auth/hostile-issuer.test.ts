@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
 import test, { type TestContext } from "node:test";
 import { SignJWT } from "jose";
+import { listenLocally } from "../support/listen-locally.ts";
 import { trustPolicy } from "../../src/contract/trust-policy.ts";
 import { makeTestApp, problemIn } from "../server/test-app.ts";
 import { audience, makePair, startLocalIssuer } from "./local-issuer.ts";
@@ -30,14 +29,7 @@ async function trustIssuer(t: TestContext, issuer: string) {
 
 /** A token of an issuer that answers like `listener` to who asks for its keys. */
 async function startHostileIssuer(t: TestContext, listener: RequestListener) {
-  const server = createServer(listener);
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = await listenLocally(t, createServer(listener));
   const { privateKey } = await makePair();
   const token = await new SignJWT({
     iss: url,

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
+import { listenLocally } from "../support/listen-locally.ts";
 import { createClient } from "../../src/client/create-client.ts";
 import { ProblemError } from "../../src/client/problem-error.ts";
 import { newId } from "../../src/contract/id.ts";
@@ -17,15 +17,8 @@ type Answer = (request: IncomingMessage, response: ServerResponse, count: number
 async function serve(t: TestContext, answer: Answer) {
   let count = 0;
   const server = createServer((request, response) => answer(request, response, ++count));
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = server.address();
-  assert.ok(address !== null && typeof address === "object");
-  const client = createClient({ baseUrl: `http://127.0.0.1:${address.port}/v1`, token: "secret" });
+  const baseUrl = `${await listenLocally(t, server)}/v1`;
+  const client = createClient({ baseUrl, token: "secret" });
   return { client, count: () => count };
 }
 

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { once } from "node:events";
 import {
   mkdir,
   mkdtemp,
@@ -20,6 +19,7 @@ import { pathToFileURL } from "node:url";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import { fetchModel, type FetchLimits } from "../../src/storage/fetch-model.ts";
 import type { SlowestPace } from "../../src/storage/watch-pace.ts";
+import { listenLocally } from "../support/listen-locally.ts";
 
 async function makeFetch(
   t: TestContext,
@@ -55,16 +55,8 @@ async function makeFetch(
   return { fetchFrom, folder, root, work, blobs, abort, progress };
 }
 
-async function serve(t: TestContext, listener: RequestListener): Promise<string> {
-  const server = createServer(listener).listen(0, "127.0.0.1");
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  await once(server, "listening");
-  const address = server.address();
-  assert(address !== null && typeof address === "object");
-  return `http://127.0.0.1:${address.port}`;
+function serve(t: TestContext, listener: RequestListener): Promise<string> {
+  return listenLocally(t, createServer(listener));
 }
 
 function sha256Of(content: string | Buffer): string {

@@ -7,6 +7,7 @@ import { test } from "node:test";
 import type { PartialRecipe } from "../../src/contract/recipe.ts";
 import { workerExit } from "../../src/contract/worker.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
+import { listenLocally } from "../support/listen-locally.ts";
 import {
   makeJob,
   exitCode,
@@ -57,15 +58,8 @@ test("the worker stops in the middle of a download that hangs", async (t) => {
     response.writeHead(200, { "content-length": 100 });
     response.write("begin");
     server.emit("hanging");
-  }).listen(0, "127.0.0.1");
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
   });
-  await once(server, "listening");
-  const address = server.address();
-  assert(address !== null && typeof address === "object");
-  const { start } = await makeJob(t, `http://127.0.0.1:${address.port}/net.onnx`);
+  const { start } = await makeJob(t, `${await listenLocally(t, server)}/net.onnx`);
   const child = start();
   await once(server, "hanging");
   child.kill("SIGTERM");

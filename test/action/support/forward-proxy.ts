@@ -1,7 +1,7 @@
 import { createServer, request as send } from "node:http";
 import { connect } from "node:net";
 import type { TestContext } from "node:test";
-import { listenLocally } from "./listen-locally.ts";
+import { listenLocally } from "../../support/listen-locally.ts";
 
 export interface ForwardProxy {
   readonly url: string;

@@ -18,7 +18,7 @@ import { createComments } from "./github-comments.ts";
 import { type GitHubFault, gitHubFaults } from "./github-faults.ts";
 import { type GitHubRequest, loadGitHubInterface } from "./github-openapi.ts";
 import { isPermitted, neededPermissions, type Permissions } from "./github-permissions.ts";
-import { listenLocally } from "./listen-locally.ts";
+import { listenLocally } from "../../support/listen-locally.ts";
 import {
   type Addresses,
   type CheckRun,

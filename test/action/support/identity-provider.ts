@@ -2,7 +2,7 @@ import { generateKeyPairSync, randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import type { TestContext } from "node:test";
 import { exportJWK, type JWTPayload, SignJWT } from "jose";
-import { listenLocally } from "./listen-locally.ts";
+import { listenLocally } from "../../support/listen-locally.ts";
 import { commits } from "./workflow-event.ts";
 
 /** A stand-in for GitHub's issuer of identity tokens, and for the runner's address to ask it for one. */

@@ -5,7 +5,7 @@ import {
   type ServerResponse,
 } from "node:http";
 import type { TestContext } from "node:test";
-import { listenLocally } from "./listen-locally.ts";
+import { listenLocally } from "../../support/listen-locally.ts";
 
 interface RelayOptions {
   /** Which answers of the service get lost on their way; by default none. */
