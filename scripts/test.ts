@@ -1,4 +1,5 @@
 import { glob, readFile } from "node:fs/promises";
+import { relative } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { announcePreparation } from "./announce-preparation.ts";
@@ -10,6 +11,7 @@ import { preparePython } from "../test/support/prepare-python.ts";
 const named = process.argv.slice(2);
 const runsAll = named.length === 0;
 const filesAtOnce = 2;
+const slowestFiles = 15;
 /** Of a file: what hangs is told by its name. */
 const timeoutMs = 20 * 60_000;
 
@@ -18,6 +20,7 @@ async function runTests(patterns: readonly string[]): Promise<void> {
   const files = (await Array.fromAsync(glob([...patterns]))).toSorted();
   await prepareRequirements(files);
   const counts = { passed: 0, failed: 0, skipped: 0 };
+  const secondsByFile = new Map<string, number>();
   const stream = run({ files, concurrency: filesAtOnce, timeout: timeoutMs });
   stream.on("test:pass", ({ skip, details }) => {
     if (details.type === "suite") return;
@@ -26,15 +29,29 @@ async function runTests(patterns: readonly string[]): Promise<void> {
   stream.on("test:fail", ({ details }) => {
     if (details.type !== "suite") counts.failed++;
   });
+  stream.on("test:complete", ({ file, nesting, details }) => {
+    if (file === undefined || nesting > 0) return;
+    secondsByFile.set(file, (secondsByFile.get(file) ?? 0) + details.duration_ms / 1000);
+  });
   stream.compose(spec).pipe(process.stdout);
   await new Promise((resolve) => stream.on("end", resolve));
   const nothingRan = counts.passed + counts.failed === 0;
   process.exitCode = counts.failed > 0 || nothingRan ? 1 : 0;
   process.on("exit", () => {
+    if (runsAll) process.stdout.write(describeSlowest(secondsByFile));
     process.stdout.write(
       `\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`,
     );
   });
+}
+
+/** The files whose tests took longest, a line each. */
+function describeSlowest(secondsByFile: ReadonlyMap<string, number>): string {
+  const slowest = [...secondsByFile].toSorted(([, one], [, other]) => other - one);
+  const lines = slowest
+    .slice(0, slowestFiles)
+    .map(([file, seconds]) => `${seconds.toFixed(0).padStart(5)} s  ${relative("", file)}\n`);
+  return `\nSlowest files:\n${lines.join("")}`;
 }
 
 async function prepareRequirements(files: readonly string[]): Promise<void> {
