@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import type { PartialRecipe } from "../src/contract/recipe.ts";
-import { resolveRecipe } from "../src/contract/resolve-recipe.ts";
+import { defaultRecipe, resolveRecipe } from "../src/contract/resolve-recipe.ts";
 import { builtinTargets } from "../src/contract/target.ts";
 import { createCandidateRunner } from "../src/engine/candidate-runner.ts";
 import type { CandidateRatio, CandidateRunner } from "../src/engine/candidate.ts";
@@ -30,8 +30,10 @@ const models: readonly RealModelName[] = [
   "voice-without-if",
 ];
 const wanted = process.argv.slice(3);
-/** Seconds to choose formats in, and as many again to time the result. */
-const latencyBudgetSeconds = 12;
+/** Seconds to choose formats in, and as many again to time the result: the default's. */
+const { latencyBudgetSeconds } = defaultRecipe.evaluation;
+/** Of the budget, for the peer's: the interval may be wider. */
+const peerShare = 0.3;
 /** Most that a result may be slower: the upper end of the ratio's interval. */
 const slowest = 1.03;
 
@@ -130,8 +132,12 @@ function print(line: string): void {
   if (/latency|timed/.test(line)) process.stdout.write(`  ${line}\n`);
 }
 
-function timeWhole(candidates: CandidateRunner, path: string): Promise<CandidateRatio | undefined> {
-  return candidates.time(path, { share: 1, isDecided: () => false });
+function timeWhole(
+  candidates: CandidateRunner,
+  path: string,
+  share = 1,
+): Promise<CandidateRatio | undefined> {
+  return candidates.time(path, { share });
 }
 
 /** Undefined where ONNX Runtime's quantizer fails or makes a model that does not run. */
@@ -142,7 +148,7 @@ async function timePeer(
 ): Promise<CandidateRatio | undefined> {
   try {
     await runPythonFile("../../bench/latency/quantize_defaults.py", [originalPath, path]);
-    return await timeWhole(candidates, path);
+    return await timeWhole(candidates, path, peerShare);
   } catch {
     return undefined;
   }

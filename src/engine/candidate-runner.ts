@@ -58,6 +58,7 @@ export function createCandidateRunner(options: RunnerOptions): CandidateRunner {
   };
   const settings = { ...options, threads };
   return {
+    budgetSeconds: options.evaluation.latencyBudgetSeconds,
     time: (path, timing) =>
       whereItRuns(async () => {
         if (!(await canTime(path, settings))) return undefined;
@@ -122,18 +123,19 @@ async function runOn(
 async function timeCandidate(
   resultPath: string,
   samples: readonly Sample[],
-  { share, isDecided, evaluation, ...settings }: Settings & TimingOptions,
+  { share, evaluation, ...settings }: Settings & TimingOptions,
 ): Promise<CandidateRatio> {
   const budgetSeconds = evaluation.latencyBudgetSeconds * share;
+  const started = performance.now();
   const { latency } = await compareLatency({
     ...settings,
     resultPath,
     samples,
     budgetSeconds,
-    isDecided,
   });
-  const { ratio, ratioLow: low = 0, ratioHigh: high = Infinity } = latency;
-  return { ratio, low, high };
+  const { ratio, ratioLow: low = 0, ratioHigh: high = Infinity, sessions = 1 } = latency;
+  const secondsPerRound = (performance.now() - started) / 1000 / sessions;
+  return { ratio, low, high, secondsPerRound };
 }
 
 /** SQNR of the worst output, dB. */

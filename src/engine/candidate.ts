@@ -4,17 +4,20 @@ export interface CandidateRatio {
   /** The 95 % interval. */
   readonly low: number;
   readonly high: number;
+  /** What opening and timing both models once took. */
+  readonly secondsPerRound: number;
 }
 
 export interface TimingOptions {
   /** Fraction of the time budget that the measurement may take. */
   readonly share: number;
-  /** Whether an interval suffices, though it is wide. */
-  readonly isDecided: (interval: CandidateRatio) => boolean;
+  /** Whether an interval suffices, though it is wide; without it the interval has to be narrow. */
+  readonly isDecided?: (interval: Pick<CandidateRatio, "low" | "high">) => boolean;
 }
 
 /** Runs whole models; the figures are undefined where that is not possible. */
 export interface CandidateRunner {
+  readonly budgetSeconds: number;
   /** Times a model in pairs with the original. */
   readonly time: (modelPath: string, options: TimingOptions) => Promise<CandidateRatio | undefined>;
   /** SQNR of a model's worst output to the original's, dB. */

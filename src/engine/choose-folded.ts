@@ -4,6 +4,7 @@ import path from "node:path";
 import { writeLayout } from "./onnx/write-model.ts";
 import type { CompressionPlan } from "./plan-compression.ts";
 import type { CandidateRatio, CandidateRunner } from "./candidate.ts";
+import { minDecisionRounds } from "./evaluate/latency-looks.ts";
 import { findRegions, type Region } from "./find-regions.ts";
 import { reusePayloads, type WrittenPlan } from "./reuse-payloads.ts";
 
@@ -20,10 +21,10 @@ interface ChooseOptions {
   readonly log: (line: string) => void;
 }
 
-/** Regions that are timed one by one; smaller others are folded where not all are faster. */
+/** Regions that are timed one by one; the others are folded where not all are faster. */
 const maxTimedRegions = 6;
 /** Fraction of the time budget for the model with every region quantized. */
-const firstShare = 0.4;
+const firstShare = 0.5;
 /** SQNR that products of activations rounded to int8 may cost, dB: the error doubles. */
 const maxActivationLossDb = 6;
 
@@ -54,7 +55,7 @@ export async function chooseFolded(
   return new Map([...foldOthers(regions, faster.kept, faster.ratios), ...inaccurate]);
 }
 
-function isDecided({ low, high }: CandidateRatio): boolean {
+function isDecided({ low, high }: Pick<CandidateRatio, "low" | "high">): boolean {
   return high < 1 || low > 1;
 }
 
@@ -83,11 +84,12 @@ interface FasterRegions {
 async function findFaster(all: CandidateRatio, work: CandidateWork): Promise<FasterRegions> {
   const { regions, log } = work;
   const ratios = new Map<Region, CandidateRatio>();
-  const [first, ...others] = regions.slice(0, maxTimedRegions);
+  const [first, ...others] = regions;
   if (first !== undefined && others.length === 0)
     return { kept: [], ratios: new Map([[first, all]]) };
-  const share = (1 - firstShare) / (others.length + 2);
-  for (const region of regions.slice(0, maxTimedRegions)) {
+  const timed = regions.slice(0, countAffordable(all, work.candidates));
+  const share = (1 - firstShare) / (timed.length + 1);
+  for (const region of timed) {
     const interval = await timeRegions([region], share, work);
     if (interval === undefined) continue;
     log(`${region.description} alone: latency ${formatInterval(interval)} of the original's`);
@@ -100,6 +102,16 @@ async function findFaster(all: CandidateRatio, work: CandidateWork): Promise<Fas
   if (together !== undefined && together.high <= 1) return { kept, ratios };
   const [fastest] = faster.toSorted(([, a], [, b]) => a.ratio - b.ratio);
   return { kept: fastest === undefined ? [] : [fastest[0]], ratios };
+}
+
+/** Regions for which the rest of the budget lasts until each is decided, and those kept together. */
+function countAffordable(
+  { secondsPerRound }: CandidateRatio,
+  { budgetSeconds }: CandidateRunner,
+): number {
+  const seconds = (1 - firstShare) * budgetSeconds;
+  const decisions = Math.floor(seconds / (minDecisionRounds * secondsPerRound));
+  return Math.min(maxTimedRegions, Math.max(0, decisions - 1));
 }
 
 async function timeRegions(

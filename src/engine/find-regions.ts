@@ -13,7 +13,10 @@ export interface Region {
   readonly roundsActivations: boolean;
 }
 
-/** Divides the weights that could be restored at load instead, the largest region first. */
+/**
+ * Divides the weights that could be restored at load instead: products first, since looking up
+ * rows takes little time in any format, and the largest first.
+ */
 export function findRegions(plans: readonly WeightPlan[]): Region[] {
   const regions = new Map<string, WeightPlan[]>();
   for (const plan of plans) {
@@ -26,8 +29,13 @@ export function findRegions(plans: readonly WeightPlan[]): Region[] {
       weights: members.map(({ weight }) => weight.index),
       bytes: members.reduce((sum, { weight }) => sum + weight.bytes, 0),
       roundsActivations: members.some(({ format }) => roundsActivations(format)),
+      isLookup: members.every(({ weight }) => isLookup(weight)),
     }))
-    .toSorted((a, b) => b.bytes - a.bytes);
+    .toSorted((a, b) => Number(a.isLookup) - Number(b.isLookup) || b.bytes - a.bytes);
+}
+
+function isLookup({ consumers }: WeightPlan["weight"]): boolean {
+  return consumers.every(({ node }) => operatorName(node) === "Gather");
 }
 
 /** MatMulNBits at its accuracy level 4, which ONNX Runtime also makes of DequantizeLinear. */

@@ -11,8 +11,8 @@ import { floatInitializer, node, tensorInfo, writeTinyModel } from "../support/t
 import { contribTarget, makeFolder, weightNamed } from "./quantize/compress.ts";
 
 const [slower, faster]: CandidateRatio[] = [
-  { ratio: 1.2, low: 1.18, high: 1.22 },
-  { ratio: 0.6, low: 0.58, high: 0.62 },
+  { ratio: 1.2, low: 1.18, high: 1.22, secondsPerRound: 0.1 },
+  { ratio: 0.6, low: 0.58, high: 0.62, secondsPerRound: 0.1 },
 ];
 
 interface Operators {
@@ -20,12 +20,15 @@ interface Operators {
   readonly large: boolean;
 }
 
+const budgetSeconds = 20;
+
 /** Runs nothing: times follow from the operators that a candidate has. */
 function scriptedRunner(
   ratio: (operators: Operators) => CandidateRatio | undefined,
   sqnrDb: (operators: Operators) => number = () => 40,
 ): CandidateRunner {
   return {
+    budgetSeconds,
     time: async (path) => ratio(await readOperators(path)),
     measureSqnrDb: async (path) => sqnrDb(await readOperators(path)),
   };
@@ -106,10 +109,21 @@ test("where no product is faster, every weight is restored at load", async (t) =
   assert.ok(report.resultBytes < 0.45 * report.originalBytes);
 });
 
+test("regions for which the budget does not last are not timed", async (t) => {
+  const slow = { ratio: 1.2, low: 1.18, high: 1.22, secondsPerRound: budgetSeconds / 4 };
+  let timed = 0;
+  const candidates = scriptedRunner(() => {
+    timed += 1;
+    return slow;
+  });
+  const { operators } = await compressTwoProducts(t, dynamic, { candidates });
+  assert.deepEqual([timed, operators], [1, { small: false, large: false }]);
+});
+
 test("products that are faster alone and slower together leave the fastest", async (t) => {
   const candidates = scriptedRunner(({ small, large }) => {
     if (small && large) return slower;
-    return small ? { ratio: 0.5, low: 0.4, high: 0.6 } : faster;
+    return small ? { ratio: 0.5, low: 0.4, high: 0.6, secondsPerRound: 0.1 } : faster;
   });
   const { operators } = await compressTwoProducts(t, dynamic, { candidates });
   assert.deepEqual(operators, { small: true, large: false });

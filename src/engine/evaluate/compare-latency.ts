@@ -2,14 +2,24 @@ import { formatRatio } from "../../contract/format-ratio.ts";
 import type { Latency } from "../../contract/latency.ts";
 import type { RatioInterval } from "./estimate-ratio.ts";
 import type { EvaluationWarning } from "./evaluation-warning.ts";
-import { areNarrow, areNoisy, estimateShapes, isLook } from "./latency-looks.ts";
+import {
+  areNarrow,
+  areNoisy,
+  estimateForDecision,
+  estimateShapes,
+  isLook,
+  minDecisionRounds,
+} from "./latency-looks.ts";
 import type { RoundTimes } from "./latency-round.ts";
 import { measureRounds, type RoundsOptions } from "./measure-rounds.ts";
 import { findSlowest, summarizeLatency } from "./summarize-latency.ts";
 import type { Sample } from "./tensor-data.ts";
 
 interface LatencyOptions extends RoundsOptions {
-  /** Ends the measurement before the interval is narrow, for callers that only need a decision. */
+  /**
+   * Ends the measurement before the interval is narrow, for callers that only need a decision. The
+   * interval is that of one look then.
+   */
   readonly isDecided?: (interval: RatioInterval) => boolean;
 }
 
@@ -31,8 +41,10 @@ export async function compareLatency(options: LatencyOptions): Promise<LatencyCo
   const rounds: RoundTimes[][] = [];
   for await (const { times, isLast } of measureRounds(options)) {
     rounds.push(times);
-    if (!isLast && !isLook(rounds.length)) continue;
-    const shapes = measureShapes(samples, rounds);
+    const mayDecide = isDecided !== undefined && rounds.length >= minDecisionRounds;
+    if (!isLast && !mayDecide && !isLook(rounds.length)) continue;
+    const estimate = isDecided === undefined ? estimateShapes : estimateForDecision;
+    const shapes = measureShapes(samples, rounds, estimate);
     const intervals = shapes.map(({ interval }) => interval);
     if (!isLast && !areNarrow(intervals) && !isDecided?.(findSlowest(shapes).interval)) continue;
     const latency = summarizeLatency(shapes);
@@ -41,11 +53,13 @@ export async function compareLatency(options: LatencyOptions): Promise<LatencyCo
   throw new TypeError("The last round was not marked");
 }
 
-function measureShapes(samples: readonly Sample[], rounds: readonly RoundTimes[][]) {
+function measureShapes(
+  samples: readonly Sample[],
+  rounds: readonly RoundTimes[][],
+  estimate: typeof estimateShapes,
+) {
   const timesOfShapes = samples.map((_, shape) => rounds.flatMap((times) => times[shape] ?? []));
-  const intervals = estimateShapes(
-    timesOfShapes.map((times) => times.map(({ logRatio }) => logRatio)),
-  );
+  const intervals = estimate(timesOfShapes.map((times) => times.map(({ logRatio }) => logRatio)));
   return samples.flatMap((sample, shape) => {
     const [interval, times] = [intervals[shape], timesOfShapes[shape]];
     return interval && times ? [{ sample, rounds: times, interval }] : [];

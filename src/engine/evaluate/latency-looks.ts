@@ -20,6 +20,9 @@ const narrowHalfWidth = 0.0125;
 /** Half width of an interval that telemetry warns of. */
 const noisyHalfWidth = 0.015;
 
+/** Rounds that a decision needs at least: the interval of fewer is wide whatever they measured. */
+export const minDecisionRounds = 4;
+
 export function isLook(rounds: number): boolean {
   return looks.includes(rounds);
 }
@@ -32,6 +35,14 @@ export function isLook(rounds: number): boolean {
 export function estimateShapes(logRatios: readonly (readonly number[])[]): RatioInterval[] {
   const rate = errorRate / looks.length / logRatios.length;
   return logRatios.map((ofRounds) => estimateRatio(ofRounds, rate));
+}
+
+/**
+ * The same for a decision, whose outcome is measured again: looking after every round, it is wrong
+ * a little more often than the error rate, and needs half the rounds.
+ */
+export function estimateForDecision(logRatios: readonly (readonly number[])[]): RatioInterval[] {
+  return logRatios.map((ofRounds) => estimateRatio(ofRounds, errorRate));
 }
 
 export function areNarrow(intervals: readonly RatioInterval[]): boolean {

@@ -19,6 +19,8 @@ interface RoundOptions {
   readonly order: Order;
   readonly executionProvider: "cpu" | "cuda";
   readonly threads: number;
+  /** Milliseconds of runs on each input shape; as many as it took to open the models if that is more. */
+  readonly timedMs: number;
   readonly signal: AbortSignal;
 }
 
@@ -27,12 +29,6 @@ export interface RoundTimes extends Readonly<Record<Which, readonly number[]>> {
   /** Logarithm of the result's latency relative to the original's. */
   readonly logRatio: number;
 }
-
-/**
- * Milliseconds of a round in which runs are timed, on each input shape; as many as it took to open
- * the models where those are more.
- */
-const minTimedMs = 150;
 
 /**
  * Opens both models anew and times them on each feed, in batches that take turns, so that a change
@@ -46,7 +42,7 @@ export async function measureRound(options: RoundOptions): Promise<RoundTimes[]>
   const openedAt = performance.now();
   if (!signatures.original) throw new TypeError("A round opens the original");
   const outputs = [...comparableOutputs({ signature: signatures.original }).names];
-  const timedMs = Math.max(minTimedMs, openedAt - started);
+  const timedMs = Math.max(options.timedMs, openedAt - started);
   const times: RoundTimes[] = [];
   for (const feed of options.feeds) {
     times.push(await timeFeed(feed, { outputs, timedMs }, options));

@@ -24,6 +24,9 @@ interface Round {
   readonly isLast: boolean;
 }
 
+/** Milliseconds of runs that a round has at least for each input shape; more of a larger budget. */
+const minTimedMs = 150;
+
 /** Measures rounds until there are as many as allowed or the next would end after the budget. */
 export async function* measureRounds(
   options: RoundsOptions,
@@ -33,7 +36,9 @@ export async function* measureRounds(
   await using process = new RuntimeProcess(signal);
   const paths = { original: originalPath, result: resultPath };
   const feeds = await sendSamples(process, samples);
-  const fixed = { process, paths, feeds, executionProvider, threads, signal };
+  const roundMs = (options.budgetSeconds * 1000) / maxRounds;
+  const timedMs = Math.max(minTimedMs, roundMs / samples.length);
+  const fixed = { process, paths, feeds, executionProvider, threads, timedMs, signal };
   let rounds = 0;
   let longestMs = 0;
   for (const order of drawOrders()) {
