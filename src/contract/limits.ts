@@ -31,6 +31,8 @@ export const limits = {
   /** Lines and bytes of a log that are in memory for one reader; one line may have more. */
   logPageLines: 500,
   logPageBytes: 262_144,
+  /** Least time between two pieces of a log that is followed, milliseconds. */
+  logIntervalMs: 100,
 } as const;
 
 /**

@@ -1,6 +1,6 @@
 import { ServiceError } from "../contract/errors.ts";
 import type { Job } from "../contract/job.ts";
-import type { JobPage, JobQuery } from "../contract/page.ts";
+import type { JobQuery } from "../contract/page.ts";
 import type { Origin } from "../contract/owner.ts";
 import { type JobStatus, jobStatus } from "../contract/status.ts";
 import { buildPage } from "./build-page.ts";
@@ -27,7 +27,10 @@ export function jobRecords(store: Store) {
 
     find: (project: string, id: string) => findProjectJob(store, project, id),
 
-    /** Those whose origin is as `origin` says. */
+    /** Undefined where there is no such job. */
+    findStatus: (id: string) => findJobStatus(store, id),
+
+    /** Documents of those whose origin is as `origin` says: nothing parses what a list only passes on. */
     list: (project: string, query: JobQuery, origin: Partial<Origin> = {}) =>
       listProjectJobs(store, { project, query, origin }),
 
@@ -53,24 +56,35 @@ async function findProjectJob({ db }: Store, project: string, id: string) {
   return row && parseJob(row.document);
 }
 
+async function findJobStatus({ db }: Store, id: string): Promise<JobStatus | undefined> {
+  const row = await db.selectFrom("jobs").select("status").where("id", "=", id).executeTakeFirst();
+  return row && jobStatus.parse(row.status);
+}
+
+interface JobDocuments {
+  /** The jobs as the contract defines them, as JSON texts. */
+  readonly documents: readonly string[];
+  readonly nextCursor: string | null;
+}
+
 async function listProjectJobs(
   store: Store,
   { query, ...search }: Omit<JobSearch, "count">,
-): Promise<JobPage> {
+): Promise<JobDocuments> {
   const ids = await findJobIds(store, { ...search, query, count: query.limit + 1 });
   const page = buildPage(
     ids.map((id) => ({ id })),
     query.limit,
   );
   const pageIds = page.entries.map(({ id }) => id);
-  if (pageIds.length === 0) return { jobs: [], nextCursor: null };
+  if (pageIds.length === 0) return { documents: [], nextCursor: null };
   const rows = await store.db
     .selectFrom("jobs")
     .select("document")
     .where("id", "in", pageIds)
     .orderBy("id", "desc")
     .execute();
-  return { jobs: rows.map((row) => parseJob(row.document)), nextCursor: page.nextCursor };
+  return { documents: rows.map(({ document }) => document), nextCursor: page.nextCursor };
 }
 
 async function cancelJob(

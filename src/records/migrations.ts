@@ -11,6 +11,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0006-tenants": { up: (db) => runStatements(db, addTenants) },
   "0007-job-blobs": { up: (db) => runStatements(db, addJobBlobs) },
   "0008-audit": { up: (db) => runStatements(db, addAudit) },
+  "0019-whole-documents": { up: (db) => runStatements(db, completeDocuments) },
 };
 
 const createTables = [
@@ -173,6 +174,19 @@ const addAudit = [
     begin select raise(abort, 'The audit is never changed'); end`,
   `create trigger audit_is_not_deleted before delete on audit
     begin select raise(abort, 'The audit is never deleted'); end`,
+];
+
+/** Fields that came after the first jobs: lists pass documents on as they are. */
+const completeDocuments = [
+  `update jobs set document = json_insert(document, '$.dryRun', json('false'),
+    '$.baseline', json('null'))`,
+  `update jobs set document = json_insert(document, '$.telemetry.size.predicted', json('false'))
+    where json_extract(document, '$.telemetry.size') is not null`,
+  `update jobs set document = json_set(document, '$.gates', (
+      select json_group_array(json(
+        json_insert(value, '$.baseline', json('null'), '$.level', 'fail')))
+      from json_each(document, '$.gates')))
+    where json_array_length(document, '$.gates') > 0`,
 ];
 
 async function runStatements(db: Kysely<unknown>, statements: readonly string[]): Promise<void> {

@@ -1,4 +1,5 @@
 import { Readable } from "node:stream";
+import { JsonText } from "./json-text.ts";
 
 interface ResponseParts {
   readonly status: number;
@@ -11,6 +12,10 @@ interface ResponseParts {
 export function buildResponse(parts: ResponseParts): Response {
   const { status, json, stream, mediaType } = parts;
   const headers = new Headers(parts.headers);
+  if (json instanceof JsonText) {
+    headers.set("content-type", "application/json");
+    return new Response(json.text, { status, headers });
+  }
   if (json !== undefined) return Response.json(json, { status, headers });
   if (stream === undefined) return new Response(null, { status, headers });
   if (mediaType !== undefined) headers.set("content-type", contentType(mediaType));

@@ -9,7 +9,7 @@ import { bindRoutes } from "./bind-routes.ts";
 import { bindWorkerBlobs } from "./bind-worker-blobs.ts";
 import { bindWorkerProtocol } from "./bind-worker-protocol.ts";
 import { jobHandlers } from "./job-handlers.ts";
-import { logHandlers } from "./log-handlers.ts";
+import { createLogHandlers } from "./log-handlers.ts";
 import { logRequests } from "./log-requests.ts";
 import { modelHandlers } from "./model-handlers.ts";
 import { notFoundError } from "./not-found-error.ts";
@@ -33,7 +33,7 @@ export function createApp(context: ServerContext, monitoring?: Hono): Hono {
   bindMetrics(monitoring ?? app, app, context);
   bindHealth(app, context);
   if (monitoring) bindHealth(monitoring, context);
-  bindRoutes(app, context, createHandlers());
+  bindRoutes(app, context, createHandlers(context));
   bindGitHubWebhook(app, context);
   bindWorkerProtocol(app, context);
   bindWorkerBlobs(app, context);
@@ -48,11 +48,11 @@ function addDefaultHeaders(app: Hono): void {
   });
 }
 
-function createHandlers(): RouteHandlers {
+function createHandlers(context: ServerContext): RouteHandlers {
   const document = openApiDocument();
   return {
     ...jobHandlers,
-    ...logHandlers,
+    ...createLogHandlers(context),
     ...artifactHandlers,
     ...batchHandlers,
     ...modelHandlers,

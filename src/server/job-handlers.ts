@@ -1,9 +1,12 @@
 import { reachedOrigin } from "../contract/may.ts";
+import type { JobPage } from "../contract/page.ts";
 import { isTerminal } from "../contract/status.ts";
+import { JsonText } from "./json-text.ts";
 import { notFoundError } from "./not-found-error.ts";
 import { readPreferredWait } from "./read-preferred-wait.ts";
 import { requireJob } from "./require-job.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
+import { showJobText } from "./show-job-text.ts";
 import { showJob } from "./show-job.ts";
 import { startJob } from "./start-job.ts";
 import { waitForJobEnd } from "./wait-for-job-end.ts";
@@ -36,8 +39,10 @@ export const jobHandlers: JobHandlers = {
 
   async listJobs({ records }, { caller, query }) {
     const origin = reachedOrigin(caller, "readWork");
-    const { jobs, ...page } = await records.jobs.list(caller.project, query, origin);
-    return { status: 200, json: { ...page, jobs: jobs.map(showJob) } };
+    const { documents, nextCursor } = await records.jobs.list(caller.project, query, origin);
+    const jobs = documents.map(showJobText).join(",");
+    const text = `{"jobs":[${jobs}],"nextCursor":${JSON.stringify(nextCursor)}}`;
+    return { status: 200, json: new JsonText<JobPage>(text) };
   },
 
   async getJob({ records, executor }, { caller, params }) {

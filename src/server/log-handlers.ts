@@ -1,41 +1,49 @@
 import { authenticate } from "../auth/authenticate.ts";
 import { ServiceError } from "../contract/errors.ts";
+import type { Routes } from "../contract/routes.ts";
 import { isTerminal } from "../contract/status.ts";
 import { createLogStream } from "./create-log-stream.ts";
+import { createLogFeeds, type LogFeeds } from "./log-feeds.ts";
 import { logFormats } from "./log-formats.ts";
 import { negotiateMediaType } from "./negotiate-media-type.ts";
 import { requireJob } from "./require-job.ts";
-import type { RouteHandlers } from "./route-handlers.ts";
+import type { RouteHandlers, RouteInput } from "./route-handlers.ts";
 import type { ServerContext } from "./server-context.ts";
 
-export const logHandlers: Pick<RouteHandlers, "streamLogs"> = {
-  async streamLogs(context, { caller, params, query, headers, request }) {
-    const { records } = context;
-    const mediaType = negotiateMediaType(headers.accept, [
-      "text/plain",
-      "text/event-stream",
-      "application/x-ndjson",
-    ]);
-    const { id, status } = await requireJob(records, caller, params.id);
-    const lastEvent = headers["last-event-id"];
-    const after = Math.max(query.after, Number(lastEvent ?? 0));
-    // Event sources reconnect after the end of a stream until they get this answer.
-    const isReconnected = mediaType === "text/event-stream" && lastEvent !== undefined;
-    if (isReconnected && isTerminal(status)) {
-      if ((await records.logs.readPage(id, after)).length === 0) return { status: 204 };
-    }
-    const logRequest = {
-      project: caller.project,
-      jobId: id,
-      after,
-      follow: query.follow === "true",
-      isAllowed: () => mayStillCall(context, request),
-    };
-    const stream = createLogStream(records, logRequest, logFormats[mediaType]);
-    // Nginx would otherwise keep lines back until it has a buffer of them.
-    return { status: 200, stream, mediaType, headers: { "x-accel-buffering": "no" } };
-  },
-};
+export function createLogHandlers({ records }: ServerContext): Pick<RouteHandlers, "streamLogs"> {
+  const feeds = createLogFeeds(records);
+  return { streamLogs: (context, input) => streamLogs(context, input, feeds) };
+}
+
+async function streamLogs(
+  context: ServerContext,
+  { caller, params, query, headers, request }: RouteInput<Routes["streamLogs"]>,
+  feeds: LogFeeds,
+): ReturnType<RouteHandlers["streamLogs"]> {
+  const { records } = context;
+  const mediaType = negotiateMediaType(headers.accept, [
+    "text/plain",
+    "text/event-stream",
+    "application/x-ndjson",
+  ]);
+  const { id, status } = await requireJob(records, caller, params.id);
+  const lastEvent = headers["last-event-id"];
+  const after = Math.max(query.after, Number(lastEvent ?? 0));
+  // Event sources reconnect after the end of a stream until they get this answer.
+  const isReconnected = mediaType === "text/event-stream" && lastEvent !== undefined;
+  if (isReconnected && isTerminal(status)) {
+    if ((await records.logs.readPage(id, after)).length === 0) return { status: 204 };
+  }
+  const logRequest = {
+    after,
+    follow: query.follow === "true",
+    isAllowed: () => mayStillCall(context, request),
+  };
+  const format = logFormats[mediaType];
+  const stream = createLogStream(feeds.open(id, format), logRequest, format);
+  // Nginx would otherwise keep lines back until it has a buffer of them.
+  return { status: 200, stream, mediaType, headers: { "x-accel-buffering": "no" } };
+}
 
 /** Whether a request that is still being answered would be answered now. */
 async function mayStillCall(context: ServerContext, request: Request): Promise<boolean> {

@@ -4,6 +4,7 @@ import type { Caller } from "../auth/authenticate.ts";
 import type { ResponseHeader } from "../contract/response-headers.ts";
 import type { Route } from "../contract/route.ts";
 import type { RouteName, Routes } from "../contract/routes.ts";
+import type { JsonText } from "./json-text.ts";
 import type { ServerContext } from "./server-context.ts";
 
 /** A route's request, each part in the type that its schema gives. */
@@ -31,7 +32,7 @@ type RouteAnswer<R extends Route> = {
 }[keyof R["replies"] & number];
 
 type ReplyContent<Reply> = Reply extends { readonly json: infer Schema extends z.ZodType }
-  ? { readonly json: z.output<Schema> }
+  ? { readonly json: z.output<Schema> | JsonText<z.output<Schema>> }
   : Reply extends { readonly stream: readonly (infer MediaType extends string)[] }
     ? { readonly stream: ReadableStream<Uint8Array> | Readable; readonly mediaType: MediaType }
     : unknown;

@@ -1,8 +1,10 @@
+import type { JobPage, JobQuery } from "../../src/contract/page.ts";
 import type { Target } from "../../src/contract/target.ts";
 import { defaultRecipe } from "../../src/contract/resolve-recipe.ts";
 import type { NewJob } from "../../src/records/insert-jobs.ts";
 import type { NewBatch } from "../../src/records/insert-batch.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
+import { parseJob } from "../../src/records/parse-job.ts";
 
 const target: Target = {
   name: "cpu",
@@ -55,4 +57,13 @@ export async function openTestRecords(start = "2026-03-01T00:00:00.000Z") {
 
 export async function readLogTexts(records: Records, id: string): Promise<string[]> {
   return (await records.logs.read(id, { after: 0, limit: 1000 })).map(({ text }) => text);
+}
+
+export async function listJobs(
+  { jobs }: Pick<Records, "jobs">,
+  project: string,
+  query: JobQuery,
+): Promise<JobPage> {
+  const { documents, nextCursor } = await jobs.list(project, query);
+  return { jobs: documents.map(parseJob), nextCursor };
 }

@@ -42,7 +42,7 @@ for (const [name, end] of Object.entries({
     const body = { name: "reader", scopes: ["jobs:read"], expiresInDays: 1 };
     const answer = await app.ask("POST /v1/tokens", { body });
     const { token, id } = (await answer.json()) as { token: string; id: string };
-    t.mock.timers.enable({ apis: ["setTimeout", "Date"] });
+    t.mock.timers.enable({ apis: ["setTimeout", "setInterval", "Date"] });
     const reader = (await app.ask(path, { token, headers: eventStream })).body?.getReader();
     await reader?.read();
     const next = reader?.read();
@@ -54,26 +54,41 @@ for (const [name, end] of Object.entries({
   });
 }
 
-test("a reader that goes away between two lines is no longer told of changes", async (t) => {
-  const { app, path } = await startLog(t, "one", "two");
-  const watch = t.mock.method(app.records.changes, "watch");
-  const reader = (await app.ask(path, { headers: eventStream })).body?.getReader();
-  await reader?.read();
-  await reader?.cancel();
-  const [call] = watch.mock.calls;
-  assert.deepEqual(await call?.result?.next(), { done: true, value: undefined });
-});
+for (const [name, isWaiting] of Object.entries({
+  "between two lines": false,
+  "while it waits": true,
+})) {
+  test(`a reader that goes away ${name} costs nothing any more`, async (t) => {
+    const { app, path, worker } = await startLog(t, "one");
+    const reader = (await app.ask(path, { headers: eventStream })).body?.getReader();
+    await reader?.read();
+    const waiting = isWaiting ? reader?.read() : undefined;
+    await reader?.cancel();
+    if (isWaiting) assert.equal((await waiting)?.done, true);
+    const readPage = t.mock.method(app.records.logs, "readPage");
+    await worker.report(logEvent("two"));
+    const again = await app.ask(`${path}?follow=false`);
+    assert.match(await again.text(), /two/);
+    assert.equal(readPage.mock.callCount(), 2);
+  });
+}
 
-test("a reader that goes away while it waits is no longer told of changes", async (t) => {
-  const { app, path } = await startLog(t, "one");
-  const watch = t.mock.method(app.records.changes, "watch");
-  const reader = (await app.ask(path, { headers: eventStream })).body?.getReader();
-  await reader?.read();
-  const waiting = reader?.read();
-  await reader?.cancel();
-  assert.equal((await waiting)?.done, true);
-  const [call] = watch.mock.calls;
-  assert.deepEqual(await call?.result?.next(), { done: true, value: undefined });
+test("lines are read once for all who follow a log", async (t) => {
+  const { app, path, worker } = await startLog(t, "one");
+  const readers = await Promise.all(
+    Array.from({ length: 50 }, async () => (await app.ask(path)).body?.getReader()),
+  );
+  const readAll = async () => {
+    const pieces = await Promise.all(readers.map((reader) => reader?.read()));
+    return new Set(pieces.map((piece) => new TextDecoder().decode(piece?.value)));
+  };
+  assert.deepEqual([...(await readAll())], ["one\n"]);
+  const readPage = t.mock.method(app.records.logs, "readPage");
+  const next = readAll();
+  await worker.report(logEvent("two"));
+  assert.deepEqual([...(await next)], ["two\n"]);
+  assert.ok(readPage.mock.callCount() <= 3, `${readPage.mock.callCount()} reads`);
+  await Promise.all(readers.map((reader) => reader?.cancel()));
 });
 
 test("a page of a log is bounded in bytes, and no line is lost", async (t) => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { makeNewBatch, makeNewJob } from "../../records/new-jobs.ts";
+import { listJobs, makeNewBatch, makeNewJob } from "../../records/new-jobs.ts";
 import { project, startService } from "./local-service.ts";
 
 const busy = "busy";
@@ -48,6 +48,6 @@ test("a job that is cancelled while it waits leaves its place to the next", asyn
 });
 
 async function listIds(records: Awaited<ReturnType<typeof startService>>["records"]) {
-  const { jobs } = await records.jobs.list(project, { limit: 10 });
+  const { jobs } = await listJobs(records, project, { limit: 10 });
   return jobs.map((job) => job.id).toSorted();
 }

@@ -1,0 +1,132 @@
+import { limits } from "../contract/limits.ts";
+import type { JobStatus } from "../contract/status.ts";
+import type { Records } from "../records/open-records.ts";
+import type { LogFormat } from "./log-formats.ts";
+
+/** What follows a line of a log, as bytes. */
+interface LogChunk {
+  readonly bytes: Uint8Array;
+  /** Number of the last line in it, or of the line that it follows. */
+  readonly lastSeq: number;
+  /** The job's, read before the lines: of a job that has ended they are complete. */
+  readonly status: JobStatus | undefined;
+  readonly version: number;
+}
+
+/** One log in one format. All who follow it get the same bytes, read and encoded once. */
+export interface LogFeed extends Disposable {
+  readonly read: (after: number) => Promise<LogChunk>;
+  /** Resolves when a later version can be read, and once a second all the same. */
+  readonly untilChanged: (version: number) => Promise<void>;
+}
+
+export interface LogFeeds {
+  readonly open: (jobId: string, format: LogFormat) => LogFeed;
+}
+
+const tickMs = 1000;
+const encoder = new TextEncoder();
+
+/** The logs that are followed now. */
+export function createLogFeeds({ jobs, logs, changes }: Records): LogFeeds {
+  const followed = new Map<string, FollowedLog>();
+  changes.onChanged((id) => followed.get(id)?.change());
+  let ticking: NodeJS.Timeout | undefined;
+  const tick = () => {
+    for (const log of followed.values()) log.wake();
+  };
+
+  async function readChunk(jobId: string, format: LogFormat, { after, version }: Position) {
+    const status = await jobs.findStatus(jobId);
+    const lines = await logs.readPage(jobId, after);
+    const bytes = encoder.encode(lines.map(format.line).join(""));
+    return { bytes, lastSeq: lines.at(-1)?.seq ?? after, status, version };
+  }
+
+  return {
+    open(jobId, format) {
+      const log = followed.get(jobId) ?? new FollowedLog();
+      followed.set(jobId, log);
+      log.followers += 1;
+      ticking ??= setInterval(tick, tickMs).unref();
+      let isOpen = true;
+      return {
+        read: (after) =>
+          log.readOnce(format, { after, version: log.version }, (position) =>
+            readChunk(jobId, format, position),
+          ),
+        untilChanged: (version) =>
+          log.version === version && isOpen ? log.changed : Promise.resolve(),
+        [Symbol.dispose]() {
+          if (!isOpen) return;
+          isOpen = false;
+          log.followers -= 1;
+          log.wake();
+          if (log.followers === 0) followed.delete(jobId);
+          if (followed.size > 0) return;
+          clearInterval(ticking);
+          ticking = undefined;
+        },
+      };
+    },
+  };
+}
+
+interface Position {
+  readonly after: number;
+  readonly version: number;
+}
+
+interface ReadChunk extends Position {
+  readonly chunk: Promise<LogChunk>;
+}
+
+class FollowedLog {
+  followers = 0;
+  version = 0;
+  #waiting = Promise.withResolvers<void>();
+  /** Of each format the chunk that was read last: those who keep up ask for the same one. */
+  readonly #latest = new Map<LogFormat, ReadChunk>();
+  #pause: NodeJS.Timeout | undefined;
+  #hasChanged = false;
+
+  get changed(): Promise<void> {
+    return this.#waiting.promise;
+  }
+
+  /** Changes that follow one another within the interval are one. */
+  change(): void {
+    this.#hasChanged = true;
+    if (this.#pause !== undefined) return;
+    this.#publish();
+    this.#pause = setTimeout(() => {
+      this.#pause = undefined;
+      if (this.#hasChanged) this.change();
+    }, limits.logIntervalMs);
+  }
+
+  wake(): void {
+    this.#waiting.resolve();
+    this.#waiting = Promise.withResolvers();
+  }
+
+  readOnce(
+    format: LogFormat,
+    position: Position,
+    read: (position: Position) => Promise<LogChunk>,
+  ): Promise<LogChunk> {
+    const latest = this.#latest.get(format);
+    const isSame = latest?.after === position.after && latest.version === position.version;
+    if (isSame) return latest.chunk;
+    const chunk = read(position);
+    this.#latest.set(format, { ...position, chunk });
+    chunk.catch(() => this.#latest.delete(format));
+    return chunk;
+  }
+
+  #publish(): void {
+    this.#hasChanged = false;
+    this.version += 1;
+    this.wake();
+  }
+}

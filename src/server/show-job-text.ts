@@ -1,0 +1,10 @@
+import { parseJob } from "../records/parse-job.ts";
+import { showJob } from "./show-job.ts";
+
+/** An address in a job's document that has user information or a query. */
+const addressWithMore = /"(?:source|data)":"https?:(?:[^"\\]|\\.)*[?@]/i;
+
+/** The document of a job as answers contain it: few have to be parsed for that. */
+export function showJobText(document: string): string {
+  return addressWithMore.test(document) ? JSON.stringify(showJob(parseJob(document))) : document;
+}
