@@ -15,6 +15,7 @@ import { statusReasonTable } from "../src/contract/status-reasons.ts";
 import { builtinTargets } from "../src/contract/target.ts";
 import { scopeTable } from "../src/contract/token.ts";
 import { warningTable } from "../src/contract/warnings.ts";
+import { weightForms } from "../src/contract/weight-forms.ts";
 import { workerExit, workerExitMeanings } from "../src/contract/worker.ts";
 import { settings } from "../src/service/settings.ts";
 
@@ -63,6 +64,17 @@ export function referencePage(): string {
     "## Fields of a recipe",
     "A request's fields are laid over its preset's, those over the target's, those over the defaults.",
     fieldTable(recipe, defaultRecipe),
+    "## Memory of weights",
+    "What the weights of a form take while a model runs on the CPU, and at most while it is loaded, relative to the original's bytes: measured by `npm run bench -- weight-memory` with 128 MiB of float32 weights, on one thread. `int8, restored at load` costs no time and most memory: the runtime keeps what it evaluated at load beside the copy that it arranges for its kernels. A target that is short of memory has the recipe field `dequantize` be `run`.",
+    table(
+      ["form", "used by", "while it runs", "while it is loaded"],
+      weightForms.map(({ form, usedBy, running, loading }) => [
+        form,
+        usedBy,
+        String(running),
+        String(loading),
+      ]),
+    ),
     "## Built-in targets",
     table(
       ["target", "meant for", "recipe", "presets"],

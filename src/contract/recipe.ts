@@ -87,8 +87,9 @@ export const recipe = z
       .enum(schemes)
       .describe(
         "`int8-dynamic`: weights and activations in int8, activations scaled at run time " +
-          "(MatMul, Gemm). `int8-weight` and `int4-weight`: weights stored in 8 or 4 bits, " +
-          "arithmetic in floating point, except for products that are faster with activations " +
+          "(MatMul, Gemm; LSTM where `operators` is `contrib`). `int8-weight` and " +
+          "`int4-weight`: weights stored in 8 or 4 bits, arithmetic in floating point, " +
+          "except for products that are faster with activations " +
           "rounded to int8 for each block. `fp16`: half precision.",
       ),
     granularity: z
@@ -105,13 +106,14 @@ export const recipe = z
       .boolean()
       .describe(
         "7-bit weights for `int8-dynamic`, exact on x86 CPUs without VNNI, whose int8 " +
-          "products saturate.",
+          "products saturate. Without it, targets whose `instructionSets` have no dot products " +
+          "of 8-bit integers get uint8 weights, which are exact there too.",
       ),
     operators: z
       .enum(["standard", "contrib"])
       .describe(
         "`standard` uses the ONNX operator set alone; `contrib` may use ONNX Runtime's own " +
-          "operators (MatMulNBits, GatherBlockQuantized).",
+          "operators (MatMulNBits, GatherBlockQuantized, DynamicQuantizeLSTM).",
       ),
     dequantize: z
       .enum(["load", "run"])

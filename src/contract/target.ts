@@ -104,11 +104,16 @@ export const builtinTargets: readonly Target[] = [
   {
     name: "cpu-int8",
     description:
-      "x86 CPU servers running ONNX Runtime. Integer arithmetic for MatMul and Gemm, other " +
+      "x86 CPU servers running ONNX Runtime. Integer arithmetic for MatMul, Gemm and LSTM, other " +
       "weights in 8 bits.",
     executionProvider: "cpu",
     operators: "contrib",
-    recipe: { scheme: "int8-dynamic", reduceRange: true, fallback: "int8-weight" },
+    recipe: {
+      scheme: "int8-dynamic",
+      reduceRange: true,
+      operators: "contrib",
+      fallback: "int8-weight",
+    },
     presets: { vnni: { scheme: "int8-dynamic", reduceRange: false, fallback: "int8-weight" } },
   },
 ];

@@ -7,7 +7,8 @@ import { buildCompressionReport, type CompressionReport } from "./compression-re
 import { executePlan, type CompressOptions } from "./execute-plan.ts";
 import { logPlan } from "./log-plan.ts";
 import type { WrittenFile } from "./onnx/write-model.ts";
-import { firstPlan, planCompression, type PlanRevision } from "./plan-compression.ts";
+import { planCompression } from "./plan-compression.ts";
+import { firstPlan, type PlanRevision } from "./quantize/plan-revision.ts";
 import type { CompletedTasks } from "./quantize/tasks/completed-tasks.ts";
 import type { TaskResult } from "./quantize/tasks/weight-task.ts";
 import { reusePayloads, type WrittenPlan } from "./reuse-payloads.ts";

@@ -3,6 +3,7 @@ import { truncate } from "../contract/truncate.ts";
 import type { WarningCode } from "../contract/warnings.ts";
 import { quoteName } from "./onnx/quote-name.ts";
 import type { CompressionPlan } from "./plan-compression.ts";
+import type { WeightOperation } from "./quantize/weight-format.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 
 export interface CompressionWarning {
@@ -19,12 +20,16 @@ export function listCompressionWarnings(plan: CompressionPlan): CompressionWarni
 const hasSchemeForm: Readonly<
   Record<CompressionPlan["scheme"], (format: WeightPlan["format"]) => boolean>
 > = {
-  "int8-dynamic": (format) => format?.operations.includes("integer-product") ?? false,
+  "int8-dynamic": (format) => format?.operations.some(isIntegerProduct) ?? false,
   "int4-weight": (format) =>
     format !== undefined && "shape" in format.storage && format.storage.format.bits === 4,
   "int8-weight": () => true,
-  fp16: () => true,
+  fp16: (format) => format?.storage.kind === "half",
 };
+
+function isIntegerProduct(operation: WeightOperation): boolean {
+  return operation === "integer-product" || operation === "recurrent-product";
+}
 
 /** Says so where no weight got what the recipe asks for first. */
 function warnOfFallback({ scheme, weights }: CompressionPlan): CompressionWarning[] {

@@ -9,7 +9,7 @@ export interface Region {
   /** Positions of the weights. */
   readonly weights: readonly number[];
   readonly bytes: number;
-  /** Whether products round their activations to int8 though the scheme is about weights. */
+  /** Whether rounded activations may cost more than the scheme promises. */
   readonly roundsActivations: boolean;
 }
 
@@ -38,22 +38,29 @@ function isLookup({ consumers }: WeightPlan["weight"]): boolean {
   return consumers.every(({ node }) => operatorName(node) === "Gather");
 }
 
-/** MatMulNBits at its accuracy level 4, which ONNX Runtime also makes of DequantizeLinear. */
+/**
+ * MatMulNBits at its accuracy level 4, which ONNX Runtime also makes of DequantizeLinear, and
+ * LSTMs, which sum up what they lose from step to step.
+ */
 function roundsActivations(format: WeightPlan["format"]): boolean {
+  const operations = format?.operations ?? [];
   return (
-    format !== undefined &&
-    (format.operations.includes("block-product") || format.restoration === "dequantize")
+    format?.restoration === "dequantize" ||
+    operations.some((each) => each === "block-product" || each === "recurrent-product")
   );
 }
 
 /** @returns undefined for a weight that costs nothing at run time as it is, or always costs it */
 function describeRegion({ weight, format }: WeightPlan): string | undefined {
-  if (format === undefined || format.storage.kind === "half") return undefined;
+  if (format === undefined) return undefined;
   const isFolded =
     format.restoration === "fold" && format.operations.every((each) => each === "restore");
-  const { storage, ...rest } = format;
-  if (isFolded || planFoldedFormat(weight, { ...rest, storage }) === undefined) return undefined;
+  if (isFolded || planFoldedFormat(weight, format) === undefined) return undefined;
   const operators = new Set(weight.consumers.map(({ node }) => operatorName(node)));
   const users = [...operators].join(" and ");
-  return `${format.description}, for ${users} [${weightDims(weight).join(" × ")}]`;
+  const dims = weightDims(weight);
+  // The two weights of an LSTM, which are quantized together, share the rows of their gates.
+  const isRecurrent = format.operations.includes("recurrent-product");
+  const size = isRecurrent ? `${dims[1]} rows` : dims.join(" × ");
+  return `${format.description}, for ${users} [${size}]`;
 }

@@ -6,24 +6,23 @@ import { quoteName } from "./onnx/quote-name.ts";
 import { layoutModel } from "./onnx/layout-model.ts";
 import type { ModelLayout } from "./onnx/model-layout.ts";
 import { standardOpset } from "./onnx/standard-domain.ts";
-import type { ModelProto } from "./onnx/onnx_pb.js";
+import type { GraphProto, ModelProto } from "./onnx/onnx_pb.js";
 import { minimumIrVersion, raiseOpset } from "./opset/raise-opset.ts";
 import { inlineFunctions } from "./onnx/inline-functions.ts";
 import { openModel } from "./onnx/open-model.ts";
 import type { OnnxModel } from "./onnx/onnx-model.ts";
-import { findWeights } from "./quantize/find-weights.ts";
-import { planHalfPrecision, writeHalfPrecision } from "./quantize/half/plan-half-precision.ts";
+import { findWeights, minOverridableIrVersion } from "./quantize/find-weights.ts";
 import { planShards } from "./quantize/plan-shards.ts";
 import type { ShardPlan } from "./quantize/plan-shards.ts";
-import { planFoldedFormat } from "./quantize/formats/plan-weight.ts";
-import { writeFormat } from "./quantize/formats/write-format.ts";
-import { planWeights } from "./quantize/formats/plan-weights.ts";
-import type { QuantizedWeightPlan, WeightPlan } from "./quantize/weight-plan.ts";
+import { chooseFormats } from "./quantize/formats/choose-formats.ts";
+import { writeFormats } from "./quantize/formats/write-formats.ts";
+import { firstPlan } from "./quantize/plan-revision.ts";
+import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { GraphRewrite } from "./quantize/graph-rewrite.ts";
 import type { WeightTask } from "./quantize/tasks/weight-task.ts";
 
-/** First opset whose Clip has its limits as inputs. */
-const minFloat16Opset = 11;
+/** Opsets that operators are chosen in: Clip has its limits as inputs from 11 on. */
+const leastOpsets: Readonly<Partial<Record<Recipe["scheme"], number>>> = { fp16: 11 };
 
 export interface PlanOptions {
   readonly kind: JobKind;
@@ -45,16 +44,6 @@ export interface CompressionPlan {
   readonly resultBytes: number;
 }
 
-/** What is known about a model's weights from earlier work on it, by their indices. */
-export interface PlanRevision {
-  /** Weights that fit no format when they were read, and why. */
-  readonly rejected: ReadonlyMap<number, string>;
-  /** Weights whose operators are not faster with quantized values, and what was measured. */
-  readonly folded: ReadonlyMap<number, string>;
-}
-
-export const firstPlan: PlanRevision = { rejected: new Map(), folded: new Map() };
-
 /**
  * Plans the compression of a model without reading weights.
  * @throws ServiceError those of openModel, recipe_unsupported, nothing_to_quantize,
@@ -68,12 +57,13 @@ export async function planCompression(
   const { recipe, target, maxModelBytes = Number.MAX_SAFE_INTEGER } = options;
   checkRecipe(recipe, target);
   const model = await openModel(modelPath, { maxBytes: maxModelBytes });
-  normalizeGraph(model);
+  normalizeGraph(model, recipe);
   const rewrite = new GraphRewrite(model);
-  const weights =
-    recipe.scheme === "fp16"
-      ? convertToHalf(rewrite, recipe, revision)
-      : quantizeWeights(rewrite, recipe, revision);
+  const weights = findWeights(model);
+  const plan = chooseFormats({ model, weights, recipe, target }, revision);
+  checkAnyFormat(plan.weights, recipe);
+  raiseVersions(model.proto, plan.opset);
+  writeFormats(rewrite, plan);
   rewrite.apply();
   const shards = planShards(model, maxShardBytes(options));
   const layout = layoutModel(model, {
@@ -82,57 +72,20 @@ export async function planCompression(
     assignShard: (payload) => shards.shardByPayload.get(payload) ?? 0,
   });
   const resultBytes = layout.files.reduce((sum, file) => sum + file.bytes, 0);
-  const { bytes: originalBytes } = model;
-  const { scheme } = recipe;
-  const { tasks } = rewrite;
-  return { scheme, model, weights, tasks, shards, layout, originalBytes, resultBytes };
+  return {
+    scheme: recipe.scheme,
+    model,
+    weights: plan.weights,
+    tasks: rewrite.tasks,
+    shards,
+    layout,
+    originalBytes: model.bytes,
+    resultBytes,
+  };
 }
 
 function maxShardBytes({ kind, recipe }: PlanOptions): number {
   return kind === "compress" ? recipe.sharding.maxShardBytes : Number.MAX_SAFE_INTEGER;
-}
-
-function convertToHalf(
-  rewrite: GraphRewrite,
-  recipe: Recipe,
-  { rejected }: PlanRevision,
-): readonly WeightPlan[] {
-  const { model } = rewrite;
-  raiseVersions(model.proto, minFloat16Opset);
-  const plan = planHalfPrecision(model, findWeights(model), { recipe, rejected });
-  checkAnyFormat(plan.weights, recipe);
-  writeHalfPrecision(rewrite, plan);
-  return plan.weights;
-}
-
-function quantizeWeights(
-  rewrite: GraphRewrite,
-  recipe: Recipe,
-  { rejected, folded }: PlanRevision,
-): readonly WeightPlan[] {
-  const { model } = rewrite;
-  const preferred = planWeights(findWeights(model), recipe, rejected);
-  checkAnyFormat(preferred, recipe);
-  const plans = preferred.map((plan) => {
-    const reason = folded.get(plan.weight.index);
-    return reason === undefined ? plan : { ...foldPlan(plan), reason };
-  });
-  // Plans of all revisions have one opset, so that they differ in nothing else.
-  const opsets = [...preferred, ...preferred.map(foldPlan)].map(({ format }) => format?.opset ?? 0);
-  raiseVersions(
-    model.proto,
-    opsets.reduce((highest, opset) => Math.max(highest, opset), 0),
-  );
-  for (const { weight, format } of plans) {
-    if (format !== undefined) writeFormat(rewrite, weight, format);
-  }
-  return plans;
-}
-
-/** The plan with the format that costs nothing when the model runs, where there is one. */
-function foldPlan(plan: QuantizedWeightPlan): QuantizedWeightPlan {
-  const { weight, format } = plan;
-  return { ...plan, format: format && (planFoldedFormat(weight, format) ?? format) };
 }
 
 function checkRecipe({ scheme, granularity, operators }: Recipe, target: Target): void {
@@ -155,14 +108,26 @@ function checkRecipe({ scheme, granularity, operators }: Recipe, target: Target)
 
 /** Raises the operator set and, where it is too low for that, the IR version. */
 function raiseVersions(proto: ModelProto, opset: number): void {
+  const before = proto.irVersion;
   raiseOpset(proto, opset);
   const needed = BigInt(minimumIrVersion(standardOpset(proto.opsetImport) ?? 1));
   if (proto.irVersion < needed) proto.irVersion = needed;
+  const isNowOverridable =
+    before < minOverridableIrVersion && proto.irVersion >= minOverridableIrVersion;
+  if (isNowOverridable && proto.graph !== undefined) keepConstants(proto.graph);
 }
 
-/** Puts weights beside the operators that use them. */
-function normalizeGraph(model: OnnxModel): void {
-  inlineFunctions(model.proto);
+/** Initializers that are listed among the inputs were constants, and may be set by callers now. */
+function keepConstants(graph: GraphProto): void {
+  const names = new Set(graph.initializer.map(({ name }) => name));
+  graph.input = graph.input.filter(({ name }) => !names.has(name));
+}
+
+/** Puts weights beside the operators that use them, in the form that choices look for. */
+function normalizeGraph({ proto }: OnnxModel, { scheme }: Recipe): void {
+  inlineFunctions(proto);
+  const opset = leastOpsets[scheme];
+  if (opset !== undefined) raiseVersions(proto, opset);
 }
 
 function checkAnyFormat(plans: readonly WeightPlan[], recipe: Recipe): void {

@@ -1,4 +1,5 @@
 import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import type { Placement } from "./onnx/model-layout.ts";
 import type { Payload } from "./onnx/onnx-model.ts";
 import { payloadField } from "./onnx/payload.ts";
@@ -30,14 +31,21 @@ export function reusePayloads(
   const earlierTasks = new Map(earlier.tasks.map((task) => [task.weight, task]));
   return plan.tasks.filter((task) => {
     const same = earlierTasks.get(task.weight);
-    const outputs = same === undefined ? [] : outputPayloads(same).map(locate);
-    if (same === undefined || outputs.includes(undefined)) return true;
+    if (same === undefined || !isSameWork(task, same)) return true;
+    const outputs = outputPayloads(same).map(locate);
+    if (outputs.includes(undefined)) return true;
     for (const [index, payload] of outputPayloads(task).entries()) {
       const output = outputs[index];
       if (output !== undefined) plan.model.payloads[payload] = output;
     }
     return false;
   });
+}
+
+/** Whether two tasks for one weight compute the same: its format can depend on other weights. */
+function isSameWork(task: WeightTask, other: WeightTask): boolean {
+  const [a, b] = [task, other].map((each) => ({ ...each, source: null, outputs: null }));
+  return isDeepStrictEqual(a, b);
 }
 
 function locatePayload(

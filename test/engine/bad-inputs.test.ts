@@ -15,6 +15,7 @@ import {
 } from "../../src/engine/onnx/onnx_pb.js";
 import type { TensorProtoSchema } from "../../src/engine/onnx/onnx_pb.js";
 import { openModel } from "../../src/engine/onnx/open-model.ts";
+import { compressModel } from "../../src/engine/compress-model.ts";
 import { planCompression } from "../../src/engine/plan-compression.ts";
 import {
   node,
@@ -131,6 +132,28 @@ for (const [scheme, recipe] of recipes) {
     assert.ok(error / power < 0.05, `relative error ${error / power}`);
   });
 }
+
+test("compressModel() makes progress that never goes back, though a weight is rejected", async () => {
+  await using folder = await makeFolder();
+  const path = join(folder.path, "original.onnx");
+  const bad = noisy("bad", [32, 48], (number, index) => (index === 1500 ? NaN : number));
+  await writeTinyModel(path, { ...io, initializer: [good, bad], node: products });
+  const fractions: number[] = [];
+  await compressModel(path, {
+    kind: "compress",
+    recipe: resolveRecipe({ scheme: "int8-weight" }),
+    target: contribTarget,
+    outputDirectory: folder.path,
+    signal: new AbortController().signal,
+    onProgress: (fraction) => fractions.push(fraction),
+    log: () => {},
+  });
+  assert.deepEqual(
+    fractions.toSorted((a, b) => a - b),
+    fractions,
+  );
+  assert.ok(Math.abs((fractions.at(-1) ?? 0) - 1) < 1e-9, fractions.join());
+});
 
 test("compressModel() leaves empty, scalar, unused and float64 tensors alone and says why", async () => {
   await using folder = await makeFolder();

@@ -33,29 +33,31 @@ def experts_gathered(large):
 
 def experts_unrolled(large):
     """Every expert takes its weight from the stack by a constant index, in PyTorch's transposed order, and weighs its result."""
+    count, narrow, wide = (8, 1024, 2304) if large else (4, 128, 256)
     graph = Graph()
-    value = graph.input("x", ["tokens", 128])
-    shares = graph.node("Softmax", [graph.input("router_logits", ["tokens", 4])], axis=-1)
-    weights = graph.weight("experts.weight", 4, 256, 128, fan_in=128)
+    value = graph.input("x", ["tokens", narrow])
+    shares = graph.node("Softmax", [graph.input("router_logits", ["tokens", count])], axis=-1)
+    weights = graph.weight("experts.weight", count, wide, narrow, fan_in=narrow)
     results = []
-    for expert in range(4):
+    for expert in range(count):
         index = graph.constant(f"expert{expert}", np.int64(expert))
         weight = graph.node("Gather", [weights, index], axis=0)
         share = graph.slice(shares, expert, expert + 1, 1)
         product = graph.node("MatMul", [value, graph.transposed(weight)])
         results.append(graph.node("Mul", [product, share]))
-    graph.output(graph.node("Sum", results), ["tokens", 256])
+    graph.output(graph.node("Sum", results), ["tokens", wide])
     return graph
 
 
 def moe(large):
+    count, narrow, wide = (8, 768, 1536) if large else (4, 128, 256)
     graph = Graph()
-    value = graph.input("x", ["tokens", 128])
-    logits = graph.input("router_logits", ["tokens", 4])
-    up = graph.weight("fc1", 4, 256, 128, fan_in=128)
-    down = graph.weight("fc2", 4, 128, 256, fan_in=256)
+    value = graph.input("x", ["tokens", narrow])
+    logits = graph.input("router_logits", ["tokens", count])
+    up = graph.weight("fc1", count, wide, narrow, fan_in=narrow)
+    down = graph.weight("fc2", count, narrow, wide, fan_in=wide)
     result = graph.node("MoE", [value, logits, up, "", down], domain=CONTRIB, k=2, activation_type="relu", normalize_routing_weights=1)
-    graph.output(result, ["tokens", 128])
+    graph.output(result, ["tokens", narrow])
     return graph
 
 

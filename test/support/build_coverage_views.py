@@ -101,6 +101,7 @@ def torch_export(large):
 
 def torch_export_functions(large):
     """Modules as local functions, which call a function of one operator each."""
+    layers, width = (4, 768) if large else (3, 128)
     graph = Graph()
     torch, modules = "pkg.torch", "pkg.modules"
     standard = helper.make_opsetid("", 18)
@@ -130,12 +131,12 @@ def torch_export_functions(large):
         [standard, helper.make_opsetid(torch, 1)],
     )
     graph.functions = [aten_linear, feed_forward]
-    value = graph.input("x", ["tokens", 128])
-    for layer in range(3):
-        shapes = {"weight1": (512, 128), "bias1": (512,), "weight2": (128, 512), "bias2": (128,)}
+    value = graph.input("x", ["tokens", width])
+    for layer in range(layers):
+        shapes = {"weight1": (4 * width, width), "bias1": (4 * width,), "weight2": (width, 4 * width), "bias2": (width,)}
         weights = [graph.weight(f"layers.{layer}.{name}", *shape, fan_in=shape[-1]) for name, shape in shapes.items()]
-        value = graph.node("FeedForward", [graph.norm(value, f"norm{layer}", 128), *weights], domain=modules)
-    graph.output(value, ["tokens", 128])
+        value = graph.node("FeedForward", [graph.norm(value, f"norm{layer}", width), *weights], domain=modules)
+    graph.output(value, ["tokens", width])
     return graph
 
 

@@ -73,6 +73,7 @@ export function graphAttribute(
 
 interface TinyModelOptions {
   opset?: number;
+  irVersion?: number;
   functions?: MessageInitShape<typeof FunctionProtoSchema>[];
   domains?: string[];
 }
@@ -81,10 +82,10 @@ interface TinyModelOptions {
 export async function writeTinyModel(
   path: string,
   graph: MessageInitShape<typeof GraphProtoSchema>,
-  { opset = 17, functions = [], domains = [] }: TinyModelOptions = {},
+  { opset = 17, irVersion, functions = [], domains = [] }: TinyModelOptions = {},
 ): Promise<void> {
   const model = create(ModelProtoSchema, {
-    irVersion: opset >= 21 ? 10n : 8n,
+    irVersion: BigInt(irVersion ?? (opset >= 21 ? 10 : 8)),
     opsetImport: [
       { domain: "", version: BigInt(opset) },
       ...domains.map((domain) => ({ domain, version: 1n })),

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { availableParallelism, cpus } from "node:os";
@@ -39,9 +40,10 @@ async function readRuntimeVersion(): Promise<string> {
   return `onnxruntime-node ${version}`;
 }
 
-/** The first GPU as its driver names it on Linux, the only system with this provider. */
+/** The first GPU as its driver names it on Linux, the only system with this provider, if any. */
 async function readGpuName(): Promise<string | undefined> {
-  const [device] = await readdir(nvidiaDevices);
+  const devices = existsSync(nvidiaDevices) ? await readdir(nvidiaDevices) : [];
+  const [device] = devices;
   if (device === undefined) return undefined;
   const information = await readFile(path.join(nvidiaDevices, device, "information"), "utf8");
   return /^Model:\s*(.+)$/m.exec(information)?.[1];

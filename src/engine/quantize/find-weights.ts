@@ -44,7 +44,7 @@ const maxViewNodes = 16;
 /** Consumers of all weights that are found through other nodes. */
 const maxConsumers = 1_000_000;
 /** Before it, every initializer is listed among the inputs. */
-const minOverridableIrVersion = 4n;
+export const minOverridableIrVersion = 4n;
 /** Most integers of a constant that says how elements move. */
 const maxIntegers = 64;
 

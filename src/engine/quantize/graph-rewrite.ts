@@ -40,6 +40,13 @@ export interface QuantizedActivation {
   readonly zeroPoint: string;
 }
 
+/** Names of a weight's quantized tensors, as an operator takes them. */
+export interface QuantizedMatrix {
+  readonly quantizedValues: string;
+  readonly scales: string;
+  readonly zeroPoints: string;
+}
+
 type Body = Scope["body"];
 
 /** Collects the changes to a model's graphs while weights are replaced, and applies them all. */
@@ -49,6 +56,8 @@ export class GraphRewrite {
   readonly tasks: WeightTask[] = [];
   /** Activations that are quantized at run time, by the body and name of the value. */
   readonly quantizedActivations = new Map<Body, Map<string, QuantizedActivation>>();
+  /** Weights that recurrent nodes take quantized, by the input. */
+  readonly recurrentWeights = new Map<NodeProto, Map<number, QuantizedMatrix>>();
   readonly #prepended = new Map<Body, NodeProto[]>();
   readonly #replaced = new Map<NodeProto, NodeProto[]>();
   readonly #dropped = new Map<Body, Set<TensorProto>>();

@@ -1,7 +1,7 @@
 import type { AffineFormat } from "./kernels/affine-parameters.ts";
 import type { BlockFormat, MatrixShape } from "./kernels/block-format.ts";
 
-/** int8 values of a weight with one scale, or one for each slice along an axis. */
+/** 8-bit values of a weight with one scale, or one for each slice along an axis. */
 export interface AffineStorage {
   readonly kind: "affine";
   readonly axis: number | null;
@@ -37,14 +37,15 @@ export type QuantizedStorage = AffineStorage | BlockStorage;
 /** How the numbers of a weight are stored. */
 type WeightStorage = QuantizedStorage | HalfStorage;
 
-/** How a consumer takes a stored weight; `restore` as floating point. */
+/** How a consumer takes a quantized weight; `restore` as floating point. */
 export type WeightOperation =
   | "restore"
   | "gather-rows"
   | "gather-packed-rows"
   | "gather-blocks"
   | "integer-product"
-  | "block-product";
+  | "block-product"
+  | "recurrent-product";
 
 /**
  * How a weight becomes floating point again: `fold` by nodes that runtimes evaluate when they load
@@ -55,9 +56,9 @@ export type WeightRestoration = "fold" | "dequantize";
 /** What replaces a weight: plain data, which the plan has for each weight. */
 export interface WeightFormat<Storage extends WeightStorage = WeightStorage> {
   readonly storage: Storage;
-  /** One for each consumer of the weight. */
+  /** One for each consumer of a quantized weight. */
   readonly operations: readonly WeightOperation[];
-  /** Null where no consumer takes the weight as floating point. */
+  /** Null where no consumer takes a quantized weight as floating point. */
   readonly restoration: WeightRestoration | null;
 }
 

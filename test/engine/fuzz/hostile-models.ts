@@ -219,6 +219,25 @@ export const hostileModels: Readonly<Record<string, (n: number) => Hostile>> = {
   "many tiny initializers": (n) => ({
     graph: beside([], { initializer: range(n, (i) => floatInitializer(`t${i}`, [1], () => i)) }),
   }),
+  "many slices of a large weight": (n) => ({
+    graph: beside(
+      range(n / 100, (i) => [
+        node("Slice", ["large", "starts", "ends", "axes"], [`slice${i}`]),
+        node("MatMul", ["x", `slice${i}`], [`product${i}`]),
+      ]).flat(),
+      {
+        initializer: [
+          floatInitializer("large", [32, n * 4], (i) => i % 7),
+          ...Object.entries({ starts: 0n, ends: 32n, axes: 1n }).map(([name, value]) => ({
+            name,
+            dims: [1n],
+            dataType: DataType.INT64,
+            int64Data: [value],
+          })),
+        ],
+      },
+    ),
+  }),
   "half-precision values as varints": (n) => ({
     graph: {
       input: [tensorInfo("x", [1, 10], DataType.FLOAT16)],

@@ -67,12 +67,14 @@ const models: Readonly<Record<string, CoverageModel>> = {
   "tied-transpose": { inEightBits: [standard] },
   "tied-transpose-large": { inEightBits: [standard] },
   "tied-gemm": { inEightBits: [standard] },
+  "tied-gemm-large": { inEightBits: [standard] },
   "tied-identity-cast": { bits: 16, inEightBits: [standard] },
   transposed: {},
   "transposed-large": {},
   "torch-export": {},
   "torch-export-large": {},
   "torch-export-functions": {},
+  "torch-export-functions-large": {},
   sliced: {},
   split: {},
   "lstm-gates": { inEightBits: int4 },
@@ -80,7 +82,9 @@ const models: Readonly<Record<string, CoverageModel>> = {
   "experts-gathered": { inEightBits: [standard] },
   "experts-gathered-large": { inEightBits: [standard] },
   "experts-unrolled": {},
+  "experts-unrolled-large": {},
   moe: { inEightBits: int4 },
+  "moe-large": { inEightBits: int4 },
   attention: { inEightBits: int4 },
   "embed-layer-normalization": { inEightBits: int4 },
   "fused-gemm": {},
@@ -115,11 +119,13 @@ for (const [name, model] of Object.entries(models)) {
   for (const scheme of every) {
     const { recipe, leastSqnrDb } = schemes[scheme];
     const resultBits = schemes[inEightBits.includes(scheme) ? int8 : scheme].bits;
-    test(`${scheme} covers ${name}`, { skip: pythonMissing }, async () => {
+    test(`${scheme} covers ${name}`, { skip: pythonMissing }, async (t) => {
       await using result = await makeFolder();
       const report = await compress(path(), result.path, recipe);
       const allBytes = weightBytes[name] ?? 0;
       const share = quantizedShare(report, allBytes);
+      const percent = (100 * share).toFixed(2);
+      t.diagnostic(`${percent} % of ${(allBytes / 1e6).toFixed(1)} MB of weights are quantized`);
       assert.ok(share >= least, `${share} of the weight bytes are quantized`);
       const weightBits = least * resultBits + (1 - least) * bits;
       const listedBytes = Math.max(allBytes, sumBytes(report.weights));

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { openModel } from "../../../src/engine/onnx/open-model.ts";
 import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
 import { pythonMissing } from "../../support/python.ts";
 import { realModel, realModelMissing } from "../../support/real-models.ts";
@@ -13,6 +14,7 @@ import {
   floatInitializer,
   writeTinyModel,
 } from "../../support/tiny-model.ts";
+import { measureSqnrDb } from "./candidates.ts";
 import { compareInPython, compareResult, compress, makeFolder, weightNamed } from "./compress.ts";
 
 /** Least SQNR of outputs on noise, dB. */
@@ -104,6 +106,46 @@ test("a weight with values beyond the range of half precision stays as it is", a
   });
   const report = await compress(path, folder.path, { scheme: "fp16" });
   assert.match(weightNamed(report, "large").reason ?? "", /beyond the range/);
+});
+
+test("a weight beyond the range of half precision has the form of the fallback", async () => {
+  await using folder = await makeFolder();
+  const path = join(folder.path, "large.onnx");
+  await writeTinyModel(path, {
+    ...io,
+    initializer: [matrix, floatInitializer("large", [32, 32], (index) => 1e5 * Math.cos(index))],
+    node: [node("MatMul", ["x", "w"], ["a"]), node("MatMul", ["a", "large"], ["y"])],
+  });
+  const report = await compress(path, folder.path, { scheme: "fp16", fallback: "int8-weight" });
+  const { form, reason } = weightNamed(report, "large");
+  assert.match(form ?? "", /^int8 /);
+  assert.match(reason ?? "", /beyond the range/);
+  assert.ok((await measureSqnrDb(path, join(folder.path, "model.onnx"))) > 30);
+});
+
+test("initializers that IR version 3 lists among the inputs stay constants", async () => {
+  for (const recipe of [
+    { scheme: "fp16" },
+    { scheme: "int8-weight", dequantize: "run" },
+  ] as const) {
+    await using folder = await makeFolder();
+    const path = join(folder.path, "old.onnx");
+    await writeTinyModel(
+      path,
+      {
+        ...io,
+        input: [...io.input, tensorInfo("w", [32, 32]), tensorInfo("b", [32])],
+        initializer: [matrix, floatInitializer("b", [32], Math.cos)],
+        node: [node("MatMul", ["x", "w"], ["a"]), node("Add", ["a", "b"], ["y"])],
+      },
+      { opset: 8, irVersion: 3 },
+    );
+    const report = await compress(path, folder.path, recipe);
+    assert.notEqual(weightNamed(report, "w").form, null);
+    const { proto } = await openModel(join(folder.path, "model.onnx"), { maxBytes: 2 ** 20 });
+    const inputs = proto.graph?.input.map(({ name }) => name) ?? [];
+    assert.deepEqual(inputs, ["x"]);
+  }
 });
 
 test("half-precision values reach into subgraphs and back", { skip: pythonMissing }, async () => {

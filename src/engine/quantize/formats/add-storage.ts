@@ -5,13 +5,13 @@ import { floatBytes, requireFloatType, sourceWeight } from "../source-weight.ts"
 import { weightDims } from "../weight-dims.ts";
 import { countStorageBytes, describeStorage } from "./describe-storage.ts";
 import { StoredWeight } from "./stored-weight.ts";
-import type { BlockStorage, QuantizedFormat, QuantizedStorage } from "../weight-format.ts";
+import type { BlockStorage, QuantizedStorage } from "../weight-format.ts";
 
 /** Replaces a weight by quantized tensors, and adds the task that computes them. */
 export function addStorage(
   rewrite: GraphRewrite,
   weight: Weight,
-  { storage }: QuantizedFormat,
+  storage: QuantizedStorage,
 ): StoredWeight {
   const { quantizedValues, scaleDims, zeroPoints } = describeStorage(weight, storage);
   const allocate = (part: string) => rewrite.names.allocate(`${weight.name}_${part}`);

@@ -21,16 +21,21 @@ function describeNumbers({ storage }: QuantizedFormat, operation: WeightOperatio
     return `int${bits} with a scale for each ${blockSize} ${unit}${suffix}`;
   }
   const { axis, format } = storage;
-  if (operation === "integer-product") {
-    const values = format.reduceRange ? "7-bit values" : "int8";
+  if (operation === "integer-product" || operation === "recurrent-product") {
+    const values = format.reduceRange ? "7-bit values" : format.type;
     const scales = axis === null ? "one scale" : "a scale for each output";
-    return `${values} with ${scales}, inputs in uint8`;
+    return `${values} with ${scales}, ${productInputs[operation]}`;
   }
-  if (axis === null) return "int8 with one scale";
+  if (axis === null) return `${format.type} with one scale`;
   return operation === "gather-rows"
-    ? "int8 with a scale for each row"
-    : `int8 with a scale for each slice of axis ${axis}`;
+    ? `${format.type} with a scale for each row`
+    : `${format.type} with a scale for each slice of axis ${axis}`;
 }
+
+const productInputs = {
+  "integer-product": "inputs in uint8",
+  "recurrent-product": "for DynamicQuantizeLSTM",
+} as const;
 
 const blockOperators: Readonly<Partial<Record<WeightOperation, string>>> = {
   "block-product": "MatMulNBits",

@@ -43,13 +43,15 @@ function describeAffineTensors(weight: Weight, storage: AffineStorage): StoredTe
   const dims = weightDims(weight);
   const vector = axis === null ? [] : [dims[axis] ?? 1];
   const scaleDims = batchAxes === 0 ? vector : broadcastScaleDims(weight, storage);
-  const int8 = (shape: readonly number[]) => {
-    return { dims: shape, dataType: DataType.INT8, bytes: countElements(shape) };
+  const dataType = format.type === "int8" ? DataType.INT8 : DataType.UINT8;
+  const integers = (shape: readonly number[]) => {
+    return { dims: shape, dataType, bytes: countElements(shape) };
   };
+  const isCentred = format.symmetric && format.type === "int8";
   return {
-    quantizedValues: int8(dims),
+    quantizedValues: integers(dims),
     scaleDims,
-    zeroPoints: format.symmetric ? undefined : int8(scaleDims),
+    zeroPoints: isCentred ? undefined : integers(scaleDims),
   };
 }
 

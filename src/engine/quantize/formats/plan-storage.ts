@@ -2,6 +2,7 @@ import type { Recipe } from "../../../contract/recipe.ts";
 import { channelAxis, operatorName } from "../channel-axis.ts";
 import { countElements } from "../../onnx/count-elements.ts";
 import type { Weight, WeightConsumer } from "../find-weights.ts";
+import type { AffineFormat } from "../kernels/affine-parameters.ts";
 import { countBlocks, type BlockFormat, type MatrixShape } from "../kernels/block-format.ts";
 import { weightDims } from "../weight-dims.ts";
 import { findProductMatrix, gathersRows } from "./consumer-matrix.ts";
@@ -10,15 +11,14 @@ import type { AffineStorage, BlockStorage } from "../weight-format.ts";
 /** Rows of each matrix from which on its columns have scales of their own: they take room. */
 const minBatchRows = 16;
 
-/** int8 with a scale for each channel where all consumers have their channels along one axis. */
+/** A scale for each channel where all consumers have their channels along one axis. */
 export function planAffineStorage(
   weight: Weight,
-  { granularity, symmetric }: Recipe,
-  reduceRange: boolean,
+  { granularity }: Recipe,
+  format: AffineFormat,
 ): AffineStorage | string {
   const axes = findChannelAxes(weight);
   if (typeof axes === "string") return axes;
-  const format = { type: "int8", symmetric, reduceRange } as const;
   if (granularity !== "tensor" && isMatrixBatch(weight)) {
     const rank = weight.tensor.dims.length;
     return { kind: "affine", axis: rank - 1, batchAxes: rank - 2, format };

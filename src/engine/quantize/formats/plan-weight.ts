@@ -1,39 +1,70 @@
 import type { Recipe } from "../../../contract/recipe.ts";
+import { elementTypeName } from "../../onnx/element-type.ts";
+import { countElements } from "../../onnx/count-elements.ts";
+import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import type { Weight, WeightConsumer } from "../find-weights.ts";
-import type { PlannedFormat, QuantizedWeightPlan } from "../weight-plan.ts";
+import type { HalfChoice } from "../half/choose-half-nodes.ts";
+import { planHalfFormat } from "../half/plan-half-format.ts";
+import { findFloatType } from "../source-weight.ts";
+import { weightDims } from "../weight-dims.ts";
+import type {
+  QuantizedFormat,
+  QuantizedStorage,
+  WeightFormat,
+  WeightOperation,
+} from "../weight-format.ts";
+import type { PlannedFormat, WeightPlan } from "../weight-plan.ts";
 import { countStorageBytes } from "./describe-storage.ts";
-import { gathersRows } from "./consumer-matrix.ts";
 import { describeFormat } from "./describe-format.ts";
+import {
+  listCandidates,
+  type Candidate,
+  type QuantizedScheme,
+  type RecipeForTarget,
+} from "./list-candidates.ts";
 import { canFold, chooseRestoration, restorationOpset } from "./plan-restoration.ts";
-import { planAffineStorage, planBlockStorage } from "./plan-storage.ts";
 import { weightOperations } from "./weight-operations.ts";
-import type { QuantizedFormat, WeightOperation, QuantizedStorage } from "../weight-format.ts";
 
-type PlannedQuantization = PlannedFormat<QuantizedFormat>;
-type Scheme = Recipe["scheme"];
-type Operation = Exclude<WeightOperation, "restore">;
-
-/** A way to store a weight, and the operations that consumers may have on it. */
-interface Candidate {
-  readonly storage: QuantizedStorage | string;
-  readonly operations: readonly Operation[];
-  /** Operations that the scheme is about: one consumer at least must have one; absent for none. */
-  readonly required?: readonly Operation[];
+interface WeightContext extends RecipeForTarget {
+  readonly model: OnnxModel;
+  /** Nodes that work in half precision. */
+  readonly half: HalfChoice;
+  /** Whether an LSTM may take the weight quantized: its other weight has to be so too. */
+  readonly takesRecurrent: boolean;
 }
 
 /** Plans the first format of the recipe's scheme, else of its fallback, that saves bytes. */
-export function planWeight(weight: Weight, recipe: Recipe): Omit<QuantizedWeightPlan, "weight"> {
-  const own = planScheme(weight, recipe, recipe.scheme);
+export function planWeight(weight: Weight, context: WeightContext): Omit<WeightPlan, "weight"> {
+  const { scheme, fallback } = context.recipe;
+  const own = planScheme(weight, context, scheme);
   if (typeof own !== "string") return { format: own, reason: undefined };
-  if (recipe.fallback === "none") return { format: undefined, reason: own };
-  const other = planScheme(weight, recipe, recipe.fallback);
+  if (fallback === "none") return { format: undefined, reason: own };
+  const other = planScheme(weight, context, fallback);
   if (typeof other !== "string") return { format: other, reason: own };
   return { format: undefined, reason: own === other ? own : `${own}; ${other}` };
 }
 
-function planScheme(weight: Weight, recipe: Recipe, scheme: Scheme): PlannedQuantization | string {
+/** @returns why the weight has no format of a scheme */
+function planScheme(
+  weight: Weight,
+  context: WeightContext,
+  scheme: Recipe["scheme"],
+): PlannedFormat | string {
+  return scheme === "fp16"
+    ? planHalfFormat(weight, context)
+    : planQuantizedFormat(weight, context, scheme);
+}
+
+function planQuantizedFormat(
+  weight: Weight,
+  context: WeightContext,
+  scheme: QuantizedScheme,
+): PlannedFormat | string {
+  const { recipe } = context;
+  const obstacle = findQuantizationObstacle(weight, recipe);
+  if (obstacle !== undefined) return obstacle;
   let reason = `has no form in ${scheme}`;
-  for (const candidate of listCandidates(weight, recipe, scheme)) {
+  for (const candidate of listCandidates(weight, context, scheme)) {
     const planned = planCandidate(weight, recipe, candidate);
     if (typeof planned === "string") reason = planned;
     else if (planned.bytes < weight.bytes) return planned;
@@ -42,58 +73,26 @@ function planScheme(weight: Weight, recipe: Recipe, scheme: Scheme): PlannedQuan
   return reason;
 }
 
-/** Candidates of a scheme, the best first. The reason of the last one is the one to report. */
-function listCandidates(weight: Weight, recipe: Recipe, scheme: Scheme): readonly Candidate[] {
-  switch (scheme) {
-    case "fp16":
-      return [];
-    case "int8-dynamic": {
-      const storage = planAffineStorage(weight, recipe, recipe.reduceRange);
-      return [
-        { storage, operations: ["integer-product", "gather-rows"], required: ["integer-product"] },
-      ];
-    }
-    case "int4-weight":
-      return listBlockCandidates(weight, recipe, 4);
-    case "int8-weight": {
-      const storage = planAffineStorage(weight, recipe, false);
-      const affine = { storage, operations: ["gather-rows"] as const };
-      const isBlock = recipe.granularity === "block";
-      return isBlock ? [...listBlockCandidates(weight, recipe, 8), affine] : [affine];
-    }
+/** Why a weight can have no quantized format, whatever the scheme. */
+function findQuantizationObstacle(weight: Weight, { minElements }: Recipe): string | undefined {
+  const { tensor, consumers } = weight;
+  const elements = countElements(weightDims(weight));
+  if (elements === 0) return "has no elements";
+  if (findFloatType(weight) === undefined) {
+    return `is ${elementTypeName(tensor.dataType)}, which has no form in fewer bits`;
   }
-}
-
-function listBlockCandidates(weight: Weight, recipe: Recipe, bits: 4 | 8): Candidate[] {
-  const { blockSize, symmetric } = recipe;
-  const format = { bits, blockSize, symmetric };
-  const packed = planBlockStorage(weight, "packed-blocks", format);
-  if (recipe.operators === "contrib") {
-    const operations = ["block-product", "gather-blocks", "gather-packed-rows"] as const;
-    const candidate = { storage: packed, operations };
-    const linear = planBlockStorage(weight, "linear-blocks", format);
-    if (typeof linear !== "string" && linear.matrices > 1) {
-      return [{ storage: linear, operations: [] }];
-    }
-    if (!weight.consumers.every((consumer) => gathersRows(weight, consumer))) return [candidate];
-    const rows = planBlockStorage(weight, "packed-rows", format);
-    return [
-      { ...candidate, required: operations },
-      { ...candidate, storage: rows },
-    ];
-  }
-  const linear = planBlockStorage(weight, "linear-blocks", format);
-  return [
-    { storage: packed, operations: ["gather-packed-rows"], required: ["gather-packed-rows"] },
-    { storage: linear, operations: [] },
-  ];
+  if (consumers.length === 0) return "is not used";
+  if (weight.isSparse) return "is sparse, which has no form in fewer bits";
+  if (weight.isOutput) return "is an output of the model or of a subgraph";
+  if (elements < minElements) return `has fewer elements than minElements ${minElements}`;
+  return undefined;
 }
 
 function planCandidate(
   weight: Weight,
   recipe: Recipe,
   { storage, operations, required }: Candidate,
-): PlannedQuantization | string {
+): PlannedFormat | string {
   if (typeof storage === "string") return storage;
   const chosen = weight.consumers.map((consumer): WeightOperation | Obstacle =>
     chooseOperation(weight, consumer, { storage, operations }),
@@ -115,7 +114,7 @@ function planCandidate(
 function missingOperation(
   weight: Weight,
   storage: QuantizedStorage,
-  [operation]: readonly Operation[] = [],
+  [operation]: NonNullable<Candidate["required"]> = [],
 ): string {
   const [consumer] = weight.consumers;
   if (operation === undefined || consumer === undefined) return "is not used";
@@ -129,7 +128,7 @@ interface Obstacle {
 function chooseOperation(
   weight: Weight,
   consumer: WeightConsumer,
-  { storage, operations }: { storage: QuantizedStorage; operations: readonly Operation[] },
+  { storage, operations }: Pick<Candidate, "operations"> & { readonly storage: QuantizedStorage },
 ): WeightOperation | Obstacle {
   let obstacle: string | undefined;
   for (const operation of operations) {
@@ -143,9 +142,9 @@ function chooseOperation(
 /** The format that costs nothing when the model runs; undefined where a weight cannot have it. */
 export function planFoldedFormat(
   weight: Weight,
-  { storage, operations }: QuantizedFormat,
-): PlannedQuantization | undefined {
-  if (!canFold(storage)) return undefined;
+  { storage, operations }: WeightFormat,
+): PlannedFormat | undefined {
+  if (storage.kind === "half" || !canFold(storage)) return undefined;
   return completeFormat(weight, {
     storage,
     operations: operations.map(() => "restore"),
@@ -153,7 +152,7 @@ export function planFoldedFormat(
   });
 }
 
-function completeFormat(weight: Weight, format: QuantizedFormat): PlannedQuantization {
+function completeFormat(weight: Weight, format: QuantizedFormat): PlannedFormat {
   return {
     ...format,
     description: describeFormat(format),

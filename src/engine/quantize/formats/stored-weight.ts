@@ -1,11 +1,12 @@
 import { create } from "@bufbuild/protobuf";
+import { countElements } from "../../onnx/count-elements.ts";
 import { nodeWith } from "../../onnx/node-attributes.ts";
 import { TensorProto_DataType as DataType, TensorProtoSchema } from "../../onnx/onnx_pb.js";
 import type { NodeProto } from "../../onnx/onnx_pb.js";
 import type { Weight, WeightConsumer } from "../find-weights.ts";
 import type { GraphRewrite, NodeDescription } from "../graph-rewrite.ts";
 import type { AxisRange } from "./consumer-matrix.ts";
-import { intAttributes } from "./int-attributes.ts";
+import { intAttributes, integerListAttribute } from "./int-attributes.ts";
 
 /** A weight that is stored quantized, while the nodes that take it are written. */
 export class StoredWeight {
@@ -13,7 +14,7 @@ export class StoredWeight {
   readonly weight: Weight;
   readonly quantizedValues: string;
   readonly scales: string;
-  /** Absent where the format is symmetric. */
+  /** Absent where all are 0. */
   readonly zeroPoints: string | undefined;
   readonly #derived = new Map<string, string>();
   readonly #copiedViews = new Map<NodeProto, readonly string[]>();
@@ -74,9 +75,11 @@ export class StoredWeight {
     return size === all ? value : this.slice(value, 0, { start, size });
   }
 
-  transpose(value: string): string {
-    return this.#derive(`${value}\0transposed`, () =>
-      this.addNode("transposed", { opType: "Transpose", input: [value] }),
+  /** By default with the axes in reverse. */
+  transpose(value: string, axes: readonly number[] = []): string {
+    const attribute = axes.length === 0 ? [] : [integerListAttribute("perm", axes)];
+    return this.#derive(`${value}\0transposed${axes.join()}`, () =>
+      this.addNode("transposed", { opType: "Transpose", input: [value], attribute }),
     );
   }
 
@@ -96,6 +99,17 @@ export class StoredWeight {
       const rawData = new Uint8Array(Float32Array.of(value).buffer);
       return this.#addConstant("number", { dims: [], dataType: DataType.FLOAT, rawData });
     });
+  }
+
+  /** Zero points of symmetric int8 values, for operators that need some. */
+  zeros(dims: readonly number[]): string {
+    return this.#derive(`\0zeros${dims.join()}`, () =>
+      this.#addConstant("zero_point", {
+        dims: dims.map(BigInt),
+        dataType: DataType.INT8,
+        rawData: new Uint8Array(countElements(dims)),
+      }),
+    );
   }
 
   byte(value: number): string {

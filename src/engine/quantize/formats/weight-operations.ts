@@ -5,6 +5,7 @@ import { findReplaceableProduct, gathersRows, type AxisRange } from "./consumer-
 import { gatherAffineRows, gatherPackedRows } from "./gather-rows.ts";
 import { gatherBlocks, multiplyBlocks } from "./contrib-block-operators.ts";
 import { multiplyIntegers } from "./multiply-integers.ts";
+import { findRecurrentObstacle, quantizeLstm } from "./quantize-lstm.ts";
 import type { StoredWeight } from "./stored-weight.ts";
 import type {
   AffineStorage,
@@ -94,6 +95,11 @@ export const weightOperations: Readonly<
       return isWhole ? undefined : "is used by products that do not sum along whole blocks";
     },
     write: (stored, consumer, storage) => multiplyBlocks(stored, consumer, requireBlocks(storage)),
+  },
+  "recurrent-product": {
+    opset: 7,
+    findObstacle: (_, consumer, storage) => findRecurrentObstacle(consumer, requireAffine(storage)),
+    write: (stored, consumer, storage) => quantizeLstm(stored, consumer, requireAffine(storage)),
   },
 };
 

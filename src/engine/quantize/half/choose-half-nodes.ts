@@ -25,6 +25,8 @@ export interface HalfChoice {
   readonly wide: ReadonlySet<string>;
 }
 
+export const noHalfNodes: HalfChoice = { nodes: new Set(), values: new Map(), wide: new Set() };
+
 interface HalfSelection {
   readonly model: OnnxModel;
   readonly recipe: Recipe;
@@ -111,6 +113,7 @@ function canBeHalf(weight: Weight, choosing: HalfSelection): boolean {
   const isSingle = weight.tensor.dataType === DataType.FLOAT && !weight.isSparse;
   return (
     isSingle &&
+    !weight.isOverridable &&
     choosing.findObstacle(weight) === undefined &&
     findHalfRangeLoss(weight, choosing) === undefined
   );

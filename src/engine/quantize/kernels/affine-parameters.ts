@@ -5,7 +5,7 @@ export interface AffineFormat {
   readonly type: "int8" | "uint8";
   /** Symmetric: zero point 0 (int8) or 128 (uint8). */
   readonly symmetric: boolean;
-  /** Leaves one bit unused, so that 8-bit dot products without VNNI cannot saturate. */
+  /** Leaves one bit unused, so that products of int8 without VNNI cannot saturate. */
   readonly reduceRange: boolean;
 }
 
@@ -40,7 +40,7 @@ export function affineParameters(
     const usable = scale >= smallestScale;
     scales[channel] = usable ? scale : 1;
     const middle = format.symmetric ? (lowest + highest) / 2 : lowest - low / scale;
-    zeroPoints[channel] = usable ? roundHalfToEven(middle) : 0;
+    zeroPoints[channel] = usable || format.symmetric ? roundHalfToEven(middle) : 0;
   }
   return { scales, zeroPoints, lowest, highest };
 }

@@ -13,9 +13,11 @@ export interface ChannelSlice {
   readonly rectangle: SourceRectangle;
 }
 
+type SlicedTask = Pick<AffineTask, "elements" | "matrices" | "channels" | "inner">;
+
 /** Divides a weight so that the parameters of a slice's channels are no larger than a tile. */
 export function* channelSlices(
-  { elements, matrices, channels, inner }: AffineTask,
+  { elements, matrices, channels, inner }: SlicedTask,
   { values }: TileLimits,
 ): Generator<ChannelSlice> {
   const matrixElements = elements / matrices;

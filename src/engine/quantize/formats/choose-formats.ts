@@ -1,0 +1,64 @@
+import type { OnnxModel } from "../../onnx/onnx-model.ts";
+import { exclusionFinder } from "../exclusion-finder.ts";
+import type { Weight } from "../find-weights.ts";
+import { chooseHalfNodes, noHalfNodes, type HalfChoice } from "../half/choose-half-nodes.ts";
+import type { PlanRevision } from "../plan-revision.ts";
+import type { WeightPlan } from "../weight-plan.ts";
+import type { RecipeForTarget } from "./list-candidates.ts";
+import { pairRecurrentWeights } from "./pair-recurrent-weights.ts";
+import { planFoldedFormat, planWeight } from "./plan-weight.ts";
+
+/** What happens to each weight, and which nodes compute in another precision because of it. */
+export interface FormatPlan {
+  readonly weights: readonly WeightPlan[];
+  readonly half: HalfChoice;
+  /** First version of the standard operator set that has all operators. */
+  readonly opset: number;
+}
+
+interface ChoiceOptions extends RecipeForTarget {
+  readonly model: OnnxModel;
+  readonly weights: readonly Weight[];
+}
+
+/** Decides what happens to each weight, and to the nodes that take it. */
+export function chooseFormats(
+  options: ChoiceOptions,
+  { rejected, folded }: PlanRevision,
+): FormatPlan {
+  const findExclusion = exclusionFinder(options.recipe);
+  const findObstacle = (weight: Weight) => rejected.get(weight.index) ?? findExclusion(weight);
+  const half =
+    options.recipe.scheme === "fp16" ? chooseHalfNodes({ ...options, findObstacle }) : noHalfNodes;
+  const preferred = planWeights({ ...options, half, findObstacle });
+  // Plans of all revisions have one opset, so that they differ in nothing else.
+  const opsets = [...preferred, ...preferred.map(foldPlan)].map(({ format }) => format?.opset ?? 0);
+  const weights = preferred.map((plan) => {
+    const reason = folded.get(plan.weight.index);
+    return reason === undefined ? plan : { ...foldPlan(plan), reason };
+  });
+  const opset = opsets.reduce((highest, each) => Math.max(highest, each), 0);
+  return { weights, half, opset };
+}
+
+interface PlanningOptions extends ChoiceOptions {
+  readonly half: HalfChoice;
+  /** Why a weight can have no format. */
+  readonly findObstacle: (weight: Weight) => string | undefined;
+}
+
+function planWeights({ findObstacle, ...options }: PlanningOptions): readonly WeightPlan[] {
+  const plan = (weight: Weight, takesRecurrent: boolean): WeightPlan => {
+    const reason = findObstacle(weight);
+    if (reason !== undefined) return { weight, format: undefined, reason };
+    return { weight, ...planWeight(weight, { ...options, takesRecurrent }) };
+  };
+  const planned = options.weights.map((weight) => plan(weight, true));
+  return pairRecurrentWeights(planned, (weight) => plan(weight, false));
+}
+
+/** The plan with the format that costs nothing when the model runs, where there is one. */
+function foldPlan(plan: WeightPlan): WeightPlan {
+  const { weight, format } = plan;
+  return { ...plan, format: format && (planFoldedFormat(weight, format) ?? format) };
+}

@@ -1,0 +1,9 @@
+/** What is known about a model's weights from earlier work on it, by their indices. */
+export interface PlanRevision {
+  /** Weights that fit no format when they were read, and why. */
+  readonly rejected: ReadonlyMap<number, string>;
+  /** Weights whose operators are not faster with quantized values, and what was measured. */
+  readonly folded: ReadonlyMap<number, string>;
+}
+
+export const firstPlan: PlanRevision = { rejected: new Map(), folded: new Map() };

@@ -1,0 +1,31 @@
+import { createCandidateRunner } from "../../../src/engine/candidate-runner.ts";
+import type { CandidateRunner } from "../../../src/engine/candidate.ts";
+
+const intervals = {
+  faster: { ratio: 0.6, low: 0.58, high: 0.62 },
+  slower: { ratio: 1.2, low: 1.18, high: 1.22 },
+} as const;
+
+/** Times nothing, and says that every candidate has one latency. */
+export function fixedCandidates(
+  latency: keyof typeof intervals,
+  measureSqnrDb: CandidateRunner["measureSqnrDb"] = () => Promise.resolve(40),
+): CandidateRunner {
+  return { time: () => Promise.resolve(intervals[latency]), measureSqnrDb };
+}
+
+/** SQNR of a result's worst output on generated samples, dB. */
+export async function measureSqnrDb(originalPath: string, resultPath: string): Promise<number> {
+  const runner = createCandidateRunner({
+    originalPath,
+    evaluation: { samples: 2, latencyBudgetSeconds: 0 },
+    executionProvider: "cpu",
+    instructionSets: undefined,
+    signal: new AbortController().signal,
+    onProgress: () => {},
+    log: () => {},
+  });
+  const sqnrDb = await runner.measureSqnrDb(resultPath);
+  if (sqnrDb === undefined) throw new Error(`${resultPath} cannot be run`);
+  return sqnrDb;
+}
