@@ -11,6 +11,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0006-tenants": { up: (db) => runStatements(db, addTenants) },
   "0007-job-blobs": { up: (db) => runStatements(db, addJobBlobs) },
   "0008-audit": { up: (db) => runStatements(db, addAudit) },
+  "0009-outlines": { up: (db) => runStatements(db, addOutlines) },
 };
 
 const createTables = [
@@ -173,6 +174,11 @@ const addAudit = [
     begin select raise(abort, 'The audit is never changed'); end`,
   `create trigger audit_is_not_deleted before delete on audit
     begin select raise(abort, 'The audit is never deleted'); end`,
+];
+
+const addOutlines = [
+  `create table job_outlines (
+    job_id text primary key references jobs (id), sha256 text not null, bytes bigint not null)`,
 ];
 
 async function runStatements(db: Kysely<unknown>, statements: readonly string[]): Promise<void> {
