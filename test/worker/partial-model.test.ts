@@ -52,7 +52,7 @@ function countSentBytes(service: PodService): ReadonlyMap<string, number> {
   return sent;
 }
 
-for (const scheme of ["int8-weight", "int4-weight", "fp16"] as const) {
+for (const scheme of ["int8-weight", "int4-weight"] as const) {
   test(`pods in ${scheme} read the bytes of their shares alone, and store what one pod stores`, async (t) => {
     const service = await startPodService(t);
     const { model, bytes } = await uploadLayers(service);
@@ -62,7 +62,7 @@ for (const scheme of ["int8-weight", "int4-weight", "fp16"] as const) {
     const shared = await service.createJob(model, recipe);
     const sent = countSentBytes(service);
     await runSteps(service, shared, 4);
-    const [, shard = 0, ...later] = [...sent.values()];
+    const [shard = 0, ...later] = [...sent.values()];
     const shares = later.slice(0, 4);
     assert.equal(shard, bytes);
     for (const share of shares) {
