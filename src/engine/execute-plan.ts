@@ -12,6 +12,8 @@ import type { TaskResult, WeightTask } from "./quantize/tasks/weight-task.ts";
 export interface CompressOptions extends PlanOptions {
   /** Folder of the result's files, which appear when they are complete. */
   readonly outputDirectory: string;
+  /** The plan for these options, where it is made already; it serves once. */
+  readonly plan?: CompressionPlan | undefined;
   /** SHA-256 of the ONNX file, where it is known; shares are checked faster then. */
   readonly modelSha256?: string | undefined;
   /** Called before parts of the ONNX file are read that need not be on this machine yet. */
