@@ -1,71 +1,65 @@
 import path from "node:path";
+import { ServiceError } from "../contract/errors.ts";
 import { formatBytes } from "../contract/format-bytes.ts";
-import { hashSource } from "../engine/onnx/hash-source.ts";
-import type { ModelOutline, OutlinePayload } from "../engine/onnx/model-outline.ts";
+import type { Assignment, ModelOutline } from "../contract/worker.ts";
 import type { FileRange } from "../engine/onnx/file-range.ts";
+import { hashSource } from "../engine/onnx/hash-source.ts";
+import { type OutlinePayload, readOutline } from "../engine/onnx/model-outline.ts";
 import { restoreOutline } from "../engine/restore-outline.ts";
-import type { BlobFiles, BlobRange } from "../storage/blob-store.ts";
-import type { FetchedModel } from "../storage/fetch-model.ts";
+import type { BlobRange } from "../storage/blob-store.ts";
+import { type FetchedModel, locateAllowedFile } from "../storage/fetch-model.ts";
 import type { JobContext } from "./job-context.ts";
 
 /** Payloads with less between them are fetched together: a request costs about as much. */
 const maxGapBytes = 64 * 1024;
 
-interface PartialModelOptions {
-  /** Blob of the outline, and its size. */
-  readonly outline: { readonly sha256: string; readonly bytes: number };
-  /** SHA-256 of the model, a blob. */
-  readonly modelSha256: string;
+type PartialModelContext = Pick<JobContext, "assignment" | "blobs" | "directory" | "signal">;
+
+interface OpenedOutline {
+  readonly file: FetchedModel;
+  readonly payloads: readonly OutlinePayload[];
+  readonly fetch: (ranges: readonly BlobRange[]) => Promise<void>;
 }
 
-/** A model of which only those parts are on this machine that were asked for. */
+/** A model of which only those parts are read that were asked for, each checked by its hash. */
 export class PartialModel {
   readonly file: FetchedModel;
-  readonly #blobs: BlobFiles;
+  readonly #fetch: OpenedOutline["fetch"];
   readonly #signal: AbortSignal;
   /** By their offsets. */
-  readonly #missing: Map<number, OutlinePayload>;
+  readonly #unread: Map<number, OutlinePayload>;
   #bytesRead: number;
 
   private constructor(
-    file: FetchedModel,
-    { payloads }: ModelOutline,
-    { blobs, signal, bytesRead }: Pick<JobContext, "blobs" | "signal"> & { bytesRead: number },
+    { file, payloads, fetch }: OpenedOutline,
+    { signal, bytesRead }: { readonly signal: AbortSignal; readonly bytesRead: number },
   ) {
     this.file = file;
-    this.#blobs = blobs;
+    this.#fetch = fetch;
     this.#signal = signal;
-    this.#missing = new Map(payloads.map((payload) => [payload.offset, payload]));
+    this.#unread = new Map(payloads.map((payload) => [payload.offset, payload]));
     this.#bytesRead = bytesRead;
   }
 
   /** Fetches what planning needs. */
-  static async open(
-    { blobs, directory, signal }: Pick<JobContext, "blobs" | "directory" | "signal">,
-    { outline: { sha256, bytes: bytesRead }, modelSha256 }: PartialModelOptions,
-  ): Promise<PartialModel> {
+  static async open(context: PartialModelContext, outline: ModelOutline): Promise<PartialModel> {
+    const { assignment, blobs, directory, signal } = context;
     const outlineFile = path.join(directory, "outline");
-    await blobs.materialize(sha256, outlineFile, signal);
-    const modelPath = path.join(directory, "model.onnx");
-    const outline = await restoreOutline(outlineFile, modelPath);
-    if (outline.modelSha256 !== modelSha256) {
-      const other = `the model with SHA-256 ${outline.modelSha256}`;
-      throw new Error(`The shard step stored an outline of ${other}, expected ${modelSha256}`);
-    }
-    const file = { path: modelPath, bytes: outline.bytes, sha256: modelSha256 };
-    return new PartialModel(file, outline, { blobs, signal, bytesRead });
+    await blobs.materialize(outline.sha256, outlineFile, signal);
+    const isFile = assignment.model.source.startsWith("file:");
+    const opened = await (isFile ? openInPlace : openCopy)(outlineFile, context);
+    return new PartialModel(opened, { signal, bytesRead: outline.bytes });
   }
 
   /**
    * Fetches the tensors at these places.
-   * @throws Error where the service sends other content than the shard step has read
+   * @throws ServiceError model_checksum_mismatch where they are not what the shard step has read
    */
   async fetchRanges(ranges: readonly FileRange[]): Promise<void> {
-    const wanted = ranges.flatMap(({ offset }) => this.#missing.get(offset) ?? []);
+    const wanted = ranges.flatMap(({ offset }) => this.#unread.get(offset) ?? []);
     const payloads = [...new Set(wanted)].sort((a, b) => a.offset - b.offset);
     const joined = joinRanges(payloads);
-    const { path: file, sha256 } = this.file;
-    await this.#blobs.materializeRanges(sha256, file, { ranges: joined, signal: this.#signal });
+    await this.#fetch(joined);
     for (const payload of payloads) await this.#check(payload);
     this.#bytesRead += joined.reduce((sum, { start, end }) => sum + end + 1 - start, 0);
   }
@@ -75,16 +69,45 @@ export class PartialModel {
     return `Read ${formatBytes(this.#bytesRead)} of the model's ${total}`;
   }
 
-  async #check(payload: OutlinePayload): Promise<void> {
-    const { offset, length, sha256 } = payload;
+  async #check({ offset, length, sha256 }: OutlinePayload): Promise<void> {
     const source = { kind: "file", path: this.file.path, offset, length } as const;
     const digest = await hashSource(source, this.#signal);
     if (digest !== sha256) {
-      const content = `${length} bytes at byte ${offset} of the model with SHA-256 ${digest}`;
-      throw new Error(`The service sent ${content}, expected ${sha256}`);
+      const content = `The model's ${length} bytes at byte ${offset} have SHA-256 ${digest}`;
+      throw new ServiceError("model_checksum_mismatch", `${content}, expected ${sha256}`);
     }
-    this.#missing.delete(offset);
+    this.#unread.delete(offset);
   }
+}
+
+/** Lays out a file of full size with holes for what is not fetched yet. */
+async function openCopy(
+  outlineFile: string,
+  { assignment, blobs, directory, signal }: PartialModelContext,
+): Promise<OpenedOutline> {
+  const modelPath = path.join(directory, "model.onnx");
+  const { modelSha256: sha256, bytes, payloads } = await restoreOutline(outlineFile, modelPath);
+  checkModelHash(assignment, sha256);
+  const fetch: OpenedOutline["fetch"] = async (ranges) =>
+    blobs.materializeRanges(sha256, modelPath, { ranges, signal });
+  return { file: { path: modelPath, bytes, sha256 }, payloads, fetch };
+}
+
+/** A `file://` model is on this machine, and beside it its external data. */
+async function openInPlace(
+  outlineFile: string,
+  { assignment }: PartialModelContext,
+): Promise<OpenedOutline> {
+  const { modelSha256: sha256, payloads } = await readOutline(outlineFile);
+  checkModelHash(assignment, sha256);
+  const located = await locateAllowedFile(assignment.model.source, assignment.limits);
+  return { file: { ...located, sha256 }, payloads, fetch: async () => {} };
+}
+
+function checkModelHash({ model }: Pick<Assignment, "model">, sha256: string): void {
+  if (sha256 === model.sha256) return;
+  const message = `The outline is of the model with SHA-256 ${sha256}, expected ${model.sha256}`;
+  throw new ServiceError("model_checksum_mismatch", message);
 }
 
 function joinRanges(payloads: readonly FileRange[]): BlobRange[] {

@@ -57,7 +57,7 @@ async function compressInputs(
   const { assignment, reporter, runStage } = context;
   const { kind, dryRun, model } = assignment;
   const plan = kind === "compress" ? await planModel(context, inputs) : undefined;
-  reporter.status("Optimizing");
+  if (plan !== undefined) reporter.status("Optimizing");
   return runStage("optimize", async (stage) => {
     const candidates = createJobCandidates(context, inputs, stage);
     const options = { ...planOptions(assignment), ...context, ...stage, candidates, plan };

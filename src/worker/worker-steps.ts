@@ -21,8 +21,6 @@ export async function shardModel(context: JobContext): Promise<void> {
   const { path: modelPath, sha256 } = inputs.model;
   reporter.model(inputs.model.bytes, sha256);
   const plan = await planModel(context, inputs);
-  // All pods of the job see the folder.
-  if (assignment.model.source.startsWith("file:")) return;
   await runStage("publish", async ({ log }) => {
     if (/^https?:/.test(assignment.model.source))
       await blobs.writeFile(modelPath, { expectedSha256: sha256, signal });
@@ -90,16 +88,16 @@ interface PartInputs extends JobInputs {
 async function fetchPart(context: JobContext): Promise<PartInputs> {
   const { assignment, runStage } = context;
   const { part, model, recipe } = assignment;
-  const runsOriginal = part?.step === "assemble" && recipe.evaluation.level === "outputs";
-  const outline = runsOriginal ? null : part?.outline;
-  const { sha256: modelSha256 } = model;
-  if (!outline || modelSha256 === undefined) {
+  const isAssembling = part?.step === "assemble";
+  const runsOriginal = isAssembling && recipe.evaluation.level === "outputs";
+  // The result of a file that is read in place is of no other than the one that was sharded.
+  const isChecked = isAssembling && model.source.startsWith("file:");
+  const outline = runsOriginal || isChecked ? null : part?.outline;
+  if (!outline) {
     const fetching = runStage("fetch", async (stage) => fetchInputs(assignment, context, stage));
     return { ...(await fetching), fetchRanges: undefined };
   }
-  const partial = await runStage("fetch", async () =>
-    PartialModel.open(context, { outline, modelSha256 }),
-  );
+  const partial = await runStage("fetch", async () => PartialModel.open(context, outline));
   const fetchRanges: FetchRanges = async (ranges) =>
     runStage("fetch", async ({ log }) => {
       await partial.fetchRanges(ranges);

@@ -96,5 +96,28 @@ test("a pod refuses content that differs from what was sharded", async (t) => {
   );
   assert(ends.some(({ code }) => code === workerExit.failed));
   const { error } = await service.find(id);
-  assert.match(error?.message ?? "", /^The service sent \d+ bytes at byte \d+ of the model/);
+  assert.equal(error?.code, "model_checksum_mismatch");
+  assert.match(error?.message ?? "", /^The model's \d+ bytes at byte \d+ have SHA-256 /);
+});
+
+test("pods of a file:// model with external data read their shares of both, and notice a change", async (t) => {
+  const service = await startPodService(t);
+  const { model, file } = await writeLayers(service);
+  const recipe = { ...unevaluated, parallelism: 2 };
+  const [whole, shared, changed] = [
+    await service.createJob(model, recipe),
+    await service.createJob(model, recipe),
+    await service.createJob(model, recipe),
+  ];
+  await waitForPodEnd(await service.startPod(whole));
+  await runSteps(service, shared, 2);
+  assert.deepEqual(
+    (await listJobArtifacts(service, shared))[0],
+    (await listJobArtifacts(service, whole))[0],
+  );
+  await waitForPodEnd(await service.startPod(changed, { step: "shard", index: 0 }));
+  const content = await readFile(file);
+  await writeFile(file, content.fill(0, content.length / 2));
+  await waitForPodEnd(await service.startPod(changed, { step: "assemble", index: 0 }));
+  assert.equal((await service.find(changed)).error?.code, "model_checksum_mismatch");
 });
