@@ -1,4 +1,4 @@
-import { open } from "node:fs/promises";
+import { type FileHandle, open } from "node:fs/promises";
 import { type ModelOutline, outlineParts, readOutline } from "./onnx/model-outline.ts";
 import { readExactly } from "./onnx/read-exactly.ts";
 import { writeFully } from "./onnx/write-fully.ts";
@@ -15,10 +15,31 @@ export async function restoreOutline(file: string, modelPath: string): Promise<M
   await using model = await open(modelPath, "wx");
   await model.truncate(outline.bytes);
   for (const { offset, position, length } of outlineParts(outline)) {
-    const part = new Uint8Array(length);
-    const endError = () => new Error(`"${file}" is not a whole outline`);
-    await readExactly(source, part, { position, endError });
-    await writeFully(model, part, offset);
+    await writeFully(model, await readPart(source, position, length), offset);
   }
   return outline;
+}
+
+/** Whether an ONNX file has the parts that its outline has. */
+export async function hasOutline(modelPath: string, file: string): Promise<boolean> {
+  const outline = await readOutline(file);
+  await using source = await open(file, "r");
+  await using model = await open(modelPath, "r");
+  if ((await model.stat()).size !== outline.bytes) return false;
+  for (const { offset, position, length } of outlineParts(outline)) {
+    const expected = await readPart(source, position, length);
+    if (!Buffer.from(expected.buffer).equals(await readPart(model, offset, length))) return false;
+  }
+  return true;
+}
+
+async function readPart(
+  source: FileHandle,
+  position: number,
+  length: number,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const part = new Uint8Array(length);
+  const endError = () => new Error("The outline or its model became shorter while it was read");
+  await readExactly(source, part, { position, endError });
+  return part;
 }

@@ -5,7 +5,7 @@ import type { Assignment, ModelOutline } from "../contract/worker.ts";
 import type { FileRange } from "../engine/onnx/file-range.ts";
 import { hashSource } from "../engine/onnx/hash-source.ts";
 import { type OutlinePayload, readOutline } from "../engine/onnx/model-outline.ts";
-import { restoreOutline } from "../engine/restore-outline.ts";
+import { hasOutline, restoreOutline } from "../engine/restore-outline.ts";
 import type { BlobRange } from "../storage/blob-store.ts";
 import { type FetchedModel, locateAllowedFile } from "../storage/fetch-model.ts";
 import type { JobContext } from "./job-context.ts";
@@ -101,6 +101,10 @@ async function openInPlace(
   const { modelSha256: sha256, payloads } = await readOutline(outlineFile);
   checkModelHash(assignment, sha256);
   const located = await locateAllowedFile(assignment.model.source, assignment.limits);
+  if (!(await hasOutline(located.path, outlineFile))) {
+    const message = `The file is no longer the one with SHA-256 ${sha256}`;
+    throw new ServiceError("model_checksum_mismatch", message);
+  }
   return { file: { ...located, sha256 }, payloads, fetch: async () => {} };
 }
 

@@ -16,7 +16,7 @@ const layerBytes = size * size * 4;
 const unevaluated: PartialRecipe = { evaluation: { level: "none" } };
 
 /** A model of eight weights of 1 MB, and one constant of as much that no scheme changes. */
-async function uploadLayers({ blobs, folder }: PodService) {
+async function writeLayers({ folder }: PodService) {
   const file = path.join(folder, "layers.onnx");
   const initializer = Array.from({ length: layers }, (_, layer) =>
     floatInitializer(`w${layer}`, [size, size], (index) => Math.sin(index * (layer + 1))),
@@ -31,8 +31,13 @@ async function uploadLayers({ blobs, folder }: PodService) {
     output: [tensorInfo("y", [1, size, size])],
     initializer: [...initializer, constant],
   });
+  return { file, model: { source: `file://${file}`, name: "net" } };
+}
+
+async function uploadLayers(service: PodService) {
+  const { file } = await writeLayers(service);
   const { size: bytes } = await stat(file);
-  const { sha256 } = await blobs.write(createReadStream(file));
+  const { sha256 } = await service.blobs.write(createReadStream(file));
   return { model: { source: `upload:sha256:${sha256}`, name: "net" }, sha256, bytes };
 }
 
@@ -100,7 +105,7 @@ test("a pod refuses content that differs from what was sharded", async (t) => {
   assert.match(error?.message ?? "", /^The model's \d+ bytes at byte \d+ have SHA-256 /);
 });
 
-test("pods of a file:// model with external data read their shares of both, and notice a change", async (t) => {
+test("pods of a file:// model read their shares alone, and notice that it changed", async (t) => {
   const service = await startPodService(t);
   const { model, file } = await writeLayers(service);
   const recipe = { ...unevaluated, parallelism: 2 };
@@ -115,9 +120,16 @@ test("pods of a file:// model with external data read their shares of both, and 
     (await listJobArtifacts(service, shared))[0],
     (await listJobArtifacts(service, whole))[0],
   );
+  const lines = await service.readLogTexts(shared);
+  assert.match(lines.join("\n"), /\[fetch 1\/2\] Read 4\.\d+ MB of the model's 9\.\d+ MB/);
   await waitForPodEnd(await service.startPod(changed, { step: "shard", index: 0 }));
   const content = await readFile(file);
   await writeFile(file, content.fill(0, content.length / 2));
-  await waitForPodEnd(await service.startPod(changed, { step: "assemble", index: 0 }));
+  for (const index of [0, 1]) {
+    const { code } = await waitForPodEnd(
+      await service.startPod(changed, { step: "optimize", index }),
+    );
+    if (code === workerExit.failed) break;
+  }
   assert.equal((await service.find(changed)).error?.code, "model_checksum_mismatch");
 });
