@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { ServiceError } from "../../src/contract/errors.ts";
 import { resolveRecipe } from "../../src/contract/resolve-recipe.ts";
+import { maxGraphFields } from "../../src/engine/onnx/cut-payloads.ts";
 import { openModel } from "../../src/engine/onnx/open-model.ts";
 import { planCompression } from "../../src/engine/plan-compression.ts";
 import { encodeHostile, hostileModels } from "./fuzz/hostile-models.ts";
@@ -29,3 +30,15 @@ for (const name of Object.keys(hostileModels)) {
     }
   });
 }
+
+test("a graph of more fields than are allowed is refused before it is decoded", async () => {
+  await using folder = await makeFolder();
+  const path = join(folder.path, "model.onnx");
+  await writeFile(path, encodeHostile("a node with many inputs", maxGraphFields / 4));
+  const before = process.memoryUsage().heapUsed;
+  await assert.rejects(openModel(path, { maxBytes: 2 ** 40 }), {
+    code: "model_unsupported",
+    message: /The graph without its weights has more than 3000000 fields/,
+  });
+  assert.ok(process.memoryUsage().heapUsed - before < 100 * maxGraphFields);
+});

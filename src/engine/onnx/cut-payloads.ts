@@ -12,6 +12,11 @@ import type { WireField } from "./wire-format.ts";
 
 /** Content from this size on stays in the file; shapes and scalars are read with the graph. */
 const minPayloadBytes = 4096;
+/**
+ * Fields of a graph without its weights: names, attributes, numbers of lists and all else that is
+ * decoded one by one. One of 50,000 nodes has about 2 million; decoded, each takes about 100 bytes.
+ */
+export const maxGraphFields = 3_000_000;
 /** Largest encoded graph without its weights; one of 50,000 nodes has about 20 MB. */
 const maxSkeletonBytes = 256 * 1024 * 1024;
 
@@ -29,11 +34,12 @@ export interface PayloadRange {
 /**
  * Reads an encoded ModelProto without the content of its large tensors, which refer to `ranges` by
  * index (`payloadKey`) instead.
- * @throws WireError
+ * @throws WireError; ServiceError model_unsupported for a graph of more than maxGraphFields
  */
 export function cutPayloads(bytes: ByteWindow): { skeleton: Uint8Array; ranges: PayloadRange[] } {
   const ranges: PayloadRange[] = [];
-  const splices = spliceTensors(bytes, (fields) => cutTensor(fields, bytes, ranges));
+  const editTensor = (fields: readonly WireField[]) => cutTensor(fields, bytes, ranges);
+  const splices = spliceTensors(bytes, editTensor, maxGraphFields);
   const skeletonBytes = splices.reduce(
     (sum, { start, end, bytes: replacement }) => sum + replacement.length - (end - start),
     bytes.length,

@@ -1,4 +1,5 @@
 import type { DescMessage } from "@bufbuild/protobuf";
+import { ServiceError } from "../../contract/errors.ts";
 import type { ByteWindow } from "./byte-window.ts";
 import { ModelProtoSchema, TensorProtoSchema } from "./onnx_pb.js";
 import {
@@ -13,12 +14,6 @@ import type { WireField } from "./wire-format.ts";
 
 /** Nesting of messages; a subgraph takes three levels. The decoder stops at 100. */
 const maxDepth = 90;
-/**
- * Fields of a model without its weights; a graph of 50,000 nodes has about 2 million. A decoded
- * field takes about 100 bytes of memory.
- */
-const maxFields = 8_000_000;
-
 /** Replaces bytes of a message by others and, after them, by a payload that is not read yet. */
 export interface Splice {
   readonly start: number;
@@ -33,16 +28,22 @@ interface Walk {
   readonly bytes: ByteWindow;
   readonly editTensor: TensorEditor;
   readonly splices: Splice[];
+  readonly maxFields: number;
   fields: number;
 }
 
 /**
  * Walks an encoded ModelProto and lets `editTensor` replace bytes of each TensorProto.
  * @returns those replacements and the changed lengths of all enclosing messages, in order
- * @throws WireError where the bytes are no message of that shape, or one beyond the limits
+ * @throws WireError where the bytes are no message of that shape, or one nested too deep;
+ * ServiceError model_unsupported where it has more fields than allowed
  */
-export function spliceTensors(bytes: ByteWindow, editTensor: TensorEditor): Splice[] {
-  const walk: Walk = { bytes, editTensor, splices: [], fields: 0 };
+export function spliceTensors(
+  bytes: ByteWindow,
+  editTensor: TensorEditor,
+  maxFields = Infinity,
+): Splice[] {
+  const walk: Walk = { bytes, editTensor, splices: [], maxFields, fields: 0 };
   walkMessage(walk, ModelProtoSchema, { start: 0, end: bytes.length, depth: 0 });
   return walk.splices.sort((a, b) => a.start - b.start);
 }
@@ -106,7 +107,10 @@ function readNextField(
   { position, limit }: { position: number; limit: number },
 ): WireField {
   walk.fields += 1;
-  if (walk.fields > maxFields) throw new WireError(`The graph has more than ${maxFields} fields`);
+  if (walk.fields > walk.maxFields) {
+    const message = `The graph without its weights has more than ${walk.maxFields} fields`;
+    throw new ServiceError("model_unsupported", message);
+  }
   const field = readField(walk.bytes, position, limit);
   const width =
     field.wireType === wireType.lengthDelimited
