@@ -68,7 +68,7 @@ function walkMessage(walk: Walk, message: DescMessage, range: MessageRange): num
       const inner = walkMessage(walk, child, { start, end, depth: range.depth + 1 });
       if (inner !== 0) growth += inner + replaceLengthPrefix(walk, field, inner);
     } else if (packed.has(field.number)) {
-      walk.fields += field.end - field.bodyStart;
+      countFields(walk, field.end - field.bodyStart);
     }
     position = field.end;
   }
@@ -101,16 +101,19 @@ function walkTensor(walk: Walk, range: MessageRange): number {
   return growth;
 }
 
+function countFields(walk: Walk, count: number): void {
+  walk.fields += count;
+  if (walk.fields <= walk.maxFields) return;
+  const message = `The graph without its weights has more than ${walk.maxFields} fields`;
+  throw new ServiceError("model_unsupported", message);
+}
+
 function readNextField(
   walk: Walk,
   message: DescMessage,
   { position, limit }: { position: number; limit: number },
 ): WireField {
-  walk.fields += 1;
-  if (walk.fields > walk.maxFields) {
-    const message = `The graph without its weights has more than ${walk.maxFields} fields`;
-    throw new ServiceError("model_unsupported", message);
-  }
+  countFields(walk, 1);
   const field = readField(walk.bytes, position, limit);
   const width =
     field.wireType === wireType.lengthDelimited
