@@ -50,10 +50,7 @@ async function runEntireJob(context: JobContext): Promise<void> {
 }
 
 /** The plan of a large model takes much memory, which the evaluation needs: it ends here. */
-async function compressInputs(
-  context: JobContext,
-  inputs: JobInputs,
-): Promise<CompressionReport> {
+async function compressInputs(context: JobContext, inputs: JobInputs): Promise<CompressionReport> {
   const { assignment, reporter, runStage } = context;
   const { kind, dryRun, model } = assignment;
   const plan = kind === "compress" ? await planModel(context, inputs) : undefined;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { ServiceError } from "../../src/contract/errors.ts";
 import { resolveRecipe } from "../../src/contract/resolve-recipe.ts";
-import { maxGraphFields } from "../../src/engine/onnx/cut-payloads.ts";
+import { graphLimits } from "../../src/engine/onnx/cut-payloads.ts";
 import { openModel } from "../../src/engine/onnx/open-model.ts";
 import { planCompression } from "../../src/engine/plan-compression.ts";
 import { encodeHostile, hostileModels } from "./fuzz/hostile-models.ts";
@@ -31,12 +31,16 @@ for (const name of Object.keys(hostileModels)) {
   });
 }
 
-test("a graph of more fields than are allowed is refused before it is decoded", async () => {
-  await using folder = await makeFolder();
-  const path = join(folder.path, "model.onnx");
-  await writeFile(path, encodeHostile("a node with many inputs", maxGraphFields / 4));
-  await assert.rejects(openModel(path, { maxBytes: 2 ** 40 }), {
-    code: "model_unsupported",
-    message: /The graph without its weights has more than 3000000 fields/,
+const beyondLimits: [name: string, size: number, message: RegExp][] = [
+  ["a node with many inputs", graphLimits.fields / 4, /has more than 3000000 fields/],
+  ["a chain of Identity", graphLimits.parts, /has more than 200000 nodes and tensors/],
+];
+for (const [name, size, message] of beyondLimits) {
+  test(`${name}: too many are refused, with the limit`, async () => {
+    await using folder = await makeFolder();
+    const path = join(folder.path, "model.onnx");
+    await writeFile(path, encodeHostile(name, size));
+    const opening = openModel(path, { maxBytes: 2 ** 40 });
+    await assert.rejects(opening, { code: "model_unsupported", message });
   });
-});
+}

@@ -102,7 +102,7 @@ test("a pod refuses content that differs from what was sharded", async (t) => {
   assert(ends.some(({ code }) => code === workerExit.failed));
   const { error } = await service.find(id);
   assert.equal(error?.code, "model_checksum_mismatch");
-  assert.match(error?.message ?? "", /^The model's \d+ bytes at byte \d+ have SHA-256 /);
+  assert.match(error.message, /^The model's \d+ bytes at byte \d+ have SHA-256 /);
 });
 
 test("pods of a file:// model read their shares alone, and notice that it changed", async (t) => {

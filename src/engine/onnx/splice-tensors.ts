@@ -1,7 +1,7 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
 import type { ByteWindow } from "./byte-window.ts";
-import { ModelProtoSchema, TensorProtoSchema } from "./onnx_pb.js";
+import { ModelProtoSchema, NodeProtoSchema, TensorProtoSchema } from "./onnx_pb.js";
 import {
   checkPacked,
   messageShape,
@@ -28,22 +28,33 @@ interface Walk {
   readonly bytes: ByteWindow;
   readonly editTensor: TensorEditor;
   readonly splices: Splice[];
-  readonly maxFields: number;
+  readonly limits: GraphLimits;
   fields: number;
+  parts: number;
 }
+
+/** What a graph without its weights may have at most. */
+export interface GraphLimits {
+  /** Names, attributes, numbers of lists and all else that is decoded one by one. */
+  readonly fields: number;
+  /** Nodes and tensors together. */
+  readonly parts: number;
+}
+
+const unlimited: GraphLimits = { fields: Infinity, parts: Infinity };
 
 /**
  * Walks an encoded ModelProto and lets `editTensor` replace bytes of each TensorProto.
  * @returns those replacements and the changed lengths of all enclosing messages, in order
  * @throws WireError where the bytes are no message of that shape, or one nested too deep;
- * ServiceError model_unsupported where it has more fields than allowed
+ * ServiceError model_unsupported where it has more than allowed
  */
 export function spliceTensors(
   bytes: ByteWindow,
   editTensor: TensorEditor,
-  maxFields = Infinity,
+  limits = unlimited,
 ): Splice[] {
-  const walk: Walk = { bytes, editTensor, splices: [], maxFields, fields: 0 };
+  const walk: Walk = { bytes, editTensor, splices: [], limits, fields: 0, parts: 0 };
   walkMessage(walk, ModelProtoSchema, { start: 0, end: bytes.length, depth: 0 });
   return walk.splices.sort((a, b) => a.start - b.start);
 }
@@ -57,6 +68,7 @@ interface MessageRange {
 /** @returns by how many bytes the message grows */
 function walkMessage(walk: Walk, message: DescMessage, range: MessageRange): number {
   if (range.depth > maxDepth) throw new WireError(`Messages are nested more than ${maxDepth} deep`);
+  if (message === TensorProtoSchema || message === NodeProtoSchema) countPart(walk);
   if (message === TensorProtoSchema) return walkTensor(walk, range);
   const { children, packed } = messageShape(message);
   let growth = 0;
@@ -103,9 +115,18 @@ function walkTensor(walk: Walk, range: MessageRange): number {
 
 function countFields(walk: Walk, count: number): void {
   walk.fields += count;
-  if (walk.fields <= walk.maxFields) return;
-  const message = `The graph without its weights has more than ${walk.maxFields} fields`;
-  throw new ServiceError("model_unsupported", message);
+  if (walk.fields > walk.limits.fields) throw graphLimitError(`${walk.limits.fields} fields`);
+}
+
+function countPart(walk: Walk): void {
+  walk.parts += 1;
+  if (walk.parts > walk.limits.parts)
+    throw graphLimitError(`${walk.limits.parts} nodes and tensors`);
+}
+
+function graphLimitError(limit: string): ServiceError {
+  const message = `The graph without its weights has more than ${limit}`;
+  return new ServiceError("model_unsupported", message);
 }
 
 function readNextField(
