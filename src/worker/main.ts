@@ -12,6 +12,8 @@ const stopLimitMs = 400;
 
 /** The job has a thread of its own: planning a large model keeps it from hearing of a stop. */
 const jobThread = new URL("./job-thread.ts", import.meta.url);
+/** Semi-spaces of 2 MB: with larger ones, garbage takes more memory than tiles of weights. */
+const jobThreadLimits = { maxYoungGenerationSizeMb: 6 } as const;
 
 function print(line: string): void {
   process.stdout.write(`${line}\n`);
@@ -41,7 +43,7 @@ function superviseJob(settings: WorkerSettings): void {
     if (details !== undefined) printError(details);
     exit(end);
   };
-  const thread = new Worker(jobThread, { workerData: settings });
+  const thread = new Worker(jobThread, { workerData: settings, resourceLimits: jobThreadLimits });
   const requestStop = (reason: string) => {
     if (isStopped) return;
     isStopped = true;

@@ -33,7 +33,7 @@ for (const name of Object.keys(hostileModels)) {
 
 const beyondLimits: [name: string, size: number, message: RegExp][] = [
   ["a node with many inputs", graphLimits.fields / 4, /has more than 3000000 fields/],
-  ["a chain of Identity", graphLimits.parts, /has more than 200000 nodes and tensors/],
+  ["a chain of Identity", graphLimits.parts, /has more than 100000 nodes and tensors/],
 ];
 for (const [name, size, message] of beyondLimits) {
   test(`${name}: too many are refused, with the limit`, async () => {

@@ -10,7 +10,7 @@ import { readExactly } from "./read-exactly.ts";
 import { weightIndexFile } from "./weight-index-file.ts";
 import { writeFully } from "./write-fully.ts";
 
-const copyBytes = 8 * 1024 * 1024;
+const copyBytes = 1 * 1024 * 1024;
 
 /** Where a payload's bytes are to be written: a file of full size, and an offset in it. */
 export interface Destination {
