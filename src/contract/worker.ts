@@ -26,7 +26,7 @@ export type OptimizedShare = z.infer<typeof optimizedShare>;
  * What the shard step stored of the model for the later ones: a blob with all but the content of
  * its large tensors, which they fetch by ranges.
  */
-export const modelOutline = z.object({ sha256, bytes: z.int().min(0) });
+const modelOutline = z.object({ sha256, bytes: z.int().min(0) });
 export type ModelOutline = z.infer<typeof modelOutline>;
 
 /** What a worker is to do: the answer to `GET /worker/v1/jobs/{id}`. */

@@ -1,3 +1,4 @@
+import { createByteProgress } from "./byte-progress.ts";
 import type { CandidateRunner } from "./candidate.ts";
 import { type FetchRanges, rangesInModel } from "./onnx/file-range.ts";
 import type { ModelLayout } from "./onnx/model-layout.ts";
@@ -47,11 +48,7 @@ export async function executePlan(
   await fetchRanges?.(rangesInModel(model, [...copied, ...tasks.map(({ source }) => source)]));
   const copiedBytes = copied.reduce((sum, { length }) => sum + length, 0);
   const total = tasks.reduce((sum, task) => sum + task.sourceBytes, copiedBytes);
-  let done = 0;
-  const onBytes = (bytes: number) => {
-    done += bytes;
-    onProgress(total === 0 ? 1 : done / total, "Compressing weights");
-  };
+  const onBytes = createByteProgress({ total, message: "Compressing weights", onProgress });
   let results: TaskResult[] = [];
   const writeComputedPayloads = async (destinations: FindDestinations) => {
     results = await runTasks(placeTasks(tasks, destinations), { signal, onBytes });

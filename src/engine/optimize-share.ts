@@ -1,3 +1,4 @@
+import { createByteProgress } from "./byte-progress.ts";
 import { type FetchRanges, rangesInModel } from "./onnx/file-range.ts";
 import { planCompression } from "./plan-compression.ts";
 import type { PlanOptions } from "./plan-compression.ts";
@@ -41,14 +42,8 @@ export async function optimizeShare(
   const sources = shareTasks.map(({ source }) => source);
   await fetchRanges?.(rangesInModel(model, sources));
   const sourceBytes = shareTasks.reduce((sum, task) => sum + task.sourceBytes, 0);
-  let done = 0;
-  const onBytes = (bytes: number) => {
-    done += bytes;
-    onProgress(
-      sourceBytes === 0 ? 1 : done / sourceBytes,
-      `Compressing share ${share.index + 1} of ${share.count}`,
-    );
-  };
+  const message = `Compressing share ${share.index + 1} of ${share.count}`;
+  const onBytes = createByteProgress({ total: sourceBytes, message, onProgress });
   const partition = { model, tasks: shareTasks };
   const bytes = await writePartition(outputPath, partition, { modelSha256, signal, onBytes });
   return { weights: shareTasks.length, sourceBytes, bytes };

@@ -31,14 +31,17 @@ export async function downloadRange(
     signal,
     countTransferred: () => position - start,
     async readAnswer({ body }) {
-      for await (const chunk of body) {
-        if (!Buffer.isBuffer(chunk)) throw new TypeError("The answer is not a stream of bytes");
-        await writeAllBytes(file, chunk, position);
-        position += chunk.length;
-      }
+      for await (const chunk of body) position += await writeChunk(file, chunk, position);
     },
   });
   if (position === end + 1) return;
   const received = `${position - start} bytes`;
   throw new Error(`The service sent ${received} as bytes ${start} to ${end} of ${sha256}`);
+}
+
+/** @returns the bytes of the chunk */
+async function writeChunk(file: FileHandle, chunk: unknown, position: number): Promise<number> {
+  if (!Buffer.isBuffer(chunk)) throw new TypeError("The answer is not a stream of bytes");
+  await writeAllBytes(file, chunk, position);
+  return chunk.length;
 }

@@ -23,51 +23,70 @@ function printError(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-/** Runs the job in its thread, prints what it tells, and ends the process with it or before. */
-function superviseJob(settings: WorkerSettings): void {
-  const pod = "MOS_TERMINATION_LOG" in settings ? settings : undefined;
-  let lastSeq = 0;
-  let isStopped = false;
+type PodSettings = Extract<WorkerSettings, { readonly MOS_TERMINATION_LOG: string }>;
 
-  const exit = ({ code, ...end }: WorkerEnd): never => {
-    try {
-      const message = serializeTerminationMessage({ ...end, lastSeq });
-      if (pod !== undefined) writeFileSync(pod.MOS_TERMINATION_LOG, message);
-    } catch (error) {
-      printError(`The termination message cannot be written: ${String(error)}`);
-    }
-    process.exit(code);
-  };
-  const crash = (error: unknown) => {
-    const { details, end } = crashEnd(error, isStopped);
-    if (details !== undefined) printError(details);
-    exit(end);
-  };
-  const thread = new Worker(jobThread, { workerData: settings, resourceLimits: jobThreadLimits });
-  const requestStop = (reason: string) => {
-    if (isStopped) return;
-    isStopped = true;
-    setTimeout(() => exit({ code: workerExit.cancelled, outcome: "Cancelled" }), stopLimitMs);
-    thread.postMessage(reason);
-  };
-  const receive = (message: JobThreadMessage) => {
+/** Watches over the thread of a job: prints what it tells, and ends the process with it or before. */
+class JobSupervisor {
+  /** Undefined for a process of a service on this machine, which prints lines and no events. */
+  readonly #pod: PodSettings | undefined;
+  readonly #thread: Worker;
+  #lastSeq = 0;
+  #isStopped = false;
+
+  constructor(settings: WorkerSettings) {
+    this.#pod = "MOS_TERMINATION_LOG" in settings ? settings : undefined;
+    this.#thread = new Worker(jobThread, {
+      workerData: settings,
+      resourceLimits: jobThreadLimits,
+    });
+    this.#thread
+      .on("message", (message: JobThreadMessage) => this.#receive(message))
+      .on("error", (error) => this.#crash(error))
+      .on("exit", (code) => this.#crash(new Error(`The job's thread ended with code ${code}`)));
+  }
+
+  /** The thread may say that it stopped, if it is not too busy. */
+  stop(reason: string): void {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    const end = { code: workerExit.cancelled, outcome: "Cancelled" } as const;
+    setTimeout(() => this.#exit(end), stopLimitMs);
+    this.#thread.postMessage(reason);
+  }
+
+  #receive(message: JobThreadMessage): void {
     switch (message.kind) {
       case "line":
         return print(message.text);
       case "error":
         return printError(message.text);
       case "event":
-        lastSeq++;
-        return pod === undefined ? undefined : print(message.text);
+        this.#lastSeq++;
+        return this.#pod && print(message.text);
       case "cancelled":
-        return requestStop(message.text);
+        return this.stop(message.text);
       case "end":
-        return exit(message.end);
+        return this.#exit(message.end);
     }
-  };
-  thread.on("message", receive).on("error", crash);
-  thread.on("exit", (code) => crash(new Error(`The job's thread ended with exit code ${code}`)));
-  onStopRequest(requestStop);
+  }
+
+  #crash(error: unknown): never {
+    const { details, end } = crashEnd(error, this.#isStopped);
+    if (details !== undefined) printError(details);
+    return this.#exit(end);
+  }
+
+  /** Writes the termination message of the pod, if any, and exits. */
+  #exit({ code, ...end }: WorkerEnd): never {
+    try {
+      const message = serializeTerminationMessage({ ...end, lastSeq: this.#lastSeq });
+      if (this.#pod) writeFileSync(this.#pod.MOS_TERMINATION_LOG, message);
+    } catch (error) {
+      printError(`The termination message cannot be written: ${String(error)}`);
+    }
+    process.exit(code);
+  }
 }
 
-superviseJob(workerSettings.parse(process.env));
+const supervisor = new JobSupervisor(workerSettings.parse(process.env));
+onStopRequest((reason) => supervisor.stop(reason));

@@ -16,7 +16,7 @@ const minPayloadBytes = 4096;
  * A graph of 50,000 nodes, the largest that is known, has about 2 million fields and, where its
  * constants are nodes, 75,000 nodes and tensors. A decoded field takes about 100 bytes.
  */
-export const graphLimits = { fields: 3_000_000, parts: 100_000 } as const satisfies GraphLimits;
+const graphLimits = { fields: 3_000_000, parts: 100_000 } as const satisfies GraphLimits;
 /** Largest encoded graph without its weights; one of 50,000 nodes has about 20 MB. */
 const maxSkeletonBytes = 256 * 1024 * 1024;
 

@@ -7,7 +7,7 @@ const payload = z.object({
   sha256: z.string().describe("Of the content."),
 });
 
-export const outlineTrailer = z.object({
+const outlineTrailer = z.object({
   modelSha256: z.string(),
   bytes: z.int().min(1).describe("Size of the model's file."),
   payloads: z.array(payload).describe("What is left out, in the order of the file."),

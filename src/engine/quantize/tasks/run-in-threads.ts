@@ -22,10 +22,7 @@ export async function runInThreads(
 ): Promise<TaskResult[]> {
   const results: TaskResult[] = [];
   const queue = new TaskQueue(tasks);
-  const workers = Array.from(
-    { length: threads - 1 },
-    () => new Worker(threadModule, { resourceLimits: threadLimits }),
-  );
+  const workers = Array.from({ length: threads - 1 }, startThread);
   const failure = new AbortController();
   const signal = AbortSignal.any([options.signal, failure.signal]);
   const serve = async (run: (task: PlacedTask) => Promise<TaskResult>) => {
@@ -37,14 +34,16 @@ export async function runInThreads(
   ];
   try {
     await Promise.all(serving);
-  } catch (error) {
-    failure.abort(error);
-    throw error;
   } finally {
+    failure.abort();
     await Promise.all(workers.map((worker) => worker.terminate()));
     await Promise.allSettled(serving);
   }
   return results;
+}
+
+function startThread(): Worker {
+  return new Worker(threadModule, { resourceLimits: threadLimits });
 }
 
 function runInThread(
