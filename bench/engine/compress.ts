@@ -2,6 +2,7 @@ import { requestedRecipe, type Recipe } from "../../src/contract/recipe.ts";
 import { resolveRecipe } from "../../src/contract/resolve-recipe.ts";
 import { builtinTargets } from "../../src/contract/target.ts";
 import { compressModel } from "../../src/engine/compress-model.ts";
+import { readPeakMemoryBytes } from "../../src/engine/evaluate/read-peak-memory-bytes.ts";
 import { planCompression } from "../../src/engine/plan-compression.ts";
 
 const [model = "", outputDirectory = "", request = "", scope = "all"] = process.argv.slice(2);
@@ -21,9 +22,8 @@ await compressModel(model, {
   log: () => {},
 });
 const seconds = (performance.now() - start) / 1000;
-process.stdout.write(
-  `${JSON.stringify({ seconds, peakBytes: process.resourceUsage().maxRSS * 1024 })}\n`,
-);
+const peakBytes = await readPeakMemoryBytes();
+process.stdout.write(`${JSON.stringify({ seconds, peakBytes })}\n`);
 
 /** Weights that the peer's quantizer leaves alone, so that both change the same ones. */
 async function otherWeights(ownRecipe: Recipe): Promise<string[]> {

@@ -26,7 +26,16 @@ export async function runOurs(run: QuantizerRun): Promise<QuantizerCost> {
   await emptyFolder(output);
   const recipe = JSON.stringify({ ...works[work], evaluation: { level: "weights" } });
   const script = join(import.meta.dirname, "compress.ts");
-  const { stdout } = await exec(process.execPath, [script, model, output, recipe, scope]);
+  // As the thread of a worker's job has it.
+  const options = ["--max-semi-space-size=2"];
+  const { stdout } = await exec(process.execPath, [
+    ...options,
+    script,
+    model,
+    output,
+    recipe,
+    scope,
+  ]);
   return quantizerCost.parse(JSON.parse(stdout));
 }
 

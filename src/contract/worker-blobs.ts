@@ -12,12 +12,14 @@ export function assignedBlobs({
   const uploads = [model.source, recipe.evaluation.data ?? ""]
     .filter((source) => source.startsWith(uploadScheme))
     .map((source) => source.slice(uploadScheme.length));
-  const files = [...(baseline ?? []), ...(part?.shares ?? [])].map(({ sha256 }) => sha256);
-  return new Set([...uploads, ...files]);
+  const outlines = part?.outline ? [part.outline] : [];
+  const files = [...(baseline ?? []), ...(part?.shares ?? []), ...outlines];
+  return new Set([...uploads, ...files.map(({ sha256 }) => sha256)]);
 }
 
 /** Hash of the blob that an event reports as stored; undefined for other events. */
 export function reportedBlob(event: WorkerEvent): string | undefined {
   if (event.type === "artifact") return event.artifact.sha256;
+  if (event.type === "outline") return event.outline.sha256;
   return event.type === "share" ? event.share.sha256 : undefined;
 }

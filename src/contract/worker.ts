@@ -22,6 +22,13 @@ export const optimizedShare = z.object({
 });
 export type OptimizedShare = z.infer<typeof optimizedShare>;
 
+/**
+ * What the shard step stored of the model for the later ones: a blob with all but the content of
+ * its large tensors, which they fetch by ranges.
+ */
+const modelOutline = z.object({ sha256, bytes: z.int().min(0) });
+export type ModelOutline = z.infer<typeof modelOutline>;
+
 /** What a worker is to do: the answer to `GET /worker/v1/jobs/{id}`. */
 export const assignment = z.object({
   id: jobId,
@@ -39,6 +46,9 @@ export const assignment = z.object({
       step: workerStep,
       index: z.int().min(0).describe("Number of the share, from 0; 0 for steps of one pod."),
       shares: z.array(optimizedShare).describe("For `assemble`: every share, in order."),
+      outline: modelOutline
+        .nullable()
+        .describe("For the steps after `shard`; null where they read the model where it is."),
     })
     .nullable()
     .describe("The worker's part of the job; null where it does all of it."),
@@ -77,6 +87,7 @@ export const workerEvent = z.discriminatedUnion("type", [
   z.object({ ...eventBase, type: z.literal("model"), bytes: z.int(), sha256 }),
   z.object({ ...eventBase, type: z.literal("telemetry"), telemetry: telemetryUpdate }),
   z.object({ ...eventBase, type: z.literal("artifact"), artifact }),
+  z.object({ ...eventBase, type: z.literal("outline"), outline: modelOutline }),
   z.object({ ...eventBase, type: z.literal("share"), share: optimizedShare }),
   z.object({
     ...eventBase,

@@ -90,7 +90,8 @@ async function runPass(
   earlier: Pass | undefined,
 ): Promise<Pass> {
   options.signal.throwIfAborted();
-  const plan = await planCompression(modelPath, options, revision);
+  const known = earlier === undefined ? options.plan : undefined;
+  const plan = known ?? (await planCompression(modelPath, options, revision));
   logPlan(plan, options.log);
   const isWritten = earlier !== undefined && earlier.files.length > 0;
   const tasks = isWritten ? reusePayloads(plan, earlier) : plan.tasks;

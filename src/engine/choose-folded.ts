@@ -145,12 +145,13 @@ async function foldInaccurate(
   return new Map(rounding.flatMap(({ weights }) => weights.map((index) => [index, reason])));
 }
 
-/** Writes the model with the other regions folded, for as long as it is used. */
+/** Writes the model with the other regions folded, if there are any, for as long as it is used. */
 async function withCandidate<T>(
   quantized: readonly Region[],
   { regions, written, replan, scratch, signal }: CandidateWork,
   use: (modelPath: string) => Promise<T>,
 ): Promise<T> {
+  if (quantized.length === regions.length) return use(path.join(written.directory, "model.onnx"));
   const plan = await replan(foldOthers(regions, quantized, new Map()));
   reusePayloads(plan, written);
   const directory = path.join(scratch, `candidate-${randomUUID()}`);

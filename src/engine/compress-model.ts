@@ -38,9 +38,9 @@ export async function assembleShares(
  */
 export async function predictCompression(
   modelPath: string,
-  options: PlanOptions & Pick<CompressOptions, "log">,
+  { plan: known, ...options }: PlanOptions & Pick<CompressOptions, "log" | "plan">,
 ): Promise<CompressionReport> {
-  const plan = await planCompression(modelPath, options);
+  const plan = known ?? (await planCompression(modelPath, options));
   logPlan(plan, options.log);
   return buildCompressionReport(plan, [], []);
 }

@@ -1,3 +1,5 @@
+import { createByteProgress } from "./byte-progress.ts";
+import { type FetchRanges, rangesInModel } from "./onnx/file-range.ts";
 import { planCompression } from "./plan-compression.ts";
 import type { PlanOptions } from "./plan-compression.ts";
 import { partitionTasks } from "./quantize/tasks/partition-tasks.ts";
@@ -10,6 +12,8 @@ interface ShareOptions extends PlanOptions {
   readonly outputPath: string;
   /** SHA-256 of the ONNX file, where it is known; saves to hash its weights. */
   readonly modelSha256?: string | undefined;
+  /** Called before parts of the ONNX file are read that need not be on this machine yet. */
+  readonly fetchRanges?: FetchRanges | undefined;
   readonly signal: AbortSignal;
   /** Called with the fraction of the work that is done, from 0 to 1. */
   readonly onProgress: (fraction: number, message: string) => void;
@@ -30,20 +34,16 @@ interface ShareReport {
  */
 export async function optimizeShare(
   modelPath: string,
-  { share, outputPath, modelSha256, signal, onProgress, ...options }: ShareOptions,
+  { share, outputPath, modelSha256, fetchRanges, signal, onProgress, ...options }: ShareOptions,
 ): Promise<ShareReport> {
   const { model, tasks } = await planCompression(modelPath, options);
   signal.throwIfAborted();
   const shareTasks = partitionTasks(tasks, share.count)[share.index] ?? [];
+  const sources = shareTasks.map(({ source }) => source);
+  await fetchRanges?.(rangesInModel(model, sources));
   const sourceBytes = shareTasks.reduce((sum, task) => sum + task.sourceBytes, 0);
-  let done = 0;
-  const onBytes = (bytes: number) => {
-    done += bytes;
-    onProgress(
-      sourceBytes === 0 ? 1 : done / sourceBytes,
-      `Compressing share ${share.index + 1} of ${share.count}`,
-    );
-  };
+  const message = `Compressing share ${share.index + 1} of ${share.count}`;
+  const onBytes = createByteProgress({ total: sourceBytes, message, onProgress });
   const partition = { model, tasks: shareTasks };
   const bytes = await writePartition(outputPath, partition, { modelSha256, signal, onBytes });
   return { weights: shareTasks.length, sourceBytes, bytes };

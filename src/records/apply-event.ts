@@ -50,6 +50,7 @@ export function applyEvent(job: Job, event: JobEvent, now: Date): Job {
   if (isTerminal(job.status)) return job;
   switch (event.type) {
     case "log":
+    case "outline":
     case "share":
       return job;
     case "model":

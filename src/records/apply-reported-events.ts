@@ -1,6 +1,6 @@
 import type { Job } from "../contract/job.ts";
 import type { LogLine } from "../contract/log.ts";
-import type { OptimizedShare, WorkerEvent } from "../contract/worker.ts";
+import type { ModelOutline, OptimizedShare, WorkerEvent } from "../contract/worker.ts";
 import { applyEvent } from "./apply-event.ts";
 import type { AttemptRecord } from "./find-attempts.ts";
 import { translatePartEvent } from "./translate-part-event.ts";
@@ -21,6 +21,8 @@ interface AppliedEvents {
   readonly attempt: AttemptRecord;
   readonly lines: readonly NewLine[];
   readonly shares: readonly OptimizedShare[];
+  /** What a shard step stored of the model; undefined where it told nothing of it. */
+  readonly outline: ModelOutline | undefined;
 }
 
 interface EventSequence {
@@ -37,6 +39,7 @@ export function applyReportedEvents(
 ): AppliedEvents {
   const lines: NewLine[] = [];
   const shares: OptimizedShare[] = [];
+  let outline: ModelOutline | undefined;
   let [job, attempt] = [initialJob, initialAttempt];
   for (const event of events) {
     if (event.seq < attempt.nextSeq) continue;
@@ -50,9 +53,10 @@ export function applyReportedEvents(
     if (event.type === "share" && event.share.index === attempt.part?.index) {
       shares.push(event.share);
     }
+    if (event.type === "outline" && attempt.part?.step === "shard") outline = event.outline;
     job = applyAttemptEvent(job, event, { attempt, attempts, now });
   }
-  return { job, attempt, lines, shares };
+  return { job, attempt, lines, shares, outline };
 }
 
 function applyAttemptEvent(

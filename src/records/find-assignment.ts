@@ -1,7 +1,12 @@
 import type { Job } from "../contract/job.ts";
 import { isTerminal } from "../contract/status.ts";
 import { target } from "../contract/target.ts";
-import { type Assignment, type OptimizedShare, optimizedShare } from "../contract/worker.ts";
+import {
+  type Assignment,
+  type ModelOutline,
+  type OptimizedShare,
+  optimizedShare,
+} from "../contract/worker.ts";
 import { currentAttempts, findAttempts, type JobPart } from "./find-attempts.ts";
 import { hasJobBlob } from "./job-blob-records.ts";
 import { parseJob } from "./parse-job.ts";
@@ -23,7 +28,10 @@ export async function findAssignment(
   const attempt = current.find((one) => one.attempt === number);
   if (attempt === undefined || attempt.ended || isTerminal(job.status)) return undefined;
   const { id, kind, recipe, dryRun } = job;
-  const shares = attempt.part?.step === "assemble" ? await listOptimizedShares(trx, jobId) : [];
+  const step = attempt.part?.step;
+  const shares = step === "assemble" ? await listOptimizedShares(trx, jobId) : [];
+  const isLater = step === "optimize" || step === "assemble";
+  const outline = isLater ? await findOutline(trx, jobId) : null;
   return {
     id,
     kind,
@@ -32,7 +40,7 @@ export async function findAssignment(
     model: await findAssignedModel(trx, attempt.part, job),
     target: target.parse(JSON.parse(row.target_document)),
     attempt: number,
-    part: attempt.part && { ...attempt.part, shares },
+    part: attempt.part && { ...attempt.part, shares, outline },
     baseline: await findBaselineFiles(trx, job, attempt.part),
   };
 }
@@ -87,4 +95,16 @@ async function listOptimizedShares(
     .orderBy("share")
     .execute();
   return rows.map((row) => optimizedShare.parse(row));
+}
+
+async function findOutline(
+  trx: WriteTransaction["trx"],
+  jobId: string,
+): Promise<ModelOutline | null> {
+  const row = await trx
+    .selectFrom("job_outlines")
+    .select(["sha256", "bytes"])
+    .where("job_id", "=", jobId)
+    .executeTakeFirst();
+  return row ?? null;
 }

@@ -11,6 +11,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0006-tenants": { up: (db) => runStatements(db, addTenants) },
   "0007-job-blobs": { up: (db) => runStatements(db, addJobBlobs) },
   "0008-audit": { up: (db) => runStatements(db, addAudit) },
+  "0018-outlines": { up: (db) => runStatements(db, addOutlines) },
   "0019-whole-documents": { up: (db) => runStatements(db, completeDocuments) },
 };
 
@@ -187,6 +188,11 @@ const completeDocuments = [
         json_insert(value, '$.baseline', json('null'), '$.level', 'fail')))
       from json_each(document, '$.gates')))
     where json_array_length(document, '$.gates') > 0`,
+];
+
+const addOutlines = [
+  `create table job_outlines (
+    job_id text primary key references jobs (id), sha256 text not null, bytes bigint not null)`,
 ];
 
 async function runStatements(db: Kysely<unknown>, statements: readonly string[]): Promise<void> {

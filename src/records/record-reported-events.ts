@@ -1,5 +1,5 @@
 import { isTerminal } from "../contract/status.ts";
-import type { OptimizedShare, WorkerEvent } from "../contract/worker.ts";
+import type { ModelOutline, OptimizedShare, WorkerEvent } from "../contract/worker.ts";
 import { appendLines } from "./append-lines.ts";
 import { applyReportedEvents } from "./apply-reported-events.ts";
 import { type AttemptRecord, currentAttempts, findAttempts } from "./find-attempts.ts";
@@ -39,6 +39,7 @@ export async function recordReportedEvents(
   if (nextSeq > attempt.nextSeq) {
     await saveAttempt(writing, jobId, applied.attempt);
     for (const share of applied.shares) await saveShare(writing, jobId, share);
+    if (applied.outline) await saveOutline(writing, jobId, applied.outline);
     const after = await appendLines(writing, { ...before, job: applied.job }, applied.lines);
     await saveRecords(writing, [{ before, after }]);
   }
@@ -69,5 +70,17 @@ async function saveShare(
     .insertInto("job_shares")
     .values({ job_id: jobId, share: index, sha256, bytes })
     .onConflict((conflict) => conflict.columns(["job_id", "share"]).doUpdateSet({ sha256, bytes }))
+    .execute();
+}
+
+async function saveOutline(
+  { trx }: WriteTransaction,
+  jobId: string,
+  { sha256, bytes }: ModelOutline,
+): Promise<void> {
+  await trx
+    .insertInto("job_outlines")
+    .values({ job_id: jobId, sha256, bytes })
+    .onConflict((conflict) => conflict.column("job_id").doUpdateSet({ sha256, bytes }))
     .execute();
 }

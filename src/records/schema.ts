@@ -9,6 +9,7 @@ export interface Schema {
   log_lines: LogLinesTable;
   attempts: AttemptsTable;
   job_shares: JobSharesTable;
+  job_outlines: JobOutlinesTable;
   job_blobs: JobBlobsTable;
   tokens: TokensTable;
   audit: AuditTable;
@@ -103,6 +104,13 @@ interface AttemptsTable {
 interface JobSharesTable {
   job_id: string;
   share: number;
+  sha256: string;
+  bytes: number;
+}
+
+/** What the shard step of a job stored of its model, for the pods of the later steps. */
+interface JobOutlinesTable {
+  job_id: string;
   sha256: string;
   bytes: number;
 }

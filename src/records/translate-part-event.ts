@@ -48,6 +48,7 @@ export function translatePartEvent(
     case "status":
     case "model":
     case "artifact":
+    case "outline":
     case "share":
       return event;
   }

@@ -6,7 +6,7 @@ export interface Blob {
   readonly bytes: number;
 }
 
-interface BlobRange {
+export interface BlobRange {
   readonly start: number;
   /** Last byte, inclusive. */
   readonly end: number;
@@ -34,6 +34,11 @@ export interface ReceiveOptions extends Pick<WriteOptions, "maxBytes" | "signal"
   readonly offset?: number | undefined;
 }
 
+interface RangeOptions {
+  readonly ranges: readonly BlobRange[];
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
  * Uploaded models and artifacts, as workers need them: file by file. A blob is complete and never
  * changes.
@@ -42,6 +47,8 @@ export interface BlobFiles {
   find(sha256: string): Promise<{ bytes: number } | undefined>;
   /** Writes the blob to a local file at `path`, which must not exist. */
   materialize(sha256: string, path: string, signal?: AbortSignal): Promise<void>;
+  /** Writes parts of the blob to the same places of a local file, which must exist. */
+  materializeRanges(sha256: string, path: string, options: RangeOptions): Promise<void>;
   /** Stores a whole local file or leaves nothing behind. */
   writeFile(path: string, options?: Pick<WriteOptions, "expectedSha256" | "signal">): Promise<Blob>;
 }

@@ -4,6 +4,7 @@ import {
   chmod,
   constants,
   copyFile,
+  type FileHandle,
   link,
   mkdir,
   open,
@@ -13,12 +14,14 @@ import {
 } from "node:fs/promises";
 import { hostname } from "node:os";
 import path from "node:path";
+import type { Readable } from "node:stream";
 import type { Blob, BlobStore, WriteOptions } from "./blob-store.ts";
 import { blobPath } from "./blob-path.ts";
 import { statOrUndefined, storageError, systemErrorCode } from "./file-error.ts";
 import { createPartialUploads } from "./partial-uploads.ts";
 import { receiveFile } from "./receive-file.ts";
 import { removeAbandoned } from "./remove-abandoned.ts";
+import { writeAllBytes } from "./write-all-bytes.ts";
 
 /**
  * A store in a folder: `blobs/ab/abcd…` for complete content, `incoming/` for what is being written
@@ -46,6 +49,13 @@ export async function createDirectoryBlobStore(directory: string): Promise<BlobS
     async materialize(sha256, target, signal) {
       await linkOrCopy(locate(sha256), target);
       signal?.throwIfAborted();
+    },
+    async materializeRanges(sha256, target, { ranges, signal }) {
+      await using file = await open(target, "r+");
+      for (const range of ranges) {
+        const source = createReadStream(locate(sha256), { ...range, signal });
+        await writeStream(file, source, range.start);
+      }
     },
   };
 }
@@ -84,6 +94,14 @@ async function publishBlob(file: string, target: string): Promise<void> {
   await chmod(target, 0o444);
   await using handle = await open(folder, "r");
   await handle.sync();
+}
+
+async function writeStream(file: FileHandle, source: Readable, start: number): Promise<void> {
+  let position = start;
+  for await (const chunk of source) {
+    await writeAllBytes(file, chunk, position);
+    position += chunk.length;
+  }
 }
 
 async function linkOrCopy(from: string, to: string): Promise<void> {

@@ -82,15 +82,24 @@ async function materializeUpload(
 
 async function hashAllowedFile(source: string, options: FetchOptions): Promise<FetchedModel> {
   const { limits, signal, onProgress } = options;
-  const path = await resolveAllowedPath(source, limits.allowedRoots);
-  const stats = await stat(path);
-  if (!stats.isFile()) throw new ServiceError("model_source_refused", `"${source}" is not a file`);
-  checkFetchedSize(stats.size, limits.maxModelBytes);
+  const { path, bytes: size } = await locateAllowedFile(source, limits);
   const hashed = await hashStoredFile(path, {
     signal,
-    onProgress: (bytes) => onProgress(bytes, stats.size),
+    onProgress: (bytes) => onProgress(bytes, size),
   });
   return { path, ...hashed };
+}
+
+/** The file of a `file://` source, which is not read. @throws ServiceError as fetchModel does */
+export async function locateAllowedFile(
+  source: string,
+  { allowedRoots, maxModelBytes }: Pick<FetchLimits, "allowedRoots" | "maxModelBytes">,
+): Promise<Pick<FetchedModel, "path" | "bytes">> {
+  const path = await resolveAllowedPath(source, allowedRoots);
+  const stats = await stat(path);
+  if (!stats.isFile()) throw new ServiceError("model_source_refused", `"${source}" is not a file`);
+  checkFetchedSize(stats.size, maxModelBytes);
+  return { path, bytes: stats.size };
 }
 
 function checkFetchedSize(bytes: number, maxModelBytes: number): void {

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { sha256 as sha256Schema } from "../contract/model.ts";
 import type { Blob, BlobFiles } from "./blob-store.ts";
 import { downloadBlob } from "./download-blob.ts";
+import { downloadRange } from "./download-range.ts";
 import { storageError } from "./file-error.ts";
 import { hashStoredFile } from "./hash-stored-file.ts";
 import type { RequestService } from "./service-request.ts";
@@ -28,6 +29,13 @@ export function createServiceBlobStore(requestService: RequestService): BlobFile
       } catch (error) {
         await rm(path, { force: true });
         throw storageError(error);
+      }
+    },
+
+    async materializeRanges(sha256, path, { ranges, signal }) {
+      await using file = await open(path, "r+");
+      for (const range of ranges) {
+        await downloadRange(file, sha256, { range, requestService, signal });
       }
     },
 

@@ -1,7 +1,11 @@
 import { ServiceError } from "../contract/errors.ts";
 import { formatBytes } from "../contract/format-bytes.ts";
 import type { Assignment } from "../contract/worker.ts";
-import { type PlanOptions, planCompression } from "../engine/plan-compression.ts";
+import {
+  type CompressionPlan,
+  type PlanOptions,
+  planCompression,
+} from "../engine/plan-compression.ts";
 import type { JobInputs } from "./fetch-inputs.ts";
 import type { JobContext } from "./job-context.ts";
 
@@ -11,8 +15,8 @@ import type { JobContext } from "./job-context.ts";
 export async function planModel(
   { assignment, runStage, signal }: JobContext,
   inputs: JobInputs,
-): Promise<void> {
-  await runStage("shard", async ({ log }) => {
+): Promise<CompressionPlan> {
+  return runStage("shard", async ({ log }) => {
     const plan = await explainMissingData(assignment.model.source, async () => {
       return planCompression(inputs.model.path, planOptions(assignment));
     });
@@ -23,6 +27,7 @@ export async function planModel(
     log(`${plan.weights.length} weights in ${shards}, the largest of ${largest}`);
     const [resultSize, originalSize] = [plan.resultBytes, plan.originalBytes].map(formatBytes);
     log(`The result will have ${resultSize} of ${originalSize}`);
+    return plan;
   });
 }
 

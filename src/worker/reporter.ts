@@ -4,7 +4,7 @@ import { textLimits } from "../contract/limits.ts";
 import type { LogLine } from "../contract/log.ts";
 import type { JobOutcome, WorkingStatus } from "../contract/status.ts";
 import { truncate } from "../contract/truncate.ts";
-import type { OptimizedShare, TelemetryUpdate } from "../contract/worker.ts";
+import type { ModelOutline, OptimizedShare, TelemetryUpdate } from "../contract/worker.ts";
 import type { EventSender } from "./event-sender.ts";
 import { splitLogLines } from "./split-log-lines.ts";
 
@@ -25,6 +25,7 @@ export interface Reporter {
   progress(fraction: number, message: string): void;
   telemetry(update: TelemetryUpdate): void;
   artifact(artifact: Artifact): void;
+  outline(outline: ModelOutline): void;
   share(share: OptimizedShare): void;
   result(outcome: JobOutcome, error?: JobError): void;
 }
@@ -55,6 +56,7 @@ export function createReporter({
     model: (bytes, sha256) => sender.add({ type: "model", bytes, sha256 }),
     telemetry: (telemetry) => sender.add({ type: "telemetry", telemetry }),
     artifact: (artifact) => sender.add({ type: "artifact", artifact }),
+    outline: (outline) => sender.add({ type: "outline", outline }),
     share: (share) => sender.add({ type: "share", share }),
     result: (outcome, error) => sender.add({ type: "result", outcome, error }),
   };

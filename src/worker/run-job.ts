@@ -2,8 +2,9 @@ import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import type { Assignment } from "../contract/worker.ts";
 import { compressModel, predictCompression } from "../engine/compress-model.ts";
+import type { CompressionReport } from "../engine/compression-report.ts";
 import { createJobCandidates } from "./create-job-candidates.ts";
-import { fetchInputs } from "./fetch-inputs.ts";
+import { fetchInputs, type JobInputs } from "./fetch-inputs.ts";
 import { finishJob } from "./finish-job.ts";
 import type { JobDependencies, JobContext } from "./job-context.ts";
 import { planModel, planOptions, explainMissingData } from "./plan-model.ts";
@@ -41,19 +42,23 @@ function logAssignment({ assignment, reporter }: JobContext): void {
 
 async function runEntireJob(context: JobContext): Promise<void> {
   const { assignment, reporter, runStage } = context;
-  const { kind, dryRun, model } = assignment;
+  const { kind } = assignment;
   reporter.status(kind === "compress" ? "Sharding" : "Optimizing");
   const inputs = await runStage("fetch", async (stage) => fetchInputs(assignment, context, stage));
   reporter.model(inputs.model.bytes, inputs.model.sha256);
-  if (kind === "compress") {
-    await planModel(context, inputs);
-    reporter.status("Optimizing");
-  }
-  const report = await runStage("optimize", async (stage) => {
+  await finishJob(context, inputs, await compressInputs(context, inputs));
+}
+
+/** The plan of a large model takes much memory, which the evaluation needs: it ends here. */
+async function compressInputs(context: JobContext, inputs: JobInputs): Promise<CompressionReport> {
+  const { assignment, reporter, runStage } = context;
+  const { kind, dryRun, model } = assignment;
+  const plan = kind === "compress" ? await planModel(context, inputs) : undefined;
+  if (plan !== undefined) reporter.status("Optimizing");
+  return runStage("optimize", async (stage) => {
     const candidates = createJobCandidates(context, inputs, stage);
-    const options = { ...planOptions(assignment), ...context, ...stage, candidates };
+    const options = { ...planOptions(assignment), ...context, ...stage, candidates, plan };
     const compress = dryRun ? predictCompression : compressModel;
     return explainMissingData(model.source, async () => compress(inputs.model.path, options));
   });
-  await finishJob(context, inputs, report);
 }

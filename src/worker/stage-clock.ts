@@ -35,7 +35,8 @@ interface ClockOptions {
 
 /**
  * Runs the stages of a worker; reports the time of each, also of one that fails, and its progress
- * as part of the worker's. A stage can run several times.
+ * as part of the worker's. A stage can run several times, also within another one, whose time it is
+ * not.
  */
 export function createStageClock({
   assignment: { part, recipe },
@@ -43,11 +44,13 @@ export function createStageClock({
   signal,
 }: ClockOptions): RunStage {
   const seconds: Partial<Record<StageName, number>> = {};
+  let counted = 0;
   const share = part?.step === "optimize" ? ` ${part.index + 1}/${recipe.parallelism}` : "";
   return async (name, work) => {
     signal.throwIfAborted();
     const [from, to] = stageProgressRanges[part?.step ?? "all"][name] ?? [0, 1];
     const startedAt = performance.now();
+    const countedBefore = counted;
     try {
       return await work({
         onProgress: (fraction, message) =>
@@ -55,7 +58,9 @@ export function createStageClock({
         log: (line) => reporter.log(`[${name}${share}] ${line}`),
       });
     } finally {
-      const all = (seconds[name] ?? 0) + (performance.now() - startedAt) / 1000;
+      const elapsed = (performance.now() - startedAt) / 1000;
+      const all = (seconds[name] ?? 0) + elapsed - (counted - countedBefore);
+      counted = countedBefore + elapsed;
       seconds[name] = Number(all.toFixed(3));
       reporter.telemetry({ stageSeconds: { ...seconds } });
     }

@@ -2,10 +2,13 @@ import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { formatBytes } from "../contract/format-bytes.ts";
 import { assembleShares } from "../engine/compress-model.ts";
+import type { FetchRanges } from "../engine/onnx/file-range.ts";
 import { optimizeShare } from "../engine/optimize-share.ts";
+import { writeOutline } from "../engine/write-outline.ts";
 import { createJobCandidates } from "./create-job-candidates.ts";
-import { fetchInputs } from "./fetch-inputs.ts";
+import { fetchInputs, type JobInputs } from "./fetch-inputs.ts";
 import { finishJob } from "./finish-job.ts";
+import { PartialModel } from "./partial-model.ts";
 import { planModel, planOptions } from "./plan-model.ts";
 import type { JobContext } from "./job-context.ts";
 import type { Stage } from "./stage-clock.ts";
@@ -15,33 +18,39 @@ export async function shardModel(context: JobContext): Promise<void> {
   const { assignment, blobs, reporter, runStage, signal } = context;
   reporter.status("Sharding");
   const inputs = await runStage("fetch", async (stage) => fetchInputs(assignment, context, stage));
-  const { sha256 } = inputs.model;
+  const { path: modelPath, sha256 } = inputs.model;
   reporter.model(inputs.model.bytes, sha256);
-  await planModel(context, inputs);
-  if (!/^https?:/.test(assignment.model.source)) return;
-  await runStage("publish", async () =>
-    blobs.writeFile(inputs.model.path, { expectedSha256: sha256, signal }),
-  );
+  const plan = await planModel(context, inputs);
+  await runStage("publish", async ({ log }) => {
+    if (/^https?:/.test(assignment.model.source))
+      await blobs.writeFile(modelPath, { expectedSha256: sha256, signal });
+    const file = path.join(context.directory, "outline");
+    await writeOutline(plan.model, file, { modelSha256: sha256, signal });
+    const outline = await blobs.writeFile(file, { signal });
+    reporter.outline(outline);
+    log(`Outline for the pods of the shares: ${formatBytes(outline.bytes)}`);
+  });
 }
 
-/** Optimizes a share of the weights. */
+/** Optimizes a share of the weights, of which alone it fetches the content. */
 export async function optimizePart(context: JobContext): Promise<void> {
   const { assignment, blobs, outputDirectory, reporter, runStage, signal } = context;
   const index = assignment.part?.index ?? 0;
   const count = assignment.recipe.parallelism;
   reporter.status("Optimizing");
-  const inputs = await runStage("fetch", async (stage) => fetchInputs(assignment, context, stage));
+  const { model, fetchRanges } = await fetchPart(context);
   const outputPath = path.join(outputDirectory, "share");
   await runStage("optimize", async ({ onProgress, log }) => {
     const options = {
       ...planOptions(assignment),
       share: { index, count },
       outputPath,
-      modelSha256: inputs.model.sha256,
+      modelSha256: model.sha256,
+      fetchRanges,
       signal,
       onProgress,
     };
-    const { weights, sourceBytes, bytes } = await optimizeShare(inputs.model.path, options);
+    const { weights, sourceBytes, bytes } = await optimizeShare(model.path, options);
     log(`${weights} weights: ${formatBytes(sourceBytes)} to ${formatBytes(bytes)}`);
   });
   const stored = await runStage("publish", async () => blobs.writeFile(outputPath, { signal }));
@@ -52,12 +61,8 @@ export async function optimizePart(context: JobContext): Promise<void> {
 export async function assembleModel(context: JobContext): Promise<void> {
   const { assignment, reporter, runStage } = context;
   reporter.status("Optimizing");
-  const { inputs, shares } = await runStage("fetch", async (stage) => {
-    return {
-      inputs: await fetchInputs(assignment, context, stage),
-      shares: await fetchShares(context, stage),
-    };
-  });
+  const inputs = await fetchPart(context);
+  const shares = await runStage("fetch", async (stage) => fetchShares(context, stage));
   const report = await runStage("optimize", async (stage) => {
     return assembleShares(
       inputs.model.path,
@@ -66,12 +71,39 @@ export async function assembleModel(context: JobContext): Promise<void> {
         ...context,
         ...stage,
         modelSha256: inputs.model.sha256,
+        fetchRanges: inputs.fetchRanges,
         candidates: createJobCandidates(context, inputs, stage),
       },
       shares,
     );
   });
   await finishJob(context, inputs, report);
+}
+
+interface PartInputs extends JobInputs {
+  readonly fetchRanges: FetchRanges | undefined;
+}
+
+/** Fetches what a step after the first needs to plan, or all where it runs the original. */
+async function fetchPart(context: JobContext): Promise<PartInputs> {
+  const { assignment, runStage } = context;
+  const { part, model, recipe } = assignment;
+  const isAssembling = part?.step === "assemble";
+  const runsOriginal = isAssembling && recipe.evaluation.level === "outputs";
+  // The result of a file that is read in place is of no other than the one that was sharded.
+  const isChecked = isAssembling && model.source.startsWith("file:");
+  const outline = runsOriginal || isChecked ? null : part?.outline;
+  if (!outline) {
+    const fetching = runStage("fetch", async (stage) => fetchInputs(assignment, context, stage));
+    return { ...(await fetching), fetchRanges: undefined };
+  }
+  const partial = await runStage("fetch", async () => PartialModel.open(context, outline));
+  const fetchRanges: FetchRanges = async (ranges) =>
+    runStage("fetch", async ({ log }) => {
+      await partial.fetchRanges(ranges);
+      log(partial.describe());
+    });
+  return { model: partial.file, dataPath: undefined, fetchRanges };
 }
 
 async function fetchShares(

@@ -144,6 +144,24 @@ test("products that round activations go where they cost more than a bit of accu
   }
 });
 
+test("where all products stay, their accuracy is measured on the model that is written already", async (t) => {
+  const timed: string[] = [];
+  const measured: string[] = [];
+  const candidates: CandidateRunner = {
+    time: async (path) => {
+      timed.push(path);
+      return faster;
+    },
+    measureSqnrDb: async (path) => {
+      measured.push(path);
+      return 40;
+    },
+  };
+  await compressTwoProducts(t, { scheme: "int4-weight", operators: "contrib" }, { candidates });
+  assert.deepEqual(timed, measured.slice(0, 1));
+  assert.equal(measured.length, 2);
+});
+
 test("without times, the instruction sets of the target decide", async (t) => {
   for (const [instructionSet, expected] of [
     ["avx2", false],

@@ -29,3 +29,17 @@ for (const name of Object.keys(hostileModels)) {
     }
   });
 }
+
+const beyondLimits: [name: string, size: number, message: RegExp][] = [
+  ["a node with many inputs", 3_000_000 / 4, /has more than 3000000 fields/],
+  ["a chain of Identity", 100_000, /has more than 100000 nodes and tensors/],
+];
+for (const [name, size, message] of beyondLimits) {
+  test(`${name}: too many are refused, with the limit`, async () => {
+    await using folder = await makeFolder();
+    const path = join(folder.path, "model.onnx");
+    await writeFile(path, encodeHostile(name, size));
+    const opening = openModel(path, { maxBytes: 2 ** 40 });
+    await assert.rejects(opening, { code: "model_unsupported", message });
+  });
+}

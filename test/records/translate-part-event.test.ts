@@ -74,6 +74,7 @@ test("pods shard, optimize side by side and assemble: the last one alone complet
       { index: 0, sha256: "0".repeat(64), bytes: 10 },
       { index: 1, sha256: "1".repeat(64), bytes: 11 },
     ],
+    outline: null,
   });
   assert.equal((await records.jobs.find(project, id))?.status, "Optimizing");
   await records.workers.recordEvents(id, assemble, numbered(1, line("assembled"), completed));

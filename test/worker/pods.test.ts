@@ -8,15 +8,10 @@ import { buffer } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
 import type { Job } from "../../src/contract/job.ts";
 import type { PartialRecipe } from "../../src/contract/recipe.ts";
-import { type WorkerEvent, workerExit, type WorkerStep } from "../../src/contract/worker.ts";
+import { type WorkerEvent, workerExit } from "../../src/contract/worker.ts";
 import { realModel } from "../support/real-models.ts";
-import {
-  eventsIn,
-  parsePodMessage,
-  type Pod,
-  type PodService,
-  startPodService,
-} from "./pod-service.ts";
+import { parsePodMessage, type PodService, startPodService } from "./pod-service.ts";
+import { listJobArtifacts, runSteps, waitForPodEnd } from "./pod-steps.ts";
 
 const unevaluated: PartialRecipe = { evaluation: { level: "none" } };
 /** A job that goes on until it is stopped. */
@@ -39,24 +34,6 @@ function hasModel(_: Job, lines: readonly string[]): boolean {
   return lines.some((line) => line.includes("SHA-256"));
 }
 
-async function waitForPodEnd(pod: Pod) {
-  const { code, output, errors } = await pod.ended;
-  assert.equal(errors, "");
-  const events = eventsIn(output);
-  assert.deepEqual(
-    events.map(({ seq }) => seq),
-    events.map((_, i) => i + 1),
-  );
-  return { code, events };
-}
-
-async function listJobArtifacts(
-  service: PodService,
-  jobId: string,
-): Promise<[name: string, sha256: string][]> {
-  return (await service.find(jobId)).artifacts.map(({ name, sha256 }) => [name, sha256]);
-}
-
 test("a pod compresses a model of the service's store, whose output is all that it tells", async (t) => {
   const service = await startPodService(t);
   const id = await service.createJob(await uploaded(service));
@@ -72,18 +49,6 @@ test("a pod compresses a model of the service's store, whose output is all that 
   }
   assert((job.telemetry.accuracy?.cosine ?? 0) > 0.9);
 });
-
-/** Runs every step of a job that pods share. */
-async function runSteps(service: PodService, id: string, count: number): Promise<void> {
-  const run = async (step: WorkerStep, index: number) =>
-    waitForPodEnd(await service.startPod(id, { step, index }));
-  assert.equal((await run("shard", 0)).code, workerExit.completed);
-  const shares = await Promise.all(
-    Array.from({ length: count }, async (_, index) => run("optimize", index)),
-  );
-  assert.deepEqual(new Set(shares.map(({ code }) => code)), new Set([workerExit.completed]));
-  assert.equal((await run("assemble", 0)).code, workerExit.completed);
-}
 
 async function serveModel(t: TestContext): Promise<{ source: string; requests: () => number }> {
   let requests = 0;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { test } from "node:test";
 import type { PartialRecipe } from "../../src/contract/recipe.ts";
@@ -66,6 +66,13 @@ test("the worker stops in the middle of a download that hangs", async (t) => {
   assert.equal(await exitCode(child), workerExit.cancelled);
 });
 
+/** The process that one of the worker's threads has started. */
+async function findChildProcess({ pid }: ChildProcess): Promise<number> {
+  const threads = await readdir(`/proc/${pid}/task`);
+  const lists = threads.map(async (id) => readFile(`/proc/${pid}/task/${id}/children`, "utf8"));
+  return Number((await Promise.all(lists)).join(" ").trim().split(" ")[0]);
+}
+
 test(
   "the worker keeps the result where the process that runs a model is killed",
   { skip: process.platform !== "linux" },
@@ -74,8 +81,7 @@ test(
     const { service, start } = await makeJob(t, orientation, { recipe });
     const child = start();
     await service.waitFor((event) => event.type === "log" && event.text.includes("Timing"));
-    const children = await readFile(`/proc/${child.pid}/task/${child.pid}/children`, "utf8");
-    process.kill(Number(children.split(" ")[0]), "SIGKILL");
+    process.kill(await findChildProcess(child), "SIGKILL");
     assert.equal(await exitCode(child), workerExit.failed);
     const result = service.events.at(-1);
     assert(result?.type === "result");
@@ -102,8 +108,7 @@ test(
         event.type === "telemetry" &&
         event.telemetry.progress?.message?.startsWith("Timed both models") === true,
     );
-    const children = await readFile(`/proc/${child.pid}/task/${child.pid}/children`, "utf8");
-    process.kill(Number(children.split(" ")[0]), "SIGKILL");
+    process.kill(await findChildProcess(child), "SIGKILL");
     await service.waitFor(
       (event) => event.type === "log" && event.text.includes("Candidates are not timed"),
     );

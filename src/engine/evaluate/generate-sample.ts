@@ -11,8 +11,8 @@ import {
 } from "./tensor-data.ts";
 import { countElements } from "../onnx/count-elements.ts";
 
-/** Largest generated input, bytes: a sample is in memory as a whole. */
-const maxInputBytes = 1_073_741_824;
+/** Largest generated sample, all inputs together, bytes: it is in memory as a whole. */
+const maxSampleBytes = 1_073_741_824;
 
 interface Filling {
   pattern: RegExp;
@@ -35,7 +35,8 @@ const narrowLimits: Partial<Record<ElementType, number>> = { uint8: 256, int8: 1
 /**
  * Generates a sample that fits the signature: floats of the standard normal distribution (ones for
  * masks), small non-negative integers, and true flags. The same seed generates the same sample.
- * @throws ServiceError evaluation_failed for an input that cannot be generated
+ * @throws ServiceError evaluation_failed for an input that cannot be generated, and for a sample
+ * that is too large
  */
 export function generateSample(
   inputs: readonly TensorSignature[],
@@ -43,13 +44,14 @@ export function generateSample(
   seed: number,
 ): Sample {
   const random = createRandom(seed);
-  return inputs.map((input) => {
-    const { name } = input;
-    const shape = inputShape(input, choice);
-    const type = generatedType(input);
-    const bytes = allocateInput({ name, type, shape });
-    fillTensor(bytes, type, chooseElementValues({ name, type, shape }, choice, random));
-    return { name, type, shape, bytes };
+  const toFill = inputs.map((input) => {
+    return { name: input.name, type: generatedType(input), shape: inputShape(input, choice) };
+  });
+  checkSampleBytes(toFill);
+  return toFill.map((input) => {
+    const bytes = new Uint8Array(inputBytes(input));
+    fillTensor(bytes, input.type, chooseElementValues(input, choice, random));
+    return { ...input, bytes };
   });
 }
 
@@ -60,14 +62,18 @@ function generatedType({ name, type }: TensorSignature): ElementType {
   throw new ServiceError("evaluation_failed", `Input "${name}" has ${problem}`);
 }
 
-function allocateInput({ name, type, shape }: InputToFill): Uint8Array {
-  const size = countElements(shape) * elementTypes[type].bytes;
-  if (size > maxInputBytes) {
-    const problem = `takes ${size} bytes; at most ${maxInputBytes} are generated`;
-    const message = `Input "${name}" of shape [${shape.join()}] ${problem}`;
-    throw new ServiceError("evaluation_failed", message);
-  }
-  return new Uint8Array(size);
+function inputBytes({ type, shape }: InputToFill): number {
+  return countElements(shape) * elementTypes[type].bytes;
+}
+
+/** Before any input is allocated: a model can have thousands of them. */
+function checkSampleBytes(inputs: readonly InputToFill[]): void {
+  const size = inputs.reduce((sum, input) => sum + inputBytes(input), 0);
+  if (size <= maxSampleBytes) return;
+  const [first] = inputs.toSorted((a, b) => inputBytes(b) - inputBytes(a));
+  const largest = `the largest, "${first?.name}" of shape [${first?.shape.join()}]`;
+  const problem = `take ${size} bytes with ${largest}; at most ${maxSampleBytes} are generated`;
+  throw new ServiceError("evaluation_failed", `The inputs of a sample ${problem}`);
 }
 
 interface InputToFill {

@@ -6,12 +6,17 @@ import {
 } from "./external-data-entry.ts";
 import { payloadField, payloadKey } from "./payload.ts";
 import { spliceTensors } from "./splice-tensors.ts";
-import type { Splice } from "./splice-tensors.ts";
+import type { GraphLimits, Splice } from "./splice-tensors.ts";
 import { concatBytes, WireError, wireType } from "./wire-format.ts";
 import type { WireField } from "./wire-format.ts";
 
 /** Content from this size on stays in the file; shapes and scalars are read with the graph. */
 const minPayloadBytes = 4096;
+/**
+ * A graph of 50,000 nodes, the largest that is known, has about 2 million fields and, where its
+ * constants are nodes, 75,000 nodes and tensors. A decoded field takes about 100 bytes.
+ */
+const graphLimits = { fields: 3_000_000, parts: 100_000 } as const satisfies GraphLimits;
 /** Largest encoded graph without its weights; one of 50,000 nodes has about 20 MB. */
 const maxSkeletonBytes = 256 * 1024 * 1024;
 
@@ -29,11 +34,12 @@ export interface PayloadRange {
 /**
  * Reads an encoded ModelProto without the content of its large tensors, which refer to `ranges` by
  * index (`payloadKey`) instead.
- * @throws WireError
+ * @throws WireError; ServiceError model_unsupported for a graph beyond graphLimits
  */
 export function cutPayloads(bytes: ByteWindow): { skeleton: Uint8Array; ranges: PayloadRange[] } {
   const ranges: PayloadRange[] = [];
-  const splices = spliceTensors(bytes, (fields) => cutTensor(fields, bytes, ranges));
+  const editTensor = (fields: readonly WireField[]) => cutTensor(fields, bytes, ranges);
+  const splices = spliceTensors(bytes, editTensor, graphLimits);
   const skeletonBytes = splices.reduce(
     (sum, { start, end, bytes: replacement }) => sum + replacement.length - (end - start),
     bytes.length,

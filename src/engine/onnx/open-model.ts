@@ -53,6 +53,7 @@ function readSkeleton(path: string, size: number): { proto: ModelProto; ranges: 
     const { skeleton, ranges } = cutPayloads(ByteWindow.fromFile(descriptor, size));
     return { proto: fromBinary(ModelProtoSchema, skeleton), ranges };
   } catch (error) {
+    if (error instanceof ServiceError) throw error;
     if (error instanceof WireError && error.truncated) {
       const message = `The file ends early: ${error.message}`;
       throw new ServiceError("model_truncated", message, { cause: error });

@@ -9,6 +9,12 @@ import { quoteName } from "./quote-name.ts";
 import { readExactlySync } from "./read-exactly.ts";
 import { elementCount } from "./tensor-shape.ts";
 
+/**
+ * Largest content of a tensor that planning reads, bytes, unless it is encoded as varints: larger
+ * content need not be on the machine that plans.
+ */
+export const maxPlannedBytes = 16 * 1024;
+
 /** Where the raw little-endian bytes of a tensor are; can be sent to another thread. */
 export type TensorSource =
   | {
@@ -47,19 +53,14 @@ export function tensorByteLength(tensor: TensorProto): number {
   return bytes;
 }
 
-/** The raw little-endian bytes of a tensor, or those from `start` to before `end`. */
-export function readTensor(
-  model: OnnxModel,
-  tensor: TensorProto,
-  start = 0,
-  end = tensorByteLength(tensor),
-): Uint8Array {
-  return readTensorSource(tensorSource(model, tensor), start, end);
-}
-
-function readTensorSource(source: TensorSource, start: number, end: number): Uint8Array {
-  if (source.kind === "memory") return source.bytes.slice(start, end);
-  return readFileRange(source.path, source.offset + start, end - start);
+/** The raw little-endian bytes of a tensor of at most `maxPlannedBytes`, or of varints. */
+export function readTensor(model: OnnxModel, tensor: TensorProto): Uint8Array {
+  const source = tensorSource(model, tensor);
+  const length = tensorByteLength(tensor);
+  if (source.kind === "memory") return source.bytes.slice(0, length);
+  if (source.length <= maxPlannedBytes) return readFileRange(source.path, source.offset, length);
+  const size = `${source.length} bytes, and planning reads ${maxPlannedBytes} at most`;
+  throw new TypeError(`Tensor ${quoteName(tensor.name)} has ${size}`);
 }
 
 function readFileRange(path: string, offset: number, length: number): Uint8Array {

@@ -1,6 +1,7 @@
 import type { DescMessage } from "@bufbuild/protobuf";
+import { ServiceError } from "../../contract/errors.ts";
 import type { ByteWindow } from "./byte-window.ts";
-import { ModelProtoSchema, TensorProtoSchema } from "./onnx_pb.js";
+import { ModelProtoSchema, NodeProtoSchema, TensorProtoSchema } from "./onnx_pb.js";
 import {
   checkPacked,
   messageShape,
@@ -13,12 +14,6 @@ import type { WireField } from "./wire-format.ts";
 
 /** Nesting of messages; a subgraph takes three levels. The decoder stops at 100. */
 const maxDepth = 90;
-/**
- * Fields of a model without its weights; a graph of 50,000 nodes has about 2 million. A decoded
- * field takes about 100 bytes of memory.
- */
-const maxFields = 8_000_000;
-
 /** Replaces bytes of a message by others and, after them, by a payload that is not read yet. */
 export interface Splice {
   readonly start: number;
@@ -33,16 +28,33 @@ interface Walk {
   readonly bytes: ByteWindow;
   readonly editTensor: TensorEditor;
   readonly splices: Splice[];
+  readonly limits: GraphLimits;
   fields: number;
+  parts: number;
 }
+
+/** What a graph without its weights may have at most. */
+export interface GraphLimits {
+  /** Names, attributes, numbers of lists and all else that is decoded one by one. */
+  readonly fields: number;
+  /** Nodes and tensors together. */
+  readonly parts: number;
+}
+
+const unlimited: GraphLimits = { fields: Infinity, parts: Infinity };
 
 /**
  * Walks an encoded ModelProto and lets `editTensor` replace bytes of each TensorProto.
  * @returns those replacements and the changed lengths of all enclosing messages, in order
- * @throws WireError where the bytes are no message of that shape, or one beyond the limits
+ * @throws WireError where the bytes are no message of that shape, or one nested too deep;
+ * ServiceError model_unsupported where it has more than allowed
  */
-export function spliceTensors(bytes: ByteWindow, editTensor: TensorEditor): Splice[] {
-  const walk: Walk = { bytes, editTensor, splices: [], fields: 0 };
+export function spliceTensors(
+  bytes: ByteWindow,
+  editTensor: TensorEditor,
+  limits = unlimited,
+): Splice[] {
+  const walk: Walk = { bytes, editTensor, splices: [], limits, fields: 0, parts: 0 };
   walkMessage(walk, ModelProtoSchema, { start: 0, end: bytes.length, depth: 0 });
   return walk.splices.sort((a, b) => a.start - b.start);
 }
@@ -56,6 +68,7 @@ interface MessageRange {
 /** @returns by how many bytes the message grows */
 function walkMessage(walk: Walk, message: DescMessage, range: MessageRange): number {
   if (range.depth > maxDepth) throw new WireError(`Messages are nested more than ${maxDepth} deep`);
+  if (message === TensorProtoSchema || message === NodeProtoSchema) countPart(walk);
   if (message === TensorProtoSchema) return walkTensor(walk, range);
   const { children, packed } = messageShape(message);
   let growth = 0;
@@ -67,7 +80,7 @@ function walkMessage(walk: Walk, message: DescMessage, range: MessageRange): num
       const inner = walkMessage(walk, child, { start, end, depth: range.depth + 1 });
       if (inner !== 0) growth += inner + replaceLengthPrefix(walk, field, inner);
     } else if (packed.has(field.number)) {
-      walk.fields += field.end - field.bodyStart;
+      countFields(walk, field.end - field.bodyStart);
     }
     position = field.end;
   }
@@ -100,13 +113,28 @@ function walkTensor(walk: Walk, range: MessageRange): number {
   return growth;
 }
 
+function countFields(walk: Walk, count: number): void {
+  walk.fields += count;
+  if (walk.fields > walk.limits.fields) throw graphLimitError(`${walk.limits.fields} fields`);
+}
+
+function countPart(walk: Walk): void {
+  walk.parts += 1;
+  if (walk.parts > walk.limits.parts)
+    throw graphLimitError(`${walk.limits.parts} nodes and tensors`);
+}
+
+function graphLimitError(limit: string): ServiceError {
+  const message = `The graph without its weights has more than ${limit}`;
+  return new ServiceError("model_unsupported", message);
+}
+
 function readNextField(
   walk: Walk,
   message: DescMessage,
   { position, limit }: { position: number; limit: number },
 ): WireField {
-  walk.fields += 1;
-  if (walk.fields > maxFields) throw new WireError(`The graph has more than ${maxFields} fields`);
+  countFields(walk, 1);
   const field = readField(walk.bytes, position, limit);
   const width =
     field.wireType === wireType.lengthDelimited

@@ -8,8 +8,9 @@ import type { FileLayout, ModelLayout } from "./model-layout.ts";
 import type { OnnxModel } from "./onnx-model.ts";
 import { readExactly } from "./read-exactly.ts";
 import { weightIndexFile } from "./weight-index-file.ts";
+import { writeFully } from "./write-fully.ts";
 
-const copyBytes = 8 * 1024 * 1024;
+const copyBytes = 1 * 1024 * 1024;
 
 /** Where a payload's bytes are to be written: a file of full size, and an offset in it. */
 export interface Destination {
@@ -94,12 +95,6 @@ async function writeLiterals(path: string, { bytes, literals }: FileLayout): Pro
   await using file = await open(path, "wx");
   await file.truncate(bytes);
   for (const literal of literals) await writeFully(file, literal.bytes, literal.offset);
-}
-
-async function writeFully(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length;) {
-    done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
-  }
 }
 
 /** Copies the payloads that do not change. */

@@ -3,7 +3,7 @@ import { sortTopologically } from "../../onnx/sort-topologically.ts";
 import { nodeSubgraphs } from "../../onnx/model-traversal.ts";
 import { TensorProto_DataType as DataType, type NodeProto } from "../../onnx/onnx_pb.js";
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
-import { readTensor } from "../../onnx/read-tensor.ts";
+import { maxPlannedBytes, readTensor } from "../../onnx/read-tensor.ts";
 import { channelAxis, operatorName } from "../channel-axis.ts";
 import type { Weight } from "../find-weights.ts";
 import type { Scope } from "../graph-index.ts";
@@ -14,7 +14,7 @@ import { halfOperators, halfPositions } from "./half-operators.ts";
 /** Largest finite half-precision number, and the smallest that does not become zero. */
 export const halfRange = { largest: 65_504, smallest: 2 ** -25 } as const;
 /** Constants of more elements are not checked before the work, but while they are converted. */
-const maxInspected = 4096;
+const maxInspected = maxPlannedBytes / 4;
 
 /** Which nodes work in half precision, and which values are half-precision because of it. */
 export interface HalfChoice {

@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import type { PlacedTask } from "./placed-task.ts";
+import { runInCallingThread } from "./run-in-calling-thread.ts";
 import type { RunTasksOptions } from "./run-tasks-options.ts";
 import { TaskQueue } from "./task-queue.ts";
 import type { ThreadMessage } from "./thread-message.ts";
@@ -9,7 +10,11 @@ import type { TaskResult } from "./weight-task.ts";
 const threadLimits = { maxYoungGenerationSizeMb: 2 } as const;
 const threadModule = new URL("./task-thread.ts", import.meta.url);
 
-/** Runs tasks in that many threads within a memory budget. @returns results in the tasks' order */
+/**
+ * Runs tasks in that many threads, of which the calling one is one, within a memory budget: a
+ * thread less saves the memory that its own copy of the engine takes.
+ * @returns results in the tasks' order
+ */
 export async function runInThreads(
   tasks: readonly PlacedTask[],
   threads: number,
@@ -17,21 +22,28 @@ export async function runInThreads(
 ): Promise<TaskResult[]> {
   const results: TaskResult[] = [];
   const queue = new TaskQueue(tasks);
-  const workers = Array.from(
-    { length: threads },
-    () => new Worker(threadModule, { resourceLimits: threadLimits }),
-  );
-  const serveThread = async (worker: Worker) => {
-    for await (const [index, task] of queue.take(options.signal)) {
-      results[index] = await runInThread(worker, task, options);
-    }
+  const workers = Array.from({ length: threads - 1 }, startThread);
+  const failure = new AbortController();
+  const signal = AbortSignal.any([options.signal, failure.signal]);
+  const serve = async (run: (task: PlacedTask) => Promise<TaskResult>) => {
+    for await (const [index, task] of queue.take(signal)) results[index] = await run(task);
   };
+  const serving = [
+    ...workers.map((worker) => serve((task) => runInThread(worker, task, { ...options, signal }))),
+    serve((task) => runInCallingThread(task, { ...options, signal })),
+  ];
   try {
-    await Promise.all(workers.map(serveThread));
+    await Promise.all(serving);
   } finally {
+    failure.abort();
     await Promise.all(workers.map((worker) => worker.terminate()));
+    await Promise.allSettled(serving);
   }
   return results;
+}
+
+function startThread(): Worker {
+  return new Worker(threadModule, { resourceLimits: threadLimits });
 }
 
 function runInThread(

@@ -1,9 +1,8 @@
 import { availableParallelism } from "node:os";
-import { setImmediate } from "node:timers/promises";
 import type { PlacedTask } from "./placed-task.ts";
+import { runInCallingThread } from "./run-in-calling-thread.ts";
 import { runInThreads } from "./run-in-threads.ts";
 import type { RunTasksOptions } from "./run-tasks-options.ts";
-import { runWeightTask } from "./run-weight-task.ts";
 import type { TaskResult } from "./weight-task.ts";
 
 /** Source bytes below which threads are not worth their start, which takes some 40 ms. */
@@ -21,17 +20,4 @@ export async function runTasks(
   const results: TaskResult[] = [];
   for (const task of tasks) results.push(await runInCallingThread(task, options));
   return results;
-}
-
-async function runInCallingThread(
-  task: PlacedTask,
-  { signal, onBytes }: RunTasksOptions,
-): Promise<TaskResult> {
-  const steps = runWeightTask(task);
-  for (let step = steps.next(); ; step = steps.next()) {
-    if (step.done) return step.value;
-    onBytes(step.value);
-    await setImmediate();
-    signal.throwIfAborted();
-  }
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
-import { hashSource } from "./hash-source.ts";
+import { hashSource } from "../../onnx/hash-source.ts";
 import { outputLengths } from "./task-outputs.ts";
 import type { WeightTask } from "./weight-task.ts";
 

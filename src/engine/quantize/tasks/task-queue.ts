@@ -17,7 +17,8 @@ export class TaskQueue {
 
   constructor(tasks: readonly PlacedTask[]) {
     this.#tasks = tasks;
-    this.#waiting = [...tasks.keys()].sort((a, b) => memoryBytes(tasks[a]) - memoryBytes(tasks[b]));
+    const sourceBytes = (index: number) => tasks[index]?.task.sourceBytes ?? 0;
+    this.#waiting = [...tasks.keys()].sort((a, b) => sourceBytes(a) - sourceBytes(b));
   }
 
   /** Tasks for one thread, which asks for the next one when it has run the last one. */

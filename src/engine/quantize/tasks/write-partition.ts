@@ -1,6 +1,7 @@
 import { open } from "node:fs/promises";
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
-import { writeTrailer } from "./partition-trailer.ts";
+import { writeJsonTrailer } from "../../onnx/json-trailer.ts";
+import type { PartitionTrailer } from "./partition-trailer.ts";
 import type { PlacedTask } from "./placed-task.ts";
 import { runTasks } from "./run-tasks.ts";
 import type { RunTasksOptions } from "./run-tasks-options.ts";
@@ -34,7 +35,7 @@ export async function writePartition(
   const results = await runTasks(placed, options);
   const entries = results.map((result, index) => trailerEntry(partition, index, result));
   const identified = entries.map((entry, index) => ({ ...entry, task: digests[index] ?? "" }));
-  return await writeTrailer(handle, identified, bytes);
+  return await writeJsonTrailer(handle, identified satisfies PartitionTrailer, bytes);
 }
 
 function placeInPartition(

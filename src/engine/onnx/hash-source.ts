@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { open } from "node:fs/promises";
-import type { TensorSource } from "../../onnx/read-tensor.ts";
+import type { TensorSource } from "./read-tensor.ts";
 
 /** Bytes that are hashed at once: the event loop waits for a few milliseconds. */
 const chunkBytes = 1024 * 1024;

@@ -1,0 +1,15 @@
+import type { TerminationMessage } from "../contract/worker.ts";
+
+/** How a worker ends: its exit code, and what its pod leaves to be read. */
+export interface WorkerEnd extends Omit<TerminationMessage, "lastSeq"> {
+  readonly code: number;
+}
+
+/** What the thread of a job tells the one that watches over it. */
+export type JobThreadMessage =
+  | { readonly kind: "line" | "error"; readonly text: string }
+  /** An event of the job as JSON, in the order of their numbers. */
+  | { readonly kind: "event"; readonly text: string }
+  /** The service says that the job has to stop. */
+  | { readonly kind: "cancelled"; readonly text: string }
+  | { readonly kind: "end"; readonly end: WorkerEnd };

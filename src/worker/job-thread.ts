@@ -1,0 +1,93 @@
+import { readFileSync } from "node:fs";
+import { parentPort, workerData } from "node:worker_threads";
+import { workerExit } from "../contract/worker.ts";
+import { createDirectoryBlobStore } from "../storage/directory-blob-store.ts";
+import { createServiceBlobStore } from "../storage/service-blob-store.ts";
+import { crashEnd } from "./crash-end.ts";
+import type { JobThreadMessage } from "./job-thread-message.ts";
+import { createServiceConnection, type RequestTimeouts } from "./service-connection.ts";
+import { workOnAssignment } from "./work-on-assignment.ts";
+import { type WorkerSettings, workerSettings } from "./worker-settings.ts";
+
+const minute = 60_000;
+/** A process ends with its service, which alone can record its result. */
+const processTimeouts: RequestTimeouts = {
+  start: 5 * minute,
+  events: 5 * minute,
+  files: 5 * minute,
+  token: 0,
+};
+const podTimeouts: RequestTimeouts = {
+  start: 5 * minute,
+  events: Infinity,
+  files: 15 * minute,
+  token: minute,
+};
+
+const exitCodes = {
+  Completed: workerExit.completed,
+  Failed: workerExit.failed,
+  Cancelled: workerExit.cancelled,
+};
+
+const stop = new AbortController();
+
+function post(message: JobThreadMessage): void {
+  parentPort?.postMessage(message);
+}
+
+function crash(error: unknown): void {
+  const { details, end } = crashEnd(error, stop.signal.aborted);
+  if (details !== undefined) post({ kind: "error", text: details });
+  post({ kind: "end", end });
+}
+
+/** Workers in pods print their events only, and others their lines. */
+function createWorkerContext(settings: WorkerSettings) {
+  if ("MOS_JOB_TOKEN" in settings) {
+    const { MOS_JOB_TOKEN: token, MOS_STORAGE_DIR: directory } = settings;
+    return {
+      connection: connectWorker(settings, () => token, processTimeouts),
+      openBlobs: async () => createDirectoryBlobStore(directory),
+      deliveryLimitMs: processTimeouts.events,
+      progressIntervalMs: 250,
+      printLine: (text: string) => post({ kind: "line", text }),
+    };
+  }
+  const { MOS_JOB_TOKEN_FILE: tokenFile } = settings;
+  const readToken = () => readFileSync(tokenFile, "utf8").trim();
+  const connection = connectWorker(settings, readToken, podTimeouts);
+  return {
+    connection,
+    openBlobs: async () => createServiceBlobStore(connection.requestService),
+    deliveryLimitMs: minute,
+    progressIntervalMs: 1_000,
+    printLine: () => {},
+  };
+}
+
+function connectWorker(
+  { MOS_SERVICE_URL: url, MOS_JOB_ID: id }: WorkerSettings,
+  token: () => string,
+  timeouts: RequestTimeouts,
+) {
+  return createServiceConnection({ url, jobId: id, token, timeouts });
+}
+
+async function work(): Promise<void> {
+  const settings = workerSettings.parse(workerData);
+  const context = createWorkerContext(settings);
+  parentPort?.on("message", (reason: string) => stop.abort(new Error(reason)));
+  const end = await workOnAssignment(await context.connection.findAssignment(stop.signal), {
+    ...context,
+    workDirectory: settings.MOS_WORK_DIR,
+    signal: stop.signal,
+    printError: (text) => post({ kind: "error", text }),
+    recordEvent: (text) => post({ kind: "event", text }),
+    onCancelled: () => post({ kind: "cancelled", text: "the job was cancelled" }),
+    onFailure: crash,
+  });
+  post({ kind: "end", end: { code: exitCodes[end.outcome], ...end } });
+}
+
+work().catch(crash);

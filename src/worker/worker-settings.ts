@@ -1,0 +1,26 @@
+import { z } from "zod";
+import { jobId } from "../contract/id.ts";
+
+const commonVariables = {
+  MOS_SERVICE_URL: z.url(),
+  MOS_JOB_ID: jobId,
+  MOS_WORK_DIR: z.string().min(1),
+};
+
+/** The environment of a worker. */
+export const workerSettings = z.union([
+  /** A process of a service on this machine. */
+  z.object({
+    ...commonVariables,
+    MOS_JOB_TOKEN: z.string().min(1),
+    MOS_STORAGE_DIR: z.string().min(1),
+  }),
+  /** A pod. Its token is replaced from time to time; its output is a second copy of its events. */
+  z.object({
+    ...commonVariables,
+    MOS_JOB_TOKEN_FILE: z.string().min(1),
+    MOS_TERMINATION_LOG: z.string().min(1).default("/dev/termination-log"),
+  }),
+]);
+
+export type WorkerSettings = z.infer<typeof workerSettings>;

@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { createReadStream } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { test } from "node:test";
+import { workerExit } from "../../src/contract/worker.ts";
+import { encodeHostile } from "../engine/fuzz/hostile-models.ts";
+import { parsePodMessage, startPodService } from "./pod-service.ts";
+import { waitForPodEnd } from "./pod-steps.ts";
+
+test("a pod ends on SIGTERM while its job's thread plans a large model", async (t) => {
+  const service = await startPodService(t);
+  const file = path.join(service.folder, "large.onnx");
+  await writeFile(file, encodeHostile("deep graphs with many nodes each", 70_000));
+  const { sha256 } = await service.blobs.write(createReadStream(file));
+  const id = await service.createJob({ source: `upload:sha256:${sha256}`, name: "net" });
+  const pod = await service.startPod(id);
+  const fetched = Promise.withResolvers<void>();
+  pod.process.stdout?.on("data", (chunk) => {
+    if (String(chunk).includes("SHA-256")) fetched.resolve();
+  });
+  await fetched.promise;
+  pod.process.kill("SIGTERM");
+  const { code, events } = await waitForPodEnd(pod);
+  assert.equal(code, workerExit.cancelled);
+  assert.deepEqual(await parsePodMessage(pod), { outcome: "Cancelled", lastSeq: events.length });
+  // Its thread was busy until the end.
+  assert(!events.some((event) => event.type === "result"));
+});
