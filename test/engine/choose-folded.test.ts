@@ -148,6 +148,7 @@ test("where all products stay, their accuracy is measured on the model that is w
   const timed: string[] = [];
   const measured: string[] = [];
   const candidates: CandidateRunner = {
+    budgetSeconds,
     time: async (path) => {
       timed.push(path);
       return faster;

@@ -2,8 +2,8 @@ import { createCandidateRunner } from "../../../src/engine/candidate-runner.ts";
 import type { CandidateRunner } from "../../../src/engine/candidate.ts";
 
 const intervals = {
-  faster: { ratio: 0.6, low: 0.58, high: 0.62 },
-  slower: { ratio: 1.2, low: 1.18, high: 1.22 },
+  faster: { ratio: 0.6, low: 0.58, high: 0.62, secondsPerRound: 0 },
+  slower: { ratio: 1.2, low: 1.18, high: 1.22, secondsPerRound: 0 },
 } as const;
 
 /** Times nothing, and says that every candidate has one latency. */
@@ -11,7 +11,7 @@ export function fixedCandidates(
   latency: keyof typeof intervals,
   measureSqnrDb: CandidateRunner["measureSqnrDb"] = () => Promise.resolve(40),
 ): CandidateRunner {
-  return { time: () => Promise.resolve(intervals[latency]), measureSqnrDb };
+  return { budgetSeconds: 1, time: () => Promise.resolve(intervals[latency]), measureSqnrDb };
 }
 
 /** SQNR of a result's worst output on generated samples, dB. */
