@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { formatBytes } from "../contract/format-bytes.ts";
+import { isRemoteSource } from "../contract/model-source.ts";
 import { assembleShares } from "../engine/compress-model.ts";
 import { optimizeShare } from "../engine/optimize-share.ts";
 import { createJobCandidates } from "./create-job-candidates.ts";
@@ -18,7 +19,7 @@ export async function shardModel(context: JobContext): Promise<void> {
   const { sha256 } = inputs.model;
   reporter.model(inputs.model.bytes, sha256);
   await planModel(context, inputs);
-  if (!/^https?:/.test(assignment.model.source)) return;
+  if (!isRemoteSource(assignment.model.source)) return;
   await runStage("publish", async () =>
     blobs.writeFile(inputs.model.path, { expectedSha256: sha256, signal }),
   );

@@ -1,0 +1,160 @@
+import { randomUUID } from "node:crypto";
+import { ServiceError } from "../../contract/errors.ts";
+import type { Blob, Upload, WriteOptions } from "../blob-store.ts";
+import { checkUploadOffset, maxReadings, tooManyReadingsError } from "../kept-uploads.ts";
+import { partialUploadName } from "../partial-upload-path.ts";
+import type { UploadContent } from "../partial-uploads.ts";
+import { finishContent } from "../receive-file.ts";
+import { blobKey } from "./blob-key.ts";
+import { incomingFolder, removeExcessUploads } from "./incoming-uploads.ts";
+import { findObject } from "./objects.ts";
+import type { S3Client } from "./s3-client.ts";
+import {
+  chunkBytes,
+  countChunks,
+  createStoredChunks,
+  joinChunks,
+  measureChunks,
+  readChunkHead,
+  removeChunks,
+  type StoredChunks,
+  storeChunks,
+} from "./stored-chunks.ts";
+
+/** Each takes the memory of a chunk. */
+const maxUploadsAtOnce = 64;
+
+/** An interrupted upload as far as it is known without reading it. */
+interface KeptChunks {
+  readonly chunks: StoredChunks;
+  /** How often it was read again since it was begun. */
+  readonly readings: number;
+}
+
+interface ChunkedUploads {
+  readonly client: S3Client;
+  readonly kept: Map<string, KeptChunks>;
+  active: number;
+}
+
+/** Content that arrives: stored as chunks, and joined when its hash is known. */
+export function createChunkedUploads(client: S3Client) {
+  const uploads: ChunkedUploads = { client, kept: new Map(), active: 0 };
+  return {
+    async findKept(name: string): Promise<number | undefined> {
+      const count = await countChunks(client, incomingFolder(name));
+      return count === 0 ? undefined : count * chunkBytes;
+    },
+    receive: (upload: Upload, content: UploadContent) =>
+      takeTurn(uploads, () => receiveUploadChunks(uploads, upload, content)),
+    write: (source: AsyncIterable<Uint8Array>, options: WriteOptions = {}) =>
+      takeTurn(uploads, () => writeChunks(client, source, options)),
+  };
+}
+
+async function takeTurn<T>(uploads: ChunkedUploads, transfer: () => Promise<T>): Promise<T> {
+  if (uploads.active >= maxUploadsAtOnce) {
+    const message = `More than ${maxUploadsAtOnce} files arrive at once`;
+    throw new ServiceError("unavailable", message, { headers: { "retry-after": "10" } });
+  }
+  uploads.active++;
+  try {
+    return await transfer();
+  } finally {
+    uploads.active--;
+  }
+}
+
+async function writeChunks(
+  client: S3Client,
+  source: AsyncIterable<Uint8Array>,
+  { expectedSha256, maxBytes = Infinity, signal }: WriteOptions,
+): Promise<Blob> {
+  const folder = incomingFolder(`.${randomUUID()}`);
+  const chunks = createStoredChunks();
+  const content = { chunks, head: new Uint8Array(), source, maxBytes, signal };
+  try {
+    const tail = await storeChunks(client, folder, content);
+    return await publishChunks(client, { folder, chunks, tail, expectedSha256, signal });
+  } finally {
+    if (chunks.etags.length > 0) await removeChunks(client, folder);
+  }
+}
+
+async function receiveUploadChunks(
+  uploads: ChunkedUploads,
+  upload: Upload,
+  { source, offset, receiving, maxBytes = Infinity, signal }: UploadContent,
+): Promise<Blob> {
+  const { client, kept } = uploads;
+  const name = partialUploadName(upload);
+  const folder = incomingFolder(name);
+  const { head, ...present } = await takeChunks(uploads, name, offset);
+  const { chunks } = present;
+  try {
+    const tail = await storeChunks(client, folder, { chunks, head, source, maxBytes, signal });
+    const content = { folder, chunks, tail, expectedSha256: upload.sha256, signal };
+    const blob = await publishChunks(client, content);
+    await removeChunks(client, folder);
+    return blob;
+  } catch (error) {
+    // Refused content cannot be resumed.
+    if (error instanceof ServiceError && error.code !== "unavailable") {
+      await removeChunks(client, folder);
+      throw error;
+    }
+    kept.set(name, present);
+    const removed = await removeExcessUploads(client, upload.project, receiving);
+    for (const excess of removed) kept.delete(excess);
+    throw error;
+  }
+}
+
+/** What is kept of an upload before a byte. */
+async function takeChunks(
+  { client, kept }: ChunkedUploads,
+  name: string,
+  offset: number,
+): Promise<KeptChunks & { readonly head: Uint8Array }> {
+  const folder = incomingFolder(name);
+  const known = kept.get(name);
+  kept.delete(name);
+  const count = Math.floor(offset / chunkBytes);
+  if (offset === 0) {
+    await removeChunks(client, folder);
+    return { chunks: createStoredChunks(), readings: 0, head: new Uint8Array() };
+  }
+  checkUploadOffset(offset, (await countChunks(client, folder)) * chunkBytes);
+  const bytes = offset - count * chunkBytes;
+  const head = await readChunkHead(client, folder, { index: count, bytes });
+  await removeChunks(client, folder, count);
+  if (known?.chunks.meter.bytes === count * chunkBytes) return { ...known, head };
+  const readings = (known?.readings ?? 0) + 1;
+  if (readings > maxReadings) {
+    await removeChunks(client, folder);
+    throw tooManyReadingsError();
+  }
+  return { chunks: await measureChunks(client, folder, count), readings, head };
+}
+
+interface MeasuredContent {
+  readonly folder: string;
+  readonly chunks: StoredChunks;
+  readonly tail: Uint8Array;
+  readonly expectedSha256: string | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** @throws ServiceError model_checksum_mismatch */
+async function publishChunks(
+  client: S3Client,
+  { folder, chunks: { meter, etags }, tail, expectedSha256, signal }: MeasuredContent,
+): Promise<Blob> {
+  meter.add(tail);
+  const blob = finishContent(meter, expectedSha256);
+  const key = blobKey(blob.sha256);
+  if ((await findObject(client, key)) === undefined) {
+    await joinChunks(client, key, { folder, etags, tail, signal });
+  }
+  return blob;
+}
