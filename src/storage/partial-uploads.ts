@@ -16,9 +16,9 @@ export interface UploadContent extends ReceiveOptions {
 /** Where interrupted uploads are kept, each by its name. */
 interface PartialUploadOptions {
   /** Bytes that are kept of an upload; undefined for none. */
-  findKept(name: string): Promise<number | undefined>;
+  findKept(this: void, name: string): Promise<number | undefined>;
   /** Stores an upload, or keeps what arrived of it. */
-  receive(upload: Upload, content: UploadContent): Promise<Blob>;
+  receive(this: void, upload: Upload, content: UploadContent): Promise<Blob>;
   /** Stores content without resumption; leaves nothing behind when it fails. */
   readonly write: BlobStore["write"];
 }

@@ -1,24 +1,33 @@
-import { Writable } from "node:stream";
-import { pipeline } from "node:stream/promises";
-
 /**
- * Writes a source piece by piece. A stuck source ends when the signal is aborted; no write is under
- * way any more when this has ended.
+ * Writes a source piece by piece. Also a source that is stuck ends when the signal is aborted; no
+ * write is under way any more when this has ended.
  */
 export async function writePieces(
   source: AsyncIterable<Uint8Array>,
   write: (piece: Uint8Array) => Promise<void>,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  let written = Promise.resolve();
-  const output = new Writable({
-    write(piece: Uint8Array, _encoding, done) {
-      written = write(piece).then(() => done(), done);
-    },
-  });
+  const pieces = source[Symbol.asyncIterator]();
+  let isRead = false;
   try {
-    await pipeline(source, output, signal ? { signal } : {});
+    for (;;) {
+      signal?.throwIfAborted();
+      const { done, value } = await unlessAborted(pieces.next(), signal);
+      isRead = done === true;
+      if (isRead) return;
+      await write(value);
+    }
   } finally {
-    await written;
+    // Not awaited: what is stuck does not end either.
+    if (!isRead) void pieces.return?.().catch(() => {});
   }
+}
+
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const onAbort = () => reject(signal.reason);
+  signal.addEventListener("abort", onAbort);
+  work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  return promise;
 }

@@ -32,9 +32,13 @@ export async function startS3Server(t: Pick<TestContext, "after">): Promise<S3Se
   const server = await startProgram(
     await programPath("versitygw"),
     [
-      ...["--access", accessKeyId, "--secret", secretAccessKey],
-      ...["--port", new URL(endpoint).host, "--quiet"],
-      ...["posix", "--sidecar", metadata, data],
+      `--access=${accessKeyId}`,
+      `--secret=${secretAccessKey}`,
+      `--port=${new URL(endpoint).host}`,
+      "--quiet",
+      "posix",
+      `--sidecar=${metadata}`,
+      data,
     ],
     join(home, "log"),
   );

@@ -1,4 +1,5 @@
 import { PassThrough, pipeline, type Readable } from "node:stream";
+import type { Dispatcher } from "undici";
 import { readAnswerHeader } from "../follow-redirects.ts";
 import type { S3Client, S3Request } from "./s3-client.ts";
 import { S3Error } from "./s3-error.ts";
@@ -23,16 +24,16 @@ export async function* readObject(
   { start = 0, end, signal, onEtag }: ObjectReading = {},
 ): AsyncGenerator<Buffer> {
   let next = start;
-  let version: { readonly etag: string; readonly stop: number } | undefined;
+  let version: ObjectVersion | undefined;
   for (let fruitless = 0; next < (version?.stop ?? Infinity); fruitless++) {
-    const headers = {
-      ...((next > 0 || end !== undefined) && { range: `bytes=${next}-${end ?? ""}` }),
-      ...(version && { "if-match": version.etag }),
-    };
-    const answer = await openObject(client, { method: "GET", key, headers, signal });
+    const answer = await openObject(client, {
+      method: "GET",
+      key,
+      headers: positionHeaders({ next, end, etag: version?.etag }),
+      signal,
+    });
     if (version === undefined) {
-      const length = Number(readAnswerHeader(answer, "content-length"));
-      version = { etag: readAnswerHeader(answer, "etag") ?? "*", stop: start + length };
+      version = readVersion(answer, start);
       onEtag?.(version.etag);
     }
     try {
@@ -47,6 +48,29 @@ export async function* readObject(
       if (fruitless === maxFruitlessReadings) throw error;
     }
   }
+}
+
+interface ObjectVersion {
+  readonly etag: string;
+  /** Byte behind the last one that is read. */
+  readonly stop: number;
+}
+
+function readVersion(answer: Dispatcher.ResponseData, start: number): ObjectVersion {
+  const length = Number(readAnswerHeader(answer, "content-length"));
+  return { etag: readAnswerHeader(answer, "etag") ?? "*", stop: start + length };
+}
+
+interface ReadPosition {
+  readonly next: number;
+  readonly end: number | undefined;
+  readonly etag: string | undefined;
+}
+
+function positionHeaders({ next, end, etag }: ReadPosition): Record<string, string> {
+  const isWhole = next === 0 && end === undefined;
+  const range: Record<string, string> = isWhole ? {} : { range: `bytes=${next}-${end ?? ""}` };
+  return etag === undefined ? range : { ...range, "if-match": etag };
 }
 
 /** As `readObject()`; the connection ends with the stream. */
