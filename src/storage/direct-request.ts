@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { type Dispatcher, request } from "undici";
+import { Agent, type Dispatcher, request } from "undici";
 import { readXmlText } from "./s3/read-xml-text.ts";
 import { stripUrlSecrets } from "./strip-url-secrets.ts";
 
@@ -25,14 +25,19 @@ export async function requestDirectly(
   { method = "GET", headers, body, statuses, signal }: DirectRequest,
 ): Promise<Dispatcher.ResponseData> {
   if (url === undefined) throw new Error("The service named no address of the file");
+  const agent = new Agent({
+    connect: { timeout: 10_000 },
+    headersTimeout: storedLimitMs,
+    bodyTimeout: silenceLimitMs,
+  });
   const answer = await request(url, {
+    dispatcher: agent,
     method,
     headers,
     body: body ?? null,
     signal: signal ?? null,
-    headersTimeout: storedLimitMs,
-    bodyTimeout: silenceLimitMs,
   });
+  answer.body.once("close", () => void agent.destroy());
   if (statuses.includes(answer.statusCode)) return answer;
   const reason = readXmlText(await answer.body.text(), "Code") ?? "no code";
   const address = stripUrlSecrets(url);

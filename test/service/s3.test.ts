@@ -40,34 +40,38 @@ async function startServiceOnS3(t: TestContext) {
   return { ...s3, service: await startRunningService(t, { environment }) };
 }
 
-test("models and artifacts of a service lie in the bucket alone", { skip: s3Missing }, async (t) => {
-  const { access, folder, service } = await startServiceOnS3(t);
-  const model = await readFile(realModel("ocr-orientation"));
-  const sha256 = createHash("sha256").update(model).digest("hex");
-  await using bucket = createS3Client(access);
-  await putObject(bucket, "team/net.onnx", { content: model });
-  const ask = (method: string, at: string, body?: string | Buffer<ArrayBuffer>) => {
-    const type = typeof body === "string" ? "application/json" : "application/octet-stream";
-    const headers = { authorization: `Bearer ${service.token}`, "content-type": type };
-    return fetch(`${service.baseUrl}${at}`, { method, headers, body: body ?? null });
-  };
-  assert.equal((await ask("PUT", `/models/${sha256}`, Buffer.from(model))).status, 201);
-  for (const source of [`upload:sha256:${sha256}`, `s3://${access.bucket}/team/net.onnx`]) {
-    const recipe = { evaluation: { level: "none" } };
-    const order = JSON.stringify({ model: { source }, target: "cpu", recipe });
-    const { id } = job.parse(await (await ask("POST", "/compress", order)).json());
-    await (await ask("GET", `/jobs/${id}/logs`)).text();
-    const ended = job.parse(await (await ask("GET", `/jobs/${id}`)).json());
-    assert.equal(ended.status, "Completed", ended.error?.message);
-    assert.equal(ended.model.actualSha256, sha256);
-    const [result] = ended.artifacts.map((each) => artifact.parse(each));
-    assert.ok(result);
-    const content = await (await ask("GET", `/jobs/${id}/artifacts/${result.name}`)).bytes();
-    assert.equal(createHash("sha256").update(content).digest("hex"), result.sha256);
-    assert.ok((await readdir(folder, { recursive: true })).includes(keyOf(result.sha256)));
-  }
-  assert.ok(!(await readdir(service.directory)).includes("blobs"));
-});
+test(
+  "models and artifacts of a service lie in the bucket alone",
+  { skip: s3Missing },
+  async (t) => {
+    const { access, folder, service } = await startServiceOnS3(t);
+    const model = await readFile(realModel("ocr-orientation"));
+    const sha256 = createHash("sha256").update(model).digest("hex");
+    await using bucket = createS3Client(access);
+    await putObject(bucket, "team/net.onnx", { content: model });
+    const ask = (method: string, at: string, body?: string | Buffer<ArrayBuffer>) => {
+      const type = typeof body === "string" ? "application/json" : "application/octet-stream";
+      const headers = { authorization: `Bearer ${service.token}`, "content-type": type };
+      return fetch(`${service.baseUrl}${at}`, { method, headers, body: body ?? null });
+    };
+    assert.equal((await ask("PUT", `/models/${sha256}`, Buffer.from(model))).status, 201);
+    for (const source of [`upload:sha256:${sha256}`, `s3://${access.bucket}/team/net.onnx`]) {
+      const recipe = { evaluation: { level: "none" } };
+      const order = JSON.stringify({ model: { source }, target: "cpu", recipe });
+      const { id } = job.parse(await (await ask("POST", "/compress", order)).json());
+      await (await ask("GET", `/jobs/${id}/logs`)).text();
+      const ended = job.parse(await (await ask("GET", `/jobs/${id}`)).json());
+      assert.equal(ended.status, "Completed", ended.error?.message);
+      assert.equal(ended.model.actualSha256, sha256);
+      const [result] = ended.artifacts.map((each) => artifact.parse(each));
+      assert.ok(result);
+      const content = await (await ask("GET", `/jobs/${id}/artifacts/${result.name}`)).bytes();
+      assert.equal(createHash("sha256").update(content).digest("hex"), result.sha256);
+      assert.ok((await readdir(folder, { recursive: true })).includes(keyOf(result.sha256)));
+    }
+    assert.ok(!(await readdir(service.directory)).includes("blobs"));
+  },
+);
 
 function keyOf(sha256: string): string {
   return `blobs/${sha256.slice(0, 2)}/${sha256}`;

@@ -115,7 +115,7 @@ export function slowDown(_request: IncomingMessage, response: ServerResponse): b
 
 function isListening(endpoint: string): Promise<boolean> {
   return fetch(endpoint).then(
-    () => true,
+    async (answer) => (await answer.text()) !== "",
     () => false,
   );
 }
