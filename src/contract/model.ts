@@ -22,8 +22,8 @@ export const modelReference = z
   .strictObject({
     source: modelSource.describe(
       "Where the ONNX file is: `https://…` (`http://…` where the administrator allows it), " +
-        "`s3://BUCKET/KEY` or `gs://BUCKET/KEY` of a bucket that the service has credentials for, " +
-        "`hf://OWNER/REPOSITORY@REVISION/PATH` of a Hugging Face Hub, whose revision a job " +
+        "`s3://BUCKET/KEY` or `gs://BUCKET/KEY` of a bucket that the service has credentials " +
+        "for, `hf://OWNER/REPOSITORY@REVISION/PATH` of a Hugging Face Hub, whose revision a job " +
         "records as its commit, `file:///…` under an allowed folder, or `upload:sha256:…` of an " +
         "uploaded file.",
     ),

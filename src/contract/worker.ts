@@ -5,7 +5,6 @@ import { jobId } from "./id.ts";
 import { textLimits } from "./limits.ts";
 import { logLine } from "./log.ts";
 import { modelReference, sha256 } from "./model.ts";
-import { modelSource } from "./model-source.ts";
 import { recipe } from "./recipe.ts";
 import { jobKind, jobOutcome, workingStatus } from "./status.ts";
 import { target } from "./target.ts";
@@ -101,36 +100,6 @@ export const workerEventsAnswer = z.object({
     .describe("The next event that the service waits for; earlier ones are recorded."),
   cancelled: z.boolean().describe("The job was cancelled: stop."),
 });
-
-/** Body of `POST /worker/v1/jobs/{id}/blobs/{sha256}/upload`: a worker asks how to send a file. */
-export const uploadQuestion = z.object({ bytes: z.int().min(0) });
-
-/** How a worker sends a file. */
-export const uploadAnswer = z.discriminatedUnion("to", [
-  z.object({ to: z.literal("nobody") }).describe("The job has stored it before."),
-  z.object({ to: z.literal("service") }).describe("By PUT to the blob's address."),
-  z
-    .object({
-      to: z.literal("storage"),
-      url: z.url(),
-      headers: z.record(z.string(), z.string()),
-    })
-    .describe("By PUT to the address, and then POST to `stored` below the blob's address."),
-]);
-export type UploadAnswer = z.infer<typeof uploadAnswer>;
-
-/** Body of `POST /worker/v1/jobs/{id}/sources`: a worker asks where a file of its job is. */
-export const sourceQuestion = z.object({ source: modelSource });
-
-/** Where a worker reads a file now. */
-export const locatedSource = z.object({
-  url: z.url(),
-  headers: z.record(z.string(), z.string()).describe("For the address's own origin alone."),
-  isTrusted: z
-    .boolean()
-    .describe("Whether the administrator named the origin, which may be private then."),
-});
-export type LocatedSource = z.infer<typeof locatedSource>;
 
 /** A pod's termination message (JSON): the result, also where the worker could not report it. */
 export const terminationMessage = z.object({

@@ -2,13 +2,13 @@ import type { Hono } from "hono";
 import { readBearerToken } from "../auth/authenticate.ts";
 import { limits } from "../contract/limits.ts";
 import { sha256 as sha256Schema } from "../contract/model.ts";
-import { type UploadAnswer, uploadQuestion } from "../contract/worker.ts";
+import { type UploadAnswer, uploadQuestion } from "../contract/worker-transfers.ts";
 import type { Blob } from "../storage/blob-store.ts";
 import { checkContentSize } from "../storage/receive-file.ts";
 import { blobResponse } from "./blob-response.ts";
 import { buildResponse } from "./build-response.ts";
 import { notFoundError } from "./not-found-error.ts";
-import { parseJson } from "./parse-json.ts";
+import { parseBody } from "./parse-body.ts";
 import { readJson } from "./read-json.ts";
 import type { ServerContext } from "./server-context.ts";
 import { storeUpload } from "./store-upload.ts";
@@ -48,7 +48,7 @@ export function bindWorkerBlobs(app: Hono, context: ServerContext): void {
   app.post(`${path}/upload`, async (c) => {
     const [id, sha256] = [c.req.param("id"), parseSha256(c.req.param("sha256"))];
     await authenticateWorker(context, c.req.raw, id);
-    const { bytes } = parseJson(uploadQuestion, await readJson(c.req.raw, limits.jsonBodyBytes));
+    const { bytes } = parseBody(uploadQuestion, await readJson(c.req.raw, limits.jsonBodyBytes));
     return c.json(await answerUpload(context, id, { sha256, bytes }));
   });
   app.post(`${path}/stored`, async (c) => {

@@ -2,14 +2,10 @@ import type { Hono } from "hono";
 import { readBearerToken } from "../auth/authenticate.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { limits } from "../contract/limits.ts";
-import {
-  type LocatedSource,
-  sourceQuestion,
-  type WorkerEvent,
-  workerEvents,
-} from "../contract/worker.ts";
+import { type WorkerEvent, workerEvents } from "../contract/worker.ts";
+import { type LocatedSource, sourceQuestion } from "../contract/worker-transfers.ts";
 import { notFoundError } from "./not-found-error.ts";
-import { parseJson } from "./parse-json.ts";
+import { parseBody } from "./parse-body.ts";
 import { readJson } from "./read-json.ts";
 import type { ServerContext } from "./server-context.ts";
 import { requireReportedBlobs } from "./worker-blob-access.ts";
@@ -23,7 +19,7 @@ export function bindWorkerProtocol(app: Hono, context: ServerContext): void {
     return c.json(await recordEvents(context, c.req.param("id"), c.req.raw));
   });
   app.post("/worker/v1/jobs/:id/sources", async (c) => {
-    return c.json(await locateSource(context, c.req.param("id"), c.req.raw));
+    return c.json(await findOwnSource(context, c.req.param("id"), c.req.raw));
   });
 }
 
@@ -43,7 +39,7 @@ async function readAssignment(
  * Where a worker reads a file of its job that the project has credentials for.
  * @throws ServiceError not_found for files of no job of its; model_source_refused
  */
-async function locateSource(
+async function findOwnSource(
   { records, executor, sources }: ServerContext,
   id: string,
   request: Request,
@@ -51,7 +47,7 @@ async function locateSource(
   const { attempt } = await executor.workers.authenticate(readBearerToken(request), id);
   const assignment = await records.workers.findAssignment(id, attempt);
   const owner = await records.owners.findOfJob(id);
-  const { source } = parseJson(sourceQuestion, await readJson(request, limits.jsonBodyBytes));
+  const { source } = parseBody(sourceQuestion, await readJson(request, limits.jsonBodyBytes));
   const own = assignment && [assignment.model.source, assignment.recipe.evaluation.data];
   if (owner === undefined || !own?.includes(source)) throw notFoundError("source", source);
   return sources.locate(owner.project, source);
@@ -81,5 +77,5 @@ async function recordEvents(context: ServerContext, id: string, request: Request
 }
 
 async function readEvents(request: Request): Promise<readonly WorkerEvent[]> {
-  return parseJson(workerEvents, await readJson(request, limits.jsonBodyBytes)).events;
+  return parseBody(workerEvents, await readJson(request, limits.jsonBodyBytes)).events;
 }

@@ -47,7 +47,7 @@ export interface BlobFiles {
 }
 
 /** How a worker sends a file to where blobs are stored. */
-export interface DirectUpload {
+interface DirectUpload {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
 }

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { Agent, type Dispatcher, request } from "undici";
-import { readXmlText } from "./s3/read-xml-text.ts";
+import { readXmlText } from "./read-xml-text.ts";
 import { stripUrlSecrets } from "./strip-url-secrets.ts";
 
 /** A file is answered when it is stored. */

@@ -3,7 +3,7 @@ import { type FileHandle, open, rm } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Dispatcher } from "undici";
 import { ServiceError } from "../contract/errors.ts";
-import type { LocatedSource } from "../contract/worker.ts";
+import type { LocatedSource } from "../contract/worker-transfers.ts";
 import { type Connections, openConnections } from "./connections.ts";
 import { systemErrorCode, storageError } from "./file-error.ts";
 import { followRedirects, PermanentDownloadError, readAnswerHeader } from "./follow-redirects.ts";
@@ -35,7 +35,7 @@ interface DownloadProgress {
 }
 
 /** A file to download. */
-export interface DownloadSource {
+interface DownloadSource {
   /** For messages, without secrets. */
   readonly name: string;
   /** Where it is now: addresses may be valid for a while only. Asked before each connection. */

@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { ServiceError } from "../contract/errors.ts";
 import type { ModelReference } from "../contract/model.ts";
 import { isLocatedSource } from "../contract/model-source.ts";
-import type { LocatedSource } from "../contract/worker.ts";
+import type { LocatedSource } from "../contract/worker-transfers.ts";
 import { resolveAllowedPath } from "./allowed-path.ts";
 import type { BlobFiles } from "./blob-store.ts";
 import { download } from "./download.ts";

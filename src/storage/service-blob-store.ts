@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { open, rm, stat } from "node:fs/promises";
 import { z } from "zod";
 import { sha256 as sha256Schema } from "../contract/model.ts";
-import { type UploadAnswer, uploadAnswer } from "../contract/worker.ts";
+import { type UploadAnswer, uploadAnswer } from "../contract/worker-transfers.ts";
 import type { Blob, BlobFiles } from "./blob-store.ts";
 import { requestDirectly } from "./direct-request.ts";
 import { downloadBlob } from "./download-blob.ts";
@@ -60,7 +60,7 @@ async function storeFile(
   const file = { path, blob: { sha256, bytes }, signal };
   const to = await sendToStorage(requestService, file);
   if (to === "nobody") return file.blob;
-  const sent = to === "service" ? sendRequest(file) : confirmRequest(file);
+  const sent = to === "service" ? putRequest(file) : confirmRequest(file);
   const stored = await requestService({
     ...sent,
     signal,
@@ -104,7 +104,7 @@ async function sendToStorage(
   });
 }
 
-function sendRequest({ path, blob: { sha256, bytes } }: SentFile) {
+function putRequest({ path, blob: { sha256, bytes } }: SentFile) {
   return {
     method: "PUT",
     path: `/blobs/${sha256}`,

@@ -1,6 +1,6 @@
 import { readAnswerHeader } from "../follow-redirects.ts";
 import { readEtag } from "./objects.ts";
-import { readXmlElements, readXmlText } from "./read-xml-text.ts";
+import { readXmlElements, readXmlText } from "../read-xml-text.ts";
 import { encodeKey } from "./s3-address.ts";
 import type { S3Client } from "./s3-client.ts";
 

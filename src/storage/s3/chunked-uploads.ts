@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { ServiceError } from "../../contract/errors.ts";
 import type { Blob, Upload, WriteOptions } from "../blob-store.ts";
-import { checkUploadOffset, maxReadings, tooManyReadingsError } from "../kept-uploads.ts";
 import { partialUploadName } from "../partial-upload-path.ts";
 import type { UploadContent } from "../partial-uploads.ts";
 import { finishContent } from "../receive-file.ts";
@@ -9,13 +8,12 @@ import { blobKey } from "./blob-key.ts";
 import { incomingFolder, removeExcessUploads } from "./incoming-uploads.ts";
 import { findObject } from "./objects.ts";
 import type { S3Client } from "./s3-client.ts";
+import { type KeptChunks, takeKeptChunks } from "./kept-chunks.ts";
+import { countChunks } from "./read-chunks.ts";
 import {
   chunkBytes,
-  countChunks,
   createStoredChunks,
   joinChunks,
-  measureChunks,
-  readChunkHead,
   removeChunks,
   type StoredChunks,
   storeChunks,
@@ -23,13 +21,6 @@ import {
 
 /** Each takes the memory of a chunk. */
 const maxUploadsAtOnce = 64;
-
-/** An interrupted upload as far as it is known without reading it. */
-interface KeptChunks {
-  readonly chunks: StoredChunks;
-  /** How often it was read again since it was begun. */
-  readonly readings: number;
-}
 
 interface ChunkedUploads {
   readonly client: S3Client;
@@ -89,7 +80,7 @@ async function receiveUploadChunks(
   const { client, kept } = uploads;
   const name = partialUploadName(upload);
   const folder = incomingFolder(name);
-  const { head, ...present } = await takeChunks(uploads, name, offset);
+  const { head, ...present } = await takeKeptChunks(uploads, name, offset);
   const { chunks } = present;
   try {
     const tail = await storeChunks(client, folder, { chunks, head, source, maxBytes, signal });
@@ -108,33 +99,6 @@ async function receiveUploadChunks(
     for (const excess of removed) kept.delete(excess);
     throw error;
   }
-}
-
-/** What is kept of an upload before a byte. */
-async function takeChunks(
-  { client, kept }: ChunkedUploads,
-  name: string,
-  offset: number,
-): Promise<KeptChunks & { readonly head: Uint8Array }> {
-  const folder = incomingFolder(name);
-  const known = kept.get(name);
-  kept.delete(name);
-  const count = Math.floor(offset / chunkBytes);
-  if (offset === 0) {
-    await removeChunks(client, folder);
-    return { chunks: createStoredChunks(), readings: 0, head: new Uint8Array() };
-  }
-  checkUploadOffset(offset, (await countChunks(client, folder)) * chunkBytes);
-  const bytes = offset - count * chunkBytes;
-  const head = await readChunkHead(client, folder, { index: count, bytes });
-  await removeChunks(client, folder, count);
-  if (known?.chunks.meter.bytes === count * chunkBytes) return { ...known, head };
-  const readings = (known?.readings ?? 0) + 1;
-  if (readings > maxReadings) {
-    await removeChunks(client, folder);
-    throw tooManyReadingsError();
-  }
-  return { chunks: await measureChunks(client, folder, count), readings, head };
 }
 
 interface MeasuredContent {

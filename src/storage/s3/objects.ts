@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readAnswerHeader } from "../follow-redirects.ts";
 import type { S3Client } from "./s3-client.ts";
 import { encodeKey } from "./s3-address.ts";
-import { readXmlElements, readXmlText } from "./read-xml-text.ts";
+import { readXmlElements, readXmlText } from "../read-xml-text.ts";
 import { S3Error } from "./s3-error.ts";
 
 /** Most keys that a request lists or deletes. */
@@ -46,7 +46,7 @@ export function checksumHeaders(sha256: string): Record<string, string> {
   return { "x-amz-checksum-sha256": Buffer.from(sha256, "hex").toString("base64") };
 }
 
-export interface ListedObject {
+interface ListedObject {
   readonly key: string;
   readonly bytes: number;
   readonly etag: string;

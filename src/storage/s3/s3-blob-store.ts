@@ -17,8 +17,8 @@ import { createS3Client } from "./s3-client.ts";
 interface S3BlobStore extends BlobStore, AsyncDisposable {}
 
 /**
- * A store in a bucket: `blobs/ab/abcd…` for complete content, `incoming/` for what is being sent and
- * for interrupted uploads. Several processes may use the bucket at once.
+ * A store in a bucket: `blobs/ab/abcd…` for complete content, `incoming/` for what is being sent
+ * and for interrupted uploads. Several processes may use the bucket at once.
  * @throws Error where the bucket cannot be written, read and listed
  */
 export async function openS3BlobStore(access: S3Access): Promise<S3BlobStore> {

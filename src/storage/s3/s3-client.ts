@@ -34,7 +34,7 @@ export interface S3Client extends AsyncDisposable {
   send(question: S3Request): Promise<S3Answer>;
 }
 
-export interface S3Answer {
+interface S3Answer {
   readonly headers: Dispatcher.ResponseData["headers"];
   readonly text: string;
 }

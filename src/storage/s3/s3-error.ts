@@ -1,4 +1,4 @@
-import { readXmlText } from "./read-xml-text.ts";
+import { readXmlText } from "../read-xml-text.ts";
 
 /** An answer of an S3 server that repeating the request does not change. */
 export class S3Error extends Error {

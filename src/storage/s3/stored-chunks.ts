@@ -3,7 +3,6 @@ import { checkContentSize } from "../receive-file.ts";
 import { writePieces } from "../write-pieces.ts";
 import { assembleObject } from "./assemble-object.ts";
 import { listObjects, putObject, removeObjects } from "./objects.ts";
-import { readObject } from "./read-object.ts";
 import type { S3Client } from "./s3-client.ts";
 
 /**
@@ -93,43 +92,6 @@ export async function joinChunks(
   await assembleObject(client, key, { parts, tail, signal });
 }
 
-/** How many chunks of an upload are there without a gap. */
-export async function countChunks(client: S3Client, folder: string): Promise<number> {
-  let count = 0;
-  for await (const { key, bytes } of listObjects(client, folder)) {
-    if (key !== chunkKey(folder, count) || bytes !== chunkBytes) break;
-    count++;
-  }
-  return count;
-}
-
-/** Reads the first chunks of an upload to measure them. */
-export async function measureChunks(
-  client: S3Client,
-  folder: string,
-  count: number,
-): Promise<StoredChunks> {
-  const chunks = createStoredChunks();
-  const onEtag = (etag: string) => void chunks.etags.push(etag);
-  for (let i = 0; i < count; i++) {
-    for await (const piece of readObject(client, chunkKey(folder, i), { onEtag })) {
-      chunks.meter.add(piece);
-    }
-  }
-  return chunks;
-}
-
-/** The first bytes of a chunk. */
-export async function readChunkHead(
-  client: S3Client,
-  folder: string,
-  { index, bytes }: { readonly index: number; readonly bytes: number },
-): Promise<Uint8Array> {
-  if (bytes === 0) return new Uint8Array();
-  const range = { end: bytes - 1 };
-  return Buffer.concat(await Array.fromAsync(readObject(client, chunkKey(folder, index), range)));
-}
-
 export async function removeChunks(client: S3Client, folder: string, first = 0): Promise<void> {
   const found = await Array.fromAsync(listObjects(client, folder), ({ key }) => key);
   await removeObjects(
@@ -139,6 +101,6 @@ export async function removeChunks(client: S3Client, folder: string, first = 0):
 }
 
 /** Numbers of one length, so that keys are listed in their order. */
-function chunkKey(folder: string, index: number): string {
+export function chunkKey(folder: string, index: number): string {
   return `${folder}${String(index).padStart(5, "0")}`;
 }

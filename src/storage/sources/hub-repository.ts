@@ -66,7 +66,7 @@ async function askHub(dispatcher: Dispatcher, { url, headers, source }: HubQuest
   try {
     const answer = await request(url, { method: "HEAD", dispatcher, headers });
     await answer.body.dump();
-    if ([401, 403, 404].includes(answer.statusCode)) throw notFoundError(source, answer);
+    if ([401, 403, 404].includes(answer.statusCode)) throw hubFileMissingError(source, answer);
     if (answer.statusCode < 400) return answer;
     throw new Error(`the host answered ${answer.statusCode}`);
   } catch (cause) {
@@ -79,7 +79,7 @@ function describeHubSource({ repository, revision, file }: HubSource): string {
   return `hf://${repository}@${encodeURIComponent(revision)}/${file}`;
 }
 
-function notFoundError(source: HubSource, answer: Dispatcher.ResponseData): ServiceError {
+function hubFileMissingError(source: HubSource, answer: Dispatcher.ResponseData): ServiceError {
   const code = readAnswerHeader(answer, "x-error-code") ?? `status ${answer.statusCode}`;
   const reason = "does not exist, or the project has no token that may read it";
   const message = `"${describeHubSource(source)}" ${reason} (${code})`;

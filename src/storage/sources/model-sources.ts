@@ -1,6 +1,6 @@
 import { ServiceError } from "../../contract/errors.ts";
 import type { BucketAccess, SourceCredentials } from "../../contract/source-credentials.ts";
-import type { LocatedSource } from "../../contract/worker.ts";
+import type { LocatedSource } from "../../contract/worker-transfers.ts";
 import { presignRequest } from "../s3/presign-request.ts";
 import {
   createHubAgent,
@@ -19,7 +19,7 @@ const servers = {
 /** Workers ask again for each connection. */
 const addressSeconds = 900;
 
-/** Files that workers find with credentials of the service: `s3://`, `gs://` and `hf://` sources. */
+/** Sources that need credentials of the service: `s3://`, `gs://` and `hf://`. */
 export interface ModelSources extends AsyncDisposable {
   /**
    * The source as a job records it: of a repository, with the commit that its revision is now.
