@@ -6,6 +6,8 @@ import { S3Error } from "./s3-error.ts";
 
 /** How often a broken connection is opened again without a new byte. */
 const maxFruitlessReadings = 3;
+/** The system's, as for files of a folder. */
+const absentFileCode = "ENOENT";
 
 interface ObjectReading {
   /** First byte; by default 0. */
@@ -93,6 +95,6 @@ async function openObject(client: S3Client, question: S3Request) {
   } catch (cause) {
     if (!(cause instanceof S3Error && cause.status === 404)) throw cause;
     const error = new Error(`There is no object "${question.key}"`, { cause });
-    throw Object.assign(error, { code: "ENOENT" });
+    throw Object.assign(error, { code: absentFileCode });
   }
 }
