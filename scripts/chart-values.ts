@@ -68,6 +68,26 @@ const persistence = z
   .prefault({})
   .describe("Volume of the history, models and artifacts.");
 
+const s3 = z
+  .strictObject({
+    bucket: z
+      .union([z.literal(""), settings.shape.MOS_S3_BUCKET.unwrap()])
+      .default("")
+      .describe("Bucket of models and artifacts; without it they are on the volume."),
+    endpoint: settings.shape.MOS_S3_ENDPOINT,
+    region: settings.shape.MOS_S3_REGION,
+    pathStyle: z
+      .boolean()
+      .default(true)
+      .describe("Whether addresses have the bucket in their path, else in their host."),
+    existingSecret: z
+      .string()
+      .default("")
+      .describe("Name of a Secret with the keys access-key-id and secret-access-key."),
+  })
+  .prefault({})
+  .describe("An S3 server that keeps models and artifacts; workers reach it too.");
+
 const { issuers, policies } = trustPolicy.shape;
 const trust = z
   .strictObject({
@@ -133,6 +153,7 @@ const service = z
       ),
     trustPolicy: trust,
     githubApp,
+    s3,
     persistence,
     resources: resources({ cpu: "100m", memory: "256Mi" }, { memory: "1Gi" }).prefault({}),
     ...placement,

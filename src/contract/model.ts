@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { boundedText } from "./bounded-text.ts";
+import { modelSource } from "./model-source.ts";
 
 export const sha256 = z
   .string()
@@ -20,14 +20,13 @@ export const uploadRange = z
 /** Where a model is and, optionally, what it must hash to. */
 export const modelReference = z
   .strictObject({
-    source: boundedText({ min: 1, max: 2048 })
-      .regex(/^(https?:\/\/|file:\/\/\/|upload:sha256:[0-9a-f]{64}$)/, {
-        error: "must be https://…, http://…, file:///… or upload:sha256:<64 hex digits>",
-      })
-      .describe(
-        "Where the ONNX file is: `https://…` (`http://…` where the administrator allows it), " +
-          "`file:///…` under an allowed folder, or `upload:sha256:…` of an uploaded file.",
-      ),
+    source: modelSource.describe(
+      "Where the ONNX file is: `https://…` (`http://…` where the administrator allows it), " +
+        "`s3://BUCKET/KEY` or `gs://BUCKET/KEY` of a bucket that the service has credentials " +
+        "for, `hf://OWNER/REPOSITORY@REVISION/PATH` of a Hugging Face Hub, whose revision a job " +
+        "records as its commit, `file:///…` under an allowed folder, or `upload:sha256:…` of an " +
+        "uploaded file.",
+    ),
     sha256: sha256.optional().describe("The job fails unless the file has this SHA-256."),
     name: z
       .string()

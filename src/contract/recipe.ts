@@ -2,6 +2,7 @@ import { z } from "zod";
 import { balance, maxPipelineStages } from "./pipeline.ts";
 import { type Rule, withRules } from "./rule.ts";
 import { boundedText } from "./bounded-text.ts";
+import { modelSource } from "./model-source.ts";
 
 const schemes = ["int8-dynamic", "int8-weight", "int4-weight", "fp16"] as const;
 const granularities = ["tensor", "channel", "block"] as const;
@@ -54,8 +55,7 @@ const evaluation = z.strictObject({
       "`outputs` runs original and result and compares; `weights` measures each weight's " +
         "error only; `none` measures sizes only.",
     ),
-  data: boundedText({ min: 1, max: 2048 })
-    .regex(/^(https?:\/\/|file:\/\/\/|upload:sha256:[0-9a-f]{64}$)/)
+  data: modelSource
     .optional()
     .describe(
       "`.npz` file with an array for each input, stacked along a first axis of samples. " +

@@ -1,4 +1,5 @@
 import type { Job } from "../contract/job.ts";
+import { isRemoteSource } from "../contract/model-source.ts";
 import { isTerminal } from "../contract/status.ts";
 import { target } from "../contract/target.ts";
 import {
@@ -80,7 +81,7 @@ async function findAssignedModel(
   if (part === null || part.step === "shard" || actualSha256 === null) return pinned;
   const model = { ...pinned, sha256: actualSha256 };
   const upload = `upload:sha256:${actualSha256}`;
-  if (!/^https?:/.test(pinned.source)) return model;
+  if (!isRemoteSource(pinned.source)) return model;
   return (await hasJobBlob(trx, id, actualSha256)) ? { ...model, source: upload } : pinned;
 }
 

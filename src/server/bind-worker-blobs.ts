@@ -1,9 +1,15 @@
 import type { Hono } from "hono";
 import { readBearerToken } from "../auth/authenticate.ts";
+import { limits } from "../contract/limits.ts";
 import { sha256 as sha256Schema } from "../contract/model.ts";
+import { type UploadAnswer, uploadQuestion } from "../contract/worker-transfers.ts";
+import type { Blob } from "../storage/blob-store.ts";
+import { checkContentSize } from "../storage/receive-file.ts";
 import { blobResponse } from "./blob-response.ts";
 import { buildResponse } from "./build-response.ts";
 import { notFoundError } from "./not-found-error.ts";
+import { parseBody } from "./parse-body.ts";
+import { readJson } from "./read-json.ts";
 import type { ServerContext } from "./server-context.ts";
 import { storeUpload } from "./store-upload.ts";
 import { requireWorkingWorker } from "./worker-blob-access.ts";
@@ -21,6 +27,8 @@ export function bindWorkerBlobs(app: Hono, context: ServerContext): void {
     const blob = (await worker.canRead(sha256)) ? await context.blobs.find(sha256) : undefined;
     if (blob === undefined) throw notFoundError("file", sha256);
     if (raw.method === "HEAD") return c.body(null, 200, { "content-length": String(blob.bytes) });
+    const address = await context.blobs.direct?.findAddress(sha256);
+    if (address !== undefined) return c.redirect(address, 307);
     const range = raw.headers.get("range") ?? undefined;
     return buildResponse(blobResponse(context.blobs, { sha256, ...blob }, range));
   });
@@ -37,6 +45,51 @@ export function bindWorkerBlobs(app: Hono, context: ServerContext): void {
     if (status === 201) await records.jobBlobs.add(id, sha256);
     return c.json(blob, status);
   });
+  app.post(`${path}/upload`, async (c) => {
+    const [id, sha256] = [c.req.param("id"), parseSha256(c.req.param("sha256"))];
+    await authenticateWorker(context, c.req.raw, id);
+    const { bytes } = parseBody(uploadQuestion, await readJson(c.req.raw, limits.jsonBodyBytes));
+    return c.json(await answerUpload(context, id, { sha256, bytes }));
+  });
+  app.post(`${path}/stored`, async (c) => {
+    const [id, sha256] = [c.req.param("id"), parseSha256(c.req.param("sha256"))];
+    await authenticateWorker(context, c.req.raw, id);
+    return c.json(await acceptUpload(context, id, sha256));
+  });
+}
+
+/**
+ * How a worker sends a file. Also where another job stored the same content before, a worker has to
+ * send it as a proof.
+ */
+async function answerUpload(
+  { records, blobs, limits }: ServerContext,
+  jobId: string,
+  content: Blob,
+): Promise<UploadAnswer> {
+  checkContentSize(content.bytes, limits.maxModelBytes);
+  const isOwn = await records.jobBlobs.has(jobId, content.sha256);
+  if (isOwn && (await blobs.find(content.sha256))) return { to: "nobody" };
+  const direct = await blobs.direct?.prepare(jobId, content);
+  return direct ? { to: "storage", ...direct } : { to: "service" };
+}
+
+/**
+ * Makes what a worker sent past the service a blob of its job; a no-op where it is one.
+ * @throws ServiceError not_found
+ */
+async function acceptUpload(
+  { records, blobs }: ServerContext,
+  jobId: string,
+  sha256: string,
+): Promise<Blob> {
+  const isOwn = await records.jobBlobs.has(jobId, sha256);
+  const known = isOwn ? await blobs.find(sha256) : undefined;
+  if (known !== undefined) return { sha256, ...known };
+  const blob = await blobs.direct?.accept(jobId, sha256);
+  if (blob === undefined) throw notFoundError("file", sha256);
+  await records.jobBlobs.add(jobId, sha256);
+  return blob;
 }
 
 /** @throws ServiceError unauthorized */

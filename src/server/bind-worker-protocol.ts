@@ -3,7 +3,9 @@ import { readBearerToken } from "../auth/authenticate.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { limits } from "../contract/limits.ts";
 import { type WorkerEvent, workerEvents } from "../contract/worker.ts";
-import { fieldErrors, validationError } from "./field-errors.ts";
+import { type LocatedSource, sourceQuestion } from "../contract/worker-transfers.ts";
+import { notFoundError } from "./not-found-error.ts";
+import { parseBody } from "./parse-body.ts";
 import { readJson } from "./read-json.ts";
 import type { ServerContext } from "./server-context.ts";
 import { requireReportedBlobs } from "./worker-blob-access.ts";
@@ -15,6 +17,9 @@ export function bindWorkerProtocol(app: Hono, context: ServerContext): void {
   });
   app.post("/worker/v1/jobs/:id/events", async (c) => {
     return c.json(await recordEvents(context, c.req.param("id"), c.req.raw));
+  });
+  app.post("/worker/v1/jobs/:id/sources", async (c) => {
+    return c.json(await findOwnSource(context, c.req.param("id"), c.req.raw));
   });
 }
 
@@ -28,6 +33,24 @@ async function readAssignment(
   const assignment = await records.workers.findAssignment(id, attempt);
   if (assignment) return { ...assignment, limits };
   throw new ServiceError("job_finished", `Attempt ${attempt} at job "${id}" is over`);
+}
+
+/**
+ * Where a worker reads a file of its job that the project has credentials for.
+ * @throws ServiceError not_found for files of no job of its; model_source_refused
+ */
+async function findOwnSource(
+  { records, executor, sources }: ServerContext,
+  id: string,
+  request: Request,
+): Promise<LocatedSource> {
+  const { attempt } = await executor.workers.authenticate(readBearerToken(request), id);
+  const assignment = await records.workers.findAssignment(id, attempt);
+  const owner = await records.owners.findOfJob(id);
+  const { source } = parseBody(sourceQuestion, await readJson(request, limits.jsonBodyBytes));
+  const own = assignment && [assignment.model.source, assignment.recipe.evaluation.data];
+  if (owner === undefined || !own?.includes(source)) throw notFoundError("source", source);
+  return sources.locate(owner.project, source);
 }
 
 /**
@@ -53,9 +76,6 @@ async function recordEvents(context: ServerContext, id: string, request: Request
   });
 }
 
-/** @throws ServiceError validation_failed */
 async function readEvents(request: Request): Promise<readonly WorkerEvent[]> {
-  const parsed = workerEvents.safeParse(await readJson(request, limits.jsonBodyBytes));
-  if (!parsed.success) throw validationError(fieldErrors("", parsed.error));
-  return parsed.data.events;
+  return parseBody(workerEvents, await readJson(request, limits.jsonBodyBytes)).events;
 }

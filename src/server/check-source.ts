@@ -1,4 +1,5 @@
 import { ServiceError } from "../contract/errors.ts";
+import { isLocatedSource } from "../contract/model-source.ts";
 import type { Owner } from "../contract/owner.ts";
 import { checkUrl } from "../storage/check-url.ts";
 import { resolveAllowedPath, checkAllowedPath } from "../storage/allowed-path.ts";
@@ -7,9 +8,20 @@ import type { ServerContext } from "./server-context.ts";
 /**
  * Refuses, before a job is created, a source that is not the owner's or that no worker would fetch.
  * The worker checks again what can change meanwhile.
- * @throws ServiceError model_source_refused, model_not_found
+ * @returns the source as the job records it
+ * @throws ServiceError model_source_refused, model_not_found, model_fetch_failed
  */
 export async function checkSource(
+  context: ServerContext,
+  owner: Owner,
+  source: string,
+): Promise<string> {
+  if (isLocatedSource(source)) return context.sources.pin(owner.project, source);
+  await checkFixedSource(context, owner, source);
+  return source;
+}
+
+async function checkFixedSource(
   { records, blobs, limits, executor }: ServerContext,
   { project, origin }: Owner,
   source: string,

@@ -3,6 +3,7 @@ import { effectiveRecipe, findTarget } from "../contract/effective-recipe.ts";
 import type { JobRequest } from "../contract/job.ts";
 import type { ModelReference } from "../contract/model.ts";
 import type { Owner } from "../contract/owner.ts";
+import type { Recipe } from "../contract/recipe.ts";
 import type { NewJob } from "../records/insert-jobs.ts";
 import { type JobFields, jobFromRequest } from "../records/job-from-request.ts";
 import { checkSource } from "./check-source.ts";
@@ -31,12 +32,21 @@ export async function resolveJobs(
 ): Promise<NewJob[]> {
   const refusals: Refusal[] = [];
   const targets = resolveTargets(context, request, refusals);
-  refusals.push(...(await refuseSources(context, request)));
+  const pinned = await pinSources(context, request, refusals);
   throwRefusals(refusals);
   const { origin } = request.owner;
   return request.models.flatMap(({ value }) =>
-    targets.map((resolved) => ({ ...jobFromRequest(request, value, resolved), origin })),
+    targets.map((resolved) => {
+      const model = { ...value, source: pinned.get(value.source) ?? value.source };
+      const recipe = withPinnedData(resolved.recipe, pinned);
+      return { ...jobFromRequest(request, model, { ...resolved, recipe }), origin };
+    }),
   );
+}
+
+function withPinnedData(recipe: Recipe, pinned: ReadonlyMap<string, string>): Recipe {
+  const data = pinned.get(recipe.evaluation.data ?? "");
+  return data === undefined ? recipe : { ...recipe, evaluation: { ...recipe.evaluation, data } };
 }
 
 function resolveTargets(
@@ -64,17 +74,22 @@ function listSources({ models, recipe }: ResolveJobsRequest): RequestField<strin
   return sources;
 }
 
-async function refuseSources(
+/** Each source with what its jobs record. */
+async function pinSources(
   context: ServerContext,
   request: ResolveJobsRequest,
-): Promise<Refusal[]> {
-  const refused = listSources(request).map(async ({ value, pointer }) => {
-    return checkSource(context, request.owner, value).then(
-      () => [],
-      (error: unknown) => [buildRefusal(pointer, error)],
+  refusals: Refusal[],
+): Promise<ReadonlyMap<string, string>> {
+  const pinned = new Map<string, string>();
+  const fieldsOfSources = Map.groupBy(listSources(request), ({ value }) => value);
+  const checks = [...fieldsOfSources].map(async ([source, fields]) => {
+    return checkSource(context, request.owner, source).then(
+      (recorded) => void pinned.set(source, recorded),
+      (error: unknown) => fields.map(({ pointer }) => buildRefusal(pointer, error)),
     );
   });
-  return (await Promise.all(refused)).flat();
+  refusals.push(...(await Promise.all(checks)).flatMap((refused) => refused ?? []));
+  return pinned;
 }
 
 interface Refusal {

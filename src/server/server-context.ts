@@ -6,12 +6,15 @@ import type { GitHubApp } from "../github-app/open-github-app.ts";
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
+import type { ModelSources } from "../storage/sources/model-sources.ts";
 import type { TakeRequest } from "./rate-limiter.ts";
 
 /** The parts of the service that the endpoints use. */
 export interface ServerContext {
   readonly records: Records;
   readonly blobs: BlobStore;
+  /** Files that the service has credentials for. */
+  readonly sources: ModelSources;
   readonly executor: Executor;
   readonly targets: readonly Target[];
   readonly limits: Assignment["limits"];

@@ -2,6 +2,7 @@ import { delimiter, resolve } from "node:path";
 import { z } from "zod";
 import { number, text } from "../settings/environment-values.ts";
 import { fairnessSettings } from "./fairness-settings.ts";
+import { s3Settings } from "./s3-settings.ts";
 
 /** Every environment variable that the service reads. */
 export const settings = z.object({
@@ -22,6 +23,7 @@ export const settings = z.object({
     .optional()
     .describe("Jobs that are worked on at once; without it one for every two cores."),
   ...fairnessSettings,
+  ...s3Settings,
   MOS_MAX_MODEL_BYTES: number
     .pipe(z.int().min(1))
     .default(64 * 1024 ** 3)

@@ -14,10 +14,13 @@ import { problemResponse } from "../server/problem-response.ts";
 import type { ServerContext } from "../server/server-context.ts";
 import { readTargets } from "../settings/read-targets.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
+import { createModelSources } from "../storage/sources/model-sources.ts";
 import { createFirstToken } from "./create-first-token.ts";
 import { openExecutor } from "./open-executor.ts";
 import { openStorage } from "./open-storage.ts";
 import { readGitHubAppOptions } from "./read-github-app-options.ts";
+import { readS3Access } from "./read-s3-access.ts";
+import { readSourceCredentials } from "./read-source-credentials.ts";
 import { readTrustPolicy } from "./read-trust-policy.ts";
 import type { Settings } from "./settings.ts";
 import { type HttpServer, startHttpServer } from "./start-http-server.ts";
@@ -54,6 +57,7 @@ export async function startService(
       now,
       log,
       maxWaitingJobs: settings.MOS_QUOTA_WAITING_JOBS,
+      s3: await readS3Access(settings),
     }),
   );
   const server = stack.use(await startServer(settings, log));
@@ -111,6 +115,7 @@ async function joinParts(
   stack: AsyncDisposableStack,
 ): Promise<ServerContext> {
   const { records, log } = parts;
+  const sources = stack.use(createModelSources(await readSourceCredentials(settings)));
   const executor = await openExecutor(settings, parts);
   stack.defer(() => executor.close());
   const submit: SubmitRerun = async (owner, order) => submitBatch(context, owner, order);
@@ -130,6 +135,14 @@ async function joinParts(
     takeRequest: createRateLimiter({ name: "requests", ...requests }),
     takeExchange: createRateLimiter({ name: "exchanges", ...exchanges }),
   };
-  const context: ServerContext = { ...parts, ...rates, executor, limits, exchangeToken, github };
+  const context: ServerContext = {
+    ...parts,
+    ...rates,
+    sources,
+    executor,
+    limits,
+    exchangeToken,
+    github,
+  };
   return context;
 }

@@ -53,7 +53,25 @@ export interface BlobFiles {
   writeFile(path: string, options?: Pick<WriteOptions, "expectedSha256" | "signal">): Promise<Blob>;
 }
 
+/** How a worker sends a file to where blobs are stored. */
+interface DirectUpload {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Transfers between workers and what stores blobs, by addresses that are valid for a while. */
+export interface DirectTransfers {
+  /** Address at which a GET request reads the blob. */
+  findAddress(sha256: string): Promise<string>;
+  /** A PUT request; undefined for content that has to be sent to the service. */
+  prepare(sender: string, content: Blob): Promise<DirectUpload | undefined>;
+  /** Makes what was sent a blob; undefined where the sender has not sent it. */
+  accept(sender: string, sha256: string): Promise<Blob | undefined>;
+}
+
 export interface BlobStore extends BlobFiles {
+  /** Absent where workers read and send blobs through the service. */
+  readonly direct?: DirectTransfers | undefined;
   /** The stream fails with `ENOENT` where there is no such blob: call `find()` first. */
   read(sha256: string, range?: BlobRange): Readable;
   /** Stores the whole source or leaves nothing behind. */

@@ -5,6 +5,7 @@ import type { Blob } from "./blob-store.ts";
 export interface ContentMeter {
   readonly bytes: number;
   add(chunk: Uint8Array): void;
+  /** More content may follow. */
   finish(): Blob;
 }
 
@@ -19,6 +20,6 @@ export function createContentMeter(): ContentMeter {
       bytes += chunk.byteLength;
       hash.update(chunk);
     },
-    finish: () => ({ sha256: hash.digest("hex"), bytes }),
+    finish: () => ({ sha256: hash.copy().digest("hex"), bytes }),
   };
 }

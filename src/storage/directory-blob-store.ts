@@ -18,6 +18,7 @@ import type { Readable } from "node:stream";
 import type { Blob, BlobStore, WriteOptions } from "./blob-store.ts";
 import { blobPath } from "./blob-path.ts";
 import { statOrUndefined, storageError, systemErrorCode } from "./file-error.ts";
+import { createPartialFiles } from "./partial-files.ts";
 import { createPartialUploads } from "./partial-uploads.ts";
 import { receiveFile } from "./receive-file.ts";
 import { removeAbandoned } from "./remove-abandoned.ts";
@@ -42,7 +43,7 @@ export async function createDirectoryBlobStore(directory: string): Promise<BlobS
     },
     read: (sha256, range) => createReadStream(locate(sha256), range),
     write,
-    ...createPartialUploads({ incoming, publish, write }),
+    ...createPartialUploads({ ...createPartialFiles({ incoming, publish }), write }),
     purge: () => removeAbandoned(incoming),
     writeFile: (file, options) =>
       write(createReadStream(file, { highWaterMark: 1 << 20 }), options),

@@ -1,14 +1,13 @@
 import { createHash, type Hash } from "node:crypto";
-import { lookup } from "node:dns";
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import { Agent, type Dispatcher } from "undici";
+import type { Dispatcher } from "undici";
 import { ServiceError } from "../contract/errors.ts";
+import type { LocatedSource } from "../contract/worker-transfers.ts";
+import { type Connections, openConnections } from "./connections.ts";
 import { systemErrorCode, storageError } from "./file-error.ts";
 import { followRedirects, PermanentDownloadError, readAnswerHeader } from "./follow-redirects.ts";
 import { watchPace, type Pace, type SlowestPace } from "./watch-pace.ts";
-import { createPublicLookup } from "./public-address.ts";
-import { stripUrlSecrets } from "./strip-url-secrets.ts";
 import { writeAllBytes } from "./write-all-bytes.ts";
 
 /** Attempts in a row that bring no new byte. */
@@ -35,48 +34,48 @@ interface DownloadProgress {
   validator: string | undefined;
 }
 
+/** A file to download. */
+interface DownloadSource {
+  /** For messages, without secrets. */
+  readonly name: string;
+  /** Where it is now: addresses may be valid for a while only. Asked before each connection. */
+  locate(this: void): Promise<LocatedSource>;
+}
+
 /** Downloads a file; resumes after a lost connection. Leaves nothing behind when it fails. */
 export async function download(
-  url: string,
+  source: DownloadSource,
   options: DownloadOptions,
 ): Promise<{ bytes: number; sha256: string }> {
-  const agent = new Agent({
-    connect: {
-      timeout: 10_000,
-      lookup: options.allowPrivateAddresses ? lookup : createPublicLookup(lookup),
-    },
-    headersTimeout: 30_000,
-    bodyTimeout: 60_000,
-  });
-  using pace = watchPace(stripUrlSecrets(url), options.slowest);
+  await using connections = openConnections(options);
+  using pace = watchPace(source.name, options.slowest);
   const signal = AbortSignal.any([options.signal, pace.signal]);
   try {
     await using file = await open(options.path, "wx");
-    return await downloadInto(file, url, { ...options, signal, agent, pace });
+    return await downloadInto(file, source, { ...options, signal, connections, pace });
   } catch (error) {
     await rm(options.path, { force: true });
     throw storageError(error);
-  } finally {
-    await agent.destroy();
   }
 }
 
-type AttemptOptions = DownloadOptions & { readonly agent: Agent; readonly pace: Pace };
+type AttemptOptions = DownloadOptions & { readonly connections: Connections; readonly pace: Pace };
 
-async function downloadInto(file: FileHandle, url: string, options: AttemptOptions) {
+async function downloadInto(file: FileHandle, source: DownloadSource, options: AttemptOptions) {
   const { signal } = options;
   const progress: DownloadProgress = { bytes: 0, hash: createHash("sha256"), validator: undefined };
   for (let fruitless = 1; ; fruitless++) {
     const before = progress.bytes;
+    const located = await source.locate();
     try {
-      await attemptDownload(file, url, { progress, ...options });
+      await attemptDownload(file, located, { progress, ...options });
       return { bytes: progress.bytes, sha256: progress.hash.digest("hex") };
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof ServiceError || storageError(error) !== error) throw error;
       if (progress.bytes > before) fruitless = 0;
       if (fruitless >= maxFruitlessAttempts || error instanceof PermanentDownloadError) {
-        throw modelFetchError(url, error);
+        throw modelFetchError(source, error);
       }
     }
     await delay(firstRetryMs * 2 ** fruitless, undefined, { signal });
@@ -85,7 +84,7 @@ async function downloadInto(file: FileHandle, url: string, options: AttemptOptio
 
 async function attemptDownload(
   file: FileHandle,
-  url: string,
+  located: LocatedSource,
   { progress, ...options }: AttemptOptions & { progress: DownloadProgress },
 ): Promise<void> {
   const isResumed = progress.bytes > 0 && progress.validator !== undefined;
@@ -94,7 +93,7 @@ async function attemptDownload(
     range: isResumed ? `bytes=${progress.bytes}-` : undefined,
     "if-range": isResumed ? progress.validator : undefined,
   };
-  const answer = await followRedirects(url, { ...options, headers });
+  const answer = await followRedirects(located, { ...options, headers });
   const isContinued = isResumed && answer.statusCode === 206;
   if (isContinued) checkRange(readAnswerHeader(answer, "content-range"), progress.bytes);
   else await restartDownload(file, progress, answer);
@@ -156,9 +155,9 @@ function tooLargeError(size: string, maxBytes: number): ServiceError {
   return new ServiceError("model_too_large", `The file has ${size}, allowed are ${maxBytes}`);
 }
 
-function modelFetchError(url: string, cause: unknown): ServiceError {
+function modelFetchError({ name }: DownloadSource, cause: unknown): ServiceError {
   const reason =
     cause instanceof Error && cause.message !== "" ? cause.message : systemErrorCode(cause);
-  const message = `Cannot fetch "${stripUrlSecrets(new URL(url))}": ${reason}`;
+  const message = `Cannot fetch "${name}": ${reason}`;
   return new ServiceError("model_fetch_failed", message, { cause });
 }

@@ -1,11 +1,14 @@
 import { stat } from "node:fs/promises";
 import { ServiceError } from "../contract/errors.ts";
 import type { ModelReference } from "../contract/model.ts";
+import { isLocatedSource } from "../contract/model-source.ts";
+import type { LocatedSource } from "../contract/worker-transfers.ts";
 import { resolveAllowedPath } from "./allowed-path.ts";
 import type { BlobFiles } from "./blob-store.ts";
 import { download } from "./download.ts";
 import type { SlowestPace } from "./watch-pace.ts";
 import { hashStoredFile } from "./hash-stored-file.ts";
+import { stripUrlSecrets } from "./strip-url-secrets.ts";
 
 export interface FetchLimits {
   readonly maxModelBytes: number;
@@ -21,6 +24,8 @@ export interface FetchOptions {
   readonly path: string;
   readonly limits: FetchLimits;
   readonly signal: AbortSignal;
+  /** Where the service says that an `s3://`, `gs://` or `hf://` source is. */
+  locateSource(this: void, source: string): Promise<LocatedSource>;
   /** By default that of the contract. */
   readonly slowest?: SlowestPace;
   /** `total` is undefined where the source does not state it. */
@@ -59,12 +64,17 @@ async function fetchSource(source: string, options: FetchOptions): Promise<Fetch
   if (source.startsWith("upload:sha256:")) {
     return materializeUpload(source.slice("upload:sha256:".length), options);
   }
-  if (!URL.canParse(source)) {
-    throw new ServiceError("model_source_refused", `"${source}" is not a URL`);
-  }
   const { maxModelBytes: maxBytes, allowPrivateAddresses } = options.limits;
-  const fetched = await download(source, { ...options, maxBytes, allowPrivateAddresses });
+  const name = stripUrlSecrets(source);
+  const locate = async () => locateSource(source, options);
+  const fetched = await download({ name, locate }, { ...options, maxBytes, allowPrivateAddresses });
   return { path: options.path, ...fetched };
+}
+
+async function locateSource(source: string, options: FetchOptions): Promise<LocatedSource> {
+  if (isLocatedSource(source)) return options.locateSource(source);
+  if (URL.canParse(source)) return { url: source, headers: {}, isTrusted: false };
+  throw new ServiceError("model_source_refused", `"${source}" is not a URL`);
 }
 
 async function materializeUpload(

@@ -1,6 +1,8 @@
 import { type Dispatcher, request } from "undici";
 import { ServiceError } from "../contract/errors.ts";
+import type { LocatedSource } from "../contract/worker-transfers.ts";
 import { checkUrl } from "./check-url.ts";
+import type { Connections } from "./connections.ts";
 import { stripUrlSecrets } from "./strip-url-secrets.ts";
 
 const maxRedirects = 5;
@@ -10,21 +12,31 @@ const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 export class PermanentDownloadError extends Error {}
 
 interface RedirectOptions {
-  readonly agent: Dispatcher;
+  readonly connections: Connections;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly allowPrivateAddresses: boolean;
   readonly signal: AbortSignal;
 }
 
-/** Requests a file. Follows redirects itself, to check each address like the first. */
+/**
+ * Requests a file. Follows redirects itself, to check each address like the first. Another origin
+ * gets no headers of the source and is not trusted.
+ */
 export async function followRedirects(
-  first: string,
-  { agent: dispatcher, headers, allowPrivateAddresses, signal }: RedirectOptions,
+  source: LocatedSource,
+  { connections, headers, allowPrivateAddresses, signal }: RedirectOptions,
 ): Promise<Dispatcher.ResponseData> {
-  let url = new URL(first);
+  const first = new URL(source.url);
+  let url = first;
   for (let hop = 0; hop <= maxRedirects; hop++) {
-    checkUrl(url, allowPrivateAddresses);
-    const answer = await request(url, { dispatcher, headers, signal });
+    const isOrigin = url.origin === first.origin;
+    const isTrusted = isOrigin && source.isTrusted;
+    checkUrl(url, isTrusted || allowPrivateAddresses);
+    const answer = await request(url, {
+      dispatcher: isTrusted ? connections.trusted : connections.strangers,
+      headers: isOrigin ? { ...source.headers, ...headers } : headers,
+      signal,
+    });
     const location = readAnswerHeader(answer, "location");
     if (!redirectStatuses.has(answer.statusCode) || location === undefined) {
       await checkAnswerStatus(answer, url);
@@ -40,7 +52,7 @@ export async function followRedirects(
 }
 
 export function readAnswerHeader(
-  answer: Dispatcher.ResponseData,
+  answer: Pick<Dispatcher.ResponseData, "headers">,
   name: string,
 ): string | undefined {
   const value = answer.headers[name];

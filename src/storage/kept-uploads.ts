@@ -4,7 +4,7 @@ import { type ContentMeter, createContentMeter } from "./content-meter.ts";
 import { statOrUndefined } from "./file-error.ts";
 
 /** How often an interrupted upload is read again because it goes on elsewhere than at its end. */
-const maxReadings = 3;
+export const maxReadings = 3;
 
 /** An interrupted upload as far as it is known without its file. */
 export interface KeptUpload {
@@ -34,10 +34,15 @@ export async function takeKept(
   if (readings <= maxReadings) return { ...createKeptUpload(), readings };
   kept.delete(file);
   await rm(file, { force: true });
-  throw uploadOffsetError("The upload was continued too often before its end: only from 0", 0);
+  throw tooManyReadingsError();
 }
 
-function checkUploadOffset(offset: number, keptBytes: number): void {
+export function tooManyReadingsError(): ServiceError {
+  return uploadOffsetError("The upload was continued too often before its end: only from 0", 0);
+}
+
+/** @throws ServiceError upload_offset_mismatch */
+export function checkUploadOffset(offset: number, keptBytes: number): void {
   if (offset <= keptBytes) return;
   const reason = `${keptBytes} bytes are kept, so ${keptBytes} or less is allowed`;
   throw uploadOffsetError(`The upload cannot go on at byte ${offset}: ${reason}`, keptBytes);

@@ -9,14 +9,19 @@ export function isPartialUpload(name: string): boolean {
   return name.endsWith(suffix);
 }
 
-function projectPrefix(project: string): string {
+/** What names of a project's uploads begin with. */
+export function projectPrefix(project: string): string {
   return `${encodeURIComponent(project)}.`;
 }
 
+export function partialUploadPath(incoming: string, upload: Upload): string {
+  return path.join(incoming, partialUploadName(upload));
+}
+
 /** Owners are hashed: their names may be longer than those of files. */
-export function partialUploadPath(incoming: string, { sha256, project, owner }: Upload): string {
+export function partialUploadName({ sha256, project, owner }: Upload): string {
   const ownerHash = createHash("sha256").update(owner).digest("hex").slice(0, 32);
-  return path.join(incoming, `${projectPrefix(project)}${ownerHash}.${sha256}${suffix}`);
+  return `${projectPrefix(project)}${ownerHash}.${sha256}${suffix}`;
 }
 
 /** Whether a file of the folder is an upload of the project that can be resumed. */

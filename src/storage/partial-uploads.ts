@@ -1,116 +1,77 @@
-import { rm } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import { ServiceError } from "../contract/errors.ts";
 import type { Blob, BlobStore, ReceiveOptions, Upload } from "./blob-store.ts";
-import { statOrUndefined, storageError } from "./file-error.ts";
-import { createKeptUpload, type KeptUpload, takeKept, uploadOffsetError } from "./kept-uploads.ts";
-import { partialUploadPath } from "./partial-upload-path.ts";
-import { receiveFile } from "./receive-file.ts";
-import { removeExcess } from "./remove-excess.ts";
+import { uploadOffsetError } from "./kept-uploads.ts";
+import { partialUploadName } from "./partial-upload-path.ts";
 
 /** How much later than its sender the service may notice a broken connection. */
 const noticeMs = 2_000;
 
+export interface UploadContent extends ReceiveOptions {
+  readonly source: AsyncIterable<Uint8Array>;
+  readonly offset: number;
+  /** All uploads that are being received now, by their names. */
+  readonly receiving: ReadonlyMap<string, unknown>;
+}
+
+/** Where interrupted uploads are kept, each by its name. */
 interface PartialUploadOptions {
-  /** Folder of uploads until they are complete. */
-  readonly incoming: string;
-  /** Makes a complete file a blob. */
-  readonly publish: (file: string, sha256: string) => Promise<void>;
+  /** Bytes that are kept of an upload; undefined for none. */
+  findKept(this: void, name: string): Promise<number | undefined>;
+  /** Stores an upload, or keeps what arrived of it. */
+  receive(this: void, upload: Upload, content: UploadContent): Promise<Blob>;
   /** Stores content without resumption; leaves nothing behind when it fails. */
   readonly write: BlobStore["write"];
 }
 
 interface PartialUploads extends PartialUploadOptions {
-  /** Files that are being written, each until its promise resolves. */
+  /** Uploads that are being received, each until its promise resolves. */
   readonly receiving: Map<string, Promise<unknown>>;
-  /** What was measured of files that are kept, so that going on does not read them again. */
-  readonly kept: Map<string, KeptUpload>;
 }
 
 /**
- * Uploads that can be resumed after their sender was lost: one file for each hash and owner, at its
- * final name from the first byte, so that it survives its process. One process at a time may
- * receive uploads into a folder.
+ * Uploads that can be resumed after their sender was lost, one for each hash and owner. Of two
+ * requests that send the same, one is kept.
  */
 export function createPartialUploads(
   options: PartialUploadOptions,
 ): Pick<BlobStore, "findPartial" | "receive"> {
-  const uploads: PartialUploads = {
-    ...options,
-    receiving: new Map(),
-    kept: new Map(),
-  };
+  const uploads: PartialUploads = { ...options, receiving: new Map() };
   return {
-    findPartial: (upload) => findPartial(uploads, upload),
+    findPartial: (upload) => findPartial(uploads, partialUploadName(upload)),
     receive: (upload, source, receiveOptions = {}) =>
       receiveUpload(uploads, upload, { source, ...receiveOptions }),
   };
 }
 
 async function findPartial(
-  { incoming, receiving }: PartialUploads,
-  upload: Upload,
+  { findKept, receiving }: PartialUploads,
+  name: string,
 ): Promise<{ bytes: number } | undefined> {
-  const file = partialUploadPath(incoming, upload);
-  const ended = receiving.get(file);
+  const ended = receiving.get(name);
   if (ended) await Promise.race([ended, delay(noticeMs, undefined, { ref: false })]);
-  if (receiving.has(file)) return undefined;
-  const stats = await statOrUndefined(file);
-  return stats && { bytes: stats.size };
-}
-
-interface UploadContent extends ReceiveOptions {
-  readonly source: AsyncIterable<Uint8Array>;
+  if (receiving.has(name)) return undefined;
+  const bytes = await findKept(name);
+  return bytes === undefined ? undefined : { bytes };
 }
 
 async function receiveUpload(
-  uploads: PartialUploads,
+  { receive, receiving, write }: PartialUploads,
   upload: Upload,
-  content: UploadContent,
+  content: Pick<UploadContent, "source"> & ReceiveOptions,
 ): Promise<Blob> {
-  const { receiving, write } = uploads;
   const { source, offset = 0, ...options } = content;
-  const file = partialUploadPath(uploads.incoming, upload);
-  if (receiving.has(file)) {
+  const name = partialUploadName(upload);
+  if (receiving.has(name)) {
     if (offset === 0) return write(source, { ...options, expectedSha256: upload.sha256 });
     const reason = "while another request sends it: only from 0";
     throw uploadOffsetError(`The upload cannot go on at byte ${offset} ${reason}`, 0);
   }
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();
-  receiving.set(file, ended);
+  receiving.set(name, ended);
   try {
-    return await receivePartial(uploads, upload, { ...content, offset });
+    return await receive(upload, { ...options, source, offset, receiving });
   } finally {
-    receiving.delete(file);
+    receiving.delete(name);
     end();
-  }
-}
-
-async function receivePartial(
-  uploads: PartialUploads,
-  upload: Upload,
-  { source, offset, ...options }: UploadContent & { readonly offset: number },
-): Promise<Blob> {
-  const { incoming, publish, kept, receiving } = uploads;
-  const { sha256: expectedSha256 } = upload;
-  const file = partialUploadPath(incoming, upload);
-  const present = offset > 0 ? await takeKept(kept, file, offset) : createKeptUpload();
-  kept.delete(file);
-  try {
-    const { meter } = present;
-    const blob = await receiveFile(file, source, { ...options, offset, expectedSha256, meter });
-    await publish(file, expectedSha256);
-    return blob;
-  } catch (error) {
-    const failure = storageError(error);
-    // Refused content cannot be resumed.
-    if (failure instanceof ServiceError) {
-      await rm(file, { force: true });
-      throw failure;
-    }
-    kept.set(file, present);
-    const removed = await removeExcess(incoming, upload.project, receiving);
-    for (const excess of removed) kept.delete(excess);
-    throw failure;
   }
 }

@@ -1,11 +1,10 @@
 import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { Writable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { ServiceError } from "../contract/errors.ts";
 import type { Blob, ReceiveOptions, WriteOptions } from "./blob-store.ts";
 import { type ContentMeter, createContentMeter } from "./content-meter.ts";
 import { writeAllBytes } from "./write-all-bytes.ts";
+import { writePieces } from "./write-pieces.ts";
 
 interface ReceiveFileOptions extends WriteOptions, ReceiveOptions {
   /** Knows what of the content is in the file already: nothing, by default. */
@@ -23,6 +22,11 @@ export async function receiveFile(
   { meter = createContentMeter(), expectedSha256, ...options }: ReceiveFileOptions,
 ): Promise<Blob> {
   await writeSource(path, source, { meter, ...options });
+  return finishContent(meter, expectedSha256);
+}
+
+/** @throws ServiceError model_checksum_mismatch */
+export function finishContent(meter: ContentMeter, expectedSha256: string | undefined): Blob {
   const blob = meter.finish();
   if (expectedSha256 !== undefined && blob.sha256 !== expectedSha256) {
     const message = `Content has SHA-256 ${blob.sha256}, expected ${expectedSha256}`;
@@ -39,26 +43,16 @@ async function writeSource(
   await using file = await open(path, offset > 0 ? "r+" : "w");
   if (meter.bytes !== offset) await measureStart(file, { path, offset, meter, signal });
   const write = async (chunk: Uint8Array) => {
-    checkSize(meter.bytes + chunk.byteLength, maxBytes);
+    checkContentSize(meter.bytes + chunk.byteLength, maxBytes);
     await writeAllBytes(file, chunk, meter.bytes);
     meter.add(chunk);
   };
-  let written = Promise.resolve();
-  const output = new Writable({
-    write(chunk: Uint8Array, _encoding, done) {
-      written = write(chunk).then(() => done(), done);
-    },
-  });
-  try {
-    await pipeline(source, output, signal ? { signal } : {});
-  } finally {
-    // A write may still be under way after a failure.
-    await written;
-  }
+  await writePieces(source, write, signal);
   await file.sync();
 }
 
-function checkSize(bytes: number, maxBytes: number): void {
+/** @throws ServiceError payload_too_large */
+export function checkContentSize(bytes: number, maxBytes: number): void {
   if (bytes <= maxBytes) return;
   const message = `Content is larger than the allowed ${maxBytes} bytes`;
   throw new ServiceError("payload_too_large", message);

@@ -16,9 +16,8 @@ export async function removeExcess(
 ): Promise<string[]> {
   const names = await readdir(incoming);
   const files = names
-    .filter((name) => isProjectUpload(project, name))
-    .map((name) => path.join(incoming, name))
-    .filter((file) => !receiving.has(file));
+    .filter((name) => isProjectUpload(project, name) && !receiving.has(name))
+    .map((name) => path.join(incoming, name));
   const found = await Promise.all(
     files.map(async (file) => ({ file, stats: await statOrUndefined(file) })),
   );

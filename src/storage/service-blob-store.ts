@@ -2,7 +2,9 @@ import { createReadStream } from "node:fs";
 import { open, rm, stat } from "node:fs/promises";
 import { z } from "zod";
 import { sha256 as sha256Schema } from "../contract/model.ts";
+import { type UploadAnswer, uploadAnswer } from "../contract/worker-transfers.ts";
 import type { Blob, BlobFiles } from "./blob-store.ts";
+import { requestDirectly } from "./direct-request.ts";
 import { downloadBlob } from "./download-blob.ts";
 import { downloadRange } from "./download-range.ts";
 import { storageError } from "./file-error.ts";
@@ -63,9 +65,55 @@ async function storeFile(
 ): Promise<Blob> {
   const sha256 = expectedSha256 ?? (await hashStoredFile(path, { signal })).sha256;
   const { size: bytes } = await stat(path);
-  const blob = { sha256, bytes };
-  if ((await findBlob(requestService, sha256)) !== undefined) return blob;
+  const file = { path, blob: { sha256, bytes }, signal };
+  const to = await sendToStorage(requestService, file);
+  if (to === "nobody") return file.blob;
+  const sent = to === "service" ? putRequest(file) : confirmRequest(file);
   const stored = await requestService({
+    ...sent,
+    signal,
+    readAnswer: async ({ body }) => storedBlob.parse(await body.json()),
+  });
+  checkStoredBlob(stored, file.blob);
+  return file.blob;
+}
+
+interface SentFile {
+  readonly path: string;
+  readonly blob: Blob;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Asks whom to send a file to, and sends it where that is not the service. */
+async function sendToStorage(
+  requestService: RequestService,
+  { path, blob: { sha256, bytes }, signal }: SentFile,
+): Promise<UploadAnswer["to"]> {
+  return requestService({
+    method: "POST",
+    path: `/blobs/${sha256}/upload`,
+    headers: () => ({ "content-type": "application/json" }),
+    body: () => JSON.stringify({ bytes }),
+    statuses: [200],
+    signal,
+    async readAnswer({ body }) {
+      const answer = uploadAnswer.parse(await body.json());
+      if (answer.to !== "storage") return answer.to;
+      const stored = await requestDirectly(answer.url, {
+        method: "PUT",
+        headers: { ...answer.headers, "content-length": String(bytes) },
+        body: createReadStream(path, { highWaterMark: readBytes }),
+        statuses: [200],
+        signal,
+      });
+      await stored.body.dump();
+      return answer.to;
+    },
+  });
+}
+
+function putRequest({ path, blob: { sha256, bytes } }: SentFile) {
+  return {
     method: "PUT",
     path: `/blobs/${sha256}`,
     headers: () => ({
@@ -74,11 +122,11 @@ async function storeFile(
     }),
     body: () => createReadStream(path, { highWaterMark: readBytes }),
     statuses: [200, 201],
-    signal,
-    readAnswer: async ({ body }) => storedBlob.parse(await body.json()),
-  });
-  checkStoredBlob(stored, blob);
-  return blob;
+  } as const;
+}
+
+function confirmRequest({ blob: { sha256 } }: SentFile) {
+  return { method: "POST", path: `/blobs/${sha256}/stored`, statuses: [200] } as const;
 }
 
 function checkStoredBlob(stored: Blob, sent: Blob): void {

@@ -23,6 +23,7 @@ interface FetchDependencies {
   /** Scratch folder of the attempt. */
   readonly directory: string;
   readonly signal: AbortSignal;
+  readonly locateSource: FetchOptions["locateSource"];
 }
 
 export interface JobInputs {
@@ -71,7 +72,7 @@ interface FetchFileOptions extends StageFetchOptions {
 /** Each file gets a folder of its own: external data beside a model is the model's. */
 async function prepareFetchOptions(
   name: string,
-  { blobs, directory, signal, limits, stage, share }: FetchFileOptions,
+  { blobs, directory, signal, limits, stage, share, locateSource }: FetchFileOptions,
 ): Promise<FetchOptions> {
   const folder = path.join(directory, path.parse(name).name);
   await mkdir(folder, { recursive: true });
@@ -80,7 +81,7 @@ async function prepareFetchOptions(
       total === undefined || total === 0 ? 0 : (bytes / total) * share,
       `Fetching: ${formatBytes(bytes)}${total === undefined ? "" : ` of ${formatBytes(total)}`}`,
     );
-  return { blobs, path: path.join(folder, name), limits, signal, onProgress };
+  return { blobs, path: path.join(folder, name), limits, signal, locateSource, onProgress };
 }
 
 const modelErrorCodes: readonly ErrorCode[] = [

@@ -1,4 +1,5 @@
 import type { Assignment } from "../contract/worker.ts";
+import type { LocatedSource } from "../contract/worker-transfers.ts";
 import type { BlobFiles } from "../storage/blob-store.ts";
 import type { Reporter } from "./reporter.ts";
 import type { RunStage } from "./stage-clock.ts";
@@ -9,6 +10,8 @@ export interface JobDependencies {
   readonly directory: string;
   readonly reporter: Reporter;
   readonly signal: AbortSignal;
+  /** Where a source of the job is that the service has credentials for. */
+  readonly locateSource: (source: string) => Promise<LocatedSource>;
 }
 
 /** What the functions of a worker share. */

@@ -1,5 +1,7 @@
 import type { z } from "zod";
+import { problem, ServiceError } from "../contract/errors.ts";
 import { type Assignment, assignment, workerEventsAnswer } from "../contract/worker.ts";
+import { type LocatedSource, locatedSource } from "../contract/worker-transfers.ts";
 import type { RequestService, ServiceRequest } from "../storage/service-request.ts";
 import { requestWithRetry } from "./request-with-retry.ts";
 
@@ -9,6 +11,11 @@ export interface ServiceConnection {
   findAssignment(signal: AbortSignal): Promise<Assignment>;
   /** Sends events, each as JSON. Repetitions are harmless: sequence numbers identify events. */
   sendEvents(events: readonly string[], signal: AbortSignal): Promise<EventsAnswer>;
+  /**
+   * Where a source of the job is that the service has credentials for.
+   * @throws ServiceError where the service refuses it
+   */
+  locateSource(source: string, signal: AbortSignal): Promise<LocatedSource>;
   /** Requests about files. */
   readonly requestService: RequestService;
 }
@@ -47,10 +54,12 @@ export function createServiceConnection({
   };
   const requestStart = limitOutages(timeouts.start);
   const requestEvents = limitOutages(timeouts.events);
+  const requestFiles = limitOutages(timeouts.files);
   return {
     findAssignment: (signal) => requestAssignment(requestStart, signal),
     sendEvents: (events, signal) => postEvents(requestEvents, events, signal),
-    requestService: limitOutages(timeouts.files),
+    locateSource: (source, signal) => askForSource(requestFiles, source, signal),
+    requestService: requestFiles,
   };
 }
 
@@ -63,6 +72,27 @@ async function requestAssignment(
   return assignment.parse(
     await requestService({ method: "GET", path: "", statuses: [200], signal, readAnswer }),
   );
+}
+
+async function askForSource(
+  requestService: RequestService,
+  source: string,
+  signal: AbortSignal,
+): Promise<LocatedSource> {
+  return requestService({
+    method: "POST",
+    path: "/sources",
+    headers: () => ({ "content-type": "application/json" }),
+    body: () => JSON.stringify({ source }),
+    statuses: [200, 422],
+    signal,
+    async readAnswer({ statusCode, body }) {
+      const answer = await body.json();
+      if (statusCode === 200) return locatedSource.parse(answer);
+      const { code, detail } = problem.parse(answer);
+      throw new ServiceError(code, detail);
+    },
+  });
 }
 
 async function postEvents(

@@ -70,11 +70,13 @@ async function runAndReportResult(
   reporter: Reporter,
   context: WorkerContext,
 ): Promise<AssignmentResult> {
-  const { openBlobs, workDirectory, signal } = context;
+  const { connection, openBlobs, workDirectory, signal } = context;
   try {
     const directory = path.join(workDirectory, `attempt-${assignment.attempt}`);
     await mkdir(directory, { recursive: true });
-    await runJob(assignment, { blobs: await openBlobs(), directory, reporter, signal });
+    const locateSource = (source: string) => connection.locateSource(source, signal);
+    const blobs = await openBlobs();
+    await runJob(assignment, { blobs, directory, reporter, signal, locateSource });
     reporter.result("Completed");
     return { outcome: "Completed" };
   } catch (error) {

@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { formatBytes } from "../contract/format-bytes.ts";
+import { isRemoteSource } from "../contract/model-source.ts";
 import { assembleShares } from "../engine/compress-model.ts";
 import type { FetchRanges } from "../engine/onnx/file-range.ts";
 import { optimizeShare } from "../engine/optimize-share.ts";
@@ -22,7 +23,7 @@ export async function shardModel(context: JobContext): Promise<void> {
   reporter.model(inputs.model.bytes, sha256);
   const plan = await planModel(context, inputs);
   await runStage("publish", async ({ log }) => {
-    if (/^https?:/.test(assignment.model.source))
+    if (isRemoteSource(assignment.model.source))
       await blobs.writeFile(modelPath, { expectedSha256: sha256, signal });
     const file = path.join(context.directory, "outline");
     await writeOutline(plan.model, file, { modelSha256: sha256, signal });

@@ -39,6 +39,8 @@ const githubApp = {
   apiUrl: "https://github.example/api/v3",
 };
 
+const s3 = { bucket: "models", endpoint: "http://minio.storage:9000", existingSecret: "bucket" };
+
 const everything = {
   imagePullSecrets: [{ name: "registry" }],
   operator: {
@@ -50,6 +52,7 @@ const everything = {
     type: "NodePort",
     trustPolicy,
     githubApp,
+    s3,
     persistence: { storageClass: "fast", keep: false },
     affinity: { nodeAffinity: {} },
   },
@@ -147,6 +150,12 @@ const refused: readonly (readonly [string, unknown, RegExp])[] = [
     { service: { githubApp: { ...githubApp, publicUrl: "" } } },
     /githubApp\.publicUrl: must be/,
   ],
+  [
+    "a bucket without a Secret",
+    { service: { s3: { bucket: "models" } } },
+    /s3\.existingSecret: must name/,
+  ],
+  ["a bucket without a name", { service: { s3: { ...s3, bucket: "A" } } }, /s3\/bucket/],
   [
     "an App without a number",
     { service: { githubApp: { existingSecret: "app" } } },

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import type { Hono } from "hono";
+import type { z } from "zod";
 import { type Problem, problem } from "../../src/contract/errors.ts";
 import { type Job, job, type JobRequest } from "../../src/contract/job.ts";
 import { builtinTargets } from "../../src/contract/target.ts";
@@ -23,6 +24,8 @@ import type { ServerContext } from "../../src/server/server-context.ts";
 import { createSecretAuthentication } from "../../src/executors/worker-authentication.ts";
 import { createToken } from "../../src/auth/create-token.ts";
 import { createTokenExchange } from "../../src/auth/token-exchange.ts";
+import { createModelSources } from "../../src/storage/sources/model-sources.ts";
+import { sourceCredentials } from "../../src/contract/source-credentials.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import type { BlobStore } from "../../src/storage/blob-store.ts";
 
@@ -60,6 +63,7 @@ interface TestAppOptions {
   readonly requestsPerMinute?: number;
   readonly exchangesPerMinute?: number;
   readonly maxWaitingJobs?: number;
+  readonly sources?: z.input<typeof sourceCredentials>;
   /** Database file of an earlier service. */
   readonly database?: string;
 }
@@ -95,6 +99,8 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
     await rm(directory, { recursive: true });
   });
   const blobs = await createDirectoryBlobStore(join(directory, "storage"));
+  const sources = createModelSources(sourceCredentials.parse(options.sources ?? {}));
+  t.after(() => sources[Symbol.asyncDispose]());
   const submitted: string[] = [];
   const { requestsPerMinute = 1e9, exchangesPerMinute = 1e9 } = options;
   const context: ServerContext = {
@@ -102,6 +108,7 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
     takeExchange: createRateLimiter({ name: "exchanges", perMinute: exchangesPerMinute, now }),
     records,
     blobs,
+    sources,
     executor: {
       workers: createSecretAuthentication(records),
       submit: (_project, ids) => submitted.push(...ids),

@@ -49,6 +49,7 @@ async function makeFetch(
         limits,
         signal: abort.signal,
         slowest,
+        locateSource: async (url) => ({ url, headers: {}, isTrusted: false }),
         onProgress: (...step) => progress.push(step),
       },
     );

@@ -9,6 +9,7 @@ import { text } from "node:stream/consumers";
 import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { getRequestListener } from "@hono/node-server";
+import type { z } from "zod";
 import { ServiceError } from "../../src/contract/errors.ts";
 import type { Job } from "../../src/contract/job.ts";
 import type { PartialRecipe } from "../../src/contract/recipe.ts";
@@ -22,6 +23,8 @@ import { openRecords, type Records } from "../../src/records/open-records.ts";
 import { createApp } from "../../src/server/create-app.ts";
 import { wrongWorkerError } from "../../src/executors/worker-authentication.ts";
 import type { BlobStore } from "../../src/storage/blob-store.ts";
+import { createModelSources } from "../../src/storage/sources/model-sources.ts";
+import { sourceCredentials } from "../../src/contract/source-credentials.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 
 const workerPath = fileURLToPath(new URL("../../src/worker/main.ts", import.meta.url));
@@ -61,19 +64,28 @@ export interface PodService {
   start(): Promise<void>;
 }
 
+interface PodServiceOptions {
+  readonly listening?: boolean;
+  /** By default in a folder. */
+  readonly blobs?: BlobStore;
+  readonly credentials?: z.input<typeof sourceCredentials>;
+}
+
 /** The real service's HTTP interface on a socket, whose workers prove by tokens which pods they are. */
 export async function startPodService(
   t: TestContext,
-  { listening = true } = {},
+  { listening = true, blobs: ownBlobs, credentials = {} }: PodServiceOptions = {},
 ): Promise<PodService> {
   const folder = await mkdtemp(path.join(tmpdir(), "pods-"));
   const now = () => new Date();
   const records = await openRecords(path.join(folder, "records.sqlite"), { now });
-  const blobs = await createDirectoryBlobStore(path.join(folder, "service"));
+  const blobs = ownBlobs ?? (await createDirectoryBlobStore(path.join(folder, "service")));
+  const sources = createModelSources(sourceCredentials.parse(credentials));
   const tokens: PodService["tokens"] = new Map();
   const app = createApp({
     records,
     blobs,
+    sources,
     executor: {
       namespace: "models",
       workers: {
@@ -124,6 +136,7 @@ export async function startPodService(
     for (const pod of pods) pod.process.kill("SIGKILL");
     await Promise.all(pods.map(async ({ ended }) => ended));
     await stop();
+    await sources[Symbol.asyncDispose]();
     await records.close();
     await rm(folder, { recursive: true });
   });

@@ -31,6 +31,7 @@ const modules = {
   coredns: { source: "support/cluster/tools/coredns", minutes: 2, programs: ["coredns"] },
   helm: { source: "support/cluster/tools/helm", minutes: 2, programs: ["helm"] },
   pause: { source: "support/cluster/tools/pause", minutes: 1, programs: ["pause"] },
+  versitygw: { source: "storage/tools/versitygw", minutes: 2, programs: ["versitygw"] },
   act: { source: "action/tools/act", minutes: 1, programs: ["act"] },
 } as const;
 

@@ -19,6 +19,7 @@ export const requirements = {
     root: false,
   },
   helmMissing: { title: "Helm", modules: ["helm"], packages: {}, root: false },
+  s3Missing: { title: "An S3 server", modules: ["versitygw"], packages: {}, root: false },
   actMissing: {
     title: "A runner of workflows",
     modules: ["act"],

@@ -1,0 +1,32 @@
+import { z } from "zod";
+import { modelSource } from "./model-source.ts";
+
+/** Body of `POST /worker/v1/jobs/{id}/blobs/{sha256}/upload`: a worker asks how to send a file. */
+export const uploadQuestion = z.object({ bytes: z.int().min(0) });
+
+/** How a worker sends a file. */
+export const uploadAnswer = z.discriminatedUnion("to", [
+  z.object({ to: z.literal("nobody") }).describe("The job has stored it before."),
+  z.object({ to: z.literal("service") }).describe("By PUT to the blob's address."),
+  z
+    .object({
+      to: z.literal("storage"),
+      url: z.url(),
+      headers: z.record(z.string(), z.string()),
+    })
+    .describe("By PUT to the address, and then POST to `stored` below the blob's address."),
+]);
+export type UploadAnswer = z.infer<typeof uploadAnswer>;
+
+/** Body of `POST /worker/v1/jobs/{id}/sources`: a worker asks where a file of its job is. */
+export const sourceQuestion = z.object({ source: modelSource });
+
+/** Where a worker reads a file now. */
+export const locatedSource = z.object({
+  url: z.url(),
+  headers: z.record(z.string(), z.string()).describe("For the address's own origin alone."),
+  isTrusted: z
+    .boolean()
+    .describe("Whether the administrator named the origin, which may be private then."),
+});
+export type LocatedSource = z.infer<typeof locatedSource>;

@@ -1,0 +1,124 @@
+import { randomUUID } from "node:crypto";
+import { ServiceError } from "../../contract/errors.ts";
+import type { Blob, Upload, WriteOptions } from "../blob-store.ts";
+import { partialUploadName } from "../partial-upload-path.ts";
+import type { UploadContent } from "../partial-uploads.ts";
+import { finishContent } from "../receive-file.ts";
+import { blobKey } from "./blob-key.ts";
+import { incomingFolder, removeExcessUploads } from "./incoming-uploads.ts";
+import { findObject } from "./objects.ts";
+import type { S3Client } from "./s3-client.ts";
+import { type KeptChunks, takeKeptChunks } from "./kept-chunks.ts";
+import { countChunks } from "./read-chunks.ts";
+import {
+  chunkBytes,
+  createStoredChunks,
+  joinChunks,
+  removeChunks,
+  type StoredChunks,
+  storeChunks,
+} from "./stored-chunks.ts";
+
+/** Each takes the memory of a chunk. */
+const maxUploadsAtOnce = 64;
+
+interface ChunkedUploads {
+  readonly client: S3Client;
+  readonly kept: Map<string, KeptChunks>;
+  active: number;
+}
+
+/** Content that arrives: stored as chunks, and joined when its hash is known. */
+export function createChunkedUploads(client: S3Client) {
+  const uploads: ChunkedUploads = { client, kept: new Map(), active: 0 };
+  return {
+    async findKept(name: string): Promise<number | undefined> {
+      const count = await countChunks(client, incomingFolder(name));
+      return count === 0 ? undefined : count * chunkBytes;
+    },
+    receive: (upload: Upload, content: UploadContent) =>
+      takeTurn(uploads, () => receiveUploadChunks(uploads, upload, content)),
+    write: (source: AsyncIterable<Uint8Array>, options: WriteOptions = {}) =>
+      takeTurn(uploads, () => writeChunks(client, source, options)),
+  };
+}
+
+async function takeTurn<T>(uploads: ChunkedUploads, transfer: () => Promise<T>): Promise<T> {
+  if (uploads.active >= maxUploadsAtOnce) {
+    const message = `More than ${maxUploadsAtOnce} files arrive at once`;
+    throw new ServiceError("unavailable", message, { headers: { "retry-after": "10" } });
+  }
+  uploads.active++;
+  try {
+    return await transfer();
+  } finally {
+    uploads.active--;
+  }
+}
+
+async function writeChunks(
+  client: S3Client,
+  source: AsyncIterable<Uint8Array>,
+  { expectedSha256, maxBytes = Infinity, signal }: WriteOptions,
+): Promise<Blob> {
+  const folder = incomingFolder(`.${randomUUID()}`);
+  const chunks = createStoredChunks();
+  const content = { chunks, head: new Uint8Array(), source, maxBytes, signal };
+  try {
+    const tail = await storeChunks(client, folder, content);
+    return await publishChunks(client, { folder, chunks, tail, expectedSha256, signal });
+  } finally {
+    if (chunks.etags.length > 0) await removeChunks(client, folder);
+  }
+}
+
+async function receiveUploadChunks(
+  uploads: ChunkedUploads,
+  upload: Upload,
+  { source, offset, receiving, maxBytes = Infinity, signal }: UploadContent,
+): Promise<Blob> {
+  const { client, kept } = uploads;
+  const name = partialUploadName(upload);
+  const folder = incomingFolder(name);
+  const { head, ...present } = await takeKeptChunks(uploads, name, offset);
+  const { chunks } = present;
+  try {
+    const tail = await storeChunks(client, folder, { chunks, head, source, maxBytes, signal });
+    const content = { folder, chunks, tail, expectedSha256: upload.sha256, signal };
+    const blob = await publishChunks(client, content);
+    await removeChunks(client, folder);
+    return blob;
+  } catch (error) {
+    // Refused content cannot be resumed.
+    if (error instanceof ServiceError && error.code !== "unavailable") {
+      await removeChunks(client, folder);
+      throw error;
+    }
+    kept.set(name, present);
+    const removed = await removeExcessUploads(client, upload.project, receiving);
+    for (const excess of removed) kept.delete(excess);
+    throw error;
+  }
+}
+
+interface MeasuredContent {
+  readonly folder: string;
+  readonly chunks: StoredChunks;
+  readonly tail: Uint8Array;
+  readonly expectedSha256: string | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** @throws ServiceError model_checksum_mismatch */
+async function publishChunks(
+  client: S3Client,
+  { folder, chunks: { meter, etags }, tail, expectedSha256, signal }: MeasuredContent,
+): Promise<Blob> {
+  meter.add(tail);
+  const blob = finishContent(meter, expectedSha256);
+  const key = blobKey(blob.sha256);
+  if ((await findObject(client, key)) === undefined) {
+    await joinChunks(client, key, { folder, etags, tail, signal });
+  }
+  return blob;
+}

@@ -1,0 +1,53 @@
+import { createReadStream } from "node:fs";
+import { rm } from "node:fs/promises";
+import type { BlobStore } from "../blob-store.ts";
+import { storageError } from "../file-error.ts";
+import { createPartialUploads } from "../partial-uploads.ts";
+import { receiveFile } from "../receive-file.ts";
+import { blobKey } from "./blob-key.ts";
+import { checkBucket } from "./check-bucket.ts";
+import { createChunkedUploads } from "./chunked-uploads.ts";
+import { createDirectTransfers } from "./direct-transfers.ts";
+import { removeAbandonedUploads } from "./incoming-uploads.ts";
+import { findObject } from "./objects.ts";
+import { readObject, streamObject } from "./read-object.ts";
+import type { S3Access } from "./s3-address.ts";
+import { createS3Client } from "./s3-client.ts";
+
+interface S3BlobStore extends BlobStore, AsyncDisposable {}
+
+/**
+ * A store in a bucket: `blobs/ab/abcd…` for complete content, `incoming/` for what is being sent
+ * and for interrupted uploads. Several processes may use the bucket at once.
+ * @throws Error where the bucket cannot be written, read and listed
+ */
+export async function openS3BlobStore(access: S3Access): Promise<S3BlobStore> {
+  await using stack = new AsyncDisposableStack();
+  const client = stack.use(createS3Client(access));
+  const abilities = await checkBucket(client);
+  const { write, ...partials } = createChunkedUploads(client);
+  const opened = stack.move();
+  return {
+    async find(sha256) {
+      const found = await findObject(client, blobKey(sha256));
+      return found && { bytes: found.bytes };
+    },
+    read: (sha256, range) => streamObject(client, blobKey(sha256), range),
+    write,
+    ...createPartialUploads({ ...partials, write }),
+    direct: createDirectTransfers(client, access, abilities),
+    purge: () => removeAbandonedUploads(client, new Date()),
+    writeFile: (file, options) =>
+      write(createReadStream(file, { highWaterMark: 1 << 20 }), options),
+    async materialize(sha256, target, signal) {
+      try {
+        const content = readObject(client, blobKey(sha256), { signal });
+        await receiveFile(target, content, { expectedSha256: sha256, signal });
+      } catch (error) {
+        await rm(target, { force: true });
+        throw storageError(error);
+      }
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}

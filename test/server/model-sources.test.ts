@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import test, { type TestContext } from "node:test";
+import { job } from "../../src/contract/job.ts";
+import { locatedSource } from "../../src/contract/worker-transfers.ts";
+import { commit, hubToken, startHubStandIn } from "../storage/hub-stand-in.ts";
+import { beginTestWorker, makeTestApp, problemIn } from "./test-app.ts";
+
+const secretAccessKey = "secret-of-the-bucket";
+const repository = "hf://acme/private";
+
+async function makeApp(t: TestContext) {
+  const { endpoint } = await startHubStandIn(t, { "model.onnx": Buffer.from("model") });
+  const access = { accessKeyId: "key", secretAccessKey, endpoint: "https://s3.test" };
+  return makeTestApp(t, {
+    sources: {
+      hf: [{ endpoint, token: hubToken, projects: ["default"] }],
+      s3: [
+        { ...access, bucket: "models", projects: ["default"] },
+        { ...access, bucket: "of-others", projects: ["other"] },
+      ],
+    },
+  });
+}
+
+test("a job records the commit of its model and its data, and no secret is told", async (t) => {
+  const app = await makeApp(t);
+  const body = {
+    model: { source: `${repository}@main/model.onnx` },
+    target: "cpu",
+    recipe: { evaluation: { data: `${repository}/model.onnx` } },
+  };
+  const answer = await app.ask("POST /v1/compress", { body });
+  const text = await answer.text();
+  assert.equal(answer.status, 202, text);
+  const { id, model, recipe } = job.parse(JSON.parse(text));
+  const pinned = `${repository}@${commit}/model.onnx`;
+  assert.equal(model.source, pinned);
+  assert.equal(recipe.evaluation.data, pinned);
+  const shown = await (await app.ask(`GET /v1/jobs/${id}`)).text();
+  for (const told of [text, shown, ...app.logged]) assert.ok(!told.includes(hubToken));
+});
+
+for (const [source, code] of [
+  [`${repository}/absent.onnx`, "model_not_found"],
+  ["s3://of-others/model.onnx", "model_source_refused"],
+  ["gs://models/model.onnx", "model_source_refused"],
+] as const) {
+  test(`${source} is refused by its field`, async (t) => {
+    const app = await makeApp(t);
+    const body = { model: { source }, target: "cpu" };
+    const refusal = await problemIn(await app.ask("POST /v1/compress", { body }));
+    assert.equal(refusal.code, code);
+    assert.equal(refusal.errors?.[0]?.pointer, "/model/source");
+  });
+}
+
+for (const source of ["s3://models", "s3:///key", "hf://owner/a.onnx", "gs://B/x", "ftp://a/b"]) {
+  test(`${source} is no source`, async (t) => {
+    const app = await makeApp(t);
+    const body = { model: { source }, target: "cpu" };
+    const { code, errors } = await problemIn(await app.ask("POST /v1/compress", { body }));
+    assert.equal(code, "validation_failed");
+    assert.match(errors?.[0]?.message ?? "", /must be https:\/\/.*s3:\/\/BUCKET\/KEY/);
+  });
+}
+
+test("a worker is told where its own model is, without the key", async (t) => {
+  const app = await makeApp(t);
+  const source = "s3://models/detector.onnx";
+  const body = { model: { source }, target: "cpu" };
+  const { id } = job.parse(await (await app.ask("POST /v1/compress", { body })).json());
+  const { secret: token } = await beginTestWorker(app, id);
+  const ask = (asked: string) =>
+    app.ask(`POST /worker/v1/jobs/${id}/sources`, { token, body: { source: asked } });
+  const text = await (await ask(source)).text();
+  const { url, headers, isTrusted } = locatedSource.parse(JSON.parse(text));
+  assert.match(url, /^https:\/\/s3\.test\/models\/detector\.onnx\?X-Amz-Expires=900&/);
+  assert.deepEqual([headers, isTrusted], [{}, true]);
+  assert.ok(!text.includes(secretAccessKey));
+  assert.equal((await problemIn(await ask("s3://models/another.onnx"))).code, "not_found");
+});

@@ -1,0 +1,272 @@
+import assert from "node:assert/strict";
+import { createHash, randomBytes } from "node:crypto";
+import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { buffer } from "node:stream/consumers";
+import { test, type TestContext } from "node:test";
+import type { S3Access } from "../../src/storage/s3/s3-address.ts";
+import { openS3BlobStore } from "../../src/storage/s3/s3-blob-store.ts";
+import { s3Missing } from "../support/cluster/cluster-missing.ts";
+import { cutAfter, slowDown, startFaultyS3Server, startS3Server } from "./s3-server.ts";
+
+const skip = s3Missing;
+const mebibyte = 1024 ** 2;
+const day = 24 * 60 * 60 * 1000;
+
+async function openStore(t: TestContext, access: S3Access) {
+  const store = await openS3BlobStore(access);
+  t.after(() => store[Symbol.asyncDispose]());
+  return store;
+}
+
+async function makeStore(t: TestContext) {
+  const { access, folder } = await startS3Server(t);
+  return { store: await openStore(t, access), access, folder };
+}
+
+function sha256Of(content: string | Uint8Array): string {
+  return createHash("sha256").update(content).digest("hex");
+}
+
+/** As a socket gives it. */
+async function* stream(content: Uint8Array) {
+  for (let at = 0; at < content.length; at += 65_536) yield content.subarray(at, at + 65_536);
+}
+
+/** Its connection is lost behind the content. */
+async function* cutStream(content: Uint8Array) {
+  yield* stream(content);
+  throw new Error("Connection lost");
+}
+
+async function filesIn(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
+}
+
+for (const [name, bytes] of [
+  ["nothing", 0],
+  ["a few bytes", 1000],
+  ["exactly two parts", 16 * mebibyte],
+  ["several parts", 20 * mebibyte + 7],
+] as const) {
+  test(`write() stores ${name}, which find() and read() give back`, { skip }, async (t) => {
+    const { store, folder } = await makeStore(t);
+    const content = randomBytes(bytes);
+    const blob = await store.write(stream(content));
+    assert.deepEqual(blob, { sha256: sha256Of(content), bytes });
+    assert.deepEqual(await store.find(blob.sha256), { bytes });
+    assert.equal(sha256Of(await buffer(store.read(blob.sha256))), blob.sha256);
+    assert.deepEqual(await filesIn(folder), [blob.sha256]);
+  });
+}
+
+test("read() gives a range, also over parts", { skip }, async (t) => {
+  const { store } = await makeStore(t);
+  const content = randomBytes(17 * mebibyte);
+  const { sha256 } = await store.write(stream(content));
+  const [start, end] = [8 * mebibyte - 3, 8 * mebibyte + 4];
+  const range = await buffer(store.read(sha256, { start, end }));
+  assert.deepEqual(range, content.subarray(start, end + 1));
+});
+
+test("what was never stored is not found, and cannot be read", { skip }, async (t) => {
+  const { store } = await makeStore(t);
+  assert.equal(await store.find(sha256Of("x")), undefined);
+  await assert.rejects(buffer(store.read(sha256Of("x"))), { code: "ENOENT" });
+});
+
+test("write() refuses content with another hash and keeps nothing", { skip }, async (t) => {
+  const { store, folder } = await makeStore(t);
+  const content = randomBytes(9 * mebibyte);
+  const writing = store.write(stream(content), { expectedSha256: sha256Of("y") });
+  await assert.rejects(writing, {
+    code: "model_checksum_mismatch",
+    message: `Content has SHA-256 ${sha256Of(content)}, expected ${sha256Of("y")}`,
+  });
+  assert.deepEqual(await filesIn(folder), []);
+});
+
+test("write() stops at the size limit and keeps nothing", { skip }, async (t) => {
+  const { store, folder } = await makeStore(t);
+  const writing = store.write(stream(randomBytes(9 * mebibyte)), { maxBytes: 9 * mebibyte - 1 });
+  await assert.rejects(writing, { code: "payload_too_large" });
+  assert.deepEqual(await filesIn(folder), []);
+});
+
+test("write() keeps nothing of a source that fails", { skip }, async (t) => {
+  const { store, folder } = await makeStore(t);
+  const writing = store.write(cutStream(randomBytes(9 * mebibyte)));
+  await assert.rejects(writing, { message: "Connection lost" });
+  assert.deepEqual(await filesIn(folder), []);
+});
+
+test("write() ends at once when aborted, though its source is stuck", { skip }, async (t) => {
+  const { store, folder } = await makeStore(t);
+  const abort = new AbortController();
+  const stuck = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      if (abort.signal.aborted) return;
+      controller.enqueue(Buffer.from("begin"));
+      setImmediate(() => abort.abort());
+      return new Promise(() => {});
+    },
+  });
+  await assert.rejects(store.write(stuck, { signal: abort.signal }), { name: "AbortError" });
+  assert.deepEqual(await filesIn(folder), []);
+});
+
+test("several writers of the same content at once succeed", { skip }, async (t) => {
+  const { store, folder } = await makeStore(t);
+  const content = randomBytes(9 * mebibyte);
+  const writes = Array.from({ length: 4 }, async () => store.write(stream(content)));
+  assert.equal(new Set((await Promise.all(writes)).map(({ sha256 }) => sha256)).size, 1);
+  assert.deepEqual(await filesIn(folder), [sha256Of(content)]);
+});
+
+const kept = 16 * mebibyte;
+const content = randomBytes(20 * mebibyte);
+const upload = { sha256: sha256Of(content), project: "default", owner: "one" };
+
+for (const [name, offset] of [
+  ["at what was kept", kept],
+  ["at a byte before that", kept - 5],
+  ["at its beginning", 0],
+] as const) {
+  for (const isRestarted of [false, true]) {
+    const by = isRestarted ? "another process" : "the same process";
+    test(`an upload that broke off goes on ${name}, in ${by}`, { skip }, async (t) => {
+      const { store, access, folder } = await makeStore(t);
+      const broken = store.receive(upload, cutStream(content.subarray(0, 18 * mebibyte)));
+      await assert.rejects(broken, { message: "Connection lost" });
+      const next = isRestarted ? await openStore(t, access) : store;
+      assert.deepEqual(await next.findPartial(upload), { bytes: kept });
+      const blob = await next.receive(upload, stream(content.subarray(offset)), { offset });
+      assert.deepEqual(blob, { sha256: upload.sha256, bytes: content.length });
+      assert.equal(sha256Of(await buffer(next.read(upload.sha256))), upload.sha256);
+      assert.deepEqual(await filesIn(folder), [upload.sha256]);
+    });
+  }
+}
+
+test("an upload cannot go on behind what is kept", { skip }, async (t) => {
+  const { store } = await makeStore(t);
+  await assert.rejects(store.receive(upload, cutStream(content.subarray(0, kept))));
+  const goingOn = store.receive(upload, stream(content.subarray(kept + 1)), { offset: kept + 1 });
+  await assert.rejects(goingOn, {
+    code: "upload_offset_mismatch",
+    headers: { "upload-offset": String(kept) },
+  });
+  const another = { ...upload, owner: "two" };
+  assert.equal(await store.findPartial(another), undefined);
+});
+
+test("an upload whose parts are not of one model leaves nothing", { skip }, async (t) => {
+  const { store, folder } = await makeStore(t);
+  await assert.rejects(store.receive(upload, cutStream(randomBytes(kept))));
+  const goingOn = store.receive(upload, stream(content.subarray(kept)), { offset: kept });
+  await assert.rejects(goingOn, { code: "model_checksum_mismatch" });
+  assert.deepEqual(await filesIn(folder), []);
+});
+
+test("parts that another process replaces meanwhile never make a blob", { skip }, async (t) => {
+  const { store, access } = await makeStore(t);
+  await assert.rejects(store.receive(upload, cutStream(content.subarray(0, kept))));
+  const other = await openStore(t, access);
+  await assert.rejects(other.receive(upload, cutStream(randomBytes(kept))));
+  const goingOn = store.receive(upload, stream(content.subarray(kept)), { offset: kept });
+  await assert.rejects(goingOn, /PreconditionFailed/);
+  assert.equal(await store.find(upload.sha256), undefined);
+});
+
+test(
+  "purge() removes what nobody has continued for a day, and nothing else",
+  { skip },
+  async (t) => {
+    const { store, folder } = await makeStore(t);
+    const stored = await store.write(stream(Buffer.from("model")));
+    await assert.rejects(store.receive(upload, cutStream(content.subarray(0, kept))));
+    const names = await readdir(path.join(folder, "incoming"));
+    const uploadFolder = path.join(folder, "incoming", names[0] ?? "");
+    const longAgo = new Date(Date.now() - 25 * (day / 24));
+    await utimes(path.join(uploadFolder, "00000"), longAgo, longAgo);
+    await store.purge();
+    assert.deepEqual(await store.findPartial(upload), { bytes: kept });
+    await utimes(path.join(uploadFolder, "00001"), longAgo, longAgo);
+    await store.purge();
+    assert.deepEqual(await filesIn(folder), [stored.sha256]);
+  },
+);
+
+async function makeFaultyStore(t: TestContext) {
+  const server = await startFaultyS3Server(t);
+  const store = await openStore(t, server.access);
+  const folder = await mkdtemp(path.join(tmpdir(), "s3-files-"));
+  t.after(async () => rm(folder, { recursive: true }));
+  return { ...server, store, target: path.join(folder, "model.onnx") };
+}
+
+test("materialize() goes on behind the last byte after broken connections", { skip }, async (t) => {
+  const { store, faults, requests, target } = await makeFaultyStore(t);
+  const { sha256 } = await store.write(stream(content));
+  faults.push(cutAfter(7 * mebibyte), cutAfter(7 * mebibyte));
+  requests.length = 0;
+  await store.materialize(sha256, target);
+  assert.equal(sha256Of(await readFile(target)), sha256);
+  assert.equal(requests.length, 3);
+  for (const request of requests.slice(1)) assert.match(request, /bytes=[1-9]\d{5,}-$/);
+});
+
+test("writeFile() stores a local file over failures of the server", { skip }, async (t) => {
+  const { store, faults, target } = await makeFaultyStore(t);
+  await writeFile(target, content);
+  faults.push(slowDown, () => false, slowDown, slowDown);
+  assert.deepEqual(await store.writeFile(target), { sha256: upload.sha256, bytes: content.length });
+  assert.equal(sha256Of(await buffer(store.read(upload.sha256))), upload.sha256);
+});
+
+test("a server that stays away is named, and what arrived is kept", { skip }, async (t) => {
+  const { store, faults } = await makeFaultyStore(t);
+  await assert.rejects(store.receive(upload, cutStream(content.subarray(0, kept))));
+  const pass = () => false;
+  faults.push(pass, pass, ...Array.from({ length: 20 }, () => slowDown));
+  const goingOn = store.receive(upload, stream(content.subarray(kept)), { offset: kept });
+  await assert.rejects(goingOn, { code: "unavailable", message: /does not answer: .*503 to/ });
+  faults.length = 0;
+  assert.deepEqual(await store.findPartial(upload), { bytes: kept });
+});
+
+test("a reader that goes away ends the transfer", { skip }, async (t) => {
+  const { store, faults } = await makeFaultyStore(t);
+  const { sha256 } = await store.write(stream(content));
+  const closed = Promise.withResolvers<void>();
+  faults.push((_, response) => {
+    response.once("close", closed.resolve);
+    return false;
+  });
+  const reader = store.read(sha256);
+  for await (const _ of reader) break;
+  await closed.promise;
+});
+
+const wrong: readonly (readonly [string, Partial<S3Access>, RegExp])[] = [
+  ["a bucket that is not there", { bucket: "absent" }, /"absent" cannot be used: .*NoSuchBucket/],
+  ["a wrong key", { secretAccessKey: "wrong" }, /cannot be used: .*SignatureDoesNotMatch/],
+  [
+    "an unknown key",
+    { accessKeyId: "unknown" },
+    /cannot be used: .*(InvalidAccessKeyId|XAdminUserNotFound)/,
+  ],
+];
+for (const [name, change, message] of wrong) {
+  test(`openS3BlobStore() names ${name}, and no secret`, { skip }, async (t) => {
+    const { access } = await startS3Server(t);
+    const opening = openS3BlobStore({ ...access, ...change });
+    await assert.rejects(opening, (error: Error) => {
+      assert.match(error.message, message);
+      assert.ok(!error.message.includes(access.secretAccessKey));
+      return true;
+    });
+  });
+}
