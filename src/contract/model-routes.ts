@@ -35,6 +35,7 @@ export const modelRoutes = {
       "upload_offset_mismatch",
       "payload_too_large",
       "model_checksum_mismatch",
+      "quota_exceeded",
       "storage_full",
     ],
     errorHeaders: { upload_offset_mismatch: ["upload-offset"] },

@@ -4,10 +4,11 @@ import { batchId } from "../contract/id.ts";
 import { type BatchPage, type BatchQuery, batchSummary } from "../contract/page.ts";
 import type { Origin } from "../contract/owner.ts";
 import { batchStatus, type BatchStatus } from "../contract/status.ts";
+import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { buildPage, parseCursor } from "./build-page.ts";
 import { findBatch } from "./find-batch.ts";
 import { listCancellableRecords } from "./find-record.ts";
-import { type IdempotentAnswer, storeAnswer } from "./idempotency-records.ts";
+import { type CreatingRequest, recordCreation } from "./idempotency-records.ts";
 import { insertBatch, type NewBatch } from "./insert-batch.ts";
 import { requireWaitingRoom } from "./require-waiting-room.ts";
 import { cancelRecords } from "./save-records.ts";
@@ -21,11 +22,11 @@ import {
 /** Batches of projects. */
 export function batchRecords(store: Store) {
   return {
-    create: (project: string, newBatch: NewBatch, answered?: IdempotentAnswer<Batch>) =>
+    create: (project: string, newBatch: NewBatch, request: CreatingRequest<Batch> = {}) =>
       runWriteTransaction(store, async (writing) => {
         await requireWaitingRoom(writing, project, newBatch);
         const created = await insertBatch(writing, project, newBatch);
-        await storeAnswer(writing, created, answered);
+        await recordCreation(writing, created, request);
         return created;
       }),
 
@@ -40,8 +41,12 @@ export function batchRecords(store: Store) {
     findStatus: (id: string) => findBatchStatus(store, id),
 
     /** Cancels every job of the batch that has not ended. */
-    cancel: (project: string, id: string) =>
-      runWriteTransaction(store, (writing) => cancelProjectBatch(writing, project, id)),
+    cancel: (project: string, id: string, audit?: AuditedChange) =>
+      runWriteTransaction(store, async (writing) => {
+        const cancelled = await cancelProjectBatch(writing, project, id);
+        if (cancelled) await addAuditEntry(writing, audit, { subject: id });
+        return cancelled;
+      }),
   };
 }
 

@@ -6,7 +6,7 @@ import { buildResponse } from "./build-response.ts";
 import { notFoundError } from "./not-found-error.ts";
 import type { ServerContext } from "./server-context.ts";
 import { storeUpload } from "./store-upload.ts";
-import { requireWorkingWorker } from "./worker-blob-access.ts";
+import { findJobProject, requireWorkingWorker } from "./worker-blob-access.ts";
 
 /**
  * Files of workers that share no disk with the service: what their assignment names and what their
@@ -29,12 +29,13 @@ export function bindWorkerBlobs(app: Hono, context: ServerContext): void {
     await authenticateWorker(context, c.req.raw, id);
     const { records, blobs } = context;
     const { status, blob } = await storeUpload(context, c.req.raw, {
+      project: await findJobProject(context, id),
       sha256,
       // Also where another job stored the same content before, a worker has to send it as a proof.
       isOffered: await records.jobBlobs.has(id, sha256),
       storeBody: (body, options) => blobs.write(body, { ...options, expectedSha256: sha256 }),
+      record: (stored) => records.jobBlobs.add(id, stored),
     });
-    if (status === 201) await records.jobBlobs.add(id, sha256);
     return c.json(blob, status);
   });
 }

@@ -6,6 +6,7 @@ import type { Owner } from "../contract/owner.ts";
 import type { NewJob } from "../records/insert-jobs.ts";
 import { type JobFields, jobFromRequest } from "../records/job-from-request.ts";
 import { checkSource } from "./check-source.ts";
+import { validationError } from "./field-errors.ts";
 import type { ServerContext } from "./server-context.ts";
 
 /** A value of a request and its JSON pointer. */
@@ -29,6 +30,7 @@ export async function resolveJobs(
   context: ServerContext,
   request: ResolveJobsRequest,
 ): Promise<NewJob[]> {
+  requireAllowedDeadline(context, request);
   const refusals: Refusal[] = [];
   const targets = resolveTargets(context, request, refusals);
   refusals.push(...(await refuseSources(context, request)));
@@ -37,6 +39,16 @@ export async function resolveJobs(
   return request.models.flatMap(({ value }) =>
     targets.map((resolved) => ({ ...jobFromRequest(request, value, resolved), origin })),
   );
+}
+
+/** @throws ServiceError validation_failed */
+function requireAllowedDeadline(
+  { quotas }: ServerContext,
+  { deadlineSeconds = 0 }: ResolveJobsRequest,
+): void {
+  if (deadlineSeconds <= quotas.deadlineSeconds) return;
+  const message = `Is ${deadlineSeconds}, and this service allows at most ${quotas.deadlineSeconds}`;
+  throw validationError([{ pointer: "/deadlineSeconds", message }]);
 }
 
 function resolveTargets(

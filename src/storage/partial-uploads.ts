@@ -4,6 +4,7 @@ import { ServiceError } from "../contract/errors.ts";
 import type { Blob, BlobStore, ReceiveOptions, Upload } from "./blob-store.ts";
 import { statOrUndefined, storageError } from "./file-error.ts";
 import { createKeptUpload, type KeptUpload, takeKept, uploadOffsetError } from "./kept-uploads.ts";
+import { listInterruptedUploads } from "./list-interrupted-uploads.ts";
 import { partialUploadPath } from "./partial-upload-path.ts";
 import { receiveFile } from "./receive-file.ts";
 import { removeExcess } from "./remove-excess.ts";
@@ -34,13 +35,18 @@ interface PartialUploads extends PartialUploadOptions {
  */
 export function createPartialUploads(
   options: PartialUploadOptions,
-): Pick<BlobStore, "findPartial" | "receive"> {
+): Pick<BlobStore, "keptBytes" | "findPartial" | "receive"> {
   const uploads: PartialUploads = {
     ...options,
     receiving: new Map(),
     kept: new Map(),
   };
   return {
+    async keptBytes(project) {
+      const { incoming, receiving } = uploads;
+      const kept = await listInterruptedUploads(incoming, project, receiving);
+      return kept.reduce((sum, { bytes }) => sum + bytes, 0);
+    },
     findPartial: (upload) => findPartial(uploads, upload),
     receive: (upload, source, receiveOptions = {}) =>
       receiveUpload(uploads, upload, { source, ...receiveOptions }),

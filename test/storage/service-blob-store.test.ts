@@ -35,9 +35,9 @@ async function openStore(t: TestContext, { token = "token", files = timeouts.fil
   const target = path.join(service.folder, "target");
   /** Stores a file of the job. */
   const provide = async (content: Uint8Array) => {
-    const { sha256 } = await service.blobs.write(Readable.from([content]));
-    await service.records.jobBlobs.add(id, sha256);
-    return sha256;
+    const blob = await service.blobs.write(Readable.from([content]));
+    await service.records.jobBlobs.add(id, blob);
+    return blob.sha256;
   };
   return { service, store, provide, requests, faults, target };
 }
