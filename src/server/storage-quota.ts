@@ -18,7 +18,7 @@ interface StorageQuotaOptions {
 interface Transfer extends Disposable {
   /**
    * Passes bytes on.
-   * @throws ServiceError quota_exceeded
+   * @throws ServiceError too_many_bytes
    */
   meter(source: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
 }
@@ -27,7 +27,7 @@ interface Transfer extends Disposable {
 export interface StorageQuota {
   readonly maxBytes: number;
   usedBytes(project: string): Promise<number>;
-  /** @throws ServiceError quota_exceeded where there is no room for so many bytes */
+  /** @throws ServiceError too_many_bytes where there is no room for so many bytes */
   begin(project: string, declaredBytes: number): Promise<Transfer>;
 }
 
@@ -47,7 +47,7 @@ export function createStorageQuota({
       const kept = await blobs.keptBytes(project);
       const requireRoom = async (bytes: number) => {
         const used = kept + (await countStored(project));
-        if (used + bytes > maxBytes) throw quotaExceededError(used, maxBytes);
+        if (used + bytes > maxBytes) throw tooManyBytesError(used, maxBytes);
       };
       await requireRoom(declaredBytes);
       let received = 0;
@@ -75,9 +75,9 @@ export function createStorageQuota({
   };
 }
 
-function quotaExceededError(used: number, maxBytes: number) {
+function tooManyBytesError(used: number, maxBytes: number) {
   return quotaError({
-    code: "quota_exceeded",
+    code: "too_many_bytes",
     message: `The project stores ${used} bytes of ${maxBytes}: there is no room for these`,
     name: "stored-bytes",
     size: maxBytes,

@@ -16,7 +16,7 @@ interface StoreUploadOptions {
 /**
  * Stores a request's body as the blob of a hash.
  * @returns status 200 where the blob was stored before
- * @throws ServiceError payload_too_large, quota_exceeded
+ * @throws ServiceError payload_too_large, too_many_bytes
  */
 export async function storeUpload(
   { blobs, limits, quotas }: Pick<ServerContext, "blobs" | "limits" | "quotas">,

@@ -31,7 +31,7 @@ export async function requireWorkingWorker(
 /**
  * Refuses events that report blobs which the job's workers have not stored: its callers could
  * download them. Blobs that the worker left in a folder of its own are stored first.
- * @throws ServiceError validation_failed, quota_exceeded
+ * @throws ServiceError validation_failed, too_many_bytes
  */
 export async function requireReportedBlobs(
   context: Pick<ServerContext, "records" | "blobs" | "quotas">,

@@ -23,7 +23,7 @@ interface RequestOptions {
 
 /**
  * Repeats a request until it is answered. Transferred bytes start the time limits again.
- * @throws ServiceRefusal, ServiceOutage, ServiceError storage_full, quota_exceeded
+ * @throws ServiceRefusal, ServiceOutage, ServiceError storage_full, too_many_bytes
  */
 export async function requestWithRetry<T>(
   question: ServiceRequest<T>,
@@ -91,7 +91,7 @@ async function answerError(call: string, answer: Dispatcher.ResponseData): Promi
   const message = `The service answered ${status} to ${call}: ${text}`;
   const isProblem = headers["content-type"] === "application/problem+json";
   const code = isProblem ? parseProblemCode(text) : undefined;
-  if (code === "quota_exceeded") return new ServiceError(code, "The project's storage is used up");
+  if (code === "too_many_bytes") return new ServiceError(code, "The project's storage is used up");
   if (status === 429 || status >= 500) return new Error(message);
   return new ServiceRefusal(message, { status, code });
 }

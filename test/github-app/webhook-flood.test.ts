@@ -10,7 +10,8 @@ test("an address that leaves events unfinished has no more read, and others do",
   const { credentials } = await startGitHubWithApp(t);
   const { app } = await makeTestApp(t, { github: { ...credentials, webhookSecret } });
   const deliver = async (remoteAddress: string, body: string | ReadableStream<Uint8Array>) => {
-    const signature = createHmac("sha256", webhookSecret).update(String(body)).digest("hex");
+    const signed = typeof body === "string" ? body : "";
+    const signature = createHmac("sha256", webhookSecret).update(signed).digest("hex");
     const headers = { "x-github-event": "ping", "x-hub-signature-256": `sha256=${signature}` };
     const init = { method: "POST", headers, body, duplex: "half" } as const;
     return app.request("/github/webhook", init, { incoming: { socket: { remoteAddress } } });
@@ -24,7 +25,7 @@ test("an address that leaves events unfinished has no more read, and others do",
   assert.equal(problem.status, 503);
   assert.equal((await deliver("192.0.2.2", "{}")).status, 204);
   for (const sender of senders) sender.close();
-  for (const answer of unfinished) assert.equal((await answer).status, 401);
+  for (const answer of unfinished) assert.equal((await answer).status, 204);
   assert.equal((await deliver("192.0.2.1", "{}")).status, 204);
 });
 

@@ -66,7 +66,7 @@ async function openApp(t: TestContext) {
       database
         .prepare(`select * from ${table}`)
         .all()
-        .map(({ last_used_at: _, ...row }) => row),
+        .map((row) => ({ ...row, last_used_at: null })),
     );
   return { app, database, dump };
 }

@@ -37,7 +37,7 @@ test("an upload beyond the project's bytes is refused before it is read, and cou
   const refused = await upload(app, "b".repeat(41));
   assert.equal(refused.headers.get("ratelimit-policy"), '"stored-bytes";q=100');
   const problem = await problemIn(refused);
-  assert.deepEqual([problem.status, problem.code], [429, "quota_exceeded"]);
+  assert.deepEqual([problem.status, problem.code], [429, "too_many_bytes"]);
   assert.match(problem.detail, /60 bytes of 100/);
   const { token } = await tenantToken(app, { project: "other" });
   assert.equal((await upload(app, "b".repeat(41), token)).status, 201);
@@ -49,7 +49,7 @@ test("an upload of unknown length ends where the project's bytes do, and leaves 
   const content = "x".repeat(101);
   const { sender, answer } = stream(app, content);
   sender.end(content);
-  assert.equal((await problemIn(await answer)).code, "quota_exceeded");
+  assert.equal((await problemIn(await answer)).code, "too_many_bytes");
   assert.equal((await upload(app, "y".repeat(100))).status, 201);
 });
 
@@ -87,5 +87,5 @@ test("a worker's file beyond the project's bytes is refused", async (t) => {
     headers: { authorization: `Bearer ${secret}` },
     body: content,
   });
-  assert.equal((await problemIn(answer)).code, "quota_exceeded");
+  assert.equal((await problemIn(answer)).code, "too_many_bytes");
 });

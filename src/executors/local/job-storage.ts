@@ -66,7 +66,7 @@ async function transferBlob(
   await using file = await openFileWithin(from, blobPath(from, sha256));
   if (file === undefined) return undefined;
   const source = file.createReadStream({ highWaterMark: 1 << 20, autoClose: false });
-  return blobs.write(meter(source), { expectedSha256: sha256 });
+  return await blobs.write(meter(source), { expectedSha256: sha256 });
 }
 
 /** Opens a file that a worker wrote; undefined for what a link or a pipe of its leads to. */
