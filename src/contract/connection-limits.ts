@@ -17,7 +17,8 @@ export const connectionLimits = {
   connectionsPerAddress: limit(
     1_000,
     "Connections of one address, or of one IPv6 network of 64 bits. Where there are too many, " +
-      "those beyond it make room first, also while they are being answered. Not for trusted proxies.",
+      "those beyond it make room first, also while they are being answered. Trusted proxies may " +
+      "have more.",
   ),
   headersSeconds: limit(10, "Time for the headers of a request: one packet, in most cases."),
   idleSeconds: limit(60, "A connection without a request; proxies keep theirs as long."),

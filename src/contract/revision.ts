@@ -25,7 +25,7 @@ export const revision = z.strictObject({
     })
     .optional()
     .describe(
-      "What to compare with: the baseline of the branch for `sha`, else for `mergeBase`, else its " +
+      "What to compare with: the branch's baseline for `sha`, else for `mergeBase`, else its " +
         "newest one.",
     ),
   recordBaseline: z

@@ -27,4 +27,3 @@ export const usage = z
     }),
   })
   .meta({ id: "Usage" });
-export type Usage = z.infer<typeof usage>;

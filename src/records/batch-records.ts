@@ -42,11 +42,7 @@ export function batchRecords(store: Store) {
 
     /** Cancels every job of the batch that has not ended. */
     cancel: (project: string, id: string, audit?: AuditedChange) =>
-      runWriteTransaction(store, async (writing) => {
-        const cancelled = await cancelProjectBatch(writing, project, id);
-        if (cancelled) await addAuditEntry(writing, audit, { subject: id });
-        return cancelled;
-      }),
+      runWriteTransaction(store, (writing) => cancelProjectBatch(writing, { project, id, audit })),
   };
 }
 
@@ -79,13 +75,19 @@ async function findBatchStatus({ db }: Store, id: string): Promise<BatchStatus |
   return row && batchStatus.parse(row.status);
 }
 
+interface Cancellation {
+  readonly project: string;
+  readonly id: string;
+  readonly audit: AuditedChange | undefined;
+}
+
 async function cancelProjectBatch(
   writing: WriteTransaction,
-  project: string,
-  id: string,
+  { project, id, audit }: Cancellation,
 ): Promise<Batch | undefined> {
   const batch = await findBatch(writing.trx, project, id);
   if (batch === undefined) return undefined;
+  await addAuditEntry(writing, audit, { subject: id });
   const { status } = batch;
   if (status === "Completed" || status === "Failed") {
     throw new ServiceError("batch_finished", `Batch "${id}" cannot be cancelled: it is ${status}`);

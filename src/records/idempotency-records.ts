@@ -47,7 +47,7 @@ export function idempotencyRecords(store: Store) {
   };
 }
 
-/** Adds what was created to the audit, and stores the answer for repetitions, where one is wanted. */
+/** Adds what was created to the audit, and stores the answer where repetitions get it too. */
 export async function recordCreation<T extends { readonly id: string }>(
   writing: WriteTransaction,
   created: T,

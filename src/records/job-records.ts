@@ -40,11 +40,7 @@ export function jobRecords(store: Store) {
 
     /** Cancelled at once where no worker may be running, else Cancelling until the worker stops. */
     cancel: (project: string, id: string, audit?: AuditedChange) =>
-      runWriteTransaction(store, async (writing) => {
-        const cancelled = await cancelJob(writing, project, id);
-        if (cancelled) await addAuditEntry(writing, audit, { subject: id });
-        return cancelled;
-      }),
+      runWriteTransaction(store, (writing) => cancelJob(writing, { project, id, audit })),
   };
 }
 
@@ -78,13 +74,19 @@ async function listProjectJobs(
   return { jobs: rows.map((row) => parseJob(row.document)), nextCursor: page.nextCursor };
 }
 
+interface Cancellation {
+  readonly project: string;
+  readonly id: string;
+  readonly audit: AuditedChange | undefined;
+}
+
 async function cancelJob(
   writing: WriteTransaction,
-  project: string,
-  id: string,
+  { project, id, audit }: Cancellation,
 ): Promise<Job | undefined> {
   const record = await findRecord(writing, id);
   if (record?.project !== project) return undefined;
+  await addAuditEntry(writing, audit, { subject: id });
   const { status } = record.job;
   if (status === "Completed" || status === "Failed") {
     throw new ServiceError("job_finished", `Job "${id}" cannot be cancelled: it is ${status}`);

@@ -41,34 +41,20 @@ const retentionMs = 86_400_000;
 export function tokenRecords(store: Store) {
   return {
     create: (project: string, newToken: NewToken, audit?: AuditedChange) =>
-      runWriteTransaction(store, async (writing) => {
-        const created = await insertToken(writing, project, newToken);
-        await addAuditEntry(writing, audit, { subject: created.id, project });
-        return created;
-      }),
+      runWriteTransaction(store, (writing) => storeToken(writing, { project, newToken, audit })),
 
     /** Creates a token in place of another one, which ends at a time, if not before. */
     replace: (newToken: NewToken, replaced: ReplacedToken, audit?: AuditedChange) =>
       runWriteTransaction(store, async (writing) => {
-        const created = await insertToken(writing, replaced.project, newToken);
         await setTokenExpiry(writing, replaced);
-        await addAuditEntry(writing, audit, { subject: created.id });
-        return created;
+        return storeToken(writing, { project: replaced.project, newToken, audit });
       }),
 
-    /**
-     * Creates the token for an identity token, which counts once. Undefined where it was spent
-     * before.
-     */
+    /** Creates the token for an identity token; undefined where that was spent before. */
     exchange: (project: string, newToken: NewToken, identity: SpentIdentity) =>
-      runWriteTransaction(store, async (writing) => {
-        if (!(await spendIdentity(writing, identity))) return undefined;
-        const created = await insertToken(writing, project, newToken);
-        const { id: tokenId, name: tokenName } = created;
-        const change = { project, action: "exchangeToken", tokenId, tokenName };
-        await addAuditEntry(writing, change, { subject: tokenId });
-        return created;
-      }),
+      runWriteTransaction(store, (writing) =>
+        storeExchangedToken(writing, { project, newToken }, identity),
+      ),
 
     /** Also finds tokens that have expired or were revoked. */
     findByHash: (hash: string) => findTokenByHash(store, hash),
@@ -79,11 +65,7 @@ export function tokenRecords(store: Store) {
 
     /** False where there is no such token. */
     revoke: (project: string, id: string, audit?: AuditedChange) =>
-      runWriteTransaction(store, async (writing) => {
-        const isRevoked = await setTokenRevoked(writing, project, id);
-        if (isRevoked) await addAuditEntry(writing, audit, { subject: id });
-        return isRevoked;
-      }),
+      runWriteTransaction(store, (writing) => storeRevocation(writing, { project, id, audit })),
 
     /**
      * Deletes tokens that were issued for identity tokens, some time after they expire: there is
@@ -94,6 +76,49 @@ export function tokenRecords(store: Store) {
     /** Records the token's use, some time later. */
     touch: createLastUseWriter(store),
   };
+}
+
+interface TokenCreation {
+  readonly project: string;
+  readonly newToken: NewToken;
+  readonly audit?: AuditedChange | undefined;
+}
+
+async function storeToken(
+  writing: WriteTransaction,
+  { project, newToken, audit }: TokenCreation,
+): Promise<Token> {
+  const created = await insertToken(writing, project, newToken);
+  await addAuditEntry(writing, audit, { subject: created.id, project });
+  return created;
+}
+
+async function storeExchangedToken(
+  writing: WriteTransaction,
+  { project, newToken }: TokenCreation,
+  identity: SpentIdentity,
+): Promise<Token | undefined> {
+  if (!(await spendIdentity(writing, identity))) return undefined;
+  const created = await insertToken(writing, project, newToken);
+  const { id: tokenId, name: tokenName } = created;
+  const change = { project, action: "exchangeToken", tokenId, tokenName };
+  await addAuditEntry(writing, change, { subject: tokenId });
+  return created;
+}
+
+interface RevokedToken {
+  readonly project: string;
+  readonly id: string;
+  readonly audit: AuditedChange | undefined;
+}
+
+async function storeRevocation(
+  writing: WriteTransaction,
+  { project, id, audit }: RevokedToken,
+): Promise<boolean> {
+  const isRevoked = await setTokenRevoked(writing, project, id);
+  if (isRevoked) await addAuditEntry(writing, audit, { subject: id });
+  return isRevoked;
 }
 
 async function insertToken(

@@ -47,7 +47,8 @@ function requireAllowedDeadline(
   { deadlineSeconds = 0 }: ResolveJobsRequest,
 ): void {
   if (deadlineSeconds <= quotas.deadlineSeconds) return;
-  const message = `Is ${deadlineSeconds}, and this service allows at most ${quotas.deadlineSeconds}`;
+  const allowed = `this service allows at most ${quotas.deadlineSeconds}`;
+  const message = `Is ${deadlineSeconds}, and ${allowed}`;
   throw validationError([{ pointer: "/deadlineSeconds", message }]);
 }
 

@@ -37,8 +37,9 @@ export function createStorageQuota({
   maxBytes,
 }: StorageQuotaOptions): StorageQuota {
   const arriving = new Map<string, number>();
+  const countArriving = (project: string) => arriving.get(project) ?? 0;
   const countStored = async (project: string) =>
-    (await usage.storedBytes(project)) + (arriving.get(project) ?? 0);
+    (await usage.storedBytes(project)) + countArriving(project);
   return {
     maxBytes,
     usedBytes: async (project) => (await countStored(project)) + (await blobs.keptBytes(project)),
@@ -50,28 +51,31 @@ export function createStorageQuota({
         if (used + bytes > maxBytes) throw tooManyBytesError(used, maxBytes);
       };
       await requireRoom(declaredBytes);
-      let received = 0;
-      const add = (bytes: number) => {
-        received += bytes;
-        arriving.set(project, (arriving.get(project) ?? 0) + bytes);
-      };
-      return {
-        async *meter(source) {
-          let unchecked = 0;
-          for await (const chunk of source) {
-            add(chunk.byteLength);
-            unchecked += chunk.byteLength;
-            if (unchecked >= checkedBytes) {
-              await requireRoom(0);
-              unchecked = 0;
-            }
-            yield chunk;
-          }
-          await requireRoom(0);
-        },
-        [Symbol.dispose]: () => add(-received),
-      };
+      const add = (bytes: number) => arriving.set(project, countArriving(project) + bytes);
+      return openTransfer(add, () => requireRoom(0));
     },
+  };
+}
+
+/** Adds bytes as they arrive, and takes them away at its end. */
+function openTransfer(add: (bytes: number) => void, requireRoom: () => Promise<void>): Transfer {
+  let received = 0;
+  return {
+    async *meter(source) {
+      let unchecked = 0;
+      for await (const chunk of source) {
+        received += chunk.byteLength;
+        add(chunk.byteLength);
+        unchecked += chunk.byteLength;
+        if (unchecked >= checkedBytes) {
+          await requireRoom();
+          unchecked = 0;
+        }
+        yield chunk;
+      }
+      await requireRoom();
+    },
+    [Symbol.dispose]: () => add(-received),
   };
 }
 

@@ -9,10 +9,10 @@ interface ConnectionBounds {
   readonly isTrustedProxy: (address: string) => boolean;
 }
 
-/** Connections in the order in which they began to wait for a request, or were made. */
-interface AddressConnections {
-  readonly all: Set<Socket>;
-  readonly waiting: Set<Socket>;
+/** Connections in the order in which they were made, or began to wait for a request. */
+class Connections {
+  readonly all = new Set<Socket>();
+  readonly waiting = new Set<Socket>();
 }
 
 /**
@@ -21,56 +21,58 @@ interface AddressConnections {
  * address that has more than its share, whatever they do.
  */
 export function boundConnections(server: Server, bounds: ConnectionBounds): void {
-  const { connections: maxConnections, connectionsPerAddress, isTrustedProxy } = bounds;
-  let connections = 0;
-  const waiting = new Set<Socket>();
-  const addresses = new Map<string, AddressConnections>();
-  const crowded = new Set<AddressConnections>();
-  const own = new WeakMap<Socket, AddressConnections>();
-
-  const join = (socket: Socket) => {
-    const address = plainAddress(socket.remoteAddress ?? "");
-    if (isTrustedProxy(address)) return;
-    const group = addressGroup(address);
-    const ofAddress = addresses.get(group) ?? { all: new Set(), waiting: new Set() };
-    addresses.set(group, ofAddress);
-    own.set(socket, ofAddress);
-    ofAddress.all.add(socket);
-    if (ofAddress.all.size > connectionsPerAddress) crowded.add(ofAddress);
-    socket.once("close", () => {
-      ofAddress.all.delete(socket);
-      if (ofAddress.all.size <= connectionsPerAddress) crowded.delete(ofAddress);
-      if (ofAddress.all.size === 0) addresses.delete(group);
-    });
-  };
-  const setWaiting = (socket: Socket, isWaiting: boolean) => {
-    for (const set of [waiting, own.get(socket)?.waiting]) {
-      if (isWaiting) set?.add(socket);
-      else set?.delete(socket);
-    }
-  };
-
+  const every = new Connections();
+  const crowded = new Set<Connections>();
+  const findOwn = groupByAddress(bounds, crowded);
   server.on("connection", (socket: Socket) => {
-    connections += 1;
-    join(socket);
-    setWaiting(socket, true);
-    socket.once("close", () => {
-      connections -= 1;
-      setWaiting(socket, false);
-    });
-    if (connections > maxConnections) (findSpare(crowded, waiting) ?? socket).destroy();
+    for (const group of [every, ...findOwn(socket)]) {
+      group.all.add(socket);
+      group.waiting.add(socket);
+      socket.once("close", () => {
+        group.all.delete(socket);
+        group.waiting.delete(socket);
+      });
+    }
+    if (every.all.size > bounds.connections) (findSpare(crowded, every) ?? socket).destroy();
   });
   server.on("request", ({ socket }, outgoing: ServerResponse) => {
-    setWaiting(socket, false);
+    const groups = [every, ...findOwn(socket)];
+    for (const { waiting } of groups) waiting.delete(socket);
     outgoing.once("close", () => {
-      if (!socket.destroyed) setWaiting(socket, true);
+      if (socket.destroyed) return;
+      for (const { waiting } of groups) waiting.add(socket);
     });
   });
 }
 
+/** Gives the connections of a socket's address, if they are bounded. Fills those with too many. */
+function groupByAddress(
+  { connectionsPerAddress, isTrustedProxy }: ConnectionBounds,
+  crowded: Set<Connections>,
+): (socket: Socket) => Connections[] {
+  const groups = new Map<string, Connections>();
+  const known = new WeakMap<Socket, Connections>();
+  return (socket) => {
+    const address = plainAddress(socket.remoteAddress ?? "");
+    const own = known.get(socket);
+    if (own !== undefined) return [own];
+    if (isTrustedProxy(address)) return [];
+    const name = addressGroup(address);
+    const group = groups.get(name) ?? new Connections();
+    groups.set(name, group);
+    known.set(socket, group);
+    if (group.all.size >= connectionsPerAddress) crowded.add(group);
+    socket.once("close", () => {
+      if (group.all.size <= connectionsPerAddress + 1) crowded.delete(group);
+      if (group.all.size <= 1) groups.delete(name);
+    });
+    return [group];
+  };
+}
+
 function findSpare(
-  crowded: ReadonlySet<AddressConnections>,
-  waiting: ReadonlySet<Socket>,
+  crowded: ReadonlySet<Connections>,
+  { waiting }: Connections,
 ): Socket | undefined {
   const [largest] = [...crowded].toSorted((a, b) => b.all.size - a.all.size);
   const [spare] = [...first(largest?.waiting), ...first(largest?.all), ...first(waiting)];

@@ -15,13 +15,13 @@ interface PodTokenClaims {
 /** What a token says of itself, whoever wrote it; undefined where it is not that of a pod. */
 export function readPodTokenClaims(token: string): PodTokenClaims | undefined {
   const [, payload = ""] = token.split(".");
-  const { success, data } = podTokenClaims.safeParse(parseJson(payload));
+  const { success, data } = podTokenClaims.safeParse(decodePayload(payload));
   if (!success) return undefined;
   const { name: podName, uid: podUid } = data["kubernetes.io"].pod;
   return { podName, podUid, expiresAt: data.exp * 1000 };
 }
 
-function parseJson(encoded: string): unknown {
+function decodePayload(encoded: string): unknown {
   try {
     return JSON.parse(Buffer.from(encoded, "base64url").toString());
   } catch {
