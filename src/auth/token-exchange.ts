@@ -64,12 +64,14 @@ async function issueForIdentity(
     policy: name,
     workflow,
   });
-  const { iss: issuer, jti, exp } = identity;
-  const until = (exp + clockToleranceSeconds) * 1000;
-  const issued = await records.tokens.exchange(project, newToken, { issuer, jti, until });
+  const issued = await records.tokens.exchange(project, newToken, spentIdentity(identity));
   if (issued === undefined) throw invalidIdentityError("The identity token was exchanged already");
   log("info", "An identity token was exchanged", { token: issued.id, policy: name, identity });
   return exchangedToken.parse({ ...issued, token: secret });
+}
+
+function spentIdentity({ iss: issuer, jti, exp }: Identity) {
+  return { issuer, jti, until: (exp + clockToleranceSeconds) * 1000 };
 }
 
 function selectPolicy({ policies }: TrustPolicy, identity: Identity): Policy {

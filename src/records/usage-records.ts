@@ -14,26 +14,30 @@ interface UnfinishedJobs {
 export function usageRecords({ db }: Store) {
   return {
     /** Bytes of the project's uploads and of the artifacts of its jobs. */
-    async storedBytes(project: string): Promise<number> {
-      const row = await db
-        .selectFrom("project_usage")
-        .select("stored_bytes")
-        .where("project", "=", project)
-        .executeTakeFirst();
-      return Number(row?.stored_bytes ?? 0);
-    },
+    storedBytes: (project: string) => readStoredBytes(db, project),
 
-    async countJobs(project: string): Promise<UnfinishedJobs> {
-      const rows = await db
-        .selectFrom("jobs")
-        .select(({ fn }) => ["status", fn.countAll<number>().as("jobs")])
-        .where("project", "=", project)
-        .where("status", "in", ["Pending", ...runningStatuses])
-        .groupBy("status")
-        .execute();
-      const all = rows.reduce((sum, { jobs }) => sum + Number(jobs), 0);
-      const waiting = Number(rows.find(({ status }) => status === "Pending")?.jobs ?? 0);
-      return { waiting, running: all - waiting };
-    },
+    countJobs: (project: string) => countUnfinishedJobs(db, project),
   };
+}
+
+async function readStoredBytes(db: Store["db"], project: string): Promise<number> {
+  const row = await db
+    .selectFrom("project_usage")
+    .select("stored_bytes")
+    .where("project", "=", project)
+    .executeTakeFirst();
+  return Number(row?.stored_bytes ?? 0);
+}
+
+async function countUnfinishedJobs(db: Store["db"], project: string): Promise<UnfinishedJobs> {
+  const rows = await db
+    .selectFrom("jobs")
+    .select(({ fn }) => ["status", fn.countAll<number>().as("jobs")])
+    .where("project", "=", project)
+    .where("status", "in", ["Pending", ...runningStatuses])
+    .groupBy("status")
+    .execute();
+  const all = rows.reduce((sum, { jobs }) => sum + Number(jobs), 0);
+  const waiting = Number(rows.find(({ status }) => status === "Pending")?.jobs ?? 0);
+  return { waiting, running: all - waiting };
 }

@@ -18,21 +18,20 @@ export function createConcurrencyLimit({
 }: ConcurrencyLimits): (caller: string) => Disposable {
   const entered = new Map<string, number>();
   let total = 0;
-  return (caller) => {
-    const own = entered.get(caller) ?? 0;
-    if (total >= all || own >= perCaller) {
-      const headers = { "retry-after": String(retrySeconds) };
-      throw new ServiceError("unavailable", "Too many such requests are being read", { headers });
-    }
-    total += 1;
-    entered.set(caller, own + 1);
-    return {
-      [Symbol.dispose]() {
-        total -= 1;
-        const left = (entered.get(caller) ?? 1) - 1;
-        if (left === 0) entered.delete(caller);
-        else entered.set(caller, left);
-      },
-    };
+  const add = (caller: string, count: number) => {
+    total += count;
+    const own = (entered.get(caller) ?? 0) + count;
+    if (own === 0) entered.delete(caller);
+    else entered.set(caller, own);
   };
+  return (caller) => {
+    if (total >= all || (entered.get(caller) ?? 0) >= perCaller) throw tooManyError();
+    add(caller, 1);
+    return { [Symbol.dispose]: () => add(caller, -1) };
+  };
+}
+
+function tooManyError(): ServiceError {
+  const headers = { "retry-after": String(retrySeconds) };
+  return new ServiceError("unavailable", "Too many such requests are being read", { headers });
 }

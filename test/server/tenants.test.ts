@@ -134,7 +134,7 @@ const matrix: Readonly<Record<RouteName, Row>> = {
   },
   getUsage: {
     call: () => "GET /v1/usage",
-    owner: 200,
+    owner: 403,
     otherProject: 200,
     otherRepository: 403,
     otherCommit: 403,
