@@ -6,7 +6,7 @@ export const limits = {
   webhookBytes: 1024 * 1024,
   /** Events of GitHub that are read at once, of all senders and of one address. */
   webhooksAtOnce: 64,
-  webhooksAtOncePerAddress: 4,
+  webhooksAtOncePerAddress: 16,
   /** Depth of a JSON body: the deepest request has 7, and recursion over it must not overflow. */
   jsonDepth: 32,
   /** Values of a JSON body: the largest batch has a few thousand, and each costs its check. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import test from "node:test";
+import { limits } from "../../src/contract/limits.ts";
 import { makeTestApp, problemIn } from "../server/test-app.ts";
 import { startGitHubWithApp } from "./reported-batch.ts";
 
@@ -17,7 +18,7 @@ test("an address that leaves events unfinished has no more read, and others do",
     return app.request("/github/webhook", init, { incoming: { socket: { remoteAddress } } });
   };
   const senders: ReadableStreamDefaultController<Uint8Array>[] = [];
-  const unfinished = Array.from({ length: 4 }, () => {
+  const unfinished = Array.from({ length: limits.webhooksAtOncePerAddress }, () => {
     const body = new ReadableStream<Uint8Array>({ start: (sender) => void senders.push(sender) });
     return deliver("192.0.2.1", body);
   });
