@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import type { TestContext } from "node:test";
@@ -16,9 +15,10 @@ export async function relayAnswers(t: TestContext, baseUrl: string) {
   const relay = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const { method, url = "", headers } = incoming;
     const body = await buffer(incoming);
-    const forwarded = request(new URL(url, baseUrl), { method, headers });
-    forwarded.end(body);
-    const [answer]: [IncomingMessage] = await once(forwarded, "response");
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const forwarded = request(new URL(url, baseUrl), { method, headers }, resolve);
+    forwarded.on("error", reject).end(body);
+    const answer = await promise;
     const content = await buffer(answer);
     const said = `${answer.rawHeaders.join("\n")}\n${content.toString("latin1")}`;
     answers.push({ request: `${method} ${url} ${body.toString("latin1")}`, answer: said });
