@@ -29,7 +29,9 @@ const seconds = z.int().min(1).max(aYear);
 const operator = z
   .strictObject({
     replicas: z.int().min(1).max(5).default(1).describe("One of them leads, the others stand by."),
-    deadlineSeconds: seconds.default(86_400).describe("Longest time of a job that names none."),
+    deadlineSeconds: seconds
+      .default(86_400)
+      .describe("Longest time of a job, and of one that names none."),
     podStartSeconds: seconds
       .default(600)
       .describe(
@@ -137,6 +139,17 @@ const service = z
       .min(1)
       .default(64 * 1024 ** 3)
       .describe("Largest model, bytes."),
+    quotaBytes: z
+      .int()
+      .min(1)
+      .default(1024 ** 4)
+      .describe("Bytes of a project's uploads and artifacts."),
+    trustedProxies: z
+      .array(z.string().regex(/^[0-9a-fA-F.:/]+$/))
+      .default([])
+      .describe(
+        "Addresses and networks of the ingress: X-Forwarded-For counts in their requests alone.",
+      ),
     allowPrivateAddresses: z
       .boolean()
       .default(false)

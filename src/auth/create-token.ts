@@ -1,5 +1,6 @@
 import { limits } from "../contract/limits.ts";
 import type { CreatedToken, TokenRequest } from "../contract/token.ts";
+import type { AuditedChange } from "../records/add-audit-entry.ts";
 import type { Records } from "../records/open-records.ts";
 import { issueToken } from "./issue-token.ts";
 
@@ -9,15 +10,17 @@ interface NewTokenRequest extends Omit<TokenRequest, "expiresInDays"> {
   readonly expiresInDays?: number | null;
   readonly project: string;
   readonly now: Date;
+  readonly audit?: AuditedChange | undefined;
 }
 
 /** Creates the token of a request. */
 export async function createToken(
   records: Pick<Records, "tokens">,
-  { name, scopes, expiresInDays = limits.tokenDays, project, now }: NewTokenRequest,
+  { name, scopes, expiresInDays = limits.tokenDays, project, now, audit }: NewTokenRequest,
 ): Promise<CreatedToken> {
   const expiresAt =
     expiresInDays === null ? null : new Date(now.getTime() + expiresInDays * dayMs).toISOString();
   const uniqueScopes = [...new Set(scopes)];
-  return issueToken(records, { name, scopes: uniqueScopes, expiresAt, policy: null, project });
+  const fields = { name, scopes: uniqueScopes, expiresAt, policy: null };
+  return issueToken(records, { ...fields, project, audit });
 }

@@ -1,18 +1,18 @@
 import type { CreatedToken } from "../contract/token.ts";
+import type { AuditedChange } from "../records/add-audit-entry.ts";
 import type { Records } from "../records/open-records.ts";
-import type { NewToken } from "../records/token-records.ts";
-import { generateAccessToken, hashSecret, tokenPrefix } from "./access-token.ts";
+import { generateToken, type TokenFields } from "./generate-token.ts";
+
+interface IssuedToken extends TokenFields {
+  readonly project: string;
+  readonly audit?: AuditedChange | undefined;
+}
 
 /** Generates a token and stores its hash; the secret exists only in the result. */
 export async function issueToken(
   { tokens }: Pick<Records, "tokens">,
-  { project, ...fields }: Omit<NewToken, "prefix" | "hash"> & { readonly project: string },
+  { project, audit, ...fields }: IssuedToken,
 ): Promise<CreatedToken> {
-  const secret = generateAccessToken();
-  const stored = await tokens.create(project, {
-    ...fields,
-    prefix: tokenPrefix(secret),
-    hash: hashSecret(secret),
-  });
-  return { ...stored, token: secret };
+  const { secret, newToken } = generateToken(fields);
+  return { ...(await tokens.create(project, newToken, audit)), token: secret };
 }

@@ -1,7 +1,8 @@
 import { limits } from "../contract/limits.ts";
 import type { CreatedToken, Token } from "../contract/token.ts";
+import type { AuditedChange } from "../records/add-audit-entry.ts";
 import type { Records } from "../records/open-records.ts";
-import { issueToken } from "./issue-token.ts";
+import { generateToken } from "./generate-token.ts";
 
 const hourMs = 3_600_000;
 
@@ -9,25 +10,25 @@ interface Rotation {
   readonly project: string;
   readonly token: Token;
   readonly now: Date;
+  readonly audit?: AuditedChange | undefined;
 }
 
 /**
  * Creates a token with the name, scopes and lifetime of another one, which stays valid for a while.
  */
 export async function rotateToken(
-  records: Pick<Records, "tokens">,
-  { project, token, now }: Rotation,
+  { tokens }: Pick<Records, "tokens">,
+  { project, token, now, audit }: Rotation,
 ): Promise<CreatedToken> {
   const { id, name, scopes, createdAt, expiresAt, policy } = token;
   const lifetimeMs = expiresAt === null ? null : Date.parse(expiresAt) - Date.parse(createdAt);
-  const replaced = await issueToken(records, {
+  const { secret, newToken } = generateToken({
     name,
     scopes,
     policy,
-    project,
     expiresAt: lifetimeMs === null ? null : new Date(now.getTime() + lifetimeMs).toISOString(),
   });
-  const until = new Date(now.getTime() + limits.rotationHours * hourMs);
-  await records.tokens.expireAt(project, id, until);
-  return replaced;
+  const endsAt = new Date(now.getTime() + limits.rotationHours * hourMs);
+  const created = await tokens.replace(newToken, { project, id, endsAt }, audit);
+  return { ...created, token: secret };
 }

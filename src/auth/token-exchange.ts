@@ -6,16 +6,16 @@ import { truncate } from "../contract/truncate.ts";
 import { matchPolicy, type Policy, type TrustPolicy } from "../contract/trust-policy.ts";
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
+import { generateToken } from "./generate-token.ts";
 import {
   clockToleranceSeconds,
   createIdentityVerifier,
   type Identity,
   invalidIdentityError,
 } from "./identity-verifier.ts";
-import { issueToken } from "./issue-token.ts";
 
 interface TokenExchangeContext {
-  readonly records: Pick<Records, "tokens" | "identities">;
+  readonly records: Pick<Records, "tokens">;
   readonly now: () => Date;
   readonly log: Log;
 }
@@ -26,6 +26,8 @@ interface TokenExchangeContext {
  */
 export type TokenExchange = (identityToken: string) => Promise<z.infer<typeof exchangedToken>>;
 
+/** Of github.com: the numbers of its repositories stand alone, as those of others may be equal. */
+const publicIssuer = "https://token.actions.githubusercontent.com";
 /** Longest name of a token that was exchanged, characters. */
 const nameLength = 200;
 /** Longest value of a claim in a message, characters. */
@@ -44,37 +46,32 @@ export function createTokenExchange(
     const identity = await verify(identityToken);
     const policy = selectPolicy(trust, identity);
     const workflow = { ...parseRun(identity), report: policy.report ?? null };
-    await spendIdentity(context, identity);
     return issueForIdentity(context, identity, { policy, workflow });
   };
 }
 
 /** @throws ServiceError identity_token_invalid for an identity token that was exchanged before */
-async function spendIdentity(
-  { records }: TokenExchangeContext,
-  { iss: issuer, jti, exp }: Identity,
-): Promise<void> {
-  const until = (exp + clockToleranceSeconds) * 1000;
-  const isFirst = await records.identities.spend({ issuer, jti, until });
-  if (!isFirst) throw invalidIdentityError("The identity token was exchanged already");
-}
-
 async function issueForIdentity(
   { records, now, log }: TokenExchangeContext,
   identity: Identity,
   { policy, workflow }: { policy: Policy; workflow: Workflow },
 ): Promise<z.infer<typeof exchangedToken>> {
   const { name, scopes, expiresInSeconds, project } = policy;
-  const issued = await issueToken(records, {
+  const { secret, newToken } = generateToken({
     name: identityName(identity),
     scopes,
     expiresAt: new Date(now().getTime() + expiresInSeconds * 1000).toISOString(),
     policy: name,
     workflow,
-    project,
   });
+  const issued = await records.tokens.exchange(project, newToken, spentIdentity(identity));
+  if (issued === undefined) throw invalidIdentityError("The identity token was exchanged already");
   log("info", "An identity token was exchanged", { token: issued.id, policy: name, identity });
-  return exchangedToken.parse(issued);
+  return exchangedToken.parse({ ...issued, token: secret });
+}
+
+function spentIdentity({ iss: issuer, jti, exp }: Identity) {
+  return { issuer, jti, until: (exp + clockToleranceSeconds) * 1000 };
 }
 
 function selectPolicy({ policies }: TrustPolicy, identity: Identity): Policy {
@@ -94,14 +91,16 @@ const runClaims = z.object({
   sha: z.string().min(1).max(64),
   event_name: z.string().min(1).max(100),
   ref: z.string().max(1000),
+  base_ref: z.string().max(1000).default(""),
 });
 
 /** @throws ServiceError identity_token_invalid where it does not say what it was given for */
 function parseRun(identity: Identity): Omit<Workflow, "report"> {
   const { success, data, error } = runClaims.safeParse(identity);
   if (success) {
-    const { repository_id: repositoryId, repository, sha: commit, event_name: event, ref } = data;
-    return { repositoryId, repository, commit, event, ref };
+    const { repository_id: id, repository, sha: commit, event_name: event, ref } = data;
+    const repositoryId = identity.iss === publicIssuer ? id : `${identity.iss}#${id}`;
+    return { repositoryId, repository, commit, event, ref, baseRef: data.base_ref };
   }
   const [claim] = error.issues.map(({ path }) => String(path[0]));
   throw invalidIdentityError(

@@ -7,8 +7,18 @@ export const auditEntry = z
   .object({
     id: auditId,
     at: z.iso.datetime(),
-    action: z.string().describe("The operation of the interface, such as `cancelJob`."),
-    tokenId: tokenId.nullable().describe("Null for a command on the service's machine."),
+    action: z
+      .string()
+      .describe(
+        "The operation of the interface, such as `cancelJob`; of buttons on GitHub `rerunJobs` " +
+          "and `acceptBaselines`.",
+      ),
+    tokenId: tokenId
+      .nullable()
+      .describe(
+        "Null for a command on the service's machine, for the trust policy, and for a button on " +
+          "GitHub: `tokenName` tells which.",
+      ),
     tokenName: z.string(),
     subject: z.string().describe("Id or SHA-256 of what was created or changed."),
   })

@@ -6,15 +6,22 @@ import { gateName, type GateName } from "./gate-table.ts";
 import { isGlobMatch } from "./glob.ts";
 import type { ReportRules } from "./report-rules.ts";
 
-type AskedReport = Pick<BatchRequest, "gates"> & {
+type AskedReport = Pick<BatchRequest, "gates" | "suite" | "revision"> & {
   readonly report: NonNullable<BatchRequest["report"]>;
 };
 
 /** From what fails a check run most easily to what never fails one. */
 const fromStrictest: readonly FailOn[] = ["warnings", "gates", "jobs", "nothing"];
 
-/** What a workflow's request chooses that its trust policy does not let it choose. */
-export function checkReportRules(rules: ReportRules, asked: AskedReport): FieldError[] {
+/**
+ * What a workflow's request chooses that its trust policy does not let it choose.
+ * @param baseRef the branch that has to be compared with where suites are ruled; null for any
+ */
+export function checkReportRules(
+  rules: ReportRules,
+  asked: AskedReport,
+  baseRef: string | null,
+): FieldError[] {
   const { checkName, failOn } = asked.report.github;
   const fields: FieldError[] = [];
   if (!rules.checkNames.some((pattern) => isGlobMatch(pattern, checkName))) {
@@ -25,13 +32,32 @@ export function checkReportRules(rules: ReportRules, asked: AskedReport): FieldE
     const message = `Is "${failOn}", and the trust policy demands at least "${rules.failOn}"`;
     fields.push({ pointer: "/report/github/failOn", message });
   }
-  return [...fields, ...gateErrors(rules.gates, asked.gates)];
+  return [...fields, ...gateErrors(rules.gates, asked.gates), ...baseErrors(rules, asked, baseRef)];
 }
 
 /** Gates of a request with those of a trust policy, which count where both have one. */
 export function laidOverGates(asked: GateLimits = {}, rules: GateLimits): GateLimits {
   const warnGates = [...new Set([...(asked.warnGates ?? []), ...(rules.warnGates ?? [])])];
   return { ...asked, ...rules, warnGates };
+}
+
+function baseErrors(
+  { suites }: ReportRules,
+  { suite = "", revision }: AskedReport,
+  baseRef: string | null,
+): FieldError[] {
+  if (suites === undefined) return [];
+  const fields: FieldError[] = [];
+  if (!suites.some((pattern) => isGlobMatch(pattern, suite))) {
+    const message = `Is "${suite}", and the trust policy lets only its own suites be compared with`;
+    fields.push({ pointer: "/suite", message });
+  }
+  const branch = revision?.base?.branch ?? "";
+  if (baseRef !== null && branch !== baseRef) {
+    const message = `Is "${branch}", and must be "${baseRef}", which the pull request changes`;
+    fields.push({ pointer: "/revision/base/branch", message });
+  }
+  return fields;
 }
 
 function gateErrors(rules: GateLimits, asked: GateLimits = {}): FieldError[] {

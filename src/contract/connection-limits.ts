@@ -14,6 +14,12 @@ export const connectionLimits = {
     10_000,
     "Connections at once. Beyond it the one that has been waiting longest for a request is closed.",
   ),
+  connectionsPerAddress: limit(
+    1_000,
+    "Connections of one address, or of one IPv6 network of 64 bits. Where there are too many, " +
+      "those beyond it make room first, also while they are being answered. Trusted proxies may " +
+      "have more.",
+  ),
   headersSeconds: limit(10, "Time for the headers of a request: one packet, in most cases."),
   idleSeconds: limit(60, "A connection without a request; proxies keep theirs as long."),
   bodyWindowSeconds: limit(

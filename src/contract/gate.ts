@@ -76,3 +76,8 @@ export type GateResult = z.infer<typeof gateResult>;
 export function hasFailedGate(gates: readonly Pick<GateResult, "level" | "passed">[]): boolean {
   return gates.some(({ level, passed }) => level === "fail" && !passed);
 }
+
+/** Whether the limits say how much worse than its baseline's a job's figure may be. */
+export function comparesWithBaseline(limits: GateLimits = {}): boolean {
+  return gateName.options.some((gate) => "change" in gateTable[gate] && limits[gate] !== undefined);
+}

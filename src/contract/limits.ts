@@ -2,6 +2,11 @@
 export const limits = {
   /** Largest JSON body, bytes. */
   jsonBodyBytes: 4 * 1024 * 1024,
+  /** Largest event of GitHub, bytes: events of check runs have some 20,000. */
+  webhookBytes: 1024 * 1024,
+  /** Events of GitHub that are read at once, of all senders and of one address. */
+  webhooksAtOnce: 64,
+  webhooksAtOncePerAddress: 16,
   /** Depth of a JSON body: the deepest request has 7, and recursion over it must not overflow. */
   jsonDepth: 32,
   /** Values of a JSON body: the largest batch has a few thousand, and each costs its check. */
@@ -59,6 +64,8 @@ export const quotas = {
    * signature's check. Runners of one company can share an address, and the service a proxy.
    */
   exchangesPerMinute: 600,
+  /** Bytes of a project's uploads and artifacts: sixteen of the largest model. */
+  storedBytes: 1024 ** 4,
 } as const;
 
 /** How often a worker of a job, or of one step of it, is started at most. */

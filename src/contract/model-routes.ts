@@ -35,6 +35,7 @@ export const modelRoutes = {
       "upload_offset_mismatch",
       "payload_too_large",
       "model_checksum_mismatch",
+      "too_many_bytes",
       "storage_full",
     ],
     errorHeaders: { upload_offset_mismatch: ["upload-offset"] },

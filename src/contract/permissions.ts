@@ -49,6 +49,11 @@ export const permissionTable = {
     reach: "repository",
     does: "Have check runs written; a workflow on its own commit, as its trust policy allows.",
   },
+  readUsage: {
+    scope: "jobs:read",
+    reach: "project",
+    does: "Read how much of its quotas the project uses.",
+  },
   listTargets: { scope: "jobs:read", reach: "any", does: "List targets." },
   readInterface: { scope: null, reach: "any", does: "Read the OpenAPI document." },
   exchangeIdentity: {

@@ -5,6 +5,7 @@ import type { Scope } from "./token.ts";
 
 /** The run of a workflow that a token was given to, as its issuer says. */
 export const workflow = z.object({
+  /** The repository's number; after `ISSUER#` where its issuer is not github.com. */
   repositoryId: z.string().min(1),
   /** `owner/name`, by which check runs are written. */
   repository: z.string().min(1),
@@ -13,6 +14,8 @@ export const workflow = z.object({
   event: z.string().min(1),
   /** Such as `refs/heads/main` or `refs/pull/7/merge`. */
   ref: z.string(),
+  /** The branch that a pull request proposes to change; empty for other events. */
+  baseRef: z.string().default(""),
   /** What the trust policy lets its check runs be; null where it may have none written. */
   report: reportRules.nullable(),
 });

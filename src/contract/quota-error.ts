@@ -1,7 +1,7 @@
 import { ServiceError } from "./errors.ts";
 
 interface UsedUpQuota {
-  readonly code: "too_many_requests" | "too_many_jobs";
+  readonly code: "too_many_requests" | "too_many_jobs" | "too_many_bytes";
   readonly message: string;
   /** As headers name it. */
   readonly name: string;

@@ -12,6 +12,8 @@ export const reportRules = z.strictObject({
   checkNames: oneOrMore(z.string().min(1).max(textLimits.name)),
   failOn: z.enum(Object.keys(failOnTable) as [FailOn, ...FailOn[]]).default("gates"),
   gates: gateLimits.default({}),
+  /** Suites whose baselines count; a pull request's are those of the branch that it changes. */
+  suites: oneOrMore(z.string().min(1).max(textLimits.name)).optional(),
   acceptBaselines: z.boolean().default(false),
 });
 export type ReportRules = z.infer<typeof reportRules>;

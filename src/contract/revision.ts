@@ -25,7 +25,8 @@ export const revision = z.strictObject({
     })
     .optional()
     .describe(
-      "What to compare with: `sha`, else `mergeBase`, else the newest baseline of the branch.",
+      "What to compare with: the branch's baseline for `sha`, else for `mergeBase`, else its " +
+        "newest one.",
     ),
   recordBaseline: z
     .boolean()

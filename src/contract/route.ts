@@ -21,7 +21,7 @@ export interface Route {
   readonly action: Action;
   /** What the path's `id` names. It has to be within the action's reach, else it is not found. */
   readonly names?: "job" | "batch";
-  /** Whether each successful request is an entry of the audit. */
+  /** Whether a request is an entry of the audit, which its handler writes with the change. */
   readonly audited?: true;
   /** No token is needed at all. */
   readonly open?: true;

@@ -9,6 +9,7 @@ import { projectRoutes } from "./project-routes.ts";
 import type { Route } from "./route.ts";
 import { targetRoutes } from "./target-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
+import { usageRoutes } from "./usage-routes.ts";
 
 /** Every endpoint under `/v1`. Server, client and OpenAPI document are bound to this table. */
 export const routes = {
@@ -21,6 +22,7 @@ export const routes = {
   ...tokenRoutes,
   ...projectRoutes,
   ...auditRoutes,
+  ...usageRoutes,
   getOpenApi: {
     method: "GET",
     path: "/openapi.json",

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { isGlobMatch } from "./glob.ts";
+import { comparesWithBaseline } from "./gate.ts";
 import { oneOrMore } from "./one-or-more.ts";
 import { defaultProject, projectName } from "./project.ts";
 import { reportRules } from "./report-rules.ts";
@@ -58,6 +59,10 @@ const policy = z
   .refine(({ scopes, report }) => scopes.includes("reports:write") === (report !== undefined), {
     path: ["report"],
     error: "must be given for the scope reports:write, and for no other",
+  })
+  .refine(({ report }) => report?.suites !== undefined || !comparesWithBaseline(report?.gates), {
+    path: ["report", "suites"],
+    error: "must be given where a gate compares with a baseline",
   })
   .refine(
     ({ scopes, claims: { ref, environment } }) =>

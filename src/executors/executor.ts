@@ -7,6 +7,8 @@ import type { WorkerAuthentication } from "./worker-authentication.ts";
 export interface Executor {
   /** Of the custom resources that jobs and batches are; undefined where they are not. */
   readonly namespace?: string;
+  /** Jobs of a project that run at once where there are others; undefined where it is not known. */
+  readonly projectRunningJobs?: number;
   /** Authenticates workers. */
   readonly workers: WorkerAuthentication;
   /** Starts jobs of a project that are Pending, in the given order, when there is a free worker. */

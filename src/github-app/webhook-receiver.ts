@@ -2,6 +2,7 @@ import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
 import type { Log } from "../log/json-log.ts";
+import type { AuditedChange } from "../records/add-audit-entry.ts";
 import type { ReportRecord } from "../records/insert-report.ts";
 import type { Records } from "../records/open-records.ts";
 import { acceptBaselineAction, rerunAction } from "./check-run-actions.ts";
@@ -94,12 +95,15 @@ async function performRequestedAction(
   const report = await receiver.records.reports.findByCheckRun(check_run.id);
   if (report === undefined) return;
   const button = action === "requested_action" ? requested_action?.identifier : undefined;
+  const asked = { project: report.project, tokenId: null, tokenName: `${sender.login} on GitHub` };
   if (action === "rerequested" || button === rerunAction.identifier) {
-    const jobs = await rerunJobs(report, receiver);
+    const audit = { ...asked, action: "rerunJobs" };
+    const jobs = await rerunJobs(report, { ...receiver, audit });
     const fields = { report: report.id, jobs, by: sender.login };
     receiver.log("info", "Jobs are submitted again, as requested on GitHub", fields);
   } else if (button === acceptBaselineAction.identifier) {
-    const batches = await acceptAsBaseline(report, receiver);
+    const audit = { ...asked, action: "acceptBaselines" };
+    const batches = await acceptAsBaseline(report, { ...receiver, audit });
     const fields = { report: report.id, batches, by: sender.login };
     receiver.log("info", "Results are made the baseline, as requested on GitHub", fields);
   }
@@ -108,12 +112,12 @@ async function performRequestedAction(
 /** Makes the results of a report the baseline. Gives the ids of its batches. */
 async function acceptAsBaseline(
   report: ReportRecord,
-  { records }: WebhookReceiverOptions,
+  { records, audit }: WebhookReceiverOptions & { readonly audit: AuditedChange },
 ): Promise<string[]> {
   if (!report.isAcceptable) return [];
   const jobs = await records.reports.listJobs(report);
   const batches = [...new Set(jobs.flatMap(({ batchId }) => batchId ?? []))].toSorted();
-  for (const batch of batches) await records.baselines.accept(report.project, batch);
+  for (const batch of batches) await records.baselines.accept(report.project, batch, audit);
   await records.reports.accept(report);
   return batches;
 }

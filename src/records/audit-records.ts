@@ -1,28 +1,11 @@
-import { type AuditEntry, auditEntry, type AuditPage, type AuditQuery } from "../contract/audit.ts";
-import { auditId, newId } from "../contract/id.ts";
+import { auditEntry, type AuditPage, type AuditQuery } from "../contract/audit.ts";
+import { auditId } from "../contract/id.ts";
 import { buildPage, parseCursor } from "./build-page.ts";
 import type { Store } from "./store.ts";
 
 /** Who changed what, of projects. The database refuses to change or delete entries. */
-export function auditRecords({ db, now }: Store) {
+export function auditRecords({ db }: Store) {
   return {
-    async add(project: string, entry: Omit<AuditEntry, "id" | "at">): Promise<void> {
-      const at = now();
-      const { action, tokenId, tokenName, subject } = entry;
-      await db
-        .insertInto("audit")
-        .values({
-          id: newId("audit", at),
-          project,
-          at: at.toISOString(),
-          action,
-          token_id: tokenId,
-          token_name: tokenName,
-          subject,
-        })
-        .execute();
-    },
-
     async list(project: string, { cursor, limit }: AuditQuery): Promise<AuditPage> {
       let rows = db.selectFrom("audit").selectAll().where("project", "=", project);
       if (cursor !== undefined) rows = rows.where("id", "<", parseCursor(cursor, auditId));

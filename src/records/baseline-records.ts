@@ -1,4 +1,5 @@
 import type { Ownership } from "../contract/owner.ts";
+import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { saveBaselines } from "./save-baselines.ts";
 import { findBatch, findBatchRepository } from "./find-batch.ts";
 import { parseJob } from "./parse-job.ts";
@@ -15,8 +16,12 @@ export function baselineRecords(store: Store) {
      * Makes the completed jobs of a batch, whatever their gates say, baselines of its base. Returns
      * their number: none for the suite of another repository.
      */
-    accept: (project: string, batchId: string) =>
-      runWriteTransaction(store, (writing) => acceptBatch(writing, project, batchId)),
+    accept: (project: string, batchId: string, audit?: AuditedChange) =>
+      runWriteTransaction(store, async (writing) => {
+        const accepted = await acceptBatch(writing, project, batchId);
+        if (accepted > 0) await addAuditEntry(writing, audit, { subject: batchId });
+        return accepted;
+      }),
   };
 }
 

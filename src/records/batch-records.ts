@@ -4,10 +4,11 @@ import { batchId } from "../contract/id.ts";
 import { type BatchPage, type BatchQuery, batchSummary } from "../contract/page.ts";
 import type { Origin } from "../contract/owner.ts";
 import { batchStatus, type BatchStatus } from "../contract/status.ts";
+import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { buildPage, parseCursor } from "./build-page.ts";
 import { findBatch } from "./find-batch.ts";
 import { listCancellableRecords } from "./find-record.ts";
-import { type IdempotentAnswer, storeAnswer } from "./idempotency-records.ts";
+import { type CreatingRequest, recordCreation } from "./idempotency-records.ts";
 import { insertBatch, type NewBatch } from "./insert-batch.ts";
 import { requireWaitingRoom } from "./require-waiting-room.ts";
 import { cancelRecords } from "./save-records.ts";
@@ -21,11 +22,11 @@ import {
 /** Batches of projects. */
 export function batchRecords(store: Store) {
   return {
-    create: (project: string, newBatch: NewBatch, answered?: IdempotentAnswer<Batch>) =>
+    create: (project: string, newBatch: NewBatch, request: CreatingRequest<Batch> = {}) =>
       runWriteTransaction(store, async (writing) => {
         await requireWaitingRoom(writing, project, newBatch);
         const created = await insertBatch(writing, project, newBatch);
-        await storeAnswer(writing, created, answered);
+        await recordCreation(writing, created, request);
         return created;
       }),
 
@@ -40,8 +41,8 @@ export function batchRecords(store: Store) {
     findStatus: (id: string) => findBatchStatus(store, id),
 
     /** Cancels every job of the batch that has not ended. */
-    cancel: (project: string, id: string) =>
-      runWriteTransaction(store, (writing) => cancelProjectBatch(writing, project, id)),
+    cancel: (project: string, id: string, audit?: AuditedChange) =>
+      runWriteTransaction(store, (writing) => cancelProjectBatch(writing, { project, id, audit })),
   };
 }
 
@@ -74,13 +75,19 @@ async function findBatchStatus({ db }: Store, id: string): Promise<BatchStatus |
   return row && batchStatus.parse(row.status);
 }
 
+interface Cancellation {
+  readonly project: string;
+  readonly id: string;
+  readonly audit: AuditedChange | undefined;
+}
+
 async function cancelProjectBatch(
   writing: WriteTransaction,
-  project: string,
-  id: string,
+  { project, id, audit }: Cancellation,
 ): Promise<Batch | undefined> {
   const batch = await findBatch(writing.trx, project, id);
   if (batch === undefined) return undefined;
+  await addAuditEntry(writing, audit, { subject: id });
   const { status } = batch;
   if (status === "Completed" || status === "Failed") {
     throw new ServiceError("batch_finished", `Batch "${id}" cannot be cancelled: it is ${status}`);

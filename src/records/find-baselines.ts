@@ -7,6 +7,8 @@ interface Suite {
   readonly suite: string;
 }
 
+interface SuiteBranch extends Suite, Pick<RecordedBaseline, "branch"> {}
+
 /** Jobs for the same model and target are compared. */
 interface ModelForTarget {
   readonly model: { readonly name: string };
@@ -20,9 +22,10 @@ export async function findBaselines(
   newJobs: readonly ModelForTarget[],
 ): Promise<(Baseline | null)[]> {
   if (base === undefined) return newJobs.map(() => null);
+  const branch = { ...suite, branch: base.branch };
   const [baseBaselines, mergeBaseBaselines] = await Promise.all([
-    listCommitBaselines(writing, suite, base.sha),
-    listCommitBaselines(writing, suite, base.mergeBase),
+    listCommitBaselines(writing, branch, base.sha),
+    listCommitBaselines(writing, branch, base.mergeBase),
   ]);
   const baselines: (Baseline | null)[] = [];
   for (const newJob of newJobs) {
@@ -30,15 +33,15 @@ export async function findBaselines(
     const [atBase, atMergeBase] = [baseBaselines.get(key), mergeBaseBaselines.get(key)];
     if (atBase) baselines.push({ ...atBase, by: "baseSha" });
     else if (atMergeBase) baselines.push({ ...atMergeBase, by: "mergeBase" });
-    else
-      baselines.push(await findNewestBaseline(writing, { ...suite, branch: base.branch }, newJob));
+    else baselines.push(await findNewestBaseline(writing, branch, newJob));
   }
   return baselines;
 }
 
+/** Those that were recorded for the branch: its workflows alone can record any. */
 async function listCommitBaselines(
   { trx }: WriteTransaction,
-  { project, suite }: Suite,
+  { project, suite, branch }: SuiteBranch,
   sha: string | undefined,
 ): Promise<ReadonlyMap<string, RecordedBaseline>> {
   if (sha === undefined) return new Map();
@@ -48,6 +51,7 @@ async function listCommitBaselines(
     .where("project", "=", project)
     .where("suite", "=", suite)
     .where("sha", "=", sha)
+    .where("branch", "=", branch)
     .orderBy("job_id")
     .execute();
   return new Map(
@@ -60,7 +64,7 @@ async function listCommitBaselines(
 
 async function findNewestBaseline(
   { trx }: WriteTransaction,
-  { project, suite, branch }: Suite & Pick<RecordedBaseline, "branch">,
+  { project, suite, branch }: SuiteBranch,
   { model, target }: ModelForTarget,
 ): Promise<Baseline | null> {
   const row = await trx

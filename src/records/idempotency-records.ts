@@ -1,5 +1,6 @@
 import { ServiceError } from "../contract/errors.ts";
 import { limits } from "../contract/limits.ts";
+import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 
 /** Where an Idempotency-Key counts: for one token of one project. */
@@ -13,6 +14,12 @@ export interface IdempotencyRef {
 export interface IdempotentAnswer<T> {
   readonly ref: IdempotencyRef;
   readonly buildAnswer: (created: T) => string;
+}
+
+/** The request that creates something, as far as it is recorded in the same transaction. */
+export interface CreatingRequest<T> {
+  readonly answered?: IdempotentAnswer<T> | undefined;
+  readonly audit?: AuditedChange | undefined;
 }
 
 const hourMs = 3_600_000;
@@ -40,12 +47,13 @@ export function idempotencyRecords(store: Store) {
   };
 }
 
-/** Stores the answer that a caller wants for repetitions, if any. */
-export async function storeAnswer<T>(
+/** Adds what was created to the audit, and stores the answer where repetitions get it too. */
+export async function recordCreation<T extends { readonly id: string }>(
   writing: WriteTransaction,
   created: T,
-  answered: IdempotentAnswer<T> | undefined,
+  { answered, audit }: CreatingRequest<T>,
 ): Promise<void> {
+  await addAuditEntry(writing, audit, { subject: created.id });
   if (answered === undefined) return;
   await updateAnswer(writing, answered.ref, answered.buildAnswer(created));
 }

@@ -1,7 +1,7 @@
-import type { Store } from "./store.ts";
+import type { Store, WriteTransaction } from "./store.ts";
 
 /** An identity token on its exchange. */
-interface SpentIdentity {
+export interface SpentIdentity {
   readonly issuer: string;
   /** The issuer's name of the token. */
   readonly jti: string;
@@ -14,16 +14,6 @@ const retentionMs = 86_400_000;
 /** Identity tokens that were exchanged, so that none is exchanged twice. */
 export function identityRecords(store: Store) {
   return {
-    /** False where the token was spent before. */
-    async spend({ issuer, jti, until }: SpentIdentity): Promise<boolean> {
-      const { numInsertedOrUpdatedRows } = await store.db
-        .insertInto("spent_identities")
-        .values({ issuer, jti, until })
-        .onConflict((conflict) => conflict.doNothing())
-        .executeTakeFirst();
-      return numInsertedOrUpdatedRows === 1n;
-    },
-
     /** Deletes tokens that expired so long ago that no clock set back makes them count again. */
     async purge(): Promise<void> {
       await store.db
@@ -32,4 +22,17 @@ export function identityRecords(store: Store) {
         .execute();
     },
   };
+}
+
+/** False where the identity token was spent before. */
+export async function spendIdentity(
+  { trx }: WriteTransaction,
+  { issuer, jti, until }: SpentIdentity,
+): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await trx
+    .insertInto("spent_identities")
+    .values({ issuer, jti, until })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst();
+  return numInsertedOrUpdatedRows === 1n;
 }

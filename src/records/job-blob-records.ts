@@ -1,12 +1,17 @@
 import type { Store } from "./store.ts";
 
+interface StoredBlob {
+  readonly sha256: string;
+  readonly bytes: number;
+}
+
 /** Blobs that workers of jobs have stored: what they may report and read again. */
 export function jobBlobRecords({ db }: Store) {
   return {
-    async add(jobId: string, sha256: string): Promise<void> {
+    async add(jobId: string, { sha256, bytes }: StoredBlob): Promise<void> {
       await db
         .insertInto("job_blobs")
-        .values({ job_id: jobId, sha256 })
+        .values({ job_id: jobId, sha256, bytes })
         .onConflict((conflict) => conflict.doNothing())
         .execute();
     },

@@ -3,10 +3,11 @@ import type { Job } from "../contract/job.ts";
 import type { JobQuery } from "../contract/page.ts";
 import type { Origin } from "../contract/owner.ts";
 import { type JobStatus, jobStatus } from "../contract/status.ts";
+import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { buildPage } from "./build-page.ts";
 import { findJobIds, type JobSearch } from "./find-job-ids.ts";
 import { findRecord } from "./find-record.ts";
-import { type IdempotentAnswer, storeAnswer } from "./idempotency-records.ts";
+import { type CreatingRequest, recordCreation } from "./idempotency-records.ts";
 import { insertJobs, type NewJob } from "./insert-jobs.ts";
 import { parseJob } from "./parse-job.ts";
 import { requireWaitingRoom } from "./require-waiting-room.ts";
@@ -16,12 +17,12 @@ import { type Store, runWriteTransaction, type WriteTransaction } from "./store.
 /** Jobs of projects. */
 export function jobRecords(store: Store) {
   return {
-    create: (project: string, newJob: NewJob, answered?: IdempotentAnswer<Job>) =>
+    create: (project: string, newJob: NewJob, request: CreatingRequest<Job> = {}) =>
       runWriteTransaction(store, async (writing) => {
         await requireWaitingRoom(writing, project, { ...newJob, jobs: [newJob] });
         const [job] = await insertJobs(writing, { project, batchId: null }, [newJob]);
         if (job === undefined) throw new TypeError("No job was created");
-        await storeAnswer(writing, job, answered);
+        await recordCreation(writing, job, request);
         return job;
       }),
 
@@ -41,8 +42,8 @@ export function jobRecords(store: Store) {
     countByStatus: () => countByStatus(store),
 
     /** Cancelled at once where no worker may be running, else Cancelling until the worker stops. */
-    cancel: (project: string, id: string) =>
-      runWriteTransaction(store, (writing) => cancelJob(writing, project, id)),
+    cancel: (project: string, id: string, audit?: AuditedChange) =>
+      runWriteTransaction(store, (writing) => cancelJob(writing, { project, id, audit })),
   };
 }
 
@@ -87,13 +88,19 @@ async function listProjectJobs(
   return { documents: rows.map(({ document }) => document), nextCursor: page.nextCursor };
 }
 
+interface Cancellation {
+  readonly project: string;
+  readonly id: string;
+  readonly audit: AuditedChange | undefined;
+}
+
 async function cancelJob(
   writing: WriteTransaction,
-  project: string,
-  id: string,
+  { project, id, audit }: Cancellation,
 ): Promise<Job | undefined> {
   const record = await findRecord(writing, id);
   if (record?.project !== project) return undefined;
+  await addAuditEntry(writing, audit, { subject: id });
   const { status } = record.job;
   if (status === "Completed" || status === "Failed") {
     throw new ServiceError("job_finished", `Job "${id}" cannot be cancelled: it is ${status}`);

@@ -11,6 +11,8 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0006-tenants": { up: (db) => runStatements(db, addTenants) },
   "0007-job-blobs": { up: (db) => runStatements(db, addJobBlobs) },
   "0008-audit": { up: (db) => runStatements(db, addAudit) },
+  "0009-stored-bytes": { up: (db) => runStatements(db, addStoredBytes) },
+  "0010-old-suites": { up: (db) => runStatements(db, closeOldSuites) },
   "0018-outlines": { up: (db) => runStatements(db, addOutlines) },
   "0019-whole-documents": { up: (db) => runStatements(db, completeDocuments) },
 };
@@ -193,6 +195,45 @@ const completeDocuments = [
 const addOutlines = [
   `create table job_outlines (
     job_id text primary key references jobs (id), sha256 text not null, bytes bigint not null)`,
+];
+
+function countBytes(table: string, row: "new" | "old", project: string): string {
+  const [event, sign] = row === "new" ? ["insert", ""] : ["delete", "-"];
+  return `create trigger ${table}_${event} after ${event} on ${table} begin
+    insert into project_usage values (${project}, ${sign}${row}.bytes)
+      on conflict (project) do update set stored_bytes = stored_bytes + excluded.stored_bytes;
+    end`;
+}
+
+const ownerOf = (row: string) => `(select project from jobs where id = ${row}.job_id)`;
+
+/** Triggers count, so that every query that adds or deletes files does. */
+const addStoredBytes = [
+  "alter table job_blobs add column bytes bigint not null default 0",
+  `insert or ignore into job_blobs
+    select jobs.id, json_extract(value, '$.sha256'), 0
+    from jobs, json_each(document, '$.artifacts')`,
+  `update job_blobs set bytes = coalesce((
+      select json_extract(value, '$.bytes') from jobs, json_each(document, '$.artifacts')
+      where jobs.id = job_blobs.job_id and json_extract(value, '$.sha256') = job_blobs.sha256), 0)`,
+  "create table project_usage (project text primary key, stored_bytes bigint not null)",
+  `insert into project_usage
+    select project, sum(bytes) from (
+      select project, bytes from project_blobs union all
+      select project, bytes from job_blobs join jobs on jobs.id = job_blobs.job_id)
+    group by project`,
+  countBytes("project_blobs", "new", "new.project"),
+  countBytes("project_blobs", "old", "old.project"),
+  countBytes("job_blobs", "new", ownerOf("new")),
+  countBytes("job_blobs", "old", ownerOf("old")),
+];
+
+/**
+ * Suites that were recorded before repositories owned them belong to none: a workflow that records
+ * next must not get the baselines of another repository.
+ */
+const closeOldSuites = [
+  "insert or ignore into suites select distinct project, suite, null from baselines",
 ];
 
 async function runStatements(db: Kysely<unknown>, statements: readonly string[]): Promise<void> {

@@ -20,6 +20,7 @@ import type { Schema } from "./schema.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
 import type { Store } from "./store.ts";
 import { tokenRecords } from "./token-records.ts";
+import { usageRecords } from "./usage-records.ts";
 import { workerRecords } from "./worker-records.ts";
 
 export type Records = Awaited<ReturnType<typeof openRecords>>;
@@ -54,6 +55,7 @@ export async function openRecords(
     idempotency: idempotencyRecords(store),
     reports: reportRecords(store),
     deliveries: deliveryRecords(store),
+    usage: usageRecords(store),
     workers: workerRecords(store),
     attempts: attemptRecords(store),
     changes: store.changes,

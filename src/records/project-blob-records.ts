@@ -1,5 +1,6 @@
 import type { Owner } from "../contract/owner.ts";
-import type { Store } from "./store.ts";
+import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
+import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 
 /** Stands for no repository, since columns of a primary key should not be null. */
 const noRepository = "";
@@ -11,8 +12,14 @@ interface BlobSearch {
   readonly sha256: string;
 }
 
+interface StoredFile {
+  readonly sha256: string;
+  readonly bytes: number;
+}
+
 /** Which uploads a project has. Equal files of several projects are stored once. */
-export function projectBlobRecords({ db, now }: Store) {
+export function projectBlobRecords(store: Store) {
+  const { db } = store;
   return {
     async has({ project, repository, sha256 }: BlobSearch): Promise<boolean> {
       const row = await db
@@ -28,14 +35,24 @@ export function projectBlobRecords({ db, now }: Store) {
       return row !== undefined;
     },
 
-    async add({ project, origin }: Owner, blob: { sha256: string; bytes: number }): Promise<void> {
-      const repository_id = origin?.repository ?? noRepository;
-      const row = { project, repository_id, ...blob, created_at: now().toISOString() };
-      await db
-        .insertInto("project_blobs")
-        .values(row)
-        .onConflict((conflict) => conflict.doNothing())
-        .execute();
-    },
+    add: (owner: Owner, blob: StoredFile, audit?: AuditedChange) =>
+      runWriteTransaction(store, async (writing) => {
+        await insertProjectBlob(writing, owner, blob);
+        await addAuditEntry(writing, audit, { subject: blob.sha256 });
+      }),
   };
+}
+
+async function insertProjectBlob(
+  { trx, now }: WriteTransaction,
+  { project, origin }: Owner,
+  { sha256, bytes }: StoredFile,
+): Promise<void> {
+  const repository_id = origin?.repository ?? noRepository;
+  const row = { project, repository_id, sha256, bytes, created_at: now.toISOString() };
+  await trx
+    .insertInto("project_blobs")
+    .values(row)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
 }

@@ -1,12 +1,18 @@
 import type { Project } from "../contract/project.ts";
+import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import type { Schema } from "./schema.ts";
-import type { Store } from "./store.ts";
+import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 
 /** The tenants of the service. */
 export function projectRecords(store: Store) {
   return {
     /** Creates the project, unless it is there. */
-    ensure: (name: string) => ensureProject(store, name),
+    ensure: (name: string, audit?: AuditedChange) =>
+      runWriteTransaction(store, async (writing) => {
+        const ensured = await ensureProject(writing, name);
+        if (ensured.isNew) await addAuditEntry(writing, audit, { subject: name });
+        return ensured;
+      }),
 
     async has(name: string): Promise<boolean> {
       const rows = store.db.selectFrom("projects").select("name").where("name", "=", name);
@@ -21,16 +27,16 @@ export function projectRecords(store: Store) {
 }
 
 async function ensureProject(
-  { db, now }: Store,
+  { trx, now }: WriteTransaction,
   name: string,
 ): Promise<{ project: Project; isNew: boolean }> {
-  const row = { name, created_at: now().toISOString() };
-  const { numInsertedOrUpdatedRows } = await db
+  const row = { name, created_at: now.toISOString() };
+  const { numInsertedOrUpdatedRows } = await trx
     .insertInto("projects")
     .values(row)
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirstOrThrow();
-  const stored = await db
+  const stored = await trx
     .selectFrom("projects")
     .selectAll()
     .where("name", "=", name)

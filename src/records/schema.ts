@@ -22,6 +22,7 @@ export interface Schema {
   projects: ProjectsTable;
   project_blobs: ProjectBlobsTable;
   suites: SuitesTable;
+  project_usage: ProjectUsageTable;
 }
 
 interface JobsTable {
@@ -119,6 +120,7 @@ interface JobOutlinesTable {
 interface JobBlobsTable {
   job_id: string;
   sha256: string;
+  bytes: number;
 }
 
 interface TokensTable {
@@ -228,6 +230,12 @@ interface ProjectBlobsTable {
   repository_id: string;
   bytes: number;
   created_at: string;
+}
+
+/** Bytes of `project_blobs` and `job_blobs`, which their triggers add up. */
+interface ProjectUsageTable {
+  project: string;
+  stored_bytes: number;
 }
 
 /** Whose the baselines of a suite are: of the first that recorded some. */

@@ -1,9 +1,11 @@
 import { newId } from "../contract/id.ts";
 import { type Workflow, workflow as workflowSchema } from "../contract/principal.ts";
 import { type Scope, type Token, token } from "../contract/token.ts";
+import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { createLastUseWriter } from "./create-last-use-writer.ts";
+import { spendIdentity, type SpentIdentity } from "./identity-records.ts";
 import type { Schema } from "./schema.ts";
-import type { Store } from "./store.ts";
+import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 
 /** A token to store: what it allows, and its hash instead of the token itself. */
 export interface NewToken {
@@ -19,6 +21,12 @@ export interface NewToken {
   readonly workflow?: Workflow | undefined;
 }
 
+interface ReplacedToken {
+  readonly project: string;
+  readonly id: string;
+  readonly endsAt: Date;
+}
+
 /** A token with its project, and with the run of a workflow that it was given to. */
 interface FoundToken {
   readonly project: string;
@@ -32,7 +40,21 @@ const retentionMs = 86_400_000;
 /** Tokens of projects. */
 export function tokenRecords(store: Store) {
   return {
-    create: (project: string, newToken: NewToken) => insertToken(store, project, newToken),
+    create: (project: string, newToken: NewToken, audit?: AuditedChange) =>
+      runWriteTransaction(store, (writing) => storeToken(writing, { project, newToken, audit })),
+
+    /** Creates a token in place of another one, which ends at a time, if not before. */
+    replace: (newToken: NewToken, replaced: ReplacedToken, audit?: AuditedChange) =>
+      runWriteTransaction(store, async (writing) => {
+        await setTokenExpiry(writing, replaced);
+        return storeToken(writing, { project: replaced.project, newToken, audit });
+      }),
+
+    /** Creates the token for an identity token; undefined where that was spent before. */
+    exchange: (project: string, newToken: NewToken, identity: SpentIdentity) =>
+      runWriteTransaction(store, (writing) =>
+        storeExchangedToken(writing, { project, newToken }, identity),
+      ),
 
     /** Also finds tokens that have expired or were revoked. */
     findByHash: (hash: string) => findTokenByHash(store, hash),
@@ -41,12 +63,9 @@ export function tokenRecords(store: Store) {
 
     find: (project: string, id: string) => findToken(store, project, id),
 
-    /** Shortens the token's life; one that ends earlier stays as it is. */
-    expireAt: (project: string, id: string, time: Date) =>
-      setTokenExpiry(store, { project, id, time }),
-
     /** False where there is no such token. */
-    revoke: (project: string, id: string) => setTokenRevoked(store, project, id),
+    revoke: (project: string, id: string, audit?: AuditedChange) =>
+      runWriteTransaction(store, (writing) => storeRevocation(writing, { project, id, audit })),
 
     /**
      * Deletes tokens that were issued for identity tokens, some time after they expire: there is
@@ -59,8 +78,54 @@ export function tokenRecords(store: Store) {
   };
 }
 
-async function insertToken(store: Store, project: string, newToken: NewToken): Promise<Token> {
-  const now = store.now();
+interface TokenCreation {
+  readonly project: string;
+  readonly newToken: NewToken;
+  readonly audit?: AuditedChange | undefined;
+}
+
+async function storeToken(
+  writing: WriteTransaction,
+  { project, newToken, audit }: TokenCreation,
+): Promise<Token> {
+  const created = await insertToken(writing, project, newToken);
+  await addAuditEntry(writing, audit, { subject: created.id, project });
+  return created;
+}
+
+async function storeExchangedToken(
+  writing: WriteTransaction,
+  { project, newToken }: TokenCreation,
+  identity: SpentIdentity,
+): Promise<Token | undefined> {
+  if (!(await spendIdentity(writing, identity))) return undefined;
+  const created = await insertToken(writing, project, newToken);
+  const { id: tokenId, name: tokenName } = created;
+  const change = { project, action: "exchangeToken", tokenId, tokenName };
+  await addAuditEntry(writing, change, { subject: tokenId });
+  return created;
+}
+
+interface RevokedToken {
+  readonly project: string;
+  readonly id: string;
+  readonly audit: AuditedChange | undefined;
+}
+
+async function storeRevocation(
+  writing: WriteTransaction,
+  { project, id, audit }: RevokedToken,
+): Promise<boolean> {
+  const isRevoked = await setTokenRevoked(writing, project, id);
+  if (isRevoked) await addAuditEntry(writing, audit, { subject: id });
+  return isRevoked;
+}
+
+async function insertToken(
+  { trx, now }: WriteTransaction,
+  project: string,
+  newToken: NewToken,
+): Promise<Token> {
   const row: Schema["tokens"] = {
     id: newId("token", now),
     project,
@@ -75,7 +140,7 @@ async function insertToken(store: Store, project: string, newToken: NewToken): P
     policy: newToken.policy,
     workflow: newToken.workflow === undefined ? null : JSON.stringify(newToken.workflow),
   };
-  await store.db.insertInto("tokens").values(row).execute();
+  await trx.insertInto("tokens").values(row).execute();
   return parseTokenRow(row);
 }
 
@@ -104,15 +169,12 @@ async function findToken({ db }: Store, project: string, id: string): Promise<To
   return row && parseTokenRow(row);
 }
 
-interface TokenExpiry {
-  readonly project: string;
-  readonly id: string;
-  readonly time: Date;
-}
-
-async function setTokenExpiry({ db }: Store, { project, id, time }: TokenExpiry): Promise<void> {
-  const expiresAt = time.toISOString();
-  await db
+async function setTokenExpiry(
+  { trx }: WriteTransaction,
+  { project, id, endsAt }: ReplacedToken,
+): Promise<void> {
+  const expiresAt = endsAt.toISOString();
+  await trx
     .updateTable("tokens")
     .set({ expires_at: expiresAt })
     .where("id", "=", id)
@@ -121,10 +183,14 @@ async function setTokenExpiry({ db }: Store, { project, id, time }: TokenExpiry)
     .execute();
 }
 
-async function setTokenRevoked({ db, now }: Store, project: string, id: string): Promise<boolean> {
-  const { numUpdatedRows } = await db
+async function setTokenRevoked(
+  { trx, now }: WriteTransaction,
+  project: string,
+  id: string,
+): Promise<boolean> {
+  const { numUpdatedRows } = await trx
     .updateTable("tokens")
-    .set((eb) => ({ revoked_at: eb.fn.coalesce("revoked_at", eb.val(now().toISOString())) }))
+    .set((eb) => ({ revoked_at: eb.fn.coalesce("revoked_at", eb.val(now.toISOString())) }))
     .where("id", "=", id)
     .where("project", "=", project)
     .executeTakeFirst();

@@ -16,7 +16,7 @@ type BatchHandlers = Pick<
 
 export const batchHandlers: BatchHandlers = {
   async submitBatch(context, input) {
-    const { caller, body } = input;
+    const { caller, body, audit } = input;
     if (body.revision?.recordBaseline) await requireOwnSuite(context, caller, body);
     const { report, ...request } = body;
     const submission = report
@@ -26,7 +26,7 @@ export const batchHandlers: BatchHandlers = {
       schema: batchSchema,
       create: async (answered) => {
         const createdBy = createdByCaller(caller);
-        const submitted = { ...submission, answered, createdBy };
+        const submitted = { ...submission, answered, createdBy, audit };
         return createBatch(context, creationOwner(caller), submitted);
       },
     });
@@ -49,8 +49,8 @@ export const batchHandlers: BatchHandlers = {
     return { status: 200, json: batch };
   },
 
-  async cancelBatch({ records }, { caller, params }) {
-    const batch = await records.batches.cancel(caller.project, params.id);
+  async cancelBatch({ records }, { caller, params, audit }) {
+    const batch = await records.batches.cancel(caller.project, params.id, audit);
     if (!batch) throw notFoundError("batch", params.id);
     return { status: batch.status === "Cancelled" ? 200 : 202, json: batch };
   },

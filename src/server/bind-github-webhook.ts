@@ -1,19 +1,32 @@
 import type { Hono } from "hono";
 import { limits } from "../contract/limits.ts";
+import { callerGroup } from "./caller-group.ts";
+import { createConcurrencyLimit } from "./concurrency-limit.ts";
 import { notFoundError } from "./not-found-error.ts";
 import { readBoundedBody } from "./read-bounded-body.ts";
 import type { ServerContext } from "./server-context.ts";
 
 /** Receives GitHub's events, which are signed and have no access token. */
-export function bindGitHubWebhook(app: Hono, { github }: ServerContext): void {
+export function bindGitHubWebhook(app: Hono, context: ServerContext): void {
+  const enterBody = createConcurrencyLimit({
+    all: limits.webhooksAtOnce,
+    perCaller: limits.webhooksAtOncePerAddress,
+  });
   app.post("/github/webhook", async (c) => {
+    const { github } = context;
+    const { raw } = c.req;
     if (!github?.receive) throw notFoundError("resource", c.req.path);
-    const header = (name: string) => c.req.raw.headers.get(name);
     await github.receive({
-      signature: header("x-hub-signature-256"),
-      event: header("x-github-event"),
-      body: await readBoundedBody(c.req.raw, limits.jsonBodyBytes),
+      signature: raw.headers.get("x-hub-signature-256"),
+      event: raw.headers.get("x-github-event"),
+      body: await readEventBody(raw, enterBody(callerGroup(context, raw, c.env))),
     });
     return c.body(null, 204);
   });
+}
+
+/** Its signature is known only after it was read, so that anybody's has to be. */
+async function readEventBody(request: Request, place: Disposable): Promise<Uint8Array> {
+  using _ = place;
+  return await readBoundedBody(request, limits.webhookBytes);
 }

@@ -5,11 +5,11 @@ import { requirePermission } from "../auth/require-permission.ts";
 import { ServiceError } from "../contract/errors.ts";
 import type { Route } from "../contract/route.ts";
 import { type RouteName, type Routes, routes } from "../contract/routes.ts";
-import { auditRequest } from "./audit-request.ts";
+import type { AuditedChange } from "../records/add-audit-entry.ts";
 import { buildResponse } from "./build-response.ts";
 import { notFoundError } from "./not-found-error.ts";
 import { readRequest, type RequestParts } from "./read-request.ts";
-import { remoteAddress } from "./remote-address.ts";
+import { callerGroup } from "./caller-group.ts";
 import type { RouteHandlers, RouteInput } from "./route-handlers.ts";
 import type { ServerContext } from "./server-context.ts";
 
@@ -59,24 +59,23 @@ function bindRoute<Name extends RouteName>(
 ): RouteResponder {
   const route: Route = routes[name];
   return async (request, params, env) => {
-    if (route.open) context.takeExchange(remoteAddress(env));
+    if (route.open) context.quotas.exchanges.take(callerGroup(context, request, env));
     const caller = route.open ? undefined : await authenticate(context, request);
     if (caller) {
-      context.takeRequest(caller.project);
+      context.quotas.requests.take(caller.project);
       requirePermission(caller, route.action);
     }
     const parts = await readRequest(route, request, params);
     if (caller && route.names)
       await requireNamedThing(context, caller, { route, id: params["id"] });
-    const answer = await handlers[name](context, routeInput<Name>(parts, caller, request));
-    const response = buildResponse(answer);
-    const isReplayed = response.headers.has("idempotency-replayed");
-    if (route.audited && caller !== undefined && !isReplayed) {
-      const json = "json" in answer ? answer.json : undefined;
-      await auditRequest(context, caller, { action: name, params: parts.params, json });
-    }
-    return response;
+    const audit = route.audited && caller && auditedRequest(name, caller);
+    const input = { ...parts, caller, audit, request };
+    return buildResponse(await handlers[name](context, asRouteInput<Name>(input)));
   };
+}
+
+function auditedRequest(action: RouteName, { project, tokenId, tokenName }: Caller): AuditedChange {
+  return { project, action, tokenId, tokenName };
 }
 
 /** @throws ServiceError not_found where the job or batch of the path is not the caller's */
@@ -90,12 +89,8 @@ async function requireNamedThing(
 }
 
 /** `readRequest()` has parsed each part with the schema that gives it its type here. */
-function routeInput<Name extends RouteName>(
-  parts: RequestParts,
-  caller: Caller | undefined,
-  request: Request,
-): RouteInput<Routes[Name]> {
-  return { ...parts, caller, request } as RouteInput<Routes[Name]>;
+function asRouteInput<Name extends RouteName>(input: RequestParts): RouteInput<Routes[Name]> {
+  return input as RouteInput<Routes[Name]>;
 }
 
 function withoutBody(get: RouteResponder): RouteResponder {

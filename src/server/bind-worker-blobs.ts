@@ -12,7 +12,7 @@ import { parseBody } from "./parse-body.ts";
 import { readJson } from "./read-json.ts";
 import type { ServerContext } from "./server-context.ts";
 import { storeUpload } from "./store-upload.ts";
-import { requireWorkingWorker } from "./worker-blob-access.ts";
+import { findJobProject, requireWorkingWorker } from "./worker-blob-access.ts";
 
 /**
  * Files of workers that share no disk with the service: what their assignment names and what their
@@ -37,12 +37,13 @@ export function bindWorkerBlobs(app: Hono, context: ServerContext): void {
     await authenticateWorker(context, c.req.raw, id);
     const { records, blobs } = context;
     const { status, blob } = await storeUpload(context, c.req.raw, {
+      project: await findJobProject(context, id),
       sha256,
       // Also where another job stored the same content before, a worker has to send it as a proof.
       isOffered: await records.jobBlobs.has(id, sha256),
       storeBody: (body, options) => blobs.write(body, { ...options, expectedSha256: sha256 }),
+      record: (stored) => records.jobBlobs.add(id, stored),
     });
-    if (status === 201) await records.jobBlobs.add(id, sha256);
     return c.json(blob, status);
   });
   app.post(`${path}/upload`, async (c) => {
@@ -59,17 +60,19 @@ export function bindWorkerBlobs(app: Hono, context: ServerContext): void {
 }
 
 /**
- * How a worker sends a file. Also where another job stored the same content before, a worker has to
+ * How a worker sends a file, for which its project has room. Also where another job stored the same content before, a worker has to
  * send it as a proof.
  */
 async function answerUpload(
-  { records, blobs, limits }: ServerContext,
+  context: ServerContext,
   jobId: string,
   content: Blob,
 ): Promise<UploadAnswer> {
-  checkContentSize(content.bytes, limits.maxModelBytes);
+  const { records, blobs, quotas } = context;
+  checkContentSize(content.bytes, context.limits.maxModelBytes);
   const isOwn = await records.jobBlobs.has(jobId, content.sha256);
   if (isOwn && (await blobs.find(content.sha256))) return { to: "nobody" };
+  using _room = await quotas.storage.begin(await findJobProject(context, jobId), content.bytes);
   const direct = await blobs.direct?.prepare(jobId, content);
   return direct ? { to: "storage", ...direct } : { to: "service" };
 }
@@ -88,7 +91,7 @@ async function acceptUpload(
   if (known !== undefined) return { sha256, ...known };
   const blob = await blobs.direct?.accept(jobId, sha256);
   if (blob === undefined) throw notFoundError("file", sha256);
-  await records.jobBlobs.add(jobId, sha256);
+  await records.jobBlobs.add(jobId, blob);
   return blob;
 }
 

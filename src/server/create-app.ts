@@ -19,6 +19,7 @@ import type { RouteHandlers } from "./route-handlers.ts";
 import type { ServerContext } from "./server-context.ts";
 import { targetHandlers } from "./target-handlers.ts";
 import { tokenHandlers } from "./token-handlers.ts";
+import { usageHandlers } from "./usage-handlers.ts";
 
 /** The service's HTTP interface; its metrics are at `monitoring`, where that is given. */
 export function createApp(context: ServerContext, monitoring?: Hono): Hono {
@@ -60,6 +61,7 @@ function createHandlers(context: ServerContext): RouteHandlers {
     ...tokenHandlers,
     ...projectHandlers,
     ...auditHandlers,
+    ...usageHandlers,
     getOpenApi: async () => ({ status: 200, json: document }),
   };
 }

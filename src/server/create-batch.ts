@@ -2,6 +2,7 @@ import { type Batch, batchName, type BatchRequest } from "../contract/batch.ts";
 import type { CreatedBy } from "../contract/created-by.ts";
 import { batchChildName, newId } from "../contract/id.ts";
 import type { Owner } from "../contract/owner.ts";
+import type { AuditedChange } from "../records/add-audit-entry.ts";
 import type { NewBatch } from "../records/insert-batch.ts";
 import type { IdempotentAnswer } from "../records/idempotency-records.ts";
 import type { NewJob } from "../records/insert-jobs.ts";
@@ -16,6 +17,7 @@ export interface BatchSubmission {
   /** Absent where the service itself submits jobs again. */
   readonly createdBy?: CreatedBy;
   readonly answered?: IdempotentAnswer<Batch> | undefined;
+  readonly audit?: AuditedChange | undefined;
 }
 
 /**
@@ -25,7 +27,7 @@ export interface BatchSubmission {
 export async function createBatch(
   context: ServerContext,
   owner: Owner,
-  { request, report, answered, createdBy }: BatchSubmission,
+  { request, report, createdBy, ...creating }: BatchSubmission,
 ): Promise<Batch> {
   const resolved = await resolveBatch(context, owner, request);
   const jobs = resolved.jobs.map((newJob) => ({ ...newJob, createdBy }));
@@ -33,7 +35,7 @@ export async function createBatch(
   return context.records.batches.create(
     owner.project,
     report ? { ...batch, report } : batch,
-    answered,
+    creating,
   );
 }
 

@@ -51,8 +51,8 @@ export const jobHandlers: JobHandlers = {
     return { status: 200, json: { ...showJob(job), queuePosition } };
   },
 
-  async cancelJob({ records }, { caller, params }) {
-    const job = await records.jobs.cancel(caller.project, params.id);
+  async cancelJob({ records }, { caller, params, audit }) {
+    const job = await records.jobs.cancel(caller.project, params.id, audit);
     if (!job) throw notFoundError("job", params.id);
     return { status: job.status === "Cancelled" ? 200 : 202, json: showJob(job) };
   },

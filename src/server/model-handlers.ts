@@ -18,17 +18,18 @@ export const modelHandlers: Pick<RouteHandlers, "findModel" | "uploadModel"> = {
     throw new ServiceError("not_found", `There is no model "${sha256}"`, { headers });
   },
 
-  async uploadModel(context, { params: { sha256 }, headers, caller, request }) {
+  async uploadModel(context, { params: { sha256 }, headers, caller, audit, request }) {
     const { records, blobs, limits } = context;
     const range = headers["content-range"];
     const offset = range === undefined ? 0 : parseContentRange(range, limits.maxModelBytes);
     const upload = describeUpload(sha256, caller);
     const { status, blob } = await storeUpload(context, request, {
+      project: caller.project,
       sha256,
       isOffered: await records.projectBlobs.has(blobSearch(caller, sha256)),
       storeBody: (body, options) => blobs.receive(upload, body, { ...options, offset }),
+      record: (stored) => records.projectBlobs.add(creationOwner(caller), stored, audit),
     });
-    await records.projectBlobs.add(creationOwner(caller), blob);
     return { status, json: { source: `upload:sha256:${blob.sha256}`, ...blob } };
   },
 };

@@ -5,8 +5,8 @@ export const projectHandlers: Pick<RouteHandlers, "listProjects" | "createProjec
     return { status: 200, json: { projects: await records.projects.list() } };
   },
 
-  async createProject({ records }, { params }) {
-    const { project, isNew } = await records.projects.ensure(params.project);
+  async createProject({ records }, { params, audit }) {
+    const { project, isNew } = await records.projects.ensure(params.project, audit);
     return { status: isNew ? 201 : 200, json: project };
   },
 };

@@ -18,26 +18,33 @@ const windowSeconds = 60;
 /** Callers that are remembered; the one that asked least recently is forgotten first. */
 const maxCallers = 10_000;
 
-/** Throws ServiceError too_many_requests for the requests of a caller beyond its allowance. */
-export type TakeRequest = (caller: string) => void;
+export interface RateLimiter {
+  readonly perMinute: number;
+  /** @throws ServiceError too_many_requests for the requests of a caller beyond its allowance */
+  take(caller: string): void;
+  /** Requests that the caller could make at once. */
+  countLeft(caller: string): number;
+}
 
 /** Limits requests by their callers: a minute's may come at once, and more as time goes by. */
-export function createRateLimiter({ name, perMinute, now }: RateLimit): TakeRequest {
+export function createRateLimiter({ name, perMinute, now }: RateLimit): RateLimiter {
   const allowances = new Map<string, Allowance>();
-  return (caller) => {
-    const at = now().getTime();
+  const countLeft = (caller: string): number => {
     const known = allowances.get(caller);
-    const elapsedMs = known === undefined ? minuteMs : Math.max(0, at - known.at);
-    const requests = Math.min(
-      perMinute,
-      (known?.requests ?? 0) + (elapsedMs / minuteMs) * perMinute,
-    );
-    if (requests < 1) {
-      throw usedUpError(name, perMinute, requests);
-    }
-    allowances.delete(caller);
-    allowances.set(caller, { requests: requests - 1, at });
-    if (allowances.size > maxCallers) forgetOldest(allowances);
+    if (known === undefined) return perMinute;
+    const elapsedMs = Math.max(0, now().getTime() - known.at);
+    return Math.min(perMinute, known.requests + (elapsedMs / minuteMs) * perMinute);
+  };
+  return {
+    perMinute,
+    countLeft,
+    take(caller) {
+      const requests = countLeft(caller);
+      if (requests < 1) throw usedUpError(name, perMinute, requests);
+      allowances.delete(caller);
+      allowances.set(caller, { requests: requests - 1, at: now().getTime() });
+      if (allowances.size > maxCallers) forgetOldest(allowances);
+    },
   };
 }
 

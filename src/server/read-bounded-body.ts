@@ -20,10 +20,15 @@ export async function readBoundedBody(request: Request, maxBytes: number): Promi
  * @throws ServiceError payload_too_large
  */
 export function checkDeclaredLength(request: Request, maxBytes: number): void {
-  const declared = Number(request.headers.get("content-length") ?? 0);
+  const declared = readDeclaredLength(request);
   if (declared <= maxBytes) return;
   const message = `The body has ${declared} bytes, ${maxBytes} are allowed`;
   throw new ServiceError("payload_too_large", message);
+}
+
+/** The Content-Length; 0 where the length is not known before. */
+export function readDeclaredLength(request: Request): number {
+  return Number(request.headers.get("content-length") ?? 0);
 }
 
 /**

@@ -7,6 +7,7 @@ import type { Recipe } from "../contract/recipe.ts";
 import type { NewJob } from "../records/insert-jobs.ts";
 import { type JobFields, jobFromRequest } from "../records/job-from-request.ts";
 import { checkSource } from "./check-source.ts";
+import { validationError } from "./field-errors.ts";
 import type { ServerContext } from "./server-context.ts";
 
 /** A value of a request and its JSON pointer. */
@@ -30,6 +31,7 @@ export async function resolveJobs(
   context: ServerContext,
   request: ResolveJobsRequest,
 ): Promise<NewJob[]> {
+  requireAllowedDeadline(context, request);
   const refusals: Refusal[] = [];
   const targets = resolveTargets(context, request, refusals);
   const pinned = await pinSources(context, request, refusals);
@@ -47,6 +49,17 @@ export async function resolveJobs(
 function withPinnedData(recipe: Recipe, pinned: ReadonlyMap<string, string>): Recipe {
   const data = pinned.get(recipe.evaluation.data ?? "");
   return data === undefined ? recipe : { ...recipe, evaluation: { ...recipe.evaluation, data } };
+}
+
+/** @throws ServiceError validation_failed */
+function requireAllowedDeadline(
+  { quotas }: ServerContext,
+  { deadlineSeconds = 0 }: ResolveJobsRequest,
+): void {
+  if (deadlineSeconds <= quotas.deadlineSeconds) return;
+  const allowed = `this service allows at most ${quotas.deadlineSeconds}`;
+  const message = `Is ${deadlineSeconds}, and ${allowed}`;
+  throw validationError([{ pointer: "/deadlineSeconds", message }]);
 }
 
 function resolveTargets(

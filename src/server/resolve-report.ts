@@ -4,6 +4,7 @@ import type { BatchRequest } from "../contract/batch.ts";
 import type { FieldError } from "../contract/errors.ts";
 import { checkReportRules, laidOverGates } from "../contract/check-report-rules.ts";
 import { hasScope } from "../contract/may.ts";
+import { isPublicRun } from "../contract/is-public-run.ts";
 import type { Workflow } from "../contract/principal.ts";
 import { defaultProject } from "../contract/project.ts";
 import type { ReportRules } from "../contract/report-rules.ts";
@@ -56,6 +57,11 @@ function requireInstallation({ project }: Caller): void {
   throw validationError([{ pointer: "/report/github", message }]);
 }
 
+/** Whoever may push can record and compare as they like. */
+function ruledBase(workflow: Workflow): string | null {
+  return isPublicRun(workflow) ? workflow.baseRef : null;
+}
+
 async function requireAllowedReport(
   github: GitHubApp,
   workflow: Workflow,
@@ -72,7 +78,7 @@ async function requireAllowedReport(
     const message = "Cannot be had: the trust policy of the access token allows no check runs";
     throw validationError([{ pointer: "/report/github", message }]);
   }
-  const fields: FieldError[] = checkReportRules(rules, batch);
+  const fields: FieldError[] = checkReportRules(rules, batch, ruledBase(workflow));
   if (fields.length > 0) throw validationError(fields);
   const own = await findOwnCommit(github, workflow);
   if (sha === own) return rules;

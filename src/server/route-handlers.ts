@@ -5,6 +5,7 @@ import type { ResponseHeader } from "../contract/response-headers.ts";
 import type { Route } from "../contract/route.ts";
 import type { RouteName, Routes } from "../contract/routes.ts";
 import type { JsonText } from "./json-text.ts";
+import type { AuditedChange } from "../records/add-audit-entry.ts";
 import type { ServerContext } from "./server-context.ts";
 
 /** A route's request, each part in the type that its schema gives. */
@@ -14,6 +15,8 @@ export interface RouteInput<R extends Route> {
   readonly headers: Parsed<R, "headers">;
   readonly body: Parsed<R, "body">;
   readonly caller: R extends { readonly open: true } ? undefined : Caller;
+  /** What the audit tells of the request; handlers write it with their change. */
+  readonly audit: R extends { readonly audited: true } ? AuditedChange : undefined;
   readonly request: Request;
 }
 

@@ -7,7 +7,23 @@ import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import type { ModelSources } from "../storage/sources/model-sources.ts";
-import type { TakeRequest } from "./rate-limiter.ts";
+import type { RateLimiter } from "./rate-limiter.ts";
+import type { IsTrustedProxy } from "./remote-address.ts";
+import type { StorageQuota } from "./storage-quota.ts";
+
+/** How much of the service callers may use. */
+export interface Quotas {
+  /** Of each project. */
+  readonly requests: RateLimiter;
+  /** Of identity tokens, by each address. */
+  readonly exchanges: RateLimiter;
+  /** Of each project, bytes. */
+  readonly storage: StorageQuota;
+  /** Jobs of a project that may wait. */
+  readonly waitingJobs: number;
+  /** Longest deadline that a job may ask for, seconds of work. */
+  readonly deadlineSeconds: number;
+}
 
 /** The parts of the service that the endpoints use. */
 export interface ServerContext {
@@ -22,10 +38,8 @@ export interface ServerContext {
   readonly exchangeToken?: TokenExchange | undefined;
   /** Reports batches to GitHub; undefined where the service is no GitHub App. */
   readonly github?: GitHubApp | undefined;
-  /** For each request, with the caller's project. */
-  readonly takeRequest: TakeRequest;
-  /** For each exchange of an identity token, with the caller's address. */
-  readonly takeExchange: TakeRequest;
+  readonly quotas: Quotas;
+  readonly isTrustedProxy: IsTrustedProxy;
   readonly now: () => Date;
   readonly log: Log;
 }

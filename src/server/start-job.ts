@@ -3,6 +3,7 @@ import { newId } from "../contract/id.ts";
 import { type Job, job as jobSchema, type JobRequest } from "../contract/job.ts";
 import { creationOwner } from "../contract/principal.ts";
 import type { JobKind } from "../contract/status.ts";
+import type { AuditedChange } from "../records/add-audit-entry.ts";
 import type { NewJob } from "../records/insert-jobs.ts";
 import { createdByCaller } from "./created-by.ts";
 import { type Created, createIdempotently } from "./create-idempotently.ts";
@@ -14,6 +15,7 @@ interface StartInput {
   readonly request: Request;
   readonly headers: { readonly "idempotency-key"?: string | undefined };
   readonly body: JobRequest;
+  readonly audit: AuditedChange;
 }
 
 /** Creates the job of a request and submits it to the executor, once for each Idempotency-Key. */
@@ -29,7 +31,10 @@ export async function startJob(
       const resolved = await resolveJob(context, kind, input);
       const createdBy = createdByCaller(input.caller);
       const newJob = withJobResource(context, { ...resolved, createdBy });
-      return records.jobs.create(input.caller.project, newJob, answered);
+      return records.jobs.create(input.caller.project, newJob, {
+        answered,
+        audit: input.audit,
+      });
     },
   });
   if (!started.replayed) executor.submit(input.caller.project, [started.created.id]);

@@ -31,7 +31,7 @@ export const tokenHandlers: TokenHandlers = {
     const { created, headers } = await createIdempotently<CreatedToken>(context, input, {
       schema: createdToken,
       async create(answered) {
-        const fields = { ...input.body, project, now: now() };
+        const fields = { ...input.body, project, now: now(), audit: input.audit };
         const token = await createToken(records, fields);
         if (answered) await records.idempotency.finish(answered.ref, answered.buildAnswer(token));
         return token;
@@ -53,23 +53,23 @@ export const tokenHandlers: TokenHandlers = {
     return { status: 200, json: own };
   },
 
-  async revokeOwnToken({ records }, { caller }) {
-    await records.tokens.revoke(caller.project, caller.tokenId);
+  async revokeOwnToken({ records }, { caller, audit }) {
+    await records.tokens.revoke(caller.project, caller.tokenId, audit);
     return { status: 204 };
   },
 
-  async rotateToken({ records, now }, { caller, params }) {
+  async rotateToken({ records, now }, { caller, params, audit }) {
     const { project } = caller;
     const token = await records.tokens.find(project, params.id);
     // What an identity token was exchanged for lives no longer than its trust policy says.
     const isLasting = token?.policy === null && describeTokenEnd(token, now()) === undefined;
     if (!isLasting) throw notFoundError("token to replace", params.id);
-    const created = await rotateToken(records, { project, token, now: now() });
+    const created = await rotateToken(records, { project, token, now: now(), audit });
     return { status: 201, json: created, headers: { location: `/v1/tokens/${created.id}` } };
   },
 
-  async revokeToken({ records }, { caller, params }) {
-    const isRevoked = await records.tokens.revoke(caller.project, params.id);
+  async revokeToken({ records }, { caller, params, audit }) {
+    const isRevoked = await records.tokens.revoke(caller.project, params.id, audit);
     if (!isRevoked) throw notFoundError("token", params.id);
     return { status: 204 };
   },

@@ -3,6 +3,7 @@ import { assignedBlobs, reportedBlob } from "../contract/worker-blobs.ts";
 import type { WorkerEvent } from "../contract/worker.ts";
 import type { AuthenticatedWorker } from "../executors/worker-authentication.ts";
 import { validationError } from "./field-errors.ts";
+import { notFoundError } from "./not-found-error.ts";
 import type { ServerContext } from "./server-context.ts";
 
 /** A worker of the job whose attempt has not ended. */
@@ -30,21 +31,43 @@ export async function requireWorkingWorker(
 /**
  * Refuses events that report blobs which the job's workers have not stored: its callers could
  * download them. Blobs that the worker left in a folder of its own are stored first.
- * @throws ServiceError validation_failed
+ * @throws ServiceError validation_failed, too_many_bytes
  */
 export async function requireReportedBlobs(
-  { records, blobs }: Pick<ServerContext, "records" | "blobs">,
+  context: Pick<ServerContext, "records" | "blobs" | "quotas">,
   jobId: string,
   { worker, events }: { worker: AuthenticatedWorker; events: readonly WorkerEvent[] },
 ): Promise<void> {
+  const { records, blobs } = context;
   for (const [i, event] of events.entries()) {
     const sha256 = reportedBlob(event);
     if (sha256 === undefined) continue;
-    if (!(await records.jobBlobs.has(jobId, sha256)) && (await worker.storeBlob?.(sha256))) {
-      await records.jobBlobs.add(jobId, sha256);
+    if (!(await records.jobBlobs.has(jobId, sha256))) {
+      await takeOverBlob(context, jobId, { worker, sha256 });
     }
     if ((await records.jobBlobs.has(jobId, sha256)) && (await blobs.find(sha256))) continue;
     const message = `No worker of the job has stored a file with SHA-256 ${sha256}`;
     throw validationError([{ pointer: `/events/${i}`, message }]);
   }
+}
+
+/** Stores a blob that the worker left in a folder of its own, if any. */
+async function takeOverBlob(
+  context: Pick<ServerContext, "records" | "quotas">,
+  jobId: string,
+  { worker, sha256 }: { worker: AuthenticatedWorker; sha256: string },
+): Promise<void> {
+  if (worker.storeBlob === undefined) return;
+  using transfer = await context.quotas.storage.begin(await findJobProject(context, jobId), 0);
+  const blob = await worker.storeBlob(sha256, (source) => transfer.meter(source));
+  if (blob) await context.records.jobBlobs.add(jobId, blob);
+}
+
+export async function findJobProject(
+  { records }: Pick<ServerContext, "records">,
+  jobId: string,
+): Promise<string> {
+  const owner = await records.owners.findOfJob(jobId);
+  if (owner === undefined) throw notFoundError("job", jobId);
+  return owner.project;
 }

@@ -15,14 +15,27 @@ export const fairnessSettings = {
   MOS_QUOTA_EXCHANGES_PER_MINUTE: number
     .pipe(z.int().min(1))
     .default(quotas.exchangesPerMinute)
-    .describe("Exchanges of identity tokens by one address a minute; a proxy is one address."),
+    .describe("Exchanges of identity tokens by one address a minute; see `MOS_TRUSTED_PROXIES`."),
+  MOS_QUOTA_BYTES: number
+    .pipe(z.int().min(1))
+    .default(quotas.storedBytes)
+    .describe("Bytes of a project's uploads and artifacts."),
   MOS_DEADLINE_SECONDS: number
     .pipe(z.int().min(1).max(604_800))
     .default(86_400)
     .describe(
       [
-        "Seconds of work after which a job without a deadline of its own is stopped;",
-        "in a cluster the operator's setting counts.",
+        "Seconds of work after which a job without a deadline of its own is stopped, and the",
+        "longest that one may ask for. In a cluster the operator stops jobs by its own setting.",
+      ].join(" "),
+    ),
+  MOS_PROJECT_RUNNING_JOBS: number
+    .pipe(z.int().min(1))
+    .optional()
+    .describe(
+      [
+        "Jobs of a project that run at once where there are other projects; without it all but",
+        "one of `MOS_WORKERS`. In a cluster a queue of Kueue decides instead.",
       ].join(" "),
     ),
   MOS_PROJECT_WEIGHTS: z

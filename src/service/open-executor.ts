@@ -39,14 +39,24 @@ async function openLocalExecutor(
   { records, blobs, serviceUrl, workerEnvironment, log }: ExecutorDependencies,
 ): Promise<Executor> {
   const { MOS_DATA_DIR: directory } = settings;
+  const secretFiles = [
+    settings.MOS_GITHUB_APP_KEY_FILE ?? [],
+    settings.MOS_GITHUB_WEBHOOK_SECRET_FILE ?? [],
+    settings.MOS_KUBECONFIG ?? [],
+  ].flat();
   return createLocalExecutor({
     records,
     serviceUrl,
     blobs,
-    containment: { dataDirectory: directory, allowedRoots: settings.MOS_ALLOWED_ROOTS },
+    containment: {
+      dataDirectory: directory,
+      allowedRoots: settings.MOS_ALLOWED_ROOTS,
+      secretFiles,
+    },
     workDirectory: join(directory, "work"),
     concurrency: settings.MOS_WORKERS,
     projectWeights: settings.MOS_PROJECT_WEIGHTS,
+    projectRunningJobs: settings.MOS_PROJECT_RUNNING_JOBS,
     deadlineSeconds: settings.MOS_DEADLINE_SECONDS,
     environment: workerEnvironment,
     log: (message) => log("info", message),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { projectName } from "../contract/project.ts";
+import { defaultProject, projectName } from "../contract/project.ts";
 import { StartError } from "../settings/start-error.ts";
 import { withRecords } from "./with-records.ts";
 
@@ -11,7 +11,15 @@ export async function runProjectCommand(
   directory: string,
 ): Promise<string> {
   const name = parseName(args);
-  const { project } = await withRecords(directory, (records) => records.projects.ensure(name));
+  const audit = {
+    project: defaultProject,
+    action: "createProject",
+    tokenId: null,
+    tokenName: "project command",
+  };
+  const { project } = await withRecords(directory, (records) =>
+    records.projects.ensure(name, audit),
+  );
   return project.name;
 }
 

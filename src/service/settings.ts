@@ -1,6 +1,7 @@
 import { delimiter, resolve } from "node:path";
 import { z } from "zod";
 import { number, text } from "../settings/environment-values.ts";
+import { parseNetworks } from "../settings/parse-networks.ts";
 import { fairnessSettings } from "./fairness-settings.ts";
 import { s3Settings } from "./s3-settings.ts";
 
@@ -16,6 +17,22 @@ export const settings = z.object({
     .optional()
     .describe(
       "Port of its own for `/healthz`, `/readyz` and `/metrics`, which is not public then.",
+    ),
+  MOS_TRUSTED_PROXIES: z
+    .string()
+    .default("")
+    .transform((list, context) => {
+      const isTrusted = parseNetworks(list);
+      if (isTrusted === undefined) {
+        context.addIssue("must be a list of addresses and networks such as 10.0.0.0/8");
+      }
+      return isTrusted ?? (() => false);
+    })
+    .describe(
+      [
+        "Addresses and networks of proxies, separated by commas: `X-Forwarded-For` counts in their",
+        "requests alone, and limits of connections by address do not hold for them.",
+      ].join(" "),
     ),
   MOS_DATA_DIR: text.default("./data").describe("Folder of everything that the service keeps."),
   MOS_WORKERS: number

@@ -19,6 +19,8 @@ export interface HttpServer extends AsyncDisposable {
 interface ListenAddress {
   readonly host: string;
   readonly port: number;
+  /** Whose connections are those of many callers; without it nobody's are. */
+  readonly isTrustedProxy?: (address: string) => boolean;
 }
 
 /** Time for requests that are being answered when the server stops. */
@@ -38,7 +40,8 @@ export async function startHttpServer(
     options,
   );
   const server = createServer(serverOptions(limits));
-  boundConnections(server, limits.connections);
+  const { isTrustedProxy = () => false } = address;
+  boundConnections(server, { ...limits, isTrustedProxy });
   const stalled = endStalledConnections(limits);
   server.on("request", (incoming, outgoing) => {
     stalled.watch(incoming, outgoing);

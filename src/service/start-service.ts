@@ -1,13 +1,13 @@
 import { Hono } from "hono";
 import { createTokenExchange } from "../auth/token-exchange.ts";
 import { ServiceError } from "../contract/errors.ts";
+import { defaultProject } from "../contract/project.ts";
 import { builtinTargets, type Target } from "../contract/target.ts";
 import type { TrustPolicy } from "../contract/trust-policy.ts";
 import { type GitHubAppOptions, openGitHubApp } from "../github-app/open-github-app.ts";
 import type { SubmitRerun } from "../github-app/rerun-jobs.ts";
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
-import { createRateLimiter } from "../server/rate-limiter.ts";
 import { submitBatch } from "../server/submit-batch.ts";
 import { createApp } from "../server/create-app.ts";
 import { problemResponse } from "../server/problem-response.ts";
@@ -16,6 +16,7 @@ import { readTargets } from "../settings/read-targets.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import { createModelSources } from "../storage/sources/model-sources.ts";
 import { createFirstToken } from "./create-first-token.ts";
+import { createQuotas } from "./create-quotas.ts";
 import { openExecutor } from "./open-executor.ts";
 import { openStorage } from "./open-storage.ts";
 import { readGitHubAppOptions } from "./read-github-app-options.ts";
@@ -98,9 +99,17 @@ async function readFiles(settings: Settings): Promise<ServiceFiles> {
 async function startServer(settings: Settings, log: Log): Promise<HttpServer> {
   const headers = { "retry-after": "1" };
   const error = new ServiceError("unavailable", "The service is starting", { headers });
-  const address = { host: settings.MOS_HOST, port: settings.MOS_PORT };
+  const { MOS_HOST: host, MOS_PORT: port, MOS_TRUSTED_PROXIES: isTrustedProxy } = settings;
+  const address = { host, port, isTrustedProxy };
   return startHttpServer((request) => problemResponse(error, request, log), address);
 }
+
+const trustPolicyChange = {
+  project: defaultProject,
+  action: "createProject",
+  tokenId: null,
+  tokenName: "trust policy",
+};
 
 interface JoinedParts extends ServiceDependencies, ServiceFiles {
   readonly settings: Settings;
@@ -121,28 +130,18 @@ async function joinParts(
   const submit: SubmitRerun = async (owner, order) => submitBatch(context, owner, order);
   const github = appOptions && openGitHubApp(appOptions, { records, submit, log });
   if (github) stack.defer(async () => github.close());
-  for (const { project } of trust?.policies ?? []) await records.projects.ensure(project);
+  for (const { project } of trust?.policies ?? []) {
+    await records.projects.ensure(project, trustPolicyChange);
+  }
   const exchangeToken = trust && createTokenExchange(parts, trust);
   const limits = {
     maxModelBytes: settings.MOS_MAX_MODEL_BYTES,
     allowedRoots: settings.MOS_ALLOWED_ROOTS,
     allowPrivateAddresses: settings.MOS_ALLOW_PRIVATE_ADDRESSES,
   };
-  const { now } = parts;
-  const requests = { perMinute: settings.MOS_QUOTA_REQUESTS_PER_MINUTE, now };
-  const exchanges = { perMinute: settings.MOS_QUOTA_EXCHANGES_PER_MINUTE, now };
-  const rates = {
-    takeRequest: createRateLimiter({ name: "requests", ...requests }),
-    takeExchange: createRateLimiter({ name: "exchanges", ...exchanges }),
-  };
-  const context: ServerContext = {
-    ...parts,
-    ...rates,
-    sources,
-    executor,
-    limits,
-    exchangeToken,
-    github,
-  };
+  const quotas = createQuotas(settings, parts);
+  const isTrustedProxy = settings.MOS_TRUSTED_PROXIES;
+  const strangers = { isTrustedProxy, exchangeToken, github };
+  const context: ServerContext = { ...parts, ...strangers, quotas, sources, executor, limits };
   return context;
 }

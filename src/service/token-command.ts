@@ -18,10 +18,9 @@ export async function runTokenCommand(args: readonly string[], directory: string
     if (!(await records.projects.has(project))) {
       throw new StartError(`There is no project "${project}"; create it with: ${projectUsage}`);
     }
-    const { id, token } = await createToken(records, { ...request, project, now });
     const command = { action: "createToken", tokenId: null, tokenName: "token command" };
-    await records.audit.add(project, { ...command, subject: id });
-    return token;
+    const audit = { ...command, project };
+    return (await createToken(records, { ...request, project, now, audit })).token;
   });
 }
 

@@ -76,6 +76,8 @@ export interface BlobStore extends BlobFiles {
   read(sha256: string, range?: BlobRange): Readable;
   /** Stores the whole source or leaves nothing behind. */
   write(source: AsyncIterable<Uint8Array>, options?: WriteOptions): Promise<Blob>;
+  /** Bytes that are kept of the project's interrupted uploads. */
+  keptBytes(project: string): Promise<number>;
   /** How much of an interrupted upload is kept. */
   findPartial(upload: Upload): Promise<{ bytes: number } | undefined>;
   /**

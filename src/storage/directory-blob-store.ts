@@ -4,7 +4,6 @@ import {
   chmod,
   constants,
   copyFile,
-  type FileHandle,
   link,
   mkdir,
   open,
@@ -14,7 +13,6 @@ import {
 } from "node:fs/promises";
 import { hostname } from "node:os";
 import path from "node:path";
-import type { Readable } from "node:stream";
 import type { Blob, BlobStore, WriteOptions } from "./blob-store.ts";
 import { blobPath } from "./blob-path.ts";
 import { statOrUndefined, storageError, systemErrorCode } from "./file-error.ts";
@@ -22,7 +20,7 @@ import { createPartialFiles } from "./partial-files.ts";
 import { createPartialUploads } from "./partial-uploads.ts";
 import { receiveFile } from "./receive-file.ts";
 import { removeAbandoned } from "./remove-abandoned.ts";
-import { writeAllBytes } from "./write-all-bytes.ts";
+import { writeStream } from "./write-stream.ts";
 
 /**
  * A store in a folder: `blobs/ab/abcd…` for complete content, `incoming/` for what is being written
@@ -95,14 +93,6 @@ async function publishBlob(file: string, target: string): Promise<void> {
   await chmod(target, 0o444);
   await using handle = await open(folder, "r");
   await handle.sync();
-}
-
-async function writeStream(file: FileHandle, source: Readable, start: number): Promise<void> {
-  let position = start;
-  for await (const chunk of source) {
-    await writeAllBytes(file, chunk, position);
-    position += chunk.length;
-  }
 }
 
 async function linkOrCopy(from: string, to: string): Promise<void> {

@@ -1,5 +1,8 @@
 import type { FileHandle } from "node:fs/promises";
+import type { Dispatcher } from "undici";
 import type { BlobRange } from "./blob-store.ts";
+import { requestDirectly } from "./direct-request.ts";
+import { readAnswerHeader } from "./follow-redirects.ts";
 import type { RequestService } from "./service-request.ts";
 import { writeAllBytes } from "./write-all-bytes.ts";
 
@@ -19,15 +22,21 @@ export async function downloadRange(
   { range: { start, end }, requestService, signal }: RangeDownload,
 ): Promise<void> {
   let position = start;
+  const rangeHeaders = () => {
+    // Where the connection broke behind the last byte, that one is sent again.
+    position = Math.min(position, end);
+    return { range: `bytes=${position}-${end}` };
+  };
+  const followRedirect = async (answer: Dispatcher.ResponseData) => {
+    await answer.body.dump();
+    const options = { headers: rangeHeaders(), statuses: [206], signal };
+    return requestDirectly(readAnswerHeader(answer, "location"), options);
+  };
   await requestService({
     method: "GET",
     path: `/blobs/${sha256}`,
-    headers: () => {
-      // Where the connection broke behind the last byte, that one is sent again.
-      position = Math.min(position, end);
-      return { range: `bytes=${position}-${end}` };
-    },
-    statuses: [206],
+    headers: rangeHeaders,
+    statuses: [206, 307],
     signal,
     countTransferred: () => position - start,
     async readAnswer({ body }) {

@@ -4,6 +4,7 @@ import { ServiceError } from "../contract/errors.ts";
 import type { Blob, Upload } from "./blob-store.ts";
 import { statOrUndefined, storageError } from "./file-error.ts";
 import { createKeptUpload, type KeptUpload, takeKept } from "./kept-uploads.ts";
+import { listInterruptedUploads } from "./list-interrupted-uploads.ts";
 import { partialUploadPath } from "./partial-upload-path.ts";
 import type { UploadContent } from "./partial-uploads.ts";
 import { receiveFile } from "./receive-file.ts";
@@ -26,6 +27,10 @@ export function createPartialFiles(options: PartialFilesOptions) {
   return {
     async findKept(name: string) {
       return (await statOrUndefined(path.join(options.incoming, name)))?.size;
+    },
+    async countKept(project: string, receiving: ReadonlyMap<string, unknown>) {
+      const uploads = await listInterruptedUploads(options.incoming, project, receiving);
+      return uploads.reduce((sum, { bytes }) => sum + bytes, 0);
     },
     receive: (upload: Upload, content: UploadContent) =>
       receivePartial({ ...options, kept }, upload, content),

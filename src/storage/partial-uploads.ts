@@ -17,6 +17,8 @@ export interface UploadContent extends ReceiveOptions {
 interface PartialUploadOptions {
   /** Bytes that are kept of an upload; undefined for none. */
   findKept(this: void, name: string): Promise<number | undefined>;
+  /** Bytes that are kept of a project's uploads which nobody sends at present. */
+  countKept(this: void, project: string, receiving: ReadonlyMap<string, unknown>): Promise<number>;
   /** Stores an upload, or keeps what arrived of it. */
   receive(this: void, upload: Upload, content: UploadContent): Promise<Blob>;
   /** Stores content without resumption; leaves nothing behind when it fails. */
@@ -34,9 +36,10 @@ interface PartialUploads extends PartialUploadOptions {
  */
 export function createPartialUploads(
   options: PartialUploadOptions,
-): Pick<BlobStore, "findPartial" | "receive"> {
+): Pick<BlobStore, "keptBytes" | "findPartial" | "receive"> {
   const uploads: PartialUploads = { ...options, receiving: new Map() };
   return {
+    keptBytes: (project) => options.countKept(project, uploads.receiving),
     findPartial: (upload) => findPartial(uploads, partialUploadName(upload)),
     receive: (upload, source, receiveOptions = {}) =>
       receiveUpload(uploads, upload, { source, ...receiveOptions }),

@@ -23,7 +23,7 @@ interface RequestOptions {
 
 /**
  * Repeats a request until it is answered. Transferred bytes start the time limits again.
- * @throws ServiceRefusal, ServiceOutage, ServiceError storage_full
+ * @throws ServiceRefusal, ServiceOutage, ServiceError storage_full, too_many_bytes
  */
 export async function requestWithRetry<T>(
   question: ServiceRequest<T>,
@@ -89,9 +89,10 @@ async function answerError(call: string, answer: Dispatcher.ResponseData): Promi
   const text = await body.text();
   if (status === 507) return new ServiceError("storage_full", "The service's storage is full");
   const message = `The service answered ${status} to ${call}: ${text}`;
-  if (status === 429 || status >= 500) return new Error(message);
   const isProblem = headers["content-type"] === "application/problem+json";
   const code = isProblem ? parseProblemCode(text) : undefined;
+  if (code === "too_many_bytes") return new ServiceError(code, "The project's storage is used up");
+  if (status === 429 || status >= 500) return new Error(message);
   return new ServiceRefusal(message, { status, code });
 }
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import { decodeJwt, exportJWK, SignJWT, UnsecuredJWT } from "jose";
+import { auditPage } from "../../src/contract/audit.ts";
 import { exchangedToken, token as tokenSchema } from "../../src/contract/token.ts";
 import { trustPolicy } from "../../src/contract/trust-policy.ts";
 import {
@@ -69,6 +70,37 @@ test("an exchanged token is listed with its policy and who it was given to", asy
   );
   assert.equal(made?.policy, null);
   assert.match(service.logged.join("\n"), /An identity token was exchanged .*"run_id":"987"/);
+});
+
+test("an exchange is in the audit of its policy's project", async (t) => {
+  const { issuer, service, exchange } = await startExchange(t);
+  await exchange(await issuer.sign());
+  const { entries } = auditPage.parse(await (await service.ask("GET /v1/audit")).json());
+  const [{ action, subject, tokenId, tokenName } = assert.fail()] = entries;
+  assert.deepEqual([action, tokenName], ["exchangeToken", "acme/models refs/heads/main run 987.1"]);
+  assert.deepEqual([subject, entries.length], [tokenId, 1]);
+});
+
+test("repositories of two issuers with the same number are two", async (t) => {
+  const issuers = [await startLocalIssuer(t), await startLocalIssuer(t)];
+  const trust = trustPolicy.parse({
+    issuers: issuers.map(({ url: issuer }) => ({ issuer, audience })),
+    policies: issuers.map(({ url: issuer }) => {
+      return { name: issuer, issuer, claims: identity, scopes: ["jobs:read", "jobs:write"] };
+    }),
+  });
+  const service = await makeTestApp(t, { trust });
+  const tokens = [];
+  for (const issuer of issuers) {
+    const { token } = exchangedToken.parse(await (await ask(service, await issuer.sign())).json());
+    tokens.push(token);
+  }
+  const [own, other] = tokens;
+  const body = { model: { source: "https://models.example/a.onnx" }, target: "cpu" };
+  const started = await service.ask("POST /v1/compress", { token: own ?? null, body });
+  const location = `GET ${started.headers.get("location")}`;
+  assert.equal((await service.ask(location, { token: own ?? null })).status, 200);
+  assert.equal((await service.ask(location, { token: other ?? null })).status, 404);
 });
 
 test("the token of a pull request gets the scopes of its own policy", async (t) => {

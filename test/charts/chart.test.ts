@@ -126,6 +126,14 @@ const refused: readonly (readonly [string, unknown, RegExp])[] = [
   ],
   ["a scope that policies cannot give", trusting({ scopes: ["admin"] }), /policies\/0\/scopes\/0/],
   [
+    "comparisons with any suite",
+    trusting({
+      scopes: ["reports:write"],
+      report: { checkNames: "Compression", gates: { maxSizeRegression: 0.05 } },
+    }),
+    /policies\[0\]\.report\.suites: must be given/,
+  ],
+  [
     "baselines of any branch",
     claiming({ ref: undefined }),
     /policies\[0\]\.claims: must say which ref or environment/,

@@ -137,6 +137,14 @@ const wrong: readonly [string, Readonly<Record<string, unknown>>, string][] = [
   ],
   ["lets checks be anything", { scopes: ["reports:write"], claims: identity }, "policies/0/report"],
   [
+    "compares with the baselines of any suite",
+    {
+      scopes: ["reports:write"],
+      report: { checkNames: "Tests", gates: { maxLatencyRegression: 0.05 } },
+    },
+    "policies/0/report/suites",
+  ],
+  [
     "says what checks are that it does not allow",
     { scopes: ["jobs:write"], report: { checkNames: "Tests" } },
     "policies/0/report",

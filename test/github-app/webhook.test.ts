@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createHmac, randomUUID } from "node:crypto";
 import test, { type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { auditPage } from "../../src/contract/audit.ts";
 import { batch as batchSchema } from "../../src/contract/batch.ts";
 import type { UnnumberedEvent } from "../../src/contract/worker.ts";
 import { defaultProject } from "../../src/contract/project.ts";
@@ -61,6 +62,12 @@ function pressed(checkRun: number, identifier: string, app = appId) {
   };
 }
 
+/** Actions, subjects and names of the audit, newest first. */
+async function readAudit({ ask }: TestApp) {
+  const { entries } = auditPage.parse(await (await ask("GET /v1/audit")).json());
+  return entries.map(({ action, subject, tokenName }) => [action, subject, tokenName]);
+}
+
 async function jobCount({ records }: TestApp): Promise<number> {
   return [...(await records.jobs.countByStatus()).values()].reduce((sum, jobs) => sum + jobs, 0);
 }
@@ -83,6 +90,8 @@ test("Re-run submits the jobs that failed, once for each signed body, and tells 
   assert.equal((await deliver(service, pressed(ended.id, "rerun"), { id })).status, 204);
   assert.equal((await deliver(service, pressed(ended.id, "rerun"))).status, 204);
   assert.equal(await jobCount(service), 6 + 5);
+  const [[action, , by] = []] = await readAudit(service);
+  assert.deepEqual([action, by], ["rerunJobs", "octocat on GitHub"]);
   assert.equal(service.logged.filter((line) => line.includes("submitted again")).length, 1);
   const begun = await untilCheckRun(gitHub, name, null);
   assert.equal(begun.output.title, "1 of 6 jobs ended");
@@ -128,7 +137,7 @@ test("Accept as baseline makes the results what later ones are compared with, an
   const asked = reportedBatch(["one"], { suite: "models", revision, gates: { maxSizeRatio: 0.5 } });
   const places = { models: [], gates: [{ gate: "maxSizeRatio", file: "batch.yaml", line: 9 }] };
   const body = { ...asked, report: { github: { ...asked.report.github, places } } };
-  const { jobs } = await submitBatch(service, body);
+  const { id, jobs } = await submitBatch(service, body);
   await endJob(service, jobs[0]?.id ?? "", measured, completed);
   const ended = await untilCheckRun(gitHub, name, "failure");
   await deliver(service, pressed(ended.id, "accept-baseline"));
@@ -139,6 +148,7 @@ test("Accept as baseline makes the results what later ones are compared with, an
   const compared = await service.records.jobs.find(defaultProject, later.jobs[0]?.id ?? "");
   assert.deepEqual([compared?.baseline?.jobId, compared?.baseline?.by], [jobs[0]?.id, "baseSha"]);
   assert.match(service.logged.join("\n"), /made the baseline.*"by":"octocat"/);
+  assert.deepEqual((await readAudit(service))[1], ["acceptBaselines", id, "octocat on GitHub"]);
 });
 
 test("Accept as baseline is no button for a token without the scope, and does nothing to a foreign suite", async (t) => {

@@ -150,6 +150,16 @@ test("a worker gets the baseline's files where a gate compares their latency", a
   }
 });
 
+test("a commit's baseline of another branch is not compared with", async (t) => {
+  const records = await open(t);
+  await recordCommit(records, commits.first, { branch: "slow" });
+  const { first: sha, third } = commits;
+  const base = { branch: "main", sha, mergeBase: sha };
+  assert.equal(await findBaseline(records, base), null);
+  await recordCommit(records, third);
+  assert.deepEqual(await findBaseline(records, base), { sha: third, by: "branch" });
+});
+
 test("a baseline is found by the base's commit, the merge base, the newest of the branch, in that order", async (t) => {
   const records = await open(t);
   await recordCommit(records, commits.first);

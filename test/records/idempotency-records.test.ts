@@ -42,8 +42,7 @@ test("jobs.create() answers its key in the same transaction, so that a crash mak
   const records = await openTestRecords();
   await records.idempotency.begin(ref, "hash");
   const job = await records.jobs.create("default", makeNewJob(), {
-    ref,
-    buildAnswer: (created) => created.id,
+    answered: { ref, buildAnswer: (created) => created.id },
   });
   await records.idempotency.reset();
   assert.deepEqual(await records.idempotency.begin(ref, "hash"), job.id);

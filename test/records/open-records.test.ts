@@ -126,9 +126,11 @@ test("records keep nothing of a batch whose creation fails half-way", async (t) 
   const records = await openRecords(await databasePath(t), { now });
   const ref = { project: "default", tokenId: "token", key: "key" };
   const failing = records.batches.create("default", makeNewBatch(), {
-    ref,
-    buildAnswer: () => {
-      throw new RangeError("No answer");
+    answered: {
+      ref,
+      buildAnswer: () => {
+        throw new RangeError("No answer");
+      },
     },
   });
   await assert.rejects(failing, RangeError);

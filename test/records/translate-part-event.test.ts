@@ -94,7 +94,7 @@ test("later steps of a job work on the file that was sharded, and find file:// m
     const model = { source, name: "detector.onnx" };
     const { id } = await records.jobs.create(project, makeNewJob({ model, resource }));
     await shardModel(records, id);
-    await records.jobBlobs.add(id, modelSha256);
+    await records.jobBlobs.add(id, { sha256: modelSha256, bytes: 1 });
     const attempt = await beginPart(records, id, "pod", ["optimize", 0]);
     const assignment = await records.workers.findAssignment(id, attempt);
     assert.deepEqual(assignment?.model, {

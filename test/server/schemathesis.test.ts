@@ -1,15 +1,17 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import test, { type TestContext } from "node:test";
+import { createdToken } from "../../src/contract/token.ts";
 import { pythonInterpreter, pythonMissing } from "../support/python.ts";
 import { startRunningService } from "../support/running-service.ts";
+import { relayAnswers } from "./relay-answers.ts";
 
 const schemathesis = join(dirname(pythonInterpreter), "schemathesis");
-const config = join(import.meta.dirname, "schemathesis.toml");
+const commonConfig = join(import.meta.dirname, "schemathesis.toml");
 
 interface Endpoints {
   /** Ends in `/v1`. */
@@ -17,27 +19,25 @@ interface Endpoints {
   readonly token: string;
   /** Operations to try; without it all. */
   readonly operations?: readonly string[];
+  /** More of the configuration. */
+  readonly settings?: string;
+  /** By default all checks, with 30 examples of each operation, in all phases. */
+  readonly checks?: readonly string[];
 }
 
-/** Runs schemathesis with all its checks, in a folder of its own, where it leaves its cache. */
+const allChecks = ["--checks", "all", "-n", "30"];
+
+/** Runs schemathesis in a folder of its own, where it leaves its cache. */
 async function assertNoFindings(
   t: TestContext,
-  { baseUrl, token, operations = [] }: Endpoints,
+  { baseUrl, token, operations = [], settings = "", checks = allChecks }: Endpoints,
 ): Promise<void> {
   const cwd = await mkdtemp(join(tmpdir(), "schemathesis-"));
   t.after(() => rm(cwd, { recursive: true }));
+  const config = join(cwd, "schemathesis.toml");
+  await writeFile(config, `${await readFile(commonConfig, "utf8")}\n${settings}`);
   const only = operations.flatMap((operation) => ["--include-operation-id", operation]);
-  const options = [
-    "-H",
-    `Authorization: Bearer ${token}`,
-    "--checks",
-    "all",
-    "--seed",
-    "1",
-    "-n",
-    "30",
-    ...only,
-  ];
+  const options = ["-H", `Authorization: Bearer ${token}`, "--seed", "1", ...checks, ...only];
   const run = spawn(
     schemathesis,
     ["--config-file", config, "run", `${baseUrl}/openapi.json`, ...options],
@@ -70,3 +70,50 @@ test(
     await assertNoFindings(t, { baseUrl, token, operations: ["listTokens", "createToken"] });
   },
 );
+
+/** Operations of one job, which the run of another project tries on it. */
+const jobOperations = ["getJob", "cancelJob", "streamLogs", "listArtifacts", "getArtifact"];
+const batchOperations = ["getBatch", "cancelBatch"];
+
+test(
+  "schemathesis finds nothing of another project, also by its ids",
+  { skip: pythonMissing },
+  async (t) => {
+    const { baseUrl, client } = await startRunningService(t);
+    const word = "ownedbyanotherproject";
+    const model = { source: `https://${word}.example/a.onnx` };
+    const labels = { word };
+    const { id } = await client.call("startCompression", {
+      body: { model, target: "cpu", labels },
+    });
+    const made = await client.call("submitBatch", {
+      body: { models: [model], targets: ["cpu"], suite: word, labels },
+    });
+    await client.call("createProject", { params: { project: "vision" } });
+    const own = await client.call("createToken", { body: { name: word, scopes: ["jobs:read"] } });
+    const { token } = createdToken.parse(
+      await client.call("createToken", {
+        body: { name: "vision", scopes: ["admin"], project: "vision" },
+      }),
+    );
+    const relayed = await relayAnswers(t, baseUrl);
+    const settings = [nameInPath(jobOperations, id), nameInPath(batchOperations, made.id)];
+    // The answers themselves are what the other tests check.
+    const checks = ["--checks", "not_a_server_error", "--phases", "coverage,fuzzing", "-n", "10"];
+    await assertNoFindings(t, { ...relayed, token, settings: settings.join("\n"), checks });
+    const ids = [id, made.id, own.id, ...made.jobs.map((job) => job.id)];
+    for (const { request, answer } of relayed.answers) {
+      assert.doesNotMatch(answer, new RegExp(word), request);
+      const told = ids.filter((each) => answer.includes(each) && !request.includes(each));
+      assert.deepEqual(told, [], request);
+    }
+    assert.ok(relayed.answers.some(({ request }) => request.includes(id)));
+    const { status } = await client.call("getJob", { params: { id } });
+    assert.notEqual(status, "Cancelled");
+  },
+);
+
+function nameInPath(operations: readonly string[], id: string): string {
+  const names = JSON.stringify(operations);
+  return `[[operations]]\ninclude-operation-id = ${names}\nparameters = { "path.id" = "${id}" }\n`;
+}

@@ -18,6 +18,7 @@ export const proposal: Workflow = {
   commit: "a".repeat(40),
   event: "pull_request",
   ref: "refs/pull/7/merge",
+  baseRef: "main",
   report: null,
 };
 export const pushed: Workflow = { ...proposal, event: "push", ref: "refs/heads/main" };

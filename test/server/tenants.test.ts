@@ -132,6 +132,13 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     otherRepository: 403,
     otherCommit: 403,
   },
+  getUsage: {
+    call: () => "GET /v1/usage",
+    owner: 403,
+    otherProject: 200,
+    otherRepository: 403,
+    otherCommit: 403,
+  },
   exchangeToken: {
     call: () => "POST /v1/tokens/exchange",
     body: { token: "eyJ" },

@@ -18,6 +18,7 @@ import { defaultProject } from "../../src/contract/project.ts";
 import { hashSecret } from "../../src/auth/access-token.ts";
 import { submitBatch } from "../../src/server/submit-batch.ts";
 import { createRateLimiter } from "../../src/server/rate-limiter.ts";
+import { createStorageQuota } from "../../src/server/storage-quota.ts";
 import { createApp } from "../../src/server/create-app.ts";
 import type { Log } from "../../src/log/json-log.ts";
 import type { ServerContext } from "../../src/server/server-context.ts";
@@ -64,6 +65,8 @@ interface TestAppOptions {
   readonly exchangesPerMinute?: number;
   readonly maxWaitingJobs?: number;
   readonly sources?: z.input<typeof sourceCredentials>;
+  readonly maxStoredBytes?: number;
+  readonly isTrustedProxy?: (address: string) => boolean;
   /** Database file of an earlier service. */
   readonly database?: string;
 }
@@ -104,8 +107,14 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
   const submitted: string[] = [];
   const { requestsPerMinute = 1e9, exchangesPerMinute = 1e9 } = options;
   const context: ServerContext = {
-    takeRequest: createRateLimiter({ name: "requests", perMinute: requestsPerMinute, now }),
-    takeExchange: createRateLimiter({ name: "exchanges", perMinute: exchangesPerMinute, now }),
+    quotas: {
+      requests: createRateLimiter({ name: "requests", perMinute: requestsPerMinute, now }),
+      exchanges: createRateLimiter({ name: "exchanges", perMinute: exchangesPerMinute, now }),
+      storage: createStorageQuota({ records, blobs, maxBytes: options.maxStoredBytes ?? 1e9 }),
+      waitingJobs: options.maxWaitingJobs ?? 1e9,
+      deadlineSeconds: 86_400,
+    },
+    isTrustedProxy: options.isTrustedProxy ?? (() => false),
     records,
     blobs,
     sources,

@@ -40,8 +40,9 @@ async function startServer(
   );
   t.after(() => server[Symbol.asyncDispose]());
   const port = Number(new URL(server.url).port);
-  const open = async (text: string): Promise<Socket> => {
-    const socket = connect(port, "127.0.0.1").on("error", () => {});
+  const open = async (text: string, localAddress = "127.0.0.1"): Promise<Socket> => {
+    const options = { port, host: "127.0.0.1", localAddress };
+    const socket = connect(options).on("error", () => {});
     t.after(() => socket.destroy());
     await once(socket, "connect");
     socket.write(text);
@@ -119,6 +120,21 @@ test("a client among too many others is answered, and the longest idle one makes
   assert.equal((await fetch(`${url}/healthz`)).status, 200);
   await closed;
   assert.ok(sockets.filter((socket) => socket.destroyed || socket.closed).length < 3);
+});
+
+test("an address with more than its share makes room for another, also while it is answered", async (t) => {
+  const limits = { connections: 20, connectionsPerAddress: 15, headersSeconds: 60 };
+  const { promise: never } = Promise.withResolvers<Response>();
+  const { open } = await startServer(t, limits, async (request) =>
+    request.url.endsWith("/healthz") ? new Response("ok\n") : never,
+  );
+  const get = "GET / HTTP/1.1\r\nHost: service\r\n\r\n";
+  const crowd = await Promise.all(Array.from({ length: 16 }, async () => open(get)));
+  await Promise.all(Array.from({ length: 4 }, async () => open(get, "127.0.0.2")));
+  const closed = Promise.race(crowd.map(async (socket) => once(socket, "close")));
+  const other = await open("GET /healthz HTTP/1.1\r\nHost: service\r\n\r\n", "127.0.0.3");
+  await once(other, "data");
+  await closed;
 });
 
 for (const path of ["/refused", "/too-large"]) {

@@ -6,6 +6,7 @@ import path from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
+import { problemDetails, ServiceError } from "../../src/contract/errors.ts";
 import { createServiceBlobStore } from "../../src/storage/service-blob-store.ts";
 import { createServiceConnection } from "../../src/worker/service-connection.ts";
 import { mountSmallDisk } from "../support/mount-small-disk.ts";
@@ -35,9 +36,9 @@ async function openStore(t: TestContext, { token = "token", files = timeouts.fil
   const target = path.join(service.folder, "target");
   /** Stores a file of the job. */
   const provide = async (content: Uint8Array) => {
-    const { sha256 } = await service.blobs.write(Readable.from([content]));
-    await service.records.jobBlobs.add(id, sha256);
-    return sha256;
+    const blob = await service.blobs.write(Readable.from([content]));
+    await service.records.jobBlobs.add(id, blob);
+    return blob.sha256;
   };
   return { service, store, provide, requests, faults, target };
 }
@@ -157,6 +158,19 @@ test("writeFile() fails with storage_full where the service has no room", async 
   };
   faults.push(() => false, full);
   await assert.rejects(store.writeFile(target), { code: "storage_full" });
+});
+
+test("writeFile() fails at once where the project stores as much as it may", async (t) => {
+  const { store, faults, target } = await openStore(t);
+  await writeFile(target, "content");
+  const full = (_: IncomingMessage, response: ServerResponse) => {
+    const problem = problemDetails(new ServiceError("too_many_bytes", "No room"));
+    const headers = { "content-type": "application/problem+json" };
+    response.writeHead(problem.status, headers).end(JSON.stringify(problem));
+    return true;
+  };
+  faults.push(() => false, full);
+  await assert.rejects(store.writeFile(target), { code: "too_many_bytes" });
 });
 
 test("the store is given up when the service stays away", async (t) => {

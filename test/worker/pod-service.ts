@@ -21,6 +21,8 @@ import type { AttemptPod } from "../../src/records/begin-attempt.ts";
 import type { NewJob } from "../../src/records/insert-jobs.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
 import { createApp } from "../../src/server/create-app.ts";
+import { createRateLimiter } from "../../src/server/rate-limiter.ts";
+import { createStorageQuota } from "../../src/server/storage-quota.ts";
 import { wrongWorkerError } from "../../src/executors/worker-authentication.ts";
 import type { BlobStore } from "../../src/storage/blob-store.ts";
 import { createModelSources } from "../../src/storage/sources/model-sources.ts";
@@ -104,8 +106,14 @@ export async function startPodService(
       close: async () => {},
     },
     targets: builtinTargets,
-    takeRequest: () => {},
-    takeExchange: () => {},
+    quotas: {
+      requests: createRateLimiter({ name: "requests", perMinute: 1e9, now }),
+      exchanges: createRateLimiter({ name: "exchanges", perMinute: 1e9, now }),
+      storage: createStorageQuota({ records, blobs, maxBytes: 2 ** 40 }),
+      waitingJobs: 1e9,
+      deadlineSeconds: 86_400,
+    },
+    isTrustedProxy: () => false,
     limits: { maxModelBytes: 2 ** 33, allowedRoots: ["/"], allowPrivateAddresses: true },
     now,
     log: () => {},

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { z } from "zod";
 import { ServiceError } from "../../contract/errors.ts";
 import { workerTokenAudience } from "../../contract/worker.ts";
 import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
@@ -11,6 +10,7 @@ import type { Records } from "../../records/open-records.ts";
 import { invalidTokenError } from "../../auth/authenticate.ts";
 import { wrongWorkerError, type WorkerAuthentication } from "../worker-authentication.ts";
 import type { PodLogCollector } from "./pod-log-collector.ts";
+import { readPodTokenClaims } from "./pod-token-claims.ts";
 import { observedWorkerPod, type ObservedWorkerPod } from "./observed-worker-pod.ts";
 
 interface PodAuthenticationOptions {
@@ -36,6 +36,10 @@ interface ReviewedToken {
 }
 
 const reviewValidityMs = 60_000;
+/** Shorter: the API server can refuse a token while it has not heard of its pod. */
+const refusalValidityMs = 5_000;
+/** Tokens that name no pod of the cache: anybody can write them, and a new pod's are few. */
+const strangerReviewsPerSecond = 20;
 const tokenExpiryMarginMs = 5_000;
 const maxCachedEntries = 10_000;
 const podNameKey = "authentication.kubernetes.io/pod-name";
@@ -52,7 +56,10 @@ export function createPodAuthentication(options: PodAuthenticationOptions): Work
 class PodAuthentication implements WorkerAuthentication {
   readonly #options: PodAuthenticationOptions;
   readonly #reviewedTokens = new Map<string, ReviewedToken>();
+  /** Until when a token that the cluster refused is refused without asking again. */
+  readonly #refusedTokens = new Map<string, number>();
   readonly #attempts = new Map<string, number>();
+  #strangers = { second: 0, reviews: 0 };
 
   constructor(options: PodAuthenticationOptions) {
     this.#options = options;
@@ -106,11 +113,15 @@ class PodAuthentication implements WorkerAuthentication {
     const hash = createHash("sha256").update(token).digest("base64");
     const cached = this.#reviewedTokens.get(hash);
     if (cached !== undefined && now < cached.reviewValidUntil) return cached;
+    if (now < (this.#refusedTokens.get(hash) ?? 0)) throw refusedTokenError();
     try {
       const reviewed = await this.#requestReview(token, now);
       setBounded(this.#reviewedTokens, hash, reviewed);
       return reviewed;
     } catch (error) {
+      if (error instanceof ServiceError && error.code === "unauthorized") {
+        setBounded(this.#refusedTokens, hash, now + refusalValidityMs);
+      }
       if (!(error instanceof KubernetesError)) throw error;
       if (cached !== undefined && now < cached.expiresAt) return cached;
       throw clusterUnreachableError(error);
@@ -118,15 +129,31 @@ class PodAuthentication implements WorkerAuthentication {
   }
 
   async #requestReview(token: string, now: number): Promise<ReviewedToken> {
-    const { client, serviceAccount } = this.#options;
+    const { client, serviceAccount, pods } = this.#options;
+    const claims = readPodTokenClaims(token);
+    if (claims === undefined || claims.expiresAt <= now) throw refusedTokenError();
+    const { podName, podUid, expiresAt } = claims;
+    if (pods.get(podName)?.metadata.uid !== podUid) this.#countStranger(now);
     const spec = { token, audiences: [workerTokenAudience] };
     const review = await client.review(resources.tokenReviews, { spec });
     const username = `system:serviceaccount:${client.namespace}:${serviceAccount}`;
     const pod = readBoundPod(review, username);
-    const expiresAt = readTokenExpiry(token);
     const reviewValidUntil = Math.min(now + reviewValidityMs, expiresAt - tokenExpiryMarginMs);
     return { ...pod, expiresAt, reviewValidUntil };
   }
+
+  /** @throws ServiceError unavailable */
+  #countStranger(now: number): void {
+    const second = Math.floor(now / 1000);
+    if (this.#strangers.second !== second) this.#strangers = { second, reviews: 0 };
+    this.#strangers.reviews += 1;
+    if (this.#strangers.reviews <= strangerReviewsPerSecond) return;
+    throw notYetKnownError("Too many tokens of pods that are not known are being checked");
+  }
+}
+
+function refusedTokenError(): ServiceError {
+  return invalidTokenError("The token is not one that the cluster issued for a worker");
 }
 
 /** Checks the result of a review, and returns the pod to which the token is bound. */
@@ -136,7 +163,7 @@ function readBoundPod(
 ): Pick<ReviewedToken, "podName" | "podUid"> {
   const { authenticated = false, audiences = [], user } = status ?? {};
   if (!authenticated || !audiences.includes(workerTokenAudience)) {
-    throw invalidTokenError("The token is not one that the cluster issued for a worker");
+    throw refusedTokenError();
   }
   if (user?.username !== username) {
     throw invalidTokenError(`The token is that of "${user?.username}", not of a worker`);
@@ -156,14 +183,6 @@ function setBounded<T>(entries: Map<string, T>, key: string, value: T): void {
   const [oldest] = entries.keys();
   if (entries.size > maxCachedEntries && oldest !== undefined) entries.delete(oldest);
 }
-
-/** Expiry of a token that the cluster has accepted, milliseconds since 1970. */
-function readTokenExpiry(token: string): number {
-  const [, payload = ""] = token.split(".");
-  return claims.parse(JSON.parse(Buffer.from(payload, "base64url").toString())).exp * 1000;
-}
-
-const claims = z.object({ exp: z.number() });
 
 function notYetKnownError(message: string): ServiceError {
   return new ServiceError("unavailable", message, { headers: { "retry-after": "1" } });

@@ -3,9 +3,11 @@ export const maxKeptDirectories = 6;
 
 /**
  * Runs a command in new namespaces that `unshare` has made. Arguments: the folder to hide, the
- * folder that the command may write, the number of files in it that it only reads and these, the
- * number of folders in the hidden one that stay readable and the folders, and the command.
+ * folder that the command may write, the number of files with secrets and these, the number of
+ * files in the folder that the command only reads and these, the number of folders in the hidden
+ * one that stay readable and the folders, and the command.
  *
+ * Of the devices those stay that every program may use: others, such as disks, are open to root.
  * Descriptors hold what lies in the hidden folder until it is hidden. All other mounts become
  * read-only. The number of processes is limited by a setting that is the whole machine's before
  * Linux 6.14 and is left alone there: processes of root are not counted then. At last every
@@ -14,8 +16,25 @@ export const maxKeptDirectories = 6;
  */
 export const containmentScript = `
 set -eu
-data=$1 job=$2 files=$3
+data=$1 job=$2 secrets=$3
 shift 3
+while [ "$secrets" -gt 0 ]; do
+  mount --bind /dev/null "$1"
+  shift
+  secrets=$((secrets - 1))
+done
+files=$1
+shift
+exec 3<>/dev/null 4<>/dev/zero 5<>/dev/full 6</dev/random 7</dev/urandom
+mount -t tmpfs -o mode=755,size=64k none /dev
+device=3
+for name in null zero full random urandom; do
+  : > "/dev/$name"
+  mount -c --bind "/proc/self/fd/$device" "/dev/$name"
+  device=$((device + 1))
+done
+ln -s /proc/self/fd /dev/fd
+exec 3<&- 4<&- 5<&- 6<&- 7<&-
 echo 1000 > /proc/self/oom_score_adj
 case "$(uname -r)" in
   [0-5].* | 6.[0-9].* | 6.1[0-3].*) ;;

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
+import { statOrUndefined } from "../../storage/file-error.ts";
 import { errorMessage } from "../../log/error-message.ts";
 import { containmentScript, maxKeptDirectories } from "./containment-script.ts";
 
@@ -14,6 +15,8 @@ export interface ContainmentOptions {
   readonly dataDirectory: string;
   /** Folders of `file://` models; workers read them also where they lie in the hidden one. */
   readonly allowedRoots: readonly string[];
+  /** Files with secrets of the service elsewhere, which are empty for workers. */
+  readonly secretFiles: readonly string[];
 }
 
 const namespaces = [
@@ -45,7 +48,7 @@ export type Contain = (worker: WorkerCommand) => Pick<WorkerCommand, "command" |
  * system does not allow it; the log says why.
  */
 export async function openContainment(
-  { dataDirectory, allowedRoots }: ContainmentOptions,
+  { dataDirectory, allowedRoots, secretFiles }: ContainmentOptions,
   { workDirectory, log }: { workDirectory: string; log: (message: string) => void },
 ): Promise<Contain | undefined> {
   try {
@@ -54,7 +57,11 @@ export async function openContainment(
     if (kept.length > maxKeptDirectories) {
       throw new Error(`More than ${maxKeptDirectories} allowed folders lie in the data folder`);
     }
-    const contain = containIn(data, kept);
+    const present = await Array.fromAsync(secretFiles, async (file) => {
+      return (await statOrUndefined(file)) === undefined ? [] : [await realpath(file)];
+    });
+    const secrets = present.flat();
+    const contain = containIn(data, { kept, secrets });
     await probe(contain, workDirectory);
     return contain;
   } catch (error) {
@@ -64,11 +71,18 @@ export async function openContainment(
   }
 }
 
-function containIn(data: string, kept: readonly string[]): Contain {
+interface Exceptions {
+  /** Folders in the hidden one that stay readable. */
+  readonly kept: readonly string[];
+  /** Files elsewhere that are hidden. */
+  readonly secrets: readonly string[];
+}
+
+function containIn(data: string, { kept, secrets }: Exceptions): Contain {
   return ({ command, args, directory, inputs }) => {
     const script = ["/bin/sh", "-c", containmentScript, "sh"];
-    const files = [data, directory, String(inputs.length), ...inputs, String(kept.length), ...kept];
-    const contained = [...namespaces, "--", ...script, ...files, command, ...args];
+    const lists = [secrets, inputs, kept].flatMap((list) => [String(list.length), ...list]);
+    const contained = [...namespaces, "--", ...script, data, directory, ...lists, command, ...args];
     return { command: "unshare", args: contained };
   };
 }

@@ -6,6 +6,8 @@ interface ProjectTurns {
   readonly step: number;
   /** Turn at which its next job starts, or could. */
   turn: number;
+  /** Its jobs that were taken and have not ended. */
+  running: number;
 }
 
 /** Tolerance for sums of steps, which are rounded. */
@@ -15,7 +17,7 @@ const sameTurn = 1e-9;
  * Jobs that wait for a worker: those of a project in their order, and the projects in turns, each
  * with as many jobs a turn as its weight. A project that begins to wait joins at the present turn
  * at the earliest, so that it has saved up nothing, and at its own next one, so that jobs that come
- * one by one have no advantage.
+ * one by one have no advantage. One with as many running jobs as it may have is passed over.
  */
 export class FairQueue {
   readonly #weights: ReadonlyMap<string, number>;
@@ -23,11 +25,18 @@ export class FairQueue {
   readonly #projects = new Map<string, ProjectTurns>();
   /** Project of each job that waits. */
   readonly #projectOf = new Map<string, string>();
+  /** Of each job that was taken and has not ended. */
+  readonly #runningOf = new Map<string, ProjectTurns>();
+  readonly #maxRunning: () => number;
   #turn = 0;
 
-  /** @param weights of projects; those that are left out have 1 */
-  constructor(weights: ReadonlyMap<string, number>) {
+  /**
+   * @param weights of projects; those that are left out have 1
+   * @param maxRunning how many jobs of a project may run at once
+   */
+  constructor(weights: ReadonlyMap<string, number>, maxRunning = () => Infinity) {
     this.#weights = weights;
+    this.#maxRunning = maxRunning;
   }
 
   add(project: string, jobIds: readonly string[]): void {
@@ -46,8 +55,17 @@ export class FairQueue {
     if (next === undefined || jobId === undefined) return undefined;
     this.#turn = next.turn;
     next.turn += next.step;
+    next.running += 1;
+    this.#runningOf.set(jobId, next);
     this.#projectOf.delete(jobId);
     return jobId;
+  }
+
+  /** Says that a job that was taken has ended. */
+  end(jobId: string): void {
+    const turns = this.#runningOf.get(jobId);
+    if (turns !== undefined) turns.running -= 1;
+    this.#runningOf.delete(jobId);
   }
 
   /** Takes out a job that will not start. */
@@ -75,15 +93,16 @@ export class FairQueue {
     const known = this.#projects.get(project);
     if (known !== undefined) return known;
     const step = 1 / (this.#weights.get(project) ?? 1);
-    const added = { queue: new ProjectQueue(), step, turn: this.#turn };
+    const added = { queue: new ProjectQueue(), step, turn: this.#turn, running: 0 };
     this.#projects.set(project, added);
     return added;
   }
 
   #nextProject(): ProjectTurns | undefined {
     let next: ProjectTurns | undefined;
+    const maxRunning = this.#maxRunning();
     for (const turns of this.#projects.values()) {
-      if (turns.queue.size === 0) continue;
+      if (turns.queue.size === 0 || turns.running >= maxRunning) continue;
       if (next === undefined || turns.turn < next.turn - sameTurn) next = turns;
     }
     return next;

@@ -2,8 +2,9 @@ import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, realpath } from "node:fs/promises";
 import path from "node:path";
 import { blobPath } from "../../storage/blob-path.ts";
-import type { BlobStore } from "../../storage/blob-store.ts";
+import type { Blob, BlobStore } from "../../storage/blob-store.ts";
 import { systemErrorCode } from "../../storage/file-error.ts";
+import type { MeterBytes } from "../worker-authentication.ts";
 
 /**
  * Makes the folder of a job's own blobs, with those that its worker reads: as links where the file
@@ -27,7 +28,10 @@ export async function prepareJobStorage(
   return paths;
 }
 
-type StoreBlob = (jobId: string, sha256: string) => Promise<boolean>;
+type StoreBlob = (
+  blob: { jobId: string; sha256: string },
+  meter: MeterBytes,
+) => Promise<Blob | undefined>;
 
 /**
  * Copies blobs from the folders of jobs into the store, since their workers could still change
@@ -37,24 +41,32 @@ export function createBlobTransfer(
   blobs: BlobStore,
   directoryOf: (jobId: string) => string,
 ): StoreBlob {
-  const running = new Map<string, Promise<boolean>>();
-  return (jobId, sha256) => {
+  const running = new Map<string, Promise<Blob | undefined>>();
+  return ({ jobId, sha256 }, meter) => {
     const key = `${jobId} ${sha256}`;
     const known = running.get(key);
     if (known !== undefined) return known;
-    const transfer = transferBlob(blobs, directoryOf(jobId), sha256);
+    const transfer = transferBlob(blobs, { from: directoryOf(jobId), sha256, meter });
     running.set(key, transfer);
     return transfer.finally(() => running.delete(key));
   };
 }
 
-/** False where the worker has stored no such blob. */
-async function transferBlob(blobs: BlobStore, from: string, sha256: string): Promise<boolean> {
+interface BlobTransfer {
+  readonly from: string;
+  readonly sha256: string;
+  readonly meter: MeterBytes;
+}
+
+/** Undefined where the worker has stored no such blob. */
+async function transferBlob(
+  blobs: BlobStore,
+  { from, sha256, meter }: BlobTransfer,
+): Promise<Blob | undefined> {
   await using file = await openFileWithin(from, blobPath(from, sha256));
-  if (file === undefined) return false;
+  if (file === undefined) return undefined;
   const source = file.createReadStream({ highWaterMark: 1 << 20, autoClose: false });
-  await blobs.write(source, { expectedSha256: sha256 });
-  return true;
+  return await blobs.write(meter(source), { expectedSha256: sha256 });
 }
 
 /** Opens a file that a worker wrote; undefined for what a link or a pipe of its leads to. */

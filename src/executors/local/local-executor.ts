@@ -28,6 +28,8 @@ interface LocalExecutorOptions extends Omit<LaunchOptions, "contain"> {
   readonly concurrency?: number | undefined;
   /** Jobs of a project that start for each job of another one; 1 where it is left out. */
   readonly projectWeights?: ReadonlyMap<string, number> | undefined;
+  /** Jobs of a project at once where there are others; by default all but one of `concurrency`. */
+  readonly projectRunningJobs?: number | undefined;
   /** Limit of jobs that have none of their own, seconds of work. */
   readonly deadlineSeconds?: number | undefined;
   readonly log: (message: string) => void;
@@ -60,16 +62,20 @@ export async function createLocalExecutor(options: LocalExecutorOptions): Promis
   const unfinished = await resumeUnfinishedJobs(records, { workDirectory, log });
   const contain = containment && (await openContainment(containment, { workDirectory, log }));
   const executor = new LocalExecutor({ ...options, workDirectory, contain });
+  await executor.findProjects();
   for (const { project, jobId } of unfinished) executor.submit(project, [jobId]);
   return executor;
 }
 
 class LocalExecutor implements Executor {
   readonly workers: WorkerAuthentication;
+  readonly projectRunningJobs: number;
   readonly #options: OpenedOptions;
   readonly #concurrency: number;
   readonly #silentSeconds: number;
   readonly #queue: FairQueue;
+  /** Whether there are several projects, so that none may hold all workers. */
+  #isShared = false;
   /** Of every job that is worked on. */
   readonly #stops = new Map<string, AbortController>();
   /** Of every worker: ends when nothing is heard of it for too long. */
@@ -87,12 +93,19 @@ class LocalExecutor implements Executor {
       onHeard: (id) => this.#silence.get(id)?.refresh(),
       storeBlob: createBlobTransfer(blobs, (id) => jobStorage(workDirectory, id)),
     });
-    this.#queue = new FairQueue(options.projectWeights ?? new Map());
+    this.projectRunningJobs = options.projectRunningJobs ?? Math.max(1, this.#concurrency - 1);
+    const maxRunning = () => (this.#isShared ? this.projectRunningJobs : Infinity);
+    this.#queue = new FairQueue(options.projectWeights ?? new Map(), maxRunning);
     const { changes } = options.records;
     this.#unsubscribe = [
       changes.onCancelling((jobId) => this.#stops.get(jobId)?.abort()),
       changes.onEnded((jobId) => this.#queue.remove(jobId)),
     ];
+  }
+
+  /** Looks for projects that were created since. */
+  async findProjects(): Promise<void> {
+    this.#isShared = (await this.#options.records.projects.list()).length > 1;
   }
 
   submit(project: string, jobIds: readonly string[]): void {
@@ -119,6 +132,7 @@ class LocalExecutor implements Executor {
       if (jobId === undefined) return;
       const run = this.#runJob(jobId).finally(() => {
         this.#runs.delete(run);
+        this.#queue.end(jobId);
         this.#startWaiting();
       });
       this.#runs.add(run);
@@ -129,6 +143,7 @@ class LocalExecutor implements Executor {
     // Set before the attempt is recorded, so that no cancellation falls between the two.
     const stop = new AbortController();
     this.#stops.set(jobId, stop);
+    await this.#recordWithRetry(() => this.findProjects());
     const secret = randomBytes(secretBytes).toString("hex");
     const begun = await this.#recordWithRetry(() =>
       this.#options.records.attempts.begin(jobId, hashSecret(secret)),

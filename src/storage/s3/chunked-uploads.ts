@@ -5,7 +5,7 @@ import { partialUploadName } from "../partial-upload-path.ts";
 import type { UploadContent } from "../partial-uploads.ts";
 import { finishContent } from "../receive-file.ts";
 import { blobKey } from "./blob-key.ts";
-import { incomingFolder, removeExcessUploads } from "./incoming-uploads.ts";
+import { incomingFolder, listKeptUploads, removeExcessUploads } from "./incoming-uploads.ts";
 import { findObject } from "./objects.ts";
 import type { S3Client } from "./s3-client.ts";
 import { type KeptChunks, takeKeptChunks } from "./kept-chunks.ts";
@@ -35,6 +35,10 @@ export function createChunkedUploads(client: S3Client) {
     async findKept(name: string): Promise<number | undefined> {
       const count = await countChunks(client, incomingFolder(name));
       return count === 0 ? undefined : count * chunkBytes;
+    },
+    async countKept(project: string, receiving: ReadonlyMap<string, unknown>) {
+      const interrupted = await listKeptUploads(client, project, receiving);
+      return interrupted.reduce((sum, { bytes }) => sum + bytes, 0);
     },
     receive: (upload: Upload, content: UploadContent) =>
       takeTurn(uploads, () => receiveUploadChunks(uploads, upload, content)),

@@ -44,6 +44,16 @@ export async function removeAbandonedUploads(client: S3Client, now: Date): Promi
   await abortUploadsBefore(client, oldest);
 }
 
+/** A project's uploads that were interrupted and that nobody sends at present. */
+export async function listKeptUploads(
+  client: S3Client,
+  project: string,
+  receiving: ReadonlyMap<string, unknown>,
+): Promise<IncomingUpload[]> {
+  const uploads = await listUploads(client, projectPrefix(project));
+  return uploads.filter(({ name }) => !receiving.has(name));
+}
+
 /**
  * Removes the oldest of a project's interrupted uploads where there is too much of them, but none
  * that is being received.
@@ -54,10 +64,8 @@ export async function removeExcessUploads(
   project: string,
   receiving: ReadonlyMap<string, unknown>,
 ): Promise<string[]> {
-  const uploads = await listUploads(client, projectPrefix(project));
-  const newestFirst = uploads
-    .filter(({ name }) => !receiving.has(name))
-    .toSorted((a, b) => b.modifiedAt.getTime() - a.modifiedAt.getTime());
+  const uploads = await listKeptUploads(client, project, receiving);
+  const newestFirst = uploads.toSorted((a, b) => b.modifiedAt.getTime() - a.modifiedAt.getTime());
   let bytes = 0;
   const excess = newestFirst.filter((upload, i) => {
     bytes += upload.bytes;

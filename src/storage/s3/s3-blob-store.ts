@@ -1,9 +1,10 @@
 import { createReadStream } from "node:fs";
-import { rm } from "node:fs/promises";
+import { open, rm } from "node:fs/promises";
 import type { BlobStore } from "../blob-store.ts";
 import { storageError } from "../file-error.ts";
 import { createPartialUploads } from "../partial-uploads.ts";
 import { receiveFile } from "../receive-file.ts";
+import { writeStream } from "../write-stream.ts";
 import { blobKey } from "./blob-key.ts";
 import { checkBucket } from "./check-bucket.ts";
 import { createChunkedUploads } from "./chunked-uploads.ts";
@@ -46,6 +47,13 @@ export async function openS3BlobStore(access: S3Access): Promise<S3BlobStore> {
       } catch (error) {
         await rm(target, { force: true });
         throw storageError(error);
+      }
+    },
+    async materializeRanges(sha256, target, { ranges, signal }) {
+      await using file = await open(target, "r+");
+      for (const range of ranges) {
+        const content = readObject(client, blobKey(sha256), { ...range, signal });
+        await writeStream(file, content, range.start);
       }
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),

@@ -47,6 +47,29 @@ test("a job that is cancelled while it waits leaves its place to the next", asyn
   assert.deepEqual([executor.queuePosition(gone), executor.queuePosition(last)], [undefined, 1]);
 });
 
+test("a project that keeps workers busy leaves one to the others", async (t) => {
+  const service = await startService(t, { concurrency: 2 });
+  await service.records.projects.ensure(busy);
+  const executor = await service.start();
+  const [first = "", second = ""] = await service.createFor(busy, "waits", "waits");
+  executor.submit(busy, [first, second]);
+  await service.until(first, (job) => job.startedAt !== null, busy);
+  const [own = ""] = await service.create("completes");
+  executor.submit(project, [own]);
+  assert.equal((await service.ended(own)).job.status, "Completed");
+  assert.equal((await service.records.jobs.find(busy, second))?.status, "Pending");
+  await service.records.jobs.cancel(busy, first);
+  await service.until(second, (job) => job.startedAt !== null, busy);
+});
+
+test("a project that is alone has all workers", async (t) => {
+  const service = await startService(t, { concurrency: 2 });
+  const executor = await service.start();
+  const ids = await service.create("waits", "waits");
+  executor.submit(project, ids);
+  for (const id of ids) await service.until(id, (job) => job.startedAt !== null);
+});
+
 async function listIds(records: Awaited<ReturnType<typeof startService>>["records"]) {
   const { jobs } = await listJobs(records, project, { limit: 10 });
   return jobs.map((job) => job.id).toSorted();

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import test from "node:test";
@@ -25,8 +26,17 @@ test(
   "a hostile worker reads no foreign byte, and leaves service and store as they were",
   options,
   async (t) => {
-    const service = await startService(t, { workerPath, contained: true });
-    const { blobs, records, folder } = service;
+    const folder = await mkdtemp(join(tmpdir(), "hostile-"));
+    const secret = `${folder}.key`;
+    await writeFile(secret, "the service's key");
+    t.after(() => rm(secret));
+    const service = await startService(t, {
+      workerPath,
+      folder,
+      contained: true,
+      secretFiles: [secret, `${folder}.missing`],
+    });
+    const { blobs, records } = service;
     const { sha256: foreign } = await blobs.write(Readable.from([Buffer.from("a foreign model")]));
     const { sha256: own } = await blobs.write(Readable.from([Buffer.from("its own model")]));
     await mkdir(join(folder, "models"));
@@ -40,9 +50,9 @@ test(
     assert.equal(job.status, "Failed");
     assert.deepEqual(
       lines.filter((line) => line.startsWith("did ")),
-      ["did read its own model", "did read an allowed model"],
+      ["did read its own model", "did read an allowed model", "did read 0 of /dev/null"],
     );
-    assert.ok(lines.filter((line) => line.startsWith("could not ")).length >= 9, lines.join("\n"));
+    assert.ok(lines.filter((line) => line.startsWith("could not ")).length >= 11, lines.join("\n"));
     const kept = (await Array.fromAsync(blobs.read(own))).join("");
     assert.equal(kept, "its own model");
     assert.equal((await records.jobs.find(project, other))?.status, "Pending");

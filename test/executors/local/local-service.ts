@@ -28,6 +28,10 @@ interface ServiceOptions {
   silentWorkerSeconds?: number;
   deadlineSeconds?: number;
   workerPath?: string;
+  /** Jobs of a project at once. */
+  projectRunningJobs?: number;
+  /** Files that contained workers must not read. */
+  secretFiles?: readonly string[];
   /** Workers get namespaces of their own; folders of the service are hidden. */
   contained?: boolean;
 }
@@ -58,10 +62,15 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
       log,
       workerPath: options.workerPath ?? standInWorker,
       ...(options.contained === true && {
-        containment: { dataDirectory: folder, allowedRoots: [join(folder, "models")] },
+        containment: {
+          dataDirectory: folder,
+          allowedRoots: [join(folder, "models")],
+          secretFiles: options.secretFiles ?? [],
+        },
       }),
       silentWorkerSeconds: options.silentWorkerSeconds ?? 600,
       deadlineSeconds: options.deadlineSeconds,
+      projectRunningJobs: options.projectRunningJobs,
     });
   const stops: (() => Promise<void>)[] = [];
   t.after(async () => {

@@ -6,6 +6,8 @@ import { assignment, type UnnumberedEvent } from "../../../../src/contract/worke
 /** Tries everything that a worker must not be able to do, tells what it did, and crashes. */
 const { MOS_SERVICE_URL, MOS_JOB_ID = "", MOS_JOB_TOKEN, MOS_STORAGE_DIR = "" } = process.env;
 const { MOS_WORK_DIR = "" } = process.env;
+/** The service's key, which lies beside its data folder. */
+const secretFile = `${dirname(dirname(MOS_WORK_DIR))}.key`;
 const base = `${MOS_SERVICE_URL}/worker/v1/jobs`;
 const headers = { authorization: `Bearer ${MOS_JOB_TOKEN}`, "content-type": "application/json" };
 const told = await (await fetch(`${base}/${MOS_JOB_ID}`, { headers })).json();
@@ -24,6 +26,21 @@ async function attempt(what: string, act: () => unknown): Promise<void> {
   }
 }
 
+const readSecret = () => {
+  const secret = readFileSync(secretFile, "utf8");
+  if (secret === "") throw new Error("It is empty");
+  return secret;
+};
+const usual = new Set(["fd", "full", "null", "random", "urandom", "zero"]);
+const listDevices = () => {
+  const devices = readdirSync("/dev").filter((name) => !usual.has(name));
+  if (devices.length === 0) throw new Error("There are none");
+  return devices.join(" ");
+};
+const useDevices = () => {
+  writeFileSync("/dev/null", "x");
+  return `${readFileSync("/dev/null").length} of /dev/null`;
+};
 const refused = async (url: string, init: RequestInit = {}) => {
   const answer = await fetch(url, { headers, ...init });
   if (!answer.ok) throw new Error(String(answer.status));
@@ -35,6 +52,9 @@ const kill = (pid: string) => process.kill(Number(pid), "SIGKILL");
 
 await attempt("read", () => readFileSync(blob(MOS_STORAGE_DIR, own), "utf8"));
 await attempt("read", () => readFileSync(join(data, "models/allowed.onnx"), "utf8"));
+await attempt("read", useDevices);
+await attempt("read the service's key", readSecret);
+await attempt("see the machine's devices", listDevices);
 await attempt("read the records", () => readFileSync(join(data, "records.db")));
 await attempt("read a foreign blob", () => readFileSync(blob(join(data, "storage"), foreign)));
 await attempt("list the blobs", () => readdirSync(join(data, "storage")));

@@ -1,0 +1,30 @@
+import { z } from "zod";
+
+const podTokenClaims = z.object({
+  exp: z.number(),
+  "kubernetes.io": z.object({ pod: z.object({ name: z.string(), uid: z.string() }) }),
+});
+
+interface PodTokenClaims {
+  readonly podName: string;
+  readonly podUid: string;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+}
+
+/** What a token says of itself, whoever wrote it; undefined where it is not that of a pod. */
+export function readPodTokenClaims(token: string): PodTokenClaims | undefined {
+  const [, payload = ""] = token.split(".");
+  const { success, data } = podTokenClaims.safeParse(decodePayload(payload));
+  if (!success) return undefined;
+  const { name: podName, uid: podUid } = data["kubernetes.io"].pod;
+  return { podName, podUid, expiresAt: data.exp * 1000 };
+}
+
+function decodePayload(encoded: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(encoded, "base64url").toString());
+  } catch {
+    return undefined;
+  }
+}

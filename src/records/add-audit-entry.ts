@@ -1,0 +1,40 @@
+import type { AuditEntry } from "../contract/audit.ts";
+import { newId } from "../contract/id.ts";
+import type { WriteTransaction } from "./store.ts";
+
+/** Who asked for a change, and how. It is written to the audit in the change's transaction. */
+export interface AuditedChange extends Pick<AuditEntry, "action" | "tokenId" | "tokenName"> {
+  /** Of whoever asked. */
+  readonly project: string;
+}
+
+interface ChangedThing {
+  /** Its id, name or SHA-256. */
+  readonly subject: string;
+  /** Whose it is, where that is not the project of whoever asked: both have an entry then. */
+  readonly project?: string;
+}
+
+/** Adds a change to the audit, unless nobody asked for it. */
+export async function addAuditEntry(
+  { trx, now }: WriteTransaction,
+  change: AuditedChange | undefined,
+  { subject, project }: ChangedThing,
+): Promise<void> {
+  if (change === undefined) return;
+  const { action, tokenId, tokenName } = change;
+  for (const each of new Set([change.project, project ?? change.project])) {
+    await trx
+      .insertInto("audit")
+      .values({
+        id: newId("audit", now),
+        project: each,
+        at: now.toISOString(),
+        action,
+        token_id: tokenId,
+        token_name: tokenName,
+        subject,
+      })
+      .execute();
+  }
+}

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import test, { type TestContext } from "node:test";
+import { auditPage } from "../../src/contract/audit.ts";
+import { batch } from "../../src/contract/batch.ts";
+import type { Routes } from "../../src/contract/routes.ts";
+import { createdToken } from "../../src/contract/token.ts";
+import { makeTestApp, startJob, type TestApp } from "./test-app.ts";
+
+type AuditedRoute = {
+  [Name in keyof Routes]: Routes[Name] extends { readonly audited: true } ? Name : never;
+}[keyof Routes];
+
+/** Prepares a request that changes something, and gives its call and its options. */
+type Prepare = (app: TestApp) => Promise<Parameters<TestApp["ask"]>>;
+
+const model = { source: "https://models.example/detector.onnx" };
+const tokenRequest = { name: "ci", scopes: ["jobs:read"] };
+
+async function makeToken({ ask }: TestApp) {
+  return createdToken.parse(await (await ask("POST /v1/tokens", { body: tokenRequest })).json());
+}
+
+const changes: Readonly<Record<AuditedRoute, Prepare>> = {
+  startCompression: async () => ["POST /v1/compress", { body: { model, target: "cpu" } }],
+  startQuantization: async () => ["POST /v1/quantize", { body: { model, target: "cpu" } }],
+  cancelJob: async (app) => [`POST /v1/jobs/cancel/${(await startJob(app)).id}`],
+  submitBatch: async () => ["POST /v1/batches", { body: { models: [model], targets: ["cpu"] } }],
+  async cancelBatch({ ask }) {
+    const body = { models: [model], targets: ["cpu"] };
+    const { id } = batch.parse(await (await ask("POST /v1/batches", { body })).json());
+    return [`POST /v1/batches/cancel/${id}`];
+  },
+  createToken: async () => ["POST /v1/tokens", { body: tokenRequest }],
+  rotateToken: async (app) => [`POST /v1/tokens/${(await makeToken(app)).id}/rotate`],
+  revokeToken: async (app) => [`DELETE /v1/tokens/${(await makeToken(app)).id}`],
+  revokeOwnToken: async (app) => {
+    return ["DELETE /v1/tokens/self", { token: (await makeToken(app)).token }];
+  },
+  createProject: async () => ["PUT /v1/projects/vision"],
+  async uploadModel() {
+    const sha256 = createHash("sha256").update("a model").digest("hex");
+    const headers = { "content-type": "application/octet-stream" };
+    return [`PUT /v1/models/${sha256}`, { body: "a model", headers }];
+  },
+};
+
+const tables = ["jobs", "batches", "tokens", "projects", "project_blobs"];
+
+/** An app, and its database as another process sees it. */
+async function openApp(t: TestContext) {
+  const folder = await mkdtemp(join(tmpdir(), "audited-"));
+  const file = join(folder, "records.sqlite");
+  const app = await makeTestApp(t, { database: file });
+  const database = new DatabaseSync(file);
+  t.after(async () => {
+    database.close();
+    await rm(folder, { recursive: true });
+  });
+  const dump = () =>
+    tables.map((table) =>
+      database
+        .prepare(`select * from ${table}`)
+        .all()
+        .map((row) => ({ ...row, last_used_at: null })),
+    );
+  return { app, database, dump };
+}
+
+for (const [name, prepare] of Object.entries(changes)) {
+  test(`${name} changes nothing where the audit cannot be written`, async (t) => {
+    const { app, database, dump } = await openApp(t);
+    const call = await prepare(app);
+    database.exec(`create trigger audit_is_full before insert on audit
+      begin select raise(abort, 'The audit is full'); end`);
+    const before = dump();
+    assert.equal((await app.ask(...call)).status, 500);
+    assert.deepEqual(dump(), before);
+  });
+
+  test(`${name} is in the audit once`, async (t) => {
+    const { app } = await openApp(t);
+    const call = await prepare(app);
+    assert.ok((await app.ask(...call)).ok);
+    const { entries } = auditPage.parse(await (await app.ask("GET /v1/audit")).json());
+    assert.equal(entries.filter(({ action }) => action === name).length, 1);
+  });
+}
