@@ -25,6 +25,7 @@ export const batchHandlers: BatchHandlers = {
     const { created, replayed, headers } = await createIdempotently<Batch>(context, input, {
       schema: batchSchema,
       create: async (answered) => {
+        await context.requireSpace();
         const createdBy = createdByCaller(caller);
         const submitted = { ...submission, answered, createdBy };
         return createBatch(context, creationOwner(caller), submitted);

@@ -12,6 +12,8 @@ import type { TakeRequest } from "./rate-limiter.ts";
 export interface ServerContext {
   readonly records: Records;
   readonly blobs: BlobStore;
+  /** Fails with storage_full where the disk has no room for more work. */
+  readonly requireSpace: () => Promise<void>;
   readonly executor: Executor;
   readonly targets: readonly Target[];
   readonly limits: Assignment["limits"];

@@ -2,6 +2,7 @@ import type { Log } from "../log/json-log.ts";
 import { openRecords, type Records } from "../records/open-records.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import { createDirectoryBlobStore } from "../storage/directory-blob-store.ts";
+import { createDiskSpace } from "../storage/disk-space.ts";
 import { databasePath } from "./database-path.ts";
 import { lockDataDirectory } from "./lock-data-directory.ts";
 import { makePrivate } from "./make-private.ts";
@@ -10,12 +11,22 @@ import { purgeRegularly } from "./purge-regularly.ts";
 interface ServiceStorage extends AsyncDisposable {
   readonly records: Records;
   readonly blobs: BlobStore;
+  /** Fails with storage_full where the disk has no room for more work. */
+  readonly requireSpace: () => Promise<void>;
+}
+
+interface StorageOptions {
+  readonly now: () => Date;
+  readonly log: Log;
+  readonly maxWaitingJobs: number;
+  /** Of the disk, kept for records. */
+  readonly reserveBytes: number;
 }
 
 /** Opens the records and files in the data directory, which no other service may use meanwhile. */
 export async function openStorage(
   directory: string,
-  options: { readonly now: () => Date; readonly log: Log; readonly maxWaitingJobs: number },
+  options: StorageOptions,
 ): Promise<ServiceStorage> {
   await using stack = new AsyncDisposableStack();
   await makePrivate(directory);
@@ -23,9 +34,10 @@ export async function openStorage(
   const records = await openRecords(databasePath(directory), options);
   stack.defer(() => records.close());
   await records.idempotency.reset();
-  const blobs = await createDirectoryBlobStore(directory);
+  const space = createDiskSpace(directory, options.reserveBytes);
+  const blobs = await createDirectoryBlobStore(directory, space);
   const { idempotency, tokens, identities } = records;
   stack.use(purgeRegularly({ idempotency, tokens, identities, blobs }, options.log));
   const opened = stack.move();
-  return { records, blobs, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  return { records, blobs, requireSpace: space.require, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }

@@ -2,6 +2,7 @@ import { delimiter, resolve } from "node:path";
 import { z } from "zod";
 import { number, text } from "../settings/environment-values.ts";
 import { fairnessSettings } from "./fairness-settings.ts";
+import { storageSettings } from "./storage-settings.ts";
 
 /** Every environment variable that the service reads. */
 export const settings = z.object({
@@ -17,6 +18,7 @@ export const settings = z.object({
       "Port of its own for `/healthz`, `/readyz` and `/metrics`, which is not public then.",
     ),
   MOS_DATA_DIR: text.default("./data").describe("Folder of everything that the service keeps."),
+  ...storageSettings,
   MOS_WORKERS: number
     .pipe(z.int().min(1).max(1024))
     .optional()

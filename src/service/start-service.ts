@@ -54,6 +54,7 @@ export async function startService(
       now,
       log,
       maxWaitingJobs: settings.MOS_QUOTA_WAITING_JOBS,
+      reserveBytes: settings.MOS_DISK_RESERVE_BYTES,
     }),
   );
   const server = stack.use(await startServer(settings, log));
@@ -102,6 +103,7 @@ interface JoinedParts extends ServiceDependencies, ServiceFiles {
   readonly settings: Settings;
   readonly records: Records;
   readonly blobs: BlobStore;
+  readonly requireSpace: () => Promise<void>;
   readonly serviceUrl: string;
 }
 

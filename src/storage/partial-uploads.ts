@@ -2,6 +2,7 @@ import { rm } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { ServiceError } from "../contract/errors.ts";
 import type { Blob, BlobStore, ReceiveOptions, Upload } from "./blob-store.ts";
+import type { DiskSpace } from "./disk-space.ts";
 import { statOrUndefined, storageError } from "./file-error.ts";
 import { createKeptUpload, type KeptUpload, takeKept, uploadOffsetError } from "./kept-uploads.ts";
 import { partialUploadPath } from "./partial-upload-path.ts";
@@ -18,6 +19,7 @@ interface PartialUploadOptions {
   readonly publish: (file: string, sha256: string) => Promise<void>;
   /** Stores content without resumption; leaves nothing behind when it fails. */
   readonly write: BlobStore["write"];
+  readonly space: DiskSpace;
 }
 
 interface PartialUploads extends PartialUploadOptions {
@@ -91,14 +93,14 @@ async function receivePartial(
   upload: Upload,
   { source, offset, ...options }: UploadContent & { readonly offset: number },
 ): Promise<Blob> {
-  const { incoming, publish, kept, receiving } = uploads;
+  const { incoming, publish, space, kept, receiving } = uploads;
   const { sha256: expectedSha256 } = upload;
   const file = partialUploadPath(incoming, upload);
   const present = offset > 0 ? await takeKept(kept, file, offset) : createKeptUpload();
   kept.delete(file);
   try {
-    const { meter } = present;
-    const blob = await receiveFile(file, source, { ...options, offset, expectedSha256, meter });
+    const received = { ...options, offset, expectedSha256, meter: present.meter };
+    const blob = await receiveFile(file, space.guard(source), received);
     await publish(file, expectedSha256);
     return blob;
   } catch (error) {

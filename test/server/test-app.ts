@@ -60,6 +60,7 @@ interface TestAppOptions {
   readonly requestsPerMinute?: number;
   readonly exchangesPerMinute?: number;
   readonly maxWaitingJobs?: number;
+  readonly requireSpace?: () => Promise<void>;
   /** Database file of an earlier service. */
   readonly database?: string;
 }
@@ -102,6 +103,7 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
     takeExchange: createRateLimiter({ name: "exchanges", perMinute: exchangesPerMinute, now }),
     records,
     blobs,
+    requireSpace: async () => options.requireSpace?.(),
     executor: {
       workers: createSecretAuthentication(records),
       submit: (_project, ids) => submitted.push(...ids),
