@@ -10,7 +10,7 @@ import { identityRecords } from "./identity-records.ts";
 import { jobBlobRecords } from "./job-blob-records.ts";
 import { jobRecords } from "./job-records.ts";
 import { logRecords } from "./log-records.ts";
-import { migrate } from "./migrate.ts";
+import { migrate, migrateFile } from "./migrate.ts";
 import { deliveryRecords } from "./delivery-records.ts";
 import { ownerRecords } from "./owner-records.ts";
 import { projectBlobRecords } from "./project-blob-records.ts";
@@ -24,19 +24,24 @@ import { workerRecords } from "./worker-records.ts";
 
 export type Records = Awaited<ReturnType<typeof openRecords>>;
 
-interface RecordsOptions {
+export interface RecordsOptions {
   readonly now: () => Date;
   /** How many jobs of a project may wait when more are created; any number without it. */
   readonly maxWaitingJobs?: number;
 }
 
-/** Opens the database file (or `:memory:`) and brings it to the present schema. */
+/**
+ * Opens the database file (or `:memory:`) and brings it to the present schema.
+ * @throws UnusableDatabaseError
+ */
 export async function openRecords(
   path: string,
   { now, maxWaitingJobs = Infinity }: RecordsOptions,
 ) {
+  const isFile = path !== ":memory:";
+  if (isFile) await migrateFile(path);
   const db = new Kysely<Schema>({ dialect: sqliteDialect(path) });
-  await migrate(db);
+  if (!isFile) await migrate(db);
   const store: Store = { db, changes: new Changes(), now, maxWaitingJobs };
   return {
     projects: projectRecords(store),

@@ -19,13 +19,18 @@ import { openWriteAheadLog } from "./write-ahead-log.ts";
  * service's own transactions nor for another process that writes. What was written survives a power
  * failure as soon as its promise resolves; readers can see it a moment earlier.
  */
-export function sqliteDialect(path: string): Dialect {
+export function sqliteDialect(path: string, options: SqliteOptions = {}): Dialect {
   return {
     createAdapter: () => new ConcurrentSqliteAdapter(),
-    createDriver: () => createSqliteDriver(path),
+    createDriver: () => createSqliteDriver(path, options),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };
+}
+
+interface SqliteOptions {
+  /** Whether nobody else may have the file open meanwhile. */
+  readonly isAlone?: boolean;
 }
 
 /** Its driver orders statements itself, rather than one connection after the other. */
@@ -48,17 +53,21 @@ const writerPragmas = `
   pragma foreign_keys = on;
   select count(*) from sqlite_schema;`;
 
+/** Time for others to close a file of which this process must be the only user. */
+const aloneTimeoutMs = 500;
+
 /** A database whose transactions take turns. */
 interface Access {
   readonly database: SqliteDatabase;
   readonly takeTurn: () => Promise<() => void>;
 }
 
-function createSqliteDriver(path: string): Driver {
-  const writer = openWriter(path);
+function createSqliteDriver(path: string, { isAlone = false }: SqliteOptions): Driver {
+  const writer = isAlone ? openExclusively(path) : openWriter(path);
   const log = path === ":memory:" ? undefined : openWriteAheadLog(path);
   // Statements alone must not see the state of a reading transaction, which is older.
-  const [reader, snapshot] = path === ":memory:" ? [] : [openReader(path), openReader(path)];
+  const [reader, snapshot] =
+    path === ":memory:" || isAlone ? [] : [openReader(path), openReader(path)];
   const snapshots = snapshot && { database: snapshot, takeTurn: createTurns() };
   const execute = async (query: CompiledQuery) => {
     if (reader && SelectQueryNode.is(query.query)) {
@@ -96,6 +105,11 @@ function createSqliteDriver(path: string): Driver {
 
 function openWriter(path: string): Access {
   return { database: openSqliteDatabase(path, writerPragmas), takeTurn: createTurns() };
+}
+
+function openExclusively(path: string): Access {
+  const pragmas = `pragma locking_mode = exclusive; ${writerPragmas}`;
+  return { database: openSqliteDatabase(path, pragmas, aloneTimeoutMs), takeTurn: createTurns() };
 }
 
 async function executeInTurn(

@@ -1,11 +1,11 @@
 import type { Log } from "../log/json-log.ts";
-import { openRecords, type Records } from "../records/open-records.ts";
+import type { Records } from "../records/open-records.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import { createDirectoryBlobStore } from "../storage/directory-blob-store.ts";
 import { createDiskSpace } from "../storage/disk-space.ts";
-import { databasePath } from "./database-path.ts";
 import { lockDataDirectory } from "./lock-data-directory.ts";
 import { makePrivate } from "./make-private.ts";
+import { openServiceRecords } from "./open-service-records.ts";
 import { purgeRegularly } from "./purge-regularly.ts";
 
 interface ServiceStorage extends AsyncDisposable {
@@ -31,7 +31,7 @@ export async function openStorage(
   await using stack = new AsyncDisposableStack();
   await makePrivate(directory);
   stack.use(lockDataDirectory(directory));
-  const records = await openRecords(databasePath(directory), options);
+  const records = await openServiceRecords(directory, options);
   stack.defer(() => records.close());
   await records.idempotency.reset();
   const space = createDiskSpace(directory, options.reserveBytes);
