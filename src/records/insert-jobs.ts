@@ -80,6 +80,8 @@ function newJobRow(project: string, newJob: NewJob, job: Job): Insertable<Schema
     target: job.target,
     attempt: 0,
     next_log_seq: 1,
+    baseline_job_id: job.baseline?.jobId ?? null,
+    evaluation_data: job.recipe.evaluation.data ?? null,
     target_document: JSON.stringify(newJob.target),
     resource: serializeResource(newJob.resource),
     ...originColumns(newJob.origin),

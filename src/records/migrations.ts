@@ -11,6 +11,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0006-tenants": { up: (db) => runStatements(db, addTenants) },
   "0007-job-blobs": { up: (db) => runStatements(db, addJobBlobs) },
   "0008-audit": { up: (db) => runStatements(db, addAudit) },
+  "0011-retention": { up: (db) => runStatements(db, addRetention) },
 };
 
 const createTables = [
@@ -173,6 +174,38 @@ const addAudit = [
     begin select raise(abort, 'The audit is never changed'); end`,
   `create trigger audit_is_not_deleted before delete on audit
     begin select raise(abort, 'The audit is never deleted'); end`,
+];
+
+/** Artifacts of jobs that ended before `job_blobs` was there are found from then on too. */
+const addRetention = [
+  "alter table jobs add column finished_at text",
+  "alter table jobs add column baseline_job_id text",
+  "alter table jobs add column evaluation_data text",
+  "alter table jobs add column has_log integer not null default 1",
+  "alter table jobs add column has_artifacts integer not null default 1",
+  `update jobs set finished_at = json_extract(document, '$.finishedAt'),
+    baseline_job_id = json_extract(document, '$.baseline.jobId'),
+    evaluation_data = json_extract(document, '$.recipe.evaluation.data')`,
+  `create index jobs_by_end on jobs (finished_at) where finished_at is not null`,
+  `create index jobs_with_log on jobs (finished_at)
+    where finished_at is not null and has_log = 1`,
+  `create index jobs_with_artifacts on jobs (finished_at)
+    where finished_at is not null and has_artifacts = 1`,
+  `create index jobs_by_baseline on jobs (baseline_job_id, status)
+    where baseline_job_id is not null`,
+  `create index jobs_by_evaluation_data on jobs (project, evaluation_data, id)
+    where evaluation_data is not null`,
+  "create index baselines_by_job on baselines (job_id)",
+  `insert or ignore into job_blobs
+    select jobs.id, json_extract(artifact.value, '$.sha256')
+    from jobs, json_each(jobs.document, '$.artifacts') as artifact`,
+  "create index job_blobs_by_hash on job_blobs (sha256)",
+  "create index job_shares_by_hash on job_shares (sha256)",
+  "create index project_blobs_by_hash on project_blobs (sha256)",
+  "create index project_blobs_by_time on project_blobs (project, created_at, sha256)",
+  "create table released_blobs (sha256 text primary key, released_at text not null)",
+  "create index released_blobs_by_time on released_blobs (released_at)",
+  "create table deleted_resources (id text primary key, deleted_at text not null)",
 ];
 
 async function runStatements(db: Kysely<unknown>, statements: readonly string[]): Promise<void> {

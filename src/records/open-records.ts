@@ -11,10 +11,14 @@ import { jobBlobRecords } from "./job-blob-records.ts";
 import { jobRecords } from "./job-records.ts";
 import { logRecords } from "./log-records.ts";
 import { migrate, migrateFile } from "./migrate.ts";
+import { deleteExpired, type Retention } from "./delete-expired.ts";
+import { deletionRecords } from "./deletion-records.ts";
 import { deliveryRecords } from "./delivery-records.ts";
+import { modelRecords } from "./model-records.ts";
 import { ownerRecords } from "./owner-records.ts";
 import { projectBlobRecords } from "./project-blob-records.ts";
 import { projectRecords } from "./project-records.ts";
+import { releasedBlobRecords } from "./released-blob-records.ts";
 import { reportRecords } from "./report-records.ts";
 import type { Schema } from "./schema.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
@@ -50,6 +54,11 @@ export async function openRecords(
     batches: batchRecords(store),
     baselines: baselineRecords(store),
     projectBlobs: projectBlobRecords(store),
+    models: modelRecords(store),
+    releasedBlobs: releasedBlobRecords(store),
+    deletions: deletionRecords(store),
+    /** Deletes what is older than its time to live. */
+    deleteExpired: (retention: Retention) => deleteExpired(store, retention),
     cluster: clusterRecords(store),
     jobBlobs: jobBlobRecords(store),
     logs: logRecords(store),

@@ -1,3 +1,5 @@
+import type { Generated } from "kysely";
+
 /**
  * Columns for both SQLite and PostgreSQL: times are ISO 8601 texts, booleans 0 or 1, documents JSON
  * texts.
@@ -21,6 +23,8 @@ export interface Schema {
   projects: ProjectsTable;
   project_blobs: ProjectBlobsTable;
   suites: SuitesTable;
+  released_blobs: ReleasedBlobsTable;
+  deleted_resources: DeletedResourcesTable;
 }
 
 interface JobsTable {
@@ -45,6 +49,26 @@ interface JobsTable {
   /** Of the workflow that the job comes from, as its commit is; null for all others. */
   repository_id: string | null;
   commit_sha: string | null;
+  finished_at: string | null;
+  /** The job whose result it is compared with. */
+  baseline_job_id: string | null;
+  /** Source of the evaluation data. */
+  evaluation_data: string | null;
+  /** Whether log and artifacts are still there, 0 or 1. */
+  has_log: Generated<number>;
+  has_artifacts: Generated<number>;
+}
+
+/** Blobs of records that were deleted; one that no record names any more is deleted later. */
+interface ReleasedBlobsTable {
+  sha256: string;
+  released_at: string;
+}
+
+/** Jobs and batches that were deleted, whose custom resources may still be there. */
+interface DeletedResourcesTable {
+  id: string;
+  deleted_at: string;
 }
 
 interface JobLabelsTable {

@@ -11,7 +11,7 @@ import type { RouteHandlers } from "./route-handlers.ts";
 
 type BatchHandlers = Pick<
   RouteHandlers,
-  "submitBatch" | "listBatches" | "getBatch" | "cancelBatch"
+  "submitBatch" | "listBatches" | "getBatch" | "cancelBatch" | "deleteBatch"
 >;
 
 export const batchHandlers: BatchHandlers = {
@@ -54,5 +54,11 @@ export const batchHandlers: BatchHandlers = {
     const batch = await records.batches.cancel(caller.project, params.id);
     if (!batch) throw notFoundError("batch", params.id);
     return { status: batch.status === "Cancelled" ? 200 : 202, json: batch };
+  },
+
+  async deleteBatch({ records }, { caller, params }) {
+    const isDeleted = await records.deletions.deleteBatch(caller.project, params.id);
+    if (!isDeleted) throw notFoundError("batch", params.id);
+    return { status: 204 };
   },
 };

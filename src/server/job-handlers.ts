@@ -1,8 +1,9 @@
 import { reachedOrigin } from "../contract/may.ts";
 import { isTerminal } from "../contract/status.ts";
+import { getJob } from "./get-job.ts";
 import { notFoundError } from "./not-found-error.ts";
 import { readPreferredWait } from "./read-preferred-wait.ts";
-import { requireJob } from "./require-job.ts";
+import { retryJob } from "./retry-job.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
 import { showJob } from "./show-job.ts";
 import { startJob } from "./start-job.ts";
@@ -10,7 +11,7 @@ import { waitForJobEnd } from "./wait-for-job-end.ts";
 
 type JobHandlers = Pick<
   RouteHandlers,
-  "startCompression" | "startQuantization" | "listJobs" | "getJob" | "cancelJob"
+  "startCompression" | "startQuantization" | "listJobs" | "getJob" | "cancelJob" | "retryJob" | "deleteJob"
 >;
 
 export const jobHandlers: JobHandlers = {
@@ -40,15 +41,19 @@ export const jobHandlers: JobHandlers = {
     return { status: 200, json: { ...page, jobs: jobs.map(showJob) } };
   },
 
-  async getJob({ records, executor }, { caller, params }) {
-    const job = await requireJob(records, caller, params.id);
-    const queuePosition = executor.queuePosition(job.id) ?? null;
-    return { status: 200, json: { ...showJob(job), queuePosition } };
-  },
+  getJob,
+
+  retryJob,
 
   async cancelJob({ records }, { caller, params }) {
     const job = await records.jobs.cancel(caller.project, params.id);
     if (!job) throw notFoundError("job", params.id);
     return { status: job.status === "Cancelled" ? 200 : 202, json: showJob(job) };
+  },
+
+  async deleteJob({ records }, { caller, params }) {
+    const isDeleted = await records.deletions.deleteJob(caller.project, params.id);
+    if (!isDeleted) throw notFoundError("job", params.id);
+    return { status: 204 };
   },
 };

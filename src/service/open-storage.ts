@@ -1,4 +1,5 @@
 import type { Log } from "../log/json-log.ts";
+import type { Retention } from "../records/delete-expired.ts";
 import type { Records } from "../records/open-records.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import { createDirectoryBlobStore } from "../storage/directory-blob-store.ts";
@@ -7,6 +8,7 @@ import { lockDataDirectory } from "./lock-data-directory.ts";
 import { makePrivate } from "./make-private.ts";
 import { openServiceRecords } from "./open-service-records.ts";
 import { purgeRegularly } from "./purge-regularly.ts";
+import { purgeReleasedBlobs } from "./purge-released-blobs.ts";
 
 interface ServiceStorage extends AsyncDisposable {
   readonly records: Records;
@@ -21,6 +23,7 @@ interface StorageOptions {
   readonly maxWaitingJobs: number;
   /** Of the disk, kept for records. */
   readonly reserveBytes: number;
+  readonly retention: Retention;
 }
 
 /** Opens the records and files in the data directory, which no other service may use meanwhile. */
@@ -37,7 +40,11 @@ export async function openStorage(
   const space = createDiskSpace(directory, options.reserveBytes);
   const blobs = await createDirectoryBlobStore(directory, space);
   const { idempotency, tokens, identities } = records;
-  stack.use(purgeRegularly({ idempotency, tokens, identities, blobs }, options.log));
+  const { retention, now } = options;
+  const expired = { purge: () => records.deleteExpired(retention) };
+  const releasedBlobs = { purge: () => purgeReleasedBlobs(records, blobs, now()) };
+  const purged = { idempotency, tokens, identities, expired, releasedBlobs, blobs };
+  stack.use(purgeRegularly(purged, options.log));
   const opened = stack.move();
   return { records, blobs, requireSpace: space.require, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }

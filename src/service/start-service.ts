@@ -20,6 +20,7 @@ import { openStorage } from "./open-storage.ts";
 import { readGitHubAppOptions } from "./read-github-app-options.ts";
 import { readTrustPolicy } from "./read-trust-policy.ts";
 import type { Settings } from "./settings.ts";
+import { readRetention } from "./storage-settings.ts";
 import { type HttpServer, startHttpServer } from "./start-http-server.ts";
 
 interface ServiceDependencies {
@@ -55,6 +56,7 @@ export async function startService(
       log,
       maxWaitingJobs: settings.MOS_QUOTA_WAITING_JOBS,
       reserveBytes: settings.MOS_DISK_RESERVE_BYTES,
+      retention: readRetention(settings),
     }),
   );
   const server = stack.use(await startServer(settings, log));

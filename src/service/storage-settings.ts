@@ -1,7 +1,16 @@
 import { z } from "zod";
+import type { Retention } from "../records/delete-expired.ts";
 import { number } from "../settings/environment-values.ts";
 
-/** Environment variables that say how the service uses its disk. */
+const dayMs = 86_400_000;
+const maxDays = 36_500;
+
+function days(kept: string) {
+  const value = number.pipe(z.int().min(1).max(maxDays)).optional();
+  return value.describe(`Days for which ${kept}; without it for good.`);
+}
+
+/** Environment variables that say what the service keeps on its disk. */
 export const storageSettings = {
   MOS_DISK_RESERVE_BYTES: number
     .pipe(z.int().min(0))
@@ -12,4 +21,23 @@ export const storageSettings = {
         "at most a tenth of the disk.",
       ].join(" "),
     ),
+  MOS_KEEP_JOBS_DAYS: days(
+    "jobs and batches are kept after their end, with logs, artifacts and baselines",
+  ),
+  MOS_KEEP_LOGS_DAYS: days("logs of jobs are kept after their end"),
+  MOS_KEEP_ARTIFACTS_DAYS: days("artifacts of jobs are kept after their end"),
+  MOS_KEEP_MODELS_DAYS: days("uploaded models are kept after a job last named them"),
 };
+
+type StorageSettings = { [Name in keyof typeof storageSettings]: z.infer<(typeof storageSettings)[Name]> };
+
+/** How long things are kept by the settings. */
+export function readRetention(settings: StorageSettings): Retention {
+  const toMs = (value: number | undefined) => (value === undefined ? undefined : value * dayMs);
+  return {
+    jobs: toMs(settings.MOS_KEEP_JOBS_DAYS),
+    logs: toMs(settings.MOS_KEEP_LOGS_DAYS),
+    artifacts: toMs(settings.MOS_KEEP_ARTIFACTS_DAYS),
+    models: toMs(settings.MOS_KEEP_MODELS_DAYS),
+  };
+}

@@ -46,6 +46,11 @@ export async function createDirectoryBlobStore(
     read: (sha256, range) => createReadStream(locate(sha256), range),
     write,
     ...createPartialUploads({ incoming, publish, write, space }),
+    async delete(sha256, storedBefore) {
+      const stats = await statOrUndefined(locate(sha256));
+      if (stats === undefined || stats.mtime >= storedBefore) return;
+      await rm(locate(sha256), { force: true });
+    },
     purge: () => removeAbandoned(incoming),
     writeFile: (file, options) =>
       write(createReadStream(file, { highWaterMark: 1 << 20 }), options),
