@@ -12,6 +12,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0007-job-blobs": { up: (db) => runStatements(db, addJobBlobs) },
   "0008-audit": { up: (db) => runStatements(db, addAudit) },
   "0011-retention": { up: (db) => runStatements(db, addRetention) },
+  "0012-changes": { up: (db) => runStatements(db, addChanges) },
 };
 
 const createTables = [
@@ -206,6 +207,23 @@ const addRetention = [
   "create table released_blobs (sha256 text primary key, released_at text not null)",
   "create index released_blobs_by_time on released_blobs (released_at)",
   "create table deleted_resources (id text primary key, deleted_at text not null)",
+];
+
+/** Jobs and batches are numbered by their last change; those from before have none. */
+const addChanges = [
+  "create table change_counter (value bigint not null)",
+  "insert into change_counter values (0)",
+  ...["jobs", "batches"].flatMap((table) => [
+    `alter table ${table} add column change_seq bigint not null default 0`,
+    `create index ${table}_by_change on ${table} (project, change_seq)`,
+    ...["insert", "update of document"].map(
+      (change) => `create trigger ${table}_after_${change.split(" ")[0]} after ${change} on ${table}
+        begin
+          update change_counter set value = value + 1;
+          update ${table} set change_seq = (select value from change_counter) where id = new.id;
+        end`,
+    ),
+  ]),
 ];
 
 async function runStatements(db: Kysely<unknown>, statements: readonly string[]): Promise<void> {

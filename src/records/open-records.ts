@@ -3,6 +3,7 @@ import { auditRecords } from "./audit-records.ts";
 import { attemptRecords } from "./attempt-records.ts";
 import { baselineRecords } from "./baseline-records.ts";
 import { batchRecords } from "./batch-records.ts";
+import { changeRecords } from "./change-records.ts";
 import { Changes } from "./changes.ts";
 import { clusterRecords } from "./cluster-records.ts";
 import { idempotencyRecords } from "./idempotency-records.ts";
@@ -70,6 +71,7 @@ export async function openRecords(
     deliveries: deliveryRecords(store),
     workers: workerRecords(store),
     attempts: attemptRecords(store),
+    changeLog: changeRecords(store),
     changes: store.changes,
     close: () => db.destroy(),
   };

@@ -25,6 +25,7 @@ export interface Schema {
   suites: SuitesTable;
   released_blobs: ReleasedBlobsTable;
   deleted_resources: DeletedResourcesTable;
+  change_counter: ChangeCounterTable;
 }
 
 interface JobsTable {
@@ -57,6 +58,13 @@ interface JobsTable {
   /** Whether log and artifacts are still there, 0 or 1. */
   has_log: Generated<number>;
   has_artifacts: Generated<number>;
+  /** Number of the last change; triggers keep it. */
+  change_seq: Generated<number>;
+}
+
+/** One row: the number of the last change of a job or batch. */
+interface ChangeCounterTable {
+  value: number;
 }
 
 /** Blobs of records that were deleted; one that no record names any more is deleted later. */
@@ -91,6 +99,8 @@ interface BatchesTable {
   /** Of the workflow that the batch comes from, as its commit is; null for all others. */
   repository_id: string | null;
   commit_sha: string | null;
+  /** Number of the last change; triggers keep it. */
+  change_seq: Generated<number>;
 }
 
 interface LogLinesTable {

@@ -1,12 +1,10 @@
-import { authenticate } from "../auth/authenticate.ts";
-import { ServiceError } from "../contract/errors.ts";
 import { isTerminal } from "../contract/status.ts";
 import { createLogStream } from "./create-log-stream.ts";
 import { logFormats } from "./log-formats.ts";
+import { mayStillCall } from "./may-still-call.ts";
 import { negotiateMediaType } from "./negotiate-media-type.ts";
 import { requireJob } from "./require-job.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
-import type { ServerContext } from "./server-context.ts";
 
 export const logHandlers: Pick<RouteHandlers, "streamLogs"> = {
   async streamLogs(context, { caller, params, query, headers, request }) {
@@ -36,14 +34,3 @@ export const logHandlers: Pick<RouteHandlers, "streamLogs"> = {
     return { status: 200, stream, mediaType, headers: { "x-accel-buffering": "no" } };
   },
 };
-
-/** Whether a request that is still being answered would be answered now. */
-async function mayStillCall(context: ServerContext, request: Request): Promise<boolean> {
-  try {
-    await authenticate(context, request);
-    return true;
-  } catch (error) {
-    if (error instanceof ServiceError && error.code === "unauthorized") return false;
-    throw error;
-  }
-}
