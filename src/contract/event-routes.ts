@@ -24,7 +24,7 @@ export const jobChange = job
   })
   .extend({ progress: telemetry.shape.progress.optional() });
 
-export const eventQuery = z.strictObject({
+const eventQuery = z.strictObject({
   after: integerParameter(z.int().min(0))
     .optional()
     .describe("Number of the last change already seen; without it only later ones are told."),

@@ -19,7 +19,7 @@ const modelPage = z
   .meta({ id: "ModelPage" });
 export type ModelPage = z.infer<typeof modelPage>;
 
-export const modelQuery = z.strictObject(pageFields);
+const modelQuery = z.strictObject(pageFields);
 export type ModelQuery = z.infer<typeof modelQuery>;
 
 export const modelRoutes = {

@@ -68,16 +68,11 @@ async function listChanges(
 
 async function listChangedJobs(
   trx: WriteTransaction["trx"],
-  { project, origin, batch, label = [] }: ChangeSearch,
+  { batch, label = [], ...search }: ChangeSearch,
   after: number,
 ): Promise<Change[]> {
-  let jobs = trx
-    .selectFrom("jobs")
-    .select(["change_seq", "document"])
-    .where("project", "=", project)
-    .where("change_seq", ">", after);
-  if (origin.repository !== undefined) jobs = jobs.where("repository_id", "=", origin.repository);
-  if (origin.commit !== undefined) jobs = jobs.where("commit_sha", "=", origin.commit);
+  let jobs = trx.selectFrom("jobs").select(["change_seq", "document"]);
+  jobs = jobs.where(isReached(search)).where("change_seq", ">", after);
   if (batch !== undefined) jobs = jobs.where("batch_id", "=", batch);
   if (label.length > 0) jobs = jobs.where(hasLabels(label.map(parseLabel)));
   const rows = await jobs.orderBy("change_seq").limit(pageSize).execute();
@@ -86,18 +81,11 @@ async function listChangedJobs(
 
 async function listChangedBatches(
   trx: WriteTransaction["trx"],
-  { project, origin, batch, label = [] }: ChangeSearch,
+  { batch, label = [], ...search }: ChangeSearch,
   after: number,
 ): Promise<Change[]> {
-  let batches = trx
-    .selectFrom("batches")
-    .select(["change_seq", "document"])
-    .where("project", "=", project)
-    .where("change_seq", ">", after);
-  if (origin.repository !== undefined) {
-    batches = batches.where("repository_id", "=", origin.repository);
-  }
-  if (origin.commit !== undefined) batches = batches.where("commit_sha", "=", origin.commit);
+  let batches = trx.selectFrom("batches").select(["change_seq", "document"]);
+  batches = batches.where(isReached(search)).where("change_seq", ">", after);
   if (batch !== undefined) batches = batches.where("id", "=", batch);
   for (const { key, value } of label.map(parseLabel)) {
     const found = sql<string | null>`json_extract(document, ${`$.labels."${key}"`})`;
@@ -107,4 +95,13 @@ async function listChangedBatches(
   return rows.map((row) => {
     return { seq: row.change_seq, batch: batchSummary.parse(JSON.parse(row.document)) };
   });
+}
+
+/** The condition that jobs and batches alike have to meet. */
+function isReached({ project, origin }: Pick<ChangeSearch, "project" | "origin">) {
+  const conditions = [sql<boolean>`project = ${project}`];
+  const { repository, commit } = origin;
+  if (repository !== undefined) conditions.push(sql<boolean>`repository_id = ${repository}`);
+  if (commit !== undefined) conditions.push(sql<boolean>`commit_sha = ${commit}`);
+  return sql<boolean>`${sql.join(conditions, sql` and `)}`;
 }

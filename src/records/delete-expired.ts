@@ -1,9 +1,10 @@
 import { encodeIdTime } from "../contract/id.ts";
 import { deleteBatchWithJobs } from "./deletion-records.ts";
-import { deleteEndedJobs, deleteLog, findUseOfJobs, type Reading } from "./delete-jobs.ts";
-import { findJobThatUses } from "./model-records.ts";
+import { deleteExpiredModels } from "./delete-expired-models.ts";
+import { deleteEndedJobs, deleteLog } from "./delete-jobs.ts";
+import { isJobNeeded } from "./is-job-needed.ts";
 import { parseJob } from "./parse-job.ts";
-import { releaseBlobs, releaseJobBlobs } from "./release-blobs.ts";
+import { releaseJobBlobs } from "./release-blobs.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 
 /** How long things are kept, milliseconds; for good where it is undefined. */
@@ -21,8 +22,8 @@ const pageSize = 100;
 const resourcesMs = 400 * 24 * 3_600_000;
 
 /**
- * Deletes what is older than its time to live. What a job that has not ended, the newest baseline of
- * a branch or a report with something left to write needs is kept.
+ * Deletes what is older than its time to live. What a job that has not ended, the newest baseline
+ * of a branch or a report with something left to write needs is kept.
  */
 export async function deleteExpired(store: Store, retention: Retention): Promise<void> {
   const { logs, artifacts, jobs, models } = retention;
@@ -46,31 +47,42 @@ interface EndedJob {
   readonly finished_at: string;
 }
 
+/** Which jobs are asked for: those that still have a part, or those that no batch has. */
+type KeptPart = "has_log" | "has_artifacts" | "outside batches";
+
 /** Jobs that ended before a time, page by page, also while they are deleted. */
 async function* listEndedJobs(
-  { db }: Store,
+  store: Store,
   before: Date,
-  kept: "has_log" | "has_artifacts" | "outside batches",
+  kept: KeptPart,
 ): AsyncGenerator<readonly EndedJob[]> {
-  let last: EndedJob = { id: "", finished_at: "" };
-  for (;;) {
+  const ended = selectEndedJobs(store, before, kept);
+  for (let last: EndedJob = { id: "", finished_at: "" }; ;) {
     const { id, finished_at } = last;
-    let ended = db
-      .selectFrom("jobs")
-      .select(["id", "finished_at"])
-      .where("finished_at", "is not", null)
-      .where("finished_at", "<", before.toISOString())
+    const page = await ended
       .where("finished_at", ">=", finished_at)
       .where((eb) => eb.or([eb("finished_at", ">", finished_at), eb("id", ">", id)]))
-      .$narrowType<{ finished_at: string }>();
-    if (kept === "outside batches") ended = ended.where("batch_id", "is", null);
-    else ended = ended.where(kept, "=", 1);
-    const page = await ended.orderBy("finished_at").orderBy("id").limit(pageSize).execute();
+      .execute();
     yield page;
     const end = page.at(-1);
     if (end === undefined || page.length < pageSize) return;
     last = end;
   }
+}
+
+function selectEndedJobs({ db }: Store, before: Date, kept: KeptPart) {
+  const ended = db
+    .selectFrom("jobs")
+    .select(["id", "finished_at"])
+    .where("finished_at", "is not", null)
+    .where("finished_at", "<", before.toISOString())
+    .$narrowType<{ finished_at: string }>()
+    .orderBy("finished_at")
+    .orderBy("id")
+    .limit(pageSize);
+  return kept === "outside batches"
+    ? ended.where("batch_id", "is", null)
+    : ended.where(kept, "=", 1);
 }
 
 async function deleteExpiredLogs(store: Store, before: Date): Promise<void> {
@@ -91,9 +103,13 @@ async function deleteExpiredArtifacts(store: Store, before: Date): Promise<void>
 }
 
 async function deleteArtifacts(writing: WriteTransaction, id: string): Promise<void> {
-  if (await isNeeded(writing, [id])) return;
+  if (await isJobNeeded(writing, [id])) return;
   const { trx, effects } = writing;
-  const row = await trx.selectFrom("jobs").select("document").where("id", "=", id).executeTakeFirst();
+  const row = await trx
+    .selectFrom("jobs")
+    .select("document")
+    .where("id", "=", id)
+    .executeTakeFirst();
   if (row === undefined) return;
   await releaseJobBlobs(writing, [id]);
   for (const table of ["job_blobs", "job_shares"] as const) {
@@ -107,7 +123,7 @@ async function deleteArtifacts(writing: WriteTransaction, id: string): Promise<v
 async function deleteExpiredJobs(store: Store, before: Date): Promise<void> {
   for await (const jobs of listEndedJobs(store, before, "outside batches")) {
     for (const { id } of jobs) {
-      if (!(await isNeeded({ trx: store.db }, [id]))) await deleteEndedJobs(store, [id]);
+      if (!(await isJobNeeded({ trx: store.db }, [id]))) await deleteEndedJobs(store, [id]);
     }
   }
 }
@@ -128,88 +144,7 @@ async function deleteExpiredBatches(store: Store, before: Date): Promise<void> {
     const time = before.toISOString();
     if (jobs.some(({ finished_at: end }) => end === null || end >= time)) continue;
     const jobIds = jobs.map((job) => job.id);
-    if (await isNeeded({ trx: store.db }, jobIds)) continue;
+    if (await isJobNeeded({ trx: store.db }, jobIds)) continue;
     await deleteBatchWithJobs(store, id, jobIds);
   }
-}
-
-async function isNeeded({ trx }: Reading, jobIds: readonly string[]): Promise<boolean> {
-  if (jobIds.length === 0) return false;
-  if ((await findUseOfJobs({ trx }, jobIds)) !== undefined) return true;
-  const newest = await trx
-    .selectFrom("baselines as own")
-    .select("own.job_id")
-    .where("own.job_id", "in", jobIds)
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom("baselines as later")
-            .select("later.job_id")
-            .whereRef("later.project", "=", "own.project")
-            .whereRef("later.suite", "=", "own.suite")
-            .whereRef("later.model", "=", "own.model")
-            .whereRef("later.target", "=", "own.target")
-            .whereRef("later.branch", "=", "own.branch")
-            .whereRef("later.job_id", ">", "own.job_id"),
-        ),
-      ),
-    )
-    .limit(1)
-    .executeTakeFirst();
-  return newest !== undefined;
-}
-
-async function deleteExpiredModels(store: Store, before: Date): Promise<void> {
-  const uploads = await store.db
-    .selectFrom("project_blobs")
-    .select(["project", "sha256"])
-    .distinct()
-    .where("created_at", "<", before.toISOString())
-    .execute();
-  for (const { project, sha256 } of uploads) {
-    await runWriteTransaction(store, async (writing) => {
-      const { trx } = writing;
-      if (await isModelNeeded(writing, { project, sha256, before })) return;
-      await trx
-        .deleteFrom("project_blobs")
-        .where("project", "=", project)
-        .where("sha256", "=", sha256)
-        .where("created_at", "<", before.toISOString())
-        .execute();
-      await releaseBlobs(writing, [sha256]);
-    });
-  }
-}
-
-interface DatedUpload {
-  readonly project: string;
-  readonly sha256: string;
-  readonly before: Date;
-}
-
-async function isModelNeeded(
-  { trx }: WriteTransaction,
-  { project, sha256, before }: DatedUpload,
-): Promise<boolean> {
-  if ((await findJobThatUses({ trx }, project, sha256)) !== undefined) return true;
-  const source = `upload:sha256:${sha256}`;
-  for (const column of ["model_source", "evaluation_data"] as const) {
-    const recent = await trx
-      .selectFrom("jobs")
-      .select("id")
-      .where("project", "=", project)
-      .where(column, "=", source)
-      .where("id", ">=", `job-${encodeIdTime(before)}`)
-      .limit(1)
-      .executeTakeFirst();
-    if (recent) return true;
-  }
-  const report = await trx
-    .selectFrom("github_reports")
-    .select("id")
-    .where("is_open", "=", 1)
-    .where("request", "like", `%${source}%`)
-    .limit(1)
-    .executeTakeFirst();
-  return report !== undefined;
 }

@@ -15,6 +15,13 @@ export interface Reading {
 
 /** What a job is needed for, though it has ended; undefined where it can go. */
 export async function findUseOfJobs(
+  reading: Reading,
+  jobIds: readonly string[],
+): Promise<string | undefined> {
+  return (await findComparedJob(reading, jobIds)) ?? findOpenReport(reading, jobIds);
+}
+
+async function findComparedJob(
   { trx }: Reading,
   jobIds: readonly string[],
 ): Promise<string | undefined> {
@@ -25,12 +32,17 @@ export async function findUseOfJobs(
     .where("status", "in", liveStatuses)
     .limit(1)
     .executeTakeFirst();
-  if (compared) return `Job "${compared.id}" is compared with job "${compared.baseline_job_id}"`;
+  return compared && `Job "${compared.id}" is compared with job "${compared.baseline_job_id}"`;
+}
+
+async function findOpenReport(
+  { trx }: Reading,
+  jobIds: readonly string[],
+): Promise<string | undefined> {
+  const entries = sql<{ value: string }>`json_each(github_reports.jobs)`.as("entry");
   const report = await trx
     .selectFrom("github_reports")
-    .innerJoin(sql<{ value: string }>`json_each(github_reports.jobs)`.as("entry"), (join) =>
-      join.onTrue(),
-    )
+    .innerJoin(entries, (join) => join.onTrue())
     .select(["github_reports.id", "entry.value"])
     .where("is_open", "=", 1)
     .where("entry.value", "in", jobIds)
@@ -40,10 +52,7 @@ export async function findUseOfJobs(
 }
 
 /** @throws ServiceError job_in_use */
-export async function requireUnused(
-  reading: Reading,
-  jobIds: readonly string[],
-): Promise<void> {
+export async function requireUnused(reading: Reading, jobIds: readonly string[]): Promise<void> {
   const use = await findUseOfJobs(reading, jobIds);
   if (use !== undefined) throw new ServiceError("job_in_use", use);
 }

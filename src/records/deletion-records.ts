@@ -12,37 +12,39 @@ export function deletionRecords(store: Store) {
      * False where the project has no such job.
      * @throws ServiceError job_unfinished, job_in_use
      */
-    async deleteJob(project: string, id: string): Promise<boolean> {
-      const isThere = await runWriteTransaction(store, (writing) =>
-        requireDeletableJob(writing, project, id),
-      );
-      if (isThere) await deleteEndedJobs(store, [id]);
-      return isThere;
-    },
+    deleteJob: (project: string, id: string) => deleteProjectJob(store, project, id),
 
     /**
      * False where the project has no such batch.
      * @throws ServiceError batch_unfinished, job_in_use
      */
-    async deleteBatch(project: string, id: string): Promise<boolean> {
-      const jobIds = await runWriteTransaction(store, (writing) =>
-        requireDeletableBatch(writing, project, id),
-      );
-      if (jobIds === undefined) return false;
-      await deleteBatchWithJobs(store, id, jobIds);
-      return true;
-    },
+    deleteBatch: (project: string, id: string) => deleteProjectBatch(store, project, id),
 
     /** Whether a job or batch was deleted whose custom resource may still be there. */
-    async wasDeleted(id: string): Promise<boolean> {
-      const row = await store.db
-        .selectFrom("deleted_resources")
-        .select("id")
-        .where("id", "=", id)
-        .executeTakeFirst();
-      return row !== undefined;
-    },
+    wasDeleted: (id: string) => wasResourceDeleted(store, id),
   };
+}
+
+async function deleteProjectJob(store: Store, project: string, id: string): Promise<boolean> {
+  const isThere = await runWriteTransaction(store, (writing) =>
+    requireDeletableJob(writing, project, id),
+  );
+  if (isThere) await deleteEndedJobs(store, [id]);
+  return isThere;
+}
+
+async function deleteProjectBatch(store: Store, project: string, id: string): Promise<boolean> {
+  const jobIds = await runWriteTransaction(store, (writing) =>
+    requireDeletableBatch(writing, project, id),
+  );
+  if (jobIds === undefined) return false;
+  await deleteBatchWithJobs(store, id, jobIds);
+  return true;
+}
+
+async function wasResourceDeleted({ db }: Store, id: string): Promise<boolean> {
+  const deleted = db.selectFrom("deleted_resources").select("id").where("id", "=", id);
+  return (await deleted.executeTakeFirst()) !== undefined;
 }
 
 export async function deleteBatchWithJobs(

@@ -203,7 +203,8 @@ const addRetention = [
   "create index job_blobs_by_hash on job_blobs (sha256)",
   "create index job_shares_by_hash on job_shares (sha256)",
   "create index project_blobs_by_hash on project_blobs (sha256)",
-  "create index project_blobs_by_time on project_blobs (project, created_at, sha256)",
+  `create index project_blobs_by_time
+    on project_blobs (project, created_at, sha256, repository_id)`,
   "create table released_blobs (sha256 text primary key, released_at text not null)",
   "create index released_blobs_by_time on released_blobs (released_at)",
   "create table deleted_resources (id text primary key, deleted_at text not null)",

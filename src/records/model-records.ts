@@ -7,6 +7,7 @@ import { liveStatuses } from "../contract/status.ts";
 import { buildPage, parseCursor } from "./build-page.ts";
 import type { Reading } from "./delete-jobs.ts";
 import { releaseBlobs } from "./release-blobs.ts";
+import type { Schema } from "./schema.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 
 interface UploadSearch {
@@ -15,7 +16,7 @@ interface UploadSearch {
   readonly repository: Origin["repository"] | undefined;
 }
 
-const cursorPattern = /^\d{4}-[0-9:.TZ-]{10,30} [0-9a-f]{64} \S{0,200}$/;
+const uploadCursor = z.string().regex(/^\d{4}-[0-9:.TZ-]{10,30} [0-9a-f]{64} \S{0,200}$/);
 
 /** Uploaded models of projects, as lists and deletions see them. */
 export function modelRecords(store: Store) {
@@ -32,33 +33,40 @@ export function modelRecords(store: Store) {
 }
 
 async function listUploads(
-  { db }: Store,
-  { project, repository }: UploadSearch,
+  store: Store,
+  search: UploadSearch,
   { cursor, limit }: ModelQuery,
 ): Promise<ModelPage> {
-  let uploads = db.selectFrom("project_blobs").where("project", "=", project);
-  if (repository !== undefined) uploads = uploads.where("repository_id", "=", repository);
+  let uploads = selectUploads(store, search);
   if (cursor !== undefined) {
-    const last = parseCursor(cursor, z.string().regex(cursorPattern)).split(" ");
+    const [time, sha256, repository] = parseCursor(cursor, uploadCursor).split(" ");
     uploads = uploads.where(
-      sql<boolean>`(created_at, sha256, repository_id) < (${last[0]}, ${last[1]}, ${last[2]})`,
+      sql<boolean>`(created_at, sha256, repository_id) < (${time}, ${sha256}, ${repository})`,
     );
   }
-  const rows = await uploads
+  const rows = await uploads.limit(limit + 1).execute();
+  const { entries, nextCursor } = buildPage(rows.map(identifyUpload), limit);
+  return { models: entries.map(({ model }) => model), nextCursor };
+}
+
+/** Newest first. */
+function selectUploads({ db }: Store, { project, repository }: UploadSearch) {
+  const uploads = db
+    .selectFrom("project_blobs")
     .select(["created_at", "sha256", "repository_id", "bytes"])
+    .where("project", "=", project)
     .orderBy("created_at", "desc")
     .orderBy("sha256", "desc")
-    .orderBy("repository_id", "desc")
-    .limit(limit + 1)
-    .execute();
-  const identified = rows.map(({ created_at: createdAt, repository_id, ...blob }) => {
-    return { ...blob, createdAt, id: `${createdAt} ${blob.sha256} ${repository_id}` };
-  });
-  const { entries, nextCursor } = buildPage(identified, limit);
-  const models = entries.map(({ id: _, ...blob }) => {
-    return { source: `upload:sha256:${blob.sha256}`, ...blob };
-  });
-  return { models, nextCursor };
+    .orderBy("repository_id", "desc");
+  return repository === undefined ? uploads : uploads.where("repository_id", "=", repository);
+}
+
+type UploadRow = Omit<Schema["project_blobs"], "project">;
+
+/** An upload with what a cursor names it by. */
+function identifyUpload({ created_at: createdAt, sha256, repository_id, bytes }: UploadRow) {
+  const model = { source: `upload:sha256:${sha256}`, sha256, bytes, createdAt };
+  return { id: `${createdAt} ${sha256} ${repository_id}`, model };
 }
 
 async function deleteUpload(

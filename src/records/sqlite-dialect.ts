@@ -41,8 +41,8 @@ class ConcurrentSqliteAdapter extends SqliteAdapter {
 }
 
 /**
- * Commits are flushed by `WriteAheadLog`; with `normal` SQLite flushes besides whatever a checkpoint
- * depends on. A log that a long backup let grow is cut to `journal_size_limit` bytes, and reading
+ * Commits are flushed by `openWriteAheadLog()`; with `normal` SQLite flushes what a checkpoint
+ * depends on. A log that a long backup let grow is cut to `journal_size_limit`, bytes, and reading
  * the schema creates the log.
  */
 const writerPragmas = `

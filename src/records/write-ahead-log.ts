@@ -2,7 +2,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { shareFlushes } from "./share-flushes.ts";
 
 /** What a database file has committed and not yet taken over from its write-ahead log. */
-export interface WriteAheadLog {
+interface WriteAheadLog {
   /** Resolves when all that was committed before the call survives a power failure. */
   flush(): Promise<void>;
   close(): Promise<void>;

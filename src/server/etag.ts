@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 
 /** The tag of a JSON answer. */
-export function etagOf(json: unknown): string {
+export function computeETag(json: unknown): string {
   return `"${createHash("sha256").update(JSON.stringify(json)).digest("base64url")}"`;
 }
 

@@ -37,7 +37,7 @@ async function* writeEvents(
   for await (const _ of changes.watchAll(signal)) {
     for (let isLast = false; !isLast;) {
       const page = await changeLog.listAfter(search, after);
-      if (page.changes.length > 0) yield page.changes.map(formatChange).join("");
+      if (page.changes.length > 0) yield page.changes.map(formatChangeEvent).join("");
       after = page.end;
       isLast = page.isLast;
     }
@@ -46,7 +46,7 @@ async function* writeEvents(
   return "";
 }
 
-function formatChange(change: Change): string {
+function formatChangeEvent(change: Change): string {
   const [event, document] =
     "job" in change
       ? ["job", jobChange.parse({ ...change.job, progress: change.job.telemetry.progress })]

@@ -1,6 +1,6 @@
 import type { Caller } from "../auth/authenticate.ts";
 import { isTerminal } from "../contract/status.ts";
-import { etagOf, isETagMatch } from "./etag.ts";
+import { computeETag, isETagMatch } from "./etag.ts";
 import { readPreferredWait } from "./read-preferred-wait.ts";
 import { requireJob } from "./require-job.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
@@ -31,5 +31,5 @@ export const getJob: RouteHandlers["getJob"] = async (context, input) => {
 async function readJobDetail({ records, executor }: ServerContext, caller: Caller, id: string) {
   const job = await requireJob(records, caller, id);
   const json = { ...showJob(job), queuePosition: executor.queuePosition(job.id) ?? null };
-  return { json, etag: etagOf(json) };
+  return { json, etag: computeETag(json) };
 }

@@ -11,7 +11,13 @@ import { waitForJobEnd } from "./wait-for-job-end.ts";
 
 type JobHandlers = Pick<
   RouteHandlers,
-  "startCompression" | "startQuantization" | "listJobs" | "getJob" | "cancelJob" | "retryJob" | "deleteJob"
+  | "startCompression"
+  | "startQuantization"
+  | "listJobs"
+  | "getJob"
+  | "cancelJob"
+  | "retryJob"
+  | "deleteJob"
 >;
 
 export const jobHandlers: JobHandlers = {

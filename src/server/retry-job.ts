@@ -14,24 +14,16 @@ export const retryJob: RouteHandlers["retryJob"] = async (context, input) => {
   if (!isTerminal(status)) {
     throw new ServiceError("job_unfinished", `Job "${id}" cannot be tried again: it is ${status}`);
   }
-  const body = requestOf(former);
+  const body = buildRetryRequest(former);
   const { created, headers } = await startJob(context, kind, { ...input, body });
   const location = `/v1/jobs/${created.id}`;
   return { status: 202, json: showJob(created), headers: { location, ...headers } };
 };
 
-/** The request that gives the same job: its recipe is complete, so that nothing is laid under it. */
-function requestOf({ name, model, target, recipe, ...job }: Job): JobRequest {
+/** The request that gives the same job: its recipe is complete, and nothing is laid under it. */
+function buildRetryRequest({ model, ...job }: Job): JobRequest {
   const { source, sha256, name: modelName } = model;
-  const { gateLimits: gates, dryRun, deadlineSeconds, labels } = job;
-  return {
-    name,
-    model: { source, name: modelName, ...(sha256 !== undefined && { sha256 }) },
-    target,
-    recipe,
-    gates,
-    dryRun,
-    labels,
-    ...(deadlineSeconds !== undefined && { deadlineSeconds }),
-  };
+  const { name, target, recipe, gateLimits: gates, dryRun, deadlineSeconds, labels } = job;
+  const reference = { source, sha256, name: modelName };
+  return { name, model: reference, target, recipe, gates, dryRun, deadlineSeconds, labels };
 }

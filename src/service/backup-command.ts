@@ -1,12 +1,12 @@
 import { constants, copyFile, link, mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
-import { formatBytes } from "../contract/format-bytes.ts";
 import { copyDatabase } from "../records/copy-database.ts";
 import { listReferencedBlobs } from "../records/list-referenced-blobs.ts";
 import { StartError } from "../settings/start-error.ts";
 import { blobPath } from "../storage/blob-path.ts";
 import { statOrUndefined, systemErrorCode } from "../storage/file-error.ts";
 import { syncFolder } from "../storage/sync-folder.ts";
+import { copyFiles, describeCopies } from "./copied-files.ts";
 import { databasePath } from "./database-path.ts";
 import { requireEmptyFolder } from "./require-empty-folder.ts";
 
@@ -27,22 +27,15 @@ export async function runBackupCommand(
   await requireEmptyFolder(folder);
   const copy = databasePath(folder);
   await copyDatabase(databasePath(directory), copy);
-  const [folders, missing] = [new Set([folder]), new Array<string>()];
-  let [files, bytes] = [0, 0];
-  for (const sha256 of listReferencedBlobs(copy)) {
+  const folders = new Set([folder]);
+  const copied = await copyFiles(listReferencedBlobs(copy), async (sha256) => {
     const target = blobPath(folder, sha256);
     const size = await linkBlob(blobPath(directory, sha256), target);
-    if (size === undefined) {
-      missing.push(sha256);
-      continue;
-    }
-    folders.add(dirname(target)).add(dirname(dirname(target)));
-    files += 1;
-    bytes += size;
-  }
+    if (size !== undefined) folders.add(dirname(target)).add(dirname(dirname(target)));
+    return size;
+  });
   for (const written of folders) await syncFolder(written);
-  const summary = `Records and ${files} files (${formatBytes(bytes)}) are in "${folder}"`;
-  return [summary, ...missing.map((sha256) => `Missing: ${sha256}`)].join("\n");
+  return describeCopies(copied, folder);
 }
 
 /** The blob's size; undefined where there is none. */

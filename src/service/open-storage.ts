@@ -39,12 +39,23 @@ export async function openStorage(
   await records.idempotency.reset();
   const space = createDiskSpace(directory, options.reserveBytes);
   const blobs = await createDirectoryBlobStore(directory, space);
+  stack.use(purgeRegularly(listExpiring({ records, blobs }, options), options.log));
+  const opened = stack.move();
+  return {
+    records,
+    blobs,
+    requireSpace: () => space.require(),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+/** Everything of which a part expires. */
+function listExpiring(
+  { records, blobs }: Pick<ServiceStorage, "records" | "blobs">,
+  { retention, now }: StorageOptions,
+) {
   const { idempotency, tokens, identities } = records;
-  const { retention, now } = options;
   const expired = { purge: () => records.deleteExpired(retention) };
   const releasedBlobs = { purge: () => purgeReleasedBlobs(records, blobs, now()) };
-  const purged = { idempotency, tokens, identities, expired, releasedBlobs, blobs };
-  stack.use(purgeRegularly(purged, options.log));
-  const opened = stack.move();
-  return { records, blobs, requireSpace: space.require, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  return { idempotency, tokens, identities, expired, releasedBlobs, blobs };
 }

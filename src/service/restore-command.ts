@@ -1,4 +1,3 @@
-import { formatBytes } from "../contract/format-bytes.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { copyDatabase } from "../records/copy-database.ts";
 import { listReferencedBlobs } from "../records/list-referenced-blobs.ts";
@@ -9,6 +8,7 @@ import type { BlobStore } from "../storage/blob-store.ts";
 import { createDirectoryBlobStore } from "../storage/directory-blob-store.ts";
 import { statOrUndefined } from "../storage/file-error.ts";
 import { syncFolder } from "../storage/sync-folder.ts";
+import { copyFiles, describeCopies } from "./copied-files.ts";
 import { databasePath } from "./database-path.ts";
 import { requireEmptyFolder } from "./require-empty-folder.ts";
 
@@ -26,19 +26,13 @@ export async function runRestoreCommand(
   }
   await requireEmptyFolder(directory);
   const blobs = await createDirectoryBlobStore(directory);
-  const missing: string[] = [];
-  let [files, bytes] = [0, 0];
-  for (const sha256 of listBlobs(database)) {
-    const size = await restoreBlob(blobs, blobPath(folder, sha256), sha256);
-    if (size === undefined) missing.push(sha256);
-    files += size === undefined ? 0 : 1;
-    bytes += size ?? 0;
-  }
+  const copied = await copyFiles(listBlobs(database), (sha256) =>
+    restoreBlob(blobs, blobPath(folder, sha256), sha256),
+  );
   // At last: a service starts with all files or with no records at all.
   await copyDatabase(database, databasePath(directory));
   await syncFolder(directory);
-  const summary = `Records and ${files} files (${formatBytes(bytes)}) are in "${directory}"`;
-  return [summary, ...missing.map((sha256) => `Missing: ${sha256}`)].join("\n");
+  return describeCopies(copied, directory);
 }
 
 function listBlobs(database: string): string[] {

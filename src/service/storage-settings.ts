@@ -29,7 +29,7 @@ export const storageSettings = {
   MOS_KEEP_MODELS_DAYS: days("uploaded models are kept after a job last named them"),
 };
 
-type StorageSettings = { [Name in keyof typeof storageSettings]: z.infer<(typeof storageSettings)[Name]> };
+type StorageSettings = z.infer<z.ZodObject<typeof storageSettings>>;
 
 /** How long things are kept by the settings. */
 export function readRetention(settings: StorageSettings): Retention {

@@ -1,15 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
-import {
-  chmod,
-  constants,
-  copyFile,
-  link,
-  mkdir,
-  rename,
-  rm,
-  symlink,
-} from "node:fs/promises";
+import { chmod, constants, copyFile, link, mkdir, rename, rm, symlink } from "node:fs/promises";
 import { hostname } from "node:os";
 import path from "node:path";
 import type { Blob, BlobStore, WriteOptions } from "./blob-store.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import type { WorkerEvent } from "../../src/contract/worker.ts";
-import { modelQuery } from "../../src/contract/model-routes.ts";
+import { modelRoutes } from "../../src/contract/model-routes.ts";
 import type { NewBatch } from "../../src/records/insert-batch.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
 import { makeNewBatch, makeNewJob, readLogTexts } from "./new-jobs.ts";
@@ -156,7 +156,7 @@ test("uploads go when no job has named them for their time", async (t) => {
   pass(15);
   await records.deleteExpired({ models: 30 * dayMs });
   const search = { project, repository: undefined };
-  const { models } = await records.models.list(search, modelQuery.parse({}));
+  const { models } = await records.models.list(search, modelRoutes.listModels.query.parse({}));
   assert.deepEqual(models.map((upload) => upload.sha256).toSorted(), [waiting, recent]);
   assert.deepEqual(await records.releasedBlobs.listUnused(later(at)), [unused]);
 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import test, { type TestContext } from "node:test";
 import { batchQuery, jobQuery } from "../../src/contract/page.ts";
-import { modelQuery } from "../../src/contract/model-routes.ts";
+import { modelRoutes } from "../../src/contract/model-routes.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
 
 const now = () => new Date();
@@ -47,14 +47,12 @@ const lists: [string, (records: Records) => Promise<unknown>][] = [
       ({ batches }) => batches.list(project, batchQuery.parse(filter)),
     ],
   ),
-  [
-    "batches of a commit",
-    ({ batches }) => batches.list(project, batchQuery.parse({}), origin),
-  ],
+  ["batches of a commit", ({ batches }) => batches.list(project, batchQuery.parse({}), origin)],
   ...[{}, { cursor: modelCursor }].map(
     (filter): [string, (records: Records) => Promise<unknown>] => [
       `models ${JSON.stringify(filter)}`,
-      ({ models }) => models.list({ project, repository: undefined }, modelQuery.parse(filter)),
+      ({ models }) =>
+        models.list({ project, repository: undefined }, modelRoutes.listModels.query.parse(filter)),
     ],
   ),
   ["changes", ({ changeLog }) => changeLog.listAfter({ project, origin: {} }, 1)],
@@ -75,14 +73,10 @@ async function explain(t: TestContext, run: (records: Records) => Promise<unknow
     await records.close();
     await rm(folder, { recursive: true });
   });
-  const queries: string[] = [];
-  const prepare = DatabaseSync.prototype.prepare;
-  t.mock.method(DatabaseSync.prototype, "prepare", function (this: DatabaseSync, sql: string) {
-    queries.push(sql);
-    return prepare.call(this, sql);
-  });
+  const prepare = t.mock.method(DatabaseSync.prototype, "prepare");
   await run(records);
-  t.mock.restoreAll();
+  const queries = prepare.mock.calls.map((call) => String(call.arguments[0]));
+  prepare.mock.restore();
   return queries.flatMap((query) => {
     const values: SQLInputValue[] = Array.from(query.matchAll(/\?/g), () => null);
     const plan = database.prepare(`explain query plan ${query}`).all(...values);

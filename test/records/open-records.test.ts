@@ -47,7 +47,10 @@ test("openRecords() copies a database before it changes its schema, and keeps on
   await (await openRecords(path, { now })).close();
   const copy = `${path}.before-0007-job-blobs`;
   const names = await readdir(dirname(path));
-  assert.deepEqual(names.filter((name) => name.includes(".before-")), [basename(copy)]);
+  assert.deepEqual(
+    names.filter((name) => name.includes(".before-")),
+    [basename(copy)],
+  );
   const former = new DatabaseSync(copy);
   const { last } = former.prepare("select max(name) as last from kysely_migration").get() ?? {};
   former.close();

@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import test, { type TestContext } from "node:test";
+import { auditPage } from "../../src/contract/audit.ts";
+import { batch as batchSchema } from "../../src/contract/batch.ts";
+import { modelRoutes } from "../../src/contract/model-routes.ts";
 import { purgeReleasedBlobs } from "../../src/service/purge-released-blobs.ts";
 import { beginTestWorker, makeTestApp, problemIn, startJob, type TestApp } from "./test-app.ts";
 
 const hourMs = 3_600_000;
+const modelPage = modelRoutes.listModels.replies[200].json;
 
 /** Has a job complete with one artifact. */
 async function complete(app: TestApp, id: string, content: string): Promise<string> {
@@ -85,8 +89,8 @@ test("a batch is deleted with its jobs, which are not deleted without it", async
   const app = await makeTestApp(t);
   const model = { source: "https://models.example/detector.onnx" };
   const body = { models: [model], targets: ["cpu", "cpu-int8"] };
-  const batch = await (await app.ask("POST /v1/batches", { body })).json();
-  const ids: string[] = batch.jobs.map(({ id }: { id: string }) => id);
+  const batch = batchSchema.parse(await (await app.ask("POST /v1/batches", { body })).json());
+  const ids = batch.jobs.map(({ id }) => id);
   const [first = ""] = ids;
   await app.ask(`POST /v1/jobs/cancel/${first}`);
   const early = await problemIn(await app.ask(`DELETE /v1/batches/${batch.id}`));
@@ -102,8 +106,8 @@ test("a batch is deleted with its jobs, which are not deleted without it", async
 test("a deletion is in the audit", async (t) => {
   const { app, id } = await finishedJob(t);
   await app.ask(`DELETE /v1/jobs/${id}`);
-  const { entries } = await (await app.ask("GET /v1/audit")).json();
-  assert.deepEqual([entries[0].action, entries[0].subject], ["deleteJob", id]);
+  const { entries } = auditPage.parse(await (await app.ask("GET /v1/audit")).json());
+  assert.deepEqual([entries[0]?.action, entries[0]?.subject], ["deleteJob", id]);
 });
 
 test("uploads are listed newest first, page by page", async (t) => {
@@ -113,8 +117,10 @@ test("uploads are listed newest first, page by page", async (t) => {
     uploaded.unshift(await upload(app, content));
     app.advance(1000);
   }
-  const first = await (await app.ask("GET /v1/models?limit=2")).json();
-  const next = await (await app.ask(`GET /v1/models?limit=2&cursor=${first.nextCursor}`)).json();
+  const read = async (query: string) =>
+    modelPage.parse(await (await app.ask(`GET /v1/models?limit=2${query}`)).json());
+  const first = await read("");
+  const next = await read(`&cursor=${first.nextCursor}`);
   const found = [...first.models, ...next.models];
   assert.deepEqual(
     found.map(({ sha256 }) => sha256),
@@ -122,8 +128,8 @@ test("uploads are listed newest first, page by page", async (t) => {
   );
   const [newest] = found;
   assert.deepEqual(newest, {
-    source: `upload:sha256:${newest.sha256}`,
-    sha256: newest.sha256,
+    source: `upload:sha256:${uploaded[0]}`,
+    sha256: uploaded[0],
     bytes: 5,
     createdAt: "2026-01-01T00:00:02.000Z",
   });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import { z } from "zod";
+import { batch as batchSchema } from "../../src/contract/batch.ts";
 import { beginTestWorker, makeTestApp, startJob, type TestApp } from "./test-app.ts";
 
 const shown = z.object({ id: z.string(), status: z.string() });
@@ -14,7 +15,9 @@ interface ReceivedEvent {
 
 function parseEvents(text: string): ReceivedEvent[] {
   return text.split("\n\n").flatMap((block) => {
-    const fields = new Map(block.split("\n").map((line) => [line.split(": ")[0], line.slice(line.indexOf(": ") + 2)]));
+    const fields = new Map(
+      block.split("\n").map((line) => [line.split(": ")[0], line.slice(line.indexOf(": ") + 2)]),
+    );
     const data = fields.get("data");
     if (data === undefined) return [];
     const { id, status } = shown.parse(JSON.parse(data));
@@ -38,7 +41,7 @@ async function followEvents(t: TestContext, app: TestApp, query = "", lastEventI
       while (waiting.length === 0) {
         const { value, done } = (await reader?.read()) ?? { done: true };
         assert.equal(done, false);
-        waiting.push(...parseEvents(value ?? ""));
+        waiting.push(...parseEvents(value));
       }
       return waiting.shift();
     },
@@ -67,8 +70,8 @@ test("a batch is told with its jobs, and a filter leaves out the others", async 
   await startJob(app);
   const model = { source: "https://models.example/detector.onnx" };
   const body = { models: [model], targets: ["cpu", "cpu-int8"], labels: { team: "vision" } };
-  const batch = await (await app.ask("POST /v1/batches", { body })).json();
-  const ids = [batch.id, ...batch.jobs.map(({ id }: { id: string }) => id)].toSorted();
+  const batch = batchSchema.parse(await (await app.ask("POST /v1/batches", { body })).json());
+  const ids = [batch.id, ...batch.jobs.map(({ id }) => id)].toSorted();
   for (const filter of [`batch=${batch.id}`, "label=team=vision", "label=team"]) {
     const told = await readPresent(app, `after=0&${filter}`);
     assert.deepEqual(told.map(({ id }) => id).toSorted(), ids, filter);

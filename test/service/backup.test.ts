@@ -43,10 +43,10 @@ test("a backup beside the live service has every acknowledged job, log and artif
   const service = await startRunningService(t);
   const { client } = service;
   const { source } = await client.uploadModel(realModel("voice-v5"));
-  const [first = "", ...others] = await submit(service, source, 30);
+  const [first = "", ...others] = await submit(service, source, 6);
   await untilEnded(service, first);
   const folder = join(await temporaryFolder(t), "copy");
-  const unfinished = (await client.call("listJobs", { query: { limit: 200 } })).jobs.filter(
+  const unfinished = (await client.call("listJobs", { query: { limit: "200" } })).jobs.filter(
     ({ status }) => !isTerminal(status),
   );
   assert.notEqual(unfinished.length, 0);
@@ -57,7 +57,7 @@ test("a backup beside the live service has every acknowledged job, log and artif
   assert.doesNotMatch(await run("restore", folder, directory), /Missing/);
   const restored = await startRunningService(t, { from: { directory, token: service.token } });
   for (const id of [first, ...others]) await untilEnded(restored, id);
-  const { jobs } = await restored.client.call("listJobs", { query: { limit: 200 } });
+  const { jobs } = await restored.client.call("listJobs", { query: { limit: "200" } });
   assert.deepEqual(jobs.map(({ id }) => id).toSorted(), [first, ...others].toSorted());
   for (const { id, status, artifacts } of jobs) {
     assert.equal(status, "Completed");
@@ -84,6 +84,9 @@ test("restore() refuses a file that is damaged, and a folder that is not empty",
   await writeFile(file, "other bytes");
   await chmod(file, 0o444);
   const directory = join(await temporaryFolder(t), "data");
-  await assert.rejects(run("restore", folder, directory), /cannot be restored: Content has SHA-256/);
+  await assert.rejects(
+    run("restore", folder, directory),
+    /cannot be restored: Content has SHA-256/,
+  );
   assert.deepEqual((await readdir(directory)).includes("service.sqlite"), false);
 });

@@ -1,5 +1,14 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { constants, copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  constants,
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -25,7 +34,8 @@ export interface DiskAfterCut {
 export function makeCuttableDisk(parent: string): CuttableDisk | undefined {
   const [image, folder] = [join(parent, "disk.img"), join(parent, "disk")];
   mkdirSync(folder);
-  execFileSync("truncate", ["-s", String(diskBytes), image]);
+  writeFileSync(image, "");
+  truncateSync(image, diskBytes);
   if (spawnSync("mkfs.ext4", ["-q", "-F", image]).status !== 0) return undefined;
   // Without a commit of the file system's own, only what a process flushed is in the file.
   if (spawnSync("mount", ["-o", "loop,commit=300", image, folder]).status !== 0) return undefined;

@@ -22,7 +22,9 @@ export async function findLost(directory: string, known: Acknowledged): Promise<
 
 async function hashFile(file: string): Promise<string | undefined> {
   try {
-    return createHash("sha256").update(await readFile(file)).digest("hex");
+    return createHash("sha256")
+      .update(await readFile(file))
+      .digest("hex");
   } catch (error) {
     if (systemErrorCode(error) === "ENOENT") return undefined;
     throw error;

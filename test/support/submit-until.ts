@@ -77,5 +77,8 @@ export function submitUntil(
 
 /** The address of a host that takes connections and never answers: its jobs' worker waits. */
 export async function startSilentHost(t: Pick<TestContext, "after">): Promise<string> {
-  return `${await listenLocally(t, createServer(() => {}))}/model.onnx`;
+  return `${await listenLocally(
+    t,
+    createServer(() => {}),
+  )}/model.onnx`;
 }

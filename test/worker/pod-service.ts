@@ -73,6 +73,7 @@ export async function startPodService(
   const tokens: PodService["tokens"] = new Map();
   const app = createApp({
     records,
+    requireSpace: async () => {},
     blobs,
     executor: {
       namespace: "models",
