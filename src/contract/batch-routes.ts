@@ -47,4 +47,15 @@ export const batchRoutes = {
     replies: { 200: { json: batch }, 202: { json: batch } },
     errors: ["not_found", "batch_finished"],
   },
+  deleteBatch: {
+    method: "DELETE",
+    path: "/batches/{id}",
+    summary: "Delete a batch that has ended, with its jobs",
+    action: "deleteWork",
+    names: "batch",
+    params: z.object({ id: batchId }),
+    audited: true,
+    replies: { 204: { empty: true } },
+    errors: ["not_found", "batch_unfinished", "job_in_use"],
+  },
 } as const satisfies Record<string, Route>;

@@ -29,6 +29,7 @@ export const creationErrors = [
 export const jobCreationErrors = [
   ...creationErrors,
   "too_many_jobs",
+  "storage_full",
   "unknown_target",
   "model_source_refused",
   "model_not_found",

@@ -30,6 +30,10 @@ export const errorTable = {
   not_acceptable: permanentError(406, "None of the accepted media types can be produced"),
   job_finished: permanentError(409, "The job has already ended"),
   batch_finished: permanentError(409, "The batch has already ended"),
+  job_unfinished: permanentError(409, "The job has not ended"),
+  job_in_use: permanentError(409, "Something else still needs the job"),
+  batch_unfinished: permanentError(409, "The batch has not ended"),
+  model_in_use: permanentError(409, "A job that has not ended needs the model"),
   idempotency_in_progress: retryableError(
     409,
     "The first request with this Idempotency-Key is still being answered",

@@ -7,15 +7,13 @@ import { limits } from "./limits.ts";
 import { jobPage, jobQuery } from "./page.ts";
 import type { Route } from "./route.ts";
 
+const preferWait = z.string().max(100).optional();
+
 const waitHeaders = creationHeaders.extend({
-  prefer: z
-    .string()
-    .max(100)
-    .optional()
-    .describe(
-      "`wait=N` answers when the job has ended, or after N seconds at the latest; " +
-        `N is at most ${limits.preferWaitSeconds}.`,
-    ),
+  prefer: preferWait.describe(
+    "`wait=N` answers when the job has ended, or after N seconds at the latest; " +
+      `N is at most ${limits.preferWaitSeconds}.`,
+  ),
 });
 
 export const jobRoutes = {
@@ -62,7 +60,21 @@ export const jobRoutes = {
     action: "readWork",
     names: "job",
     params: z.object({ id: jobId }),
-    replies: { 200: { json: jobDetail } },
+    headers: z.object({
+      "if-none-match": z
+        .string()
+        .max(1000)
+        .optional()
+        .describe("`ETag` of an earlier answer: while the job is the same, the answer is 304."),
+      prefer: preferWait.describe(
+        "`wait=N` answers when the job has ended or, with `If-None-Match`, has changed, or after " +
+          `N seconds at the latest; N is at most ${limits.preferWaitSeconds}.`,
+      ),
+    }),
+    replies: {
+      200: { json: jobDetail, headers: ["etag", "preference-applied"] },
+      304: { empty: true, headers: ["etag", "preference-applied"] },
+    },
     errors: ["not_found"],
   },
   cancelJob: {
@@ -75,5 +87,28 @@ export const jobRoutes = {
     audited: true,
     replies: { 200: { json: job }, 202: { json: job } },
     errors: ["not_found", "job_finished"],
+  },
+  retryJob: {
+    method: "POST",
+    path: "/jobs/{id}/retry",
+    summary: "Start a job that has ended anew, as a job of its own",
+    action: "retryWork",
+    names: "job",
+    params: z.object({ id: jobId }),
+    headers: creationHeaders,
+    audited: true,
+    replies: { 202: { json: job, headers: createdHeaders } },
+    errors: ["not_found", "job_unfinished", ...jobCreationErrors],
+  },
+  deleteJob: {
+    method: "DELETE",
+    path: "/jobs/{id}",
+    summary: "Delete a job that has ended, with its log, its artifacts and its baselines",
+    action: "deleteWork",
+    names: "job",
+    params: z.object({ id: jobId }),
+    audited: true,
+    replies: { 204: { empty: true } },
+    errors: ["not_found", "job_unfinished", "job_in_use"],
   },
 } as const satisfies Record<string, Route>;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { sha256, uploadRange } from "./model.ts";
+import { nextCursor, pageFields } from "./page-fields.ts";
 import type { Route } from "./route.ts";
 
 const uploadedModel = z
@@ -10,7 +11,37 @@ const uploadedModel = z
   })
   .meta({ id: "UploadedModel" });
 
+const modelPage = z
+  .object({
+    models: z.array(uploadedModel.extend({ createdAt: z.iso.datetime() })),
+    nextCursor,
+  })
+  .meta({ id: "ModelPage" });
+export type ModelPage = z.infer<typeof modelPage>;
+
+const modelQuery = z.strictObject(pageFields);
+export type ModelQuery = z.infer<typeof modelQuery>;
+
 export const modelRoutes = {
+  listModels: {
+    method: "GET",
+    path: "/models",
+    summary: "List uploaded models, newest first",
+    action: "uploadModel",
+    query: modelQuery,
+    replies: { 200: { json: modelPage } },
+    errors: ["invalid_cursor"],
+  },
+  deleteModel: {
+    method: "DELETE",
+    path: "/models/{sha256}",
+    summary: "Delete an uploaded model",
+    action: "deleteModel",
+    params: z.object({ sha256 }),
+    audited: true,
+    replies: { 204: { empty: true } },
+    errors: ["not_found", "model_in_use"],
+  },
   findModel: {
     method: "HEAD",
     path: "/models/{sha256}",

@@ -6,6 +6,12 @@ import { nextCursor, pageFields } from "./page-fields.ts";
 import { batchStatus, jobKind, jobStatus } from "./status.ts";
 import { targetName } from "./target.ts";
 
+export const labelFilter = z
+  .array(z.string().regex(/^[A-Za-z0-9._/-]{1,63}(=[A-Za-z0-9._-]{0,63})?$/))
+  .max(8)
+  .optional()
+  .describe("`key` or `key=value`; repeat the parameter to ask for several labels at once.");
+
 export const jobQuery = z.strictObject({
   ...pageFields,
   status: z
@@ -16,11 +22,7 @@ export const jobQuery = z.strictObject({
   batch: batchId.optional().describe("Jobs of this batch."),
   target: targetName.optional(),
   model: z.string().max(2048).optional().describe("Jobs whose model has this name or source."),
-  label: z
-    .array(z.string().regex(/^[A-Za-z0-9._/-]{1,63}(=[A-Za-z0-9._-]{0,63})?$/))
-    .max(8)
-    .optional()
-    .describe("`key` or `key=value`; repeat the parameter to ask for several labels at once."),
+  label: labelFilter,
   createdAfter: z.iso.datetime().optional(),
   createdBefore: z.iso.datetime().optional(),
 });

@@ -28,11 +28,22 @@ export const permissionTable = {
   },
   startWork: { scope: "jobs:write", reach: "any", does: "Start jobs and batches." },
   cancelWork: { scope: "jobs:write", reach: "commit", does: "Cancel jobs and batches." },
+  retryWork: {
+    scope: "jobs:write",
+    reach: "commit",
+    does: "Start jobs anew that have ended.",
+  },
+  deleteWork: {
+    scope: "jobs:write",
+    reach: "commit",
+    does: "Delete jobs and batches that have ended, with their logs and artifacts.",
+  },
   uploadModel: {
     scope: "models:write",
     reach: "repository",
     does: "Upload models, and find those that were uploaded.",
   },
+  deleteModel: { scope: "models:write", reach: "repository", does: "Delete uploaded models." },
   useModel: { scope: "jobs:write", reach: "repository", does: "Name an upload in a job." },
   compareWithSuite: {
     scope: "jobs:write",

@@ -4,7 +4,7 @@ export const responseHeaders = {
   "idempotency-replayed":
     "`true` where this is the first answer to the same Idempotency-Key again.",
   "preference-applied": "The preference that was followed.",
-  etag: "SHA-256 of the file, in quotes.",
+  etag: "Names this version of the answer, in quotes; of a file its SHA-256.",
   "accept-ranges": "`bytes`: parts of the file can be asked for.",
   "content-range": "The part of the file that the answer contains.",
   "content-disposition": "Name to save the file under.",

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { auditRoutes } from "./audit-routes.ts";
 import { artifactRoutes } from "./artifact-routes.ts";
 import { batchRoutes } from "./batch-routes.ts";
+import { eventRoutes } from "./event-routes.ts";
 import { jobRoutes } from "./job-routes.ts";
 import { logRoutes } from "./log-routes.ts";
 import { modelRoutes } from "./model-routes.ts";
@@ -15,6 +16,7 @@ import { usageRoutes } from "./usage-routes.ts";
 export const routes = {
   ...jobRoutes,
   ...logRoutes,
+  ...eventRoutes,
   ...artifactRoutes,
   ...batchRoutes,
   ...modelRoutes,

@@ -6,6 +6,9 @@ interface Watcher {
   wake: () => void;
 }
 
+/** Stands for all ids. */
+const everything = "";
+
 /** Publishes to this process what transactions commit, so that nothing has to poll. */
 export class Changes {
   readonly #watchers = new Map<string, Set<Watcher>>();
@@ -41,6 +44,11 @@ export class Changes {
     }
   }
 
+  /** As `watch()`, for changes of any job or batch, and for new ones. */
+  watchAll(signal: AbortSignal): AsyncGenerator<void> {
+    return this.watch(everything, signal);
+  }
+
   /**
    * Calls the listener for every job whose worker has to be stopped.
    * @returns a function that removes the listener
@@ -69,13 +77,13 @@ export class Changes {
   }
 
   publish(effects: Effects): void {
-    for (const id of effects.changed) {
-      for (const watcher of this.#watchers.get(id) ?? []) {
-        watcher.changed = true;
-        watcher.wake();
-      }
-      for (const listener of this.#changedListeners) listener(id);
+    const { changed, created } = effects;
+    const watched = changed.size + created.size > 0 ? [...changed, everything] : [];
+    for (const watcher of watched.flatMap((id) => [...(this.#watchers.get(id) ?? [])])) {
+      watcher.changed = true;
+      watcher.wake();
     }
+    for (const id of changed) for (const listener of this.#changedListeners) listener(id);
     for (const jobId of effects.cancelling) {
       for (const listener of this.#cancellingListeners) listener(jobId);
     }
@@ -89,6 +97,8 @@ export class Changes {
 export interface Effects {
   /** Ids of jobs and batches. */
   readonly changed: Set<string>;
+  /** Ids of new jobs and batches. */
+  readonly created: Set<string>;
   /** Ids of jobs whose worker has to be stopped. */
   readonly cancelling: Set<string>;
   /** Ids of jobs that have ended. */

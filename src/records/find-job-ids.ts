@@ -4,6 +4,7 @@ import type { JobQuery } from "../contract/page.ts";
 import type { Origin } from "../contract/owner.ts";
 import type { JobStatus } from "../contract/status.ts";
 import { parseCursor } from "./build-page.ts";
+import { hasLabels, type LabelFilter, parseLabel } from "./label-filter.ts";
 import type { Schema } from "./schema.ts";
 import type { Store } from "./store.ts";
 
@@ -71,21 +72,9 @@ function rowIds(rows: readonly { id: string }[]): string[] {
   return rows.map((row) => row.id);
 }
 
-interface Label {
-  readonly key: string;
-  readonly value: string | undefined;
-}
-
-function parseLabel(text: string): Label {
-  const separator = text.indexOf("=");
-  return separator < 0
-    ? { key: text, value: undefined }
-    : { key: text.slice(0, separator), value: text.slice(separator + 1) };
-}
-
 function buildConditions(
   { project, origin, query }: JobSearch,
-  scan: IndexScan & { labels: readonly Label[] },
+  scan: IndexScan & { labels: readonly LabelFilter[] },
 ): Expression<SqlBool> {
   const eb = expressionBuilder<Schema, "jobs">();
   const all: Expression<SqlBool>[] = [eb("jobs.project", "=", project)];
@@ -101,15 +90,7 @@ function buildConditions(
   if (query.target !== undefined) all.push(eb("jobs.target", "=", query.target));
   if (scan.status !== undefined) all.push(eb("jobs.status", "=", scan.status));
   if (scan.model !== undefined) all.push(eb(`jobs.${scan.model.column}`, "=", scan.model.value));
-  for (const { key, value } of scan.labels) {
-    const label = eb
-      .selectFrom("job_labels")
-      .select("job_id")
-      .whereRef("job_labels.job_id", "=", "jobs.id")
-      .where("key", "=", key);
-    all.push(eb.exists(value === undefined ? label : label.where("value", "=", value)));
-  }
-  return eb.and(all);
+  return eb.and([...all, hasLabels(scan.labels)]);
 }
 
 /** Ids begin with the time of their creation, so that a range of time is a range of ids. */

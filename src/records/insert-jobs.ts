@@ -52,7 +52,7 @@ const rowsPerInsert = 200;
 
 /** Creates jobs that all wait for a worker, in the given order. */
 export async function insertJobs(
-  { trx, now }: WriteTransaction,
+  { trx, now, effects }: WriteTransaction,
   { project, batchId }: JobScope,
   newJobs: readonly NewJob[],
 ): Promise<Job[]> {
@@ -66,6 +66,7 @@ export async function insertJobs(
   for (const chunk of chunkRows(labelRows)) {
     await trx.insertInto("job_labels").values(chunk).execute();
   }
+  for (const { job } of created) effects.created.add(job.id);
   return created.map(({ job }) => job);
 }
 
@@ -80,6 +81,8 @@ function newJobRow(project: string, newJob: NewJob, job: Job): Insertable<Schema
     target: job.target,
     attempt: 0,
     next_log_seq: 1,
+    baseline_job_id: job.baseline?.jobId ?? null,
+    evaluation_data: job.recipe.evaluation.data ?? null,
     target_document: JSON.stringify(newJob.target),
     resource: serializeResource(newJob.resource),
     ...originColumns(newJob.origin),

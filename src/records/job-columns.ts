@@ -5,6 +5,7 @@ import type { Job } from "../contract/job.ts";
 export function jobColumns(job: Job) {
   return {
     status: job.status,
+    finished_at: job.finishedAt,
     gates_failed: hasFailedGate(job.gates) ? 1 : 0,
     document: JSON.stringify(job),
   };

@@ -1,7 +1,12 @@
-import type { Kysely } from "kysely";
+import { DatabaseSync } from "node:sqlite";
+import { Kysely } from "kysely";
 import { Migrator } from "kysely/migration";
+import { copyBeforeMigration } from "./copy-before-migration.ts";
 import { migrations } from "./migrations.ts";
 import type { Schema } from "./schema.ts";
+import { isBusyError } from "./retry-while-busy.ts";
+import { sqliteDialect } from "./sqlite-dialect.ts";
+import { UnusableDatabaseError } from "./unusable-database-error.ts";
 
 /** Applies the migrations that the database lacks. */
 export async function migrate(db: Kysely<Schema>): Promise<void> {
@@ -9,5 +14,54 @@ export async function migrate(db: Kysely<Schema>): Promise<void> {
   const { error } = await migrator.migrateToLatest();
   if (error !== undefined) {
     throw new Error("The database cannot be brought to the present schema", { cause: error });
+  }
+}
+
+/**
+ * Brings a database file to the present schema. One that has content is copied first, and nobody
+ * else may have it open: an older service would go on with a schema that it does not know.
+ * @throws UnusableDatabaseError
+ */
+export async function migrateFile(path: string): Promise<void> {
+  const applied = listAppliedMigrations(path);
+  const unknown = applied.find((name) => !(name in migrations));
+  if (unknown !== undefined) {
+    const written = `The database "${path}" was written by a newer version of the service`;
+    throw new UnusableDatabaseError(`${written}, which has the migration "${unknown}"`);
+  }
+  const first = Object.keys(migrations).find((name) => !applied.includes(name));
+  if (first === undefined) return;
+  const db = openAlone(path);
+  try {
+    if (applied.length > 0) await copyBeforeMigration(db, path, first);
+    await migrate(db);
+  } finally {
+    await db.destroy();
+  }
+}
+
+function listAppliedMigrations(path: string): string[] {
+  const database = new DatabaseSync(path);
+  try {
+    const isNew =
+      database.prepare("select 1 from sqlite_schema where name = 'kysely_migration'").get() ===
+      undefined;
+    if (isNew) return [];
+    return database
+      .prepare("select name from kysely_migration")
+      .all()
+      .map(({ name }) => String(name));
+  } finally {
+    database.close();
+  }
+}
+
+function openAlone(path: string): Kysely<Schema> {
+  try {
+    return new Kysely<Schema>({ dialect: sqliteDialect(path, { isAlone: true }) });
+  } catch (cause) {
+    if (!isBusyError(cause)) throw cause;
+    const message = `The database "${path}" has an older schema, and another process has it open`;
+    throw new UnusableDatabaseError(`${message}: stop that first`, { cause });
   }
 }

@@ -13,8 +13,10 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0008-audit": { up: (db) => runStatements(db, addAudit) },
   "0009-stored-bytes": { up: (db) => runStatements(db, addStoredBytes) },
   "0010-old-suites": { up: (db) => runStatements(db, closeOldSuites) },
-  "0018-outlines": { up: (db) => runStatements(db, addOutlines) },
-  "0019-whole-documents": { up: (db) => runStatements(db, completeDocuments) },
+  "0011-retention": { up: (db) => runStatements(db, addRetention) },
+  "0012-changes": { up: (db) => runStatements(db, addChanges) },
+  "0013-outlines": { up: (db) => runStatements(db, addOutlines) },
+  "0014-whole-documents": { up: (db) => runStatements(db, completeDocuments) },
 };
 
 const createTables = [
@@ -234,6 +236,52 @@ const addStoredBytes = [
  */
 const closeOldSuites = [
   "insert or ignore into suites select distinct project, suite, null from baselines",
+];
+
+const addRetention = [
+  "alter table jobs add column finished_at text",
+  "alter table jobs add column baseline_job_id text",
+  "alter table jobs add column evaluation_data text",
+  "alter table jobs add column has_log integer not null default 1",
+  "alter table jobs add column has_artifacts integer not null default 1",
+  `update jobs set finished_at = json_extract(document, '$.finishedAt'),
+    baseline_job_id = json_extract(document, '$.baseline.jobId'),
+    evaluation_data = json_extract(document, '$.recipe.evaluation.data')`,
+  `create index jobs_by_end on jobs (finished_at) where finished_at is not null`,
+  `create index jobs_with_log on jobs (finished_at)
+    where finished_at is not null and has_log = 1`,
+  `create index jobs_with_artifacts on jobs (finished_at)
+    where finished_at is not null and has_artifacts = 1`,
+  `create index jobs_by_baseline on jobs (baseline_job_id, status)
+    where baseline_job_id is not null`,
+  `create index jobs_by_evaluation_data on jobs (project, evaluation_data, id)
+    where evaluation_data is not null`,
+  "create index baselines_by_job on baselines (job_id)",
+  "create index job_blobs_by_hash on job_blobs (sha256)",
+  "create index job_shares_by_hash on job_shares (sha256)",
+  "create index project_blobs_by_hash on project_blobs (sha256)",
+  `create index project_blobs_by_time
+    on project_blobs (project, created_at, sha256, repository_id)`,
+  "create table released_blobs (sha256 text primary key, released_at text not null)",
+  "create index released_blobs_by_time on released_blobs (released_at)",
+  "create table deleted_resources (id text primary key, deleted_at text not null)",
+];
+
+/** Jobs and batches are numbered by their last change; those from before have none. */
+const addChanges = [
+  "create table change_counter (value bigint not null)",
+  "insert into change_counter values (0)",
+  ...["jobs", "batches"].flatMap((table) => [
+    `alter table ${table} add column change_seq bigint not null default 0`,
+    `create index ${table}_by_change on ${table} (project, change_seq)`,
+    ...["insert", "update of document"].map(
+      (change) => `create trigger ${table}_after_${change.split(" ")[0]} after ${change} on ${table}
+        begin
+          update change_counter set value = value + 1;
+          update ${table} set change_seq = (select value from change_counter) where id = new.id;
+        end`,
+    ),
+  ]),
 ];
 
 async function runStatements(db: Kysely<unknown>, statements: readonly string[]): Promise<void> {

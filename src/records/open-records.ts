@@ -3,6 +3,7 @@ import { auditRecords } from "./audit-records.ts";
 import { attemptRecords } from "./attempt-records.ts";
 import { baselineRecords } from "./baseline-records.ts";
 import { batchRecords } from "./batch-records.ts";
+import { changeRecords } from "./change-records.ts";
 import { Changes } from "./changes.ts";
 import { clusterRecords } from "./cluster-records.ts";
 import { idempotencyRecords } from "./idempotency-records.ts";
@@ -10,11 +11,15 @@ import { identityRecords } from "./identity-records.ts";
 import { jobBlobRecords } from "./job-blob-records.ts";
 import { jobRecords } from "./job-records.ts";
 import { logRecords } from "./log-records.ts";
-import { migrate } from "./migrate.ts";
+import { migrate, migrateFile } from "./migrate.ts";
+import { deleteExpired, type Retention } from "./delete-expired.ts";
+import { deletionRecords } from "./deletion-records.ts";
 import { deliveryRecords } from "./delivery-records.ts";
+import { modelRecords } from "./model-records.ts";
 import { ownerRecords } from "./owner-records.ts";
 import { projectBlobRecords } from "./project-blob-records.ts";
 import { projectRecords } from "./project-records.ts";
+import { releasedBlobRecords } from "./released-blob-records.ts";
 import { reportRecords } from "./report-records.ts";
 import type { Schema } from "./schema.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
@@ -25,19 +30,24 @@ import { workerRecords } from "./worker-records.ts";
 
 export type Records = Awaited<ReturnType<typeof openRecords>>;
 
-interface RecordsOptions {
+export interface RecordsOptions {
   readonly now: () => Date;
   /** How many jobs of a project may wait when more are created; any number without it. */
   readonly maxWaitingJobs?: number;
 }
 
-/** Opens the database file (or `:memory:`) and brings it to the present schema. */
+/**
+ * Opens the database file (or `:memory:`) and brings it to the present schema.
+ * @throws UnusableDatabaseError
+ */
 export async function openRecords(
   path: string,
   { now, maxWaitingJobs = Infinity }: RecordsOptions,
 ) {
+  const isFile = path !== ":memory:";
+  if (isFile) await migrateFile(path);
   const db = new Kysely<Schema>({ dialect: sqliteDialect(path) });
-  await migrate(db);
+  if (!isFile) await migrate(db);
   const store: Store = { db, changes: new Changes(), now, maxWaitingJobs };
   return {
     projects: projectRecords(store),
@@ -46,6 +56,11 @@ export async function openRecords(
     batches: batchRecords(store),
     baselines: baselineRecords(store),
     projectBlobs: projectBlobRecords(store),
+    models: modelRecords(store),
+    releasedBlobs: releasedBlobRecords(store),
+    deletions: deletionRecords(store),
+    /** Deletes what is older than its time to live. */
+    deleteExpired: (retention: Retention) => deleteExpired(store, retention),
     cluster: clusterRecords(store),
     jobBlobs: jobBlobRecords(store),
     logs: logRecords(store),
@@ -58,6 +73,7 @@ export async function openRecords(
     usage: usageRecords(store),
     workers: workerRecords(store),
     attempts: attemptRecords(store),
+    changeLog: changeRecords(store),
     changes: store.changes,
     close: () => db.destroy(),
   };

@@ -22,14 +22,15 @@ export async function retryWhileBusy<T>(run: () => T, deadline: number): Promise
     try {
       return run();
     } catch (error) {
-      if (!isBusy(error)) throw error;
+      if (!isBusyError(error)) throw error;
       if (performance.now() >= deadline) throw busyError();
     }
     await delay(pauseMs);
   }
 }
 
-function isBusy(error: unknown): boolean {
+/** Whether a statement failed since another connection has a lock that it needs. */
+export function isBusyError(error: unknown): boolean {
   if (!(error instanceof Error) || !("errcode" in error)) return false;
   return typeof error.errcode === "number" && (error.errcode & 0xff) === sqliteBusy;
 }

@@ -1,3 +1,5 @@
+import type { Generated } from "kysely";
+
 /**
  * Columns for both SQLite and PostgreSQL: times are ISO 8601 texts, booleans 0 or 1, documents JSON
  * texts.
@@ -23,6 +25,9 @@ export interface Schema {
   project_blobs: ProjectBlobsTable;
   suites: SuitesTable;
   project_usage: ProjectUsageTable;
+  released_blobs: ReleasedBlobsTable;
+  deleted_resources: DeletedResourcesTable;
+  change_counter: ChangeCounterTable;
 }
 
 interface JobsTable {
@@ -47,6 +52,33 @@ interface JobsTable {
   /** Of the workflow that the job comes from, as its commit is; null for all others. */
   repository_id: string | null;
   commit_sha: string | null;
+  finished_at: string | null;
+  /** The job whose result it is compared with. */
+  baseline_job_id: string | null;
+  /** Source of the evaluation data. */
+  evaluation_data: string | null;
+  /** Whether log and artifacts are still there, 0 or 1. */
+  has_log: Generated<number>;
+  has_artifacts: Generated<number>;
+  /** Number of the last change; triggers keep it. */
+  change_seq: Generated<number>;
+}
+
+/** One row: the number of the last change of a job or batch. */
+interface ChangeCounterTable {
+  value: number;
+}
+
+/** Blobs of records that were deleted; one that no record names any more is deleted later. */
+interface ReleasedBlobsTable {
+  sha256: string;
+  released_at: string;
+}
+
+/** Jobs and batches that were deleted, whose custom resources may still be there. */
+interface DeletedResourcesTable {
+  id: string;
+  deleted_at: string;
 }
 
 interface JobLabelsTable {
@@ -69,6 +101,8 @@ interface BatchesTable {
   /** Of the workflow that the batch comes from, as its commit is; null for all others. */
   repository_id: string | null;
   commit_sha: string | null;
+  /** Number of the last change; triggers keep it. */
+  change_seq: Generated<number>;
 }
 
 interface LogLinesTable {

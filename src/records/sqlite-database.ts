@@ -19,8 +19,12 @@ export interface SqliteDatabase {
   readonly isTransaction: boolean;
 }
 
-export function openSqliteDatabase(path: string, pragmas: string): SqliteDatabase {
-  const database = new DatabaseSync(path, { timeout: openTimeoutMs });
+export function openSqliteDatabase(
+  path: string,
+  pragmas: string,
+  timeout = openTimeoutMs,
+): SqliteDatabase {
+  const database = new DatabaseSync(path, { timeout });
   database.exec(pragmas);
   // SQLite waits by blocking the process' one thread: the caller waits instead.
   database.exec("pragma busy_timeout = 0");

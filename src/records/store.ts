@@ -24,7 +24,12 @@ export async function runWriteTransaction<T>(
   store: Store,
   run: (writing: WriteTransaction) => Promise<T>,
 ): Promise<T> {
-  const effects: Effects = { changed: new Set(), cancelling: new Set(), ended: new Set() };
+  const effects: Effects = {
+    changed: new Set(),
+    created: new Set(),
+    cancelling: new Set(),
+    ended: new Set(),
+  };
   const result = await store.db
     .transaction()
     .execute((trx) =>

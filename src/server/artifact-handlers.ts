@@ -1,4 +1,5 @@
 import { blobResponse } from "./blob-response.ts";
+import { isETagMatch } from "./etag.ts";
 import { notFoundError } from "./not-found-error.ts";
 import { requireJob } from "./require-job.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
@@ -27,8 +28,3 @@ export const artifactHandlers: Pick<RouteHandlers, "listArtifacts" | "getArtifac
     return { ...response, headers: { ...fileHeaders, ...response.headers } };
   },
 };
-
-function isETagMatch(ifNoneMatch: string | undefined, etag: string): boolean {
-  const tags = (ifNoneMatch ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
-  return tags.includes(etag) || tags.includes("*");
-}

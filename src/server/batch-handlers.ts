@@ -11,7 +11,7 @@ import type { RouteHandlers } from "./route-handlers.ts";
 
 type BatchHandlers = Pick<
   RouteHandlers,
-  "submitBatch" | "listBatches" | "getBatch" | "cancelBatch"
+  "submitBatch" | "listBatches" | "getBatch" | "cancelBatch" | "deleteBatch"
 >;
 
 export const batchHandlers: BatchHandlers = {
@@ -25,6 +25,7 @@ export const batchHandlers: BatchHandlers = {
     const { created, replayed, headers } = await createIdempotently<Batch>(context, input, {
       schema: batchSchema,
       create: async (answered) => {
+        await context.requireSpace();
         const createdBy = createdByCaller(caller);
         const submitted = { ...submission, answered, createdBy, audit };
         return createBatch(context, creationOwner(caller), submitted);
@@ -53,5 +54,11 @@ export const batchHandlers: BatchHandlers = {
     const batch = await records.batches.cancel(caller.project, params.id, audit);
     if (!batch) throw notFoundError("batch", params.id);
     return { status: batch.status === "Cancelled" ? 200 : 202, json: batch };
+  },
+
+  async deleteBatch({ records }, { caller: { project }, params, audit }) {
+    const isDeleted = await records.deletions.deleteBatch({ project, id: params.id, audit });
+    if (!isDeleted) throw notFoundError("batch", params.id);
+    return { status: 204 };
   },
 };

@@ -1,10 +1,11 @@
 import { reachedOrigin } from "../contract/may.ts";
 import type { JobPage } from "../contract/page.ts";
 import { isTerminal } from "../contract/status.ts";
+import { getJob } from "./get-job.ts";
 import { JsonText } from "./json-text.ts";
 import { notFoundError } from "./not-found-error.ts";
 import { readPreferredWait } from "./read-preferred-wait.ts";
-import { requireJob } from "./require-job.ts";
+import { retryJob } from "./retry-job.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
 import { showJobText } from "./show-job-text.ts";
 import { showJob } from "./show-job.ts";
@@ -13,7 +14,13 @@ import { waitForJobEnd } from "./wait-for-job-end.ts";
 
 type JobHandlers = Pick<
   RouteHandlers,
-  "startCompression" | "startQuantization" | "listJobs" | "getJob" | "cancelJob"
+  | "startCompression"
+  | "startQuantization"
+  | "listJobs"
+  | "getJob"
+  | "cancelJob"
+  | "retryJob"
+  | "deleteJob"
 >;
 
 export const jobHandlers: JobHandlers = {
@@ -45,15 +52,19 @@ export const jobHandlers: JobHandlers = {
     return { status: 200, json: new JsonText<JobPage>(text) };
   },
 
-  async getJob({ records, executor }, { caller, params }) {
-    const job = await requireJob(records, caller, params.id);
-    const queuePosition = executor.queuePosition(job.id) ?? null;
-    return { status: 200, json: { ...showJob(job), queuePosition } };
-  },
+  getJob,
+
+  retryJob,
 
   async cancelJob({ records }, { caller, params, audit }) {
     const job = await records.jobs.cancel(caller.project, params.id, audit);
     if (!job) throw notFoundError("job", params.id);
     return { status: job.status === "Cancelled" ? 200 : 202, json: showJob(job) };
+  },
+
+  async deleteJob({ records }, { caller: { project }, params, audit }) {
+    const isDeleted = await records.deletions.deleteJob({ project, id: params.id, audit });
+    if (!isDeleted) throw notFoundError("job", params.id);
+    return { status: 204 };
   },
 };

@@ -16,7 +16,7 @@ interface LogChunk {
 /** One log in one format. All who follow it get the same bytes, read and encoded once. */
 export interface LogFeed extends Disposable {
   readonly read: (after: number) => Promise<LogChunk>;
-  /** Resolves when a later version can be read, and once a second all the same. */
+  /** Resolves when a later version can be read, and when the feed is closed. */
   readonly untilChanged: (version: number) => Promise<void>;
 }
 
@@ -24,17 +24,12 @@ export interface LogFeeds {
   readonly open: (jobId: string, format: LogFormat) => LogFeed;
 }
 
-const tickMs = 1000;
 const encoder = new TextEncoder();
 
 /** The logs that are followed now. */
 export function createLogFeeds({ jobs, logs, changes }: Records): LogFeeds {
   const followed = new Map<string, FollowedLog>();
   changes.onChanged((id) => followed.get(id)?.change());
-  let ticking: NodeJS.Timeout | undefined;
-  const tick = () => {
-    for (const log of followed.values()) log.wake();
-  };
 
   async function readChunk(jobId: string, format: LogFormat, { after, version }: Position) {
     const status = await jobs.findStatus(jobId);
@@ -48,7 +43,6 @@ export function createLogFeeds({ jobs, logs, changes }: Records): LogFeeds {
       const log = followed.get(jobId) ?? new FollowedLog();
       followed.set(jobId, log);
       log.followers += 1;
-      ticking ??= setInterval(tick, tickMs).unref();
       let isOpen = true;
       return {
         read: (after) =>
@@ -63,9 +57,6 @@ export function createLogFeeds({ jobs, logs, changes }: Records): LogFeeds {
           log.followers -= 1;
           log.wake();
           if (log.followers === 0) followed.delete(jobId);
-          if (followed.size > 0) return;
-          clearInterval(ticking);
-          ticking = undefined;
         },
       };
     },

@@ -1,10 +1,9 @@
-import { authenticate } from "../auth/authenticate.ts";
-import { ServiceError } from "../contract/errors.ts";
 import type { Routes } from "../contract/routes.ts";
 import { isTerminal } from "../contract/status.ts";
 import { createLogStream } from "./create-log-stream.ts";
 import { createLogFeeds, type LogFeeds } from "./log-feeds.ts";
 import { logFormats } from "./log-formats.ts";
+import { mayStillCall } from "./may-still-call.ts";
 import { negotiateMediaType } from "./negotiate-media-type.ts";
 import { requireJob } from "./require-job.ts";
 import type { RouteHandlers, RouteInput } from "./route-handlers.ts";
@@ -43,15 +42,4 @@ async function streamLogs(
   const stream = createLogStream(feeds.open(id, format), logRequest, format);
   // Nginx would otherwise keep lines back until it has a buffer of them.
   return { status: 200, stream, mediaType, headers: { "x-accel-buffering": "no" } };
-}
-
-/** Whether a request that is still being answered would be answered now. */
-async function mayStillCall(context: ServerContext, request: Request): Promise<boolean> {
-  try {
-    await authenticate(context, request);
-    return true;
-  } catch (error) {
-    if (error instanceof ServiceError && error.code === "unauthorized") return false;
-    throw error;
-  }
 }

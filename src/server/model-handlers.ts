@@ -7,7 +7,26 @@ import type { RouteHandlers } from "./route-handlers.ts";
 import type { Upload } from "../storage/blob-store.ts";
 import { storeUpload } from "./store-upload.ts";
 
-export const modelHandlers: Pick<RouteHandlers, "findModel" | "uploadModel"> = {
+type ModelHandlers = Pick<
+  RouteHandlers,
+  "listModels" | "findModel" | "uploadModel" | "deleteModel"
+>;
+
+export const modelHandlers: ModelHandlers = {
+  async listModels({ records }, { caller, query }) {
+    const { repository } = reachedOrigin(caller, "uploadModel");
+    const search = { project: caller.project, repository };
+    return { status: 200, json: await records.models.list(search, query) };
+  },
+
+  async deleteModel({ records }, { caller, params: { sha256 }, audit }) {
+    const { repository } = reachedOrigin(caller, "deleteModel");
+    const search = { project: caller.project, repository };
+    const isDeleted = await records.models.delete(search, sha256, audit);
+    if (!isDeleted) throw new ServiceError("not_found", `There is no model "${sha256}"`);
+    return { status: 204 };
+  },
+
   async findModel({ records, blobs }, { params: { sha256 }, caller }) {
     // Before the complete model is searched for: this waits for uploads that are about to end.
     const partial = await blobs.findPartial(describeUpload(sha256, caller));

@@ -31,6 +31,8 @@ export interface ServerContext {
   readonly blobs: BlobStore;
   /** Files that the service has credentials for. */
   readonly sources: ModelSources;
+  /** Fails with storage_full where the disk has no room for more work. */
+  readonly requireSpace: () => Promise<void>;
   readonly executor: Executor;
   readonly targets: readonly Target[];
   readonly limits: Assignment["limits"];

@@ -28,6 +28,7 @@ export async function startJob(
   const started = await createIdempotently<Job>(context, input, {
     schema: jobSchema,
     async create(answered) {
+      await context.requireSpace();
       const resolved = await resolveJob(context, kind, input);
       const createdBy = createdByCaller(input.caller);
       const newJob = withJobResource(context, { ...resolved, createdBy });

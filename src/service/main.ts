@@ -2,7 +2,9 @@ import { jsonLog } from "../log/json-log.ts";
 import { describeStartError } from "../settings/describe-start-error.ts";
 import { parseEnvironment } from "../settings/parse-environment.ts";
 import { StartError } from "../settings/start-error.ts";
+import { backupUsage, runBackupCommand } from "./backup-command.ts";
 import { projectUsage, runProjectCommand } from "./project-command.ts";
+import { restoreUsage, runRestoreCommand } from "./restore-command.ts";
 import { settings } from "./settings.ts";
 import { startService } from "./start-service.ts";
 import { reportFirstToken } from "./report-first-token.ts";
@@ -29,22 +31,23 @@ async function serve(): Promise<void> {
   process.once("SIGINT", stop);
 }
 
-async function printToken(args: readonly string[]): Promise<void> {
-  const { MOS_DATA_DIR: directory } = parseEnvironment(settings, process.env);
-  process.stdout.write(`${await runTokenCommand(args, directory)}\n`);
-}
+/** Commands besides the service itself; each is given the data directory. */
+const commands = new Map([
+  ["token", { run: runTokenCommand, usage: tokenUsage }],
+  ["project", { run: runProjectCommand, usage: projectUsage }],
+  ["backup", { run: runBackupCommand, usage: backupUsage }],
+  ["restore", { run: runRestoreCommand, usage: restoreUsage }],
+]);
 
-async function printProject(args: readonly string[]): Promise<void> {
+async function main([name, ...args]: readonly string[]): Promise<void> {
+  if (name === undefined) return serve();
+  const command = commands.get(name);
+  if (command === undefined) {
+    const usages = Array.from(commands.values(), ({ usage }) => usage);
+    throw new StartError(`Command "${name}" is not known\nUsage: ${usages.join("\n       ")}`);
+  }
   const { MOS_DATA_DIR: directory } = parseEnvironment(settings, process.env);
-  process.stdout.write(`${await runProjectCommand(args, directory)}\n`);
-}
-
-async function main([command, ...args]: readonly string[]): Promise<void> {
-  if (command === undefined) return serve();
-  if (command === "token") return printToken(args);
-  if (command === "project") return printProject(args);
-  const usage = `Usage: ${tokenUsage}\n       ${projectUsage}`;
-  throw new StartError(`Command "${command}" is not known\n${usage}`);
+  process.stdout.write(`${await command.run(args, directory)}\n`);
 }
 
 function printErrorAndExit(error: unknown): never {

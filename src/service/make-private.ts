@@ -1,5 +1,7 @@
 import { chmod, mkdir, open } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
 import { statOrUndefined } from "../storage/file-error.ts";
+import { syncFolder } from "../storage/sync-folder.ts";
 import { databasePath } from "./database-path.ts";
 
 /**
@@ -7,11 +9,21 @@ import { databasePath } from "./database-path.ts";
  * by their owner only. SQLite gives its other files the mode of the database.
  */
 export async function makePrivate(directory: string): Promise<void> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await createFolder(resolve(directory));
   await restrict(directory, 0o700);
   const database = databasePath(directory);
   await (await open(database, "a", 0o600)).close();
   for (const suffix of ["", "-wal", "-shm"]) await restrict(`${database}${suffix}`, 0o600);
+}
+
+/** Creates a folder, and those that it lies in, so that they survive a power failure. */
+async function createFolder(folder: string): Promise<void> {
+  const first = await mkdir(folder, { recursive: true, mode: 0o700 });
+  if (first === undefined) return;
+  for (let created = folder; ; created = dirname(created)) {
+    await syncFolder(dirname(created));
+    if (created === first) return;
+  }
 }
 
 /** A volume whose root belongs to another user keeps the mode that its administrator gave it. */

@@ -1,24 +1,32 @@
 import type { Log } from "../log/json-log.ts";
-import { openRecords, type Records } from "../records/open-records.ts";
+import type { Retention } from "../records/delete-expired.ts";
+import type { Records } from "../records/open-records.ts";
 import { StartError } from "../settings/start-error.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import { createDirectoryBlobStore } from "../storage/directory-blob-store.ts";
+import { createDiskSpace } from "../storage/disk-space.ts";
 import type { S3Access } from "../storage/s3/s3-address.ts";
 import { openS3BlobStore } from "../storage/s3/s3-blob-store.ts";
-import { databasePath } from "./database-path.ts";
 import { lockDataDirectory } from "./lock-data-directory.ts";
 import { makePrivate } from "./make-private.ts";
+import { openServiceRecords } from "./open-service-records.ts";
 import { purgeRegularly } from "./purge-regularly.ts";
+import { purgeReleasedBlobs } from "./purge-released-blobs.ts";
 
 interface ServiceStorage extends AsyncDisposable {
   readonly records: Records;
   readonly blobs: BlobStore;
+  /** Fails with storage_full where the disk has no room for more work. */
+  readonly requireSpace: () => Promise<void>;
 }
 
 interface StorageOptions {
   readonly now: () => Date;
   readonly log: Log;
   readonly maxWaitingJobs: number;
+  /** Of the disk, kept for records. */
+  readonly reserveBytes: number;
+  readonly retention: Retention;
   /** Where blobs are; by default in the data directory. */
   readonly s3?: S3Access | undefined;
 }
@@ -34,16 +42,32 @@ export async function openStorage(
   await using stack = new AsyncDisposableStack();
   await makePrivate(directory);
   stack.use(lockDataDirectory(directory));
-  const records = await openRecords(databasePath(directory), options);
+  const records = await openServiceRecords(directory, options);
   stack.defer(() => records.close());
   await records.idempotency.reset();
+  const space = createDiskSpace(directory, options.reserveBytes);
   const blobs = options.s3
     ? stack.use(await openBucket(options.s3))
-    : await createDirectoryBlobStore(directory);
-  const { idempotency, tokens, identities } = records;
-  stack.use(purgeRegularly({ idempotency, tokens, identities, blobs }, options.log));
+    : await createDirectoryBlobStore(directory, space);
+  stack.use(purgeRegularly(listExpiring({ records, blobs }, options), options.log));
   const opened = stack.move();
-  return { records, blobs, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  return {
+    records,
+    blobs,
+    requireSpace: () => space.require(),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+/** Everything of which a part expires. */
+function listExpiring(
+  { records, blobs }: Pick<ServiceStorage, "records" | "blobs">,
+  { retention, now }: StorageOptions,
+) {
+  const { idempotency, tokens, identities } = records;
+  const expired = { purge: () => records.deleteExpired(retention) };
+  const releasedBlobs = { purge: () => purgeReleasedBlobs(records, blobs, now()) };
+  return { idempotency, tokens, identities, expired, releasedBlobs, blobs };
 }
 
 async function openBucket(access: S3Access) {

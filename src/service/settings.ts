@@ -4,6 +4,7 @@ import { number, text } from "../settings/environment-values.ts";
 import { parseNetworks } from "../settings/parse-networks.ts";
 import { fairnessSettings } from "./fairness-settings.ts";
 import { s3Settings } from "./s3-settings.ts";
+import { storageSettings } from "./storage-settings.ts";
 
 /** Every environment variable that the service reads. */
 export const settings = z.object({
@@ -35,6 +36,7 @@ export const settings = z.object({
       ].join(" "),
     ),
   MOS_DATA_DIR: text.default("./data").describe("Folder of everything that the service keeps."),
+  ...storageSettings,
   MOS_WORKERS: number
     .pipe(z.int().min(1).max(1024))
     .optional()

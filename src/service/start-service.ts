@@ -24,6 +24,7 @@ import { readS3Access } from "./read-s3-access.ts";
 import { readSourceCredentials } from "./read-source-credentials.ts";
 import { readTrustPolicy } from "./read-trust-policy.ts";
 import type { Settings } from "./settings.ts";
+import { readRetention } from "./storage-settings.ts";
 import { type HttpServer, startHttpServer } from "./start-http-server.ts";
 
 interface ServiceDependencies {
@@ -59,6 +60,8 @@ export async function startService(
       log,
       maxWaitingJobs: settings.MOS_QUOTA_WAITING_JOBS,
       s3: await readS3Access(settings),
+      reserveBytes: settings.MOS_DISK_RESERVE_BYTES,
+      retention: readRetention(settings),
     }),
   );
   const server = stack.use(await startServer(settings, log));
@@ -115,6 +118,7 @@ interface JoinedParts extends ServiceDependencies, ServiceFiles {
   readonly settings: Settings;
   readonly records: Records;
   readonly blobs: BlobStore;
+  readonly requireSpace: () => Promise<void>;
   readonly serviceUrl: string;
 }
 

@@ -1,6 +1,6 @@
-import { openRecords, type Records } from "../records/open-records.ts";
-import { databasePath } from "./database-path.ts";
+import type { Records } from "../records/open-records.ts";
 import { makePrivate } from "./make-private.ts";
+import { openServiceRecords } from "./open-service-records.ts";
 
 /** Runs a command on the service's records, whether the service runs or not. */
 export async function withRecords<T>(
@@ -9,7 +9,7 @@ export async function withRecords<T>(
 ): Promise<T> {
   await makePrivate(directory);
   const now = () => new Date();
-  const records = await openRecords(databasePath(directory), { now });
+  const records = await openServiceRecords(directory, { now });
   try {
     return await run(records, now());
   } finally {

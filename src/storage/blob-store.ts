@@ -91,6 +91,8 @@ export interface BlobStore extends BlobFiles {
     source: AsyncIterable<Uint8Array>,
     options?: ReceiveOptions,
   ): Promise<Blob>;
+  /** Deletes content that was stored before a time; does nothing where there is none. */
+  delete(sha256: string, storedBefore: Date): Promise<void>;
   /** Removes temporary files whose writer has ended. */
   purge(): Promise<void>;
 }

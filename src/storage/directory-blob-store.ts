@@ -15,25 +15,32 @@ import { hostname } from "node:os";
 import path from "node:path";
 import type { Blob, BlobStore, WriteOptions } from "./blob-store.ts";
 import { blobPath } from "./blob-path.ts";
+import { createDiskSpace, type DiskSpace } from "./disk-space.ts";
 import { statOrUndefined, storageError, systemErrorCode } from "./file-error.ts";
 import { createPartialFiles } from "./partial-files.ts";
 import { createPartialUploads } from "./partial-uploads.ts";
 import { receiveFile } from "./receive-file.ts";
 import { removeAbandoned } from "./remove-abandoned.ts";
+import { syncFolder } from "./sync-folder.ts";
 import { writeStream } from "./write-stream.ts";
 
 /**
  * A store in a folder: `blobs/ab/abcd…` for complete content, `incoming/` for what is being written
  * and for interrupted uploads. Several processes may use the folder at once.
  */
-export async function createDirectoryBlobStore(directory: string): Promise<BlobStore> {
+export async function createDirectoryBlobStore(
+  directory: string,
+  space: DiskSpace = createDiskSpace(directory, 0),
+): Promise<BlobStore> {
   const incoming = path.join(directory, "incoming");
   await mkdir(incoming, { recursive: true });
+  await mkdir(path.join(directory, "blobs"), { recursive: true });
+  await syncFolder(directory);
   await removeAbandoned(incoming);
   const locate = (sha256: string) => blobPath(directory, sha256);
   const publish = (file: string, sha256: string) => publishBlob(file, locate(sha256));
   const write = (source: AsyncIterable<Uint8Array>, options: WriteOptions = {}) =>
-    writeBlob(source, { incoming, publish, ...options });
+    writeBlob(space.guard(source), { incoming, publish, ...options });
   return {
     async find(sha256) {
       const stats = await statOrUndefined(locate(sha256));
@@ -41,7 +48,12 @@ export async function createDirectoryBlobStore(directory: string): Promise<BlobS
     },
     read: (sha256, range) => createReadStream(locate(sha256), range),
     write,
-    ...createPartialUploads({ ...createPartialFiles({ incoming, publish }), write }),
+    ...createPartialUploads({ ...createPartialFiles({ incoming, publish, space }), write }),
+    async delete(sha256, storedBefore) {
+      const stats = await statOrUndefined(locate(sha256));
+      if (stats === undefined || stats.mtime >= storedBefore) return;
+      await rm(locate(sha256), { force: true });
+    },
     purge: () => removeAbandoned(incoming),
     writeFile: (file, options) =>
       write(createReadStream(file, { highWaterMark: 1 << 20 }), options),
@@ -79,7 +91,7 @@ async function writeBlob(
   }
 }
 
-/** Also flushes the folder: a blob that was reported stored survives a power failure. */
+/** Also flushes the folders: a blob that was reported stored survives a power failure. */
 async function publishBlob(file: string, target: string): Promise<void> {
   const folder = path.dirname(target);
   await mkdir(folder, { recursive: true });
@@ -91,8 +103,8 @@ async function publishBlob(file: string, target: string): Promise<void> {
     return rm(file);
   }
   await chmod(target, 0o444);
-  await using handle = await open(folder, "r");
-  await handle.sync();
+  await syncFolder(folder);
+  await syncFolder(path.dirname(folder));
 }
 
 async function linkOrCopy(from: string, to: string): Promise<void> {

@@ -39,7 +39,8 @@ export async function downloadRange(
     statuses: [206, 307],
     signal,
     countTransferred: () => position - start,
-    async readAnswer({ body }) {
+    async readAnswer(answer) {
+      const { body } = answer.statusCode === 307 ? await followRedirect(answer) : answer;
       for await (const chunk of body) position += await writeChunk(file, chunk, position);
     },
   });

@@ -2,6 +2,7 @@ import { rm } from "node:fs/promises";
 import path from "node:path";
 import { ServiceError } from "../contract/errors.ts";
 import type { Blob, Upload } from "./blob-store.ts";
+import type { DiskSpace } from "./disk-space.ts";
 import { statOrUndefined, storageError } from "./file-error.ts";
 import { createKeptUpload, type KeptUpload, takeKept } from "./kept-uploads.ts";
 import { listInterruptedUploads } from "./list-interrupted-uploads.ts";
@@ -15,6 +16,7 @@ interface PartialFilesOptions {
   readonly incoming: string;
   /** Makes a complete file a blob. */
   readonly publish: (file: string, sha256: string) => Promise<void>;
+  readonly space: DiskSpace;
 }
 
 /**
@@ -38,7 +40,7 @@ export function createPartialFiles(options: PartialFilesOptions) {
 }
 
 async function receivePartial(
-  { incoming, publish, kept }: PartialFilesOptions & { kept: Map<string, KeptUpload> },
+  { incoming, publish, space, kept }: PartialFilesOptions & { kept: Map<string, KeptUpload> },
   upload: Upload,
   { source, offset, receiving, ...options }: UploadContent,
 ): Promise<Blob> {
@@ -47,8 +49,8 @@ async function receivePartial(
   const present = offset > 0 ? await takeKept(kept, file, offset) : createKeptUpload();
   kept.delete(file);
   try {
-    const { meter } = present;
-    const blob = await receiveFile(file, source, { ...options, offset, expectedSha256, meter });
+    const received = { ...options, offset, expectedSha256, meter: present.meter };
+    const blob = await receiveFile(file, space.guard(source), received);
     await publish(file, expectedSha256);
     return blob;
   } catch (error) {

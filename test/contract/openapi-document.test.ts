@@ -110,6 +110,7 @@ test("openApiDocument() names what a submission is answered with besides a job",
     "429",
     "500",
     "503",
+    "507",
   ]);
   assert.deepEqual(Object.keys(responses["202"]?.headers ?? {}), [
     "location",

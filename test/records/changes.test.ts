@@ -4,7 +4,12 @@ import { Changes } from "../../src/records/changes.ts";
 import { makeNewBatch, openTestRecords } from "./new-jobs.ts";
 
 function changed(...ids: string[]) {
-  return { changed: new Set(ids), cancelling: new Set<string>(), ended: new Set<string>() };
+  return {
+    changed: new Set(ids),
+    created: new Set<string>(),
+    cancelling: new Set<string>(),
+    ended: new Set<string>(),
+  };
 }
 
 test("changes.watch() yields at once and after each change of what is watched", async () => {

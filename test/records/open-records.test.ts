@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { test, type TestContext } from "node:test";
 import { promisify } from "node:util";
 import { Kysely, sql } from "kysely";
@@ -29,6 +30,58 @@ test("openRecords() finds what was recorded before", async (t) => {
   const after = await openRecords(path, { now });
   assert.deepEqual(await after.jobs.find("default", job.id), job);
   await after.close();
+});
+
+/** A database as an earlier version of the service left it. */
+async function makeFormerDatabase(path: string, last: string): Promise<void> {
+  const db = new Kysely<unknown>({ dialect: sqliteDialect(path) });
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+  await migrator.migrateTo(last);
+  await db.destroy();
+}
+
+test("openRecords() copies a database before it changes its schema, and keeps one copy", async (t) => {
+  const path = await databasePath(t);
+  await makeFormerDatabase(path, "0006-tenants");
+  await writeFile(`${path}.before-0005-latency-budget`, "of an earlier change");
+  await (await openRecords(path, { now })).close();
+  const copy = `${path}.before-0007-job-blobs`;
+  const names = await readdir(dirname(path));
+  assert.deepEqual(
+    names.filter((name) => name.includes(".before-")),
+    [basename(copy)],
+  );
+  const former = new DatabaseSync(copy);
+  const { last } = former.prepare("select max(name) as last from kysely_migration").get() ?? {};
+  former.close();
+  assert.equal(last, "0006-tenants");
+  assert.equal((await stat(copy)).mode & 0o777, 0o600);
+});
+
+test("openRecords() does not change the schema of a database that another process uses", async (t) => {
+  const path = await databasePath(t);
+  await makeFormerDatabase(path, "0006-tenants");
+  const other = new DatabaseSync(path);
+  t.after(() => other.close());
+  other.prepare("select * from projects").all();
+  await assert.rejects(openRecords(path, { now }), {
+    name: "UnusableDatabaseError",
+    message: `The database "${path}" has an older schema, and another process has it open: stop that first`,
+  });
+  const { last } = other.prepare("select max(name) as last from kysely_migration").get() ?? {};
+  assert.equal(last, "0006-tenants");
+});
+
+test("openRecords() refuses a database of a newer version", async (t) => {
+  const path = await databasePath(t);
+  await (await openRecords(path, { now })).close();
+  const newer = new DatabaseSync(path);
+  newer.exec("insert into kysely_migration values ('9999-future', '2030-01-01T00:00:00.000Z')");
+  newer.close();
+  await assert.rejects(openRecords(path, { now }), {
+    name: "UnusableDatabaseError",
+    message: /written by a newer version of the service, which has the migration "9999-future"$/,
+  });
 });
 
 test("openRecords() keeps what the first release recorded", async (t) => {

@@ -35,6 +35,26 @@ const changes: Readonly<Record<AuditedRoute, Prepare>> = {
     const { id } = batch.parse(await (await ask("POST /v1/batches", { body })).json());
     return [`POST /v1/batches/cancel/${id}`];
   },
+  async deleteBatch(app) {
+    const [call] = await changes.cancelBatch(app);
+    await app.ask(call);
+    return [call.replace("POST", "DELETE").replace("/cancel", "")];
+  },
+  async deleteJob(app) {
+    const { id } = await startJob(app);
+    await app.ask(`POST /v1/jobs/cancel/${id}`);
+    return [`DELETE /v1/jobs/${id}`];
+  },
+  async retryJob(app) {
+    const { id } = await startJob(app);
+    await app.ask(`POST /v1/jobs/cancel/${id}`);
+    return [`POST /v1/jobs/${id}/retry`];
+  },
+  async deleteModel(app) {
+    const [call, options] = await changes.uploadModel(app);
+    await app.ask(call, options);
+    return [call.replace("PUT", "DELETE")];
+  },
   createToken: async () => ["POST /v1/tokens", { body: tokenRequest }],
   rotateToken: async (app) => [`POST /v1/tokens/${(await makeToken(app)).id}/rotate`],
   revokeToken: async (app) => [`DELETE /v1/tokens/${(await makeToken(app)).id}`],

@@ -45,11 +45,15 @@ const matrix: Readonly<Record<RouteName, Row>> = {
   listJobs: { call: () => "GET /v1/jobs", ...ownOnly },
   getJob: { call: (things) => `GET /v1/jobs/${things.job}`, owner: 200, ...hidden },
   cancelJob: { call: (things) => `POST /v1/jobs/cancel/${things.job}`, owner: 202, ...hidden },
+  // Their owner is told that they have not ended.
+  retryJob: { call: (things) => `POST /v1/jobs/${things.job}/retry`, owner: 409, ...hidden },
+  deleteJob: { call: (things) => `DELETE /v1/jobs/${things.job}`, owner: 409, ...hidden },
   streamLogs: {
     call: (things) => `GET /v1/jobs/${things.job}/logs?follow=false`,
     owner: 200,
     ...hidden,
   },
+  streamEvents: { call: () => "GET /v1/events?after=0&follow=false", ...ownOnly },
   listArtifacts: {
     call: (things) => `GET /v1/jobs/${things.job}/artifacts`,
     owner: 200,
@@ -72,6 +76,14 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     call: (things) => `POST /v1/batches/cancel/${things.batch}`,
     owner: 202,
     ...hidden,
+  },
+  deleteBatch: { call: (things) => `DELETE /v1/batches/${things.batch}`, owner: 409, ...hidden },
+  listModels: { call: () => "GET /v1/models", ...ownOnly },
+  deleteModel: {
+    call: () => `DELETE /v1/models/${sha256}`,
+    owner: 409,
+    ...hidden,
+    otherCommit: 409,
   },
   findModel: {
     call: () => `HEAD /v1/models/${sha256}`,

@@ -67,6 +67,7 @@ interface TestAppOptions {
   readonly sources?: z.input<typeof sourceCredentials>;
   readonly maxStoredBytes?: number;
   readonly isTrustedProxy?: (address: string) => boolean;
+  readonly requireSpace?: () => Promise<void>;
   /** Database file of an earlier service. */
   readonly database?: string;
 }
@@ -118,6 +119,7 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
     records,
     blobs,
     sources,
+    requireSpace: async () => options.requireSpace?.(),
     executor: {
       workers: createSecretAuthentication(records),
       submit: (_project, ids) => submitted.push(...ids),

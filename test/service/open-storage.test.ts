@@ -10,7 +10,8 @@ import { openStorage } from "../../src/service/open-storage.ts";
 async function makeStorage(t: TestContext, log: Log = () => {}) {
   const parent = await mkdtemp(join(tmpdir(), "storage-"));
   const directory = join(parent, "data");
-  const storage = await openStorage(directory, { now: () => new Date(), log, maxWaitingJobs: 1 });
+  const limits = { maxWaitingJobs: 1, reserveBytes: 0, retention: {} };
+  const storage = await openStorage(directory, { now: () => new Date(), log, ...limits });
   t.after(async () => {
     await storage[Symbol.asyncDispose]();
     await rm(parent, { recursive: true });

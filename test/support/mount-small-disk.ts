@@ -5,10 +5,13 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 
 /** A folder on a disk of 64 kB that exists until the test ends; undefined where this process may not mount one. */
-export async function mountSmallDisk(t: TestContext): Promise<string | undefined> {
+export async function mountSmallDisk(
+  t: Pick<TestContext, "after">,
+  size = "64k",
+): Promise<string | undefined> {
   const folder = await mkdtemp(join(tmpdir(), "small-disk-"));
   const mounted =
-    spawnSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]).status === 0;
+    spawnSync("mount", ["-t", "tmpfs", "-o", `size=${size}`, "tmpfs", folder]).status === 0;
   t.after(async () => {
     if (mounted) spawnSync("umount", [folder]);
     await rm(folder, { recursive: true });

@@ -23,15 +23,17 @@ export interface RunningService {
 interface StartOptions {
   /** Data folder and token of an earlier run. */
   readonly from?: Pick<RunningService, "directory" | "token">;
+  /** Data folder of a first run; by default a new one. */
+  readonly directory?: string;
   readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** Starts the real service on a free port with its own data folder, until the test has ended. */
 export async function startRunningService(
   t: Pick<TestContext, "after">,
-  { from, environment }: StartOptions = {},
+  { from, directory: wanted, environment }: StartOptions = {},
 ): Promise<RunningService> {
-  const directory = from?.directory ?? (await mkdtemp(join(tmpdir(), "service-")));
+  const directory = from?.directory ?? wanted ?? (await mkdtemp(join(tmpdir(), "service-")));
   const { PATH = "", HOME = "" } = process.env;
   const child = spawn(process.execPath, [main], {
     env: { PATH, HOME, MOS_DATA_DIR: directory, MOS_PORT: "0", ...environment },

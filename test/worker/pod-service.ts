@@ -86,6 +86,7 @@ export async function startPodService(
   const tokens: PodService["tokens"] = new Map();
   const app = createApp({
     records,
+    requireSpace: async () => {},
     blobs,
     sources,
     executor: {

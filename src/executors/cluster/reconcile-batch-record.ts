@@ -26,6 +26,7 @@ export async function reconcileBatchRecord(
   id: string,
   run: ReconcileRun,
 ): Promise<Requeue | void> {
+  if (await context.records.deletions.wasDeleted(id)) return;
   const [resource] = context.batches.cache.byIndex(byId, id);
   const record =
     (await context.records.cluster.findBatch(id)) ??

@@ -26,6 +26,7 @@ export async function reconcileJobRecord(
   id: string,
   run: ReconcileRun,
 ): Promise<Requeue | void> {
+  if (await context.records.deletions.wasDeleted(id)) return;
   const [resource] = context.jobs.cache.byIndex(byId, id);
   const record =
     (await context.records.cluster.findJob(id)) ??

@@ -12,6 +12,7 @@ interface FoundObject {
   readonly bytes: number;
   /** Hexadecimal, where the server verified it when the object was stored. */
   readonly sha256: string | undefined;
+  readonly modifiedAt: Date;
 }
 
 export async function findObject(client: S3Client, key: string): Promise<FoundObject | undefined> {
@@ -22,6 +23,7 @@ export async function findObject(client: S3Client, key: string): Promise<FoundOb
     return {
       bytes: Number(readAnswerHeader(answer, "content-length")),
       sha256: checksum === undefined ? undefined : Buffer.from(checksum, "base64").toString("hex"),
+      modifiedAt: new Date(readAnswerHeader(answer, "last-modified") ?? ""),
     };
   } catch (error) {
     if (error instanceof S3Error && error.status === 404) return undefined;

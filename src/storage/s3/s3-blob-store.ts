@@ -10,7 +10,7 @@ import { checkBucket } from "./check-bucket.ts";
 import { createChunkedUploads } from "./chunked-uploads.ts";
 import { createDirectTransfers } from "./direct-transfers.ts";
 import { removeAbandonedUploads } from "./incoming-uploads.ts";
-import { findObject } from "./objects.ts";
+import { findObject, removeObjects } from "./objects.ts";
 import { readObject, streamObject } from "./read-object.ts";
 import type { S3Access } from "./s3-address.ts";
 import { createS3Client } from "./s3-client.ts";
@@ -36,6 +36,11 @@ export async function openS3BlobStore(access: S3Access): Promise<S3BlobStore> {
     read: (sha256, range) => streamObject(client, blobKey(sha256), range),
     write,
     ...createPartialUploads({ ...partials, write }),
+    async delete(sha256, storedBefore) {
+      const found = await findObject(client, blobKey(sha256));
+      if (found === undefined || found.modifiedAt >= storedBefore) return;
+      await removeObjects(client, [blobKey(sha256)]);
+    },
     direct: createDirectTransfers(client, access, abilities),
     purge: () => removeAbandonedUploads(client, new Date()),
     writeFile: (file, options) =>

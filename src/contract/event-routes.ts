@@ -1,0 +1,59 @@
+import { z } from "zod";
+import { batchId } from "./id.ts";
+import { job } from "./job.ts";
+import { integerParameter } from "./page-fields.ts";
+import { labelFilter } from "./page.ts";
+import type { Route } from "./route.ts";
+import { telemetry } from "./telemetry.ts";
+
+/** A job in an event: enough to know whether to ask for the whole of it. */
+export const jobChange = job
+  .pick({
+    id: true,
+    kind: true,
+    name: true,
+    status: true,
+    statusReason: true,
+    statusMessage: true,
+    batchId: true,
+    target: true,
+    labels: true,
+    createdAt: true,
+    updatedAt: true,
+    finishedAt: true,
+  })
+  .extend({ progress: telemetry.shape.progress.optional() });
+
+const eventQuery = z.strictObject({
+  after: integerParameter(z.int().min(0))
+    .optional()
+    .describe("Number of the last change already seen; without it only later ones are told."),
+  follow: z
+    .enum(["true", "false"])
+    .default("true")
+    .describe("Whether to continue, or to stop after the present changes."),
+  batch: batchId.optional().describe("Changes of this batch and its jobs."),
+  label: labelFilter,
+});
+export type EventQuery = z.infer<typeof eventQuery>;
+
+export const eventRoutes = {
+  streamEvents: {
+    method: "GET",
+    path: "/events",
+    summary:
+      "Changes of jobs (`event: job`, the job in short) and batches (`event: batch`, as lists " +
+      "have it), streamed as they happen; of changes that follow closely the last is told",
+    action: "readWork",
+    query: eventQuery,
+    headers: z.object({
+      "last-event-id": z
+        .string()
+        .regex(/^\d{1,15}$/)
+        .optional()
+        .describe("As `after`, sent by event-stream clients that reconnect."),
+    }),
+    replies: { 200: { stream: ["text/event-stream"], headers: ["x-accel-buffering"] } },
+    errors: [],
+  },
+} as const satisfies Record<string, Route>;

@@ -1,0 +1,52 @@
+import { encodeIdTime } from "../contract/id.ts";
+import { findJobThatUses } from "./model-records.ts";
+import { releaseBlobs } from "./release-blobs.ts";
+import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
+
+/** Forgets uploads from before a time that no job has named since then. */
+export async function deleteExpiredModels(store: Store, before: Date): Promise<void> {
+  const uploads = await store.db
+    .selectFrom("project_blobs")
+    .select(["project", "sha256"])
+    .distinct()
+    .where("created_at", "<", before.toISOString())
+    .execute();
+  for (const { project, sha256 } of uploads) {
+    await runWriteTransaction(store, async (writing) => {
+      const { trx } = writing;
+      if (await isModelNeeded(writing, { project, sha256, before })) return;
+      await trx
+        .deleteFrom("project_blobs")
+        .where("project", "=", project)
+        .where("sha256", "=", sha256)
+        .where("created_at", "<", before.toISOString())
+        .execute();
+      await releaseBlobs(writing, [sha256]);
+    });
+  }
+}
+
+interface DatedUpload {
+  readonly project: string;
+  readonly sha256: string;
+  readonly before: Date;
+}
+
+async function isModelNeeded(
+  { trx }: WriteTransaction,
+  { project, sha256, before }: DatedUpload,
+): Promise<boolean> {
+  if ((await findJobThatUses({ trx }, project, sha256)) !== undefined) return true;
+  const source = `upload:sha256:${sha256}`;
+  const first = `job-${encodeIdTime(before)}`;
+  const jobs = trx.selectFrom("jobs").select("id").where("project", "=", project);
+  const recent = jobs.where("id", ">=", first).limit(1);
+  const reports = trx.selectFrom("github_reports").select("id").where("is_open", "=", 1).limit(1);
+  const users = [
+    recent.where("model_source", "=", source),
+    recent.where("evaluation_data", "=", source),
+    reports.where("request", "like", `%${source}%`),
+  ];
+  const found = await Promise.all(users.map((query) => query.executeTakeFirst()));
+  return found.some((row) => row !== undefined);
+}

@@ -1,0 +1,128 @@
+import { sql } from "kysely";
+import { ServiceError } from "../contract/errors.ts";
+import { liveStatuses } from "../contract/status.ts";
+import { releaseJobBlobs } from "./release-blobs.ts";
+import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
+
+/** Rows that one transaction deletes: others wait for it. */
+const linesPerStep = 2_000;
+const jobsPerStep = 50;
+
+/** Queries, in a transaction or not. */
+export interface Reading {
+  readonly trx: Store["db"];
+}
+
+/** What a job is needed for, though it has ended; undefined where it can go. */
+export async function findUseOfJobs(
+  reading: Reading,
+  jobIds: readonly string[],
+): Promise<string | undefined> {
+  return (await findComparedJob(reading, jobIds)) ?? findOpenReport(reading, jobIds);
+}
+
+async function findComparedJob(
+  { trx }: Reading,
+  jobIds: readonly string[],
+): Promise<string | undefined> {
+  const compared = await trx
+    .selectFrom("jobs")
+    .select(["id", "baseline_job_id"])
+    .where("baseline_job_id", "in", jobIds)
+    .where("status", "in", liveStatuses)
+    .limit(1)
+    .executeTakeFirst();
+  return compared && `Job "${compared.id}" is compared with job "${compared.baseline_job_id}"`;
+}
+
+async function findOpenReport(
+  { trx }: Reading,
+  jobIds: readonly string[],
+): Promise<string | undefined> {
+  const entries = sql<{ value: string }>`json_each(github_reports.jobs)`.as("entry");
+  const report = await trx
+    .selectFrom("github_reports")
+    .innerJoin(entries, (join) => join.onTrue())
+    .select(["github_reports.id", "entry.value"])
+    .where("is_open", "=", 1)
+    .where("entry.value", "in", jobIds)
+    .limit(1)
+    .executeTakeFirst();
+  return (
+    report && `The report of batch "${report.id}" does not show the end of job "${report.value}"`
+  );
+}
+
+/** @throws ServiceError job_in_use */
+export async function requireUnused(reading: Reading, jobIds: readonly string[]): Promise<void> {
+  const use = await findUseOfJobs(reading, jobIds);
+  if (use !== undefined) throw new ServiceError("job_in_use", use);
+}
+
+/**
+ * Deletes jobs that have ended, in steps: a deletion that is interrupted can be repeated. Their
+ * blobs are released.
+ */
+export async function deleteEndedJobs(store: Store, jobIds: readonly string[]): Promise<void> {
+  for (const id of jobIds) await deleteLog(store, id);
+  for (let start = 0; start < jobIds.length; start += jobsPerStep) {
+    const ids = jobIds.slice(start, start + jobsPerStep);
+    await runWriteTransaction(store, (writing) => deleteJobRows(writing, ids));
+  }
+}
+
+export async function deleteLog({ db }: Store, jobId: string): Promise<void> {
+  for (;;) {
+    const lines = db
+      .selectFrom("log_lines")
+      .select("seq")
+      .where("job_id", "=", jobId)
+      .orderBy("seq")
+      .limit(linesPerStep);
+    const { numDeletedRows } = await db
+      .deleteFrom("log_lines")
+      .where("job_id", "=", jobId)
+      .where("seq", "in", lines)
+      .executeTakeFirstOrThrow();
+    if (numDeletedRows < linesPerStep) return;
+  }
+}
+
+async function deleteJobRows(writing: WriteTransaction, ids: readonly string[]): Promise<void> {
+  const { trx, effects } = writing;
+  await releaseJobBlobs(writing, ids);
+  const tables = [
+    "job_labels",
+    "log_lines",
+    "attempts",
+    "job_shares",
+    "job_outlines",
+    "job_blobs",
+    "github_job_checks",
+    "baselines",
+  ] as const;
+  for (const table of tables) await trx.deleteFrom(table).where("job_id", "in", ids).execute();
+  await rememberResources(writing, "jobs", ids);
+  await trx.deleteFrom("jobs").where("id", "in", ids).execute();
+  for (const id of ids) effects.changed.add(id);
+}
+
+/** Custom resources that are still there must not become records again. */
+export async function rememberResources(
+  { trx, now }: WriteTransaction,
+  table: "jobs" | "batches",
+  ids: readonly string[],
+): Promise<void> {
+  await trx
+    .insertInto("deleted_resources")
+    .columns(["id", "deleted_at"])
+    .expression(
+      trx
+        .selectFrom(table)
+        .select(["id", sql.lit(now.toISOString()).as("deleted_at")])
+        .where("id", "in", ids)
+        .where("resource", "is not", null),
+    )
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}

@@ -1,0 +1,28 @@
+import { findUseOfJobs, type Reading } from "./delete-jobs.ts";
+
+/** Whether a live job, the newest baseline of a branch or an unfinished report needs the jobs. */
+export async function isJobNeeded(reading: Reading, jobIds: readonly string[]): Promise<boolean> {
+  if (jobIds.length === 0) return false;
+  if ((await findUseOfJobs(reading, jobIds)) !== undefined) return true;
+  return hasNewestBaseline(reading, jobIds);
+}
+
+async function hasNewestBaseline({ trx }: Reading, jobIds: readonly string[]): Promise<boolean> {
+  const own = trx.selectFrom("baselines as own").select("own.job_id");
+  const newest = await own
+    .where("own.job_id", "in", jobIds)
+    .where((eb) => {
+      const later = eb
+        .selectFrom("baselines as later")
+        .select("later.job_id")
+        .whereRef("later.project", "=", "own.project")
+        .whereRef("later.suite", "=", "own.suite")
+        .whereRef("later.model", "=", "own.model")
+        .whereRef("later.target", "=", "own.target")
+        .whereRef("later.branch", "=", "own.branch");
+      return eb.not(eb.exists(later.whereRef("later.job_id", ">", "own.job_id")));
+    })
+    .limit(1)
+    .executeTakeFirst();
+  return newest !== undefined;
+}

@@ -1,0 +1,24 @@
+import { DatabaseSync } from "node:sqlite";
+import { UnusableDatabaseError } from "./unusable-database-error.ts";
+
+/** Tables that name blobs, each in the column `sha256`. */
+export const blobTables = ["project_blobs", "job_blobs", "job_shares", "job_outlines"] as const;
+
+/**
+ * Hashes of all blobs that the records in a database file name.
+ * @throws UnusableDatabaseError where the file is damaged
+ */
+export function listReferencedBlobs(path: string): string[] {
+  const database = new DatabaseSync(path);
+  try {
+    const { integrity_check: problem } = database.prepare("pragma integrity_check(1)").get() ?? {};
+    if (problem !== "ok") {
+      throw new UnusableDatabaseError(`The database "${path}" is damaged: ${String(problem)}`);
+    }
+    const selects = blobTables.map((table) => `select sha256 from ${table}`);
+    const rows = database.prepare(selects.join(" union ")).all();
+    return rows.map(({ sha256 }) => String(sha256));
+  } finally {
+    database.close();
+  }
+}

@@ -1,0 +1,116 @@
+import { sql } from "kysely";
+import { z } from "zod";
+import { ServiceError } from "../contract/errors.ts";
+import type { ModelPage, ModelQuery } from "../contract/model-routes.ts";
+import type { Origin } from "../contract/owner.ts";
+import { liveStatuses } from "../contract/status.ts";
+import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
+import { buildPage, parseCursor } from "./build-page.ts";
+import type { Reading } from "./delete-jobs.ts";
+import { releaseBlobs } from "./release-blobs.ts";
+import type { Schema } from "./schema.ts";
+import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
+
+interface UploadSearch {
+  readonly project: string;
+  /** Of the workflow that uploaded it; undefined for any. */
+  readonly repository: Origin["repository"] | undefined;
+}
+
+const uploadCursor = z.string().regex(/^\d{4}-[0-9:.TZ-]{10,30} [0-9a-f]{64} \S{0,200}$/);
+
+/** Uploaded models of projects, as lists and deletions see them. */
+export function modelRecords(store: Store) {
+  return {
+    list: (search: UploadSearch, query: ModelQuery) => listUploads(store, search, query),
+
+    /**
+     * Forgets an upload; false where there is none.
+     * @throws ServiceError model_in_use
+     */
+    delete: (search: UploadSearch, sha256: string, audit?: AuditedChange) =>
+      runWriteTransaction(store, async (writing) => {
+        const isDeleted = await deleteUpload(writing, search, sha256);
+        if (isDeleted) await addAuditEntry(writing, audit, { subject: sha256 });
+        return isDeleted;
+      }),
+  };
+}
+
+async function listUploads(
+  store: Store,
+  search: UploadSearch,
+  { cursor, limit }: ModelQuery,
+): Promise<ModelPage> {
+  let uploads = selectUploads(store, search);
+  if (cursor !== undefined) {
+    const [time, sha256, repository] = parseCursor(cursor, uploadCursor).split(" ");
+    uploads = uploads.where(
+      sql<boolean>`(created_at, sha256, repository_id) < (${time}, ${sha256}, ${repository})`,
+    );
+  }
+  const rows = await uploads.limit(limit + 1).execute();
+  const { entries, nextCursor } = buildPage(rows.map(identifyUpload), limit);
+  return { models: entries.map(({ model }) => model), nextCursor };
+}
+
+/** Newest first. */
+function selectUploads({ db }: Store, { project, repository }: UploadSearch) {
+  const uploads = db
+    .selectFrom("project_blobs")
+    .select(["created_at", "sha256", "repository_id", "bytes"])
+    .where("project", "=", project)
+    .orderBy("created_at", "desc")
+    .orderBy("sha256", "desc")
+    .orderBy("repository_id", "desc");
+  return repository === undefined ? uploads : uploads.where("repository_id", "=", repository);
+}
+
+type UploadRow = Omit<Schema["project_blobs"], "project">;
+
+/** An upload with what a cursor names it by. */
+function identifyUpload({ created_at: createdAt, sha256, repository_id, bytes }: UploadRow) {
+  const model = { source: `upload:sha256:${sha256}`, sha256, bytes, createdAt };
+  return { id: `${createdAt} ${sha256} ${repository_id}`, model };
+}
+
+async function deleteUpload(
+  writing: WriteTransaction,
+  { project, repository }: UploadSearch,
+  sha256: string,
+): Promise<boolean> {
+  const user = await findJobThatUses(writing, project, sha256);
+  let uploads = writing.trx
+    .deleteFrom("project_blobs")
+    .where("project", "=", project)
+    .where("sha256", "=", sha256);
+  if (repository !== undefined) uploads = uploads.where("repository_id", "=", repository);
+  const { numDeletedRows } = await uploads.executeTakeFirstOrThrow();
+  if (numDeletedRows === 0n) return false;
+  if (user !== undefined) {
+    throw new ServiceError("model_in_use", `Model "${sha256}" is needed by job "${user}"`);
+  }
+  await releaseBlobs(writing, [sha256]);
+  return true;
+}
+
+/** A job of the project that has not ended and names the upload. */
+export async function findJobThatUses(
+  { trx }: Reading,
+  project: string,
+  sha256: string,
+): Promise<string | undefined> {
+  const source = `upload:sha256:${sha256}`;
+  for (const column of ["model_source", "evaluation_data"] as const) {
+    const row = await trx
+      .selectFrom("jobs")
+      .select("id")
+      .where("project", "=", project)
+      .where(column, "=", source)
+      .where("status", "in", liveStatuses)
+      .limit(1)
+      .executeTakeFirst();
+    if (row) return row.id;
+  }
+  return undefined;
+}

@@ -1,0 +1,38 @@
+import { blobTables } from "./list-referenced-blobs.ts";
+import type { Store } from "./store.ts";
+
+const maxPerCall = 500;
+
+/** Blobs of deleted records. */
+export function releasedBlobRecords(store: Store) {
+  return {
+    /** Hashes that were released before a time and that no record names, a part of them. */
+    listUnused: (before: Date) => listUnusedBlobs(store, before),
+
+    /** After the file was deleted. */
+    async forget(sha256: string): Promise<void> {
+      await store.db.deleteFrom("released_blobs").where("sha256", "=", sha256).execute();
+    },
+
+    /** Forgets those that were released before a time: a record names what is left of them. */
+    async forgetAll(before: Date): Promise<void> {
+      const time = before.toISOString();
+      await store.db.deleteFrom("released_blobs").where("released_at", "<", time).execute();
+    },
+  };
+}
+
+async function listUnusedBlobs({ db }: Store, before: Date): Promise<string[]> {
+  let released = db
+    .selectFrom("released_blobs")
+    .select("released_blobs.sha256")
+    .where("released_at", "<", before.toISOString());
+  for (const table of blobTables) {
+    released = released.where((eb) => {
+      const uses = eb.selectFrom(table).select("sha256");
+      return eb.not(eb.exists(uses.whereRef(`${table}.sha256`, "=", "released_blobs.sha256")));
+    });
+  }
+  const rows = await released.orderBy("released_at").limit(maxPerCall).execute();
+  return rows.map(({ sha256 }) => sha256);
+}

@@ -1,0 +1,57 @@
+import { reachedOrigin } from "../contract/may.ts";
+import { jobChange } from "../contract/event-routes.ts";
+import type { Change, ChangeSearch } from "../records/change-records.ts";
+import type { Records } from "../records/open-records.ts";
+import { createByteStream } from "./create-byte-stream.ts";
+import { mayStillCall } from "./may-still-call.ts";
+import type { RouteHandlers } from "./route-handlers.ts";
+
+const encoder = new TextEncoder();
+
+export const eventHandlers: Pick<RouteHandlers, "streamEvents"> = {
+  async streamEvents(context, { caller, query, headers, request }) {
+    const { records } = context;
+    const { after, follow, ...filters } = query;
+    const origin = reachedOrigin(caller, "readWork");
+    const search = { project: caller.project, origin, ...filters };
+    const last = await records.changeLog.last();
+    const lastEvent = headers["last-event-id"];
+    const seen = lastEvent === undefined ? after : Number(lastEvent);
+    // A number that is not of these records, such as from before a restore, begins anew.
+    const start = { search, after: Math.min(seen ?? last, last), follow: follow === "true" };
+    const stream = createByteStream({
+      write: (signal) => writeEvents(records, start, signal),
+      ping: ": ping\n\n",
+      isAllowed: () => mayStillCall(context, request),
+    });
+    const mediaType = "text/event-stream";
+    return { status: 200, stream, mediaType, headers: { "x-accel-buffering": "no" } };
+  },
+};
+
+async function* writeEvents(
+  { changes, changeLog }: Records,
+  { search, after, follow }: { search: ChangeSearch; after: number; follow: boolean },
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void> {
+  // The number alone is no event; a client that reconnects before the first one sends it.
+  yield encoder.encode(`id: ${after}\n\n`);
+  for await (const _ of changes.watchAll(signal)) {
+    for (let isLast = false; !isLast;) {
+      const page = await changeLog.listAfter(search, after);
+      const events = page.changes.map(formatChangeEvent).join("");
+      if (events !== "") yield encoder.encode(events);
+      after = page.end;
+      isLast = page.isLast;
+    }
+    if (!follow) return;
+  }
+}
+
+function formatChangeEvent(change: Change): string {
+  const [event, document] =
+    "job" in change
+      ? ["job", jobChange.parse({ ...change.job, progress: change.job.telemetry.progress })]
+      : ["batch", change.batch];
+  return `id: ${change.seq}\nevent: ${event}\ndata: ${JSON.stringify(document)}\n\n`;
+}

@@ -1,0 +1,29 @@
+import { formatBytes } from "../contract/format-bytes.ts";
+
+/** What a backup or a restoration copied. */
+interface CopiedFiles {
+  readonly files: number;
+  readonly bytes: number;
+  /** Hashes of files that records name and that are not there. */
+  readonly missing: readonly string[];
+}
+
+/** Copies files one after the other; the copy's size is undefined where there is no file. */
+export async function copyFiles(
+  hashes: readonly string[],
+  copy: (sha256: string) => Promise<number | undefined>,
+): Promise<CopiedFiles> {
+  const missing: string[] = [];
+  let bytes = 0;
+  for (const sha256 of hashes) {
+    const size = await copy(sha256);
+    if (size === undefined) missing.push(sha256);
+    bytes += size ?? 0;
+  }
+  return { files: hashes.length - missing.length, bytes, missing };
+}
+
+export function describeCopies({ files, bytes, missing }: CopiedFiles, folder: string): string {
+  const summary = `Records and ${files} files (${formatBytes(bytes)}) are in "${folder}"`;
+  return [summary, ...missing.map((sha256) => `Missing: ${sha256}`)].join("\n");
+}

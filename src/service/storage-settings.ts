@@ -1,0 +1,43 @@
+import { z } from "zod";
+import type { Retention } from "../records/delete-expired.ts";
+import { number } from "../settings/environment-values.ts";
+
+const dayMs = 86_400_000;
+const maxDays = 36_500;
+
+function days(kept: string) {
+  const value = number.pipe(z.int().min(1).max(maxDays)).optional();
+  return value.describe(`Days for which ${kept}; without it for good.`);
+}
+
+/** Environment variables that say what the service keeps on its disk. */
+export const storageSettings = {
+  MOS_DISK_RESERVE_BYTES: number
+    .pipe(z.int().min(0))
+    .default(256 * 1024 ** 2)
+    .describe(
+      [
+        "Bytes of the disk that uploads, results and new jobs leave free for records of what runs,",
+        "at most a tenth of the disk.",
+      ].join(" "),
+    ),
+  MOS_KEEP_JOBS_DAYS: days(
+    "jobs and batches are kept after their end, with logs, artifacts and baselines",
+  ),
+  MOS_KEEP_LOGS_DAYS: days("logs of jobs are kept after their end"),
+  MOS_KEEP_ARTIFACTS_DAYS: days("artifacts of jobs are kept after their end"),
+  MOS_KEEP_MODELS_DAYS: days("uploaded models are kept after a job last named them"),
+};
+
+type StorageSettings = z.infer<z.ZodObject<typeof storageSettings>>;
+
+/** How long things are kept by the settings. */
+export function readRetention(settings: StorageSettings): Retention {
+  const toMs = (value: number | undefined) => (value === undefined ? undefined : value * dayMs);
+  return {
+    jobs: toMs(settings.MOS_KEEP_JOBS_DAYS),
+    logs: toMs(settings.MOS_KEEP_LOGS_DAYS),
+    artifacts: toMs(settings.MOS_KEEP_ARTIFACTS_DAYS),
+    models: toMs(settings.MOS_KEEP_MODELS_DAYS),
+  };
+}

@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import test, { type TestContext } from "node:test";
+import { batchQuery, jobQuery } from "../../src/contract/page.ts";
+import { modelRoutes } from "../../src/contract/model-routes.ts";
+import { openRecords, type Records } from "../../src/records/open-records.ts";
+
+const now = () => new Date();
+const project = "default";
+const id = `job-${"0".repeat(26)}`;
+const batch = `batch-${"0".repeat(26)}`;
+const jobCursor = Buffer.from(id).toString("base64url");
+const batchCursor = Buffer.from(batch).toString("base64url");
+const at = "2026-01-01T00:00:00.000Z";
+const modelCursor = Buffer.from(`${at} ${"a".repeat(64)} `).toString("base64url");
+
+const jobFilters: Record<string, unknown>[] = [
+  {},
+  { cursor: jobCursor },
+  { status: ["Failed"] },
+  { status: ["Failed", "Completed"], cursor: jobCursor },
+  { kind: "quantize" },
+  { batch },
+  { target: "cpu" },
+  { model: "detector.onnx" },
+  { label: ["team"] },
+  { label: ["team=vision"] },
+  { label: ["team=vision", "env=ci"], cursor: jobCursor },
+  { createdAfter: at, createdBefore: at },
+  { kind: "compress", target: "cpu", status: ["Completed"], model: "a", label: ["team"] },
+];
+
+const origin = { repository: "1", commit: "a".repeat(40) };
+
+const lists: [string, (records: Records) => Promise<unknown>][] = [
+  ...jobFilters.map((filter): [string, (records: Records) => Promise<unknown>] => [
+    `jobs ${JSON.stringify(filter)}`,
+    ({ jobs }) => jobs.list(project, jobQuery.parse(filter)),
+  ]),
+  ["jobs of a commit", ({ jobs }) => jobs.list(project, jobQuery.parse({}), origin)],
+  ...[{}, { status: ["Failed"] }, { suite: "nightly" }, { cursor: batchCursor }].map(
+    (filter): [string, (records: Records) => Promise<unknown>] => [
+      `batches ${JSON.stringify(filter)}`,
+      ({ batches }) => batches.list(project, batchQuery.parse(filter)),
+    ],
+  ),
+  ["batches of a commit", ({ batches }) => batches.list(project, batchQuery.parse({}), origin)],
+  ...[{}, { cursor: modelCursor }].map(
+    (filter): [string, (records: Records) => Promise<unknown>] => [
+      `models ${JSON.stringify(filter)}`,
+      ({ models }) =>
+        models.list({ project, repository: undefined }, modelRoutes.listModels.query.parse(filter)),
+    ],
+  ),
+  ["changes", ({ changeLog }) => changeLog.listAfter({ project, origin: {} }, 1)],
+  ["log lines", ({ logs }) => logs.readPage(id, 5)],
+  ["a job", ({ jobs }) => jobs.find(project, id)],
+  ["a batch", ({ batches }) => batches.find(project, batch)],
+  ["blobs to delete", ({ releasedBlobs }) => releasedBlobs.listUnused(new Date())],
+];
+
+/** Everything that a query reads, as SQLite plans it. */
+async function explain(t: TestContext, run: (records: Records) => Promise<unknown>) {
+  const folder = await mkdtemp(join(tmpdir(), "indexes-"));
+  const path = join(folder, "records.db");
+  const records = await openRecords(path, { now });
+  const database = new DatabaseSync(path);
+  t.after(async () => {
+    database.close();
+    await records.close();
+    await rm(folder, { recursive: true });
+  });
+  const prepare = t.mock.method(DatabaseSync.prototype, "prepare");
+  await run(records);
+  const queries = prepare.mock.calls.map((call) => String(call.arguments[0]));
+  prepare.mock.restore();
+  return queries.flatMap((query) => {
+    const values: SQLInputValue[] = Array.from(query.matchAll(/\?/g), () => null);
+    const plan = database.prepare(`explain query plan ${query}`).all(...values);
+    return plan.map(({ detail }) => String(detail));
+  });
+}
+
+for (const [name, list] of lists) {
+  test(`${name}: no table is read whole, and nothing is sorted`, async (t) => {
+    const steps = await explain(t, list);
+    assert.notEqual(steps.length, 0);
+    const bad = steps.filter((step) => /^SCAN (?!change_counter)|TEMP B-TREE/.test(step));
+    assert.deepEqual(bad, []);
+  });
+}

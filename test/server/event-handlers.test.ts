@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import test, { type TestContext } from "node:test";
+import { z } from "zod";
+import { batch as batchSchema } from "../../src/contract/batch.ts";
+import { beginTestWorker, makeTestApp, startJob, type TestApp } from "./test-app.ts";
+
+const shown = z.object({ id: z.string(), status: z.string() });
+
+interface ReceivedEvent {
+  readonly seq: string;
+  readonly event: string | undefined;
+  readonly id: string;
+  readonly status: string;
+}
+
+function parseEvents(text: string): ReceivedEvent[] {
+  return text.split("\n\n").flatMap((block) => {
+    const fields = new Map(
+      block.split("\n").map((line) => [line.split(": ")[0], line.slice(line.indexOf(": ") + 2)]),
+    );
+    const data = fields.get("data");
+    if (data === undefined) return [];
+    const { id, status } = shown.parse(JSON.parse(data));
+    return [{ seq: fields.get("id") ?? "", event: fields.get("event"), id, status }];
+  });
+}
+
+/** Reads a stream, one event after the other, until the test ends. */
+async function followEvents(t: TestContext, app: TestApp, query = "", lastEventId?: string) {
+  const headers = { ...(lastEventId !== undefined && { "last-event-id": lastEventId }) };
+  const answer = await app.ask(`GET /v1/events${query}`, { headers });
+  assert.equal(answer.status, 200);
+  assert.match(answer.headers.get("content-type") ?? "", /^text\/event-stream/);
+  const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+  t.after(() => reader?.cancel());
+  const { value: first = "" } = (await reader?.read()) ?? {};
+  const waiting: ReceivedEvent[] = [];
+  return {
+    position: /^id: (\d+)\n\n$/.exec(first)?.[1],
+    async next() {
+      while (waiting.length === 0) {
+        const { value, done } = (await reader?.read()) ?? { done: true };
+        assert.equal(done, false);
+        waiting.push(...parseEvents(value));
+      }
+      return waiting.shift();
+    },
+  };
+}
+
+async function readPresent(app: TestApp, query: string): Promise<ReceivedEvent[]> {
+  return parseEvents(await (await app.ask(`GET /v1/events?follow=false&${query}`)).text());
+}
+
+test("changes of jobs are told as they happen", async (t) => {
+  const app = await makeTestApp(t);
+  const events = await followEvents(t, app);
+  const { id } = await startJob(app);
+  const { seq: _, ...created } = (await events.next()) ?? { seq: "" };
+  assert.deepEqual(created, { event: "job", id, status: "Pending" });
+  const worker = await beginTestWorker(app, id);
+  await worker.report({ type: "status", status: "Sharding" });
+  assert.equal((await events.next())?.status, "Sharding");
+  await app.ask(`POST /v1/jobs/cancel/${id}`);
+  assert.equal((await events.next())?.status, "Cancelling");
+});
+
+test("a batch is told with its jobs, and a filter leaves out the others", async (t) => {
+  const app = await makeTestApp(t);
+  await startJob(app);
+  const model = { source: "https://models.example/detector.onnx" };
+  const body = { models: [model], targets: ["cpu", "cpu-int8"], labels: { team: "vision" } };
+  const batch = batchSchema.parse(await (await app.ask("POST /v1/batches", { body })).json());
+  const ids = [batch.id, ...batch.jobs.map(({ id }) => id)].toSorted();
+  for (const filter of [`batch=${batch.id}`, "label=team=vision", "label=team"]) {
+    const told = await readPresent(app, `after=0&${filter}`);
+    assert.deepEqual(told.map(({ id }) => id).toSorted(), ids, filter);
+  }
+  assert.deepEqual(await readPresent(app, "after=0&label=team=audio"), []);
+  assert.equal((await readPresent(app, "after=0")).length, 4);
+});
+
+test("a reader that comes back is told what changed meanwhile, once and in its last state", async (t) => {
+  const app = await makeTestApp(t);
+  const before = await followEvents(t, app);
+  const [first, second] = [await startJob(app), await startJob(app)];
+  const last = (await before.next())?.seq;
+  await app.ask(`POST /v1/jobs/cancel/${second.id}`);
+  const again = await followEvents(t, app, "", last);
+  assert.deepEqual((await again.next())?.id, second.id);
+  const third = await startJob(app);
+  assert.equal((await again.next())?.id, third.id);
+  const all = await readPresent(app, `after=${before.position}`);
+  assert.deepEqual(
+    all.map(({ id, status }) => [id, status]),
+    [
+      [first.id, "Pending"],
+      [second.id, "Cancelled"],
+      [third.id, "Pending"],
+    ],
+  );
+});
+
+test("a number that these records never gave begins with the present", async (t) => {
+  const app = await makeTestApp(t);
+  await startJob(app);
+  const events = await followEvents(t, app, "?after=999999");
+  const next = await startJob(app);
+  assert.equal((await events.next())?.id, next.id);
+});
+
+test("more changes than a page has are all told", async (t) => {
+  const app = await makeTestApp(t);
+  const models = Array.from({ length: 150 }, (_, i) => {
+    return { source: `https://models.example/${i}.onnx` };
+  });
+  await app.ask("POST /v1/batches", { body: { models, targets: ["cpu"] } });
+  const told = await readPresent(app, "after=0");
+  assert.equal(new Set(told.map(({ id }) => id)).size, 151);
+  assert.equal(told.length, 151);
+});

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { chmod, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test, { type TestContext } from "node:test";
+import { promisify } from "node:util";
+import { isTerminal } from "../../src/contract/status.ts";
+import { type RunningService, startRunningService } from "../support/running-service.ts";
+import { realModel } from "../support/real-models.ts";
+
+const main = join(import.meta.dirname, "../../src/service/main.ts");
+
+/** Runs a command of the service on a data folder. */
+async function run(command: string, folder: string, dataDirectory: string): Promise<string> {
+  const { PATH = "" } = process.env;
+  const env = { PATH, MOS_DATA_DIR: dataDirectory };
+  const { stdout } = await promisify(execFile)(process.execPath, [main, command, folder], { env });
+  return stdout;
+}
+
+async function temporaryFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "backup-"));
+  t.after(() => rm(folder, { recursive: true }));
+  return folder;
+}
+
+/** Ids of `count` jobs for an uploaded model. */
+async function submit({ client }: RunningService, source: string, count: number) {
+  const recipe = { evaluation: { level: "none" } } as const;
+  const body = { model: { source }, target: "cpu", recipe };
+  const jobs: string[] = [];
+  for (let i = 0; i < count; i++) jobs.push((await client.call("startCompression", { body })).id);
+  return jobs;
+}
+
+async function untilEnded({ client }: RunningService, id: string): Promise<void> {
+  const log = client.followLogs(id);
+  while (!(await log.next()).done);
+}
+
+test("a backup beside the live service has every acknowledged job, log and artifact", async (t) => {
+  const service = await startRunningService(t);
+  const { client } = service;
+  const { source } = await client.uploadModel(realModel("voice-v5"));
+  const [first = "", ...others] = await submit(service, source, 6);
+  await untilEnded(service, first);
+  const folder = join(await temporaryFolder(t), "copy");
+  const unfinished = (await client.call("listJobs", { query: { limit: "200" } })).jobs.filter(
+    ({ status }) => !isTerminal(status),
+  );
+  assert.notEqual(unfinished.length, 0);
+  assert.match(await run("backup", folder, service.directory), /^Records and \d+ files \(/);
+  service.process.kill("SIGKILL");
+
+  const directory = join(await temporaryFolder(t), "data");
+  assert.doesNotMatch(await run("restore", folder, directory), /Missing/);
+  const restored = await startRunningService(t, { from: { directory, token: service.token } });
+  for (const id of [first, ...others]) await untilEnded(restored, id);
+  const { jobs } = await restored.client.call("listJobs", { query: { limit: "200" } });
+  assert.deepEqual(jobs.map(({ id }) => id).toSorted(), [first, ...others].toSorted());
+  for (const { id, status, artifacts } of jobs) {
+    assert.equal(status, "Completed");
+    for (const { name, bytes } of artifacts) {
+      const file = join(directory, `${id}-${name}`);
+      await restored.client.downloadArtifact(id, name, { file });
+      assert.equal((await readFile(file)).length, bytes);
+    }
+  }
+});
+
+test("restore() refuses a file that is damaged, and a folder that is not empty", async (t) => {
+  const service = await startRunningService(t);
+  await service.client.uploadModel(realModel("voice-v5"));
+  const folder = join(await temporaryFolder(t), "copy");
+  await run("backup", folder, service.directory);
+  await assert.rejects(run("backup", folder, service.directory), /has to be empty, and contains/);
+  await assert.rejects(run("restore", folder, service.directory), /has to be empty, and contains/);
+  const blobs = await readdir(join(folder, "blobs"), { recursive: true, withFileTypes: true });
+  const [blob] = blobs.filter((entry) => entry.isFile());
+  assert.ok(blob);
+  const file = join(blob.parentPath, blob.name);
+  await rm(file);
+  await writeFile(file, "other bytes");
+  await chmod(file, 0o444);
+  const directory = join(await temporaryFolder(t), "data");
+  await assert.rejects(
+    run("restore", folder, directory),
+    /cannot be restored: Content has SHA-256/,
+  );
+  assert.deepEqual((await readdir(directory)).includes("service.sqlite"), false);
+});
