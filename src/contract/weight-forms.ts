@@ -46,4 +46,12 @@ export const weightForms: readonly WeightForm[] = [
     running: 0.35,
     loading: 0.47,
   },
+  { form: "float32, as it was", usedBy: "LSTM", running: 1.03, loading: 1.53 },
+  { form: "int8, restored at load", usedBy: "LSTM", running: 1.04, loading: 2.91 },
+  {
+    form: "8-bit or 7-bit values, for DynamicQuantizeLSTM",
+    usedBy: "LSTM",
+    running: 0.66,
+    loading: 0.78,
+  },
 ];
