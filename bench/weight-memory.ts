@@ -27,8 +27,10 @@ const size = 2048;
 
 type Graph = Parameters<typeof writeTinyModel>[1];
 
+/** Weights differ: the runtime keeps equal ones once. */
 function weight(name: string, ...dims: number[]): ReturnType<typeof floatInitializer> {
-  return floatInitializer(name, dims, (index) => (index % 251) / 251 - (index % 97) / 97);
+  const seed = 3 + (name.codePointAt(name.length - 1) ?? 0);
+  return floatInitializer(name, dims, (index) => ((index * seed) % 251) / 251 - (index % 97) / 97);
 }
 
 function products(operator: "MatMul" | "Gemm"): Graph {
