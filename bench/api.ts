@@ -40,7 +40,11 @@ const filters = [
 ];
 
 const stack = new AsyncDisposableStack();
-const t = { after: (run: () => Promise<void>) => void stack.defer(run) };
+const t = {
+  after(run: () => Promise<void>) {
+    stack.defer(run);
+  },
+};
 const rows: BenchRow[] = [];
 try {
   const service = await startSeeded();

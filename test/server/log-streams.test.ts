@@ -79,7 +79,7 @@ test("lines are read once for all who follow a log", async (t) => {
     Array.from({ length: 50 }, async () => (await app.ask(path)).body?.getReader()),
   );
   const readAll = async () => {
-    const pieces = await Promise.all(readers.map((reader) => reader?.read()));
+    const pieces = await Promise.all(readers.map(async (reader) => reader?.read()));
     return new Set(pieces.map((piece) => new TextDecoder().decode(piece?.value)));
   };
   assert.deepEqual([...(await readAll())], ["one\n"]);
@@ -88,7 +88,7 @@ test("lines are read once for all who follow a log", async (t) => {
   await worker.report(logEvent("two"));
   assert.deepEqual([...(await next)], ["two\n"]);
   assert.ok(readPage.mock.callCount() <= 3, `${readPage.mock.callCount()} reads`);
-  await Promise.all(readers.map((reader) => reader?.cancel()));
+  await Promise.all(readers.map(async (reader) => reader?.cancel()));
 });
 
 test("a page of a log is bounded in bytes, and no line is lost", async (t) => {
