@@ -67,8 +67,8 @@ export const batchResourceStatus = z.object({
     .optional()
     .describe(
       "A letter for each job, in the order of models × targets: `.` not created yet, " +
-        "`m` created, `c` Completed, `g` Completed with a gate that failed, `f` Failed, `x` Cancelled or " +
-        "never to be created.",
+        "`m` created, `c` Completed, `g` Completed with a gate that failed, `f` Failed, " +
+        "`x` Cancelled or never to be created.",
     ),
   failures: z
     .array(

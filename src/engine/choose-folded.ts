@@ -104,7 +104,7 @@ async function findFaster(all: CandidateRatio, work: CandidateWork): Promise<Fas
   return { kept: fastest === undefined ? [] : [fastest[0]], ratios };
 }
 
-/** Regions for which the rest of the budget lasts until each is decided, and those kept together. */
+/** Regions for which the rest of the budget lasts: each is decided, and those kept together. */
 function countAffordable(
   { secondsPerRound }: CandidateRatio,
   { budgetSeconds }: CandidateRunner,

@@ -31,7 +31,10 @@ export function jobRecords(store: Store) {
     /** Undefined where there is no such job. */
     findStatus: (id: string) => findJobStatus(store, id),
 
-    /** Documents of those whose origin is as `origin` says: nothing parses what a list only passes on. */
+    /**
+     * Documents of those whose origin is as `origin` says: nothing parses what a list only passes
+     * on.
+     */
     list: (project: string, query: JobQuery, origin: Partial<Origin> = {}) =>
       listProjectJobs(store, { project, query, origin }),
 

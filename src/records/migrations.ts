@@ -197,6 +197,7 @@ const completeDocuments = [
 const addOutlines = [
   `create table job_outlines (
     job_id text primary key references jobs (id), sha256 text not null, bytes bigint not null)`,
+  "create index job_outlines_by_hash on job_outlines (sha256)",
 ];
 
 function countBytes(table: string, row: "new" | "old", project: string): string {

@@ -60,8 +60,8 @@ export function bindWorkerBlobs(app: Hono, context: ServerContext): void {
 }
 
 /**
- * How a worker sends a file, for which its project has room. Also where another job stored the same content before, a worker has to
- * send it as a proof.
+ * How a worker sends a file, for which its project has room. Also where another job stored the
+ * same content before, a worker has to send it as a proof.
  */
 async function answerUpload(
   context: ServerContext,

@@ -12,8 +12,8 @@ interface StreamedBytes {
 }
 
 /**
- * Bytes that are asked for only when the reader asks for more, so that of a reader who takes nothing
- * one piece is in memory.
+ * Bytes that are asked for only when the reader asks for more, so that of a reader who takes
+ * nothing one piece is in memory.
  */
 export function createByteStream(streamed: StreamedBytes): ReadableStream<Uint8Array> {
   const stop = new AbortController();

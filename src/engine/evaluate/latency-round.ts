@@ -19,7 +19,7 @@ interface RoundOptions {
   readonly order: Order;
   readonly executionProvider: "cpu" | "cuda";
   readonly threads: number;
-  /** Milliseconds of runs on each input shape; as many as it took to open the models if that is more. */
+  /** Milliseconds of runs on each input shape; as many as it took to open the models if more. */
   readonly timedMs: number;
   readonly signal: AbortSignal;
 }
