@@ -130,6 +130,20 @@ const githubApp = z
     "The GitHub App that writes check runs for steps that do not wait; none without a number.",
   );
 
+function keptDays(what: string) {
+  return z.int().min(0).max(36_500).default(0).describe(what);
+}
+
+const keepDays = z
+  .strictObject({
+    jobs: keptDays("Jobs and batches after their end, with all that they have."),
+    logs: keptDays("Logs after their job's end."),
+    artifacts: keptDays("Artifacts after their job's end."),
+    models: keptDays("Uploaded models after a job last named them."),
+  })
+  .prefault({})
+  .describe("Days for which the history and files are kept; 0 keeps them for good.");
+
 const service = z
   .strictObject({
     type: z.enum(["ClusterIP", "NodePort", "LoadBalancer"]).default("ClusterIP"),
@@ -144,6 +158,7 @@ const service = z
       .min(1)
       .default(1024 ** 4)
       .describe("Bytes of a project's uploads and artifacts."),
+    keepDays,
     trustedProxies: z
       .array(z.string().regex(/^[0-9a-fA-F.:/]+$/))
       .default([])

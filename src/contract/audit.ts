@@ -17,7 +17,7 @@ export const auditEntry = z
       .nullable()
       .describe(
         "Null for a command on the service's machine, for the trust policy, and for a button on " +
-          "GitHub: `tokenName` tells which.",
+          "GitHub: `tokenName` says which.",
       ),
     tokenName: z.string(),
     subject: z.string().describe("Id or SHA-256 of what was created or changed."),

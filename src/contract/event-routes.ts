@@ -27,7 +27,7 @@ export const jobChange = job
 const eventQuery = z.strictObject({
   after: integerParameter(z.int().min(0))
     .optional()
-    .describe("Number of the last change already seen; without it only later ones are told."),
+    .describe("Number of the last change already seen; without it only later ones are sent."),
   follow: z
     .enum(["true", "false"])
     .default("true")
@@ -43,7 +43,7 @@ export const eventRoutes = {
     path: "/events",
     summary:
       "Changes of jobs (`event: job`, the job in short) and batches (`event: batch`, as lists " +
-      "have it), streamed as they happen; of changes that follow closely the last is told",
+      "have it), streamed as they happen; of changes that follow closely the last is sent",
     action: "readWork",
     query: eventQuery,
     headers: z.object({

@@ -21,7 +21,7 @@ interface AppliedEvents {
   readonly attempt: AttemptRecord;
   readonly lines: readonly NewLine[];
   readonly shares: readonly OptimizedShare[];
-  /** What a shard step stored of the model; undefined where it told nothing of it. */
+  /** What a shard step stored of the model; undefined where it reported nothing. */
   readonly outline: ModelOutline | undefined;
 }
 

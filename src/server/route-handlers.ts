@@ -15,7 +15,7 @@ export interface RouteInput<R extends Route> {
   readonly headers: Parsed<R, "headers">;
   readonly body: Parsed<R, "body">;
   readonly caller: R extends { readonly open: true } ? undefined : Caller;
-  /** What the audit tells of the request; handlers write it with their change. */
+  /** The request's entry in the audit, which handlers write with their change. */
   readonly audit: R extends { readonly audited: true } ? AuditedChange : undefined;
   readonly request: Request;
 }

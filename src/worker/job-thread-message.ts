@@ -5,7 +5,7 @@ export interface WorkerEnd extends Omit<TerminationMessage, "lastSeq"> {
   readonly code: number;
 }
 
-/** What the thread of a job tells the one that watches over it. */
+/** Message of a job's thread to the main thread. */
 export type JobThreadMessage =
   | { readonly kind: "line" | "error"; readonly text: string }
   /** An event of the job as JSON, in the order of their numbers. */

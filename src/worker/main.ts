@@ -25,7 +25,7 @@ function printError(text: string): void {
 
 type PodSettings = Extract<WorkerSettings, { readonly MOS_TERMINATION_LOG: string }>;
 
-/** Watches over the thread of a job: prints what it tells, and ends the process with it. */
+/** Supervises a job's thread: prints its messages, and ends the process with it. */
 class JobSupervisor {
   /** Undefined for a process of a service on this machine, which prints lines and no events. */
   readonly #pod: PodSettings | undefined;

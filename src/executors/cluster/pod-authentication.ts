@@ -36,7 +36,7 @@ interface ReviewedToken {
 }
 
 const reviewValidityMs = 60_000;
-/** Shorter: the API server can refuse a token while it has not heard of its pod. */
+/** Shorter: the API server can refuse a token while it has not observed its pod. */
 const refusalValidityMs = 5_000;
 /** Tokens that name no pod of the cache: anybody can write them, and a new pod's are few. */
 const strangerReviewsPerSecond = 20;
