@@ -90,6 +90,16 @@ const s3 = z
   .prefault({})
   .describe("An S3 server that keeps models and artifacts; workers reach it too.");
 
+const sourceCredentials = z
+  .strictObject({
+    existingSecret: z
+      .string()
+      .default("")
+      .describe("Name of a Secret with the key source-credentials.yaml (docs/storage.md)."),
+  })
+  .prefault({})
+  .describe("Credentials for models of s3://, gs:// and hf://.");
+
 const { issuers, policies } = trustPolicy.shape;
 const trust = z
   .strictObject({
@@ -182,6 +192,7 @@ const service = z
     trustPolicy: trust,
     githubApp,
     s3,
+    sourceCredentials,
     persistence,
     resources: resources({ cpu: "100m", memory: "256Mi" }, { memory: "1Gi" }).prefault({}),
     ...placement,

@@ -38,6 +38,10 @@ export const limits = {
   logPageBytes: 262_144,
   /** Least time between two pieces of a log that is followed, milliseconds. */
   logIntervalMs: 100,
+  /** Least time between two pieces of `GET /events`, milliseconds: each is a search of its own. */
+  eventIntervalMs: 250,
+  /** Streams of `GET /events` at once, of all projects and of each. */
+  eventStreams: { all: 1000, perCaller: 50 },
 } as const;
 
 /**

@@ -27,7 +27,7 @@ export const modelRoutes = {
     method: "GET",
     path: "/models",
     summary: "List uploaded models, newest first",
-    action: "uploadModel",
+    action: "listModels",
     query: modelQuery,
     replies: { 200: { json: modelPage } },
     errors: ["invalid_cursor"],

@@ -43,7 +43,8 @@ export const permissionTable = {
     reach: "repository",
     does: "Upload models, and find those that were uploaded.",
   },
-  deleteModel: { scope: "models:write", reach: "repository", does: "Delete uploaded models." },
+  listModels: { scope: "models:write", reach: "project", does: "List uploaded models." },
+  deleteModel: { scope: "models:write", reach: "project", does: "Delete uploaded models." },
   useModel: { scope: "jobs:write", reach: "repository", does: "Name an upload in a job." },
   compareWithSuite: {
     scope: "jobs:write",

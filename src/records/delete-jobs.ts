@@ -1,5 +1,4 @@
 import { sql } from "kysely";
-import { ServiceError } from "../contract/errors.ts";
 import { liveStatuses } from "../contract/status.ts";
 import { releaseJobBlobs } from "./release-blobs.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
@@ -53,10 +52,15 @@ async function findOpenReport(
   );
 }
 
-/** @throws ServiceError job_in_use */
-export async function requireUnused(reading: Reading, jobIds: readonly string[]): Promise<void> {
-  const use = await findUseOfJobs(reading, jobIds);
-  if (use !== undefined) throw new ServiceError("job_in_use", use);
+/** Whether a batch has a check run on GitHub that is not complete. */
+export async function hasOpenReport({ trx }: Reading, batchId: string): Promise<boolean> {
+  const report = await trx
+    .selectFrom("github_reports")
+    .select("id")
+    .where("id", "=", batchId)
+    .where("is_open", "=", 1)
+    .executeTakeFirst();
+  return report !== undefined;
 }
 
 /**

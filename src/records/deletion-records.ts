@@ -1,9 +1,10 @@
 import { ServiceError } from "../contract/errors.ts";
 import { isTerminal } from "../contract/status.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
-import { deleteEndedJobs, rememberResources, requireUnused } from "./delete-jobs.ts";
+import { deleteEndedJobs, hasOpenReport, rememberResources } from "./delete-jobs.ts";
 import { findBatch } from "./find-batch.ts";
 import { findRecord } from "./find-record.ts";
+import { requireUnused } from "./is-job-needed.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 
 /** A deletion is in the audit before anything is deleted: that takes several transactions. */
@@ -11,6 +12,8 @@ interface Deletion {
   readonly project: string;
   readonly id: string;
   readonly audit?: AuditedChange;
+  /** Whether the newest baseline of a branch may go with its job. */
+  readonly withBaselines?: boolean;
 }
 
 /** Deletes jobs and batches for good. */
@@ -73,7 +76,7 @@ export async function deleteBatchWithJobs(
 
 async function requireDeletableJob(
   writing: WriteTransaction,
-  { project, id, audit }: Deletion,
+  { project, id, audit, withBaselines }: Deletion,
 ): Promise<boolean> {
   const record = await findRecord(writing, id);
   if (record?.project !== project) return false;
@@ -85,14 +88,14 @@ async function requireDeletableJob(
     const message = `Job "${id}" counts for batch "${batchId}", with which it can be deleted`;
     throw new ServiceError("job_in_use", message);
   }
-  await requireUnused(writing, [id]);
+  await requireUnused(writing, [id], withBaselines);
   await addAuditEntry(writing, audit, { subject: id });
   return true;
 }
 
 async function requireDeletableBatch(
   writing: WriteTransaction,
-  { project, id, audit }: Deletion,
+  { project, id, audit, withBaselines }: Deletion,
 ): Promise<string[] | undefined> {
   const batch = await findBatch(writing.trx, project, id);
   if (batch === undefined) return undefined;
@@ -101,8 +104,11 @@ async function requireDeletableBatch(
     const message = `Batch "${id}" cannot be deleted: its job "${live.id}" is ${live.status}`;
     throw new ServiceError("batch_unfinished", message);
   }
+  if (await hasOpenReport(writing, id)) {
+    throw new ServiceError("job_in_use", `The report of batch "${id}" on GitHub is not complete`);
+  }
   const jobIds = batch.jobs.map((job) => job.id);
-  await requireUnused(writing, jobIds);
+  await requireUnused(writing, jobIds, withBaselines);
   await addAuditEntry(writing, audit, { subject: id });
   return jobIds;
 }

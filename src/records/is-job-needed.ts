@@ -1,3 +1,4 @@
+import { ServiceError } from "../contract/errors.ts";
 import { findUseOfJobs, type Reading } from "./delete-jobs.ts";
 
 /** Whether a live job, the newest baseline of a branch or an unfinished report needs the jobs. */
@@ -5,6 +6,19 @@ export async function isJobNeeded(reading: Reading, jobIds: readonly string[]): 
   if (jobIds.length === 0) return false;
   if ((await findUseOfJobs(reading, jobIds)) !== undefined) return true;
   return hasNewestBaseline(reading, jobIds);
+}
+
+/** @throws ServiceError job_in_use */
+export async function requireUnused(
+  reading: Reading,
+  jobIds: readonly string[],
+  withBaselines = false,
+): Promise<void> {
+  const use = await findUseOfJobs(reading, jobIds);
+  if (use !== undefined) throw new ServiceError("job_in_use", use);
+  if (withBaselines || !(await hasNewestBaseline(reading, jobIds))) return;
+  const message = "Later jobs are compared with it: deleting a baseline needs baselines:write";
+  throw new ServiceError("job_in_use", message);
 }
 
 async function hasNewestBaseline({ trx }: Reading, jobIds: readonly string[]): Promise<boolean> {

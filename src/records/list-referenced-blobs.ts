@@ -15,7 +15,11 @@ export function listReferencedBlobs(path: string): string[] {
     if (problem !== "ok") {
       throw new UnusableDatabaseError(`The database "${path}" is damaged: ${String(problem)}`);
     }
-    const selects = blobTables.map((table) => `select sha256 from ${table}`);
+    const tables = database.prepare("select name from sqlite_schema where type = 'table'").all();
+    const names = new Set(tables.map(({ name }) => name));
+    // A copy that an earlier version made has not all of them.
+    const present = blobTables.filter((table) => names.has(table));
+    const selects = present.map((table) => `select sha256 from ${table}`);
     const rows = database.prepare(selects.join(" union ")).all();
     return rows.map(({ sha256 }) => String(sha256));
   } finally {

@@ -13,10 +13,10 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0008-audit": { up: (db) => runStatements(db, addAudit) },
   "0009-stored-bytes": { up: (db) => runStatements(db, addStoredBytes) },
   "0010-old-suites": { up: (db) => runStatements(db, closeOldSuites) },
-  "0011-retention": { up: (db) => runStatements(db, addRetention) },
-  "0012-changes": { up: (db) => runStatements(db, addChanges) },
-  "0013-outlines": { up: (db) => runStatements(db, addOutlines) },
-  "0014-whole-documents": { up: (db) => runStatements(db, completeDocuments) },
+  "0011-whole-documents": { up: (db) => runStatements(db, completeDocuments) },
+  "0012-retention": { up: (db) => runStatements(db, addRetention) },
+  "0013-changes": { up: (db) => runStatements(db, addChanges) },
+  "0014-outlines": { up: (db) => runStatements(db, addOutlines) },
 };
 
 const createTables = [

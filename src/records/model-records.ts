@@ -2,7 +2,6 @@ import { sql } from "kysely";
 import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
 import type { ModelPage, ModelQuery } from "../contract/model-routes.ts";
-import type { Origin } from "../contract/owner.ts";
 import { liveStatuses } from "../contract/status.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { buildPage, parseCursor } from "./build-page.ts";
@@ -11,26 +10,20 @@ import { releaseBlobs } from "./release-blobs.ts";
 import type { Schema } from "./schema.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 
-interface UploadSearch {
-  readonly project: string;
-  /** Of the workflow that uploaded it; undefined for any. */
-  readonly repository: Origin["repository"] | undefined;
-}
-
 const uploadCursor = z.string().regex(/^\d{4}-[0-9:.TZ-]{10,30} [0-9a-f]{64} \S{0,200}$/);
 
 /** Uploaded models of projects, as lists and deletions see them. */
 export function modelRecords(store: Store) {
   return {
-    list: (search: UploadSearch, query: ModelQuery) => listUploads(store, search, query),
+    list: (project: string, query: ModelQuery) => listUploads(store, project, query),
 
     /**
      * Forgets an upload; false where there is none.
      * @throws ServiceError model_in_use
      */
-    delete: (search: UploadSearch, sha256: string, audit?: AuditedChange) =>
+    delete: (project: string, sha256: string, audit?: AuditedChange) =>
       runWriteTransaction(store, async (writing) => {
-        const isDeleted = await deleteUpload(writing, search, sha256);
+        const isDeleted = await deleteUpload(writing, project, sha256);
         if (isDeleted) await addAuditEntry(writing, audit, { subject: sha256 });
         return isDeleted;
       }),
@@ -39,10 +32,10 @@ export function modelRecords(store: Store) {
 
 async function listUploads(
   store: Store,
-  search: UploadSearch,
+  project: string,
   { cursor, limit }: ModelQuery,
 ): Promise<ModelPage> {
-  let uploads = selectUploads(store, search);
+  let uploads = selectUploads(store, project);
   if (cursor !== undefined) {
     const [time, sha256, repository] = parseCursor(cursor, uploadCursor).split(" ");
     uploads = uploads.where(
@@ -55,15 +48,14 @@ async function listUploads(
 }
 
 /** Newest first. */
-function selectUploads({ db }: Store, { project, repository }: UploadSearch) {
-  const uploads = db
+function selectUploads({ db }: Store, project: string) {
+  return db
     .selectFrom("project_blobs")
     .select(["created_at", "sha256", "repository_id", "bytes"])
     .where("project", "=", project)
     .orderBy("created_at", "desc")
     .orderBy("sha256", "desc")
     .orderBy("repository_id", "desc");
-  return repository === undefined ? uploads : uploads.where("repository_id", "=", repository);
 }
 
 type UploadRow = Omit<Schema["project_blobs"], "project">;
@@ -76,15 +68,14 @@ function identifyUpload({ created_at: createdAt, sha256, repository_id, bytes }:
 
 async function deleteUpload(
   writing: WriteTransaction,
-  { project, repository }: UploadSearch,
+  project: string,
   sha256: string,
 ): Promise<boolean> {
   const user = await findJobThatUses(writing, project, sha256);
-  let uploads = writing.trx
+  const uploads = writing.trx
     .deleteFrom("project_blobs")
     .where("project", "=", project)
     .where("sha256", "=", sha256);
-  if (repository !== undefined) uploads = uploads.where("repository_id", "=", repository);
   const { numDeletedRows } = await uploads.executeTakeFirstOrThrow();
   if (numDeletedRows === 0n) return false;
   if (user !== undefined) {

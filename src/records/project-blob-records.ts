@@ -53,6 +53,6 @@ async function insertProjectBlob(
   await trx
     .insertInto("project_blobs")
     .values(row)
-    .onConflict((conflict) => conflict.doNothing())
+    .onConflict((conflict) => conflict.doUpdateSet({ created_at: row.created_at }))
     .execute();
 }

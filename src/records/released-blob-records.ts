@@ -9,6 +9,11 @@ export function releasedBlobRecords(store: Store) {
     /** Hashes that were released before a time and that no record names, a part of them. */
     listUnused: (before: Date) => listUnusedBlobs(store, before),
 
+    /** Whether it is one of those still. */
+    async isUnused(sha256: string, before: Date): Promise<boolean> {
+      return (await selectUnused(store, before).where("sha256", "=", sha256).execute()).length > 0;
+    },
+
     /** After the file was deleted. */
     async forget(sha256: string): Promise<void> {
       await store.db.deleteFrom("released_blobs").where("sha256", "=", sha256).execute();
@@ -22,7 +27,13 @@ export function releasedBlobRecords(store: Store) {
   };
 }
 
-async function listUnusedBlobs({ db }: Store, before: Date): Promise<string[]> {
+async function listUnusedBlobs(store: Store, before: Date): Promise<string[]> {
+  const unused = selectUnused(store, before);
+  const rows = await unused.orderBy("released_at").limit(maxPerCall).execute();
+  return rows.map(({ sha256 }) => sha256);
+}
+
+function selectUnused({ db }: Store, before: Date) {
   let released = db
     .selectFrom("released_blobs")
     .select("released_blobs.sha256")
@@ -33,6 +44,5 @@ async function listUnusedBlobs({ db }: Store, before: Date): Promise<string[]> {
       return eb.not(eb.exists(uses.whereRef(`${table}.sha256`, "=", "released_blobs.sha256")));
     });
   }
-  const rows = await released.orderBy("released_at").limit(maxPerCall).execute();
-  return rows.map(({ sha256 }) => sha256);
+  return released;
 }

@@ -1,5 +1,5 @@
 import { type Batch, batch as batchSchema } from "../contract/batch.ts";
-import { reachedOrigin } from "../contract/may.ts";
+import { hasScope, reachedOrigin } from "../contract/may.ts";
 import { creationOwner } from "../contract/principal.ts";
 import { createBatch } from "./create-batch.ts";
 import { createdByCaller } from "./created-by.ts";
@@ -56,9 +56,14 @@ export const batchHandlers: BatchHandlers = {
     return { status: batch.status === "Cancelled" ? 200 : 202, json: batch };
   },
 
-  async deleteBatch({ records }, { caller: { project }, params, audit }) {
-    const isDeleted = await records.deletions.deleteBatch({ project, id: params.id, audit });
-    if (!isDeleted) throw notFoundError("batch", params.id);
+  async deleteBatch({ records }, { caller, params: { id }, audit }) {
+    const isDeleted = await records.deletions.deleteBatch({
+      project: caller.project,
+      id,
+      audit,
+      withBaselines: hasScope(caller, "recordBaselines"),
+    });
+    if (!isDeleted) throw notFoundError("batch", id);
     return { status: 204 };
   },
 };

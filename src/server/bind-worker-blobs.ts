@@ -72,26 +72,28 @@ async function answerUpload(
   checkContentSize(content.bytes, context.limits.maxModelBytes);
   const isOwn = await records.jobBlobs.has(jobId, content.sha256);
   if (isOwn && (await blobs.find(content.sha256))) return { to: "nobody" };
-  using _room = await quotas.storage.begin(await findJobProject(context, jobId), content.bytes);
+  using _room = await quotas.storage.begin(await findJobProject(context, jobId), content);
   const direct = await blobs.direct?.prepare(jobId, content);
   return direct ? { to: "storage", ...direct } : { to: "service" };
 }
 
 /**
  * Makes what a worker sent past the service a blob of its job; a no-op where it is one.
- * @throws ServiceError not_found
+ * @throws ServiceError not_found, payload_too_large, too_many_bytes
  */
-async function acceptUpload(
-  { records, blobs }: ServerContext,
-  jobId: string,
-  sha256: string,
-): Promise<Blob> {
+async function acceptUpload(context: ServerContext, jobId: string, sha256: string): Promise<Blob> {
+  const { records, blobs, quotas } = context;
   const isOwn = await records.jobBlobs.has(jobId, sha256);
   const known = isOwn ? await blobs.find(sha256) : undefined;
   if (known !== undefined) return { sha256, ...known };
-  const blob = await blobs.direct?.accept(jobId, sha256);
-  if (blob === undefined) throw notFoundError("file", sha256);
+  const sent = await blobs.direct?.findSent(jobId, sha256);
+  if (sent === undefined) throw notFoundError("file", sha256);
+  checkContentSize(sent.bytes, context.limits.maxModelBytes);
+  using _room = await quotas.storage.begin(await findJobProject(context, jobId), sent);
+  const blob = { sha256, bytes: sent.bytes };
+  await sent.accept();
   await records.jobBlobs.add(jobId, blob);
+  await sent.discard();
   return blob;
 }
 

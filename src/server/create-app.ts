@@ -8,7 +8,7 @@ import { bindHealth, bindMetrics } from "./bind-health.ts";
 import { bindRoutes } from "./bind-routes.ts";
 import { bindWorkerBlobs } from "./bind-worker-blobs.ts";
 import { bindWorkerProtocol } from "./bind-worker-protocol.ts";
-import { eventHandlers } from "./event-handlers.ts";
+import { createEventHandlers } from "./event-handlers.ts";
 import { jobHandlers } from "./job-handlers.ts";
 import { createLogHandlers } from "./log-handlers.ts";
 import { logRequests } from "./log-requests.ts";
@@ -55,7 +55,7 @@ function createHandlers(context: ServerContext): RouteHandlers {
   return {
     ...jobHandlers,
     ...createLogHandlers(context),
-    ...eventHandlers,
+    ...createEventHandlers(),
     ...artifactHandlers,
     ...batchHandlers,
     ...modelHandlers,

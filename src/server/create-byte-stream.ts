@@ -19,20 +19,26 @@ export function createByteStream(streamed: StreamedBytes): ReadableStream<Uint8A
   const stop = new AbortController();
   const written = streamed.write(stop.signal);
   const pieces = paceBytes(written, streamed);
+  const end = async () => {
+    stop.abort();
+    // A generator that is suspended at a `yield` would keep what it watches.
+    await pieces.return();
+    await written.return();
+  };
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { done, value } = await pieces.next();
-        if (stop.signal.aborted) return;
-        if (done) controller.close();
-        else controller.enqueue(value);
+        try {
+          const { done, value } = await pieces.next();
+          if (stop.signal.aborted) return;
+          if (!done) return controller.enqueue(value);
+          controller.close();
+        } catch (error) {
+          controller.error(error);
+        }
+        await end();
       },
-      async cancel() {
-        stop.abort();
-        // A generator that is suspended at a `yield` would keep what it watches.
-        await pieces.return();
-        await written.return();
-      },
+      cancel: end,
     },
     { highWaterMark: 0 },
   );

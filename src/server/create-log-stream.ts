@@ -14,25 +14,25 @@ interface LogRequest {
 
 const encoder = new TextEncoder();
 
-/** A log as bytes; closes its feed. */
+/** A log as bytes. The feed is open while somebody reads. */
 export function createLogStream(
-  feed: LogFeed,
+  openFeed: () => LogFeed,
   request: LogRequest,
   format: LogFormat,
 ): ReadableStream<Uint8Array> {
   return createByteStream({
-    write: (signal) => writeLog(feed, { ...request, format }, signal),
+    write: (signal) => writeLog(openFeed, { ...request, format }, signal),
     ping: format.ping,
     isAllowed: request.isAllowed,
   });
 }
 
 async function* writeLog(
-  feed: LogFeed,
+  openFeed: () => LogFeed,
   { after, follow, format }: LogRequest & { readonly format: LogFormat },
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, void> {
-  using _feed = feed;
+  using feed = openFeed();
   signal.addEventListener("abort", () => feed[Symbol.dispose]());
   while (!signal.aborted) {
     const { bytes, lastSeq, status, version } = await feed.read(after);

@@ -1,4 +1,4 @@
-import { reachedOrigin } from "../contract/may.ts";
+import { hasScope, reachedOrigin } from "../contract/may.ts";
 import type { JobPage } from "../contract/page.ts";
 import { isTerminal } from "../contract/status.ts";
 import { getJob } from "./get-job.ts";
@@ -62,9 +62,14 @@ export const jobHandlers: JobHandlers = {
     return { status: job.status === "Cancelled" ? 200 : 202, json: showJob(job) };
   },
 
-  async deleteJob({ records }, { caller: { project }, params, audit }) {
-    const isDeleted = await records.deletions.deleteJob({ project, id: params.id, audit });
-    if (!isDeleted) throw notFoundError("job", params.id);
+  async deleteJob({ records }, { caller, params: { id }, audit }) {
+    const isDeleted = await records.deletions.deleteJob({
+      project: caller.project,
+      id,
+      audit,
+      withBaselines: hasScope(caller, "recordBaselines"),
+    });
+    if (!isDeleted) throw notFoundError("job", id);
     return { status: 204 };
   },
 };

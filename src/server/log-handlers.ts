@@ -39,7 +39,7 @@ async function streamLogs(
     isAllowed: () => mayStillCall(context, request),
   };
   const format = logFormats[mediaType];
-  const stream = createLogStream(feeds.open(id, format), logRequest, format);
+  const stream = createLogStream(() => feeds.open(id, format), logRequest, format);
   // Nginx would otherwise keep lines back until it has a buffer of them.
   return { status: 200, stream, mediaType, headers: { "x-accel-buffering": "no" } };
 }

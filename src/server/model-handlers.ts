@@ -14,15 +14,11 @@ type ModelHandlers = Pick<
 
 export const modelHandlers: ModelHandlers = {
   async listModels({ records }, { caller, query }) {
-    const { repository } = reachedOrigin(caller, "uploadModel");
-    const search = { project: caller.project, repository };
-    return { status: 200, json: await records.models.list(search, query) };
+    return { status: 200, json: await records.models.list(caller.project, query) };
   },
 
   async deleteModel({ records }, { caller, params: { sha256 }, audit }) {
-    const { repository } = reachedOrigin(caller, "deleteModel");
-    const search = { project: caller.project, repository };
-    const isDeleted = await records.models.delete(search, sha256, audit);
+    const isDeleted = await records.models.delete(caller.project, sha256, audit);
     if (!isDeleted) throw new ServiceError("not_found", `There is no model "${sha256}"`);
     return { status: 204 };
   },
@@ -45,6 +41,7 @@ export const modelHandlers: ModelHandlers = {
     const { status, blob } = await storeUpload(context, request, {
       project: caller.project,
       sha256,
+      offset,
       isOffered: await records.projectBlobs.has(blobSearch(caller, sha256)),
       storeBody: (body, options) => blobs.receive(upload, body, { ...options, offset }),
       record: (stored) => records.projectBlobs.add(creationOwner(caller), stored, audit),

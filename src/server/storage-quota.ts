@@ -28,7 +28,14 @@ export interface StorageQuota {
   readonly maxBytes: number;
   usedBytes(project: string): Promise<number>;
   /** @throws ServiceError too_many_bytes where there is no room for so many bytes */
-  begin(project: string, declaredBytes: number): Promise<Transfer>;
+  begin(project: string, content: ExpectedContent): Promise<Transfer>;
+}
+
+interface ExpectedContent {
+  /** Bytes that will arrive, as far as they are known. */
+  readonly bytes: number;
+  /** Bytes of an interrupted upload that it continues: nobody else counts them meanwhile. */
+  readonly offset?: number;
 }
 
 export function createStorageQuota({
@@ -44,26 +51,33 @@ export function createStorageQuota({
     maxBytes,
     usedBytes: async (project) => (await countStored(project)) + (await blobs.keptBytes(project)),
 
-    async begin(project, declaredBytes) {
-      const kept = await blobs.keptBytes(project);
+    async begin(project, { bytes: expected, offset = 0 }) {
       const requireRoom = async (bytes: number) => {
-        const used = kept + (await countStored(project));
+        const used = (await blobs.keptBytes(project)) + (await countStored(project));
         if (used + bytes > maxBytes) throw tooManyBytesError(used, maxBytes);
       };
-      await requireRoom(declaredBytes);
+      await requireRoom(expected);
       const add = (bytes: number) => arriving.set(project, countArriving(project) + bytes);
-      return openTransfer(add, () => requireRoom(0));
+      return openTransfer(offset, add, () => requireRoom(0));
     },
   };
 }
 
 /** Adds bytes as they arrive, and takes them away at its end. */
-function openTransfer(add: (bytes: number) => void, requireRoom: () => Promise<void>): Transfer {
-  let received = 0;
+function openTransfer(
+  offset: number,
+  add: (bytes: number) => void,
+  requireRoom: () => Promise<void>,
+): Transfer {
+  let received = offset;
+  let isOpen = true;
+  add(offset);
   return {
     async *meter(source) {
       let unchecked = 0;
       for await (const chunk of source) {
+        // A source that is aborted can still give a chunk.
+        if (!isOpen) return;
         received += chunk.byteLength;
         add(chunk.byteLength);
         unchecked += chunk.byteLength;
@@ -75,7 +89,10 @@ function openTransfer(add: (bytes: number) => void, requireRoom: () => Promise<v
       }
       await requireRoom();
     },
-    [Symbol.dispose]: () => add(-received),
+    [Symbol.dispose]() {
+      if (isOpen) add(-received);
+      isOpen = false;
+    },
   };
 }
 

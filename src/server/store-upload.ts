@@ -6,6 +6,8 @@ interface StoreUploadOptions {
   /** Whose quota the blob counts in. */
   readonly project: string;
   readonly sha256: string;
+  /** Bytes of an interrupted upload that the body continues. */
+  readonly offset?: number;
   /** Whether the sender may know of the blob where it is stored already. */
   readonly isOffered: boolean;
   readonly storeBody: (body: AsyncIterable<Uint8Array>, options: ReceiveOptions) => Promise<Blob>;
@@ -21,12 +23,15 @@ interface StoreUploadOptions {
 export async function storeUpload(
   { blobs, limits, quotas }: Pick<ServerContext, "blobs" | "limits" | "quotas">,
   request: Request,
-  { project, sha256, isOffered, storeBody, record }: StoreUploadOptions,
+  { project, sha256, offset = 0, isOffered, storeBody, record }: StoreUploadOptions,
 ): Promise<{ status: 200 | 201; blob: Blob }> {
   checkDeclaredLength(request, limits.maxModelBytes);
   const present = isOffered ? await blobs.find(sha256) : undefined;
   if (present) return { status: 200, blob: { sha256, bytes: present.bytes } };
-  using transfer = await quotas.storage.begin(project, readDeclaredLength(request));
+  using transfer = await quotas.storage.begin(project, {
+    bytes: readDeclaredLength(request),
+    offset,
+  });
   const options = { maxBytes: limits.maxModelBytes, signal: request.signal };
   const blob = await storeBody(transfer.meter(readBody(request)), options);
   await record(blob);

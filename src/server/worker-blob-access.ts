@@ -58,7 +58,8 @@ async function takeOverBlob(
   { worker, sha256 }: { worker: AuthenticatedWorker; sha256: string },
 ): Promise<void> {
   if (worker.storeBlob === undefined) return;
-  using transfer = await context.quotas.storage.begin(await findJobProject(context, jobId), 0);
+  const project = await findJobProject(context, jobId);
+  using transfer = await context.quotas.storage.begin(project, { bytes: 0 });
   const blob = await worker.storeBlob(sha256, (source) => transfer.meter(source));
   if (blob) await context.records.jobBlobs.add(jobId, blob);
 }

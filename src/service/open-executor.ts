@@ -34,16 +34,21 @@ export async function openExecutor(
   }
 }
 
+/** Settings that name files which workers must not read. */
+export const secretFileSettings = [
+  "MOS_GITHUB_APP_KEY_FILE",
+  "MOS_GITHUB_WEBHOOK_SECRET_FILE",
+  "MOS_KUBECONFIG",
+  "MOS_S3_SECRET_ACCESS_KEY_FILE",
+  "MOS_SOURCE_CREDENTIALS_FILE",
+] as const;
+
 async function openLocalExecutor(
   settings: Settings,
   { records, blobs, serviceUrl, workerEnvironment, log }: ExecutorDependencies,
 ): Promise<Executor> {
   const { MOS_DATA_DIR: directory } = settings;
-  const secretFiles = [
-    settings.MOS_GITHUB_APP_KEY_FILE ?? [],
-    settings.MOS_GITHUB_WEBHOOK_SECRET_FILE ?? [],
-    settings.MOS_KUBECONFIG ?? [],
-  ].flat();
+  const secretFiles = secretFileSettings.flatMap((name) => settings[name] ?? []);
   return createLocalExecutor({
     records,
     serviceUrl,

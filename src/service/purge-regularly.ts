@@ -4,6 +4,8 @@ interface Purgeable {
   purge(): Promise<unknown>;
 }
 
+/** After the start, which has other work. */
+const firstMs = 60_000;
 const intervalMs = 3_600_000;
 
 /** Deletes what has expired, every hour. What cannot be deleted now is tried again in an hour. */
@@ -15,8 +17,15 @@ export function purgeRegularly(parts: Readonly<Record<string, Purgeable>>, log: 
       log("error", "What has expired could not be deleted", { part: name, error });
     }
   };
-  const timer = setInterval(() => {
+  const purgeAll = () => {
     for (const [name, part] of Object.entries(parts)) void purge(name, part);
-  }, intervalMs);
-  return { [Symbol.dispose]: () => clearInterval(timer) };
+  };
+  const first = setTimeout(purgeAll, firstMs);
+  const timer = setInterval(purgeAll, intervalMs);
+  return {
+    [Symbol.dispose]() {
+      clearTimeout(first);
+      clearInterval(timer);
+    },
+  };
 }

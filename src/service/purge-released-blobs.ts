@@ -14,7 +14,7 @@ export async function purgeReleasedBlobs(
   for (;;) {
     const unused = await releasedBlobs.listUnused(before);
     for (const sha256 of unused) {
-      await blobs.delete(sha256, before);
+      if (await releasedBlobs.isUnused(sha256, before)) await blobs.delete(sha256, before);
       await releasedBlobs.forget(sha256);
     }
     if (unused.length === 0) break;

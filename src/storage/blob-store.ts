@@ -59,6 +59,15 @@ interface DirectUpload {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** A file that was sent past the service. */
+interface SentFile {
+  readonly bytes: number;
+  /** Makes it a blob. */
+  accept(this: void): Promise<void>;
+  /** Removes it: the blob is a copy. */
+  discard(this: void): Promise<void>;
+}
+
 /** Transfers between workers and what stores blobs, by addresses that are valid for a while. */
 export interface DirectTransfers {
   /** Address at which a GET request reads the blob. */
@@ -66,7 +75,7 @@ export interface DirectTransfers {
   /** A PUT request; undefined for content that has to be sent to the service. */
   prepare(sender: string, content: Blob): Promise<DirectUpload | undefined>;
   /** Makes what was sent a blob; undefined where the sender has not sent it. */
-  accept(sender: string, sha256: string): Promise<Blob | undefined>;
+  findSent(sender: string, sha256: string): Promise<SentFile | undefined>;
 }
 
 export interface BlobStore extends BlobFiles {

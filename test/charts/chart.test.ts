@@ -53,6 +53,7 @@ const everything = {
     trustPolicy,
     githubApp,
     s3,
+    sourceCredentials: { existingSecret: "sources" },
     keepDays: { jobs: 365, logs: 30 },
     persistence: { storageClass: "fast", keep: false },
     affinity: { nodeAffinity: {} },

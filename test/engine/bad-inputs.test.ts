@@ -393,10 +393,10 @@ test("compressModel() takes 16,000 subgraphs in a graph of 50,000 nodes", async 
   assert.notEqual(weightNamed(report, "good").form, null);
 });
 
-test("compressModel() takes 150,000 small weights", async () => {
+test("compressModel() takes 90,000 small weights", async () => {
   await using folder = await makeFolder();
   const path = join(folder.path, "many.onnx");
-  const initializer = Array.from({ length: 150_000 }, (_, index) =>
+  const initializer = Array.from({ length: 90_000 }, (_, index) =>
     floatInitializer(`w${index}`, [1], () => index),
   );
   await writeTinyModel(path, {

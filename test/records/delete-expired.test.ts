@@ -157,8 +157,7 @@ test("uploads go when no job has named them for their time", async (t) => {
   await records.jobs.cancel(project, late.id);
   pass(15);
   await records.deleteExpired({ models: 30 * dayMs });
-  const search = { project, repository: undefined };
-  const { models } = await records.models.list(search, modelRoutes.listModels.query.parse({}));
+  const { models } = await records.models.list(project, modelRoutes.listModels.query.parse({}));
   assert.deepEqual(models.map((upload) => upload.sha256).toSorted(), [waiting, recent]);
   assert.deepEqual(await records.releasedBlobs.listUnused(later(at)), [unused]);
 });

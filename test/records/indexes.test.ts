@@ -51,8 +51,7 @@ const lists: [string, (records: Records) => Promise<unknown>][] = [
   ...[{}, { cursor: modelCursor }].map(
     (filter): [string, (records: Records) => Promise<unknown>] => [
       `models ${JSON.stringify(filter)}`,
-      ({ models }) =>
-        models.list({ project, repository: undefined }, modelRoutes.listModels.query.parse(filter)),
+      ({ models }) => models.list(project, modelRoutes.listModels.query.parse(filter)),
     ],
   ),
   ["changes", ({ changeLog }) => changeLog.listAfter({ project, origin: {} }, 1)],

@@ -49,7 +49,10 @@ for (const [name, end] of Object.entries({
     if (end === "DELETE") await app.ask(`DELETE /v1/tokens/${id}`);
     else app.advance(86_400_000);
     assert.equal((await runClock(t, Promise.resolve(next), 5))?.done, true);
+    const readPage = t.mock.method(app.records.logs, "readPage");
     await worker.report(logEvent("two"));
+    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+    assert.equal(readPage.mock.callCount(), 0, "nothing reads for a stream that has ended");
     assert.equal((await app.ask(path, { token })).status, 401);
   });
 }

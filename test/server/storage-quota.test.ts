@@ -77,6 +77,31 @@ test("what is kept of an interrupted upload counts", async (t) => {
   assert.equal((await upload(app, "b".repeat(50))).status, 201);
 });
 
+test("an interrupted upload counts while it goes on", async (t) => {
+  const app = await makeTestApp(t, { maxStoredBytes: 100 });
+  const content = "z".repeat(70);
+  const first = stream(app, content);
+  first.sender.write(content.slice(0, 60));
+  const used = async () =>
+    JSON.parse(await (await app.ask("GET /v1/usage")).text()).storedBytes.used;
+  while ((await used()) < 60) await new Promise(setImmediate);
+  first.sender.destroy(new Error("Connection lost"));
+  await first.answer;
+  const sender = new PassThrough();
+  const answer = app.app.request(`/v1/models/${hash(content)}`, {
+    method: "PUT",
+    headers: { authorization: `Bearer ${app.admin}`, "content-range": "bytes 60-69/70" },
+    body: Readable.toWeb(sender),
+    duplex: "half",
+  });
+  sender.write("z");
+  while ((await used()) !== 61) await new Promise(setImmediate);
+  assert.equal((await upload(app, "b".repeat(41))).status, 429);
+  sender.end(content.slice(61));
+  assert.equal((await answer).status, 201);
+  assert.equal(await used(), 70);
+});
+
 test("a worker's file beyond the project's bytes is refused", async (t) => {
   const app = await makeTestApp(t, { maxStoredBytes: 10 });
   const { id } = await startJob(app);

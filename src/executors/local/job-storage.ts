@@ -14,7 +14,7 @@ import type { MeterBytes } from "../worker-authentication.ts";
 export async function prepareJobStorage(
   directory: string,
   inputs: Iterable<string>,
-  blobs: BlobStore,
+  { blobs, signal }: { readonly blobs: BlobStore; readonly signal?: AbortSignal },
 ): Promise<string[]> {
   await mkdir(directory, { recursive: true });
   const paths: string[] = [];
@@ -22,7 +22,7 @@ export async function prepareJobStorage(
     if ((await blobs.find(sha256)) === undefined) continue;
     const target = blobPath(directory, sha256);
     await mkdir(path.dirname(target), { recursive: true });
-    await blobs.materialize(sha256, target);
+    await blobs.materialize(sha256, target, signal);
     paths.push(target);
   }
   return paths;

@@ -45,7 +45,10 @@ export async function launchWorker(
   const directory = join(workDirectory, jobId);
   const assignment = await records.workers.findAssignment(jobId, attempt);
   const wanted = assignment === undefined ? [] : assignedBlobs(assignment);
-  const inputs = await prepareJobStorage(jobStorage(workDirectory, jobId), wanted, blobs);
+  const inputs = await prepareJobStorage(jobStorage(workDirectory, jobId), wanted, {
+    blobs,
+    signal,
+  });
   const plain = { command: process.execPath, args: [workerPath], directory, inputs };
   const worker = contain?.(plain) ?? plain;
   const environment = processEnvironment(run, options);

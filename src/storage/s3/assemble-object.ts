@@ -2,6 +2,7 @@ import { readAnswerHeader } from "../follow-redirects.ts";
 import { readEtag } from "./objects.ts";
 import { readXmlElements, readXmlText } from "../read-xml-text.ts";
 import { encodeKey } from "./s3-address.ts";
+import { blobPrefix } from "./blob-key.ts";
 import type { S3Client } from "./s3-client.ts";
 
 const copiesAtOnce = 8;
@@ -25,7 +26,11 @@ export async function assembleObject(
   key: string,
   assembly: Assembly,
 ): Promise<void> {
-  const { text } = await client.send({ method: "POST", key, query: { uploads: "" } });
+  const { text } = await client.send({
+    method: "POST",
+    key,
+    query: { uploads: "" },
+  });
   const uploadId = readXmlText(text, "UploadId");
   if (uploadId === undefined) throw new Error(`The S3 server named no upload of "${key}"`);
   try {
@@ -113,9 +118,13 @@ async function abortUpload(client: S3Client, { key, uploadId }: MultipartUpload)
   await client.send({ method: "DELETE", key, query: { uploadId } });
 }
 
-/** Aborts assemblies whose process ended before them. */
+/** Aborts assemblies of blobs whose process ended before them, a page of them. */
 export async function abortUploadsBefore(client: S3Client, time: Date): Promise<void> {
-  const { text } = await client.send({ method: "GET", key: "", query: { uploads: "" } });
+  const { text } = await client.send({
+    method: "GET",
+    key: "",
+    query: { uploads: "", prefix: blobPrefix },
+  });
   for (const entry of readXmlElements(text, "Upload")) {
     const [key, uploadId] = [readXmlText(entry, "Key"), readXmlText(entry, "UploadId")];
     if (key === undefined || uploadId === undefined) continue;

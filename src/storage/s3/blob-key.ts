@@ -1,4 +1,6 @@
+export const blobPrefix = "blobs/";
+
 /** Key of a blob. */
 export function blobKey(sha256: string): string {
-  return `blobs/${sha256.slice(0, 2)}/${sha256}`;
+  return `${blobPrefix}${sha256.slice(0, 2)}/${sha256}`;
 }

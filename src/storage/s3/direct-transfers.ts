@@ -1,4 +1,4 @@
-import type { Blob, DirectTransfers } from "../blob-store.ts";
+import type { DirectTransfers } from "../blob-store.ts";
 import { blobKey } from "./blob-key.ts";
 import { incomingFolder } from "./incoming-uploads.ts";
 import { checksumHeaders, copyObject, findObject, removeObjects } from "./objects.ts";
@@ -31,20 +31,18 @@ export function createDirectTransfers(
       const url = await presignRequest(access, put);
       return { url, headers };
     },
-    accept: (sender, sha256) => acceptSent(client, { sender, sha256 }),
+    async findSent(sender, sha256) {
+      const key = directKey(sender, sha256);
+      const found = await findObject(client, key);
+      if (found?.sha256 !== sha256) return undefined;
+      const { bytes } = found;
+      return {
+        bytes,
+        accept: async () => copyObject(client, { from: key, to: blobKey(sha256) }),
+        discard: async () => removeObjects(client, [key]),
+      };
+    },
   };
-}
-
-async function acceptSent(
-  client: S3Client,
-  { sender, sha256 }: { readonly sender: string; readonly sha256: string },
-): Promise<Blob | undefined> {
-  const key = directKey(sender, sha256);
-  const found = await findObject(client, key);
-  if (found?.sha256 !== sha256) return undefined;
-  await copyObject(client, { from: key, to: blobKey(sha256) });
-  await removeObjects(client, [key]);
-  return { sha256, bytes: found.bytes };
 }
 
 function directKey(sender: string, sha256: string): string {

@@ -39,7 +39,9 @@ function panelSize({ shape, format, layout }: BlockMatrixTask, limits: TileLimit
   const { blockSize } = format;
   if (order === "nk") {
     const inputs = Math.min(k, roundDown(limits.mostValues / 4, 2 * blockSize));
-    return { inputs, outputs: Math.max(4, Math.floor(limits.mostValues / inputs)) };
+    const outputBytes = Math.ceil(inputs / blockSize) * blockBytes(format);
+    const fitting = Math.min(limits.mostValues / inputs, limits.resultBytes / outputBytes);
+    return { inputs, outputs: Math.max(4, Math.floor(fitting)) };
   }
   const outputs = Math.min(n, roundDown(limits.mostValues / blockSize, 2));
   return layout === "columns"
@@ -50,14 +52,19 @@ function panelSize({ shape, format, layout }: BlockMatrixTask, limits: TileLimit
 /** A panel of all inputs of some outputs, whose results are one run; if too large, of fewer. */
 function deepPanelSize(
   k: number,
-  { blockSize, bits, outputs }: BlockTask["format"] & Pick<PanelSize, "outputs">,
+  { outputs, ...format }: BlockTask["format"] & Pick<PanelSize, "outputs">,
   { resultBytes }: TileLimits,
 ): PanelSize {
-  // Besides its values, a block has a scale and at most one byte of zero point.
-  const blockBytes = (blockSize * bits) / 8 + 5;
-  const fitting = roundDown(resultBytes / (Math.ceil(k / blockSize) * blockBytes), 2);
+  const { blockSize } = format;
+  const bytes = blockBytes(format);
+  const fitting = roundDown(resultBytes / (Math.ceil(k / blockSize) * bytes), 2);
   const fewest = Math.min(outputs, fewestOutputs);
   if (fitting >= fewest) return { inputs: k, outputs: Math.min(outputs, fitting) };
-  const blocks = roundDown(resultBytes / blockBytes / fewest, 2);
+  const blocks = roundDown(resultBytes / bytes / fewest, 2);
   return { inputs: Math.min(k, blocks * blockSize), outputs: fewest };
+}
+
+/** Besides its values, a block has a scale and at most one byte of zero point. */
+function blockBytes({ blockSize, bits }: BlockTask["format"]): number {
+  return (blockSize * bits) / 8 + 5;
 }

@@ -72,6 +72,7 @@ test("a matrix of any shape is quantized in tiles and panels within the limits",
     assert.equal(covered, k * n);
   };
   check({ order: "kn", layout: "matmul", k: 512, n: 152_064, bits: 4, blockSize: 256 });
+  check({ order: "nk", layout: "matmul", k: 1, n: 152_064, bits: 4, blockSize: 64 });
   fc.assert(fc.property(blockShapes, check), { numRuns: 200 });
 });
 

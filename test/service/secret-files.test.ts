@@ -1,0 +1,12 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { secretFileSettings } from "../../src/service/open-executor.ts";
+import { settings } from "../../src/service/settings.ts";
+
+const publicFiles = ["MOS_TARGETS_FILE", "MOS_TRUST_POLICY_FILE"];
+
+test("contained workers read no file of a setting that is a secret", () => {
+  const files = Object.keys(settings.shape).filter((name) => /_FILE$|KUBECONFIG$/.test(name));
+  const secret = files.filter((name) => !publicFiles.includes(name));
+  assert.deepEqual(secret.toSorted(), [...secretFileSettings].toSorted());
+});
