@@ -15,6 +15,8 @@ export interface Executor {
   submit(project: string, jobIds: readonly string[]): void;
   /** Place of a job among those that wait, from 1; undefined where none is known. */
   queuePosition(jobId: string): number | undefined;
+  /** Whether a job's custom resource waits for its record; absent where jobs have no resource. */
+  awaitsRecord?(jobId: string): boolean;
   /** Why the service is not ready; undefined where it is. */
   readinessProblem(): string | undefined;
   /** Stops all work of this process. Jobs that were worked on go on at the next start. */

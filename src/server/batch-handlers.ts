@@ -5,6 +5,7 @@ import { createBatch } from "./create-batch.ts";
 import { createdByCaller } from "./created-by.ts";
 import { createIdempotently } from "./create-idempotently.ts";
 import { notFoundError } from "./not-found-error.ts";
+import { requireRecorded } from "./require-recorded.ts";
 import { requireOwnSuite } from "./require-own-suite.ts";
 import { resolveReport } from "./resolve-report.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
@@ -56,7 +57,14 @@ export const batchHandlers: BatchHandlers = {
     return { status: batch.status === "Cancelled" ? 200 : 202, json: batch };
   },
 
-  async deleteBatch({ records }, { caller, params: { id }, audit }) {
+  async deleteBatch(context, { caller, params: { id }, audit }) {
+    const { records } = context;
+    const batch = await records.batches.find(caller.project, id);
+    if (!batch) throw notFoundError("batch", id);
+    requireRecorded(
+      context,
+      batch.jobs.map((job) => job.id),
+    );
     const isDeleted = await records.deletions.deleteBatch({
       project: caller.project,
       id,

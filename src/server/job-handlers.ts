@@ -5,6 +5,7 @@ import { getJob } from "./get-job.ts";
 import { JsonText } from "./json-text.ts";
 import { notFoundError } from "./not-found-error.ts";
 import { readPreferredWait } from "./read-preferred-wait.ts";
+import { requireRecorded } from "./require-recorded.ts";
 import { retryJob } from "./retry-job.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
 import { showJobText } from "./show-job-text.ts";
@@ -62,7 +63,9 @@ export const jobHandlers: JobHandlers = {
     return { status: job.status === "Cancelled" ? 200 : 202, json: showJob(job) };
   },
 
-  async deleteJob({ records }, { caller, params: { id }, audit }) {
+  async deleteJob(context, { caller, params: { id }, audit }) {
+    const { records } = context;
+    requireRecorded(context, [id]);
     const isDeleted = await records.deletions.deleteJob({
       project: caller.project,
       id,

@@ -158,3 +158,12 @@ test("evaluation data is not deleted while a job needs it", async (t) => {
   await startJob(app, { recipe: { evaluation: { data: `upload:sha256:${sha256}` } } });
   assert.equal((await app.ask(`DELETE /v1/models/${sha256}`)).status, 409);
 });
+
+test("a job whose resource waits for its record cannot be deleted yet", async (t) => {
+  const app = await makeTestApp(t, { awaitsRecord: () => true });
+  const { id } = await startJob(app);
+  await app.ask(`POST /v1/jobs/cancel/${id}`);
+  const answer = await app.ask(`DELETE /v1/jobs/${id}`);
+  assert.deepEqual([answer.status, answer.headers.get("retry-after")], [409, "5"]);
+  assert.equal((await app.ask(`GET /v1/jobs/${id}`)).status, 200);
+});

@@ -153,7 +153,7 @@ const matrix: Readonly<Record<RouteName, Row>> = {
   },
   getUsage: {
     call: () => "GET /v1/usage",
-    owner: 403,
+    owner: 200,
     otherProject: 200,
     otherRepository: 403,
     otherCommit: 403,

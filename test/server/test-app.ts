@@ -59,6 +59,8 @@ export interface TestApp {
 const start = Date.parse("2026-01-01T00:00:00Z");
 
 interface TestAppOptions {
+  /** As in a cluster, of jobs whose resources wait for their records. */
+  readonly awaitsRecord?: (jobId: string) => boolean;
   readonly trust?: TrustPolicy;
   readonly github?: GitHubAppOptions;
   readonly requestsPerMinute?: number;
@@ -124,6 +126,7 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
       workers: createSecretAuthentication(records),
       submit: (_project, ids) => submitted.push(...ids),
       queuePosition: (id) => (submitted.includes(id) ? submitted.indexOf(id) + 1 : undefined),
+      awaitsRecord: options.awaitsRecord ?? (() => false),
       readinessProblem: () => undefined,
       close: async () => {},
     },

@@ -1,4 +1,5 @@
 import { jobId as jobIdSchema } from "../../contract/id.ts";
+import { recordFinalizer } from "../../contract/resource-labels.ts";
 import { systemClock } from "../../controller-runtime/clock.ts";
 import { type Controller, createSource } from "../../controller-runtime/controller.ts";
 import {
@@ -18,7 +19,8 @@ import { reconcileBatchRecord } from "./reconcile-batch-record.ts";
 import { reconcileJobRecord } from "./reconcile-job-record.ts";
 import { createRecordChangeSource, type RecordChangeSource } from "./record-change-source.ts";
 import { recordEndedPods } from "./record-ended-pods.ts";
-import type { SyncContext } from "./sync-context.ts";
+import { hasRecordedCondition, resourceStatus } from "./desired-status.ts";
+import { byId, type SyncContext } from "./sync-context.ts";
 
 export interface ClusterExecutorOptions extends SyncOptions {
   /** Service account of the workers' pods. */
@@ -68,6 +70,13 @@ class ClusterExecutor implements Executor {
 
   /** Unknown: Kubernetes chooses which pod starts next. */
   queuePosition(): undefined {}
+
+  awaitsRecord(jobId: string): boolean {
+    const [resource] = this.#context.jobs.cache.byIndex(byId, jobId);
+    if (resource === undefined) return false;
+    const isKept = resource.metadata.finalizers?.includes(recordFinalizer) ?? false;
+    return isKept && !hasRecordedCondition(resourceStatus(resource));
+  }
 
   readinessProblem(): string | undefined {
     if (this.#running !== undefined) return undefined;
