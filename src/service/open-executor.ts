@@ -7,6 +7,7 @@ import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import { StartError } from "../settings/start-error.ts";
+import { listSecretFiles } from "./secret-files.ts";
 import type { Settings } from "./settings.ts";
 
 interface ExecutorDependencies {
@@ -34,21 +35,11 @@ export async function openExecutor(
   }
 }
 
-/** Settings that name files which workers must not read. */
-export const secretFileSettings = [
-  "MOS_GITHUB_APP_KEY_FILE",
-  "MOS_GITHUB_WEBHOOK_SECRET_FILE",
-  "MOS_KUBECONFIG",
-  "MOS_S3_SECRET_ACCESS_KEY_FILE",
-  "MOS_SOURCE_CREDENTIALS_FILE",
-] as const;
-
 async function openLocalExecutor(
   settings: Settings,
   { records, blobs, serviceUrl, workerEnvironment, log }: ExecutorDependencies,
 ): Promise<Executor> {
   const { MOS_DATA_DIR: directory } = settings;
-  const secretFiles = secretFileSettings.flatMap((name) => settings[name] ?? []);
   return createLocalExecutor({
     records,
     serviceUrl,
@@ -56,7 +47,7 @@ async function openLocalExecutor(
     containment: {
       dataDirectory: directory,
       allowedRoots: settings.MOS_ALLOWED_ROOTS,
-      secretFiles,
+      secretFiles: listSecretFiles(settings),
     },
     workDirectory: join(directory, "work"),
     concurrency: settings.MOS_WORKERS,

@@ -10,6 +10,7 @@ import { findObject } from "./objects.ts";
 import type { S3Client } from "./s3-client.ts";
 import { type KeptChunks, takeKeptChunks } from "./kept-chunks.ts";
 import { countChunks } from "./read-chunks.ts";
+import { createUploadTurns } from "./upload-turns.ts";
 import {
   chunkBytes,
   createStoredChunks,
@@ -19,22 +20,18 @@ import {
   storeChunks,
 } from "./stored-chunks.ts";
 
-/** Each takes the memory of a chunk. A project's senders must not keep out others and workers. */
-const uploadsAtOnce = { all: 48, ofProject: 8, ofWorkers: 16 };
-const workers = "";
 /** Half of the time for which a released blob is kept. */
 const renewedAfterMs = 30 * 60_000;
 
 interface ChunkedUploads {
   readonly client: S3Client;
   readonly kept: Map<string, KeptChunks>;
-  /** By project. */
-  readonly active: Map<string, number>;
 }
 
 /** Content that arrives: stored as chunks, and joined when its hash is known. */
 export function createChunkedUploads(client: S3Client) {
-  const uploads: ChunkedUploads = { client, kept: new Map(), active: new Map() };
+  const uploads: ChunkedUploads = { client, kept: new Map() };
+  const takeTurn = createUploadTurns();
   return {
     async findKept(name: string): Promise<number | undefined> {
       const count = await countChunks(client, incomingFolder(name));
@@ -45,38 +42,10 @@ export function createChunkedUploads(client: S3Client) {
       return interrupted.reduce((sum, { bytes }) => sum + bytes, 0);
     },
     receive: (upload: Upload, content: UploadContent) =>
-      takeTurn(uploads, upload.project, () => receiveUploadChunks(uploads, upload, content)),
+      takeTurn(upload.project, () => receiveUploadChunks(uploads, upload, content)),
     write: (source: AsyncIterable<Uint8Array>, options: WriteOptions = {}) =>
-      takeTurn(uploads, workers, () => writeChunks(client, source, options)),
+      takeTurn(undefined, () => writeChunks(client, source, options)),
   };
-}
-
-async function takeTurn<T>(
-  { active }: ChunkedUploads,
-  sender: string,
-  transfer: () => Promise<T>,
-): Promise<T> {
-  const own = active.get(sender) ?? 0;
-  requireTurn(active, sender, own);
-  active.set(sender, own + 1);
-  try {
-    return await transfer();
-  } finally {
-    const left = (active.get(sender) ?? 0) - 1;
-    if (left === 0) active.delete(sender);
-    else active.set(sender, left);
-  }
-}
-
-/** @throws ServiceError unavailable */
-function requireTurn(active: ReadonlyMap<string, number>, sender: string, own: number): void {
-  const { all, ofProject, ofWorkers } = uploadsAtOnce;
-  const ofWorkersNow = active.get(workers) ?? 0;
-  const ofAllNow = [...active.values()].reduce((sum, count) => sum + count, 0) - ofWorkersNow;
-  const isFree = sender === workers ? own < ofWorkers : own < ofProject && ofAllNow < all;
-  if (isFree) return;
-  const message = "More files arrive at once than there is room for";
-  throw new ServiceError("unavailable", message, { headers: { "retry-after": "10" } });
 }
 
 async function writeChunks(
