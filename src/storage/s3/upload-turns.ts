@@ -17,7 +17,7 @@ export function createUploadTurns() {
     else active.set(project, own);
   };
   return async <T>(project: string | undefined, transfer: () => Promise<T>): Promise<T> => {
-    if (!hasRoom(active, project)) throw tooManyError();
+    if (!hasRoom(active, project)) throw noTurnError();
     add(project, 1);
     try {
       return await transfer();
@@ -38,7 +38,7 @@ function hasRoom(
   return own < uploadsAtOnce.ofProject && ofProjects < uploadsAtOnce.all;
 }
 
-function tooManyError(): ServiceError {
+function noTurnError(): ServiceError {
   const message = "More files arrive at once than there is room for";
   const headers = { "retry-after": String(retrySeconds) };
   return new ServiceError("unavailable", message, { headers });
