@@ -24,8 +24,8 @@ interface Round {
   readonly isLast: boolean;
 }
 
-/** Milliseconds of runs that a round has at least for each input shape; more of a larger budget. */
-const minTimedMs = 150;
+/** Milliseconds of runs that a round has for each input shape. */
+const timedMsLimits = { least: 150, most: 600 };
 
 /** Measures rounds until there are as many as allowed or the next would end after the budget. */
 export async function* measureRounds(
@@ -36,8 +36,7 @@ export async function* measureRounds(
   await using process = new RuntimeProcess(signal);
   const paths = { original: originalPath, result: resultPath };
   const feeds = await sendSamples(process, samples);
-  const roundMs = (options.budgetSeconds * 1000) / maxRounds;
-  const timedMs = Math.max(minTimedMs, roundMs / samples.length);
+  const timedMs = chooseTimedMs(options);
   const fixed = { process, paths, feeds, executionProvider, threads, timedMs, signal };
   let rounds = 0;
   let longestMs = 0;
@@ -53,6 +52,12 @@ export async function* measureRounds(
     options.onProgress(done, `Timed both models in ${rounds} sessions`);
     yield { times, isLast };
   }
+}
+
+/** A share of the budget, since the quartile of many runs is known better than that of few. */
+function chooseTimedMs({ budgetSeconds, samples }: RoundsOptions): number {
+  const share = (budgetSeconds * 1000) / maxRounds / samples.length;
+  return Math.min(timedMsLimits.most, Math.max(timedMsLimits.least, share));
 }
 
 /** Sends the samples to the process. @returns their names there */
