@@ -25,6 +25,8 @@ interface ChooseOptions {
 const maxTimedRegions = 6;
 /** Fraction of the time budget for the model with every region quantized. */
 const firstShare = 0.5;
+/** Part of the latency that quantized operators have to save: less is not worth measuring. */
+const smallestGain = 0.03;
 /** SQNR that products of activations rounded to int8 may cost, dB: the error doubles. */
 const maxActivationLossDb = 6;
 
@@ -56,7 +58,7 @@ export async function chooseFolded(
 }
 
 function isDecided({ low, high }: Pick<CandidateRatio, "low" | "high">): boolean {
-  return high < 1 || low > 1;
+  return high < 1 || low > 1 - smallestGain;
 }
 
 /** Without times, what is known of the target's processor decides. */

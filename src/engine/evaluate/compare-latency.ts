@@ -1,6 +1,5 @@
 import { formatRatio } from "../../contract/format-ratio.ts";
 import type { Latency } from "../../contract/latency.ts";
-import type { RatioInterval } from "./estimate-ratio.ts";
 import type { EvaluationWarning } from "./evaluation-warning.ts";
 import {
   areNarrow,
@@ -15,14 +14,6 @@ import { measureRounds, type RoundsOptions } from "./measure-rounds.ts";
 import { findSlowest, summarizeLatency } from "./summarize-latency.ts";
 import type { Sample } from "./tensor-data.ts";
 
-interface LatencyOptions extends RoundsOptions {
-  /**
-   * Ends the measurement before the interval is narrow, for callers that only need a decision. The
-   * interval is that of one look then.
-   */
-  readonly isDecided?: (interval: RatioInterval) => boolean;
-}
-
 export interface LatencyComparison {
   readonly latency: Latency;
   /** `latency_noisy` where an interval stayed wide. */
@@ -36,7 +27,7 @@ export interface LatencyComparison {
  * @throws ServiceError evaluation_failed if a model cannot be loaded or run
  * @throws the signal's reason if it was aborted; no process is left then
  */
-export async function compareLatency(options: LatencyOptions): Promise<LatencyComparison> {
+export async function compareLatency(options: RoundsOptions): Promise<LatencyComparison> {
   const { samples, isDecided } = options;
   const rounds: RoundTimes[][] = [];
   for await (const { times, isLast } of measureRounds(options)) {

@@ -1,3 +1,4 @@
+import type { RatioInterval } from "./estimate-ratio.ts";
 import { drawOrders } from "./draw-orders.ts";
 import { maxRounds, minRounds } from "./latency-looks.ts";
 import { measureRound, type RoundTimes } from "./latency-round.ts";
@@ -12,6 +13,11 @@ export interface RoundsOptions {
   readonly executionProvider: "cpu" | "cuda";
   /** Threads of each operator. */
   readonly threads: number;
+  /**
+   * Ends the measurement before the interval is narrow, for callers that only need a decision. The
+   * interval is that of one look then.
+   */
+  readonly isDecided?: (interval: RatioInterval) => boolean;
   /** No session is begun that would end later; two are measured whatever it is. */
   readonly budgetSeconds: number;
   readonly signal: AbortSignal;
@@ -54,8 +60,12 @@ export async function* measureRounds(
   }
 }
 
-/** A share of the budget, since the quartile of many runs is known better than that of few. */
-function chooseTimedMs({ budgetSeconds, samples }: RoundsOptions): number {
+/**
+ * A share of the budget, since the quartile of many runs is known better than that of few; for a
+ * decision the least.
+ */
+function chooseTimedMs({ budgetSeconds, samples, isDecided }: RoundsOptions): number {
+  if (isDecided !== undefined) return timedMsLimits.least;
   const share = (budgetSeconds * 1000) / maxRounds / samples.length;
   return Math.min(timedMsLimits.most, Math.max(timedMsLimits.least, share));
 }
