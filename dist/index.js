@@ -57417,7 +57417,7 @@ const auditEntry = schemas/* object */.Ikc({
     tokenId: id/* tokenId */.jo
         .nullable()
         .describe("Null for a command on the service's machine, for the trust policy, and for a button on " +
-        "GitHub: `tokenName` tells which."),
+        "GitHub: `tokenName` says which."),
     tokenName: schemas/* string */.YjP(),
     subject: schemas/* string */.YjP().describe("Id or SHA-256 of what was created or changed."),
 })
@@ -57647,7 +57647,7 @@ const jobChange = job/* job */.Yl
 const eventQuery = schemas/* strictObject */.rej({
     after: integerParameter(schemas/* int */.Whr().min(0))
         .optional()
-        .describe("Number of the last change already seen; without it only later ones are told."),
+        .describe("Number of the last change already seen; without it only later ones are sent."),
     follow: schemas/* enum */.k5n(["true", "false"])
         .default("true")
         .describe("Whether to continue, or to stop after the present changes."),
@@ -57659,7 +57659,7 @@ const eventRoutes = {
         method: "GET",
         path: "/events",
         summary: "Changes of jobs (`event: job`, the job in short) and batches (`event: batch`, as lists " +
-            "have it), streamed as they happen; of changes that follow closely the last is told",
+            "have it), streamed as they happen; of changes that follow closely the last is sent",
         action: "readWork",
         query: eventQuery,
         headers: schemas/* object */.Ikc({
@@ -57858,7 +57858,7 @@ const modelRoutes = {
         method: "GET",
         path: "/models",
         summary: "List uploaded models, newest first",
-        action: "uploadModel",
+        action: "listModels",
         query: modelQuery,
         replies: { 200: { json: modelPage } },
         errors: ["invalid_cursor"],
@@ -62200,6 +62200,10 @@ const limits = {
     logPageBytes: 262_144,
     /** Least time between two pieces of a log that is followed, milliseconds. */
     logIntervalMs: 100,
+    /** Least time between two pieces of `GET /events`, milliseconds: each is a search of its own. */
+    eventIntervalMs: 250,
+    /** Streams of `GET /events` at once, of all projects and of each. */
+    eventStreams: { all: 1000, perCaller: 50 },
 };
 /**
  * Slowest download of a model: fewer bytes within the time fail the job. A host that drips would
