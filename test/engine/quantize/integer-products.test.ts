@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { promisify } from "node:util";
@@ -10,6 +9,7 @@ import type { Target } from "../../../src/contract/target.ts";
 import { compressModel } from "../../../src/engine/compress-model.ts";
 import { TensorProto_DataType as DataType } from "../../../src/engine/onnx/onnx_pb.js";
 import { openModel } from "../../../src/engine/onnx/open-model.ts";
+import { valgrindMissing } from "../../support/cluster/cluster-missing.ts";
 import { pythonInterpreter, pythonMissing } from "../../support/python.ts";
 import { floatInitializer, node, tensorInfo, writeTinyModel } from "../../support/tiny-model.ts";
 import { fixedCandidates, measureSqnrDb } from "./candidates.ts";
@@ -92,8 +92,7 @@ test("uint8 weights of products that are slower are restored at load", async (t)
   }
 });
 
-const valgrind = "/usr/bin/valgrind";
-const skip = pythonMissing || (!existsSync(valgrind) && "valgrind is not installed");
+const skip = pythonMissing || valgrindMissing;
 
 /** Prints the SQNR of each model but the first to it, on inputs that saturate 16 bits, dB. */
 const program = `
@@ -114,7 +113,7 @@ test("uint8 weights are exact where int8 saturates: on x86 without VNNI", { skip
   const reduced = await quantizeProduct(t, { recipe: { reduceRange: true } });
   // Valgrind's processor has AVX2 and nothing after it.
   const { stdout } = await promisify(execFile)(
-    valgrind,
+    "valgrind",
     ["--tool=none", "-q", pythonInterpreter, "-c", program].concat(
       int8.originalPath,
       int8.path,

@@ -12,5 +12,8 @@ export const actMissing: string | false = await missingReason(requirements.actMi
 /** The same for a node that runs pods. */
 export const nodeMissing: string | false = await missingReason(requirements.nodeMissing);
 
+/** The same for a processor of other instruction sets than this one's. */
+export const valgrindMissing: string | false = await missingReason(requirements.valgrindMissing);
+
 /** The same for an S3 server. */
 export const s3Missing: string | false = await missingReason(requirements.s3Missing);

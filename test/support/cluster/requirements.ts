@@ -26,6 +26,12 @@ export const requirements = {
     packages: { git: "git" },
     root: false,
   },
+  valgrindMissing: {
+    title: "A processor without dot products",
+    modules: [],
+    packages: { valgrind: "valgrind" },
+    root: false,
+  },
   nodeMissing: {
     title: "A node",
     modules: ["etcd", "kubernetes", "coredns", "pause"],
