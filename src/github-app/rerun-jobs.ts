@@ -29,10 +29,13 @@ export async function rerunJobs(
   const { request } = report;
   const owner = await records.owners.findOfBatch(report.id);
   if (owner === undefined) return 0;
-  const rows = await loadReportRows(records, report, publicUrl);
+  // Jobs that were deleted have no row.
+  const rows = new Map(
+    (await loadReportRows(records, report, publicUrl)).map((row) => [row.id, row]),
+  );
   const pairs = request.models
     .flatMap((model) => request.targets.map((target) => ({ model, target })))
-    .map((pair, position) => ({ ...pair, position, row: rows[position] }))
+    .map((pair, position) => ({ ...pair, position, row: rows.get(report.jobIds[position] ?? "") }))
     .filter(({ row }) => row !== undefined && isRerunnable(row));
   for (const { models, targets, pairs: group } of groupByTargets(pairs)) {
     const positions = group.map(({ position }) => position);
