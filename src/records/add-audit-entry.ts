@@ -4,14 +4,14 @@ import type { WriteTransaction } from "./store.ts";
 
 /** Who asked for a change, and how. It is written to the audit in the change's transaction. */
 export interface AuditedChange extends Pick<AuditEntry, "action" | "tokenId" | "tokenName"> {
-  /** Of whoever asked. */
+  /** Of the caller. */
   readonly project: string;
 }
 
 interface ChangedThing {
   /** Its id, name or SHA-256. */
   readonly subject: string;
-  /** Whose it is, where that is not the project of whoever asked: both have an entry then. */
+  /** Whose it is, where that is not the caller's project: both have an entry then. */
   readonly project?: string;
 }
 

@@ -5,7 +5,7 @@ import { backup, DatabaseSync } from "node:sqlite";
 const pagesPerStep = 2 ** 31 - 1;
 
 /**
- * Copies a database as it is at one moment, whoever writes to it meanwhile. The copy must not exist
+ * Copies a database as it is at one moment, also while others write to it. The copy must not exist
  * and is readable by its owner only.
  */
 export async function copyDatabase(path: string, copy: string): Promise<void> {

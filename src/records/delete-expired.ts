@@ -3,6 +3,7 @@ import { deleteBatchWithJobs } from "./deletion-records.ts";
 import { deleteExpiredModels } from "./delete-expired-models.ts";
 import { deleteEndedJobs, deleteLog, hasOpenReport } from "./delete-jobs.ts";
 import { isJobNeeded } from "./is-job-needed.ts";
+import { jobBlobTables } from "./list-referenced-blobs.ts";
 import { parseJob } from "./parse-job.ts";
 import { releaseJobBlobs } from "./release-blobs.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
@@ -112,7 +113,7 @@ async function deleteArtifacts(writing: WriteTransaction, id: string): Promise<v
     .executeTakeFirst();
   if (row === undefined) return;
   await releaseJobBlobs(writing, [id]);
-  for (const table of ["job_blobs", "job_shares", "job_outlines"] as const) {
+  for (const table of jobBlobTables) {
     await trx.deleteFrom(table).where("job_id", "=", id).execute();
   }
   const document = JSON.stringify({ ...parseJob(row.document), artifacts: [] });

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import { liveStatuses } from "../contract/status.ts";
+import { jobBlobTables } from "./list-referenced-blobs.ts";
 import { releaseJobBlobs } from "./release-blobs.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 
@@ -99,9 +100,7 @@ async function deleteJobRows(writing: WriteTransaction, ids: readonly string[]):
     "job_labels",
     "log_lines",
     "attempts",
-    "job_shares",
-    "job_outlines",
-    "job_blobs",
+    ...jobBlobTables,
     "github_job_checks",
     "baselines",
   ] as const;

@@ -1,8 +1,10 @@
 import { DatabaseSync } from "node:sqlite";
 import { UnusableDatabaseError } from "./unusable-database-error.ts";
 
-/** Tables that name blobs, each in the column `sha256`. */
-export const blobTables = ["project_blobs", "job_blobs", "job_shares", "job_outlines"] as const;
+/** Tables that name blobs of a job, each in the column `sha256`. */
+export const jobBlobTables = ["job_blobs", "job_shares", "job_outlines"] as const;
+/** All tables that name blobs. */
+export const blobTables = ["project_blobs", ...jobBlobTables] as const;
 
 /**
  * Hashes of all blobs that the records in a database file name.

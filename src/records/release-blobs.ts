@@ -1,3 +1,4 @@
+import { jobBlobTables } from "./list-referenced-blobs.ts";
 import type { WriteTransaction } from "./store.ts";
 
 /** Releases the blobs of jobs, which are deleted later unless another record names them. */
@@ -5,8 +6,7 @@ export async function releaseJobBlobs(
   writing: WriteTransaction,
   jobIds: readonly string[],
 ): Promise<void> {
-  const tables = ["job_blobs", "job_shares", "job_outlines"] as const;
-  for (const table of tables) {
+  for (const table of jobBlobTables) {
     const rows = await writing.trx
       .selectFrom(table)
       .select("sha256")

@@ -57,7 +57,7 @@ function requireInstallation({ project }: Caller): void {
   throw validationError([{ pointer: "/report/github", message }]);
 }
 
-/** Whoever may push can record and compare as they like. */
+/** A caller with push access can record and compare without limits. */
 function ruledBase(workflow: Workflow): string | null {
   return isPublicRun(workflow) ? workflow.baseRef : null;
 }

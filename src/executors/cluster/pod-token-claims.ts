@@ -12,7 +12,7 @@ interface PodTokenClaims {
   readonly expiresAt: number;
 }
 
-/** What a token says of itself, whoever wrote it; undefined where it is not that of a pod. */
+/** What a token says of itself, unverified; undefined where it is not that of a pod. */
 export function readPodTokenClaims(token: string): PodTokenClaims | undefined {
   const [, payload = ""] = token.split(".");
   const { success, data } = podTokenClaims.safeParse(decodePayload(payload));
