@@ -56,7 +56,7 @@ async function measure(): Promise<readonly BenchRow[]> {
     limitRow("its memory, pages of files too", "GB", peakBytes / 1e9, Number(gigabytes)),
     figure("its time", "s", seconds),
     ...(job.telemetry.accuracy?.outputs ?? []).map(({ name, sqnrDb }) =>
-      figure(`SQNR of "${name}"`, "dB", sqnrDb ?? Number.NaN),
+      figure(`SQNR of "${name}"`, "dB", sqnrDb),
     ),
   ];
 }
