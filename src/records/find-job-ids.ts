@@ -5,6 +5,7 @@ import type { Origin } from "../contract/owner.ts";
 import type { JobStatus } from "../contract/status.ts";
 import { parseCursor } from "./build-page.ts";
 import { hasLabels, type LabelFilter, parseLabel } from "./label-filter.ts";
+import { orderLabels } from "./order-labels.ts";
 import type { Schema } from "./schema.ts";
 import type { Store } from "./store.ts";
 
@@ -30,7 +31,8 @@ export async function findJobIds(store: Store, search: JobSearch) {
   const { query, count } = search;
   // A scan in id order for each alternative, merged here, is bounded by the page; SQL's IN and OR
   // would sort all matches.
-  const scans = planScans(query).map((scan) => readScanIds(store, search, scan));
+  const labels = await orderLabels(store, search.project, (query.label ?? []).map(parseLabel));
+  const scans = planScans(query).map((scan) => readScanIds(store, search, { ...scan, labels }));
   return [...new Set((await Promise.all(scans)).flat())].toSorted().toReversed().slice(0, count);
 }
 
@@ -45,9 +47,13 @@ function planScans(query: JobQuery): IndexScan[] {
   );
 }
 
-async function readScanIds(store: Store, search: JobSearch, scan: IndexScan) {
+async function readScanIds(
+  store: Store,
+  search: JobSearch,
+  scan: IndexScan & { labels: readonly LabelFilter[] },
+) {
   const { project, query, count } = search;
-  const [label, ...otherLabels] = (query.label ?? []).map(parseLabel);
+  const [label, ...otherLabels] = scan.labels;
   const matches = buildConditions(search, { ...scan, labels: otherLabels });
   if (label === undefined) {
     const jobs = store.db.selectFrom("jobs").select("jobs.id").where(matches);
