@@ -16,13 +16,21 @@ export interface DiskSpace {
   guard(source: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
 }
 
-/** Looks at the disk itself each time, so that what others free is available at once. */
+/**
+ * Looks at the disk itself each time, so that what others free is available at once; calls that
+ * come while it looks share the answer.
+ */
 export function createDiskSpace(folder: string, reserveBytes: number): DiskSpace {
-  const requireSpace = async () => {
+  const look = async () => {
     const { bavail, blocks, bsize } = await statfs(folder);
     const [free, all] = [bavail * bsize, blocks * bsize];
     const reserve = Math.min(reserveBytes, all * largestShare);
     if (free < reserve) throw fullDiskError(free, reserve);
+  };
+  let looking: Promise<void> | undefined;
+  const requireSpace = () => {
+    looking ??= look().finally(() => (looking = undefined));
+    return looking;
   };
   return { require: requireSpace, guard: (source) => guardSource(source, requireSpace) };
 }
