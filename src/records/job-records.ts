@@ -41,9 +41,6 @@ export function jobRecords(store: Store) {
     /** Reads a job, to find out whether records can be read. */
     check: () => store.db.selectFrom("jobs").select("id").limit(1).execute(),
 
-    /** Of all projects; statuses without a job are left out. */
-    countByStatus: () => countByStatus(store),
-
     /** Cancelled at once where no worker may be running, else Cancelling until the worker stops. */
     cancel: (project: string, id: string, audit?: AuditedChange) =>
       runWriteTransaction(store, (writing) => cancelJob(writing, { project, id, audit })),
@@ -111,13 +108,4 @@ async function cancelJob(
   if (status === "Cancelling" || status === "Cancelled") return record.job;
   const [cancelled] = await cancelRecords(writing, [record]);
   return cancelled?.job;
-}
-
-async function countByStatus({ db }: Store): Promise<ReadonlyMap<JobStatus, number>> {
-  const rows = await db
-    .selectFrom("jobs")
-    .select(({ fn }) => ["status", fn.countAll<number>().as("jobs")])
-    .groupBy("status")
-    .execute();
-  return new Map(rows.map((row) => [jobStatus.parse(row.status), Number(row.jobs)]));
 }

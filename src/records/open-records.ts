@@ -11,6 +11,7 @@ import { identityRecords } from "./identity-records.ts";
 import { jobBlobRecords } from "./job-blob-records.ts";
 import { jobRecords } from "./job-records.ts";
 import { logRecords } from "./log-records.ts";
+import { metricRecords } from "./metric-records.ts";
 import { migrate, migrateFile } from "./migrate.ts";
 import { deleteExpired, type Retention } from "./delete-expired.ts";
 import { deletionRecords } from "./deletion-records.ts";
@@ -71,6 +72,7 @@ export async function openRecords(
     reports: reportRecords(store),
     deliveries: deliveryRecords(store),
     usage: usageRecords(store),
+    metrics: metricRecords(store),
     workers: workerRecords(store),
     attempts: attemptRecords(store),
     changeLog: changeRecords(store),

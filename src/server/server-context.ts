@@ -9,6 +9,7 @@ import type { BlobStore } from "../storage/blob-store.ts";
 import type { ModelSources } from "../storage/sources/model-sources.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import type { IsTrustedProxy } from "./remote-address.ts";
+import type { ServiceMetrics } from "./service-metrics.ts";
 import type { StorageQuota } from "./storage-quota.ts";
 
 /** How much of the service callers may use. */
@@ -42,6 +43,7 @@ export interface ServerContext {
   readonly github?: GitHubApp | undefined;
   readonly quotas: Quotas;
   readonly isTrustedProxy: IsTrustedProxy;
+  readonly metrics: ServiceMetrics;
   readonly now: () => Date;
   readonly log: Log;
 }

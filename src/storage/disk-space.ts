@@ -10,6 +10,8 @@ const retrySeconds = 60;
 
 /** The space of a folder's disk, of which a reserve is kept for records. */
 export interface DiskSpace {
+  /** Bytes that are free, and how many of them new work leaves. */
+  read(): Promise<{ readonly free: number; readonly reserve: number }>;
   /** @throws ServiceError storage_full where less than the reserve is free */
   require(): Promise<void>;
   /** The source, which fails with storage_full where it would use the reserve up. */
@@ -21,10 +23,13 @@ export interface DiskSpace {
  * come while it looks share the answer.
  */
 export function createDiskSpace(folder: string, reserveBytes: number): DiskSpace {
-  const look = async () => {
+  const read = async () => {
     const { bavail, blocks, bsize } = await statfs(folder);
-    const [free, all] = [bavail * bsize, blocks * bsize];
-    const reserve = Math.min(reserveBytes, all * largestShare);
+    const reserve = Math.min(reserveBytes, blocks * bsize * largestShare);
+    return { free: bavail * bsize, reserve };
+  };
+  const look = async () => {
+    const { free, reserve } = await read();
     if (free < reserve) throw fullDiskError(free, reserve);
   };
   let looking: Promise<void> | undefined;
@@ -32,7 +37,7 @@ export function createDiskSpace(folder: string, reserveBytes: number): DiskSpace
     looking ??= look().finally(() => (looking = undefined));
     return looking;
   };
-  return { require: requireSpace, guard: (source) => guardSource(source, requireSpace) };
+  return { read, require: requireSpace, guard: (source) => guardSource(source, requireSpace) };
 }
 
 async function* guardSource(

@@ -69,7 +69,7 @@ async function readAudit({ ask }: TestApp) {
 }
 
 async function jobCount({ records }: TestApp): Promise<number> {
-  return [...(await records.jobs.countByStatus()).values()].reduce((sum, jobs) => sum + jobs, 0);
+  return [...(await records.metrics.countByStatus()).values()].reduce((sum, jobs) => sum + jobs, 0);
 }
 
 test("Re-run submits the jobs that failed, once for each signed body, and tells of them in a new check run", async (t) => {

@@ -20,6 +20,7 @@ import { submitBatch } from "../../src/server/submit-batch.ts";
 import { createRateLimiter } from "../../src/server/rate-limiter.ts";
 import { createStorageQuota } from "../../src/server/storage-quota.ts";
 import { createApp } from "../../src/server/create-app.ts";
+import { createServiceMetrics } from "../../src/server/service-metrics.ts";
 import type { Log } from "../../src/log/json-log.ts";
 import type { ServerContext } from "../../src/server/server-context.ts";
 import { createSecretAuthentication } from "../../src/executors/worker-authentication.ts";
@@ -56,6 +57,7 @@ export interface TestApp {
   readonly ask: (call: string, question?: Question) => Promise<Response>;
 }
 
+const emptyDisk = async () => ({ free: 1e9, reserve: 1e8 });
 const start = Date.parse("2026-01-01T00:00:00Z");
 
 interface TestAppOptions {
@@ -70,6 +72,7 @@ interface TestAppOptions {
   readonly maxStoredBytes?: number;
   readonly isTrustedProxy?: (address: string) => boolean;
   readonly requireSpace?: () => Promise<void>;
+  readonly readDiskSpace?: () => Promise<{ free: number; reserve: number }>;
   /** Database file of an earlier service. */
   readonly database?: string;
 }
@@ -131,6 +134,11 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
       close: async () => {},
     },
     targets: builtinTargets,
+    metrics: createServiceMetrics({
+      records,
+      now,
+      readDiskSpace: options.readDiskSpace ?? emptyDisk,
+    }),
     limits: { maxModelBytes: 1000, allowedRoots: [directory], allowPrivateAddresses: false },
     exchangeToken: options.trust && createTokenExchange({ records, now, log }, options.trust),
     github,
