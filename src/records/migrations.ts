@@ -17,6 +17,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0012-retention": { up: (db) => runStatements(db, addRetention) },
   "0013-changes": { up: (db) => runStatements(db, addChanges) },
   "0014-outlines": { up: (db) => runStatements(db, addOutlines) },
+  "0015-summaries": { up: (db) => runStatements(db, addSummaries) },
 };
 
 const createTables = [
@@ -199,6 +200,8 @@ const addOutlines = [
     job_id text primary key references jobs (id), sha256 text not null, bytes bigint not null)`,
   "create index job_outlines_by_hash on job_outlines (sha256)",
 ];
+
+const addSummaries = ["alter table jobs add column summary text"];
 
 function countBytes(table: string, row: "new" | "old", project: string): string {
   const [event, sign] = row === "new" ? ["insert", ""] : ["delete", "-"];

@@ -47,6 +47,8 @@ interface JobsTable {
   target_document: string;
   /** The job as the contract defines it; the columns before repeat what queries need. */
   document: string;
+  /** The job as a row of lists, a JSON text; null until a job from before summaries changes. */
+  summary: string | null;
   /** Reference to the job's custom resource, a JSON text; null where there is none. */
   resource: string | null;
   /** Of the workflow that the job comes from, as its commit is; null for all others. */
