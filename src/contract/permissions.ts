@@ -31,7 +31,7 @@ export const permissionTable = {
   retryWork: {
     scope: "jobs:write",
     reach: "commit",
-    does: "Start jobs anew that have ended.",
+    does: "Start jobs anew that have ended, or a batch's that failed.",
   },
   deleteWork: {
     scope: "jobs:write",

@@ -6,7 +6,7 @@ import { type JobStatus, jobStatus } from "../contract/status.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { countMatches } from "./find-job-ids.ts";
 import { findRecord } from "./find-record.ts";
-import { type CreatingRequest, recordCreation } from "./idempotency-records.ts";
+import { type CreatingRequest, recordCreation } from "./record-creation.ts";
 import { insertJobs, type NewJob } from "./insert-jobs.ts";
 import { type JobListQuery, listJobDocuments } from "./list-job-documents.ts";
 import { parseJob } from "./parse-job.ts";

@@ -8,7 +8,7 @@ import { type GitHubAppOptions, openGitHubApp } from "../github-app/open-github-
 import type { SubmitRerun } from "../github-app/rerun-jobs.ts";
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
-import { submitBatch } from "../server/submit-batch.ts";
+import { resubmitJobs } from "../server/resubmit-jobs.ts";
 import { createApp } from "../server/create-app.ts";
 import { problemResponse } from "../server/problem-response.ts";
 import type { ServerContext } from "../server/server-context.ts";
@@ -131,7 +131,7 @@ async function joinParts(
   const sources = stack.use(createModelSources(await readSourceCredentials(settings)));
   const executor = await openExecutor(settings, parts);
   stack.defer(() => executor.close());
-  const submit: SubmitRerun = async (owner, order) => submitBatch(context, owner, order);
+  const submit: SubmitRerun = async (owner, order) => resubmitJobs(context, owner, order);
   const github = appOptions && openGitHubApp(appOptions, { records, submit, log });
   if (github) stack.defer(async () => github.close());
   for (const { project } of trust?.policies ?? []) {

@@ -50,6 +50,11 @@ const changes: Readonly<Record<AuditedRoute, Prepare>> = {
     await app.ask(`POST /v1/jobs/cancel/${id}`);
     return [`POST /v1/jobs/${id}/retry`];
   },
+  async retryBatch(app) {
+    const [call] = await changes.cancelBatch(app);
+    await app.ask(call);
+    return [`${call.replace("/cancel", "")}/retry?status=Cancelled`];
+  },
   async deleteModel(app) {
     const [call, options] = await changes.uploadModel(app);
     await app.ask(call, options);

@@ -78,6 +78,8 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     owner: 202,
     ...hidden,
   },
+  // No job of it failed.
+  retryBatch: { call: (things) => `POST /v1/batches/${things.batch}/retry`, owner: 409, ...hidden },
   deleteBatch: { call: (things) => `DELETE /v1/batches/${things.batch}`, owner: 409, ...hidden },
   listModels: {
     call: () => "GET /v1/models",
