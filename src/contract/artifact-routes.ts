@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { artifact, artifactName } from "./artifact.ts";
-import { jobId } from "./id.ts";
+import { batchId, jobId } from "./id.ts";
 import type { Route } from "./route.ts";
 
 const fileHeaders = ["etag", "accept-ranges", "content-disposition"] as const;
@@ -39,5 +39,20 @@ export const artifactRoutes = {
       304: { empty: true, headers: ["etag"] },
     },
     errors: ["not_found", "range_not_satisfiable"],
+  },
+  getBatchArtifacts: {
+    method: "GET",
+    path: "/batches/{id}/artifacts",
+    summary:
+      "Download all files that the jobs of a batch have produced as a tar archive, each as " +
+      "`JOB-NAME/ARTIFACT`, behind a `manifest.json` with their jobs and hashes. The connection " +
+      "breaks where a file cannot be read",
+    action: "readWork",
+    names: "batch",
+    params: z.object({ id: batchId }),
+    replies: {
+      200: { stream: ["application/x-tar"], headers: ["content-disposition"] },
+    },
+    errors: ["not_found"],
   },
 } as const satisfies Record<string, Route>;

@@ -10,6 +10,7 @@ import { findBatch, listBatchJobs } from "./find-batch.ts";
 import { listCancellableRecords } from "./find-record.ts";
 import { type CreatingRequest, recordAnswer, recordCreation } from "./record-creation.ts";
 import { insertBatch, type NewBatch } from "./insert-batch.ts";
+import { listBatchArtifacts } from "./list-batch-artifacts.ts";
 import { requireWaitingRoom } from "./require-waiting-room.ts";
 import { cancelRecords } from "./save-records.ts";
 import {
@@ -46,6 +47,8 @@ export function batchRecords(store: Store) {
         const batch = await findBatch(trx, project, id);
         return batch && { batch, jobs: await listBatchJobs(trx, id, statuses) };
       }),
+
+    listArtifacts: (project: string, id: string) => listBatchArtifacts(store, project, id),
 
     /** Those whose origin is as `origin` says. */
     list: (project: string, query: BatchQuery, origin: Partial<Origin> = {}) =>

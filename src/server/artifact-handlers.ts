@@ -1,10 +1,16 @@
+import { invalidTokenError } from "../auth/authenticate.ts";
+import { writeBatchArchive } from "./batch-archive.ts";
 import { blobResponse } from "./blob-response.ts";
+import { createByteStream } from "./create-byte-stream.ts";
 import { isETagMatch } from "./etag.ts";
+import { mayStillCall } from "./may-still-call.ts";
 import { notFoundError } from "./not-found-error.ts";
 import { requireJob } from "./require-job.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
 
-export const artifactHandlers: Pick<RouteHandlers, "listArtifacts" | "getArtifact"> = {
+type ArtifactHandlers = Pick<RouteHandlers, "listArtifacts" | "getArtifact" | "getBatchArtifacts">;
+
+export const artifactHandlers: ArtifactHandlers = {
   async listArtifacts({ records }, { caller, params }) {
     const { artifacts } = await requireJob(records, caller, params.id);
     return { status: 200, json: { artifacts } };
@@ -26,5 +32,20 @@ export const artifactHandlers: Pick<RouteHandlers, "listArtifacts" | "getArtifac
       "content-disposition": `attachment; filename="${name}"`,
     };
     return { ...response, headers: { ...fileHeaders, ...response.headers } };
+  },
+
+  async getBatchArtifacts(context, { caller, params: { id }, request }) {
+    const { records, blobs } = context;
+    const jobs = await records.batches.listArtifacts(caller.project, id);
+    const stream = createByteStream({
+      write: () => writeBatchArchive(blobs, id, jobs),
+      // An archive that only ended would look whole.
+      async isAllowed() {
+        if (await mayStillCall(context, request)) return true;
+        throw invalidTokenError("The access token is no longer valid");
+      },
+    });
+    const headers = { "content-disposition": `attachment; filename="${id}.tar"` };
+    return { status: 200, stream, mediaType: "application/x-tar", headers };
   },
 };

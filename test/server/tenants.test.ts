@@ -65,6 +65,11 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     owner: 200,
     ...hidden,
   },
+  getBatchArtifacts: {
+    call: (things) => `GET /v1/batches/${things.batch}/artifacts`,
+    owner: 200,
+    ...hidden,
+  },
   submitBatch: {
     call: () => "POST /v1/batches",
     body: { models: [model], targets: ["cpu"] },
