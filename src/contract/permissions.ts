@@ -73,6 +73,11 @@ export const permissionTable = {
     reach: "any",
     does: "Exchange an identity token, which needs no access token.",
   },
+  followLink: {
+    scope: null,
+    reach: "any",
+    does: "Download a file by a signed link, which needs no access token.",
+  },
   manageOwnToken: {
     scope: null,
     reach: "any",

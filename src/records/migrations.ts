@@ -17,7 +17,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0012-retention": { up: (db) => runStatements(db, addRetention) },
   "0013-changes": { up: (db) => runStatements(db, addChanges) },
   "0014-outlines": { up: (db) => runStatements(db, addOutlines) },
-  "0015-summaries": { up: (db) => runStatements(db, addSummaries) },
+  "0015-integration": { up: (db) => runStatements(db, addIntegration) },
 };
 
 const createTables = [
@@ -201,7 +201,10 @@ const addOutlines = [
   "create index job_outlines_by_hash on job_outlines (sha256)",
 ];
 
-const addSummaries = ["alter table jobs add column summary text"];
+const addIntegration = [
+  "alter table jobs add column summary text",
+  "create table service_keys (name text primary key, value text not null)",
+];
 
 function countBytes(table: string, row: "new" | "old", project: string): string {
   const [event, sign] = row === "new" ? ["insert", ""] : ["delete", "-"];

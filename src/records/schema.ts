@@ -28,6 +28,7 @@ export interface Schema {
   released_blobs: ReleasedBlobsTable;
   deleted_resources: DeletedResourcesTable;
   change_counter: ChangeCounterTable;
+  service_keys: ServiceKeysTable;
 }
 
 interface JobsTable {
@@ -69,6 +70,13 @@ interface JobsTable {
 /** One row: the number of the last change of a job or batch. */
 interface ChangeCounterTable {
   value: number;
+}
+
+/** Secrets that the service makes for itself. */
+interface ServiceKeysTable {
+  name: string;
+  /** Base64. */
+  value: string;
 }
 
 /** Blobs of records that were deleted; one that no record names any more is deleted later. */

@@ -1,8 +1,7 @@
 import { invalidTokenError } from "../auth/authenticate.ts";
+import { artifactResponse } from "./artifact-response.ts";
 import { writeBatchArchive } from "./batch-archive.ts";
-import { blobResponse } from "./blob-response.ts";
 import { createByteStream } from "./create-byte-stream.ts";
-import { isETagMatch } from "./etag.ts";
 import { mayStillCall } from "./may-still-call.ts";
 import { notFoundError } from "./not-found-error.ts";
 import { requireJob } from "./require-job.ts";
@@ -20,18 +19,7 @@ export const artifactHandlers: ArtifactHandlers = {
     const job = await records.jobs.find(caller.project, params.id);
     const artifact = job?.artifacts.find(({ name }) => name === params.name);
     if (!artifact) throw notFoundError(`artifact of job "${params.id}"`, params.name);
-    const { sha256, bytes, name } = artifact;
-    const etag = `"${sha256}"`;
-    if (isETagMatch(headers["if-none-match"], etag)) return { status: 304, headers: { etag } };
-    const isRangeCurrent = (headers["if-range"] ?? etag) === etag;
-    const range = isRangeCurrent ? headers.range : undefined;
-    const response = blobResponse(blobs, { sha256, bytes }, range);
-    const fileHeaders = {
-      etag,
-      "accept-ranges": "bytes",
-      "content-disposition": `attachment; filename="${name}"`,
-    };
-    return { ...response, headers: { ...fileHeaders, ...response.headers } };
+    return artifactResponse(blobs, artifact, headers);
   },
 
   async getBatchArtifacts(context, { caller, params: { id }, request }) {

@@ -145,7 +145,8 @@ async function joinParts(
   };
   const quotas = createQuotas(settings, parts);
   const isTrustedProxy = settings.MOS_TRUSTED_PROXIES;
-  const strangers = { isTrustedProxy, exchangeToken, github };
+  const publicUrl = settings.MOS_PUBLIC_URL?.replace(/\/+$/, "");
+  const strangers = { isTrustedProxy, publicUrl, exchangeToken, github };
   const context: ServerContext = { ...parts, ...strangers, quotas, sources, executor, limits };
   return context;
 }

@@ -65,6 +65,19 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     owner: 200,
     ...hidden,
   },
+  linkArtifact: {
+    call: (things) => `POST /v1/jobs/${things.job}/artifacts/model.onnx/link`,
+    body: {},
+    owner: 201,
+    ...hidden,
+  },
+  // A signature that nobody made.
+  getLinkedArtifact: {
+    call: (things) =>
+      `GET /v1/links/${things.job}/model.onnx?expires=4000000000&sha256=${sha256}&signature=${"A".repeat(43)}`,
+    owner: 404,
+    ...hidden,
+  },
   getBatchArtifacts: {
     call: (things) => `GET /v1/batches/${things.batch}/artifacts`,
     owner: 200,
