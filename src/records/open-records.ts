@@ -1,4 +1,5 @@
 import { Kysely } from "kysely";
+import { artifactRecords } from "./artifact-records.ts";
 import { auditRecords } from "./audit-records.ts";
 import { attemptRecords } from "./attempt-records.ts";
 import { baselineRecords } from "./baseline-records.ts";
@@ -64,6 +65,7 @@ export async function openRecords(
     deleteExpired: (retention: Retention) => deleteExpired(store, retention),
     cluster: clusterRecords(store),
     jobBlobs: jobBlobRecords(store),
+    artifacts: artifactRecords(store),
     logs: logRecords(store),
     tokens: tokenRecords(store),
     audit: auditRecords(store),

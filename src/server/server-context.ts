@@ -42,6 +42,8 @@ export interface ServerContext {
   /** Reports batches to GitHub; undefined where the service is no GitHub App. */
   readonly github?: GitHubApp | undefined;
   readonly quotas: Quotas;
+  /** Address at which people reach the service, without `/v1`; else that of the request. */
+  readonly publicUrl?: string | undefined;
   readonly isTrustedProxy: IsTrustedProxy;
   readonly metrics: ServiceMetrics;
   readonly now: () => Date;

@@ -8,7 +8,7 @@ import { type GitHubAppOptions, openGitHubApp } from "../github-app/open-github-
 import type { SubmitRerun } from "../github-app/rerun-jobs.ts";
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
-import { submitBatch } from "../server/submit-batch.ts";
+import { resubmitJobs } from "../server/resubmit-jobs.ts";
 import { createApp } from "../server/create-app.ts";
 import { problemResponse } from "../server/problem-response.ts";
 import type { ServerContext } from "../server/server-context.ts";
@@ -136,7 +136,7 @@ async function joinParts(
   stack.defer(() => metrics.close());
   const executor = await openExecutor(settings, { ...parts, registry: metrics.registry });
   stack.defer(() => executor.close());
-  const submit: SubmitRerun = async (owner, order) => submitBatch(context, owner, order);
+  const submit: SubmitRerun = async (owner, order) => resubmitJobs(context, owner, order);
   const github = appOptions && openGitHubApp(appOptions, { records, submit, log });
   if (github) stack.defer(async () => github.close());
   for (const { project } of trust?.policies ?? []) {
@@ -150,7 +150,8 @@ async function joinParts(
   };
   const quotas = createQuotas(settings, parts);
   const isTrustedProxy = settings.MOS_TRUSTED_PROXIES;
-  const strangers = { isTrustedProxy, exchangeToken, github };
+  const publicUrl = settings.MOS_PUBLIC_URL?.replace(/\/+$/, "");
+  const strangers = { isTrustedProxy, publicUrl, exchangeToken, github };
   const work = { quotas, sources, executor, limits, metrics };
   const context: ServerContext = { ...parts, ...strangers, ...work };
   return context;

@@ -16,7 +16,7 @@ import { type UnnumberedEvent, workerEventsAnswer } from "../../src/contract/wor
 import { type Records, openRecords } from "../../src/records/open-records.ts";
 import { defaultProject } from "../../src/contract/project.ts";
 import { hashSecret } from "../../src/auth/access-token.ts";
-import { submitBatch } from "../../src/server/submit-batch.ts";
+import { resubmitJobs } from "../../src/server/resubmit-jobs.ts";
 import { createRateLimiter } from "../../src/server/rate-limiter.ts";
 import { createStorageQuota } from "../../src/server/storage-quota.ts";
 import { createApp } from "../../src/server/create-app.ts";
@@ -94,7 +94,7 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
     openGitHubApp(options.github, {
       records,
       log,
-      submit: async (...order) => submitBatch(context, ...order),
+      submit: async (...order) => resubmitJobs(context, ...order),
     });
   let isStopped = false;
   const stop = async () => {
