@@ -4,8 +4,9 @@ import {
   encodeExternalDataEntry,
   externalDataField,
 } from "./external-data-entry.ts";
+import { graphLimits } from "./graph-limits.ts";
 import { payloadField, payloadKey } from "./payload.ts";
-import { graphLimits, spliceTensors } from "./splice-tensors.ts";
+import { spliceTensors } from "./splice-tensors.ts";
 import type { Splice } from "./splice-tensors.ts";
 import { concatBytes, WireError, wireType } from "./wire-format.ts";
 import type { WireField } from "./wire-format.ts";

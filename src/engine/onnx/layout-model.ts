@@ -1,13 +1,14 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
 import { ByteWindow } from "./byte-window.ts";
+import { graphLimits } from "./graph-limits.ts";
 import { LayoutBuilder, type LayoutOptions } from "./layout-builder.ts";
 import type { ModelLayout } from "./model-layout.ts";
 import { modelGraphs, modelTensors } from "./model-traversal.ts";
 import { ModelProtoSchema } from "./onnx_pb.js";
 import type { OnnxModel, Payload } from "./onnx-model.ts";
 import { findPayload, payloadField, payloadIndex } from "./payload.ts";
-import { graphLimits, spliceTensors, type TensorEditor } from "./splice-tensors.ts";
+import { spliceTensors, type TensorEditor } from "./splice-tensors.ts";
 
 /** Largest model in one file. Protobuf refuses 2 GiB, and readers differ just below. */
 const maxInlineBytes = 1_500_000_000;

@@ -1,6 +1,6 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import { ServiceError } from "../../contract/errors.ts";
 import type { ByteWindow } from "./byte-window.ts";
+import { type GraphLimits, graphLimitError } from "./graph-limits.ts";
 import { ModelProtoSchema, NodeProtoSchema, TensorProtoSchema } from "./onnx_pb.js";
 import {
   checkPacked,
@@ -14,6 +14,7 @@ import type { WireField } from "./wire-format.ts";
 
 /** Nesting of messages; a subgraph takes three levels. The decoder stops at 100. */
 const maxDepth = 90;
+
 /** Replaces bytes of a message by others and, after them, by a payload that is not read yet. */
 export interface Splice {
   readonly start: number;
@@ -32,20 +33,6 @@ interface Walk {
   fields: number;
   parts: number;
 }
-
-/** What a graph without its weights may have at most. */
-interface GraphLimits {
-  /** Names, attributes, numbers of lists and all else that is decoded one by one. */
-  readonly fields: number;
-  /** Nodes and tensors together. */
-  readonly parts: number;
-}
-
-/**
- * A graph of 50,000 nodes, the largest that is known, has about 2 million fields and, where its
- * constants are nodes, 75,000 nodes and tensors. A decoded field takes about 100 bytes.
- */
-export const graphLimits = { fields: 3_000_000, parts: 100_000 } as const satisfies GraphLimits;
 
 /**
  * Walks an encoded ModelProto and lets `editTensor` replace bytes of each TensorProto.
@@ -126,11 +113,6 @@ function countPart(walk: Walk): void {
   walk.parts += 1;
   if (walk.parts > walk.limits.parts)
     throw graphLimitError(`${walk.limits.parts} nodes and tensors`);
-}
-
-function graphLimitError(limit: string): ServiceError {
-  const message = `The graph without its weights has more than ${limit}`;
-  return new ServiceError("model_unsupported", message);
 }
 
 function readNextField(

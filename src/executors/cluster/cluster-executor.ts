@@ -30,6 +30,9 @@ export interface ClusterExecutorOptions extends SyncOptions {
 /** Jobs and batches that are reconciled at the same time. */
 const concurrentReconciliations = 8;
 
+/** A pod that continues the work of others waits so long for their logs, which then come first. */
+const readWaitMs = 10_000;
+
 /**
  * Runs jobs as custom resources, which the operator works on. It closes the client. The records are
  * kept in step with the resources of the cluster, including those that others created, and all of
@@ -113,7 +116,10 @@ function authenticateWorkers(context: SyncContext, serviceAccount: string): Work
     now,
     pods: context.pods.cache,
     logCollector,
-    recordEndedPods: async (jobId) => void (await recordEndedPods(context, jobId)),
+    recordEndedPods: async (jobId) => {
+      await recordEndedPods(context, jobId);
+      await logCollector.finishReads(jobId, readWaitMs);
+    },
     serviceAccount,
   });
 }
