@@ -15,6 +15,8 @@ export class Changes {
   readonly #cancellingListeners = new Set<Listener>();
   readonly #changedListeners = new Set<Listener>();
   readonly #endedListeners = new Set<Listener>();
+  readonly #createdListeners = new Set<Listener>();
+  readonly #missedListeners = new Set<() => void>();
 
   /**
    * Yields at once, and again after each change of the job or batch; changes while the caller is
@@ -76,19 +78,49 @@ export class Changes {
     return () => this.#endedListeners.delete(listener);
   }
 
+  /**
+   * Calls the listener for every job and batch that is created.
+   * @returns a function that removes the listener
+   */
+  onCreated(listener: Listener): () => void {
+    this.#createdListeners.add(listener);
+    return () => this.#createdListeners.delete(listener);
+  }
+
+  /**
+   * Calls the listener when other listeners may not have been called for changes: what they would
+   * have told has to be read.
+   * @returns a function that removes the listener
+   */
+  onMissed(listener: () => void): () => void {
+    this.#missedListeners.add(listener);
+    return () => this.#missedListeners.delete(listener);
+  }
+
+  /** Says that anything may have changed. */
+  publishMissed(): void {
+    this.#wake([...this.#watchers.values()].flatMap((watchers) => [...watchers]));
+    for (const listener of this.#missedListeners) listener();
+  }
+
   publish(effects: Effects): void {
     const { changed, created } = effects;
     const watched = changed.size + created.size > 0 ? [...changed, everything] : [];
-    for (const watcher of watched.flatMap((id) => [...(this.#watchers.get(id) ?? [])])) {
-      watcher.changed = true;
-      watcher.wake();
-    }
+    this.#wake(watched.flatMap((id) => [...(this.#watchers.get(id) ?? [])]));
+    for (const id of created) for (const listener of this.#createdListeners) listener(id);
     for (const id of changed) for (const listener of this.#changedListeners) listener(id);
     for (const jobId of effects.cancelling) {
       for (const listener of this.#cancellingListeners) listener(jobId);
     }
     for (const jobId of effects.ended) {
       for (const listener of this.#endedListeners) listener(jobId);
+    }
+  }
+
+  #wake(watchers: readonly Watcher[]): void {
+    for (const watcher of watchers) {
+      watcher.changed = true;
+      watcher.wake();
     }
   }
 }

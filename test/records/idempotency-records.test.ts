@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openRecords } from "../../src/records/open-records.ts";
+import { testDatabase } from "../support/test-database.ts";
 import { makeNewJob, openTestRecords } from "./new-jobs.ts";
 
 const ref = { project: "default", tokenId: "token-a", key: "key-1" };
@@ -59,7 +60,7 @@ test("idempotency.reset() forgets requests that were not answered", async () => 
 
 test("idempotency keys are forgotten after 24 hours", async () => {
   let now = new Date("2026-03-01T00:00:00Z");
-  const records = await openRecords(":memory:", { now: () => now });
+  const records = await openRecords(await testDatabase(), { now: () => now });
   await records.idempotency.begin(ref, "hash");
   await records.idempotency.finish(ref, answer);
   now = new Date("2026-03-01T23:59:59Z");
