@@ -7,12 +7,13 @@ export const noticeChannel = "mos_changes";
 /** A notice has at most 8,000 bytes, and an id at most 63. */
 const idsPerNotice = 100;
 
-const kinds = ["changed", "created", "cancelling", "ended"] as const;
+const kinds = ["changed", "waiting", "begun", "cancelling", "ended"] as const;
 const ids = z.array(z.string()).default([]);
 const notice = z.object({
   replica: z.int(),
   changed: ids,
-  created: ids,
+  waiting: ids,
+  begun: ids,
   cancelling: ids,
   ended: ids,
 });
@@ -41,7 +42,8 @@ export function parseNotice(text: string): Notice {
     replica,
     effects: {
       changed: new Set(effects.changed),
-      created: new Set(effects.created),
+      waiting: new Set(effects.waiting),
+      begun: new Set(effects.begun),
       cancelling: new Set(effects.cancelling),
       ended: new Set(effects.ended),
     },

@@ -15,7 +15,7 @@ export class Changes {
   readonly #cancellingListeners = new Set<Listener>();
   readonly #changedListeners = new Set<Listener>();
   readonly #endedListeners = new Set<Listener>();
-  readonly #createdListeners = new Set<Listener>();
+  readonly #elsewhereListeners = new Set<(effects: Effects) => void>();
   readonly #missedListeners = new Set<() => void>();
 
   /**
@@ -79,17 +79,17 @@ export class Changes {
   }
 
   /**
-   * Calls the listener for every job and batch that is created.
+   * Calls the listener for what other replicas commit, after the listeners for all that is committed.
    * @returns a function that removes the listener
    */
-  onCreated(listener: Listener): () => void {
-    this.#createdListeners.add(listener);
-    return () => this.#createdListeners.delete(listener);
+  onElsewhere(listener: (effects: Effects) => void): () => void {
+    this.#elsewhereListeners.add(listener);
+    return () => this.#elsewhereListeners.delete(listener);
   }
 
   /**
-   * Calls the listener when other listeners may not have been called for changes: what they would
-   * have told has to be read.
+   * Calls the listener when other replicas may have committed something of which no listener was
+   * told: it has to be read.
    * @returns a function that removes the listener
    */
   onMissed(listener: () => void): () => void {
@@ -97,17 +97,22 @@ export class Changes {
     return () => this.#missedListeners.delete(listener);
   }
 
-  /** Says that anything may have changed. */
+  /** Publishes what another replica has committed. */
+  publishElsewhere(effects: Effects): void {
+    this.publish(effects);
+    for (const listener of this.#elsewhereListeners) listener(effects);
+  }
+
+  /** Says that other replicas may have changed anything. */
   publishMissed(): void {
     this.#wake([...this.#watchers.values()].flatMap((watchers) => [...watchers]));
     for (const listener of this.#missedListeners) listener();
   }
 
   publish(effects: Effects): void {
-    const { changed, created } = effects;
-    const watched = changed.size + created.size > 0 ? [...changed, everything] : [];
+    const { changed, waiting } = effects;
+    const watched = changed.size + waiting.size > 0 ? [...changed, everything] : [];
     this.#wake(watched.flatMap((id) => [...(this.#watchers.get(id) ?? [])]));
-    for (const id of created) for (const listener of this.#createdListeners) listener(id);
     for (const id of changed) for (const listener of this.#changedListeners) listener(id);
     for (const jobId of effects.cancelling) {
       for (const listener of this.#cancellingListeners) listener(jobId);
@@ -129,8 +134,10 @@ export class Changes {
 export interface Effects {
   /** Ids of jobs and batches. */
   readonly changed: Set<string>;
-  /** Ids of new jobs and batches. */
-  readonly created: Set<string>;
+  /** Ids of jobs that begin to wait for a worker: new ones, and those whose worker is gone. */
+  readonly waiting: Set<string>;
+  /** Ids of jobs for which a worker begins. */
+  readonly begun: Set<string>;
   /** Ids of jobs whose worker has to be stopped. */
   readonly cancelling: Set<string>;
   /** Ids of jobs that have ended. */

@@ -54,7 +54,7 @@ export async function joinReplicas(url: string, listener: ReplicaListener): Prom
   return {
     id,
     isLeader: () => session?.isOpen === true && session.isLeading,
-    async listRunning() {
+    listRunning: async () => {
       if (session === undefined) throw translatePostgresError(new Error("Connection terminated"));
       return session.listRunning();
     },

@@ -19,7 +19,7 @@ export async function openPostgres(url: string, changes: Changes): Promise<Datab
   stack.defer(() => db.destroy());
   await prepareSchema(db);
   const replica = await joinReplicas(url, {
-    onEffects: (effects) => changes.publish(effects),
+    onEffects: (effects) => changes.publishElsewhere(effects),
     onMissed: () => changes.publishMissed(),
   });
   stack.defer(() => replica.close());

@@ -3,9 +3,9 @@ export interface Replica {
   /** Its number, which no other process has at the same time. */
   readonly id: number;
   /** Whether it does what one replica alone may do. */
-  isLeader(): boolean;
+  readonly isLeader: () => boolean;
   /** Numbers of all that run. */
-  listRunning(): Promise<ReadonlySet<number>>;
+  readonly listRunning: () => Promise<ReadonlySet<number>>;
 }
 
 /** Below 2^31, as PostgreSQL's numbers of four bytes are. */

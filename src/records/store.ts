@@ -37,7 +37,8 @@ export async function runWriteTransaction<T>(
 ): Promise<T> {
   const effects: Effects = {
     changed: new Set(),
-    created: new Set(),
+    waiting: new Set(),
+    begun: new Set(),
     cancelling: new Set(),
     ended: new Set(),
   };

@@ -46,12 +46,13 @@ export async function openStorage(
   stack.use(lockDataDirectory(directory));
   const records = await openServiceRecords(place, options);
   stack.defer(() => records.close());
-  await records.idempotency.reset();
   const space = createDiskSpace(directory, options.reserveBytes);
   const blobs = options.s3
     ? stack.use(await openBucket(options.s3))
     : await createDirectoryBlobStore(directory, space);
-  stack.use(purgeRegularly(listExpiring({ records, blobs }, options), options.log));
+  const { isLeader } = records.replica;
+  const expiring = listExpiring({ records, blobs }, options);
+  stack.use(purgeRegularly(expiring, { isLeader, log: options.log }));
   const opened = stack.move();
   return {
     records,

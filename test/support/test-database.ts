@@ -1,4 +1,8 @@
 import { randomUUID } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
 import { Client } from "pg";
 import { openRecords } from "../../src/records/open-records.ts";
 
@@ -22,6 +26,14 @@ export async function testDatabase(): Promise<string> {
     made.push(name);
     return databaseUrl(server, name);
   });
+}
+
+/** The same, which is still there when it was closed. */
+export async function keptDatabase(t: Pick<TestContext, "after">): Promise<string> {
+  if (process.env[serverVariable] !== undefined) return testDatabase();
+  const folder = await mkdtemp(join(tmpdir(), "records-"));
+  t.after(() => rm(folder, { recursive: true }));
+  return join(folder, "records.db");
 }
 
 /** Makes the database that those of tests are copies of. */
