@@ -4,6 +4,7 @@ import { parseEnvironment } from "../settings/parse-environment.ts";
 import { StartError } from "../settings/start-error.ts";
 import { backupUsage, runBackupCommand } from "./backup-command.ts";
 import { projectUsage, runProjectCommand } from "./project-command.ts";
+import { recordsPlace } from "./records-place.ts";
 import { restoreUsage, runRestoreCommand } from "./restore-command.ts";
 import { settings } from "./settings.ts";
 import { startService } from "./start-service.ts";
@@ -31,7 +32,7 @@ async function serve(): Promise<void> {
   process.once("SIGINT", stop);
 }
 
-/** Commands besides the service itself; each is given the data directory. */
+/** Commands besides the service itself. */
 const commands = new Map([
   ["token", { run: runTokenCommand, usage: tokenUsage }],
   ["project", { run: runProjectCommand, usage: projectUsage }],
@@ -46,8 +47,8 @@ async function main([name, ...args]: readonly string[]): Promise<void> {
     const usages = Array.from(commands.values(), ({ usage }) => usage);
     throw new StartError(`Command "${name}" is not known\nUsage: ${usages.join("\n       ")}`);
   }
-  const { MOS_DATA_DIR: directory } = parseEnvironment(settings, process.env);
-  process.stdout.write(`${await command.run(args, directory)}\n`);
+  const place = recordsPlace(parseEnvironment(settings, process.env));
+  process.stdout.write(`${await command.run(args, place)}\n`);
 }
 
 function printErrorAndExit(error: unknown): never {

@@ -10,6 +10,7 @@ import { statOrUndefined } from "../storage/file-error.ts";
 import { syncFolder } from "../storage/sync-folder.ts";
 import { copyFiles, describeCopies } from "./copied-files.ts";
 import { databasePath } from "./database-path.ts";
+import { type RecordsPlace, requireFile } from "./records-place.ts";
 import { requireEmptyFolder } from "./require-empty-folder.ts";
 
 export const restoreUsage = "restore FOLDER";
@@ -17,8 +18,9 @@ export const restoreUsage = "restore FOLDER";
 /** Copies a backup into an empty data directory. Each file is read and has to have its hash. */
 export async function runRestoreCommand(
   [folder, ...others]: readonly string[],
-  directory: string,
+  place: RecordsPlace,
 ): Promise<string> {
+  const { directory } = requireFile(place);
   if (folder === undefined || others.length > 0) throw new StartError(`Usage: ${restoreUsage}`);
   const database = databasePath(folder);
   if ((await statOrUndefined(database)) === undefined) {

@@ -6,7 +6,8 @@ import { makeNewBatch, openTestRecords } from "./new-jobs.ts";
 function changed(...ids: string[]) {
   return {
     changed: new Set(ids),
-    created: new Set<string>(),
+    waiting: new Set<string>(),
+    begun: new Set<string>(),
     cancelling: new Set<string>(),
     ended: new Set<string>(),
   };

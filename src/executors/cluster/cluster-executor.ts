@@ -1,13 +1,17 @@
+import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
 import { jobId as jobIdSchema } from "../../contract/id.ts";
 import { recordFinalizer } from "../../contract/resource-labels.ts";
 import { systemClock } from "../../controller-runtime/clock.ts";
 import { type Controller, createSource } from "../../controller-runtime/controller.ts";
 import {
+  type ControllerObserver,
   type RunningController,
   startController,
 } from "../../controller-runtime/start-controller.ts";
 import type { RuntimeMetrics } from "../../controller-runtime/metrics.ts";
 import type { ResourceWatch } from "../../controller-runtime/watch-resource.ts";
+import type { Log } from "../../log/json-log.ts";
 import { resolveBatchId, resolveJobId } from "../../resources/job-identity.ts";
 import type { Executor } from "../executor.ts";
 import type { WorkerAuthentication } from "../worker-authentication.ts";
@@ -29,6 +33,8 @@ export interface ClusterExecutorOptions extends SyncOptions {
 
 /** Jobs and batches that are reconciled at the same time. */
 const concurrentReconciliations = 8;
+/** Between two looks whether this replica leads. */
+const lookMs = 1_000;
 
 /** A pod that continues the work of others waits so long for their logs, which then come first. */
 const readWaitMs = 10_000;
@@ -36,7 +42,7 @@ const readWaitMs = 10_000;
 /**
  * Runs jobs as custom resources, which the operator works on. It closes the client. The records are
  * kept in step with the resources of the cluster, including those that others created, and all of
- * them are reconciled at the start.
+ * them are reconciled at the start. Of several replicas the leader does that.
  */
 export function createClusterExecutor(options: ClusterExecutorOptions): Executor {
   return new ClusterExecutor(options);
@@ -48,9 +54,13 @@ class ClusterExecutor implements Executor {
   readonly #context: SyncContext;
   readonly #changes: RecordChangeSource;
   readonly #watches: readonly ResourceWatch[];
-  readonly #started: Promise<void>;
+  readonly #log: Log;
+  readonly #observer: ControllerObserver;
+  readonly #following: Promise<void>;
+  readonly #unsubscribe: () => void;
+  readonly #closing = new AbortController();
   #running: RunningController | undefined;
-  #isClosing = false;
+  #isSynced = false;
 
   constructor(options: ClusterExecutorOptions) {
     const { records, client, log, metrics } = options;
@@ -62,10 +72,10 @@ class ClusterExecutor implements Executor {
     this.#context = context;
     this.#watches = [context.jobs, context.batches, context.pods];
     metrics.trackCaches(this.#watches);
-    this.#started = this.#start(options).catch((error: unknown) => {
-      if (this.#isClosing) return;
-      log("error", "The cluster's resources cannot be reconciled with the records", { error });
-    });
+    this.#observer = metrics.createControllerObserver("records");
+    this.#log = log;
+    this.#unsubscribe = records.changes.onMissed(() => void this.#enqueueUnfinished());
+    this.#following = this.#followLeader();
   }
 
   submit(_project: string, jobIds: readonly string[]): void {
@@ -83,28 +93,71 @@ class ClusterExecutor implements Executor {
   }
 
   readinessProblem(): string | undefined {
-    if (this.#running !== undefined) return undefined;
+    const { replica } = this.#context.records;
+    if (this.#running !== undefined || (this.#isSynced && !replica.isLeader())) return undefined;
     const [problem] = this.#watches.flatMap((watch) => watch.problem ?? []);
     return problem ?? "The cluster's resources are being read";
   }
 
   async close(): Promise<void> {
-    this.#isClosing = true;
+    this.#closing.abort();
+    this.#unsubscribe();
     this.#changes.close();
     await Promise.all(this.#watches.map((watch) => watch.stop()));
-    await this.#started;
+    await this.#following;
     const stopped = this.#running?.stop();
     await this.#context.client.close();
     await stopped;
   }
 
-  async #start({ records, metrics, log }: ClusterExecutorOptions): Promise<void> {
-    await Promise.all(this.#watches.map(({ synced }) => synced));
-    this.#changes.enqueue(await records.cluster.listUnfinishedJobs());
-    this.#changes.enqueue((await records.attempts.listLivePods()).map(({ jobId }) => jobId));
+  /** Reconciles for as long as this replica leads. */
+  async #followLeader(): Promise<void> {
+    const { signal } = this.#closing;
+    const { replica } = this.#context.records;
+    const synced = Promise.all(this.#watches.map((watch) => watch.synced));
+    this.#isSynced = await Promise.race([
+      synced.then(() => true),
+      once(signal, "abort").then(() => false),
+    ]).catch((error: unknown) => this.#fail(error));
+    if (!this.#isSynced) return;
+    while (!signal.aborted) {
+      if (replica.isLeader() && this.#running === undefined) await this.#lead();
+      if (!replica.isLeader()) await this.#standBy();
+      await delay(lookMs, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  async #lead(): Promise<void> {
     const controller = recordController(this.#context, this.#changes);
-    const observer = metrics.createControllerObserver(controller.name);
-    this.#running = startController(controller, { clock: systemClock, log, observer });
+    this.#running = startController(controller, {
+      clock: systemClock,
+      log: this.#log,
+      observer: this.#observer,
+    });
+    await this.#enqueueUnfinished();
+  }
+
+  async #standBy(): Promise<void> {
+    const stopped = this.#running?.stop();
+    this.#running = undefined;
+    await stopped;
+  }
+
+  async #enqueueUnfinished(): Promise<void> {
+    const { cluster, attempts } = this.#context.records;
+    try {
+      this.#changes.enqueue(await cluster.listUnfinishedJobs());
+      this.#changes.enqueue((await attempts.listLivePods()).map(({ jobId }) => jobId));
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): false {
+    if (this.#closing.signal.aborted) return false;
+    const message = "The cluster's resources cannot be reconciled with the records";
+    this.#log("error", message, { error });
+    return false;
   }
 }
 

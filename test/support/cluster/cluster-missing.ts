@@ -22,3 +22,6 @@ export const s3Missing: string | false = await missingReason(requirements.s3Miss
 export const prometheusMissing: string | false = await missingReason(
   requirements.prometheusMissing,
 );
+
+/** The same for a PostgreSQL server. */
+export const postgresMissing: string | false = await missingReason(requirements.postgresMissing);

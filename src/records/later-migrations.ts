@@ -1,0 +1,24 @@
+/** Statements that apply a migration, in the form of each database. */
+interface LaterMigration {
+  readonly sqlite: readonly string[];
+  readonly postgres: readonly string[];
+}
+
+/**
+ * The migrations since there are two databases. SQLite takes `ordered_text`, which is the domain of
+ * all texts in PostgreSQL, for text too.
+ */
+export const laterMigrations: Readonly<Record<string, LaterMigration>> = {
+  "0015-integration": both([
+    "alter table jobs add column summary ordered_text",
+    "create table service_keys (name ordered_text primary key, value ordered_text not null)",
+  ]),
+  "0019-replicas": both([
+    "alter table attempts add column replica integer",
+    "alter table idempotency_keys add column replica integer",
+  ]),
+};
+
+function both(statements: readonly string[]): LaterMigration {
+  return { sqlite: statements, postgres: statements };
+}
