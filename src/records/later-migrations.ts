@@ -9,6 +9,10 @@ interface LaterMigration {
  * all texts in PostgreSQL, for text too.
  */
 export const laterMigrations: Readonly<Record<string, LaterMigration>> = {
+  "0015-integration": both([
+    "alter table jobs add column summary ordered_text",
+    "create table service_keys (name ordered_text primary key, value ordered_text not null)",
+  ]),
   "0019-replicas": both([
     "alter table attempts add column replica integer",
     "alter table idempotency_keys add column replica integer",

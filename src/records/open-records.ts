@@ -1,3 +1,4 @@
+import { artifactRecords } from "./artifact-records.ts";
 import { auditRecords } from "./audit-records.ts";
 import { attemptRecords } from "./attempt-records.ts";
 import { baselineRecords } from "./baseline-records.ts";
@@ -10,6 +11,7 @@ import { identityRecords } from "./identity-records.ts";
 import { jobBlobRecords } from "./job-blob-records.ts";
 import { jobRecords } from "./job-records.ts";
 import { logRecords } from "./log-records.ts";
+import { metricRecords } from "./metric-records.ts";
 import { deleteExpired, type Retention } from "./delete-expired.ts";
 import { deletionRecords } from "./deletion-records.ts";
 import { deliveryRecords } from "./delivery-records.ts";
@@ -58,6 +60,7 @@ export async function openRecords(
     deleteExpired: (retention: Retention) => deleteExpired(store, retention),
     cluster: clusterRecords(store),
     jobBlobs: jobBlobRecords(store),
+    artifacts: artifactRecords(store),
     logs: logRecords(store),
     tokens: tokenRecords(store),
     audit: auditRecords(store),
@@ -66,6 +69,7 @@ export async function openRecords(
     reports: reportRecords(store),
     deliveries: deliveryRecords(store),
     usage: usageRecords(store),
+    metrics: metricRecords(store),
     workers: workerRecords(store),
     attempts: attemptRecords(store),
     changeLog: changeRecords(store),

@@ -28,6 +28,7 @@ export interface Schema {
   released_blobs: ReleasedBlobsTable;
   deleted_resources: DeletedResourcesTable;
   change_counter: ChangeCounterTable;
+  service_keys: ServiceKeysTable;
 }
 
 interface JobsTable {
@@ -47,6 +48,8 @@ interface JobsTable {
   target_document: string;
   /** The job as the contract defines it; the columns before repeat what queries need. */
   document: string;
+  /** The job as a row of lists, a JSON text; null until a job from before summaries changes. */
+  summary: string | null;
   /** Reference to the job's custom resource, a JSON text; null where there is none. */
   resource: string | null;
   /** Of the workflow that the job comes from, as its commit is; null for all others. */
@@ -67,6 +70,13 @@ interface JobsTable {
 /** One row: the number of the last change of a job or batch. */
 interface ChangeCounterTable {
   value: number;
+}
+
+/** Secrets that the service makes for itself. */
+interface ServiceKeysTable {
+  name: string;
+  /** Base64. */
+  value: string;
 }
 
 /** Blobs of records that were deleted; one that no record names any more is deleted later. */

@@ -25,6 +25,7 @@ export const tableKeys = {
   project_usage: ["project"],
   released_blobs: ["sha256"],
   deleted_resources: ["id"],
+  service_keys: ["name"],
 } as const satisfies Readonly<Record<keyof Schema, readonly [string, ...string[]]>>;
 
 /** Tables that have a row from the beginning. */

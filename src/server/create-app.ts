@@ -10,6 +10,7 @@ import { bindWorkerBlobs } from "./bind-worker-blobs.ts";
 import { bindWorkerProtocol } from "./bind-worker-protocol.ts";
 import { createEventHandlers } from "./event-handlers.ts";
 import { jobHandlers } from "./job-handlers.ts";
+import { linkHandlers } from "./link-handlers.ts";
 import { createLogHandlers } from "./log-handlers.ts";
 import { logRequests } from "./log-requests.ts";
 import { modelHandlers } from "./model-handlers.ts";
@@ -57,6 +58,7 @@ function createHandlers(context: ServerContext): RouteHandlers {
     ...createLogHandlers(context),
     ...createEventHandlers(),
     ...artifactHandlers,
+    ...linkHandlers,
     ...batchHandlers,
     ...modelHandlers,
     ...targetHandlers,

@@ -9,6 +9,7 @@ import type { BlobStore } from "../storage/blob-store.ts";
 import type { ModelSources } from "../storage/sources/model-sources.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import type { IsTrustedProxy } from "./remote-address.ts";
+import type { ServiceMetrics } from "./service-metrics.ts";
 import type { StorageQuota } from "./storage-quota.ts";
 
 /** How much of the service callers may use. */
@@ -41,7 +42,10 @@ export interface ServerContext {
   /** Reports batches to GitHub; undefined where the service is no GitHub App. */
   readonly github?: GitHubApp | undefined;
   readonly quotas: Quotas;
+  /** Address at which people reach the service, without `/v1`; else that of the request. */
+  readonly publicUrl?: string | undefined;
   readonly isTrustedProxy: IsTrustedProxy;
+  readonly metrics: ServiceMetrics;
   readonly now: () => Date;
   readonly log: Log;
 }

@@ -86,7 +86,9 @@ export const settings = z.object({
   MOS_PUBLIC_URL: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe("Address at which people reach the service, for links in check runs."),
+    .describe(
+      "Address at which people reach the service, for links in check runs and to artifacts.",
+    ),
   MOS_GITHUB_APP_ID: z
     .string()
     .regex(/^\d+$/, { error: "must be a number" })

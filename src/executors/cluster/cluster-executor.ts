@@ -5,9 +5,11 @@ import { recordFinalizer } from "../../contract/resource-labels.ts";
 import { systemClock } from "../../controller-runtime/clock.ts";
 import { type Controller, createSource } from "../../controller-runtime/controller.ts";
 import {
+  type ControllerObserver,
   type RunningController,
   startController,
 } from "../../controller-runtime/start-controller.ts";
+import type { RuntimeMetrics } from "../../controller-runtime/metrics.ts";
 import type { ResourceWatch } from "../../controller-runtime/watch-resource.ts";
 import type { Log } from "../../log/json-log.ts";
 import { resolveBatchId, resolveJobId } from "../../resources/job-identity.ts";
@@ -26,12 +28,17 @@ import { byId, type SyncContext } from "./sync-context.ts";
 export interface ClusterExecutorOptions extends SyncOptions {
   /** Service account of the workers' pods. */
   readonly workerServiceAccount: string;
+  readonly metrics: RuntimeMetrics;
 }
 
+const controllerName = "records";
 /** Jobs and batches that are reconciled at the same time. */
 const concurrentReconciliations = 8;
 /** Between two looks whether this replica leads. */
 const lookMs = 1_000;
+
+/** A pod that continues the work of others waits so long for their logs, which then come first. */
+const readWaitMs = 10_000;
 
 /**
  * Runs jobs as custom resources, which the operator works on. It closes the client. The records are
@@ -49,6 +56,7 @@ class ClusterExecutor implements Executor {
   readonly #changes: RecordChangeSource;
   readonly #watches: readonly ResourceWatch[];
   readonly #log: Log;
+  readonly #observer: ControllerObserver;
   readonly #following: Promise<void>;
   readonly #unsubscribe: () => void;
   readonly #closing = new AbortController();
@@ -56,7 +64,7 @@ class ClusterExecutor implements Executor {
   #isSynced = false;
 
   constructor(options: ClusterExecutorOptions) {
-    const { records, client, log } = options;
+    const { records, client, log, metrics } = options;
     const changes = createRecordChangeSource(records);
     const context = createSyncContext(options, (id) => changes.enqueue([id]));
     this.namespace = client.namespace;
@@ -67,6 +75,8 @@ class ClusterExecutor implements Executor {
     this.#log = log;
     this.#unsubscribe = records.changes.onMissed(() => void this.#enqueueUnfinished());
     this.#following = this.#followLeader();
+    metrics.trackCaches(this.#watches);
+    this.#observer = metrics.createControllerObserver(controllerName);
   }
 
   submit(_project: string, jobIds: readonly string[]): void {
@@ -120,7 +130,11 @@ class ClusterExecutor implements Executor {
 
   async #lead(): Promise<void> {
     const controller = recordController(this.#context, this.#changes);
-    this.#running = startController(controller, { clock: systemClock, log: this.#log });
+    this.#running = startController(controller, {
+      clock: systemClock,
+      log: this.#log,
+      observer: this.#observer,
+    });
     await this.#enqueueUnfinished();
   }
 
@@ -156,14 +170,17 @@ function authenticateWorkers(context: SyncContext, serviceAccount: string): Work
     now,
     pods: context.pods.cache,
     logCollector,
-    recordEndedPods: async (jobId) => void (await recordEndedPods(context, jobId)),
+    recordEndedPods: async (jobId) => {
+      await recordEndedPods(context, jobId);
+      await logCollector.finishReads(jobId, readWaitMs);
+    },
     serviceAccount,
   });
 }
 
 function recordController(context: SyncContext, changes: RecordChangeSource): Controller {
   return {
-    name: "records",
+    name: controllerName,
     workers: concurrentReconciliations,
     sources: [
       createSource(context.batches, { mapToKeys: (batch) => [resolveBatchId(batch)] }),

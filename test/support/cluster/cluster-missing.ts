@@ -20,3 +20,8 @@ export const s3Missing: string | false = await missingReason(requirements.s3Miss
 
 /** The same for a PostgreSQL server. */
 export const postgresMissing: string | false = await missingReason(requirements.postgresMissing);
+
+/** The same for alerts and dashboards. */
+export const prometheusMissing: string | false = await missingReason(
+  requirements.prometheusMissing,
+);
