@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Effects } from "./changes.ts";
+import type { Effects } from "./effects.ts";
 
 /** The server's channel on which replicas tell each other what they commit. */
 export const noticeChannel = "mos_changes";

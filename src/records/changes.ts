@@ -1,3 +1,5 @@
+import type { Effects } from "./effects.ts";
+
 type Listener = (id: string) => void;
 
 interface Watcher {
@@ -79,7 +81,7 @@ export class Changes {
   }
 
   /**
-   * Calls the listener for what other replicas commit, after the listeners for all that is committed.
+   * Calls the listener for what other replicas commit, after the listeners for what all commit.
    * @returns a function that removes the listener
    */
   onElsewhere(listener: (effects: Effects) => void): () => void {
@@ -128,18 +130,4 @@ export class Changes {
       watcher.wake();
     }
   }
-}
-
-/** Effects of a transaction that others wait for. */
-export interface Effects {
-  /** Ids of jobs and batches. */
-  readonly changed: Set<string>;
-  /** Ids of jobs that begin to wait for a worker: new ones, and those whose worker is gone. */
-  readonly waiting: Set<string>;
-  /** Ids of jobs for which a worker begins. */
-  readonly begun: Set<string>;
-  /** Ids of jobs whose worker has to be stopped. */
-  readonly cancelling: Set<string>;
-  /** Ids of jobs that have ended. */
-  readonly ended: Set<string>;
 }

@@ -1,7 +1,7 @@
 import { ServiceError } from "../contract/errors.ts";
 import { limits } from "../contract/limits.ts";
-import { type IdempotencyRef, updateAnswer } from "./record-creation.ts";
 import type { Schema } from "./schema.ts";
+import { type IdempotencyRef, updateAnswer } from "./record-creation.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 
 const hourMs = 3_600_000;

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "pg";
-import type { Effects } from "./changes.ts";
+import type { Effects } from "./effects.ts";
 import { newReplicaId, type Replica } from "./replica.ts";
 import { noticeChannel, parseNotice } from "./change-notices.ts";
 import { postgresConnectionOptions } from "./postgres-connection-options.ts";

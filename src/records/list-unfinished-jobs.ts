@@ -16,7 +16,7 @@ export interface UnfinishedJob {
 }
 
 /** A job that waits for a worker. */
-export interface WaitingJob {
+interface WaitingJob {
   readonly project: string;
   readonly jobId: string;
 }

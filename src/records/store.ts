@@ -1,5 +1,6 @@
 import type { Kysely, Transaction } from "kysely";
-import type { Changes, Effects } from "./changes.ts";
+import type { Changes } from "./changes.ts";
+import { type Effects, noEffects } from "./effects.ts";
 import type { Replica } from "./replica.ts";
 import type { Schema } from "./schema.ts";
 
@@ -35,13 +36,7 @@ export async function runWriteTransaction<T>(
   store: Store,
   run: (writing: WriteTransaction) => Promise<T>,
 ): Promise<T> {
-  const effects: Effects = {
-    changed: new Set(),
-    waiting: new Set(),
-    begun: new Set(),
-    cancelling: new Set(),
-    ended: new Set(),
-  };
+  const effects = noEffects();
   const { maxWaitingJobs, replica } = store;
   const result = await store.db.transaction().execute(async (trx) => {
     const done = await run({ trx, now: store.now(), maxWaitingJobs, replica, effects });

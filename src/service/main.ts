@@ -3,6 +3,7 @@ import { describeStartError } from "../settings/describe-start-error.ts";
 import { parseEnvironment } from "../settings/parse-environment.ts";
 import { StartError } from "../settings/start-error.ts";
 import { backupUsage, runBackupCommand } from "./backup-command.ts";
+import { moveUsage, runMoveCommand } from "./move-command.ts";
 import { projectUsage, runProjectCommand } from "./project-command.ts";
 import { recordsPlace } from "./records-place.ts";
 import { restoreUsage, runRestoreCommand } from "./restore-command.ts";
@@ -37,6 +38,7 @@ const commands = new Map([
   ["token", { run: runTokenCommand, usage: tokenUsage }],
   ["project", { run: runProjectCommand, usage: projectUsage }],
   ["backup", { run: runBackupCommand, usage: backupUsage }],
+  ["move", { run: runMoveCommand, usage: moveUsage }],
   ["restore", { run: runRestoreCommand, usage: restoreUsage }],
 ]);
 
@@ -47,8 +49,8 @@ async function main([name, ...args]: readonly string[]): Promise<void> {
     const usages = Array.from(commands.values(), ({ usage }) => usage);
     throw new StartError(`Command "${name}" is not known\nUsage: ${usages.join("\n       ")}`);
   }
-  const place = recordsPlace(parseEnvironment(settings, process.env));
-  process.stdout.write(`${await command.run(args, place)}\n`);
+  const wanted = parseEnvironment(settings, process.env);
+  process.stdout.write(`${await command.run(args, recordsPlace(wanted), wanted)}\n`);
 }
 
 function printErrorAndExit(error: unknown): never {

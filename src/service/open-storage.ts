@@ -75,7 +75,8 @@ function listExpiring(
   return { idempotency, tokens, identities, expired, releasedBlobs, blobs };
 }
 
-async function openBucket(access: S3Access) {
+/** @throws StartError */
+export async function openBucket(access: S3Access) {
   try {
     return await openS3BlobStore(access);
   } catch (cause) {

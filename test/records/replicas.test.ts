@@ -61,7 +61,8 @@ test(
     const { one, other } = await openReplicas(t);
     const { id } = await one.jobs.create(project, makeNewJob());
     const begun = await Promise.all([one.attempts.begin(id, "a"), other.attempts.begin(id, "b")]);
-    assert.deepEqual(begun.map((attempt) => attempt?.attempt).toSorted(), [1, undefined]);
+    assert.equal(begun.filter((attempt) => attempt?.attempt === 1).length, 1);
+    assert.equal(begun.filter((attempt) => attempt === undefined).length, 1);
     const [first] = begun;
     const again = first ? one.attempts.begin(id, "a") : other.attempts.begin(id, "b");
     assert.equal((await again)?.attempt, 1);

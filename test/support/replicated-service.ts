@@ -9,7 +9,8 @@ import { type RunningService, startRunningService } from "./running-service.ts";
 interface ReplicatedService {
   /** Starts a replica with a data folder of its own. */
   readonly startReplica: () => Promise<RunningService>;
-  readonly databaseUrl: string;
+  /** What names the server and the bucket. */
+  readonly environment: Readonly<Record<string, string>>;
 }
 
 /** Starts replicas of the service on one PostgreSQL server and one bucket. */
@@ -33,7 +34,7 @@ export async function replicateService(
   };
   let token: string | undefined;
   return {
-    databaseUrl: url,
+    environment: shared,
     async startReplica() {
       const directory = await mkdtemp(join(folder, "data-"));
       const from = token === undefined ? {} : { from: { directory, token } };

@@ -31,6 +31,7 @@ export interface ClusterExecutorOptions extends SyncOptions {
   readonly metrics: RuntimeMetrics;
 }
 
+const controllerName = "records";
 /** Jobs and batches that are reconciled at the same time. */
 const concurrentReconciliations = 8;
 /** Between two looks whether this replica leads. */
@@ -71,11 +72,11 @@ class ClusterExecutor implements Executor {
     this.#changes = changes;
     this.#context = context;
     this.#watches = [context.jobs, context.batches, context.pods];
-    metrics.trackCaches(this.#watches);
-    this.#observer = metrics.createControllerObserver("records");
     this.#log = log;
     this.#unsubscribe = records.changes.onMissed(() => void this.#enqueueUnfinished());
     this.#following = this.#followLeader();
+    metrics.trackCaches(this.#watches);
+    this.#observer = metrics.createControllerObserver(controllerName);
   }
 
   submit(_project: string, jobIds: readonly string[]): void {
@@ -179,7 +180,7 @@ function authenticateWorkers(context: SyncContext, serviceAccount: string): Work
 
 function recordController(context: SyncContext, changes: RecordChangeSource): Controller {
   return {
-    name: "records",
+    name: controllerName,
     workers: concurrentReconciliations,
     sources: [
       createSource(context.batches, { mapToKeys: (batch) => [resolveBatchId(batch)] }),

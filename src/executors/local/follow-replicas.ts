@@ -1,5 +1,5 @@
 import { errorMessage } from "../../log/error-message.ts";
-import type { Effects } from "../../records/changes.ts";
+import type { Effects } from "../../records/effects.ts";
 import type { Records } from "../../records/open-records.ts";
 import { endInterrupted, listInterrupted } from "./resume-unfinished-jobs.ts";
 
@@ -21,7 +21,7 @@ interface FollowOptions {
 }
 
 /**
- * Keeps the jobs of this process in step with those of other replicas. The leader has the jobs begun
+ * Keeps the jobs of this process in step with those of other replicas. The leader lets jobs begin
  * again whose replica is gone.
  */
 export function followReplicas(

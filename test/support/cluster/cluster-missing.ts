@@ -18,10 +18,10 @@ export const valgrindMissing: string | false = await missingReason(requirements.
 /** The same for an S3 server. */
 export const s3Missing: string | false = await missingReason(requirements.s3Missing);
 
+/** The same for a PostgreSQL server. */
+export const postgresMissing: string | false = await missingReason(requirements.postgresMissing);
+
 /** The same for alerts and dashboards. */
 export const prometheusMissing: string | false = await missingReason(
   requirements.prometheusMissing,
 );
-
-/** The same for a PostgreSQL server. */
-export const postgresMissing: string | false = await missingReason(requirements.postgresMissing);
