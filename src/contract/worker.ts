@@ -141,5 +141,6 @@ export const workerExitMeanings: Readonly<Record<keyof typeof workerExit, string
   failed: "The job failed for the reason in the termination message; it is not tried again.",
   cancelled: "The worker was stopped by a signal or by the job's cancellation.",
   crashed: "The worker crashed; another attempt is started.",
-  killed: "The kernel killed the worker, mostly for lack of memory; it is not tried again.",
+  killed:
+    "The worker was killed; another attempt is started, except where it was for lack of memory.",
 };

@@ -97,12 +97,23 @@ function workerEnvironment(jobId: string, { serviceUrl }: WorkerSettings) {
   return Object.entries(variables).map(([name, value]) => ({ name, value }));
 }
 
+/** What a small job needs, for targets that say nothing: nodes are not filled without measure. */
+const defaultRequests = { cpu: "100m", memory: "256Mi", disk: "256Mi" };
+
 /** Memory and GPUs are limited to what is requested; CPU is not limited. */
-function containerResources({ gpu, resources }: Target): NonNullable<Container["resources"]> {
-  const { cpu, memory } = resources ?? {};
+function containerResources({
+  gpu,
+  resources = {},
+  scratch = defaultRequests.disk,
+}: Target): NonNullable<Container["resources"]> {
+  const { cpu = defaultRequests.cpu, memory, ephemeralStorage = scratch } = resources;
   const gpus = gpu && { [gpu.resource]: String(gpu.count) };
   return {
-    requests: definedFields({ cpu, memory }),
+    requests: {
+      cpu,
+      memory: memory ?? defaultRequests.memory,
+      "ephemeral-storage": ephemeralStorage,
+    },
     limits: { ...definedFields({ memory }), ...gpus },
   };
 }
