@@ -22,8 +22,12 @@ export class ExternalData {
     return [...this.#files.values()].reduce((sum, file) => sum + file.bytes, 0);
   }
 
-  /** @throws ServiceError external_data_refused, external_data_missing, external_data_short */
+  /**
+   * @throws ServiceError external_data_refused, external_data_missing, external_data_short,
+   * model_invalid where the tensor has content of its own too
+   */
   resolve(tensor: TensorProto): Payload {
+    requireNoContent(tensor);
     const entries = new Map(tensor.externalData.map((entry) => [entry.key, entry.value]));
     const location = entries.get("location") ?? "";
     const file = this.#resolveFile(location);
@@ -71,6 +75,14 @@ export class ExternalData {
     }
     return path;
   }
+}
+
+function requireNoContent(tensor: TensorProto): void {
+  const { rawData, floatData, int32Data, int64Data, doubleData, uint64Data } = tensor;
+  const contents = [rawData, floatData, int32Data, int64Data, doubleData, uint64Data];
+  if (contents.every(({ length }) => length === 0)) return;
+  const message = `Tensor ${quoteName(tensor.name)} has both content and external data`;
+  throw new ServiceError("model_invalid", message);
 }
 
 /** The length of a tensor's external data, which is what its shape needs. */

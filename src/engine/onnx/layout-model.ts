@@ -1,12 +1,14 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
 import { ByteWindow } from "./byte-window.ts";
+import { rawByteLength } from "./element-type.ts";
 import { graphLimits } from "./graph-limits.ts";
 import { LayoutBuilder, type LayoutOptions } from "./layout-builder.ts";
 import type { ModelLayout } from "./model-layout.ts";
 import { modelGraphs, modelTensors } from "./model-traversal.ts";
 import { ModelProtoSchema } from "./onnx_pb.js";
 import type { OnnxModel, Payload } from "./onnx-model.ts";
+import { elementCount } from "./tensor-shape.ts";
 import { findPayload, payloadField, payloadIndex } from "./payload.ts";
 import { spliceTensors, type TensorEditor } from "./splice-tensors.ts";
 
@@ -58,7 +60,9 @@ function initializerPayloads(model: OnnxModel): Set<number> {
     for (const tensor of graph.initializer) {
       const index = payloadIndex(tensor);
       const payload = index === undefined ? undefined : model.payloads[index];
-      if (index !== undefined && payload && canBeExternal(payload)) indices.add(index);
+      if (index === undefined || payload === undefined) continue;
+      const bytes = rawByteLength(elementCount(tensor.dims), tensor.dataType);
+      if (bytes !== undefined && canBeExternal(payload)) indices.add(index);
     }
   }
   return indices;

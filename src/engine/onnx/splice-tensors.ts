@@ -4,6 +4,7 @@ import { type GraphLimits, graphLimitError } from "./graph-limits.ts";
 import { ModelProtoSchema, NodeProtoSchema, TensorProtoSchema } from "./onnx_pb.js";
 import {
   checkPacked,
+  checkWireType,
   messageShape,
   readField,
   varintBytes,
@@ -122,6 +123,7 @@ function readNextField(
 ): WireField {
   countFields(walk, 1);
   const field = readField(walk.bytes, position, limit);
+  checkWireType(field, message);
   const width =
     field.wireType === wireType.lengthDelimited
       ? messageShape(message).packed.get(field.number)

@@ -102,6 +102,8 @@ interface MessageShape {
   readonly children: ReadonlyMap<number, DescMessage>;
   /** Bytes of each number of a list; 0 where they are varints. */
   readonly packed: ReadonlyMap<number, number>;
+  /** Wire types that values of a field can have. */
+  readonly wireTypes: ReadonlyMap<number, readonly number[]>;
 }
 
 const fixedBytes: ReadonlyMap<DescField["scalar"], number> = new Map([
@@ -123,11 +125,38 @@ export function messageShape(message: DescMessage): MessageShape {
 function describeFields(fields: readonly DescField[]): MessageShape {
   const children = new Map<number, DescMessage>();
   const packed = new Map<number, number>();
+  const wireTypes = new Map<number, readonly number[]>();
   for (const field of fields) {
+    wireTypes.set(field.number, listWireTypes(field));
     if (field.message) children.set(field.number, field.message);
     if (isNumberList(field)) packed.set(field.number, fixedBytes.get(field.scalar) ?? 0);
   }
-  return { children, packed };
+  return { children, packed, wireTypes };
+}
+
+/** Lists of numbers can be packed, whatever their definition says. */
+function listWireTypes(field: DescField): readonly number[] {
+  if (isNumberList(field)) return [wireType.lengthDelimited, numberWireType(field.scalar)];
+  if (field.fieldKind === "enum") return [wireType.varint];
+  const isText = field.scalar === ScalarType.STRING || field.scalar === ScalarType.BYTES;
+  const isDelimited = field.message !== undefined || isText;
+  return [isDelimited ? wireType.lengthDelimited : numberWireType(field.scalar)];
+}
+
+function numberWireType(scalar: DescField["scalar"]): number {
+  if (scalar === ScalarType.FLOAT) return wireType.fixed32;
+  return scalar === ScalarType.DOUBLE ? wireType.fixed64 : wireType.varint;
+}
+
+/**
+ * Checks that a field is encoded as its definition says: the decoder takes it for that, whatever
+ * its wire type is, and reads on elsewhere than the next field. @throws WireError
+ */
+export function checkWireType(field: WireField, message: DescMessage): void {
+  const expected = messageShape(message).wireTypes.get(field.number);
+  if (expected === undefined || expected.includes(field.wireType)) return;
+  const name = `Field ${field.number} of ${message.typeName} at byte ${field.start}`;
+  throw new WireError(`${name} has wire type ${field.wireType}`);
 }
 
 /** Checks that a list does not end within a number: the decoder would read on. @throws WireError */

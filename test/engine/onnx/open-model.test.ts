@@ -216,3 +216,30 @@ test("a model written by the bindings is the same after it was opened", async ()
     toBinary(ModelProtoSchema, expected),
   );
 });
+
+test("openModel() refuses a field that is encoded as another type", async () => {
+  const path = join(folder, "mistyped.onnx");
+  await writeTinyModel(path, { ...io, initializer: [square], node: product });
+  const bytes = await readFile(path);
+  // The type of the tensor's elements: a varint, here with the tag of four bytes.
+  const at = bytes.indexOf(Uint8Array.of(0x10, TensorProto_DataType.FLOAT, 0x42, 1, 0x77));
+  assert.ok(at > 0);
+  bytes[at] = 0x15;
+  await writeFile(path, bytes);
+  await refuses(path, "model_invalid", /Field 2 of onnx.TensorProto at byte \d+ has wire type 5/);
+});
+
+test("openModel() refuses a tensor with content and external data", async () => {
+  const path = join(folder, "twice.onnx");
+  await writeFile(join(folder, "twice.bin"), new Uint8Array(64));
+  const external = {
+    name: "w",
+    dims: [4n, 4n],
+    dataType: TensorProto_DataType.FLOAT,
+    dataLocation: TensorProto_DataLocation.EXTERNAL,
+    externalData: [{ key: "location", value: "twice.bin" }],
+    rawData: Uint8Array.of(1),
+  };
+  await writeTinyModel(path, { ...io, initializer: [external], node: product });
+  await refuses(path, "model_invalid", /Tensor "w" has both content and external data/);
+});

@@ -3,6 +3,7 @@ import { exclusionFinder } from "../exclusion-finder.ts";
 import type { Weight } from "../find-weights.ts";
 import { chooseHalfNodes, noHalfNodes, type HalfChoice } from "../half/choose-half-nodes.ts";
 import type { PlanRevision } from "../plan-revision.ts";
+import { rememberResults } from "../remember-results.ts";
 import type { WeightPlan } from "../weight-plan.ts";
 import type { RecipeForTarget } from "./list-candidates.ts";
 import { pairRecurrentWeights } from "./pair-recurrent-weights.ts";
@@ -27,7 +28,10 @@ export function chooseFormats(
   { rejected, folded }: PlanRevision,
 ): FormatPlan {
   const findExclusion = exclusionFinder(options.recipe);
-  const findObstacle = (weight: Weight) => rejected.get(weight.index) ?? findExclusion(weight);
+  // Thousands of nodes may take one weight, each of which asks.
+  const findObstacle = rememberResults(
+    (weight: Weight) => rejected.get(weight.index) ?? findExclusion(weight),
+  );
   const half =
     options.recipe.scheme === "fp16" ? chooseHalfNodes({ ...options, findObstacle }) : noHalfNodes;
   const preferred = planWeights({ ...options, half, findObstacle });

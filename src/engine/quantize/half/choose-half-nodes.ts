@@ -9,6 +9,7 @@ import type { Weight } from "../find-weights.ts";
 import type { Scope } from "../graph-index.ts";
 import { countElements } from "../../onnx/count-elements.ts";
 import { weightDims } from "../weight-dims.ts";
+import { rememberResults } from "../remember-results.ts";
 import { halfOperators, halfPositions } from "./half-operators.ts";
 
 /** Largest finite half-precision number, and the smallest that does not become zero. */
@@ -27,12 +28,16 @@ export interface HalfChoice {
 
 export const noHalfNodes: HalfChoice = { nodes: new Set(), values: new Map(), wide: new Set() };
 
+/** What becomes of a constant's values that half precision cannot hold. */
+type HalfRangeLoss = "overflow" | "underflow";
+
 interface HalfSelection {
   readonly model: OnnxModel;
   readonly recipe: Recipe;
   readonly weightAt: ReadonlyMap<NodeProto, ReadonlyMap<number, Weight>>;
   /** Why a weight must not be in half precision. */
   readonly findObstacle: (weight: Weight) => string | undefined;
+  readonly findLoss: (weight: Weight) => HalfRangeLoss | undefined;
   readonly nodes: Set<NodeProto>;
   readonly values: Map<Scope["body"], Set<string>>;
   readonly wide: Set<string>;
@@ -60,6 +65,7 @@ export function chooseHalfNodes({
     recipe,
     weightAt: indexWeights(weights),
     findObstacle,
+    findLoss: rememberResults((weight: Weight) => findHalfRangeLoss(weight, { model })),
     nodes: new Set<NodeProto>(),
     values: new Map(),
     wide: new Set<string>(),
@@ -115,7 +121,7 @@ function canBeHalf(weight: Weight, choosing: HalfSelection): boolean {
     isSingle &&
     !weight.isOverridable &&
     choosing.findObstacle(weight) === undefined &&
-    findHalfRangeLoss(weight, choosing) === undefined
+    choosing.findLoss(weight) === undefined
   );
 }
 
@@ -147,7 +153,7 @@ function hasWideOperand(node: NodeProto, choosing: HalfSelection): boolean {
   return (
     operatorName(node) !== "Softmax" &&
     (node.input.some((name) => choosing.wide.has(name)) ||
-      weights.some((weight) => findHalfRangeLoss(weight, choosing) === "overflow"))
+      weights.some((weight) => choosing.findLoss(weight) === "overflow"))
   );
 }
 
@@ -158,7 +164,7 @@ function hasWideOperand(node: NodeProto, choosing: HalfSelection): boolean {
 export function findHalfRangeLoss(
   weight: Weight,
   { model }: { readonly model: OnnxModel },
-): "overflow" | "underflow" | undefined {
+): HalfRangeLoss | undefined {
   const { tensor } = weight;
   if (
     weight.isSparse ||
