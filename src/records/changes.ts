@@ -95,7 +95,7 @@ export class Changes {
 
 /** Effects of a transaction that others wait for. */
 export interface Effects {
-  /** Ids of jobs and batches. */
+  /** Ids of jobs and batches, and of webhooks with something to send. */
   readonly changed: Set<string>;
   /** Ids of new jobs and batches. */
   readonly created: Set<string>;

@@ -204,6 +204,20 @@ const addOutlines = [
 const addIntegration = [
   "alter table jobs add column summary text",
   "create table service_keys (name text primary key, value text not null)",
+  `create table webhooks (
+    id text primary key, project text not null, url text not null, events text not null,
+    description text not null, secret text not null, old_secret text, old_secret_until text,
+    created_at text not null, last_success_at text, disabled_at text, disabled_reason text)`,
+  "create index webhooks_by_project on webhooks (project, id)",
+  `create table webhook_deliveries (
+    id text primary key, webhook_id text not null references webhooks (id), type text not null,
+    body text not null, status text not null, created_at text not null,
+    attempts integer not null, last_attempt_at text, next_attempt_at text,
+    response_status integer, error text)`,
+  "create index webhook_deliveries_by_webhook on webhook_deliveries (webhook_id, id)",
+  `create index webhook_deliveries_due on webhook_deliveries (webhook_id, next_attempt_at)
+    where next_attempt_at is not null`,
+  "create index webhook_deliveries_by_age on webhook_deliveries (created_at)",
 ];
 
 function countBytes(table: string, row: "new" | "old", project: string): string {

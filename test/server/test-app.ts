@@ -68,6 +68,7 @@ interface TestAppOptions {
   readonly maxWaitingJobs?: number;
   readonly sources?: z.input<typeof sourceCredentials>;
   readonly maxStoredBytes?: number;
+  readonly allowPrivateAddresses?: boolean;
   readonly isTrustedProxy?: (address: string) => boolean;
   readonly requireSpace?: () => Promise<void>;
   /** Database file of an earlier service. */
@@ -131,7 +132,11 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
       close: async () => {},
     },
     targets: builtinTargets,
-    limits: { maxModelBytes: 1000, allowedRoots: [directory], allowPrivateAddresses: false },
+    limits: {
+      maxModelBytes: 1000,
+      allowedRoots: [directory],
+      allowPrivateAddresses: options.allowPrivateAddresses ?? false,
+    },
     exchangeToken: options.trust && createTokenExchange({ records, now, log }, options.trust),
     github,
     now,
