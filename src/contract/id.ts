@@ -14,6 +14,8 @@ const patterns = {
   batch: idPattern("batch"),
   token: idPattern("token"),
   audit: idPattern("audit"),
+  webhook: idPattern("webhook"),
+  delivery: idPattern("delivery"),
 };
 
 function idPattern(prefix: string): RegExp {
@@ -31,6 +33,8 @@ function idSchema(prefix: keyof typeof patterns, what: string) {
 export const jobId = idSchema("job", "job");
 export const batchId = idSchema("batch", "batch");
 export const tokenId = idSchema("token", "token");
+export const webhookId = idSchema("webhook", "webhook");
+export const deliveryId = idSchema("delivery", "delivery");
 export const auditId = idSchema("audit", "entry");
 
 /** The check of `jobId` and `batchId` without the cost of a schema, for frequent use. */

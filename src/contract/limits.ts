@@ -24,6 +24,19 @@ export const limits = {
   countedJobs: 10_000,
   /** Longest validity of a link to an artifact, seconds: a week, as of presigned S3 requests. */
   linkSeconds: 604_800,
+  /** Webhooks of a project. */
+  webhooks: 16,
+  /** Attempts at a delivery, the first at once, each later one after four times the wait. */
+  webhookAttempts: 10,
+  webhookFirstRetrySeconds: 5,
+  webhookLongestRetrySeconds: 86_400,
+  /** Time for an answer to a delivery, seconds, and how much of its body is read, bytes. */
+  webhookAnswerSeconds: 15,
+  webhookAnswerBytes: 65_536,
+  /** Deliveries of a webhook that are under way at once. */
+  webhookDeliveriesAtOnce: 8,
+  /** How long deliveries are kept, days. */
+  webhookDeliveryDays: 30,
   /** How long an Idempotency-Key is remembered, hours. */
   idempotencyHours: 24,
   /** Interrupted uploads that are kept for a project, and their bytes: one of the largest model. */

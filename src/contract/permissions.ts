@@ -83,6 +83,11 @@ export const permissionTable = {
     reach: "any",
     does: "Read and revoke the access token of the request itself.",
   },
+  manageWebhooks: {
+    scope: "webhooks:write",
+    reach: "project",
+    does: "Create, list and delete webhooks, and read and repeat their deliveries.",
+  },
   readAudit: { scope: "admin", reach: "project", does: "List who changed what." },
   manageTokens: { scope: "admin", reach: "project", does: "Create, list and revoke tokens." },
   manageProjects: {

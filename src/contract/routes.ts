@@ -11,6 +11,7 @@ import type { Route } from "./route.ts";
 import { targetRoutes } from "./target-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
 import { usageRoutes } from "./usage-routes.ts";
+import { webhookRoutes } from "./webhook-routes.ts";
 
 /** Every endpoint under `/v1`. Server, client and OpenAPI document are bound to this table. */
 export const routes = {
@@ -25,6 +26,7 @@ export const routes = {
   ...projectRoutes,
   ...auditRoutes,
   ...usageRoutes,
+  ...webhookRoutes,
   getOpenApi: {
     method: "GET",
     path: "/openapi.json",

@@ -10,6 +10,7 @@ export const scopeTable = {
   "models:write": "Upload models.",
   "baselines:write": "Record what later jobs are compared with.",
   "reports:write": "Have check runs written on commits by the service's GitHub App.",
+  "webhooks:write": "Have changes of jobs and batches sent to webhooks.",
   admin: "Create, list and revoke tokens; includes every other scope.",
 } as const;
 

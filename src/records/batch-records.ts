@@ -1,4 +1,5 @@
 import type { Batch } from "../contract/batch.ts";
+import type { RetriedBatch } from "../contract/batch-routes.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { batchId } from "../contract/id.ts";
 import { type BatchPage, type BatchQuery, batchSummary } from "../contract/page.ts";
@@ -35,7 +36,7 @@ export function batchRecords(store: Store) {
     createAll: (
       project: string,
       newBatches: readonly NewBatch[],
-      request: CreatingRequest<readonly Batch[]>,
+      request: CreatingRequest<RetriedBatch>,
     ) => runWriteTransaction(store, (writing) => insertAll(writing, project, newBatches, request)),
 
     find: (project: string, id: string) =>
@@ -67,17 +68,17 @@ async function insertAll(
   writing: WriteTransaction,
   project: string,
   newBatches: readonly NewBatch[],
-  { answered, audit }: CreatingRequest<readonly Batch[]>,
-): Promise<readonly Batch[]> {
-  const created: Batch[] = [];
+  { answered, audit }: CreatingRequest<RetriedBatch>,
+): Promise<RetriedBatch> {
+  const batches: Batch[] = [];
   for (const newBatch of newBatches) {
     await requireWaitingRoom(writing, project, newBatch);
     const batch = await insertBatch(writing, project, newBatch);
     await addAuditEntry(writing, audit, { subject: batch.id });
-    created.push(batch);
+    batches.push(batch);
   }
-  await recordAnswer(writing, created, answered);
-  return created;
+  await recordAnswer(writing, { batches }, answered);
+  return { batches };
 }
 
 async function listBatches(

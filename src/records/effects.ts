@@ -1,6 +1,6 @@
 /** Effects of a transaction that others wait for. */
 export interface Effects {
-  /** Ids of jobs and batches. */
+  /** Ids of jobs and batches, and of webhooks with something to send. */
   readonly changed: Set<string>;
   /** Ids of jobs that begin to wait for a worker: new ones, and those whose worker is gone. */
   readonly waiting: Set<string>;

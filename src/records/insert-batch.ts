@@ -11,6 +11,7 @@ import { findBaselines } from "./find-baselines.ts";
 import { insertJobs, type NewJob } from "./insert-jobs.ts";
 import { insertReport, type NewReport, replaceReportJobs } from "./insert-report.ts";
 import { originColumns } from "./owner-columns.ts";
+import { queueWebhookEvents } from "./queue-webhook-events.ts";
 import { type ResourceReference, serializeResource } from "./resource-reference.ts";
 import { findSuiteRepository, reachesSuite } from "./suite-owner.ts";
 import type { WriteTransaction } from "./store.ts";
@@ -46,6 +47,7 @@ export async function insertBatch(
   await insertSummary(writing, summary, { project, ...newBatch });
   const newJobs = await attachBaselines(writing, project, newBatch);
   const jobs = await insertJobs(writing, { project, batchId: id }, newJobs);
+  await queueWebhookEvents(writing, project, [summary, ...jobs]);
   const jobIds = jobs.map((job) => job.id);
   const { report } = newBatch;
   if (report && "settings" in report) {

@@ -10,6 +10,7 @@ import { type CreatingRequest, recordCreation } from "./record-creation.ts";
 import { insertJobs, type NewJob } from "./insert-jobs.ts";
 import { type JobListQuery, listJobDocuments } from "./list-job-documents.ts";
 import { parseJob } from "./parse-job.ts";
+import { queueWebhookEvents } from "./queue-webhook-events.ts";
 import { requireWaitingRoom } from "./require-waiting-room.ts";
 import { cancelRecords } from "./save-records.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
@@ -22,6 +23,7 @@ export function jobRecords(store: Store) {
         await requireWaitingRoom(writing, project, { ...newJob, jobs: [newJob] });
         const [job] = await insertJobs(writing, { project, batchId: null }, [newJob]);
         if (job === undefined) throw new TypeError("No job was created");
+        await queueWebhookEvents(writing, project, [job]);
         await recordCreation(writing, job, request);
         return job;
       }),

@@ -12,6 +12,22 @@ export const laterMigrations: Readonly<Record<string, LaterMigration>> = {
   "0015-integration": both([
     "alter table jobs add column summary ordered_text",
     "create table service_keys (name ordered_text primary key, value ordered_text not null)",
+    `create table webhooks (
+      id ordered_text primary key, project ordered_text not null, url ordered_text not null,
+      events ordered_text not null, description ordered_text not null,
+      secret ordered_text not null, old_secret ordered_text, old_secret_until ordered_text,
+      created_at ordered_text not null, last_success_at ordered_text, disabled_at ordered_text,
+      disabled_reason ordered_text)`,
+    "create index webhooks_by_project on webhooks (project, id)",
+    `create table webhook_deliveries (
+      id ordered_text primary key, webhook_id ordered_text not null references webhooks (id),
+      type ordered_text not null, body ordered_text not null, status ordered_text not null,
+      created_at ordered_text not null, attempts integer not null, last_attempt_at ordered_text,
+      next_attempt_at ordered_text, response_status integer, error ordered_text)`,
+    "create index webhook_deliveries_by_webhook on webhook_deliveries (webhook_id, id)",
+    `create index webhook_deliveries_due on webhook_deliveries (webhook_id, next_attempt_at)
+      where next_attempt_at is not null`,
+    "create index webhook_deliveries_by_age on webhook_deliveries (created_at)",
   ]),
   "0019-replicas": both([
     "alter table attempts add column replica integer",

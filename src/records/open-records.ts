@@ -25,6 +25,9 @@ import { reportRecords } from "./report-records.ts";
 import type { Store } from "./store.ts";
 import { tokenRecords } from "./token-records.ts";
 import { usageRecords } from "./usage-records.ts";
+import { webhookDeliveryRecords } from "./webhook-delivery-records.ts";
+import { webhookQueue } from "./webhook-queue.ts";
+import { webhookRecords } from "./webhook-records.ts";
 import { workerRecords } from "./worker-records.ts";
 
 export type Records = Awaited<ReturnType<typeof openRecords>>;
@@ -61,6 +64,9 @@ export async function openRecords(
     cluster: clusterRecords(store),
     jobBlobs: jobBlobRecords(store),
     artifacts: artifactRecords(store),
+    webhooks: webhookRecords(store),
+    webhookDeliveries: webhookDeliveryRecords(store),
+    webhookQueue: webhookQueue(store),
     logs: logRecords(store),
     tokens: tokenRecords(store),
     audit: auditRecords(store),

@@ -6,6 +6,7 @@ import { applyEvents } from "./apply-events.ts";
 import { findBatchRepository } from "./find-batch.ts";
 import { type JobRecord, listCancellableRecords } from "./find-record.ts";
 import { jobColumns } from "./job-columns.ts";
+import { queueWebhookEvents } from "./queue-webhook-events.ts";
 import { saveBaselines } from "./save-baselines.ts";
 import type { WriteTransaction } from "./store.ts";
 import { updateBatchSummary } from "./update-batch-summary.ts";
@@ -32,9 +33,10 @@ export async function saveRecords(
 }
 
 async function saveRecord(
-  { trx, effects }: WriteTransaction,
+  writing: WriteTransaction,
   { before, after }: RecordChange,
 ): Promise<void> {
+  const { trx, effects } = writing;
   const { job } = after;
   const counters = { attempt: after.attempt, next_log_seq: after.nextLogSeq };
   await trx
@@ -43,6 +45,9 @@ async function saveRecord(
     .where("id", "=", job.id)
     .execute();
   effects.changed.add(job.id);
+  const entered = job.transitions.slice(before.job.transitions.length);
+  const changed = entered.map(({ status }) => ({ ...job, status }));
+  if (changed.length > 0) await queueWebhookEvents(writing, after.project, changed);
   if (job.status === "Cancelling" && before.job.status !== "Cancelling") {
     effects.cancelling.add(job.id);
   }

@@ -29,6 +29,8 @@ export interface Schema {
   deleted_resources: DeletedResourcesTable;
   change_counter: ChangeCounterTable;
   service_keys: ServiceKeysTable;
+  webhooks: WebhooksTable;
+  webhook_deliveries: WebhookDeliveriesTable;
 }
 
 interface JobsTable {
@@ -296,4 +298,38 @@ interface SuitesTable {
 /** GitHub's events that were received, so that none counts twice. */
 interface GithubDeliveriesTable {
   id: string;
+}
+
+interface WebhooksTable {
+  id: string;
+  project: string;
+  url: string;
+  /** Filters of events, a JSON list. */
+  events: string;
+  description: string;
+  secret: string;
+  /** The secret before, which signs too until a time. */
+  old_secret: string | null;
+  old_secret_until: string | null;
+  created_at: string;
+  last_success_at: string | null;
+  disabled_at: string | null;
+  disabled_reason: string | null;
+}
+
+/** Events for webhooks, written in the transaction of the change. */
+interface WebhookDeliveriesTable {
+  id: string;
+  webhook_id: string;
+  type: string;
+  /** The event, a JSON text. */
+  body: string;
+  status: string;
+  created_at: string;
+  attempts: number;
+  last_attempt_at: string | null;
+  /** Null where there is none to come. */
+  next_attempt_at: string | null;
+  response_status: number | null;
+  error: string | null;
 }

@@ -26,6 +26,8 @@ export const tableKeys = {
   released_blobs: ["sha256"],
   deleted_resources: ["id"],
   service_keys: ["name"],
+  webhooks: ["id"],
+  webhook_deliveries: ["id"],
 } as const satisfies Readonly<Record<keyof Schema, readonly [string, ...string[]]>>;
 
 /** Tables that have a row from the beginning. */

@@ -1,6 +1,7 @@
 import { deriveBatchStatus, zeroCounts } from "../contract/batch-status.ts";
 import { type BatchSummary, batchSummary } from "../contract/page.ts";
 import { isTerminal } from "../contract/status.ts";
+import { queueWebhookEvents } from "./queue-webhook-events.ts";
 import type { WriteTransaction } from "./store.ts";
 
 /** Updates a batch's record from its jobs. */
@@ -11,7 +12,7 @@ export async function updateBatchSummary(
   const { trx, now, effects } = writing;
   const row = await trx
     .selectFrom("batches")
-    .select("document")
+    .select(["document", "project"])
     .where("id", "=", batchId)
     .executeTakeFirstOrThrow();
   const before = batchSummary.parse(JSON.parse(row.document));
@@ -24,6 +25,7 @@ export async function updateBatchSummary(
     .where("id", "=", batchId)
     .execute();
   effects.changed.add(batchId);
+  if (after.status !== before.status) await queueWebhookEvents(writing, row.project, [after]);
   return after;
 }
 

@@ -22,6 +22,7 @@ import type { ServerContext } from "./server-context.ts";
 import { targetHandlers } from "./target-handlers.ts";
 import { tokenHandlers } from "./token-handlers.ts";
 import { usageHandlers } from "./usage-handlers.ts";
+import { webhookHandlers } from "./webhook-handlers.ts";
 
 /** The service's HTTP interface; its metrics are at `monitoring`, where that is given. */
 export function createApp(context: ServerContext, monitoring?: Hono): Hono {
@@ -66,6 +67,7 @@ function createHandlers(context: ServerContext): RouteHandlers {
     ...projectHandlers,
     ...auditHandlers,
     ...usageHandlers,
+    ...webhookHandlers,
     getOpenApi: async () => ({ status: 200, json: document }),
   };
 }

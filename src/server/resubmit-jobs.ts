@@ -1,4 +1,5 @@
-import type { Batch, BatchRequest } from "../contract/batch.ts";
+import type { RetriedBatch } from "../contract/batch-routes.ts";
+import type { BatchRequest } from "../contract/batch.ts";
 import type { CreatedBy } from "../contract/created-by.ts";
 import { groupByTargets } from "../contract/group-by-targets.ts";
 import type { Job } from "../contract/job.ts";
@@ -14,7 +15,7 @@ export type RepeatedBatch = Pick<
   "name" | "suite" | "revision" | "kind" | "failFast" | "labels" | "parallelism"
 >;
 
-interface Resubmission extends CreatingRequest<readonly Batch[]> {
+interface Resubmission extends CreatingRequest<RetriedBatch> {
   readonly batch: RepeatedBatch;
   /** Jobs that have ended. */
   readonly jobs: readonly Job[];
@@ -33,7 +34,7 @@ export async function resubmitJobs(
   context: ServerContext,
   owner: Owner,
   { batch, jobs, report, createdBy, ...creating }: Resubmission,
-): Promise<readonly Batch[]> {
+): Promise<RetriedBatch> {
   const prepared = groupRepeatedJobs(jobs).map(({ former, ...fields }) =>
     prepareBatch(context, owner, {
       request: { ...batch, ...fields },
@@ -41,16 +42,10 @@ export async function resubmitJobs(
       createdBy,
     }),
   );
-  const { records, executor } = context;
-  const created = await records.batches.createAll(
-    owner.project,
-    await Promise.all(prepared),
-    creating,
-  );
-  executor.submit(
-    owner.project,
-    created.flatMap((each) => each.jobs.map(({ id }) => id)),
-  );
+  const newBatches = await Promise.all(prepared);
+  const created = await context.records.batches.createAll(owner.project, newBatches, creating);
+  const jobIds = created.batches.flatMap((each) => each.jobs.map(({ id }) => id));
+  context.executor.submit(owner.project, jobIds);
   return created;
 }
 

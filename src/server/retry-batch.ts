@@ -1,3 +1,4 @@
+import type { Caller } from "../auth/authenticate.ts";
 import { type Batch, batchFields } from "../contract/batch.ts";
 import { hasScope } from "../contract/may.ts";
 import { ServiceError } from "../contract/errors.ts";
@@ -9,6 +10,7 @@ import { notFoundError } from "./not-found-error.ts";
 import { requireOwnSuite } from "./require-own-suite.ts";
 import { type RepeatedBatch, resubmitJobs } from "./resubmit-jobs.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
+import type { ServerContext } from "./server-context.ts";
 
 /** Starts jobs of a batch anew, by default those that failed. */
 export const retryBatch: RouteHandlers["retryBatch"] = async (context, input) => {
@@ -23,33 +25,23 @@ export const retryBatch: RouteHandlers["retryBatch"] = async (context, input) =>
   }
   const repeated = describeRepeated(batch);
   if (repeated.revision?.recordBaseline) await requireOwnSuite(context, caller, repeated);
-  const report = hasScope(caller, "requestReport")
-    ? await context.records.reports.find(batch.id)
-    : undefined;
-  const { created, headers } = await createIdempotently<RetriedBatch>(
-    context,
-    { ...input, body: { batch: batch.id, statuses } },
-    {
-      schema: retriedBatch,
-      create: async (answered) => {
-        await context.requireSpace();
-        const batches = await resubmitJobs(context, creationOwner(caller), {
-          batch: repeated,
-          jobs,
-          report,
-          createdBy: createdByCaller(caller),
-          audit,
-          answered: answered && {
-            ref: answered.ref,
-            buildAnswer: (all) => answered.buildAnswer({ batches: [...all] }),
-          },
-        });
-        return { batches: [...batches] };
-      },
+  const retried = { ...input, body: { batch: batch.id, statuses } };
+  const { created, headers } = await createIdempotently<RetriedBatch>(context, retried, {
+    schema: retriedBatch,
+    async create(answered) {
+      await context.requireSpace();
+      const createdBy = createdByCaller(caller);
+      const report = await findOwnReport(context, caller, batch.id);
+      const order = { batch: repeated, jobs, report, createdBy, audit, answered };
+      return resubmitJobs(context, creationOwner(caller), order);
     },
-  );
+  });
   return { status: 202, json: created, headers };
 };
+
+async function findOwnReport({ records }: ServerContext, caller: Caller, batchId: string) {
+  return hasScope(caller, "requestReport") ? records.reports.find(batchId) : undefined;
+}
 
 /** A batch's parallelism is in its request alone, which is not kept. */
 function describeRepeated({ name, suite, revision, kind, failFast, labels }: Batch): RepeatedBatch {

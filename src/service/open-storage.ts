@@ -69,10 +69,10 @@ function listExpiring(
   { records, blobs }: Pick<ServiceStorage, "records" | "blobs">,
   { retention, now }: StorageOptions,
 ) {
-  const { idempotency, tokens, identities } = records;
+  const { idempotency, tokens, identities, webhookDeliveries } = records;
   const expired = { purge: () => records.deleteExpired(retention) };
   const releasedBlobs = { purge: () => purgeReleasedBlobs(records, blobs, now()) };
-  return { idempotency, tokens, identities, expired, releasedBlobs, blobs };
+  return { idempotency, tokens, identities, webhookDeliveries, expired, releasedBlobs, blobs };
 }
 
 /** @throws StartError */

@@ -65,7 +65,7 @@ export const settings = z.object({
     .transform((allowed) => allowed === "true")
     .describe(
       [
-        "Whether models may come from `http://` and from",
+        "Whether models may come from, and events be sent to, `http://` and",
         "addresses that are not on the public internet.",
       ].join(" "),
     ),

@@ -17,6 +17,7 @@ import { readTargets } from "../settings/read-targets.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import type { DiskSpace } from "../storage/disk-space.ts";
 import { createModelSources } from "../storage/sources/model-sources.ts";
+import { startWebhookSender } from "../webhooks/webhook-sender.ts";
 import { createFirstToken } from "./create-first-token.ts";
 import { createQuotas } from "./create-quotas.ts";
 import { openExecutor } from "./open-executor.ts";
@@ -140,6 +141,14 @@ async function joinParts(
   const submit: SubmitRerun = async (owner, order) => resubmitJobs(context, owner, order);
   const github = appOptions && openGitHubApp(appOptions, { records, submit, log });
   if (github) stack.defer(async () => github.close());
+  const publicUrl = settings.MOS_PUBLIC_URL?.replace(/\/+$/, "");
+  stack.use(
+    startWebhookSender({
+      ...parts,
+      publicUrl,
+      allowPrivateAddresses: settings.MOS_ALLOW_PRIVATE_ADDRESSES,
+    }),
+  );
   for (const { project } of trust?.policies ?? []) {
     await records.projects.ensure(project, trustPolicyChange);
   }
@@ -151,7 +160,6 @@ async function joinParts(
   };
   const quotas = createQuotas(settings, parts);
   const isTrustedProxy = settings.MOS_TRUSTED_PROXIES;
-  const publicUrl = settings.MOS_PUBLIC_URL?.replace(/\/+$/, "");
   const strangers = { isTrustedProxy, publicUrl, exchangeToken, github };
   const work = { quotas, sources, executor, limits, metrics };
   const context: ServerContext = { ...parts, ...strangers, ...work };

@@ -87,7 +87,8 @@ for (const [name, route] of Object.entries<Route>(routes)) {
     );
     assert.ok(inPath.every(({ required }) => required));
     assert.equal(requestBody !== undefined, route.body !== undefined || route.upload === true);
-    for (const status of [...Object.keys(route.replies), "401", "500"])
+    const unauthorized = route.open ? [] : ["401"];
+    for (const status of [...Object.keys(route.replies), ...unauthorized, "500"])
       assert.ok(status in responses, status);
     for (const [status, { content }] of Object.entries(responses)) {
       if (Number(status) >= 400 && route.method !== "HEAD")

@@ -9,6 +9,7 @@ import { auditPage } from "../../src/contract/audit.ts";
 import { batch } from "../../src/contract/batch.ts";
 import type { Routes } from "../../src/contract/routes.ts";
 import { createdToken } from "../../src/contract/token.ts";
+import { createdWebhook } from "../../src/contract/webhook.ts";
 import { beginTestWorker, makeTestApp, startJob, type TestApp } from "./test-app.ts";
 
 type AuditedRoute = {
@@ -23,6 +24,13 @@ const tokenRequest = { name: "ci", scopes: ["jobs:read"] };
 
 async function makeToken({ ask }: TestApp) {
   return createdToken.parse(await (await ask("POST /v1/tokens", { body: tokenRequest })).json());
+}
+
+const webhookRequest = { url: "https://receiver.example/events" };
+
+async function makeWebhook({ ask }: TestApp) {
+  const answer = await ask("POST /v1/webhooks", { body: webhookRequest });
+  return createdWebhook.parse(await answer.json());
 }
 
 const changes: Readonly<Record<AuditedRoute, Prepare>> = {
@@ -65,6 +73,16 @@ const changes: Readonly<Record<AuditedRoute, Prepare>> = {
     );
     return [`POST /v1/jobs/${id}/artifacts/model.onnx/link`, { body: {} }];
   },
+  createWebhook: async () => ["POST /v1/webhooks", { body: webhookRequest }],
+  rotateWebhook: async (app) => [`POST /v1/webhooks/${(await makeWebhook(app)).id}/rotate`],
+  enableWebhook: async (app) => [`POST /v1/webhooks/${(await makeWebhook(app)).id}/enable`],
+  deleteWebhook: async (app) => [`DELETE /v1/webhooks/${(await makeWebhook(app)).id}`],
+  async replayDelivery(app) {
+    const { id } = await makeWebhook(app);
+    await startJob(app);
+    const { deliveries } = await app.records.webhookDeliveries.list(id, { limit: 1 });
+    return [`POST /v1/webhooks/${id}/deliveries/${deliveries[0]?.id}/replay`];
+  },
   async deleteModel(app) {
     const [call, options] = await changes.uploadModel(app);
     await app.ask(call, options);
@@ -84,7 +102,15 @@ const changes: Readonly<Record<AuditedRoute, Prepare>> = {
   },
 };
 
-const tables = ["jobs", "batches", "tokens", "projects", "project_blobs"];
+const tables = [
+  "jobs",
+  "batches",
+  "tokens",
+  "projects",
+  "project_blobs",
+  "webhooks",
+  "webhook_deliveries",
+];
 
 /** An app, and its database as another process sees it. */
 async function openApp(t: TestContext) {

@@ -6,6 +6,7 @@ import { permissionTable } from "../../src/contract/permissions.ts";
 import type { Route } from "../../src/contract/route.ts";
 import { type RouteName, routes } from "../../src/contract/routes.ts";
 import type { Scope } from "../../src/contract/token.ts";
+import { createdWebhook } from "../../src/contract/webhook.ts";
 import { beginTestWorker, makeTestApp, type TestApp } from "./test-app.ts";
 import { proposal, pushed, tenantToken, workflowScopes } from "./tenant-tokens.ts";
 
@@ -20,6 +21,8 @@ interface Belongings {
   readonly job: string;
   readonly batch: string;
   readonly tokenId: string;
+  readonly webhook: string;
+  readonly delivery: string;
 }
 
 interface Row {
@@ -36,6 +39,7 @@ const job = { model, target: "cpu" };
 const hidden = { otherProject: 404, otherRepository: 404, otherCommit: 404 };
 /** Uploads are the repository's, whatever the commit. */
 const shared = { otherProject: 422, otherRepository: 422, otherCommit: 202 };
+const notForWorkflows = { otherRepository: 403, otherCommit: 403 };
 const ownOnly = { owner: 200, otherProject: 200, otherRepository: 200, otherCommit: 200 };
 
 /** Every route, and the status with which it answers its owner and strangers with every scope. */
@@ -179,6 +183,55 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     otherRepository: 403,
     otherCommit: 403,
   },
+  listWebhooks: {
+    call: () => "GET /v1/webhooks",
+    owner: 200,
+    otherProject: 200,
+    ...notForWorkflows,
+  },
+  createWebhook: {
+    call: () => "POST /v1/webhooks",
+    body: { url: "https://receiver.example/" },
+    owner: 201,
+    otherProject: 201,
+    ...notForWorkflows,
+  },
+  getWebhook: {
+    call: (things) => `GET /v1/webhooks/${things.webhook}`,
+    owner: 200,
+    otherProject: 404,
+    ...notForWorkflows,
+  },
+  rotateWebhook: {
+    call: (things) => `POST /v1/webhooks/${things.webhook}/rotate`,
+    owner: 201,
+    otherProject: 404,
+    ...notForWorkflows,
+  },
+  enableWebhook: {
+    call: (things) => `POST /v1/webhooks/${things.webhook}/enable`,
+    owner: 200,
+    otherProject: 404,
+    ...notForWorkflows,
+  },
+  deleteWebhook: {
+    call: (things) => `DELETE /v1/webhooks/${things.webhook}`,
+    owner: 204,
+    otherProject: 404,
+    ...notForWorkflows,
+  },
+  listDeliveries: {
+    call: (things) => `GET /v1/webhooks/${things.webhook}/deliveries`,
+    owner: 200,
+    otherProject: 404,
+    ...notForWorkflows,
+  },
+  replayDelivery: {
+    call: (things) => `POST /v1/webhooks/${things.webhook}/deliveries/${things.delivery}/replay`,
+    owner: 202,
+    otherProject: 404,
+    ...notForWorkflows,
+  },
   exchangeToken: {
     call: () => "POST /v1/tokens/exchange",
     body: { token: "eyJ" },
@@ -213,6 +266,9 @@ async function prepare(t: TestContext) {
     headers: { "content-type": "" },
   });
   assert.equal(put.status, 201, await put.text());
+  const webhookRequest = { url: "https://receiver.example/", description: secretName };
+  const made = await app.ask("POST /v1/webhooks", { body: webhookRequest });
+  const webhook = createdWebhook.parse(await made.json()).id;
   const body = { name: secretName, models: [model], targets: ["cpu", "cpu-int8"] };
   const answer = await app.ask("POST /v1/batches", { token: owner.token, body });
   const batch = batchSchema.parse(await answer.json());
@@ -227,7 +283,15 @@ async function prepare(t: TestContext) {
     },
   );
   const revocable = await tenantToken(app, { scopes: ["jobs:read"] });
-  const things = { job: first?.id ?? "", batch: batch.id, tokenId: revocable.id };
+  const { deliveries } = await app.records.webhookDeliveries.list(webhook, { limit: 1 });
+  const delivery = deliveries[0]?.id ?? "";
+  const things = {
+    job: first?.id ?? "",
+    batch: batch.id,
+    tokenId: revocable.id,
+    webhook,
+    delivery,
+  };
   return { app, owner: owner.token, things };
 }
 

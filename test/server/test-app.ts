@@ -71,6 +71,7 @@ interface TestAppOptions {
   readonly maxWaitingJobs?: number;
   readonly sources?: z.input<typeof sourceCredentials>;
   readonly maxStoredBytes?: number;
+  readonly allowPrivateAddresses?: boolean;
   readonly isTrustedProxy?: (address: string) => boolean;
   readonly requireSpace?: () => Promise<void>;
   readonly readDiskSpace?: () => Promise<{ free: number; reserve: number }>;
@@ -140,7 +141,11 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
       now,
       readDiskSpace: options.readDiskSpace ?? emptyDisk,
     }),
-    limits: { maxModelBytes: 1000, allowedRoots: [directory], allowPrivateAddresses: false },
+    limits: {
+      maxModelBytes: 1000,
+      allowedRoots: [directory],
+      allowPrivateAddresses: options.allowPrivateAddresses ?? false,
+    },
     exchangeToken: options.trust && createTokenExchange({ records, now, log }, options.trust),
     github,
     now,

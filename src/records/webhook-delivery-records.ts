@@ -1,0 +1,90 @@
+import type { Selectable } from "kysely";
+import { deliveryId } from "../contract/id.ts";
+import { limits } from "../contract/limits.ts";
+import type { DeliveryPage, DeliveryQuery } from "../contract/webhook-routes.ts";
+import { type WebhookDelivery, webhookDelivery } from "../contract/webhook.ts";
+import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
+import { buildPage, parseCursor } from "./build-page.ts";
+import type { Schema } from "./schema.ts";
+import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
+
+interface Replay {
+  readonly webhookId: string;
+  readonly id: string;
+  readonly audit: AuditedChange;
+}
+
+const dayMs = 86_400_000;
+
+/** Deliveries of webhooks, as their owners see them. */
+export function webhookDeliveryRecords(store: Store) {
+  return {
+    list: (webhookId: string, query: DeliveryQuery) => listDeliveries(store, webhookId, query),
+
+    /** Has an event delivered again. Undefined where there is no such delivery. */
+    replay: (replay: Replay) =>
+      runWriteTransaction(store, (writing) => replayDelivery(writing, replay)),
+
+    /** Deletes deliveries after the time for which they are kept. */
+    async purge(): Promise<void> {
+      const oldest = new Date(store.now().getTime() - limits.webhookDeliveryDays * dayMs);
+      await store.db
+        .deleteFrom("webhook_deliveries")
+        .where("created_at", "<", oldest.toISOString())
+        .execute();
+    },
+  };
+}
+
+async function listDeliveries(
+  { db }: Store,
+  webhookId: string,
+  { cursor, limit }: DeliveryQuery,
+): Promise<DeliveryPage> {
+  let rows = db.selectFrom("webhook_deliveries").selectAll().where("webhook_id", "=", webhookId);
+  if (cursor !== undefined) rows = rows.where("id", "<", parseCursor(cursor, deliveryId));
+  const page = await rows
+    .orderBy("id", "desc")
+    .limit(limit + 1)
+    .execute();
+  const { entries, nextCursor } = buildPage(page, limit);
+  return { deliveries: entries.map(parseDelivery), nextCursor };
+}
+
+async function replayDelivery(
+  writing: WriteTransaction,
+  { webhookId, id, audit }: Replay,
+): Promise<WebhookDelivery | undefined> {
+  const { trx, now, effects } = writing;
+  const again = { status: "pending", attempts: 0, next_attempt_at: now.toISOString() };
+  await trx
+    .updateTable("webhook_deliveries")
+    .set(again)
+    .where("id", "=", id)
+    .where("webhook_id", "=", webhookId)
+    .execute();
+  const row = await trx
+    .selectFrom("webhook_deliveries")
+    .selectAll()
+    .where("id", "=", id)
+    .where("webhook_id", "=", webhookId)
+    .executeTakeFirst();
+  if (!row) return undefined;
+  await addAuditEntry(writing, audit, { subject: id });
+  effects.changed.add(webhookId);
+  return parseDelivery(row);
+}
+
+function parseDelivery(row: Selectable<Schema["webhook_deliveries"]>): WebhookDelivery {
+  return webhookDelivery.parse({
+    id: row.id,
+    type: row.type,
+    status: row.status,
+    createdAt: row.created_at,
+    attempts: row.attempts,
+    lastAttemptAt: row.last_attempt_at,
+    nextAttemptAt: row.next_attempt_at,
+    responseStatus: row.response_status,
+    error: row.error,
+  });
+}

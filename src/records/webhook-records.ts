@@ -1,0 +1,120 @@
+import { ServiceError } from "../contract/errors.ts";
+import { newId } from "../contract/id.ts";
+import { limits } from "../contract/limits.ts";
+import { type CreatedWebhook, type Webhook, type WebhookRequest } from "../contract/webhook.ts";
+import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
+import { type CreatingRequest, recordCreation } from "./record-creation.ts";
+import { findWebhook, parseWebhook } from "./find-webhook.ts";
+import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
+
+/** A webhook of a project, and who changes it. */
+interface WebhookChange {
+  readonly project: string;
+  readonly id: string;
+  readonly audit: AuditedChange;
+}
+
+/** Webhooks of projects. */
+export function webhookRecords(store: Store) {
+  return {
+    create: (
+      project: string,
+      request: WebhookRequest & { readonly secret: string },
+      creating: CreatingRequest<CreatedWebhook>,
+    ) =>
+      runWriteTransaction(store, (writing) => insertWebhook(writing, project, request, creating)),
+
+    async list(project: string): Promise<Webhook[]> {
+      const webhooks = store.db.selectFrom("webhooks").selectAll().where("project", "=", project);
+      return (await webhooks.orderBy("id").execute()).map(parseWebhook);
+    },
+
+    find: (project: string, id: string) => findWebhook({ trx: store.db }, project, id),
+
+    /** Signs with the new secret, and until a time with the old one too. */
+    rotate: (change: WebhookChange, rotation: { secret: string; oldUntil: string }) =>
+      runWriteTransaction(store, (writing) => rotateSecret(writing, change, rotation)),
+
+    enable: (change: WebhookChange) =>
+      runWriteTransaction(store, (writing) => enableWebhook(writing, change)),
+
+    /** False where there is none. */
+    delete: (change: WebhookChange) =>
+      runWriteTransaction(store, (writing) => deleteWebhook(writing, change)),
+  };
+}
+
+async function insertWebhook(
+  writing: WriteTransaction,
+  project: string,
+  { url, events, description, secret }: WebhookRequest & { readonly secret: string },
+  creating: CreatingRequest<CreatedWebhook>,
+): Promise<CreatedWebhook> {
+  const { trx, now } = writing;
+  await requireWebhookRoom(writing, project);
+  const id = newId("webhook", now);
+  const row = { id, project, url, description, secret, created_at: now.toISOString() };
+  await trx
+    .insertInto("webhooks")
+    .values({ ...row, events: JSON.stringify(events) })
+    .execute();
+  const made = await findWebhook(writing, project, id);
+  if (!made) throw new TypeError("No webhook was created");
+  const created = { ...made, secret };
+  await recordCreation(writing, created, creating);
+  return created;
+}
+
+async function requireWebhookRoom({ trx }: WriteTransaction, project: string): Promise<void> {
+  const { count } = await trx
+    .selectFrom("webhooks")
+    .select(({ fn }) => fn.countAll<number>().as("count"))
+    .where("project", "=", project)
+    .executeTakeFirstOrThrow();
+  if (Number(count) >= limits.webhooks) {
+    const message = `The project has ${count} webhooks, of ${limits.webhooks} at most`;
+    throw new ServiceError("too_many_webhooks", message);
+  }
+}
+
+async function rotateSecret(
+  writing: WriteTransaction,
+  change: WebhookChange,
+  { secret, oldUntil }: { readonly secret: string; readonly oldUntil: string },
+): Promise<CreatedWebhook | undefined> {
+  const found = await findWebhook(writing, change.project, change.id);
+  if (!found) return undefined;
+  await addAuditEntry(writing, change.audit, { subject: change.id });
+  await writing.trx
+    .updateTable("webhooks")
+    .set((eb) => ({ old_secret: eb.ref("secret"), old_secret_until: oldUntil, secret }))
+    .where("id", "=", change.id)
+    .execute();
+  return { ...found, secret };
+}
+
+async function enableWebhook(
+  writing: WriteTransaction,
+  { project, id, audit }: WebhookChange,
+): Promise<Webhook | undefined> {
+  if (!(await findWebhook(writing, project, id))) return undefined;
+  await addAuditEntry(writing, audit, { subject: id });
+  await writing.trx
+    .updateTable("webhooks")
+    .set({ disabled_at: null, disabled_reason: null })
+    .where("id", "=", id)
+    .execute();
+  writing.effects.changed.add(id);
+  return findWebhook(writing, project, id);
+}
+
+async function deleteWebhook(
+  writing: WriteTransaction,
+  { project, id, audit }: WebhookChange,
+): Promise<boolean> {
+  if (!(await findWebhook(writing, project, id))) return false;
+  await addAuditEntry(writing, audit, { subject: id });
+  await writing.trx.deleteFrom("webhook_deliveries").where("webhook_id", "=", id).execute();
+  await writing.trx.deleteFrom("webhooks").where("id", "=", id).execute();
+  return true;
+}

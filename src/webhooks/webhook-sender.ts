@@ -1,0 +1,98 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { limits } from "../contract/limits.ts";
+import type { Log } from "../log/json-log.ts";
+import type { Records } from "../records/open-records.ts";
+import type { DueDelivery } from "../records/end-delivery-attempt.ts";
+import { type Connections, openConnections } from "../storage/connections.ts";
+import { sendEvent } from "./send-event.ts";
+
+interface WebhookSenderOptions {
+  readonly records: Pick<Records, "webhookQueue" | "changes">;
+  readonly allowPrivateAddresses: boolean;
+  /** Address at which people reach the service, without `/v1`; without it links are relative. */
+  readonly publicUrl: string | undefined;
+  readonly now: () => Date;
+  readonly log: Log;
+}
+
+/** Deliveries become due without a change too. */
+const recheckMs = 1_000;
+
+/** Sends the events that are queued for webhooks, each at least once, until it is stopped. */
+export function startWebhookSender(options: WebhookSenderOptions): AsyncDisposable {
+  const sender = new WebhookSender(options);
+  const running = sender.run();
+  return {
+    async [Symbol.asyncDispose]() {
+      await sender.stop();
+      await running;
+    },
+  };
+}
+
+class WebhookSender {
+  readonly #options: WebhookSenderOptions;
+  readonly #connections: Connections;
+  readonly #stopped = new AbortController();
+  readonly #unsubscribe: () => void;
+  /** Of each webhook. */
+  readonly #underWay = new Map<string, Set<Promise<void>>>();
+  #woken = Promise.withResolvers<void>();
+
+  constructor(options: WebhookSenderOptions) {
+    this.#options = options;
+    this.#connections = openConnections(options);
+    this.#unsubscribe = options.records.changes.onChanged(() => this.#woken.resolve());
+  }
+
+  async run(): Promise<void> {
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      this.#woken = Promise.withResolvers();
+      await this.#startDue().catch((error: unknown) => {
+        this.#options.log("error", "Webhooks cannot be read", { error });
+      });
+      const pause = delay(recheckMs, undefined, { signal, ref: false }).catch(() => {});
+      await Promise.race([this.#woken.promise, pause]);
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#unsubscribe();
+    this.#stopped.abort();
+    this.#woken.resolve();
+    await Promise.all([...this.#underWay.values()].flatMap((present) => [...present]));
+    await this.#connections[Symbol.asyncDispose]();
+  }
+
+  async #startDue(): Promise<void> {
+    const { webhookQueue } = this.#options.records;
+    for (const webhookId of await webhookQueue.listDue()) {
+      const present = this.#underWay.get(webhookId) ?? new Set();
+      const room = limits.webhookDeliveriesAtOnce - present.size;
+      if (room <= 0) continue;
+      this.#underWay.set(webhookId, present);
+      const begun = await webhookQueue.begin(webhookId, room);
+      for (const delivery of begun) this.#track(present, this.#deliver(delivery));
+    }
+  }
+
+  #track(present: Set<Promise<void>>, sent: Promise<void>): void {
+    const ended = sent.finally(() => {
+      present.delete(ended);
+      this.#woken.resolve();
+    });
+    present.add(ended);
+  }
+
+  async #deliver(delivery: DueDelivery): Promise<void> {
+    const { signal } = this.#stopped;
+    const sending = { ...this.#options, dispatcher: this.#connections.strangers, signal };
+    const outcome = await sendEvent(delivery, sending);
+    // What the end of the service interrupted is sent again after its start.
+    if (signal.aborted && !outcome.isDelivered) return;
+    await this.#options.records.webhookQueue.end(delivery, outcome).catch((error: unknown) => {
+      this.#options.log("error", "A delivery cannot be recorded", { error });
+    });
+  }
+}

@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { createdWebhook } from "../../src/contract/webhook.ts";
+import { limits } from "../../src/contract/limits.ts";
+import { webhookRoutes } from "../../src/contract/webhook-routes.ts";
+import { makeTestApp, problemIn, startJob } from "./test-app.ts";
+
+const url = "https://receiver.example/events";
+
+const refused: Readonly<Record<string, [string, RegExp]>> = {
+  "an address without TLS": ["http://receiver.example/", /must be an https/],
+  "an address of this machine": ["https://127.0.0.1/", /not on the public internet/],
+  "a private IPv6 address": ["https://[fd00::1]/", /not on the public internet/],
+  "a user name in the address": ["https://a:b@receiver.example/", /user name/],
+  "another scheme": ["ftp://receiver.example/", /Invalid URL/],
+};
+
+for (const [name, [address, message]] of Object.entries(refused)) {
+  test(`POST /webhooks refuses ${name}`, async (t) => {
+    const { ask } = await makeTestApp(t);
+    const { errors } = await problemIn(await ask("POST /v1/webhooks", { body: { url: address } }));
+    assert.equal(errors?.[0]?.pointer, "/url");
+    assert.match(errors[0].message, message);
+  });
+}
+
+test("a webhook's secret is shown once, and by no list", async (t) => {
+  const { ask } = await makeTestApp(t);
+  const headers = { "idempotency-key": "once" };
+  const first = await ask("POST /v1/webhooks", { body: { url }, headers });
+  const made = createdWebhook.parse(await first.json());
+  const again = await ask("POST /v1/webhooks", { body: { url }, headers });
+  assert.deepEqual(await again.json(), made);
+  const { secret, ...shown } = made;
+  assert.deepEqual(await (await ask("GET /v1/webhooks")).json(), { webhooks: [shown] });
+  assert.doesNotMatch(await (await ask(`GET /v1/webhooks/${made.id}`)).text(), /whsec_/);
+  assert.ok(secret.startsWith("whsec_"));
+});
+
+test("a project has as many webhooks as it may, and no more", async (t) => {
+  const { ask } = await makeTestApp(t);
+  for (let i = 0; i < limits.webhooks; i++) {
+    assert.equal((await ask("POST /v1/webhooks", { body: { url } })).status, 201);
+  }
+  const { code } = await problemIn(await ask("POST /v1/webhooks", { body: { url } }));
+  assert.equal(code, "too_many_webhooks");
+});
+
+test("deliveries come in pages, newest first, and go with their webhook or with their time", async (t) => {
+  const { ask, records, advance, ...app } = await makeTestApp(t);
+  const made = createdWebhook.parse(
+    await (await ask("POST /v1/webhooks", { body: { url } })).json(),
+  );
+  const ids: string[] = [];
+  for (let i = 0; i < 3; i++) {
+    advance(1);
+    ids.unshift((await startJob({ ask, records, advance, ...app })).id);
+  }
+  const schema = webhookRoutes.listDeliveries.replies[200].json;
+  const list = async (query: string) => {
+    const answer = await ask(`GET /v1/webhooks/${made.id}/deliveries?limit=2${query}`);
+    return schema.parse(await answer.json());
+  };
+  const first = await list("");
+  const second = await list(`&cursor=${first.nextCursor}`);
+  const all = [...first.deliveries, ...second.deliveries];
+  assert.deepEqual(
+    all.map(({ type, status }) => [type, status]),
+    ids.map(() => ["job.pending", "pending"]),
+  );
+  assert.deepEqual(
+    all.toSorted((a, b) => (a.id < b.id ? 1 : -1)),
+    all,
+  );
+  advance((limits.webhookDeliveryDays + 1) * 86_400_000);
+  await records.webhookDeliveries.purge();
+  assert.deepEqual((await list("")).deliveries, []);
+  assert.equal((await ask(`DELETE /v1/webhooks/${made.id}`)).status, 204);
+  const gone = await ask(`GET /v1/webhooks/${made.id}/deliveries`);
+  assert.equal((await problemIn(gone)).code, "not_found");
+});
