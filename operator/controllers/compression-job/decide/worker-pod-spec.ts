@@ -1,4 +1,5 @@
 import type { Target } from "../../../../src/contract/target.ts";
+import { workerStop } from "../../../../src/contract/worker-stop.ts";
 import { workerContainer, workerTokenAudience } from "../../../../src/contract/worker.ts";
 import type { Pod } from "../../../../src/kubernetes/resources.ts";
 import type { WorkerSettings } from "../observe/job-settings.ts";
@@ -14,8 +15,6 @@ export interface WorkerPodPlan {
   readonly deadlineSeconds: number;
 }
 
-/** A worker that stops on SIGTERM writes its termination message within this time. */
-const terminationGraceSeconds = 10;
 const tokenSeconds = 3600;
 const uid = 10_001;
 const workDirectory = "/work";
@@ -28,7 +27,7 @@ export function workerPodSpec(plan: WorkerPodPlan, settings: WorkerSettings): Po
     restartPolicy: "Never",
     // The pod's deadline and not the Job's: the time without a node does not count.
     activeDeadlineSeconds: deadlineSeconds,
-    terminationGracePeriodSeconds: terminationGraceSeconds,
+    terminationGracePeriodSeconds: workerStop.graceSeconds,
     serviceAccountName: settings.serviceAccount,
     automountServiceAccountToken: false,
     enableServiceLinks: false,
