@@ -7,6 +7,7 @@ import {
   startController,
 } from "../../controller-runtime/start-controller.ts";
 import type { ResourceWatch } from "../../controller-runtime/watch-resource.ts";
+import { backOffMs, sleep } from "../../kubernetes/back-off.ts";
 import type { Log } from "../../log/json-log.ts";
 import type { Records } from "../../records/open-records.ts";
 import { resolveBatchId, resolveJobId } from "../../resources/job-identity.ts";
@@ -30,6 +31,7 @@ export interface ClusterExecutorOptions extends SyncOptions {
 /** Jobs and batches that are reconciled at the same time. */
 const concurrentReconciliations = 8;
 
+const maxStartRetryMs = 30_000;
 /** A pod that continues the work of others waits so long for their logs, which then come first. */
 const readWaitMs = 10_000;
 
@@ -50,7 +52,7 @@ class ClusterExecutor implements Executor {
   readonly #watches: readonly ResourceWatch[];
   readonly #started: Promise<void>;
   #running: RunningController | undefined;
-  #isClosing = false;
+  readonly #closing = new AbortController();
 
   constructor(options: ClusterExecutorOptions) {
     const { records, client, log } = options;
@@ -61,10 +63,7 @@ class ClusterExecutor implements Executor {
     this.#changes = changes;
     this.#context = context;
     this.#watches = [context.jobs, context.batches, context.pods];
-    this.#started = this.#start(records, log).catch((error: unknown) => {
-      if (this.#isClosing) return;
-      log("error", "The cluster's resources cannot be reconciled with the records", { error });
-    });
+    this.#started = this.#startUntilClosed(records, log);
   }
 
   submit(_project: string, jobIds: readonly string[]): void {
@@ -87,14 +86,31 @@ class ClusterExecutor implements Executor {
     return problem ?? "The cluster's resources are being read";
   }
 
+  livenessProblem(): string | undefined {
+    const [hung] = this.#watches.filter(({ isHung }) => isHung);
+    return hung && `The watch of ${hung.resource} neither receives anything nor retries`;
+  }
+
   async close(): Promise<void> {
-    this.#isClosing = true;
+    this.#closing.abort();
     this.#changes.close();
     await Promise.all(this.#watches.map((watch) => watch.stop()));
     await this.#started;
     const stopped = this.#running?.stop();
     await this.#context.client.close();
     await stopped;
+  }
+
+  /** A start that fails is tried again: without it nothing of the cluster is recorded. */
+  async #startUntilClosed(records: Records, log: Log): Promise<void> {
+    const { signal } = this.#closing;
+    for (let failures = 1; !signal.aborted && this.#running === undefined; failures++) {
+      await this.#start(records, log).catch(async (error: unknown) => {
+        if (signal.aborted) return;
+        log("error", "The cluster's resources cannot be reconciled with the records", { error });
+        await sleep(backOffMs(failures, maxStartRetryMs), signal).catch(() => undefined);
+      });
+    }
   }
 
   async #start(records: Records, log: Log): Promise<void> {
