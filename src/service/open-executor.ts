@@ -68,7 +68,10 @@ async function openClusterExecutor(
   const { connectCluster } = await import("../kubernetes/connect-cluster.ts");
   return createClusterExecutor({
     records,
-    client: await connectCluster(clusterSource(settings), { namespace: settings.MOS_NAMESPACE }),
+    client: await connectCluster(clusterSource(settings), {
+      namespace: settings.MOS_NAMESPACE,
+      userAgent: "model-optimization-service",
+    }),
     targets,
     workerServiceAccount: settings.MOS_WORKER_SERVICE_ACCOUNT,
     resourceTtlSeconds: settings.MOS_RESOURCE_TTL_SECONDS,
