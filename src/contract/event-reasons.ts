@@ -12,6 +12,7 @@ export const eventReasonTable = {
   Recorded: "Logs and result are in the service's records.",
   Resumed: "The batch's jobs are resumed.",
   Scheduled: "Every pod of the step has a node.",
+  Started: "The Job of the job's next step was created.",
   Suspended: "The batch's jobs are suspended.",
 } as const;
 export type EventReason = keyof typeof eventReasonTable;

@@ -123,12 +123,6 @@ export type TerminationMessage = z.infer<typeof terminationMessage>;
 /** Name of the worker's container in its pod. */
 export const workerContainer = "worker";
 
-/**
- * A stopped worker in a pod delivers its last events for so long, and has the rest of the pod's
- * grace period to end.
- */
-export const workerStop = { deliverySeconds: 25, graceSeconds: 30 } as const;
-
 /** Audience of the service-account tokens by which workers in pods authenticate. */
 export const workerTokenAudience = "model-optimization-worker";
 

@@ -9,7 +9,7 @@ export type ClusterSource = PodSource | KubeconfigSource;
 interface ConnectOptions {
   /** By default the pod's namespace, or that of the kubeconfig's context. */
   readonly namespace?: string | undefined;
-  /** Names the component in the API server's audit log, and as the manager of its fields. */
+  /** Names the component in the audit log, and as the manager of the fields that it writes. */
   readonly userAgent?: string;
   /** Called after every HTTP request. */
   readonly onCall?: (call: ClusterCall) => void;

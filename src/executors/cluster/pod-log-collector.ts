@@ -7,6 +7,7 @@ import type { Records } from "../../records/open-records.ts";
 import type { Log } from "../../log/json-log.ts";
 import { LimitedReads } from "./limited-reads.ts";
 import { lostLines } from "./lost-lines.ts";
+import { SilentNodes } from "./silent-nodes.ts";
 import { readWorkerLog } from "./read-worker-log.ts";
 import type { ObservedWorkerPod } from "./observed-worker-pod.ts";
 
@@ -25,19 +26,13 @@ const eventsPerWrite = 500;
 const maxStrayLines = 200;
 /** A read of a silent node ends after a minute and has its place until then. */
 const readLimits = { all: 64, perNode: 4 };
-/** The logs of a node that cannot be read for so long count as lost: it restarts within that. */
-const silentNodeMs = 600_000;
-/** Failures of a node that are further apart are not in a row: a read fails within a minute. */
-const failureGapMs = 180_000;
-
 /** Records the events of workers' pods that the workers could not report, from the pods' logs. */
 export class PodLogCollector {
   readonly #options: PodLogCollectorOptions;
   readonly #reads = new LimitedReads(readLimits);
   /** The reads of ended pods, by uid. */
   readonly #reading = new Map<string, { readonly jobId: string; readonly end: Promise<void> }>();
-  /** Of nodes whose last read failed: when the first one in a row did, and the last. */
-  readonly #silentNodes = new Map<string, { readonly since: number; readonly last: number }>();
+  readonly #silentNodes = new SilentNodes();
 
   constructor(options: PodLogCollectorOptions) {
     this.#options = options;
@@ -118,25 +113,16 @@ export class PodLogCollector {
   async #readEndLines(pod: ObservedWorkerPod, attempt: number): Promise<EndLine[] | undefined> {
     try {
       const stray = await this.recordOutput(pod, attempt);
-      this.#silentNodes.delete(pod.node);
+      this.#silentNodes.answered(pod.node);
       return stray.map((text) => ({ stream: "stderr", text }));
     } catch (error) {
       if (!(error instanceof KubernetesError)) throw error;
       const isGone = error.status === 404 || error.status === 400;
-      if (!isGone && !this.#isNodeLost(pod.node)) return undefined;
+      if (!isGone && !this.#silentNodes.failed(pod.node)) return undefined;
       const fields = { pod: pod.name, job: pod.jobId, error };
       this.#options.log("error", "The log of a worker's pod is lost", fields);
       return lostLines(isGone ? "the log of its pod is gone" : `the node "${pod.node}" is silent`);
     }
-  }
-
-  #isNodeLost(node: string): boolean {
-    const now = performance.now();
-    const known = this.#silentNodes.get(node);
-    const isInRow = known !== undefined && now - known.last < failureGapMs;
-    const since = isInRow ? known.since : now;
-    this.#silentNodes.set(node, { since, last: now });
-    return now - since >= silentNodeMs;
   }
 }
 

@@ -112,8 +112,9 @@ async function reconcileDeletedResource(
   const live = await ignoreNotFound(client.get(compressionJobs, resource.name));
   if (live?.metadata.uid === resource.uid) return requeueSoon;
   if (job.status !== "Cancelling") await records.cluster.recordEvents(job.id, [{ type: "cancel" }]);
-  const { allRecorded } = await recordEndedPods(context, job.id);
-  if (!allRecorded || (await hasRunningPod(context, job.id))) return requeueSoon;
+  const { allRecorded, running } = await recordEndedPods(context, job.id);
+  const hasLivePods = running.length > 0 || (await hasRunningPod(context, job.id));
+  if (!allRecorded || hasLivePods) return requeueSoon;
   await records.cluster.recordEvents(job.id, [{ type: "stopped" }]);
 }
 

@@ -19,7 +19,14 @@ const recordWaitMs = 40_000;
 /** Releases the resource once its logs and result are recorded; undefined where that is done. */
 export function removeFinalizer(observed: ObservedState): Decision | undefined {
   if (!hasFinalizer(observed)) return undefined;
-  return { actions: [{ type: "setFinalizer", present: false }] };
+  return { actions: [{ type: "setFinalizer", present: false }, ...endEvent(observed)] };
+}
+
+/** How the job ended; its cancellation has an event by then. */
+function endEvent({ resource }: ObservedState): Action[] {
+  const { status, statusMessage: message = "" } = resource.status;
+  if (status !== "Completed" && status !== "Failed") return [];
+  return [{ type: "recordEvent", warning: status === "Failed", reason: status, message }];
 }
 
 /** Releases a deleted resource that the service does not record. */

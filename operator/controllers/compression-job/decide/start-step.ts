@@ -25,5 +25,12 @@ export function startStep(observed: ObservedState, plan: WorkPlan, step: JobStep
   if (deadlineSeconds < 1) return failCompressionJob(observed, deadlineError);
   if (workerJobRejection) return decideRejection(observed, workerJobRejection);
   const manifest = workerJobManifest({ ...plan, resource, jobId, step, deadlineSeconds }, settings);
-  return { actions: [...addFinalizer(observed), { type: "createWorkerJob", manifest }] };
+  const message = `Created the Job "${manifest.metadata?.name ?? ""}"`;
+  return {
+    actions: [
+      ...addFinalizer(observed),
+      { type: "createWorkerJob", manifest },
+      { type: "recordEvent", warning: false, reason: "Started", message },
+    ],
+  };
 }

@@ -1,9 +1,6 @@
 import type { Target } from "../../../../src/contract/target.ts";
-import {
-  workerContainer,
-  workerStop,
-  workerTokenAudience,
-} from "../../../../src/contract/worker.ts";
+import { workerStop } from "../../../../src/contract/worker-stop.ts";
+import { workerContainer, workerTokenAudience } from "../../../../src/contract/worker.ts";
 import type { Pod } from "../../../../src/kubernetes/resources.ts";
 import type { WorkerSettings } from "../observe/job-settings.ts";
 import { definedFields } from "./defined-fields.ts";

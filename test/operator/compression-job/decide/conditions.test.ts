@@ -74,3 +74,25 @@ test("decide() observes a spec that changes after the end of a job", () => {
     { type: "writeStatus", patch: { observedGeneration: 3 } },
   ]);
 });
+
+test("decide() tells in events that a job starts, and how it ended", () => {
+  const reasons = (fields: Partial<ObservedState>) =>
+    decide(makeObservedState(fields)).actions.flatMap((action) =>
+      action.type === "recordEvent" ? [`${action.reason} ${action.warning}`] : [],
+    );
+  assert.deepEqual(reasons({ resource: makeJob() }), ["Started false"]);
+  const recorded = {
+    type: "Recorded",
+    status: "True",
+    reason: "Recorded",
+    message: "",
+    lastTransitionTime: new Date(start).toISOString(),
+  } as const;
+  for (const [status, warning] of [
+    ["Completed", false],
+    ["Failed", true],
+  ] as const) {
+    const resource = makeJob({ metadata, status: { status, conditions: [recorded] } });
+    assert.deepEqual(reasons({ resource }), [`${status} ${warning}`]);
+  }
+});
