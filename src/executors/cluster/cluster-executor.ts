@@ -11,6 +11,7 @@ import {
 } from "../../controller-runtime/start-controller.ts";
 import type { RuntimeMetrics } from "../../controller-runtime/metrics.ts";
 import type { ResourceWatch } from "../../controller-runtime/watch-resource.ts";
+import { backOffMs } from "../../kubernetes/back-off.ts";
 import type { Log } from "../../log/json-log.ts";
 import { resolveBatchId, resolveJobId } from "../../resources/job-identity.ts";
 import type { Executor } from "../executor.ts";
@@ -37,6 +38,7 @@ const concurrentReconciliations = 8;
 /** Between two looks whether this replica leads. */
 const lookMs = 1_000;
 
+const maxLeadRetryMs = 30_000;
 /** A pod that continues the work of others waits so long for their logs, which then come first. */
 const readWaitMs = 10_000;
 
@@ -73,7 +75,9 @@ class ClusterExecutor implements Executor {
     this.#context = context;
     this.#watches = [context.jobs, context.batches, context.pods];
     this.#log = log;
-    this.#unsubscribe = records.changes.onMissed(() => void this.#enqueueUnfinished());
+    this.#unsubscribe = records.changes.onMissed(() => {
+      this.#enqueueUnfinished().catch((error: unknown) => this.#fail(error));
+    });
     this.#following = this.#followLeader();
     metrics.trackCaches(this.#watches);
     this.#observer = metrics.createControllerObserver(controllerName);
@@ -100,6 +104,11 @@ class ClusterExecutor implements Executor {
     return problem ?? "The cluster's resources are being read";
   }
 
+  livenessProblem(): string | undefined {
+    const [hung] = this.#watches.filter(({ isHung }) => isHung);
+    return hung && `The watch of ${hung.resource} neither receives anything nor retries`;
+  }
+
   async close(): Promise<void> {
     this.#closing.abort();
     this.#unsubscribe();
@@ -114,28 +123,39 @@ class ClusterExecutor implements Executor {
   /** Reconciles for as long as this replica leads. */
   async #followLeader(): Promise<void> {
     const { signal } = this.#closing;
-    const { replica } = this.#context.records;
     const synced = Promise.all(this.#watches.map((watch) => watch.synced));
     this.#isSynced = await Promise.race([
       synced.then(() => true),
       once(signal, "abort").then(() => false),
     ]).catch((error: unknown) => this.#fail(error));
     if (!this.#isSynced) return;
-    while (!signal.aborted) {
-      if (replica.isLeader() && this.#running === undefined) await this.#lead();
+    // A lead that fails is tried again: without it nothing of the cluster is recorded.
+    for (let failures = 0; !signal.aborted;) {
+      failures = (await this.#lookWhoLeads()) ? 0 : failures + 1;
+      const pauseMs = failures === 0 ? lookMs : backOffMs(failures, maxLeadRetryMs);
+      await delay(pauseMs, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  async #lookWhoLeads(): Promise<boolean> {
+    const { replica } = this.#context.records;
+    try {
       if (!replica.isLeader()) await this.#standBy();
-      await delay(lookMs, undefined, { signal }).catch(() => {});
+      else if (this.#running === undefined) await this.#lead();
+      return true;
+    } catch (error) {
+      return this.#fail(error);
     }
   }
 
   async #lead(): Promise<void> {
+    await this.#enqueueUnfinished();
     const controller = recordController(this.#context, this.#changes);
     this.#running = startController(controller, {
       clock: systemClock,
       log: this.#log,
       observer: this.#observer,
     });
-    await this.#enqueueUnfinished();
   }
 
   async #standBy(): Promise<void> {
@@ -146,12 +166,8 @@ class ClusterExecutor implements Executor {
 
   async #enqueueUnfinished(): Promise<void> {
     const { cluster, attempts } = this.#context.records;
-    try {
-      this.#changes.enqueue(await cluster.listUnfinishedJobs());
-      this.#changes.enqueue((await attempts.listLivePods()).map(({ jobId }) => jobId));
-    } catch (error) {
-      this.#fail(error);
-    }
+    this.#changes.enqueue(await cluster.listUnfinishedJobs());
+    this.#changes.enqueue((await attempts.listLivePods()).map(({ jobId }) => jobId));
   }
 
   #fail(error: unknown): false {
