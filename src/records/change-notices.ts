@@ -18,6 +18,19 @@ const notice = z.object({
   ended: ids,
 });
 
+const noticeText = z
+  .string()
+  .transform((text, context) => {
+    try {
+      const document: unknown = JSON.parse(text);
+      return document;
+    } catch {
+      context.addIssue("must be JSON");
+      return z.NEVER;
+    }
+  })
+  .pipe(notice);
+
 /** Effects of another replica's transaction, or a part of them. */
 interface Notice {
   readonly replica: number;
@@ -36,8 +49,11 @@ export function formatNotices(replica: number, effects: Effects): string[] {
   });
 }
 
-export function parseNotice(text: string): Notice {
-  const { replica, ...effects } = notice.parse(JSON.parse(text));
+/** Undefined for a text that is none, such as somebody else's on the channel. */
+export function parseNotice(text: string): Notice | undefined {
+  const parsed = noticeText.safeParse(text);
+  if (!parsed.success) return undefined;
+  const { replica, ...effects } = parsed.data;
   return {
     replica,
     effects: {

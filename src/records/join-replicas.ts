@@ -12,6 +12,13 @@ const lookMs = 2_000;
 const reconnectMs = 500;
 /** Time for an answer, after which the connection counts as lost. */
 const answerMs = 10_000;
+/** By which the server finds that a replica's machine is gone: within half a minute, not hours. */
+const keepAlive = [
+  "tcp_keepalives_idle=10",
+  "tcp_keepalives_interval=5",
+  "tcp_keepalives_count=3",
+  "tcp_user_timeout=20000",
+];
 
 interface ReplicaListener {
   /** What another replica committed. */
@@ -71,11 +78,14 @@ async function openReplicaSession(
   id: number,
   listener: ReplicaListener,
 ): Promise<Session> {
-  const client = new Client({ ...postgresConnectionOptions(url), query_timeout: answerMs });
+  const options = keepAlive.map((setting) => `-c ${setting}`).join(" ");
+  const timeout = { query_timeout: answerMs };
+  const client = new Client({ ...postgresConnectionOptions(url), ...timeout, options });
   const session = new Session(client);
   client.on("notification", ({ payload = "" }) => {
-    const { replica, effects } = parseNotice(payload);
-    if (replica !== id) listener.onEffects(effects);
+    const notice = parseNotice(payload);
+    if (notice === undefined) listener.onMissed();
+    else if (notice.replica !== id) listener.onEffects(notice.effects);
   });
   try {
     await client.connect();

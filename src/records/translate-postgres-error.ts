@@ -1,6 +1,7 @@
 import { ServiceError } from "../contract/errors.ts";
 
 const diskFull = "53100";
+const textTooLong = "54000";
 /**
  * Starts of codes that mean: try again soon. The server is being started, stopped or out of
  * connections, or is the standby of another one; a lock was not to be had; the connection was lost
@@ -17,6 +18,10 @@ export function translatePostgresError(error: unknown): unknown {
   if (code === diskFull) {
     const message = "The database cannot grow: its disk is full";
     return new ServiceError("storage_full", message, { cause: error });
+  }
+  if (code === textTooLong) {
+    const message = "PostgreSQL finds texts by 2,600 bytes at most: a source or name has more";
+    return new ServiceError("payload_too_large", message, { cause: error });
   }
   const isTransient =
     code === undefined

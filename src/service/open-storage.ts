@@ -47,6 +47,7 @@ export async function openStorage(
   stack.use(lockDataDirectory(directory));
   const records = await openServiceRecords(place, options);
   stack.defer(() => records.close());
+  if (options.s3 === undefined) await requireOnlyReplica(records);
   const space = createDiskSpace(directory, options.reserveBytes);
   const blobs = options.s3
     ? stack.use(await openBucket(options.s3))
@@ -62,6 +63,13 @@ export async function openStorage(
     readDiskSpace: () => space.read(),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
+}
+
+/** @throws StartError where others work on the same records, whose files are elsewhere */
+async function requireOnlyReplica({ replica }: Records): Promise<void> {
+  if ((await replica.listRunning()).size === 1) return;
+  const message = "Another replica of the service runs: several need a common MOS_S3_BUCKET";
+  throw new StartError(message);
 }
 
 /** Everything of which a part expires. */

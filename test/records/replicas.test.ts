@@ -140,3 +140,13 @@ test(
     await until(() => one.replica.isLeader() || other.replica.isLeader());
   },
 );
+
+test("a source that PostgreSQL cannot index is refused", { skip: postgresMissing }, async (t) => {
+  const { one } = await openReplicas(t);
+  const letters = Array.from({ length: 2000 }, (_, i) =>
+    String.fromCharCode(0x4e00 + ((i * i * 7919) % 20_000)),
+  );
+  const model = { source: `https://models.test/${letters.join("")}`, name: "detector.onnx" };
+  const creation = one.jobs.create(project, makeNewJob({ model }));
+  await assert.rejects(creation, { code: "payload_too_large" });
+});

@@ -5,6 +5,7 @@ import type { Client } from "../../src/client/create-client.ts";
 import type { LogLine } from "../../src/contract/log.ts";
 import { postgresMissing, s3Missing } from "../support/cluster/cluster-missing.ts";
 import { realModel } from "../support/real-models.ts";
+import { startRunningService } from "../support/running-service.ts";
 import { replicateService } from "../support/replicated-service.ts";
 
 const skip = postgresMissing || s3Missing;
@@ -59,4 +60,12 @@ test("a token that one replica revokes is refused by another at once", { skip },
   assert.equal((await list()).status, 200);
   await one.client.revokeToken(id);
   assert.equal((await list()).status, 401);
+});
+
+test("a replica whose files would be in a folder of its own is refused", { skip }, async (t) => {
+  const { startReplica, environment } = await replicateService(t);
+  await startReplica();
+  const { MOS_DATABASE_URL = "" } = environment;
+  const alone = startRunningService(t, { environment: { MOS_DATABASE_URL } });
+  await assert.rejects(alone, /did not start/);
 });

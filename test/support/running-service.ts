@@ -7,6 +7,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import type { TestContext } from "node:test";
 import { type Client, createClient } from "../../src/client/create-client.ts";
+import { testDatabase } from "./test-database.ts";
 
 const main = join(import.meta.dirname, "../../src/service/main.ts");
 
@@ -35,8 +36,9 @@ export async function startRunningService(
 ): Promise<RunningService> {
   const directory = from?.directory ?? wanted ?? (await mkdtemp(join(tmpdir(), "service-")));
   const { PATH = "", HOME = "" } = process.env;
+  const own = { MOS_DATA_DIR: directory, MOS_PORT: "0", ...(await serverEnvironment(from)) };
   const child = spawn(process.execPath, [main], {
-    env: { PATH, HOME, MOS_DATA_DIR: directory, MOS_PORT: "0", ...environment },
+    env: { PATH, HOME, ...own, ...environment },
     stdio: ["ignore", "pipe", "inherit"],
   });
   t.after(async () => {
@@ -50,6 +52,12 @@ export async function startRunningService(
   const { baseUrl, firstToken } = await readGreeting(child.stdout, from !== undefined);
   const token = from?.token ?? firstToken;
   return { baseUrl, token, client: createClient({ baseUrl, token }), process: child, directory };
+}
+
+/** Names an empty database where tests use a server. */
+async function serverEnvironment(from: StartOptions["from"]): Promise<Record<string, string>> {
+  const database = from === undefined ? await testDatabase() : ":memory:";
+  return database === ":memory:" ? {} : { MOS_DATABASE_URL: database };
 }
 
 /** Parses what the service prints when it is ready; a token only at the data folder's first start. */

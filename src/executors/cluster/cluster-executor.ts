@@ -76,7 +76,8 @@ class ClusterExecutor implements Executor {
     this.#watches = [context.jobs, context.batches, context.pods];
     this.#log = log;
     this.#unsubscribe = records.changes.onMissed(() => {
-      this.#enqueueUnfinished().catch((error: unknown) => this.#fail(error));
+      const unfinished = this.#listUnfinished().then((ids) => changes.enqueue(ids));
+      unfinished.catch((error: unknown) => this.#fail(error));
     });
     this.#following = this.#followLeader();
     metrics.trackCaches(this.#watches);
@@ -149,13 +150,14 @@ class ClusterExecutor implements Executor {
   }
 
   async #lead(): Promise<void> {
-    await this.#enqueueUnfinished();
+    const unfinished = await this.#listUnfinished();
     const controller = recordController(this.#context, this.#changes);
     this.#running = startController(controller, {
       clock: systemClock,
       log: this.#log,
       observer: this.#observer,
     });
+    this.#changes.enqueue(unfinished);
   }
 
   async #standBy(): Promise<void> {
@@ -164,10 +166,10 @@ class ClusterExecutor implements Executor {
     await stopped;
   }
 
-  async #enqueueUnfinished(): Promise<void> {
+  async #listUnfinished(): Promise<string[]> {
     const { cluster, attempts } = this.#context.records;
-    this.#changes.enqueue(await cluster.listUnfinishedJobs());
-    this.#changes.enqueue((await attempts.listLivePods()).map(({ jobId }) => jobId));
+    const jobs = await cluster.listUnfinishedJobs();
+    return [...jobs, ...(await attempts.listLivePods()).map(({ jobId }) => jobId)];
   }
 
   #fail(error: unknown): false {
