@@ -14,6 +14,7 @@ const patterns = {
   batch: idPattern("batch"),
   token: idPattern("token"),
   audit: idPattern("audit"),
+  session: idPattern("session"),
 };
 
 function idPattern(prefix: string): RegExp {
@@ -32,6 +33,7 @@ export const jobId = idSchema("job", "job");
 export const batchId = idSchema("batch", "batch");
 export const tokenId = idSchema("token", "token");
 export const auditId = idSchema("audit", "entry");
+export const sessionId = idSchema("session", "session");
 
 /** The check of `jobId` and `batchId` without the cost of a schema, for frequent use. */
 export function isId(prefix: "job" | "batch", text: string | undefined): text is string {

@@ -17,6 +17,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0012-retention": { up: (db) => runStatements(db, addRetention) },
   "0013-changes": { up: (db) => runStatements(db, addChanges) },
   "0014-outlines": { up: (db) => runStatements(db, addOutlines) },
+  "0016-sessions": { up: (db) => runStatements(db, addSessions) },
 };
 
 const createTables = [
@@ -198,6 +199,18 @@ const addOutlines = [
   `create table job_outlines (
     job_id text primary key references jobs (id), sha256 text not null, bytes bigint not null)`,
   "create index job_outlines_by_hash on job_outlines (sha256)",
+];
+
+/** People who sign in, and links by which they do. */
+const addSessions = [
+  `create table sign_in_links (
+    hash text primary key, project text not null, user_name text not null, scopes text not null,
+    expires_at text not null)`,
+  `create table sessions (
+    id text primary key, hash text not null unique, project text not null, user_name text not null,
+    scopes text not null, browser text not null, created_at text not null,
+    expires_at text not null, last_used_at text)`,
+  "create index sessions_by_user on sessions (project, user_name, id)",
 ];
 
 function countBytes(table: string, row: "new" | "old", project: string): string {

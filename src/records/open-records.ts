@@ -23,6 +23,7 @@ import { releasedBlobRecords } from "./released-blob-records.ts";
 import { reportRecords } from "./report-records.ts";
 import type { Schema } from "./schema.ts";
 import { sqliteDialect } from "./sqlite-dialect.ts";
+import { sessionRecords } from "./session-records.ts";
 import type { Store } from "./store.ts";
 import { tokenRecords } from "./token-records.ts";
 import { usageRecords } from "./usage-records.ts";
@@ -65,6 +66,7 @@ export async function openRecords(
     jobBlobs: jobBlobRecords(store),
     logs: logRecords(store),
     tokens: tokenRecords(store),
+    sessions: sessionRecords(store),
     audit: auditRecords(store),
     identities: identityRecords(store),
     idempotency: idempotencyRecords(store),

@@ -7,6 +7,7 @@ import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import type { ModelSources } from "../storage/sources/model-sources.ts";
+import type { Dashboard } from "./dashboard.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import type { IsTrustedProxy } from "./remote-address.ts";
 import type { StorageQuota } from "./storage-quota.ts";
@@ -42,6 +43,10 @@ export interface ServerContext {
   readonly github?: GitHubApp | undefined;
   readonly quotas: Quotas;
   readonly isTrustedProxy: IsTrustedProxy;
+  /** Whether people reach the service by TLS, so that cookies are sent over nothing else. */
+  readonly secureCookies: boolean;
+  /** The page of the service; undefined where it was not built. */
+  readonly dashboard?: Dashboard | undefined;
   readonly now: () => Date;
   readonly log: Log;
 }

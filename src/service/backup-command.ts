@@ -9,6 +9,7 @@ import { syncFolder } from "../storage/sync-folder.ts";
 import { copyFiles, describeCopies } from "./copied-files.ts";
 import { databasePath } from "./database-path.ts";
 import { requireEmptyFolder } from "./require-empty-folder.ts";
+import type { Settings } from "./settings.ts";
 
 export const backupUsage = "backup FOLDER";
 
@@ -18,7 +19,7 @@ export const backupUsage = "backup FOLDER";
  */
 export async function runBackupCommand(
   [folder, ...others]: readonly string[],
-  directory: string,
+  { MOS_DATA_DIR: directory }: Settings,
 ): Promise<string> {
   if (folder === undefined || others.length > 0) throw new StartError(`Usage: ${backupUsage}`);
   if ((await statOrUndefined(databasePath(directory))) === undefined) {

@@ -6,6 +6,7 @@ import { backupUsage, runBackupCommand } from "./backup-command.ts";
 import { projectUsage, runProjectCommand } from "./project-command.ts";
 import { restoreUsage, runRestoreCommand } from "./restore-command.ts";
 import { settings } from "./settings.ts";
+import { runSignInCommand, signInUsage } from "./sign-in-command.ts";
 import { startService } from "./start-service.ts";
 import { reportFirstToken } from "./report-first-token.ts";
 import { runTokenCommand, tokenUsage } from "./token-command.ts";
@@ -20,6 +21,9 @@ async function serve(): Promise<void> {
   const wanted = parseEnvironment(settings, process.env);
   const service = await startService(wanted, dependencies);
   process.stdout.write(`Listening on ${service.url}/v1\n`);
+  if (service.signInLink !== undefined) {
+    process.stdout.write(`Dashboard, by a link that can be used once: ${service.signInLink}\n`);
+  }
   if (service.firstToken !== undefined) {
     const place = { output: process.stdout, directory: wanted.MOS_DATA_DIR };
     await reportFirstToken(service.firstToken, place);
@@ -31,12 +35,13 @@ async function serve(): Promise<void> {
   process.once("SIGINT", stop);
 }
 
-/** Commands besides the service itself; each is given the data directory. */
+/** Commands besides the service itself; each is given the settings. */
 const commands = new Map([
   ["token", { run: runTokenCommand, usage: tokenUsage }],
   ["project", { run: runProjectCommand, usage: projectUsage }],
   ["backup", { run: runBackupCommand, usage: backupUsage }],
   ["restore", { run: runRestoreCommand, usage: restoreUsage }],
+  ["sign-in", { run: runSignInCommand, usage: signInUsage }],
 ]);
 
 async function main([name, ...args]: readonly string[]): Promise<void> {
@@ -46,8 +51,7 @@ async function main([name, ...args]: readonly string[]): Promise<void> {
     const usages = Array.from(commands.values(), ({ usage }) => usage);
     throw new StartError(`Command "${name}" is not known\nUsage: ${usages.join("\n       ")}`);
   }
-  const { MOS_DATA_DIR: directory } = parseEnvironment(settings, process.env);
-  process.stdout.write(`${await command.run(args, directory)}\n`);
+  process.stdout.write(`${await command.run(args, parseEnvironment(settings, process.env))}\n`);
 }
 
 function printErrorAndExit(error: unknown): never {

@@ -64,10 +64,10 @@ function listExpiring(
   { records, blobs }: Pick<ServiceStorage, "records" | "blobs">,
   { retention, now }: StorageOptions,
 ) {
-  const { idempotency, tokens, identities } = records;
+  const { idempotency, tokens, sessions, identities } = records;
   const expired = { purge: () => records.deleteExpired(retention) };
   const releasedBlobs = { purge: () => purgeReleasedBlobs(records, blobs, now()) };
-  return { idempotency, tokens, identities, expired, releasedBlobs, blobs };
+  return { idempotency, tokens, sessions, identities, expired, releasedBlobs, blobs };
 }
 
 async function openBucket(access: S3Access) {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { defaultProject, projectName } from "../contract/project.ts";
 import { StartError } from "../settings/start-error.ts";
+import type { Settings } from "./settings.ts";
 import { withRecords } from "./with-records.ts";
 
 export const projectUsage = "project create NAME";
@@ -8,7 +9,7 @@ export const projectUsage = "project create NAME";
 /** Creates a project in the service's records, whether the service runs or not. */
 export async function runProjectCommand(
   args: readonly string[],
-  directory: string,
+  { MOS_DATA_DIR: directory }: Settings,
 ): Promise<string> {
   const name = parseName(args);
   const audit = {

@@ -11,13 +11,14 @@ import { syncFolder } from "../storage/sync-folder.ts";
 import { copyFiles, describeCopies } from "./copied-files.ts";
 import { databasePath } from "./database-path.ts";
 import { requireEmptyFolder } from "./require-empty-folder.ts";
+import type { Settings } from "./settings.ts";
 
 export const restoreUsage = "restore FOLDER";
 
 /** Copies a backup into an empty data directory. Each file is read and has to have its hash. */
 export async function runRestoreCommand(
   [folder, ...others]: readonly string[],
-  directory: string,
+  { MOS_DATA_DIR: directory }: Settings,
 ): Promise<string> {
   if (folder === undefined || others.length > 0) throw new StartError(`Usage: ${restoreUsage}`);
   const database = databasePath(folder);

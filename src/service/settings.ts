@@ -86,7 +86,12 @@ export const settings = z.object({
   MOS_PUBLIC_URL: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe("Address at which people reach the service, for links in check runs."),
+    .describe(
+      [
+        "Address at which people reach the service, for links to it;",
+        "with `https` cookies are sent by TLS alone.",
+      ].join(" "),
+    ),
   MOS_GITHUB_APP_ID: z
     .string()
     .regex(/^\d+$/, { error: "must be a number" })

@@ -5,13 +5,17 @@ import { type TokenRequest, tokenRequest } from "../contract/token.ts";
 import { defaultProject } from "../contract/project.ts";
 import { StartError } from "../settings/start-error.ts";
 import { projectUsage } from "./project-command.ts";
+import type { Settings } from "./settings.ts";
 import { withRecords } from "./with-records.ts";
 
 export const tokenUsage =
   "token create --name NAME --scopes SCOPE,SCOPE [--expires-days DAYS|never] [--project PROJECT]";
 
 /** Creates a token in the service's records, whether the service runs or not. */
-export async function runTokenCommand(args: readonly string[], directory: string): Promise<string> {
+export async function runTokenCommand(
+  args: readonly string[],
+  { MOS_DATA_DIR: directory }: Settings,
+): Promise<string> {
   const request = parseTokenRequest(args);
   return withRecords(directory, async (records, now) => {
     const { project = defaultProject } = request;

@@ -9,6 +9,7 @@ import { auditPage } from "../../src/contract/audit.ts";
 import { batch } from "../../src/contract/batch.ts";
 import type { Routes } from "../../src/contract/routes.ts";
 import { createdToken } from "../../src/contract/token.ts";
+import { ownPage, signInTestPerson } from "./test-sessions.ts";
 import { makeTestApp, startJob, type TestApp } from "./test-app.ts";
 
 type AuditedRoute = {
@@ -23,6 +24,10 @@ const tokenRequest = { name: "ci", scopes: ["jobs:read"] };
 
 async function makeToken({ ask }: TestApp) {
   return createdToken.parse(await (await ask("POST /v1/tokens", { body: tokenRequest })).json());
+}
+
+async function asPerson(app: TestApp, call: string): Promise<Parameters<TestApp["ask"]>> {
+  return [call, { token: null, headers: { ...(await signInTestPerson(app)), ...ownPage } }];
 }
 
 const changes: Readonly<Record<AuditedRoute, Prepare>> = {
@@ -61,6 +66,8 @@ const changes: Readonly<Record<AuditedRoute, Prepare>> = {
   revokeOwnToken: async (app) => {
     return ["DELETE /v1/tokens/self", { token: (await makeToken(app)).token }];
   },
+  signOut: (app) => asPerson(app, "DELETE /v1/sessions/self"),
+  signOutEverywhere: (app) => asPerson(app, "DELETE /v1/sessions"),
   createProject: async () => ["PUT /v1/projects/vision"],
   async uploadModel() {
     const sha256 = createHash("sha256").update("a model").digest("hex");
@@ -69,7 +76,7 @@ const changes: Readonly<Record<AuditedRoute, Prepare>> = {
   },
 };
 
-const tables = ["jobs", "batches", "tokens", "projects", "project_blobs"];
+const tables = ["jobs", "batches", "tokens", "sessions", "projects", "project_blobs"];
 
 /** An app, and its database as another process sees it. */
 async function openApp(t: TestContext) {

@@ -87,6 +87,7 @@ export async function startPodService(
   const app = createApp({
     records,
     requireSpace: async () => {},
+    secureCookies: false,
     blobs,
     sources,
     executor: {

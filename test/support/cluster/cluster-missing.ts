@@ -17,3 +17,6 @@ export const valgrindMissing: string | false = await missingReason(requirements.
 
 /** The same for an S3 server. */
 export const s3Missing: string | false = await missingReason(requirements.s3Missing);
+
+/** The same for a browser. */
+export const chromiumMissing: string | false = await missingReason(requirements.chromiumMissing);

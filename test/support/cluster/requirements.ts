@@ -32,6 +32,12 @@ export const requirements = {
     packages: { valgrind: "valgrind" },
     root: false,
   },
+  chromiumMissing: {
+    title: "A browser",
+    modules: [],
+    packages: { chromium: "chromium" },
+    root: false,
+  },
   nodeMissing: {
     title: "A node",
     modules: ["etcd", "kubernetes", "coredns", "pause"],

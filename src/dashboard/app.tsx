@@ -1,0 +1,38 @@
+import { ErrorBoundary, LocationProvider, lazy, Route, Router } from "preact-iso";
+import { access } from "./session/session-state.ts";
+import { JobsPage } from "./jobs/jobs-page.tsx";
+import { Sidebar } from "./shell/sidebar.tsx";
+import { SessionEnded } from "./sign-in/session-ended.tsx";
+import { SignInPage } from "./sign-in/sign-in-page.tsx";
+import { NotFoundPage } from "./shell/not-found-page.tsx";
+import { self } from "./session/session-state.ts";
+
+const JobPage = lazy(async () => (await import("./job/job-page.tsx")).JobPage);
+const TokensPage = lazy(async () => (await import("./tokens/tokens-page.tsx")).TokensPage);
+
+/** Addresses of the page; those of the interface are not its. */
+const pageScope = /^\/(?!v1(\/|$))/;
+
+export function App() {
+  if (access.value === "unknown") return undefined;
+  if (self.value === undefined) return <SignInPage />;
+  return (
+    <LocationProvider scope={pageScope}>
+      <a class="skip" href="#main">
+        Skip to content
+      </a>
+      <Sidebar />
+      <ErrorBoundary>
+        <Router>
+          <Route path="/" component={JobsPage} />
+          <Route path="/jobs" component={JobsPage} />
+          <Route path="/sign-in" component={JobsPage} />
+          <Route path="/jobs/:id" component={JobPage} />
+          <Route path="/tokens" component={TokensPage} />
+          <Route default component={NotFoundPage} />
+        </Router>
+      </ErrorBoundary>
+      {access.value === "out" && <SessionEnded />}
+    </LocationProvider>
+  );
+}
