@@ -8,6 +8,7 @@ import { NotFoundPage } from "./shell/not-found-page.tsx";
 import { self } from "./session/session-state.ts";
 
 const JobPage = lazy(async () => (await import("./job/job-page.tsx")).JobPage);
+const NewJobPage = lazy(async () => (await import("./new-job/new-job-page.tsx")).NewJobPage);
 const TokensPage = lazy(async () => (await import("./tokens/tokens-page.tsx")).TokensPage);
 
 /** Addresses of the page; those of the interface are not its. */
@@ -28,6 +29,7 @@ export function App() {
           <Route path="/jobs" component={JobsPage} />
           <Route path="/sign-in" component={JobsPage} />
           <Route path="/jobs/:id" component={JobPage} />
+          <Route path="/new" component={NewJobPage} />
           <Route path="/tokens" component={TokensPage} />
           <Route default component={NotFoundPage} />
         </Router>

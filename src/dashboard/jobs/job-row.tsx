@@ -17,36 +17,52 @@ interface JobRowProps {
 
 export function JobRow({ row, selected }: JobRowProps) {
   const job = row.value;
-  const isSelected = selected.value.has(job.id);
+  const { id, status, startedAt, createdAt, finishedAt, createdBy } = job;
   return (
-    <tr aria-selected={isSelected}>
-      <td class="pick phone-off">
-        <input
-          type="checkbox"
-          aria-label={`Select ${job.name}`}
-          checked={isSelected}
-          onChange={() => (selected.value = toggleSelected(selected.value, job.id))}
-        />
-      </td>
+    <tr aria-selected={selected.value.has(id)}>
+      <PickCell job={job} selected={selected} />
       <td>
-        <Status status={job.status} />
+        <Status status={status} />
       </td>
-      <td class="two cut">
-        <a class="row-link" href={`/jobs/${job.id}`}>
-          {shortJobName(job)}
-        </a>
-        <small>
-          {job.target} · {job.recipe.scheme}
-          {job.dryRun && " · dry run"}
-        </small>
-      </td>
-      {job.status === "Completed" ? <Figures job={job} /> : <Doing job={job} />}
+      <JobName job={job} />
+      {status === "Completed" ? <Figures job={job} /> : <Doing job={job} />}
       <td class="num">
-        <Duration from={job.startedAt ?? job.createdAt} to={job.finishedAt} />
+        <Duration from={startedAt ?? createdAt} to={finishedAt} />
       </td>
-      <td class="soft phone-off cut">{job.createdBy?.name}</td>
-      <td class="num dim phone-off">{job.finishedAt !== null && <Age at={job.finishedAt} />}</td>
+      <td class="soft phone-off cut">{createdBy?.name}</td>
+      <td class="num dim phone-off">{finishedAt !== null && <Age at={finishedAt} />}</td>
     </tr>
+  );
+}
+
+interface JobProps {
+  readonly job: Job;
+}
+
+function PickCell({ job: { id, name }, selected }: Pick<JobRowProps, "selected"> & JobProps) {
+  return (
+    <td class="pick phone-off">
+      <input
+        type="checkbox"
+        aria-label={`Select ${name}`}
+        checked={selected.value.has(id)}
+        onChange={() => (selected.value = toggleSelected(selected.value, id))}
+      />
+    </td>
+  );
+}
+
+function JobName({ job }: JobProps) {
+  return (
+    <td class="two cut">
+      <a class="row-link" href={`/jobs/${job.id}`}>
+        {shortJobName(job)}
+      </a>
+      <small>
+        {job.target} · {job.recipe.scheme}
+        {job.dryRun && " · dry run"}
+      </small>
+    </td>
   );
 }
 

@@ -2,6 +2,8 @@ import { type Signal, useSignal } from "@preact/signals";
 import { useLocation } from "preact-iso";
 import { useEffect, useMemo } from "preact/hooks";
 import { LiveSign } from "../live/live-sign.tsx";
+import { mayDo } from "../session/session.ts";
+import { Icon } from "../shared/icon.tsx";
 import { EmptyState, ErrorNotice } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
 import { BulkActions } from "./bulk-actions.tsx";
@@ -26,12 +28,22 @@ export function JobsPage() {
     <main id="main">
       <PageHead title="Jobs" sign={<LiveSign />}>
         <JobSearch filters={filters} />
+        {mayDo("startWork") && <NewJobLink />}
       </PageHead>
       <JobFilterBar filters={filters} />
       <ListNotice list={list} />
       <JobRows list={list} filters={filters} selected={selected} />
       <BulkActions list={list} selected={selected} />
     </main>
+  );
+}
+
+function NewJobLink() {
+  return (
+    <a class="button main" href="/new">
+      <Icon name="plus" />
+      New job
+    </a>
   );
 }
 
@@ -91,7 +103,8 @@ function NoMatch() {
 function NoJobs() {
   return (
     <EmptyState title="No jobs yet">
-      <p class="soft">Jobs appear here as soon as they are started.</p>
+      <p class="soft">Drop a model and choose what it is for; its job appears here.</p>
+      <NewJobLink />
     </EmptyState>
   );
 }

@@ -19,7 +19,7 @@ type Message = { readonly change: ServiceChange } | { readonly awaySince: number
 const channel = new BroadcastChannel("changes");
 const listeners = new Set<ChangeListener>();
 const firstPauseMs = 500;
-const longestPauseMs = 15_000;
+const longestPauseMs = 5000;
 /** A shorter absence is none for people. */
 const noticedAfterMs = 2000;
 
@@ -54,20 +54,33 @@ function tellAll(message: Message): void {
 async function readForAllTabs(): Promise<never> {
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
     await waitForSession();
-    const lostAt = Date.now();
-    const notice = setTimeout(() => tellAll({ awaySince: lostAt }), noticedAfterMs);
+    const notice = noticeAbsence();
     try {
       for await (const change of service.readChanges({ after: last })) {
-        clearTimeout(notice);
-        if (awaySince.value !== undefined) tellAll({ awaySince: undefined });
+        notice.end();
         pauseMs = firstPauseMs;
         tellAll({ change });
       }
     } catch (error) {
-      if (isMissingSession(error)) clearTimeout(notice);
+      if (isMissingSession(error)) notice.end();
     }
     await delay(pauseMs, undefined);
   }
+}
+
+let absence: ReturnType<typeof setTimeout> | undefined;
+
+/** Tells of an absence that lasts, over several tries, until it ends. */
+function noticeAbsence(): { readonly end: () => void } {
+  const lostAt = Date.now();
+  absence ??= setTimeout(() => tellAll({ awaySince: lostAt }), noticedAfterMs);
+  return {
+    end() {
+      clearTimeout(absence);
+      absence = undefined;
+      if (awaySince.value !== undefined) tellAll({ awaySince: undefined });
+    },
+  };
 }
 
 function isMissingSession(error: unknown): boolean {

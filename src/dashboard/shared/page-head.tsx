@@ -22,7 +22,7 @@ export function PageHead({ title, sign, children }: PageHeadProps) {
   );
 }
 
-function useTitle(title: string): void {
+export function useTitle(title: string): void {
   useEffect(() => {
     document.title = `${title} · Model Optimization`;
   }, [title]);
