@@ -57299,7 +57299,7 @@ async function listJobs(client, { labels, ...filter }, signal) {
     for (let cursor;;) {
         const query = { ...filter, label, limit: String(_contract_limits_js__WEBPACK_IMPORTED_MODULE_0__/* .limits */ .Fy.pageMax), cursor };
         const page = await client.call("listJobs", { query }, signal && { signal });
-        jobs.push(...page.jobs);
+        jobs.push(...page.jobs.filter((job) => "recipe" in job));
         if (page.nextCursor === null)
             return jobs;
         cursor = page.nextCursor;
@@ -57363,7 +57363,7 @@ __webpack_async_result__();
 
 /***/ }),
 
-/***/ 1989:
+/***/ 3532:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -57442,11 +57442,57 @@ const auditRoutes = {
 
 // EXTERNAL MODULE: ./contract/artifact.js
 var artifact = __nccwpck_require__(1453);
+// EXTERNAL MODULE: ./contract/model.js
+var model = __nccwpck_require__(2654);
+;// CONCATENATED MODULE: ./contract/artifact-link.js
+
+
+
+
+
+
+const artifactLinkRequest = schemas/* strictObject */.rej({
+    expiresInSeconds: schemas/* int */.Whr()
+        .min(1)
+        .max(limits/* limits */.Fy.linkSeconds)
+        .default(3600)
+        .describe("For how long the link is valid."),
+})
+    .meta({ id: "ArtifactLinkRequest" });
+const artifactLink = schemas/* object */.Ikc({
+    url: schemas/* string */.YjP().describe("GET downloads the file; whoever has the link needs no access token."),
+    expiresAt: iso/* datetime */.w$(),
+})
+    .meta({ id: "ArtifactLink" });
+const linkedArtifactParams = schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C });
+/** What the signature covers besides the path. */
+const linkedArtifactQuery = schemas/* strictObject */.rej({
+    expires: integerParameter(schemas/* int */.Whr().min(0)).describe("End of its validity, seconds since 1970."),
+    sha256: model/* sha256 */.sc,
+    signature: schemas/* string */.YjP()
+        .regex(/^[A-Za-z0-9_-]{43}$/, { error: "must be 43 characters of base64url" })
+        .describe("HMAC of all the rest."),
+});
+
 ;// CONCATENATED MODULE: ./contract/artifact-routes.js
 
 
 
+
 const fileHeaders = ["etag", "accept-ranges", "content-disposition"];
+const downloadHeaders = schemas/* object */.Ikc({
+    range: schemas/* string */.YjP().max(200).optional().describe("One range of bytes, `bytes=FIRST-LAST`."),
+    "if-none-match": schemas/* string */.YjP().max(1000).optional(),
+    "if-range": schemas/* string */.YjP().max(200).optional(),
+});
+const downloadReplies = {
+    200: { stream: ["application/octet-stream"], headers: [...fileHeaders, "content-length"] },
+    206: {
+        stream: ["application/octet-stream"],
+        headers: [...fileHeaders, "content-length", "content-range"],
+    },
+    304: { empty: true, headers: ["etag"] },
+};
 const artifactRoutes = {
     listArtifacts: {
         method: "GET",
@@ -57467,20 +57513,49 @@ const artifactRoutes = {
         action: "readWork",
         names: "job",
         params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C }),
-        headers: schemas/* object */.Ikc({
-            range: schemas/* string */.YjP().max(200).optional().describe("One range of bytes, `bytes=FIRST-LAST`."),
-            "if-none-match": schemas/* string */.YjP().max(1000).optional(),
-            "if-range": schemas/* string */.YjP().max(200).optional(),
-        }),
-        replies: {
-            200: { stream: ["application/octet-stream"], headers: [...fileHeaders, "content-length"] },
-            206: {
-                stream: ["application/octet-stream"],
-                headers: [...fileHeaders, "content-length", "content-range"],
-            },
-            304: { empty: true, headers: ["etag"] },
-        },
+        headers: downloadHeaders,
+        replies: downloadReplies,
         errors: ["not_found", "range_not_satisfiable"],
+    },
+    linkArtifact: {
+        method: "POST",
+        path: "/jobs/{id}/artifacts/{name}/link",
+        summary: "Make a link to a file, which is valid for a while without an access token, as long as the " +
+            "job has the file",
+        action: "readWork",
+        names: "job",
+        params: schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.C }),
+        body: artifactLinkRequest,
+        bodyBytes: 4096,
+        audited: true,
+        replies: { 201: { json: artifactLink } },
+        errors: ["unsupported_media_type", "payload_too_large", "not_found"],
+    },
+    getLinkedArtifact: {
+        method: "GET",
+        path: "/links/{id}/{name}",
+        summary: "Download a file by a link to it",
+        action: "followLink",
+        open: true,
+        params: linkedArtifactParams,
+        query: linkedArtifactQuery,
+        headers: downloadHeaders,
+        replies: downloadReplies,
+        errors: ["not_found", "link_expired", "range_not_satisfiable"],
+    },
+    getBatchArtifacts: {
+        method: "GET",
+        path: "/batches/{id}/artifacts",
+        summary: "Download all files that the jobs of a batch have produced as a tar archive, each as " +
+            "`JOB-NAME/ARTIFACT`, behind a `manifest.json` with their jobs and hashes. The connection " +
+            "breaks where a file cannot be read",
+        action: "readWork",
+        names: "batch",
+        params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
+        replies: {
+            200: { stream: ["application/x-tar"], headers: ["content-disposition"] },
+        },
+        errors: ["not_found"],
     },
 };
 
@@ -57518,6 +57593,73 @@ const jobCreationErrors = [
 
 // EXTERNAL MODULE: ./contract/job.js + 2 modules
 var job = __nccwpck_require__(3090);
+// EXTERNAL MODULE: ./contract/gate.js
+var gate = __nccwpck_require__(8668);
+// EXTERNAL MODULE: ./contract/telemetry.js + 2 modules
+var telemetry = __nccwpck_require__(6520);
+;// CONCATENATED MODULE: ./contract/job-summary.js
+
+
+
+
+const figure = schemas/* number */.aig().nullable();
+/** A job as a row of a list. */
+const jobSummary = job/* job */.Yl
+    .pick({
+    id: true,
+    kind: true,
+    name: true,
+    status: true,
+    statusReason: true,
+    batchId: true,
+    target: true,
+    dryRun: true,
+    createdAt: true,
+    finishedAt: true,
+})
+    .extend({
+    model: schemas/* string */.YjP().describe("Name of the model."),
+    progress: telemetry/* telemetry */.Y9.shape.progress,
+    gatesFailed: schemas/* boolean */.zMY().describe("Whether a gate of the level `fail` did not pass."),
+    figures: schemas/* object */.Ikc({
+        originalBytes: figure,
+        resultBytes: figure,
+        sizeRatio: figure,
+        sqnrDb: figure,
+        cosine: figure,
+        latencyRatio: figure,
+    })
+        .describe("As the job's telemetry has them; null where a figure was not measured."),
+})
+    .meta({ id: "JobSummary" });
+function summarizeJob({ model, telemetry: measured, gates, ...rest }) {
+    const { id, kind, name, status, statusReason, batchId, target, dryRun } = rest;
+    const { progress, size, accuracy, latency } = measured;
+    return {
+        id,
+        kind,
+        name,
+        status,
+        statusReason,
+        batchId,
+        target,
+        dryRun,
+        createdAt: rest.createdAt,
+        finishedAt: rest.finishedAt,
+        model: model.name,
+        progress,
+        gatesFailed: hasFailedGate(gates),
+        figures: {
+            originalBytes: size?.originalBytes ?? null,
+            resultBytes: size?.resultBytes ?? null,
+            sizeRatio: size?.ratio ?? null,
+            sqnrDb: accuracy?.sqnrDb ?? null,
+            cosine: accuracy?.cosine ?? null,
+            latencyRatio: latency?.ratio ?? null,
+        },
+    };
+}
+
 // EXTERNAL MODULE: ./contract/status.js
 var contract_status = __nccwpck_require__(7949);
 // EXTERNAL MODULE: ./contract/target.js + 1 modules
@@ -57530,15 +57672,14 @@ var target = __nccwpck_require__(2885);
 
 
 
+
+
 const labelFilter = schemas/* array */.YOg(schemas/* string */.YjP().regex(/^[A-Za-z0-9._/-]{1,63}(=[A-Za-z0-9._-]{0,63})?$/))
     .max(8)
     .optional()
     .describe("`key` or `key=value`; repeat the parameter to ask for several labels at once.");
-const jobQuery = schemas/* strictObject */.rej({
-    ...pageFields,
-    status: schemas/* array */.YOg(contract_status/* jobStatus */.WB)
-        .optional()
-        .describe("Jobs in one of these statuses; repeat the parameter for several."),
+/** Query parameters that say which jobs are asked for, besides their status. */
+const jobFilterFields = {
     kind: contract_status/* jobKind */.G$.optional(),
     batch: id/* batchId */.qZ.optional().describe("Jobs of this batch."),
     target: target/* targetName */.je.optional(),
@@ -57546,13 +57687,31 @@ const jobQuery = schemas/* strictObject */.rej({
     label: labelFilter,
     createdAfter: iso/* datetime */.w$().optional(),
     createdBefore: iso/* datetime */.w$().optional(),
+};
+const jobQuery = schemas/* strictObject */.rej({
+    ...pageFields,
+    view: schemas/* enum */.k5n(["full", "summary"])
+        .default("full")
+        .describe("`summary` gives a row of each job (`JobSummary`) instead of the whole of it."),
+    status: schemas/* array */.YOg(contract_status/* jobStatus */.WB)
+        .optional()
+        .describe("Jobs in one of these statuses; repeat the parameter for several."),
+    ...jobFilterFields,
 });
+const jobCountsQuery = schemas/* strictObject */.rej(jobFilterFields);
 const batchQuery = schemas/* strictObject */.rej({
     ...pageFields,
     status: schemas/* array */.YOg(contract_status/* batchStatus */.FS).optional(),
     suite: schemas/* string */.YjP().max(200).optional(),
 });
 const jobPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(job/* job */.Yl), nextCursor: nextCursor }).meta({ id: "JobPage" });
+const jobSummaryPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(jobSummary), nextCursor: nextCursor })
+    .meta({ id: "JobSummaryPage" });
+const jobCounts = schemas/* object */.Ikc({
+    counts: schemas/* record */.g1P(contract_status/* jobStatus */.WB, schemas/* int */.Whr())
+        .describe(`Number of jobs in each status; ${limits/* limits */.Fy.countedJobs} stands for that many or more.`),
+})
+    .meta({ id: "JobCounts" });
 const batchSummary = batch/* batch */.vA.omit({ jobs: true }).meta({ id: "BatchSummary" });
 const batchPage = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batchSummary), nextCursor: nextCursor })
     .meta({ id: "BatchPage" });
@@ -57563,6 +57722,8 @@ const batchPage = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batc
 
 
 
+
+const retriedBatch = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batch/* batch */.vA) }).meta({ id: "RetriedBatch" });
 const batchRoutes = {
     submitBatch: {
         method: "POST",
@@ -57605,6 +57766,26 @@ const batchRoutes = {
         replies: { 200: { json: batch/* batch */.vA }, 202: { json: batch/* batch */.vA } },
         errors: ["not_found", "batch_finished"],
     },
+    retryBatch: {
+        method: "POST",
+        path: "/batches/{id}/retry",
+        summary: "Start jobs of a batch anew that failed, each with its recipe, as batches of their own: " +
+            "one for jobs of one recipe whose models and targets make up a product. They take the place " +
+            "of the former ones in the batch's report, if the token may request reports",
+        action: "retryWork",
+        names: "batch",
+        params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
+        query: schemas/* strictObject */.rej({
+            status: schemas/* array */.YOg(contract_status/* jobStatus */.WB.extract(["Failed", "Cancelled"]))
+                .min(1)
+                .optional()
+                .describe("Which jobs, `Failed` by default; repeat the parameter for both."),
+        }),
+        headers: creationHeaders,
+        audited: true,
+        replies: { 202: { json: retriedBatch, headers: ["idempotency-replayed"] } },
+        errors: ["not_found", "nothing_to_retry", ...jobCreationErrors],
+    },
     deleteBatch: {
         method: "DELETE",
         path: "/batches/{id}",
@@ -57618,8 +57799,6 @@ const batchRoutes = {
     },
 };
 
-// EXTERNAL MODULE: ./contract/telemetry.js + 2 modules
-var telemetry = __nccwpck_require__(6520);
 ;// CONCATENATED MODULE: ./contract/event-routes.js
 
 
@@ -57736,8 +57915,17 @@ const jobRoutes = {
         summary: "List jobs, active and historical, newest first",
         action: "readWork",
         query: jobQuery,
-        replies: { 200: { json: jobPage } },
+        replies: { 200: { json: schemas/* union */.KCZ([jobPage, jobSummaryPage]) } },
         errors: ["invalid_cursor"],
+    },
+    countJobs: {
+        method: "GET",
+        path: "/jobs/counts",
+        summary: "How many jobs of a list are in each status",
+        action: "readWork",
+        query: jobCountsQuery,
+        replies: { 200: { json: jobCounts } },
+        errors: [],
     },
     getJob: {
         method: "GET",
@@ -57800,6 +57988,7 @@ const jobRoutes = {
 
 
 
+
 const logRoutes = {
     streamLogs: {
         method: "GET",
@@ -57812,9 +58001,18 @@ const logRoutes = {
             after: integerParameter(schemas/* int */.Whr().min(0))
                 .default(0)
                 .describe("Number of the last line already seen."),
+            before: integerParameter(schemas/* int */.Whr().min(1))
+                .optional()
+                .describe("Number of the first line already seen: the answer is the `limit` lines before it, or " +
+                `fewer where those have more than ${limits/* limits */.Fy.logPageBytes} bytes, and ends. A number ` +
+                "beyond the last line asks for the last lines."),
+            limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.logPageLines))
+                .default(limits/* limits */.Fy.logPageLines)
+                .describe("Lines of an answer with `before`."),
             follow: schemas/* enum */.k5n(["true", "false"])
                 .default("true")
-                .describe("Whether to continue until the job ends, or to stop after the present lines."),
+                .describe("Whether to continue until the job ends, or to stop after the present lines. An answer " +
+                "with `before` always stops, and is no event stream."),
         }),
         headers: schemas/* object */.Ikc({
             accept: schemas/* string */.YjP().max(1000).optional(),
@@ -57835,8 +58033,6 @@ const logRoutes = {
     },
 };
 
-// EXTERNAL MODULE: ./contract/model.js
-var model = __nccwpck_require__(2654);
 ;// CONCATENATED MODULE: ./contract/model-routes.js
 
 
@@ -57964,7 +58160,7 @@ const permissionTable = {
     retryWork: {
         scope: "jobs:write",
         reach: "commit",
-        does: "Start jobs anew that have ended.",
+        does: "Start jobs anew that have ended, or a batch's that failed.",
     },
     deleteWork: {
         scope: "jobs:write",
@@ -58005,6 +58201,11 @@ const permissionTable = {
         scope: null,
         reach: "any",
         does: "Exchange an identity token, which needs no access token.",
+    },
+    followLink: {
+        scope: null,
+        reach: "any",
+        does: "Download a file by a signed link, which needs no access token.",
     },
     manageOwnToken: {
         scope: null,
@@ -59821,8 +60022,8 @@ class JobTracker {
     }
 }
 
-// EXTERNAL MODULE: ./action/open-service-session.js + 37 modules
-var open_service_session = __nccwpck_require__(1989);
+// EXTERNAL MODULE: ./action/open-service-session.js + 39 modules
+var open_service_session = __nccwpck_require__(3532);
 // EXTERNAL MODULE: ./contract/batch.js + 1 modules
 var batch = __nccwpck_require__(9902);
 // EXTERNAL MODULE: external "node:fs/promises"
@@ -60704,7 +60905,7 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(3324);
 /* harmony import */ var _create_check_run_writer_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(5810);
 /* harmony import */ var _list_jobs_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(9808);
-/* harmony import */ var _open_service_session_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(1989);
+/* harmony import */ var _open_service_session_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(3532);
 /* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(2982);
 /* harmony import */ var _resolve_credentials_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(6644);
 /* harmony import */ var _step_identity_js__WEBPACK_IMPORTED_MODULE_10__ = __nccwpck_require__(8844);
@@ -61724,6 +61925,8 @@ const errorTable = {
     job_finished: permanentError(409, "The job has already ended"),
     batch_finished: permanentError(409, "The batch has already ended"),
     job_unfinished: permanentError(409, "The job has not ended"),
+    link_expired: permanentError(410, "The link is no longer valid"),
+    nothing_to_retry: permanentError(409, "No job of the batch has the status that is retried"),
     job_in_use: permanentError(409, "Something else still needs the job"),
     batch_unfinished: permanentError(409, "The batch has not ended"),
     model_in_use: permanentError(409, "A job that has not ended needs the model"),
@@ -62472,6 +62675,10 @@ const limits = {
     /** Jobs or batches a page, by default and at most. */
     pageDefault: 50,
     pageMax: 200,
+    /** Jobs of each status that are counted for a list, since each costs a step of a search. */
+    countedJobs: 10_000,
+    /** Longest validity of a link to an artifact, seconds: a week, as of presigned S3 requests. */
+    linkSeconds: 604_800,
     /** How long an Idempotency-Key is remembered, hours. */
     idempotencyHours: 24,
     /** Interrupted uploads that are kept for a project, and their bytes: one of the largest model. */

@@ -1,15 +1,19 @@
 import { hostname } from "node:os";
 import type { z } from "zod";
 import { builtinTargets, type Target } from "../src/contract/target.ts";
-import { createRuntimeMetrics } from "../src/controller-runtime/metrics.ts";
-import { type ClusterSource, connectCluster } from "../src/kubernetes/connect-cluster.ts";
-import { jsonLog } from "../src/log/json-log.ts";
+import { createRuntimeMetrics, type RuntimeMetrics } from "../src/controller-runtime/metrics.ts";
+import { connectCluster } from "../src/kubernetes/connect-cluster.ts";
+import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
+import { jsonLog, type Log } from "../src/log/json-log.ts";
 import { describeStartError } from "../src/settings/describe-start-error.ts";
 import { parseEnvironment } from "../src/settings/parse-environment.ts";
 import { readTargets } from "../src/settings/read-targets.ts";
+import { StartError } from "../src/settings/start-error.ts";
 import type { JobSettings } from "./controllers/compression-job/observe/job-settings.ts";
 import { runOperator } from "./run-operator.ts";
-import { settings } from "./settings.ts";
+import { releaseFromDeletedNamespace } from "./release-from-deleted-namespace.ts";
+import { type connectionSettings, settings, uninstallSettings } from "./settings.ts";
+import { uninstall } from "./uninstall.ts";
 
 type Settings = z.infer<typeof settings>;
 
@@ -17,34 +21,57 @@ async function runOperatorProcess(): Promise<void> {
   const wanted = parseEnvironment(settings, process.env);
   const targets = await findTargets(wanted);
   const metrics = createRuntimeMetrics();
-  const { MOS_NAMESPACE: namespace } = wanted;
-  const { onCall } = metrics;
-  const client = await connectCluster(apiServerSource(wanted), { namespace, onCall });
+  const client = await connect(wanted, metrics.onCall);
+  const log = createLog();
   await runOperator(
     {
       client,
       targets,
       settings: jobSettings(wanted),
-      election: {
-        name: wanted.MOS_LEASE,
-        identity: wanted.MOS_POD_NAME ?? `${hostname()}-${process.pid}`,
-      },
+      election: election(wanted),
       health: { host: wanted.MOS_HEALTH_HOST, port: wanted.MOS_HEALTH_PORT },
       metrics,
-      log: jsonLog(process.stderr, () => new Date()),
+      log,
     },
     stopSignal(),
   );
+  await releaseFromDeletedNamespace(client, log);
   await client.close();
+}
+
+async function runUninstall(): Promise<void> {
+  const wanted = parseEnvironment(uninstallSettings, process.env);
+  const { MOS_DEPLOYMENT: deployment } = wanted;
+  const client = await connect(wanted);
+  await uninstall({ client, deployment, election: election(wanted), log: createLog() });
+  await client.close();
+}
+
+function createLog(): Log {
+  return jsonLog(process.stderr, () => new Date());
+}
+
+function election({
+  MOS_LEASE: name,
+  MOS_POD_NAME: identity = `${hostname()}-${process.pid}`,
+}: z.infer<typeof connectionSettings>) {
+  return { name, identity };
 }
 
 async function findTargets({ MOS_TARGETS_FILE: file }: Settings): Promise<readonly Target[]> {
   return file === undefined ? builtinTargets : readTargets(file);
 }
 
-function apiServerSource(wanted: Settings): ClusterSource {
-  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = wanted;
-  return host === undefined ? { kubeconfig: undefined } : { host, port };
+function connect(
+  {
+    MOS_NAMESPACE: namespace,
+    KUBERNETES_SERVICE_HOST: host,
+    KUBERNETES_SERVICE_PORT: port,
+  }: z.infer<typeof connectionSettings>,
+  onCall: RuntimeMetrics["onCall"] = () => {},
+): Promise<KubernetesClient> {
+  const source = host === undefined ? { kubeconfig: undefined } : { host, port };
+  return connectCluster(source, { namespace, onCall });
 }
 
 function jobSettings(wanted: Settings): JobSettings {
@@ -72,4 +99,20 @@ function exitWithError(error: unknown): never {
   process.exit(1);
 }
 
-runOperatorProcess().then(() => process.exit(0), exitWithError);
+/** The operator itself, and what the chart runs before it is uninstalled. */
+const commands = new Map([
+  [undefined, runOperatorProcess],
+  ["uninstall", runUninstall],
+]);
+
+async function runCommand([name]: readonly string[]): Promise<void> {
+  const command = commands.get(name);
+  if (command === undefined) {
+    throw new StartError(
+      `Command "${name}" is not known\nUsage: node operator/main.ts [uninstall]`,
+    );
+  }
+  await command();
+}
+
+runCommand(process.argv.slice(2)).then(() => process.exit(0), exitWithError);

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { number, text } from "../src/settings/environment-values.ts";
+import { operatorLease } from "../src/resources/permissions.ts";
 import type { Pod } from "../src/kubernetes/resources.ts";
 
 type PodSpec = NonNullable<Pod["spec"]>;
@@ -62,9 +63,7 @@ export const settings = z.object({
   MOS_POD_START_SECONDS: seconds
     .default(600)
     .describe("A pod whose image or configuration cannot be used for so long fails its job."),
-  MOS_LEASE: text
-    .default("model-optimization-operator")
-    .describe("Lease by which operators elect a leader."),
+  MOS_LEASE: text.default(operatorLease).describe("Lease by which operators elect a leader."),
   MOS_POD_NAME: text.optional().describe("Name of this operator in the election."),
   MOS_HEALTH_HOST: text.default("0.0.0.0").describe("Address of /metrics, /healthz and /readyz."),
   MOS_HEALTH_PORT: number
@@ -75,4 +74,18 @@ export const settings = z.object({
     .optional()
     .describe("Set by Kubernetes in pods; elsewhere a kubeconfig is used."),
   KUBERNETES_SERVICE_PORT: text.default("443"),
+});
+
+/** What every command reads. */
+export const connectionSettings = settings.pick({
+  MOS_NAMESPACE: true,
+  MOS_LEASE: true,
+  MOS_POD_NAME: true,
+  KUBERNETES_SERVICE_HOST: true,
+  KUBERNETES_SERVICE_PORT: true,
+});
+
+/** What `uninstall` reads. */
+export const uninstallSettings = connectionSettings.extend({
+  MOS_DEPLOYMENT: text.describe("The operator's Deployment, which it ends."),
 });

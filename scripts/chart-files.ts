@@ -2,8 +2,10 @@ import { basename } from "node:path";
 import { Document, isMap, isScalar, stringify } from "yaml";
 import { z } from "zod";
 import {
+  operatorClusterPermissions,
   operatorPermissions,
   type Permission,
+  serviceClusterPermissions,
   servicePermissions,
 } from "../src/resources/permissions.ts";
 import { chartValues } from "./chart-values.ts";
@@ -20,6 +22,8 @@ export function chartFiles(
     [`${chart}/values.schema.json`, `${JSON.stringify(valuesSchema(), undefined, 2)}\n`],
     [`${chart}/permissions/operator.yaml`, permissionRules(operatorPermissions)],
     [`${chart}/permissions/service.yaml`, permissionRules(servicePermissions)],
+    [`${chart}/permissions/operator-cluster.yaml`, permissionRules(operatorClusterPermissions)],
+    [`${chart}/permissions/service-cluster.yaml`, permissionRules(serviceClusterPermissions)],
     ...Array.from(resourceDefinitions, ([path, text]): [string, string] => [
       `${chart}/custom-resources/${basename(path)}`,
       text,

@@ -281,4 +281,24 @@ export const chartValues = z.strictObject({
     })
     .prefault({})
     .describe("Has the Prometheus operator scrape /metrics of the service and the operator."),
+  prometheusRule: z
+    .strictObject({
+      enabled: z.boolean().default(false),
+      labels: z
+        .record(z.string(), z.string())
+        .default({})
+        .describe("Labels by which Prometheus finds it."),
+    })
+    .prefault({})
+    .describe("Alerts (docs/alerts.md) on what the PodMonitor has Prometheus scrape."),
+  grafanaDashboard: z
+    .strictObject({
+      enabled: z.boolean().default(false),
+      labels: z
+        .record(z.string(), z.string())
+        .default({ grafana_dashboard: "1" })
+        .describe("Labels by which Grafana's sidecar finds it."),
+    })
+    .prefault({})
+    .describe("A ConfigMap with a Grafana dashboard of the same metrics."),
 });

@@ -25,7 +25,7 @@ export const parts: Readonly<Record<string, readonly string[]>> = {
   "src/executors/cluster": [...work, "executors", ...cluster],
   "src/github-app": ["contract", "log", "records", "report", "github"],
   "src/server": [...work, "storage", "executors", "github-app"],
-  "src/service": [...work, ...joined, "server"],
+  "src/service": [...work, ...joined, "controller-runtime", "server"],
   "src/worker": ["contract", "log", "engine", "storage"],
   "src/action": ["contract", "log", "client", "report", "github"],
   "src/dashboard": ["contract", "client", "report"],

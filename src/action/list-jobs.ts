@@ -20,7 +20,7 @@ export async function listJobs(
   for (let cursor: string | undefined; ;) {
     const query = { ...filter, label, limit: String(limits.pageMax), cursor };
     const page = await client.call("listJobs", { query }, signal && { signal });
-    jobs.push(...page.jobs);
+    jobs.push(...page.jobs.filter((job) => "recipe" in job));
     if (page.nextCursor === null) return jobs;
     cursor = page.nextCursor;
   }

@@ -3,8 +3,8 @@ import { ServiceError } from "../contract/errors.ts";
 
 /** How the session's cookie is set. */
 export interface CookieSettings {
-  /** Whether people reach the service by TLS, so that cookies are sent over nothing else. */
-  readonly secureCookies: boolean;
+  /** Where people reach the service: with `https`, cookies are sent over nothing else. */
+  readonly publicUrl?: string | undefined;
 }
 
 /**
@@ -41,13 +41,19 @@ export function sessionCookie(
   { secret, maxAge }: { readonly secret: string; readonly maxAge: number },
 ): string {
   const attributes = ["Path=/", "HttpOnly", "SameSite=Strict", `Max-Age=${maxAge}`];
-  if (settings.secureCookies) attributes.push("Secure");
+  if (isSecure(settings)) attributes.push("Secure");
   return [`${sessionCookieName(settings, request)}=${secret}`, ...attributes].join("; ");
 }
 
 /** Cookies know no ports: without one in the name, services of one host would share a session. */
-function sessionCookieName({ secureCookies }: CookieSettings, request: Request): string {
-  return secureCookies ? "__Host-mos-session" : `mos-session-${new URL(request.url).port || "80"}`;
+function sessionCookieName(settings: CookieSettings, request: Request): string {
+  return isSecure(settings)
+    ? "__Host-mos-session"
+    : `mos-session-${new URL(request.url).port || "80"}`;
+}
+
+function isSecure({ publicUrl }: CookieSettings): boolean {
+  return publicUrl?.startsWith("https:") ?? false;
 }
 
 /** Undefined for the origin `null`, which sandboxed pages have. */

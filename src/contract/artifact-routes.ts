@@ -1,9 +1,30 @@
 import { z } from "zod";
 import { artifact, artifactName } from "./artifact.ts";
-import { jobId } from "./id.ts";
+import {
+  artifactLink,
+  artifactLinkRequest,
+  linkedArtifactParams,
+  linkedArtifactQuery,
+} from "./artifact-link.ts";
+import { batchId, jobId } from "./id.ts";
 import type { Route } from "./route.ts";
 
 const fileHeaders = ["etag", "accept-ranges", "content-disposition"] as const;
+
+const downloadHeaders = z.object({
+  range: z.string().max(200).optional().describe("One range of bytes, `bytes=FIRST-LAST`."),
+  "if-none-match": z.string().max(1000).optional(),
+  "if-range": z.string().max(200).optional(),
+});
+
+const downloadReplies = {
+  200: { stream: ["application/octet-stream"], headers: [...fileHeaders, "content-length"] },
+  206: {
+    stream: ["application/octet-stream"],
+    headers: [...fileHeaders, "content-length", "content-range"],
+  },
+  304: { empty: true, headers: ["etag"] },
+} as const;
 
 export const artifactRoutes = {
   listArtifacts: {
@@ -25,19 +46,50 @@ export const artifactRoutes = {
     action: "readWork",
     names: "job",
     params: z.object({ id: jobId, name: artifactName }),
-    headers: z.object({
-      range: z.string().max(200).optional().describe("One range of bytes, `bytes=FIRST-LAST`."),
-      "if-none-match": z.string().max(1000).optional(),
-      "if-range": z.string().max(200).optional(),
-    }),
-    replies: {
-      200: { stream: ["application/octet-stream"], headers: [...fileHeaders, "content-length"] },
-      206: {
-        stream: ["application/octet-stream"],
-        headers: [...fileHeaders, "content-length", "content-range"],
-      },
-      304: { empty: true, headers: ["etag"] },
-    },
+    headers: downloadHeaders,
+    replies: downloadReplies,
     errors: ["not_found", "range_not_satisfiable"],
+  },
+  linkArtifact: {
+    method: "POST",
+    path: "/jobs/{id}/artifacts/{name}/link",
+    summary:
+      "Make a link to a file, which is valid for a while without an access token, as long as the " +
+      "job has the file",
+    action: "readWork",
+    names: "job",
+    params: z.object({ id: jobId, name: artifactName }),
+    body: artifactLinkRequest,
+    bodyBytes: 4096,
+    audited: true,
+    replies: { 201: { json: artifactLink } },
+    errors: ["unsupported_media_type", "payload_too_large", "not_found"],
+  },
+  getLinkedArtifact: {
+    method: "GET",
+    path: "/links/{id}/{name}",
+    summary: "Download a file by a link to it",
+    action: "followLink",
+    open: true,
+    params: linkedArtifactParams,
+    query: linkedArtifactQuery,
+    headers: downloadHeaders,
+    replies: downloadReplies,
+    errors: ["not_found", "link_expired", "range_not_satisfiable"],
+  },
+  getBatchArtifacts: {
+    method: "GET",
+    path: "/batches/{id}/artifacts",
+    summary:
+      "Download all files that the jobs of a batch have produced as a tar archive, each as " +
+      "`JOB-NAME/ARTIFACT`, behind a `manifest.json` with their jobs and hashes. The connection " +
+      "breaks where a file cannot be read",
+    action: "readWork",
+    names: "batch",
+    params: z.object({ id: batchId }),
+    replies: {
+      200: { stream: ["application/x-tar"], headers: ["content-disposition"] },
+    },
+    errors: ["not_found"],
   },
 } as const satisfies Record<string, Route>;

@@ -3,7 +3,11 @@ import { batch, batchRequest } from "./batch.ts";
 import { createdHeaders, creationHeaders, jobCreationErrors } from "./creation.ts";
 import { batchId } from "./id.ts";
 import { batchPage, batchQuery } from "./page.ts";
+import { jobStatus } from "./status.ts";
 import type { Route } from "./route.ts";
+
+export const retriedBatch = z.object({ batches: z.array(batch) }).meta({ id: "RetriedBatch" });
+export type RetriedBatch = z.infer<typeof retriedBatch>;
 
 export const batchRoutes = {
   submitBatch: {
@@ -46,6 +50,28 @@ export const batchRoutes = {
     audited: true,
     replies: { 200: { json: batch }, 202: { json: batch } },
     errors: ["not_found", "batch_finished"],
+  },
+  retryBatch: {
+    method: "POST",
+    path: "/batches/{id}/retry",
+    summary:
+      "Start jobs of a batch anew that failed, each with its recipe, as batches of their own: " +
+      "one for jobs of one recipe whose models and targets make up a product. They take the place " +
+      "of the former ones in the batch's report, if the token may request reports",
+    action: "retryWork",
+    names: "batch",
+    params: z.object({ id: batchId }),
+    query: z.strictObject({
+      status: z
+        .array(jobStatus.extract(["Failed", "Cancelled"]))
+        .min(1)
+        .optional()
+        .describe("Which jobs, `Failed` by default; repeat the parameter for both."),
+    }),
+    headers: creationHeaders,
+    audited: true,
+    replies: { 202: { json: retriedBatch, headers: ["idempotency-replayed"] } },
+    errors: ["not_found", "nothing_to_retry", ...jobCreationErrors],
   },
   deleteBatch: {
     method: "DELETE",

@@ -4,7 +4,7 @@ import { jobId } from "./id.ts";
 import { jobDetail } from "./job-detail.ts";
 import { job, jobRequest } from "./job.ts";
 import { limits } from "./limits.ts";
-import { jobPage, jobQuery } from "./page.ts";
+import { jobCounts, jobCountsQuery, jobPage, jobQuery, jobSummaryPage } from "./page.ts";
 import type { Route } from "./route.ts";
 
 const preferWait = z.string().max(100).optional();
@@ -50,8 +50,17 @@ export const jobRoutes = {
     summary: "List jobs, active and historical, newest first",
     action: "readWork",
     query: jobQuery,
-    replies: { 200: { json: jobPage } },
+    replies: { 200: { json: z.union([jobPage, jobSummaryPage]) } },
     errors: ["invalid_cursor"],
+  },
+  countJobs: {
+    method: "GET",
+    path: "/jobs/counts",
+    summary: "How many jobs of a list are in each status",
+    action: "readWork",
+    query: jobCountsQuery,
+    replies: { 200: { json: jobCounts } },
+    errors: [],
   },
   getJob: {
     method: "GET",

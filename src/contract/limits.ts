@@ -20,6 +20,10 @@ export const limits = {
   /** Jobs or batches a page, by default and at most. */
   pageDefault: 50,
   pageMax: 200,
+  /** Jobs of each status that are counted for a list, since each costs a step of a search. */
+  countedJobs: 10_000,
+  /** Longest validity of a link to an artifact, seconds: a week, as of presigned S3 requests. */
+  linkSeconds: 604_800,
   /** How long an Idempotency-Key is remembered, hours. */
   idempotencyHours: 24,
   /** Interrupted uploads that are kept for a project, and their bytes: one of the largest model. */

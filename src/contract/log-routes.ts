@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { jobId } from "./id.ts";
+import { limits } from "./limits.ts";
 import { integerParameter } from "./page-fields.ts";
 import type { Route } from "./route.ts";
 
@@ -15,10 +16,23 @@ export const logRoutes = {
       after: integerParameter(z.int().min(0))
         .default(0)
         .describe("Number of the last line already seen."),
+      before: integerParameter(z.int().min(1))
+        .optional()
+        .describe(
+          "Number of the first line already seen: the answer is the `limit` lines before it, or " +
+            `fewer where those have more than ${limits.logPageBytes} bytes, and ends. A number ` +
+            "beyond the last line asks for the last lines.",
+        ),
+      limit: integerParameter(z.int().min(1).max(limits.logPageLines))
+        .default(limits.logPageLines)
+        .describe("Lines of an answer with `before`."),
       follow: z
         .enum(["true", "false"])
         .default("true")
-        .describe("Whether to continue until the job ends, or to stop after the present lines."),
+        .describe(
+          "Whether to continue until the job ends, or to stop after the present lines. An answer " +
+            "with `before` always stops, and is no event stream.",
+        ),
     }),
     headers: z.object({
       accept: z.string().max(1000).optional(),

@@ -2,6 +2,8 @@ import { z } from "zod";
 import { batch } from "./batch.ts";
 import { batchId } from "./id.ts";
 import { job } from "./job.ts";
+import { jobSummary } from "./job-summary.ts";
+import { limits } from "./limits.ts";
 import { nextCursor, pageFields } from "./page-fields.ts";
 import { batchStatus, jobKind, jobStatus } from "./status.ts";
 import { targetName } from "./target.ts";
@@ -12,12 +14,8 @@ export const labelFilter = z
   .optional()
   .describe("`key` or `key=value`; repeat the parameter to ask for several labels at once.");
 
-export const jobQuery = z.strictObject({
-  ...pageFields,
-  status: z
-    .array(jobStatus)
-    .optional()
-    .describe("Jobs in one of these statuses; repeat the parameter for several."),
+/** Query parameters that say which jobs are asked for, besides their status. */
+const jobFilterFields = {
   kind: jobKind.optional(),
   batch: batchId.optional().describe("Jobs of this batch."),
   target: targetName.optional(),
@@ -25,8 +23,24 @@ export const jobQuery = z.strictObject({
   label: labelFilter,
   createdAfter: z.iso.datetime().optional(),
   createdBefore: z.iso.datetime().optional(),
+};
+
+export const jobQuery = z.strictObject({
+  ...pageFields,
+  view: z
+    .enum(["full", "summary"])
+    .default("full")
+    .describe("`summary` gives a row of each job (`JobSummary`) instead of the whole of it."),
+  status: z
+    .array(jobStatus)
+    .optional()
+    .describe("Jobs in one of these statuses; repeat the parameter for several."),
+  ...jobFilterFields,
 });
 export type JobQuery = z.infer<typeof jobQuery>;
+
+export const jobCountsQuery = z.strictObject(jobFilterFields);
+export type JobCountsQuery = z.infer<typeof jobCountsQuery>;
 
 export const batchQuery = z.strictObject({
   ...pageFields,
@@ -37,6 +51,21 @@ export type BatchQuery = z.infer<typeof batchQuery>;
 
 export const jobPage = z.object({ jobs: z.array(job), nextCursor }).meta({ id: "JobPage" });
 export type JobPage = z.infer<typeof jobPage>;
+
+export const jobSummaryPage = z
+  .object({ jobs: z.array(jobSummary), nextCursor })
+  .meta({ id: "JobSummaryPage" });
+export type JobSummaryPage = z.infer<typeof jobSummaryPage>;
+
+export const jobCounts = z
+  .object({
+    counts: z
+      .record(jobStatus, z.int())
+      .describe(
+        `Number of jobs in each status; ${limits.countedJobs} stands for that many or more.`,
+      ),
+  })
+  .meta({ id: "JobCounts" });
 
 export const batchSummary = batch.omit({ jobs: true }).meta({ id: "BatchSummary" });
 export type BatchSummary = z.infer<typeof batchSummary>;

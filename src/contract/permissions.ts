@@ -31,7 +31,7 @@ export const permissionTable = {
   retryWork: {
     scope: "jobs:write",
     reach: "commit",
-    does: "Start jobs anew that have ended.",
+    does: "Start jobs anew that have ended, or a batch's that failed.",
   },
   deleteWork: {
     scope: "jobs:write",
@@ -72,6 +72,11 @@ export const permissionTable = {
     scope: null,
     reach: "any",
     does: "Exchange an identity token, which needs no access token.",
+  },
+  followLink: {
+    scope: null,
+    reach: "any",
+    does: "Download a file by a signed link, which needs no access token.",
   },
   manageOwnToken: {
     scope: null,

@@ -20,10 +20,8 @@ export interface RuntimeMetrics {
   text(): Promise<string>;
 }
 
-export function createRuntimeMetrics(): RuntimeMetrics {
-  const registry = new Registry();
-  // Includes the lag of the event loop.
-  collectDefaultMetrics({ register: registry });
+/** Registers the metrics of a process that has controllers. */
+export function createRuntimeMetrics(registry = createProcessRegistry()): RuntimeMetrics {
   const calls = new Histogram({
     name: "mos_kubernetes_call_seconds",
     help: "Calls of the API server.",
@@ -38,6 +36,13 @@ export function createRuntimeMetrics(): RuntimeMetrics {
     trackLeadership: (lease, isLeader) => registerLeadershipGauge(registry, lease, isLeader),
     text: () => registry.metrics(),
   };
+}
+
+function createProcessRegistry(): Registry {
+  const registry = new Registry();
+  // Includes the lag of the event loop.
+  collectDefaultMetrics({ register: registry });
+  return registry;
 }
 
 function registerLeadershipGauge(registry: Registry, lease: string, isLeader: () => boolean): void {

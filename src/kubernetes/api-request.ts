@@ -23,7 +23,7 @@ export interface ApiRequest {
 interface RequestFacts {
   readonly namespace: string;
   readonly name?: string | undefined;
-  readonly subresource?: "status" | "log" | undefined;
+  readonly subresource?: "status" | "scale" | "log" | undefined;
   readonly query?: Query;
   readonly body?: object;
   readonly repeatable?: boolean;

@@ -28,11 +28,8 @@ const pageSize = 500;
 /** etcd limits objects to about 2 MB. */
 const maxEventBytes = 16 * 1024 * 1024;
 const watchAnswerMs = 15_000;
-/**
- * The response to a log request starts with the first line, which may take hours. After so long the
- * log is opened again, in case the connection is dead.
- */
-const logSilenceMs = 300_000;
+/** A log is not followed: a node that has it sends it at once. */
+const logSilenceMs = 15_000;
 
 export class ClusterClient implements KubernetesClient {
   readonly namespace: string;

@@ -32,7 +32,7 @@ export interface WatchOptions extends Selection {
 }
 
 export interface WriteOptions extends CallOptions {
-  readonly subresource?: "status";
+  readonly subresource?: "status" | "scale";
 }
 
 export interface PatchOptions extends WriteOptions {

@@ -17,13 +17,16 @@ interface PodLogLine {
 
 /** A longer line comes in pieces with the same time. */
 const maxLineBytes = 1024 * 1024;
+/** Lines of the container begin with a time, of which the end may be cut off. */
+const kubeletTextPattern = /^[a-z]/i;
 const maxAttemptsWithoutNewLines = 6;
 const maxRetryMs = 5_000;
 
 /**
  * The output of a container as far as the node still has it, read over as many connections as
  * necessary. It is read until a read adds no lines: when the API server loses the node, its
- * response ends like a complete one. Throws `isNotFound` when the pod does not exist.
+ * response ends like a complete one. Throws `isNotFound` when the pod does not
+ * exist, or its node has no log of it.
  */
 export async function* readPodLog(
   client: KubernetesClient,
@@ -60,12 +63,19 @@ async function* readNewLines(
     if (unfinished !== undefined && recent.addIfNew(unfinished)) yield unfinished;
     const timeEnd = unfinished === undefined ? piece.indexOf(" ") : -1;
     const at: string = unfinished?.at ?? piece.slice(0, timeEnd);
+    if (kubeletTextPattern.test(at)) throw lostLogError(pod, piece);
     const isFinished = piece.endsWith("\n");
     const line = { at, text: piece.slice(timeEnd + 1, isFinished ? -1 : undefined) };
     unfinished = isFinished ? undefined : line;
     if (isFinished && recent.addIfNew(line)) yield line;
   }
   return unfinished;
+}
+
+/** The kubelet writes why it has no log where the log would be, with the status 200. */
+function lostLogError(pod: string, text: string): KubernetesError {
+  const message = `The node has no log of the pod "${pod}": ${text.trim()}`;
+  return new KubernetesError(message, { status: 404, reason: "LogUnavailable" });
 }
 
 /** Whether the same request may succeed later. */

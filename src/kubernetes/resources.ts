@@ -1,7 +1,10 @@
 import type {
   CoreV1Event,
+  V1Deployment,
   V1Job,
   V1Lease,
+  V1Namespace,
+  V1Node,
   V1ObjectMeta,
   V1Pod,
   V1TokenReview,
@@ -13,6 +16,9 @@ export type ObjectMeta = Serialized<V1ObjectMeta>;
 export type Pod = Serialized<V1Pod>;
 export type KubernetesEvent = Serialized<CoreV1Event>;
 export type KubernetesJob = Serialized<V1Job>;
+type Deployment = Serialized<V1Deployment>;
+type Namespace = Serialized<V1Namespace>;
+type Node = Serialized<V1Node>;
 export type Lease = Serialized<V1Lease>;
 export type TokenReview = Serialized<V1TokenReview>;
 
@@ -63,15 +69,21 @@ function namespacedType<T extends KubernetesObject>(
   return { apiVersion, kind, plural, namespaced: true };
 }
 
+function clusterType<T extends KubernetesObject>(
+  apiVersion: string,
+  kind: string,
+  plural: string,
+): ResourceType<T> {
+  return { apiVersion, kind, plural, namespaced: false };
+}
+
 export const resources = {
   pods: namespacedType<Pod>("v1", "Pod", "pods"),
   events: namespacedType<KubernetesEvent>("v1", "Event", "events"),
   jobs: namespacedType<KubernetesJob>("batch/v1", "Job", "jobs"),
   leases: namespacedType<Lease>("coordination.k8s.io/v1", "Lease", "leases"),
-  tokenReviews: resourceType<TokenReview>({
-    apiVersion: "authentication.k8s.io/v1",
-    kind: "TokenReview",
-    plural: "tokenreviews",
-    namespaced: false,
-  }),
+  deployments: namespacedType<Deployment>("apps/v1", "Deployment", "deployments"),
+  namespaces: clusterType<Namespace>("v1", "Namespace", "namespaces"),
+  nodes: clusterType<Node>("v1", "Node", "nodes"),
+  tokenReviews: clusterType<TokenReview>("authentication.k8s.io/v1", "TokenReview", "tokenreviews"),
 };

@@ -23,6 +23,8 @@ interface AppliedEvents {
   readonly shares: readonly OptimizedShare[];
   /** What a shard step stored of the model; undefined where it reported nothing. */
   readonly outline: ModelOutline | undefined;
+  /** Whether the worker reported its result, and with it all that it did. */
+  readonly hasResult: boolean;
 }
 
 interface EventSequence {
@@ -40,6 +42,7 @@ export function applyReportedEvents(
   const lines: NewLine[] = [];
   const shares: OptimizedShare[] = [];
   let outline: ModelOutline | undefined;
+  let hasResult = false;
   let [job, attempt] = [initialJob, initialAttempt];
   for (const event of events) {
     if (event.seq < attempt.nextSeq) continue;
@@ -48,6 +51,7 @@ export function applyReportedEvents(
       lines.push(lostEventsLine(event.seq - attempt.nextSeq, event.at));
     }
     attempt = advanceAttempt(attempt, event);
+    hasResult ||= event.type === "result";
     if (event.type === "log") lines.push({ at: event.at, stream: event.stream, text: event.text });
     if (!isCurrent) continue;
     if (event.type === "share" && event.share.index === attempt.part?.index) {
@@ -56,7 +60,7 @@ export function applyReportedEvents(
     if (event.type === "outline" && attempt.part?.step === "shard") outline = event.outline;
     job = applyAttemptEvent(job, event, { attempt, attempts, now });
   }
-  return { job, attempt, lines, shares, outline };
+  return { job, attempt, lines, shares, outline, hasResult };
 }
 
 function applyAttemptEvent(

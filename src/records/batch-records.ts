@@ -3,13 +3,14 @@ import { ServiceError } from "../contract/errors.ts";
 import { batchId } from "../contract/id.ts";
 import { type BatchPage, type BatchQuery, batchSummary } from "../contract/page.ts";
 import type { Origin } from "../contract/owner.ts";
-import { batchStatus, type BatchStatus } from "../contract/status.ts";
+import { batchStatus, type BatchStatus, type JobStatus } from "../contract/status.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { buildPage, parseCursor } from "./build-page.ts";
-import { findBatch } from "./find-batch.ts";
+import { findBatch, listBatchJobs } from "./find-batch.ts";
 import { listCancellableRecords } from "./find-record.ts";
-import { type CreatingRequest, recordCreation } from "./idempotency-records.ts";
+import { type CreatingRequest, recordAnswer, recordCreation } from "./record-creation.ts";
 import { insertBatch, type NewBatch } from "./insert-batch.ts";
+import { listBatchArtifacts } from "./list-batch-artifacts.ts";
 import { requireWaitingRoom } from "./require-waiting-room.ts";
 import { cancelRecords } from "./save-records.ts";
 import {
@@ -30,8 +31,24 @@ export function batchRecords(store: Store) {
         return created;
       }),
 
+    /** Creates all or none of them. */
+    createAll: (
+      project: string,
+      newBatches: readonly NewBatch[],
+      request: CreatingRequest<readonly Batch[]>,
+    ) => runWriteTransaction(store, (writing) => insertAll(writing, project, newBatches, request)),
+
     find: (project: string, id: string) =>
       runReadTransaction(store, (trx) => findBatch(trx, project, id)),
+
+    /** A batch with those of its jobs that have one of the statuses. */
+    findWithJobs: (project: string, id: string, statuses: readonly JobStatus[]) =>
+      runReadTransaction(store, async (trx) => {
+        const batch = await findBatch(trx, project, id);
+        return batch && { batch, jobs: await listBatchJobs(trx, id, statuses) };
+      }),
+
+    listArtifacts: (project: string, id: string) => listBatchArtifacts(store, project, id),
 
     /** Those whose origin is as `origin` says. */
     list: (project: string, query: BatchQuery, origin: Partial<Origin> = {}) =>
@@ -44,6 +61,23 @@ export function batchRecords(store: Store) {
     cancel: (project: string, id: string, audit?: AuditedChange) =>
       runWriteTransaction(store, (writing) => cancelProjectBatch(writing, { project, id, audit })),
   };
+}
+
+async function insertAll(
+  writing: WriteTransaction,
+  project: string,
+  newBatches: readonly NewBatch[],
+  { answered, audit }: CreatingRequest<readonly Batch[]>,
+): Promise<readonly Batch[]> {
+  const created: Batch[] = [];
+  for (const newBatch of newBatches) {
+    await requireWaitingRoom(writing, project, newBatch);
+    const batch = await insertBatch(writing, project, newBatch);
+    await addAuditEntry(writing, audit, { subject: batch.id });
+    created.push(batch);
+  }
+  await recordAnswer(writing, created, answered);
+  return created;
 }
 
 async function listBatches(

@@ -9,8 +9,8 @@ const precisionMs = 60_000;
 const maxRemembered = 10_000;
 
 /**
- * Gives a function that records a token's or session's use, at most once a minute. Nobody waits for it: a
- * request that reads must not fail because something cannot be written.
+ * Gives a function that records the use of a token or a session, at most once a minute. Nobody
+ * waits for it: a request that reads must not fail because something cannot be written.
  */
 export function createLastUseWriter(store: Store, table: UsedTable): (id: string) => void {
   const remembered = new Map<string, number>();

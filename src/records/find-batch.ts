@@ -1,5 +1,8 @@
 import { type Batch, batch as batchSchema } from "../contract/batch.ts";
+import type { Job } from "../contract/job.ts";
 import { batchSummary } from "../contract/page.ts";
+import type { JobStatus } from "../contract/status.ts";
+import { parseJob } from "./parse-job.ts";
 import type { WriteTransaction } from "./store.ts";
 
 export async function findBatch(
@@ -24,6 +27,22 @@ export async function findBatch(
     ...batchSummary.parse(JSON.parse(row.document)),
     jobs: jobs.map(({ gates_failed, ...job }) => ({ ...job, gatesFailed: gates_failed === 1 })),
   });
+}
+
+/** Jobs of a batch that have one of the statuses, in its order. */
+export async function listBatchJobs(
+  trx: WriteTransaction["trx"],
+  id: string,
+  statuses: readonly JobStatus[],
+): Promise<Job[]> {
+  const rows = await trx
+    .selectFrom("jobs")
+    .select("document")
+    .where("batch_id", "=", id)
+    .where("status", "in", statuses)
+    .orderBy("id")
+    .execute();
+  return rows.map(({ document }) => parseJob(document));
 }
 
 /** The repository of the workflow that the batch comes from. */

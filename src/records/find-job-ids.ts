@@ -1,10 +1,13 @@
 import { type Expression, expressionBuilder, type SqlBool } from "kysely";
 import { encodeIdTime, jobId } from "../contract/id.ts";
-import type { JobQuery } from "../contract/page.ts";
+import type { JobCountsQuery, JobQuery } from "../contract/page.ts";
 import type { Origin } from "../contract/owner.ts";
-import type { JobStatus } from "../contract/status.ts";
+import { type JobStatus, jobStatus } from "../contract/status.ts";
+import { zeroCounts, type StatusCounts } from "../contract/batch-status.ts";
+import { limits } from "../contract/limits.ts";
 import { parseCursor } from "./build-page.ts";
 import { hasLabels, type LabelFilter, parseLabel } from "./label-filter.ts";
+import { orderLabels } from "./order-labels.ts";
 import type { Schema } from "./schema.ts";
 import type { Store } from "./store.ts";
 
@@ -17,24 +20,49 @@ interface IndexScan {
   readonly model?: { readonly column: "model_name" | "model_source"; readonly value: string };
 }
 
+/** Whose jobs are asked for, and which of them. */
 export interface JobSearch {
   readonly project: string;
   /** What the jobs' origin has to be. */
   readonly origin: Partial<Origin>;
-  readonly query: JobQuery;
-  readonly count: number;
+  readonly query: JobCountsQuery & Partial<Pick<JobQuery, "status" | "cursor">>;
 }
 
 /** Ids of at most `count` jobs that match, newest first. */
-export async function findJobIds(store: Store, search: JobSearch) {
-  const { query, count } = search;
+export async function findJobIds(store: Store, search: JobSearch, count: number) {
   // A scan in id order for each alternative, merged here, is bounded by the page; SQL's IN and OR
   // would sort all matches.
-  const scans = planScans(query).map((scan) => readScanIds(store, search, scan));
-  return [...new Set((await Promise.all(scans)).flat())].toSorted().toReversed().slice(0, count);
+  const labels = await findLabels(store, search);
+  const scans = planScans(search.query).map((scan) =>
+    selectMatches(store, search, { ...scan, labels }),
+  );
+  const found = await Promise.all(scans.map((matches) => matches.limit(count).execute()));
+  const ids = found.flat().map((row) => row.id);
+  return [...new Set(ids)].toSorted().toReversed().slice(0, count);
 }
 
-function planScans(query: JobQuery): IndexScan[] {
+/** How many jobs match in each status, as far as `limits.countedJobs`. */
+export async function countMatches(store: Store, search: JobSearch): Promise<StatusCounts> {
+  const counts = { ...zeroCounts };
+  const byStatus = { ...search, query: { ...search.query, status: jobStatus.options } };
+  const labels = await findLabels(store, search);
+  for (const scan of planScans(byStatus.query)) {
+    const matches = selectMatches(store, byStatus, { ...scan, labels }).limit(limits.countedJobs);
+    const { jobs } = await store.db
+      .selectFrom(matches.as("found"))
+      .select(({ fn }) => fn.countAll<number>().as("jobs"))
+      .executeTakeFirstOrThrow();
+    const { status } = scan;
+    if (status) counts[status] = Math.min(limits.countedJobs, counts[status] + Number(jobs));
+  }
+  return counts;
+}
+
+function findLabels(store: Store, { project, query }: JobSearch) {
+  return orderLabels(store, project, (query.label ?? []).map(parseLabel));
+}
+
+function planScans(query: JobSearch["query"]): IndexScan[] {
   const statuses = [...new Set(query.status ?? [])].map((status): IndexScan => ({ status }));
   const byStatus = statuses.length > 0 ? statuses : [{}];
   const { model } = query;
@@ -45,13 +73,18 @@ function planScans(query: JobQuery): IndexScan[] {
   );
 }
 
-async function readScanIds(store: Store, search: JobSearch, scan: IndexScan) {
-  const { project, query, count } = search;
-  const [label, ...otherLabels] = (query.label ?? []).map(parseLabel);
+interface PlannedScan extends IndexScan {
+  readonly labels: readonly LabelFilter[];
+}
+
+/** Ids of the jobs of one scan, newest first. */
+function selectMatches(store: Store, search: JobSearch, scan: PlannedScan) {
+  const { project, query } = search;
+  const [label, ...otherLabels] = scan.labels;
   const matches = buildConditions(search, { ...scan, labels: otherLabels });
   if (label === undefined) {
     const jobs = store.db.selectFrom("jobs").select("jobs.id").where(matches);
-    return rowIds(await jobs.orderBy("jobs.id", "desc").limit(count).execute());
+    return jobs.orderBy("jobs.id", "desc");
   }
   let labelled = store.db
     .selectFrom("job_labels as label")
@@ -65,16 +98,12 @@ async function readScanIds(store: Store, search: JobSearch, scan: IndexScan) {
   if (label.value !== undefined) labelled = labelled.where("label.value", "=", label.value);
   if (query.cursor !== undefined)
     labelled = labelled.where("label.job_id", "<", parseCursor(query.cursor, jobId));
-  return rowIds(await labelled.orderBy("label.job_id", "desc").limit(count).execute());
-}
-
-function rowIds(rows: readonly { id: string }[]): string[] {
-  return rows.map((row) => row.id);
+  return labelled.orderBy("label.job_id", "desc");
 }
 
 function buildConditions(
   { project, origin, query }: JobSearch,
-  scan: IndexScan & { labels: readonly LabelFilter[] },
+  scan: PlannedScan,
 ): Expression<SqlBool> {
   const eb = expressionBuilder<Schema, "jobs">();
   const all: Expression<SqlBool>[] = [eb("jobs.project", "=", project)];

@@ -1,27 +1,7 @@
 import { ServiceError } from "../contract/errors.ts";
 import { limits } from "../contract/limits.ts";
-import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
+import { type IdempotencyRef, updateAnswer } from "./record-creation.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
-
-/** Where an Idempotency-Key counts: for one token or session of one project. */
-export interface IdempotencyRef {
-  readonly project: string;
-  /** Or that of the session. */
-  readonly tokenId: string;
-  readonly key: string;
-}
-
-/** The answer to repetitions of a creating request, stored in the transaction that creates. */
-export interface IdempotentAnswer<T> {
-  readonly ref: IdempotencyRef;
-  readonly buildAnswer: (created: T) => string;
-}
-
-/** The request that creates something, as far as it is recorded in the same transaction. */
-export interface CreatingRequest<T> {
-  readonly answered?: IdempotentAnswer<T> | undefined;
-  readonly audit?: AuditedChange | undefined;
-}
 
 const hourMs = 3_600_000;
 
@@ -46,17 +26,6 @@ export function idempotencyRecords(store: Store) {
     /** Deletes keys after their lifetime. */
     purge: () => purgeKeys(store),
   };
-}
-
-/** Adds what was created to the audit, and stores the answer where repetitions get it too. */
-export async function recordCreation<T extends { readonly id: string }>(
-  writing: WriteTransaction,
-  created: T,
-  { answered, audit }: CreatingRequest<T>,
-): Promise<void> {
-  await addAuditEntry(writing, audit, { subject: created.id });
-  if (answered === undefined) return;
-  await updateAnswer(writing, answered.ref, answered.buildAnswer(created));
 }
 
 async function beginRequest(
@@ -98,20 +67,6 @@ async function insertKey(
     .insertInto("idempotency_keys")
     .values({ project, token_id: tokenId, key, ...columns })
     .onConflict((conflict) => conflict.columns(["project", "token_id", "key"]).doUpdateSet(columns))
-    .execute();
-}
-
-async function updateAnswer(
-  { trx }: WriteTransaction,
-  { project, tokenId, key }: IdempotencyRef,
-  answer: string,
-): Promise<void> {
-  await trx
-    .updateTable("idempotency_keys")
-    .set({ answer })
-    .where("project", "=", project)
-    .where("token_id", "=", tokenId)
-    .where("key", "=", key)
     .execute();
 }
 

@@ -1,5 +1,6 @@
 import { hasFailedGate } from "../contract/gate.ts";
 import type { Job } from "../contract/job.ts";
+import { summarizeJob } from "../contract/job-summary.ts";
 
 /** The columns that follow from the job alone and change with it. */
 export function jobColumns(job: Job) {
@@ -8,5 +9,6 @@ export function jobColumns(job: Job) {
     finished_at: job.finishedAt,
     gates_failed: hasFailedGate(job.gates) ? 1 : 0,
     document: JSON.stringify(job),
+    summary: JSON.stringify(summarizeJob(job)),
   };
 }

@@ -1,14 +1,14 @@
 import { ServiceError } from "../contract/errors.ts";
 import type { Job } from "../contract/job.ts";
-import type { JobQuery } from "../contract/page.ts";
+import type { JobCountsQuery } from "../contract/page.ts";
 import type { Origin } from "../contract/owner.ts";
 import { type JobStatus, jobStatus } from "../contract/status.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
-import { buildPage } from "./build-page.ts";
-import { findJobIds, type JobSearch } from "./find-job-ids.ts";
+import { countMatches } from "./find-job-ids.ts";
 import { findRecord } from "./find-record.ts";
-import { type CreatingRequest, recordCreation } from "./idempotency-records.ts";
+import { type CreatingRequest, recordCreation } from "./record-creation.ts";
 import { insertJobs, type NewJob } from "./insert-jobs.ts";
+import { type JobListQuery, listJobDocuments } from "./list-job-documents.ts";
 import { parseJob } from "./parse-job.ts";
 import { requireWaitingRoom } from "./require-waiting-room.ts";
 import { cancelRecords } from "./save-records.ts";
@@ -31,18 +31,16 @@ export function jobRecords(store: Store) {
     /** Undefined where there is no such job. */
     findStatus: (id: string) => findJobStatus(store, id),
 
-    /**
-     * Documents of those whose origin is as `origin` says: nothing parses what a list only passes
-     * on.
-     */
-    list: (project: string, query: JobQuery, origin: Partial<Origin> = {}) =>
-      listProjectJobs(store, { project, query, origin }),
+    /** Documents of those whose origin is as `origin` says. */
+    list: (project: string, query: JobListQuery, origin: Partial<Origin> = {}) =>
+      listJobDocuments(store, { project, query, origin }),
+
+    /** How many of them a list without `status` has in each status. */
+    count: (project: string, query: JobCountsQuery, origin: Partial<Origin> = {}) =>
+      countMatches(store, { project, query, origin }),
 
     /** Reads a job, to find out whether records can be read. */
     check: () => store.db.selectFrom("jobs").select("id").limit(1).execute(),
-
-    /** Of all projects; statuses without a job are left out. */
-    countByStatus: () => countByStatus(store),
 
     /** Cancelled at once where no worker may be running, else Cancelling until the worker stops. */
     cancel: (project: string, id: string, audit?: AuditedChange) =>
@@ -65,32 +63,6 @@ async function findJobStatus({ db }: Store, id: string): Promise<JobStatus | und
   return row && jobStatus.parse(row.status);
 }
 
-interface JobDocuments {
-  /** The jobs as the contract defines them, as JSON texts. */
-  readonly documents: readonly string[];
-  readonly nextCursor: string | null;
-}
-
-async function listProjectJobs(
-  store: Store,
-  { query, ...search }: Omit<JobSearch, "count">,
-): Promise<JobDocuments> {
-  const ids = await findJobIds(store, { ...search, query, count: query.limit + 1 });
-  const page = buildPage(
-    ids.map((id) => ({ id })),
-    query.limit,
-  );
-  const pageIds = page.entries.map(({ id }) => id);
-  if (pageIds.length === 0) return { documents: [], nextCursor: null };
-  const rows = await store.db
-    .selectFrom("jobs")
-    .select("document")
-    .where("id", "in", pageIds)
-    .orderBy("id", "desc")
-    .execute();
-  return { documents: rows.map(({ document }) => document), nextCursor: page.nextCursor };
-}
-
 interface Cancellation {
   readonly project: string;
   readonly id: string;
@@ -111,13 +83,4 @@ async function cancelJob(
   if (status === "Cancelling" || status === "Cancelled") return record.job;
   const [cancelled] = await cancelRecords(writing, [record]);
   return cancelled?.job;
-}
-
-async function countByStatus({ db }: Store): Promise<ReadonlyMap<JobStatus, number>> {
-  const rows = await db
-    .selectFrom("jobs")
-    .select(({ fn }) => ["status", fn.countAll<number>().as("jobs")])
-    .groupBy("status")
-    .execute();
-  return new Map(rows.map((row) => [jobStatus.parse(row.status), Number(row.jobs)]));
 }

@@ -17,6 +17,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0012-retention": { up: (db) => runStatements(db, addRetention) },
   "0013-changes": { up: (db) => runStatements(db, addChanges) },
   "0014-outlines": { up: (db) => runStatements(db, addOutlines) },
+  "0015-integration": { up: (db) => runStatements(db, addIntegration) },
   "0016-sessions": { up: (db) => runStatements(db, addSessions) },
 };
 
@@ -199,6 +200,11 @@ const addOutlines = [
   `create table job_outlines (
     job_id text primary key references jobs (id), sha256 text not null, bytes bigint not null)`,
   "create index job_outlines_by_hash on job_outlines (sha256)",
+];
+
+const addIntegration = [
+  "alter table jobs add column summary text",
+  "create table service_keys (name text primary key, value text not null)",
 ];
 
 /** People who sign in, and links by which they do. */

@@ -1,4 +1,5 @@
 import { Kysely } from "kysely";
+import { artifactRecords } from "./artifact-records.ts";
 import { auditRecords } from "./audit-records.ts";
 import { attemptRecords } from "./attempt-records.ts";
 import { baselineRecords } from "./baseline-records.ts";
@@ -11,6 +12,7 @@ import { identityRecords } from "./identity-records.ts";
 import { jobBlobRecords } from "./job-blob-records.ts";
 import { jobRecords } from "./job-records.ts";
 import { logRecords } from "./log-records.ts";
+import { metricRecords } from "./metric-records.ts";
 import { migrate, migrateFile } from "./migrate.ts";
 import { deleteExpired, type Retention } from "./delete-expired.ts";
 import { deletionRecords } from "./deletion-records.ts";
@@ -64,6 +66,7 @@ export async function openRecords(
     deleteExpired: (retention: Retention) => deleteExpired(store, retention),
     cluster: clusterRecords(store),
     jobBlobs: jobBlobRecords(store),
+    artifacts: artifactRecords(store),
     logs: logRecords(store),
     tokens: tokenRecords(store),
     sessions: sessionRecords(store),
@@ -73,6 +76,7 @@ export async function openRecords(
     reports: reportRecords(store),
     deliveries: deliveryRecords(store),
     usage: usageRecords(store),
+    metrics: metricRecords(store),
     workers: workerRecords(store),
     attempts: attemptRecords(store),
     changeLog: changeRecords(store),

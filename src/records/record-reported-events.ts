@@ -38,6 +38,7 @@ export async function recordReportedEvents(
   const { nextSeq } = applied.attempt;
   if (nextSeq > attempt.nextSeq) {
     await saveAttempt(writing, jobId, applied.attempt);
+    if (applied.hasResult) await endPodAttempt(writing, jobId, number);
     for (const share of applied.shares) await saveShare(writing, jobId, share);
     if (applied.outline) await saveOutline(writing, jobId, applied.outline);
     const after = await appendLines(writing, { ...before, job: applied.job }, applied.lines);
@@ -58,6 +59,21 @@ async function saveAttempt(
     .set({ next_seq: nextSeq, progress })
     .where("job_id", "=", jobId)
     .where("attempt", "=", attempt)
+    .execute();
+}
+
+/** A worker reports its result last: nothing is missing where its pod is deleted now. */
+async function endPodAttempt(
+  { trx, now }: WriteTransaction,
+  jobId: string,
+  attempt: number,
+): Promise<void> {
+  await trx
+    .updateTable("attempts")
+    .set({ ended_at: now.toISOString() })
+    .where("job_id", "=", jobId)
+    .where("attempt", "=", attempt)
+    .where("pod_uid", "is not", null)
     .execute();
 }
 

@@ -22,6 +22,9 @@ export function reportRecords(store: Store) {
     /** Reports with something left to write, of all projects. */
     listOpen: () => listOpenReports(store),
 
+    /** The report that a batch asked for. */
+    find: (id: string) => findReport(store, id),
+
     /** The report whose present round has the check run. */
     findByCheckRun: (checkRun: number) => findReportByCheckRun(store, checkRun),
 
@@ -57,6 +60,15 @@ async function listOpenReports({ db }: Store): Promise<ReportRecord[]> {
     .orderBy("id")
     .execute();
   return rows.map(parseReportRow);
+}
+
+async function findReport({ db }: Store, id: string): Promise<ReportRecord | undefined> {
+  const row = await db
+    .selectFrom("github_reports")
+    .selectAll()
+    .where("id", "=", id)
+    .executeTakeFirst();
+  return row && parseReportRow(row);
 }
 
 async function findReportByCheckRun(

@@ -30,6 +30,7 @@ export interface Schema {
   change_counter: ChangeCounterTable;
   sign_in_links: SignInLinksTable;
   sessions: SessionsTable;
+  service_keys: ServiceKeysTable;
 }
 
 /** Links by which a person can sign in once; a row is deleted when its link is used. */
@@ -73,6 +74,8 @@ interface JobsTable {
   target_document: string;
   /** The job as the contract defines it; the columns before repeat what queries need. */
   document: string;
+  /** The job as a row of lists, a JSON text; null until a job from before summaries changes. */
+  summary: string | null;
   /** Reference to the job's custom resource, a JSON text; null where there is none. */
   resource: string | null;
   /** Of the workflow that the job comes from, as its commit is; null for all others. */
@@ -93,6 +96,13 @@ interface JobsTable {
 /** One row: the number of the last change of a job or batch. */
 interface ChangeCounterTable {
   value: number;
+}
+
+/** Secrets that the service makes for itself. */
+interface ServiceKeysTable {
+  name: string;
+  /** Base64. */
+  value: string;
 }
 
 /** Blobs of records that were deleted; one that no record names any more is deleted later. */

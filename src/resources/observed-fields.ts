@@ -46,6 +46,7 @@ export const observedMetadata = messageReader<
     | "resourceVersion"
     | "creationTimestamp"
     | "deletionTimestamp"
+    | "deletionGracePeriodSeconds"
     | "labels"
     | "annotations"
     | "ownerReferences"
@@ -56,6 +57,7 @@ export const observedMetadata = messageReader<
   resourceVersion: [6, stringField],
   creationTimestamp: [8, timeField],
   deletionTimestamp: [9, timeField],
+  deletionGracePeriodSeconds: [10, integerField],
   labels: [
     11,
     mapField([resourceLabels.jobId, resourceLabels.step, resourceLabels.completionIndex]),

@@ -4,9 +4,14 @@ import { apiGroup } from "../contract/api-group.ts";
 export interface Permission {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
+  /** Of these objects only. */
+  readonly resourceNames?: readonly string[];
   readonly verbs: readonly string[];
   readonly why: string;
 }
+
+/** Lease by which operators elect a leader. */
+export const operatorLease = "model-optimization-operator";
 
 const readVerbs = ["get", "list", "watch"];
 
@@ -63,15 +68,45 @@ export const operatorPermissions: readonly Permission[] = [
   {
     apiGroups: ["coordination.k8s.io"],
     resources: ["leases"],
-    verbs: ["get", "watch", "create", "update"],
+    resourceNames: [operatorLease],
+    verbs: ["get", "watch", "update"],
     why: "Leader election",
+  },
+  {
+    apiGroups: ["coordination.k8s.io"],
+    resources: ["leases"],
+    verbs: ["create"],
+    why: "The Lease of the first leader: names do not count when something is created",
+  },
+  {
+    apiGroups: [""],
+    resources: ["namespaces"],
+    verbs: ["get"],
+    why: "Whether its own namespace is being deleted: then nothing keeps CompressionJobs",
   },
 ];
 
-/**
- * What the service may do in its namespace. It is also bound to `system:auth-delegator`, to review
- * the tokens of workers.
- */
+/** What the operator may do in the cluster. */
+export const operatorClusterPermissions: readonly Permission[] = [
+  {
+    apiGroups: [""],
+    resources: ["nodes"],
+    verbs: ["get"],
+    why: "Whether a node that does not stop a pod reports: its pods may run",
+  },
+];
+
+/** What the service may do in the cluster. */
+export const serviceClusterPermissions: readonly Permission[] = [
+  {
+    apiGroups: ["authentication.k8s.io"],
+    resources: ["tokenreviews"],
+    verbs: ["create"],
+    why: "The tokens by which workers prove who they are",
+  },
+];
+
+/** What the service may do in its namespace. */
 export const servicePermissions: readonly Permission[] = [
   {
     apiGroups: [apiGroup],

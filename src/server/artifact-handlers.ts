@@ -1,10 +1,15 @@
-import { blobResponse } from "./blob-response.ts";
-import { isETagMatch } from "./etag.ts";
+import { invalidTokenError } from "../auth/authenticate.ts";
+import { artifactResponse } from "./artifact-response.ts";
+import { writeBatchArchive } from "./batch-archive.ts";
+import { createByteStream } from "./create-byte-stream.ts";
+import { mayStillCall } from "./may-still-call.ts";
 import { notFoundError } from "./not-found-error.ts";
 import { requireJob } from "./require-job.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
 
-export const artifactHandlers: Pick<RouteHandlers, "listArtifacts" | "getArtifact"> = {
+type ArtifactHandlers = Pick<RouteHandlers, "listArtifacts" | "getArtifact" | "getBatchArtifacts">;
+
+export const artifactHandlers: ArtifactHandlers = {
   async listArtifacts({ records }, { caller, params }) {
     const { artifacts } = await requireJob(records, caller, params.id);
     return { status: 200, json: { artifacts } };
@@ -14,17 +19,21 @@ export const artifactHandlers: Pick<RouteHandlers, "listArtifacts" | "getArtifac
     const job = await records.jobs.find(caller.project, params.id);
     const artifact = job?.artifacts.find(({ name }) => name === params.name);
     if (!artifact) throw notFoundError(`artifact of job "${params.id}"`, params.name);
-    const { sha256, bytes, name } = artifact;
-    const etag = `"${sha256}"`;
-    if (isETagMatch(headers["if-none-match"], etag)) return { status: 304, headers: { etag } };
-    const isRangeCurrent = (headers["if-range"] ?? etag) === etag;
-    const range = isRangeCurrent ? headers.range : undefined;
-    const response = blobResponse(blobs, { sha256, bytes }, range);
-    const fileHeaders = {
-      etag,
-      "accept-ranges": "bytes",
-      "content-disposition": `attachment; filename="${name}"`,
-    };
-    return { ...response, headers: { ...fileHeaders, ...response.headers } };
+    return artifactResponse(blobs, artifact, headers);
+  },
+
+  async getBatchArtifacts(context, { caller, params: { id }, request }) {
+    const { records, blobs } = context;
+    const jobs = await records.batches.listArtifacts(caller.project, id);
+    const stream = createByteStream({
+      write: () => writeBatchArchive(blobs, id, jobs),
+      // An archive that only ended would look whole.
+      async isAllowed() {
+        if (await mayStillCall(context, request)) return true;
+        throw invalidTokenError("The access token is no longer valid");
+      },
+    });
+    const headers = { "content-disposition": `attachment; filename="${id}.tar"` };
+    return { status: 200, stream, mediaType: "application/x-tar", headers };
   },
 };

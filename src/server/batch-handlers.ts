@@ -8,11 +8,12 @@ import { notFoundError } from "./not-found-error.ts";
 import { requireRecorded } from "./require-recorded.ts";
 import { requireOwnSuite } from "./require-own-suite.ts";
 import { resolveReport } from "./resolve-report.ts";
+import { retryBatch } from "./retry-batch.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
 
 type BatchHandlers = Pick<
   RouteHandlers,
-  "submitBatch" | "listBatches" | "getBatch" | "cancelBatch" | "deleteBatch"
+  "submitBatch" | "listBatches" | "getBatch" | "cancelBatch" | "retryBatch" | "deleteBatch"
 >;
 
 export const batchHandlers: BatchHandlers = {
@@ -56,6 +57,8 @@ export const batchHandlers: BatchHandlers = {
     if (!batch) throw notFoundError("batch", params.id);
     return { status: batch.status === "Cancelled" ? 200 : 202, json: batch };
   },
+
+  retryBatch,
 
   async deleteBatch(context, { caller, params: { id }, audit }) {
     const { records } = context;

@@ -1,6 +1,6 @@
-import type { Hono } from "hono";
+import type { Context, Hono } from "hono";
+import { matchedRoutes } from "hono/route";
 import { ServiceError } from "../contract/errors.ts";
-import { type JobStatus, jobStatus } from "../contract/status.ts";
 import type { ServerContext } from "./server-context.ts";
 
 /** Probes, which need no token. */
@@ -12,24 +12,24 @@ export function bindHealth(app: Hono, context: ServerContext): void {
   });
 }
 
-/** Metrics of the requests that `counted` answers; they need no token. */
-export function bindMetrics(app: Hono, counted: Hono, context: ServerContext): void {
-  const requests = countRequests(counted);
-  app.get("/metrics", async (c) => {
-    const text = metricsText(await context.records.jobs.countByStatus(), requests);
-    return c.body(text, 200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" });
+/** Metrics, which need no token, and of them those of the requests that `counted` answers. */
+export function bindMetrics(app: Hono, counted: Hono, { metrics }: ServerContext): void {
+  counted.use(async (c, next) => {
+    const start = performance.now();
+    await next();
+    const { status } = c.res;
+    const seconds = (performance.now() - start) / 1000;
+    metrics.observeRequest({ method: c.req.method, route: findRoute(c), status, seconds });
   });
+  app.get("/metrics", async (c) =>
+    c.body(await metrics.registry.metrics(), 200, { "content-type": metrics.registry.contentType }),
+  );
 }
 
-/** Requests by their labels in Prometheus' text format. */
-function countRequests(app: Hono): ReadonlyMap<string, number> {
-  const requests = new Map<string, number>();
-  app.use(async (c, next) => {
-    await next();
-    const labels = `{method="${c.req.method}",status="${c.res.status}"}`;
-    requests.set(labels, (requests.get(labels) ?? 0) + 1);
-  });
-  return requests;
+/** The path of the route that answers, with the names of its parameters. */
+function findRoute(c: Context): string {
+  const route = matchedRoutes(c).findLast(({ path }) => !path.endsWith("*"));
+  return route?.path ?? "none";
 }
 
 /** @throws ServiceError unavailable */
@@ -41,20 +41,4 @@ async function findReadinessProblem({
     throw new ServiceError("unavailable", "The service's records cannot be read", { cause });
   });
   return executor.readinessProblem();
-}
-
-/** Prometheus' text format. */
-function metricsText(
-  jobs: ReadonlyMap<JobStatus, number>,
-  requests: ReadonlyMap<string, number>,
-): string {
-  return [
-    "# HELP mos_jobs Jobs in each status.",
-    "# TYPE mos_jobs gauge",
-    ...jobStatus.options.map((status) => `mos_jobs{status="${status}"} ${jobs.get(status) ?? 0}`),
-    "# HELP mos_http_requests_total HTTP requests answered.",
-    "# TYPE mos_http_requests_total counter",
-    ...[...requests].map(([labels, count]) => `mos_http_requests_total${labels} ${count}`),
-    "",
-  ].join("\n");
 }

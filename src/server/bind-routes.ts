@@ -59,7 +59,9 @@ function bindRoute<Name extends RouteName>(
 ): RouteResponder {
   const route: Route = routes[name];
   return async (request, params, env) => {
-    if (route.open) context.quotas.exchanges.take(callerGroup(context, request, env));
+    if (route.action === "exchangeIdentity") {
+      context.quotas.exchanges.take(callerGroup(context, request, env));
+    }
     const caller = route.open ? undefined : await authenticate(context, request);
     if (caller) {
       context.quotas.requests.take(caller.project);

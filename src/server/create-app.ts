@@ -11,6 +11,7 @@ import { bindWorkerBlobs } from "./bind-worker-blobs.ts";
 import { bindWorkerProtocol } from "./bind-worker-protocol.ts";
 import { createEventHandlers } from "./event-handlers.ts";
 import { jobHandlers } from "./job-handlers.ts";
+import { linkHandlers } from "./link-handlers.ts";
 import { createLogHandlers } from "./log-handlers.ts";
 import { logRequests } from "./log-requests.ts";
 import { modelHandlers } from "./model-handlers.ts";
@@ -60,6 +61,7 @@ function createHandlers(context: ServerContext): RouteHandlers {
     ...createLogHandlers(context),
     ...createEventHandlers(),
     ...artifactHandlers,
+    ...linkHandlers,
     ...batchHandlers,
     ...modelHandlers,
     ...targetHandlers,

@@ -2,23 +2,22 @@ import { type Batch, batchName, type BatchRequest } from "../contract/batch.ts";
 import type { CreatedBy } from "../contract/created-by.ts";
 import { batchChildName, newId } from "../contract/id.ts";
 import type { Owner } from "../contract/owner.ts";
-import type { AuditedChange } from "../records/add-audit-entry.ts";
 import type { NewBatch } from "../records/insert-batch.ts";
-import type { IdempotentAnswer } from "../records/idempotency-records.ts";
+import type { CreatingRequest } from "../records/record-creation.ts";
 import type { NewJob } from "../records/insert-jobs.ts";
 import type { NewReport } from "../records/insert-report.ts";
 import { validationError } from "./field-errors.ts";
 import { resolveJobs } from "./resolve-jobs.ts";
 import type { ServerContext } from "./server-context.ts";
 
-export interface BatchSubmission {
+export interface BatchContents {
   readonly request: Omit<BatchRequest, "report">;
   readonly report: NewReport | undefined;
   /** Absent where the service itself submits jobs again. */
-  readonly createdBy?: CreatedBy;
-  readonly answered?: IdempotentAnswer<Batch> | undefined;
-  readonly audit?: AuditedChange | undefined;
+  readonly createdBy?: CreatedBy | undefined;
 }
+
+interface BatchSubmission extends BatchContents, CreatingRequest<Batch> {}
 
 /**
  * Resolves and records a batch, without submitting its jobs.
@@ -27,22 +26,28 @@ export interface BatchSubmission {
 export async function createBatch(
   context: ServerContext,
   owner: Owner,
-  { request, report, createdBy, ...creating }: BatchSubmission,
+  { answered, audit, ...contents }: BatchSubmission,
 ): Promise<Batch> {
+  const batch = await prepareBatch(context, owner, contents);
+  return context.records.batches.create(owner.project, batch, { answered, audit });
+}
+
+/** @throws ServiceError for everything in the request that the service cannot do */
+export async function prepareBatch(
+  context: ServerContext,
+  owner: Owner,
+  { request, report, createdBy }: BatchContents,
+): Promise<NewBatch> {
   const resolved = await resolveBatch(context, owner, request);
   const jobs = resolved.jobs.map((newJob) => ({ ...newJob, createdBy }));
   const batch = withBatchResource(context, { ...resolved, jobs, createdBy }, request);
-  return context.records.batches.create(
-    owner.project,
-    report ? { ...batch, report } : batch,
-    creating,
-  );
+  return report ? { ...batch, report } : batch;
 }
 
 async function resolveBatch(
   context: ServerContext,
   owner: Owner,
-  { models, targets, ...fields }: BatchSubmission["request"],
+  { models, targets, ...fields }: BatchContents["request"],
 ): Promise<NewBatch> {
   const { suite = null, revision = null, kind, failFast, labels = {} } = fields;
   const { recipe, gates, dryRun, deadlineSeconds } = fields;
@@ -82,7 +87,7 @@ function requireDistinctModelNames(jobs: readonly Pick<NewJob, "model">[]): void
 function withBatchResource(
   { executor: { namespace }, now }: ServerContext,
   batch: NewBatch,
-  spec: BatchSubmission["request"],
+  spec: BatchContents["request"],
 ): NewBatch {
   if (namespace === undefined) return batch;
   const at = now();

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { z } from "zod";
-import type { IdempotentAnswer, IdempotencyRef } from "../records/idempotency-records.ts";
+import type { IdempotentAnswer, IdempotencyRef } from "../records/record-creation.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import { seal, unseal } from "../auth/sealed-text.ts";
 import type { ServerContext } from "./server-context.ts";
@@ -27,7 +27,7 @@ export interface Created<T> {
 
 /**
  * Creates what a request asks for, once for each Idempotency-Key. The response is stored sealed
- * with the caller's secret, since it can contain a secret that the service must not know afterwards.
+ * with the caller's secret, since it can contain one that the service must not know afterwards.
  */
 export async function createIdempotently<T>(
   { records }: ServerContext,

@@ -1,5 +1,5 @@
 import { hasScope, reachedOrigin } from "../contract/may.ts";
-import type { JobPage } from "../contract/page.ts";
+import type { JobPage, JobSummaryPage } from "../contract/page.ts";
 import { isTerminal } from "../contract/status.ts";
 import { getJob } from "./get-job.ts";
 import { JsonText } from "./json-text.ts";
@@ -18,6 +18,7 @@ type JobHandlers = Pick<
   | "startCompression"
   | "startQuantization"
   | "listJobs"
+  | "countJobs"
   | "getJob"
   | "cancelJob"
   | "retryJob"
@@ -48,9 +49,18 @@ export const jobHandlers: JobHandlers = {
   async listJobs({ records }, { caller, query }) {
     const origin = reachedOrigin(caller, "readWork");
     const { documents, nextCursor } = await records.jobs.list(caller.project, query, origin);
-    const jobs = documents.map(showJobText).join(",");
-    const text = `{"jobs":[${jobs}],"nextCursor":${JSON.stringify(nextCursor)}}`;
-    return { status: 200, json: new JsonText<JobPage>(text) };
+    // A summary has nothing that answers leave out.
+    const shown = query.view === "summary" ? documents : documents.map(showJobText);
+    const text = `{"jobs":[${shown.join(",")}],"nextCursor":${JSON.stringify(nextCursor)}}`;
+    return { status: 200, json: new JsonText<JobPage | JobSummaryPage>(text) };
+  },
+
+  async countJobs({ records }, { caller, query }) {
+    const origin = reachedOrigin(caller, "readWork");
+    return {
+      status: 200,
+      json: { counts: await records.jobs.count(caller.project, query, origin) },
+    };
   },
 
   getJob,

@@ -20,6 +20,9 @@ async function streamLogs(
   feeds: LogFeeds,
 ): ReturnType<RouteHandlers["streamLogs"]> {
   const { records } = context;
+  if (query.before !== undefined) {
+    return readEarlierLines(context, { caller, params, headers, ...query, before: query.before });
+  }
   const mediaType = negotiateMediaType(headers.accept, [
     "text/plain",
     "text/event-stream",
@@ -42,4 +45,25 @@ async function streamLogs(
   const stream = createLogStream(() => feeds.open(id, format), logRequest, format);
   // Nginx would otherwise keep lines back until it has a buffer of them.
   return { status: 200, stream, mediaType, headers: { "x-accel-buffering": "no" } };
+}
+
+interface EarlierLines extends Pick<RouteInput<Routes["streamLogs"]>, "caller" | "params"> {
+  readonly headers: { readonly accept?: string | undefined };
+  readonly after: number;
+  readonly before: number;
+  readonly limit: number;
+}
+
+/** A page of a log for a reader who goes back, such as by scrolling up. */
+async function readEarlierLines(
+  { records }: ServerContext,
+  { caller, params, headers, ...range }: EarlierLines,
+): ReturnType<RouteHandlers["streamLogs"]> {
+  // An event source would ask for the same page again and again.
+  const mediaType = negotiateMediaType(headers.accept, ["text/plain", "application/x-ndjson"]);
+  const { id } = await requireJob(records, caller, params.id);
+  const lines = await records.logs.readPageBefore(id, range);
+  const text = lines.map(logFormats[mediaType].line).join("");
+  const stream = new Blob([text]).stream();
+  return { status: 200, stream, mediaType, headers: {} };
 }

@@ -12,7 +12,7 @@ import type { ServerContext } from "./server-context.ts";
 export async function requireOwnSuite(
   { records }: ServerContext,
   caller: Caller,
-  { suite = "", revision }: BatchRequest,
+  { suite = "", revision }: Pick<BatchRequest, "suite" | "revision">,
 ): Promise<void> {
   requirePermission(caller, "recordBaselines");
   const owner = await records.baselines.findOwner(caller.project, suite);

@@ -11,7 +11,7 @@ import type { ReportRules } from "../contract/report-rules.ts";
 import type { GitHubApp } from "../github-app/open-github-app.ts";
 import { findOwnCommit } from "./find-own-commit.ts";
 import { validationError } from "./field-errors.ts";
-import type { BatchSubmission } from "./create-batch.ts";
+import type { BatchContents } from "./create-batch.ts";
 import type { ServerContext } from "./server-context.ts";
 
 type ReportedBatch = BatchRequest & { readonly report: NonNullable<BatchRequest["report"]> };
@@ -25,7 +25,7 @@ export async function resolveReport(
   { github }: ServerContext,
   caller: Caller,
   { report: asked, ...request }: ReportedBatch,
-): Promise<BatchSubmission> {
+): Promise<BatchContents> {
   requirePermission(caller, "requestReport");
   if (!github) {
     const message = "Cannot be had: this service has no GitHub App in its settings";

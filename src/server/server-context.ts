@@ -10,6 +10,7 @@ import type { ModelSources } from "../storage/sources/model-sources.ts";
 import type { Dashboard } from "./dashboard.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import type { IsTrustedProxy } from "./remote-address.ts";
+import type { ServiceMetrics } from "./service-metrics.ts";
 import type { StorageQuota } from "./storage-quota.ts";
 
 /** How much of the service callers may use. */
@@ -42,11 +43,12 @@ export interface ServerContext {
   /** Reports batches to GitHub; undefined where the service is no GitHub App. */
   readonly github?: GitHubApp | undefined;
   readonly quotas: Quotas;
+  /** Address at which people reach the service, without `/v1`; else that of the request. */
+  readonly publicUrl?: string | undefined;
   readonly isTrustedProxy: IsTrustedProxy;
-  /** Whether people reach the service by TLS, so that cookies are sent over nothing else. */
-  readonly secureCookies: boolean;
   /** The page of the service; undefined where it was not built. */
   readonly dashboard?: Dashboard | undefined;
+  readonly metrics: ServiceMetrics;
   readonly now: () => Date;
   readonly log: Log;
 }

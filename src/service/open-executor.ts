@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { Registry } from "prom-client";
 import type { Target } from "../contract/target.ts";
 import type { Executor } from "../executors/executor.ts";
 import { createLocalExecutor } from "../executors/local/local-executor.ts";
@@ -18,6 +19,8 @@ interface ExecutorDependencies {
   readonly serviceUrl: string;
   /** Environment variables of workers on this machine. */
   readonly workerEnvironment: Readonly<Record<string, string>>;
+  /** Of the process's metrics. */
+  readonly registry: Registry;
   readonly now: () => Date;
   readonly log: Log;
 }
@@ -62,13 +65,18 @@ async function openLocalExecutor(
 /** Loads the modules of the cluster only here: a service without one starts faster. */
 async function openClusterExecutor(
   settings: Settings,
-  { records, targets, now, log }: ExecutorDependencies,
+  { records, targets, registry, now, log }: ExecutorDependencies,
 ): Promise<Executor> {
+  const { createRuntimeMetrics } = await import("../controller-runtime/metrics.ts");
   const { createClusterExecutor } = await import("../executors/cluster/cluster-executor.ts");
   const { connectCluster } = await import("../kubernetes/connect-cluster.ts");
+  const metrics = createRuntimeMetrics(registry);
+  const { onCall } = metrics;
+  const { MOS_NAMESPACE: namespace } = settings;
   return createClusterExecutor({
     records,
-    client: await connectCluster(clusterSource(settings), { namespace: settings.MOS_NAMESPACE }),
+    client: await connectCluster(clusterSource(settings), { namespace, onCall }),
+    metrics,
     targets,
     workerServiceAccount: settings.MOS_WORKER_SERVICE_ACCOUNT,
     resourceTtlSeconds: settings.MOS_RESOURCE_TTL_SECONDS,

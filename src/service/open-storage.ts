@@ -4,7 +4,7 @@ import type { Records } from "../records/open-records.ts";
 import { StartError } from "../settings/start-error.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import { createDirectoryBlobStore } from "../storage/directory-blob-store.ts";
-import { createDiskSpace } from "../storage/disk-space.ts";
+import { createDiskSpace, type DiskSpace } from "../storage/disk-space.ts";
 import type { S3Access } from "../storage/s3/s3-address.ts";
 import { openS3BlobStore } from "../storage/s3/s3-blob-store.ts";
 import { lockDataDirectory } from "./lock-data-directory.ts";
@@ -18,6 +18,7 @@ interface ServiceStorage extends AsyncDisposable {
   readonly blobs: BlobStore;
   /** Fails with storage_full where the disk has no room for more work. */
   readonly requireSpace: () => Promise<void>;
+  readonly readDiskSpace: DiskSpace["read"];
 }
 
 interface StorageOptions {
@@ -55,6 +56,7 @@ export async function openStorage(
     records,
     blobs,
     requireSpace: () => space.require(),
+    readDiskSpace: () => space.read(),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

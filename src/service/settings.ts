@@ -88,7 +88,7 @@ export const settings = z.object({
     .optional()
     .describe(
       [
-        "Address at which people reach the service, for links to it;",
+        "Address at which people reach the service, for links in check runs and to artifacts;",
         "with `https` cookies are sent by TLS alone.",
       ].join(" "),
     ),

@@ -8,12 +8,14 @@ import { type GitHubAppOptions, openGitHubApp } from "../github-app/open-github-
 import type { SubmitRerun } from "../github-app/rerun-jobs.ts";
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
-import { submitBatch } from "../server/submit-batch.ts";
+import { resubmitJobs } from "../server/resubmit-jobs.ts";
 import { createApp } from "../server/create-app.ts";
 import { problemResponse } from "../server/problem-response.ts";
 import type { ServerContext } from "../server/server-context.ts";
+import { createServiceMetrics } from "../server/service-metrics.ts";
 import { readTargets } from "../settings/read-targets.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
+import type { DiskSpace } from "../storage/disk-space.ts";
 import { createModelSources } from "../storage/sources/model-sources.ts";
 import { createSignInLink } from "../auth/sign-in.ts";
 import type { Dashboard } from "../server/dashboard.ts";
@@ -143,6 +145,7 @@ interface JoinedParts extends ServiceDependencies, ServiceFiles {
   readonly records: Records;
   readonly blobs: BlobStore;
   readonly requireSpace: () => Promise<void>;
+  readonly readDiskSpace: DiskSpace["read"];
   readonly serviceUrl: string;
 }
 
@@ -153,9 +156,11 @@ async function joinParts(
 ): Promise<ServerContext> {
   const { records, log } = parts;
   const sources = stack.use(createModelSources(await readSourceCredentials(settings)));
-  const executor = await openExecutor(settings, parts);
+  const metrics = createServiceMetrics(parts);
+  stack.defer(() => metrics.close());
+  const executor = await openExecutor(settings, { ...parts, registry: metrics.registry });
   stack.defer(() => executor.close());
-  const submit: SubmitRerun = async (owner, order) => submitBatch(context, owner, order);
+  const submit: SubmitRerun = async (owner, order) => resubmitJobs(context, owner, order);
   const github = appOptions && openGitHubApp(appOptions, { records, submit, log });
   if (github) stack.defer(async () => github.close());
   for (const { project } of trust?.policies ?? []) {
@@ -169,9 +174,9 @@ async function joinParts(
   };
   const quotas = createQuotas(settings, parts);
   const isTrustedProxy = settings.MOS_TRUSTED_PROXIES;
-  const strangers = { isTrustedProxy, exchangeToken, github };
-  const secureCookies = settings.MOS_PUBLIC_URL?.startsWith("https:") ?? false;
-  const people = { ...strangers, secureCookies };
-  const context: ServerContext = { ...parts, ...people, quotas, sources, executor, limits };
+  const publicUrl = settings.MOS_PUBLIC_URL?.replace(/\/+$/, "");
+  const strangers = { isTrustedProxy, publicUrl, exchangeToken, github };
+  const work = { quotas, sources, executor, limits, metrics };
+  const context: ServerContext = { ...parts, ...strangers, ...work };
   return context;
 }

@@ -10,21 +10,34 @@ const retrySeconds = 60;
 
 /** The space of a folder's disk, of which a reserve is kept for records. */
 export interface DiskSpace {
+  /** Bytes that are free, and how many of them new work leaves. */
+  read(): Promise<{ readonly free: number; readonly reserve: number }>;
   /** @throws ServiceError storage_full where less than the reserve is free */
   require(): Promise<void>;
   /** The source, which fails with storage_full where it would use the reserve up. */
   guard(source: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
 }
 
-/** Looks at the disk itself each time, so that what others free is available at once. */
+/**
+ * Looks at the disk itself each time, so that what others free is available at once; calls that
+ * come while it looks share the answer.
+ */
 export function createDiskSpace(folder: string, reserveBytes: number): DiskSpace {
-  const requireSpace = async () => {
+  const read = async () => {
     const { bavail, blocks, bsize } = await statfs(folder);
-    const [free, all] = [bavail * bsize, blocks * bsize];
-    const reserve = Math.min(reserveBytes, all * largestShare);
+    const reserve = Math.min(reserveBytes, blocks * bsize * largestShare);
+    return { free: bavail * bsize, reserve };
+  };
+  const look = async () => {
+    const { free, reserve } = await read();
     if (free < reserve) throw fullDiskError(free, reserve);
   };
-  return { require: requireSpace, guard: (source) => guardSource(source, requireSpace) };
+  let looking: Promise<void> | undefined;
+  const requireSpace = () => {
+    looking ??= look().finally(() => (looking = undefined));
+    return looking;
+  };
+  return { read, require: requireSpace, guard: (source) => guardSource(source, requireSpace) };
 }
 
 async function* guardSource(

@@ -30,6 +30,16 @@ for (const name of Object.keys(hostileModels)) {
   });
 }
 
+test("functions that stand for more than can be opened again are refused", async () => {
+  await using folder = await makeFolder();
+  const path = join(folder.path, "model.onnx");
+  await writeFile(path, encodeHostile("calls of a function with a large attribute", 1500));
+  const request = { kind: "compress", recipe: resolveRecipe({ scheme: "int8-weight" }) } as const;
+  const planned = planCompression(path, { ...request, target: contribTarget });
+  const message = /has more than 3000000 fields/;
+  await assert.rejects(planned, { code: "model_unsupported", message });
+});
+
 const beyondLimits: [name: string, size: number, message: RegExp][] = [
   ["a node with many inputs", 3_000_000 / 4, /has more than 3000000 fields/],
   ["a chain of Identity", 100_000, /has more than 100000 nodes and tensors/],

@@ -69,7 +69,7 @@ async function readAudit({ ask }: TestApp) {
 }
 
 async function jobCount({ records }: TestApp): Promise<number> {
-  return [...(await records.jobs.countByStatus()).values()].reduce((sum, jobs) => sum + jobs, 0);
+  return [...(await records.metrics.countByStatus()).values()].reduce((sum, jobs) => sum + jobs, 0);
 }
 
 test("Re-run submits the jobs that failed, once for each signed body, and tells of them in a new check run", async (t) => {
@@ -106,6 +106,21 @@ test("Re-run submits the jobs that failed, once for each signed body, and tells 
   const passed = await untilCheckRun(gitHub, name, "success");
   assert.deepEqual([passed.id, passed.output.title], [begun.id, "6 jobs passed"]);
   assert.equal(gitHub.checkRuns().filter((run) => run.name === name).length, 2);
+});
+
+test("a batch's retry over REST begins a new check run of its report", async (t) => {
+  const { gitHub, service } = await start(t);
+  const { id, jobs } = await submitBatch(service, reportedBatch(["one", "two"]));
+  for (const [i, job] of jobs.entries())
+    await endJob(service, job.id, i === 0 ? completed : failed);
+  const ended = await untilCheckRun(gitHub, name, "failure");
+  assert.equal((await service.ask(`POST /v1/batches/${id}/retry`)).status, 202);
+  const begun = await untilCheckRun(gitHub, name, null);
+  assert.notEqual(begun.id, ended.id);
+  assert.equal(begun.output.title, "1 of 2 jobs ended");
+  const [report] = await service.records.reports.listOpen();
+  for (const again of repeated(report, jobs)) await endJob(service, again, completed);
+  await untilCheckRun(gitHub, name, "success");
 });
 
 function repeated(

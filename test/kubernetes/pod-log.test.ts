@@ -55,6 +55,16 @@ test(
   },
 );
 
+test(
+  "readPodLog() takes no words of the kubelet for output",
+  { skip: clusterMissing },
+  async () => {
+    const { client, kubelet } = await runningPod();
+    kubelet.missing = "unable to retrieve container logs for containerd://21fc";
+    await assert.rejects(Array.fromAsync(readPodLog(client, log)), isNotFound);
+  },
+);
+
 /** A pod on a node of its own, whose log is what the test writes. */
 async function runningPod() {
   const { cluster, client } = await connectTestCluster();

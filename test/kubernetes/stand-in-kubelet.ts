@@ -14,6 +14,10 @@ export interface StandInLog {
   readonly write: (...lines: { at: string; text: string }[]) => void;
   /** Readers are refused until this is set. */
   started: boolean;
+  /** Readers get no answer while this is set. */
+  silent: boolean;
+  /** Why there is no log, which is answered in its place. */
+  missing: string | undefined;
   /** Bytes after which a reader's connection breaks, once. */
   breakAfterBytes: number | undefined;
 }
@@ -34,6 +38,8 @@ export async function startStandInKubelet(
   );
   const server = createServer({ key, cert }, (request, response) => {
     const query = new URL(request.url ?? "", "https://kubelet").searchParams;
+    if (log.silent) return;
+    if (log.missing !== undefined) return void response.writeHead(200).end(log.missing);
     if (!log.started) return void response.writeHead(400).end("container is waiting to start");
     response.writeHead(200, { "content-type": "text/plain" });
     const bytes = Buffer.from(log.read(query.get("sinceTime") ?? "1970-01-01T00:00:00Z"));
@@ -53,6 +59,8 @@ function createLog() {
   const lines: { at: string; text: string }[] = [];
   return {
     started: true,
+    silent: false,
+    missing: undefined as string | undefined,
     breakAfterBytes: undefined as number | undefined,
     write: (...added: typeof lines) => void lines.push(...added),
     read: (since: string) =>

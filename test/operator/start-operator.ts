@@ -6,6 +6,8 @@ import { fileURLToPath } from "node:url";
 export interface OperatorOptions {
   readonly kubeconfig: string;
   readonly namespace: string;
+  /** The operator itself by default. */
+  readonly command?: "uninstall";
   /** Of the settings, those that a test wants otherwise. */
   readonly environment?: Readonly<Record<string, string>>;
 }
@@ -27,10 +29,11 @@ const main = fileURLToPath(new URL("../../operator/main.ts", import.meta.url));
 export function spawnOperator({
   kubeconfig,
   namespace,
+  command,
   environment = {},
 }: OperatorOptions): OperatorProcess {
   const { PATH = "", HOME = "" } = process.env;
-  const child = spawn(process.execPath, [main], {
+  const child = spawn(process.execPath, command === undefined ? [main] : [main, command], {
     stdio: ["ignore", "inherit", "pipe"],
     env: {
       PATH,

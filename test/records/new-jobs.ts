@@ -62,7 +62,7 @@ export async function readLogTexts(records: Records, id: string): Promise<string
 export async function listJobs(
   { jobs }: Pick<Records, "jobs">,
   project: string,
-  query: JobQuery,
+  query: Omit<JobQuery, "view">,
 ): Promise<JobPage> {
   const { documents, nextCursor } = await jobs.list(project, query);
   return { jobs: documents.map(parseJob), nextCursor };

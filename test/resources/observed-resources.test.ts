@@ -68,6 +68,7 @@ const metadataFields = [
   "resourceVersion",
   "creationTimestamp",
   "deletionTimestamp",
+  "deletionGracePeriodSeconds",
   ...["kind", "name", "uid", "apiVersion", "controller"].map((name) => `ownerReferences.${name}`),
 ].map((name) => `metadata.${name}`);
 const fieldsByResource = {

@@ -10,7 +10,7 @@ import { batch } from "../../src/contract/batch.ts";
 import type { Routes } from "../../src/contract/routes.ts";
 import { createdToken } from "../../src/contract/token.ts";
 import { ownPage, signInTestPerson } from "./test-sessions.ts";
-import { makeTestApp, startJob, type TestApp } from "./test-app.ts";
+import { beginTestWorker, makeTestApp, startJob, type TestApp } from "./test-app.ts";
 
 type AuditedRoute = {
   [Name in keyof Routes]: Routes[Name] extends { readonly audited: true } ? Name : never;
@@ -54,6 +54,21 @@ const changes: Readonly<Record<AuditedRoute, Prepare>> = {
     const { id } = await startJob(app);
     await app.ask(`POST /v1/jobs/cancel/${id}`);
     return [`POST /v1/jobs/${id}/retry`];
+  },
+  async retryBatch(app) {
+    const [call] = await changes.cancelBatch(app);
+    await app.ask(call);
+    return [`${call.replace("/cancel", "")}/retry?status=Cancelled`];
+  },
+  async linkArtifact(app) {
+    const { id } = await startJob(app);
+    const worker = await beginTestWorker(app, id);
+    const blob = await worker.store("a model");
+    await worker.report(
+      { type: "status", status: "Sharding" },
+      { type: "artifact", artifact: { name: "model.onnx", kind: "model", ...blob } },
+    );
+    return [`POST /v1/jobs/${id}/artifacts/model.onnx/link`, { body: {} }];
   },
   async deleteModel(app) {
     const [call, options] = await changes.uploadModel(app);

@@ -14,7 +14,8 @@ test("probes and monitoring need no token", async (t) => {
   assert.match(answer.headers.get("content-type") ?? "", /^text\/plain; version=0\.0\.4/);
   const text = await answer.text();
   assert.match(text, /^mos_jobs\{status="Pending"\} 1$/m);
-  assert.match(text, /^mos_http_requests_total\{method="POST",status="202"\} 1$/m);
+  const started = 'method="POST",route="/v1/compress",status="202"';
+  assert.match(text, new RegExp(`^mos_http_request_seconds_count\\{${started}\\} 1$`, "m"));
 });
 
 test("a service whose records fail is not ready, and its answers say nothing of the inside", async (t) => {
@@ -38,6 +39,7 @@ test("metrics are on a port of their own where it is set, and not on the public 
     assert.equal(await statusOf(`http://127.0.0.1:${port}/${path}`), 200, path);
   }
   const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  assert.match(metrics, /mos_http_requests_total\{method="GET",status="404"\} 2/);
+  const unknown = /mos_http_request_seconds_count\{method="GET",route="none",status="404"\} 2/;
+  assert.match(metrics, unknown);
   assert.equal(await statusOf(`http://127.0.0.1:${port}/v1/jobs`), 404);
 });

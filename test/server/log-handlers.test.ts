@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { logLine } from "../../src/contract/log.ts";
 import {
   logEvent,
   makeTestApp,
@@ -50,6 +51,42 @@ test("a log that is followed comes line by line and ends with the job", async (t
   await worker.report(logEvent("three"), failed);
   assert.equal(await reader.read(), "three\n");
   assert.equal(await reader.read(), undefined);
+});
+
+test("lines before a number come as a page, oldest first, also of a running job", async (t) => {
+  const app = await makeTestApp(t);
+  const { path } = await jobWithLines(app, "one", "two", "three", "four", "five");
+  const read = async (query: string) => (await app.ask(`${path}?${query}`)).text();
+  assert.equal(await read("before=1000&limit=2"), "four\nfive\n");
+  assert.equal(await read("before=4&limit=2"), "two\nthree\n");
+  assert.equal(await read("before=2&limit=2"), "one\n");
+  assert.equal(await read("before=5&after=3"), "four\n");
+  assert.equal(await read("before=1"), "");
+  const headers = { accept: "application/x-ndjson" };
+  const answer = await app.ask(`${path}?before=3&limit=1`, { headers });
+  const line = logLine.parse(await answer.json());
+  assert.deepEqual([line.seq, line.text], [2, "two"]);
+});
+
+test("a page of long lines has as many as its bytes allow, and at least one", async (t) => {
+  const app = await makeTestApp(t);
+  const { path } = await jobWithLines(app, ..."abcdef".split("").map((a) => a.repeat(60_000)));
+  const page = await (await app.ask(`${path}?before=7`)).text();
+  assert.deepEqual(
+    page
+      .trimEnd()
+      .split("\n")
+      .map((line) => line[0]),
+    ["c", "d", "e", "f"],
+  );
+});
+
+test("lines before a number are no event stream", async (t) => {
+  const app = await makeTestApp(t);
+  const { path } = await jobWithLines(app, "one");
+  const headers = { accept: "text/event-stream" };
+  const { code } = await problemIn(await app.ask(`${path}?before=2`, { headers }));
+  assert.equal(code, "not_acceptable");
 });
 
 test("a log that is not followed ends with the lines there are", async (t) => {

@@ -50,6 +50,7 @@ const matrix: Readonly<Record<RouteName, Row>> = {
   startCompression: { call: () => "POST /v1/compress", body: job, owner: 202, ...shared },
   startQuantization: { call: () => "POST /v1/quantize", body: job, owner: 202, ...shared },
   listJobs: { call: () => "GET /v1/jobs", ...ownOnly },
+  countJobs: { call: () => "GET /v1/jobs/counts", ...ownOnly },
   getJob: { call: (things) => `GET /v1/jobs/${things.job}`, owner: 200, ...hidden },
   cancelJob: { call: (things) => `POST /v1/jobs/cancel/${things.job}`, owner: 202, ...hidden },
   // Their owner is told that they have not ended.
@@ -71,6 +72,24 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     owner: 200,
     ...hidden,
   },
+  linkArtifact: {
+    call: (things) => `POST /v1/jobs/${things.job}/artifacts/model.onnx/link`,
+    body: {},
+    owner: 201,
+    ...hidden,
+  },
+  // A signature that nobody made.
+  getLinkedArtifact: {
+    call: (things) =>
+      `GET /v1/links/${things.job}/model.onnx?expires=4000000000&sha256=${sha256}&signature=${"A".repeat(43)}`,
+    owner: 404,
+    ...hidden,
+  },
+  getBatchArtifacts: {
+    call: (things) => `GET /v1/batches/${things.batch}/artifacts`,
+    owner: 200,
+    ...hidden,
+  },
   submitBatch: {
     call: () => "POST /v1/batches",
     body: { models: [model], targets: ["cpu"] },
@@ -84,6 +103,8 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     owner: 202,
     ...hidden,
   },
+  // No job of it failed.
+  retryBatch: { call: (things) => `POST /v1/batches/${things.batch}/retry`, owner: 409, ...hidden },
   deleteBatch: { call: (things) => `DELETE /v1/batches/${things.batch}`, owner: 409, ...hidden },
   listModels: {
     call: () => "GET /v1/models",

@@ -16,10 +16,11 @@ import { type UnnumberedEvent, workerEventsAnswer } from "../../src/contract/wor
 import { type Records, openRecords } from "../../src/records/open-records.ts";
 import { defaultProject } from "../../src/contract/project.ts";
 import { hashSecret } from "../../src/auth/access-token.ts";
-import { submitBatch } from "../../src/server/submit-batch.ts";
+import { resubmitJobs } from "../../src/server/resubmit-jobs.ts";
 import { createRateLimiter } from "../../src/server/rate-limiter.ts";
 import { createStorageQuota } from "../../src/server/storage-quota.ts";
 import { createApp } from "../../src/server/create-app.ts";
+import { createServiceMetrics } from "../../src/server/service-metrics.ts";
 import type { Log } from "../../src/log/json-log.ts";
 import type { ServerContext } from "../../src/server/server-context.ts";
 import { createSecretAuthentication } from "../../src/executors/worker-authentication.ts";
@@ -58,6 +59,7 @@ export interface TestApp {
   readonly ask: (call: string, question?: Question) => Promise<Response>;
 }
 
+const emptyDisk = async () => ({ free: 1e9, reserve: 1e8 });
 const start = Date.parse("2026-01-01T00:00:00Z");
 
 interface TestAppOptions {
@@ -72,6 +74,7 @@ interface TestAppOptions {
   readonly maxStoredBytes?: number;
   readonly isTrustedProxy?: (address: string) => boolean;
   readonly requireSpace?: () => Promise<void>;
+  readonly readDiskSpace?: () => Promise<{ free: number; reserve: number }>;
   /** Database file of an earlier service. */
   readonly database?: string;
 }
@@ -93,7 +96,7 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
     openGitHubApp(options.github, {
       records,
       log,
-      submit: async (...order) => submitBatch(context, ...order),
+      submit: async (...order) => resubmitJobs(context, ...order),
     });
   let isStopped = false;
   const stop = async () => {
@@ -119,7 +122,6 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
       waitingJobs: options.maxWaitingJobs ?? 1e9,
       deadlineSeconds: 86_400,
     },
-    secureCookies: false,
     isTrustedProxy: options.isTrustedProxy ?? (() => false),
     records,
     blobs,
@@ -134,6 +136,11 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
       close: async () => {},
     },
     targets: builtinTargets,
+    metrics: createServiceMetrics({
+      records,
+      now,
+      readDiskSpace: options.readDiskSpace ?? emptyDisk,
+    }),
     limits: { maxModelBytes: 1000, allowedRoots: [directory], allowPrivateAddresses: false },
     exchangeToken: options.trust && createTokenExchange({ records, now, log }, options.trust),
     github,

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { promisify } from "node:util";
+import { jobPage } from "../../src/contract/page.ts";
 import { isTerminal } from "../../src/contract/status.ts";
 import { type RunningService, startRunningService } from "../support/running-service.ts";
 import { realModel } from "../support/real-models.ts";
@@ -57,7 +58,8 @@ test("a backup beside the live service has every acknowledged job, log and artif
   assert.doesNotMatch(await run("restore", folder, directory), /Missing/);
   const restored = await startRunningService(t, { from: { directory, token: service.token } });
   for (const id of [first, ...others]) await untilEnded(restored, id);
-  const { jobs } = await restored.client.call("listJobs", { query: { limit: "200" } });
+  const page = await restored.client.call("listJobs", { query: { limit: "200" } });
+  const { jobs } = jobPage.parse(page);
   assert.deepEqual(jobs.map(({ id }) => id).toSorted(), [first, ...others].toSorted());
   for (const { id, status, artifacts } of jobs) {
     assert.equal(status, "Completed");

@@ -20,6 +20,7 @@ import type { JobPart } from "../../src/records/find-attempts.ts";
 import type { AttemptPod } from "../../src/records/begin-attempt.ts";
 import type { NewJob } from "../../src/records/insert-jobs.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
+import { createServiceMetrics } from "../../src/server/service-metrics.ts";
 import { createApp } from "../../src/server/create-app.ts";
 import { createRateLimiter } from "../../src/server/rate-limiter.ts";
 import { createStorageQuota } from "../../src/server/storage-quota.ts";
@@ -87,7 +88,11 @@ export async function startPodService(
   const app = createApp({
     records,
     requireSpace: async () => {},
-    secureCookies: false,
+    metrics: createServiceMetrics({
+      records,
+      now,
+      readDiskSpace: async () => ({ free: 1e9, reserve: 1e8 }),
+    }),
     blobs,
     sources,
     executor: {

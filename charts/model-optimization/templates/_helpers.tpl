@@ -86,3 +86,32 @@ tolerations: {{- toYaml . | nindent 2 }}
 affinity: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
+
+{{/* What a component may do in the cluster: called with (list $ "service"). */}}
+{{- define "model-optimization.clusterAccess" -}}
+{{- $root := first . }}
+{{- $account := printf "%s-%s" (include "model-optimization.fullname" $root) (last .) }}
+{{- $name := printf "%s-%s-cluster" $root.Release.Namespace $account }}
+{{- $rules := $root.Files.Get (printf "permissions/%s-cluster.yaml" (last .)) }}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: {{ $name }}
+  labels: {{- include "model-optimization.labels" . | nindent 4 }}
+rules:
+{{ $rules | trim | indent 2 }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: {{ $name }}
+  labels: {{- include "model-optimization.labels" . | nindent 4 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: {{ $name }}
+subjects:
+  - kind: ServiceAccount
+    name: {{ $account }}
+    namespace: {{ $root.Release.Namespace }}
+{{- end }}

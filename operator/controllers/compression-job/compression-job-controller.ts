@@ -12,6 +12,7 @@ import type { CompressionJobObject } from "../../../src/resources/custom-resourc
 import type { ObservedEvent, ObservedPod } from "../../../src/resources/observed-resources.ts";
 import type { ActionDependencies } from "./act/action-context.ts";
 import { StartedJobs } from "./act/started-jobs.ts";
+import { DeletionTimes } from "./observe/deletion-times.ts";
 import type { JobSettings } from "./observe/job-settings.ts";
 import { jobIdIndex, observeCompressionJob } from "./observe/observe-compression-job.ts";
 import type { ObservedState } from "./observe/observed-state.ts";
@@ -35,6 +36,7 @@ export function createCompressionJobController(
 ): Controller {
   const { client, compressionJobs } = options;
   const startedJobs = new StartedJobs(client);
+  const deletions = new DeletionTimes();
   return {
     name: "compression-job",
     workers,
@@ -46,21 +48,23 @@ export function createCompressionJobController(
         return undefined;
       }
       const context = { ...options, startedJobs, run, resource };
-      return reconcileCompressionJob(context, observe(options, resource));
+      return reconcileCompressionJob(context, observe({ ...options, deletions }, resource));
     },
   };
 }
 
 function observe(
-  { workerJobs, pods, warnings, targets, settings, clock }: CompressionJobControllerOptions,
+  options: CompressionJobControllerOptions & { readonly deletions: DeletionTimes },
   resource: Stored<CompressionJobObject>,
 ): ObservedState {
+  const { workerJobs, pods, warnings, targets, settings, deletions, clock } = options;
   return observeCompressionJob(resource, {
     workerJobs: workerJobs.cache,
     pods: pods.cache,
     warnings: warnings.cache,
     targets,
     settings,
+    deletions,
     now: clock.date(),
   });
 }

@@ -1,4 +1,5 @@
 import { Icon } from "../shared/icon.tsx";
+import { formatJobCount, useJobCounts } from "./use-job-counts.ts";
 import { type JobFilters, jobListAddress, statusTabs } from "./job-filters.ts";
 
 /** Statuses to choose from, and the other filters, each with a way out. */
@@ -14,6 +15,7 @@ export function JobFilterBar({ filters }: { readonly filters: JobFilters }) {
 }
 
 function StatusTabs({ filters }: { readonly filters: JobFilters }) {
+  const counts = useJobCounts(filters);
   const isCurrent = (status: JobFilters["status"]) => status.join() === filters.status.join();
   return (
     <nav class="tabs" aria-label="Status">
@@ -23,7 +25,7 @@ function StatusTabs({ filters }: { readonly filters: JobFilters }) {
           href={jobListAddress({ ...filters, status })}
           aria-current={isCurrent(status) ? "true" : undefined}
         >
-          {title}
+          {title} {counts && <b>{formatJobCount(counts, status)}</b>}
         </a>
       ))}
     </nav>

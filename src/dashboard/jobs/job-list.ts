@@ -7,7 +7,7 @@ import { gatherJobChanges } from "./gather-job-changes.ts";
 import type { JobFilters } from "./job-filters.ts";
 
 /** Of one request: the first view shows less. */
-const pageSize = "100";
+const pageSize = "50";
 
 /** Jobs, newest first: each is a signal of its own, so that its change redraws one row. */
 export class JobList {
@@ -55,7 +55,8 @@ export class JobList {
     const page = await service.call("listJobs", {
       query: { ...query, cursor: cursor ?? undefined },
     });
-    const added = page.jobs.map((job) => signal(job));
+    // Rows show intervals, recipes and gates, which summaries lack.
+    const added = page.jobs.flatMap((job) => ("telemetry" in job ? [signal(job)] : []));
     if (cursor === null) this.#byId.clear();
     for (const row of added) this.#byId.set(row.peek().id, row);
     this.#cursor = page.nextCursor;

@@ -4,19 +4,15 @@ import {
   encodeExternalDataEntry,
   externalDataField,
 } from "./external-data-entry.ts";
+import { graphLimits } from "./graph-limits.ts";
 import { payloadField, payloadKey } from "./payload.ts";
 import { spliceTensors } from "./splice-tensors.ts";
-import type { GraphLimits, Splice } from "./splice-tensors.ts";
+import type { Splice } from "./splice-tensors.ts";
 import { concatBytes, WireError, wireType } from "./wire-format.ts";
 import type { WireField } from "./wire-format.ts";
 
 /** Content from this size on stays in the file; shapes and scalars are read with the graph. */
 const minPayloadBytes = 4096;
-/**
- * A graph of 50,000 nodes, the largest that is known, has about 2 million fields and, where its
- * constants are nodes, 75,000 nodes and tensors. A decoded field takes about 100 bytes.
- */
-const graphLimits = { fields: 3_000_000, parts: 100_000 } as const satisfies GraphLimits;
 /** Largest encoded graph without its weights; one of 50,000 nodes has about 20 MB. */
 const maxSkeletonBytes = 256 * 1024 * 1024;
 

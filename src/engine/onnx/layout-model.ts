@@ -1,13 +1,14 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
 import { ByteWindow } from "./byte-window.ts";
+import { graphLimits } from "./graph-limits.ts";
 import { LayoutBuilder, type LayoutOptions } from "./layout-builder.ts";
 import type { ModelLayout } from "./model-layout.ts";
 import { modelGraphs, modelTensors } from "./model-traversal.ts";
 import { ModelProtoSchema } from "./onnx_pb.js";
 import type { OnnxModel, Payload } from "./onnx-model.ts";
 import { findPayload, payloadField, payloadIndex } from "./payload.ts";
-import { spliceTensors } from "./splice-tensors.ts";
+import { spliceTensors, type TensorEditor } from "./splice-tensors.ts";
 
 /** Largest model in one file. Protobuf refuses 2 GiB, and readers differ just below. */
 const maxInlineBytes = 1_500_000_000;
@@ -18,7 +19,8 @@ const minExternalBytes = 1024;
 /**
  * Lays out a model's files to the byte without its weights' content. With one shard and less than
  * 1.5 GB, everything goes into the ONNX file.
- * @throws ServiceError model_unsupported where the ONNX file would be larger than protobuf allows
+ * @throws ServiceError model_unsupported where the ONNX file would be larger than protobuf allows,
+ * or the graph larger than can be opened
  */
 export function layoutModel(model: OnnxModel, options: LayoutOptions): ModelLayout {
   const skeleton = ByteWindow.fromBytes(toBinary(ModelProtoSchema, model.proto));
@@ -26,7 +28,9 @@ export function layoutModel(model: OnnxModel, options: LayoutOptions): ModelLayo
   const isExternal = options.shards > 1 || inlineBytes >= maxInlineBytes;
   const external = isExternal ? initializerPayloads(model) : new Set<number>();
   const builder = new LayoutBuilder(model, options, external);
-  const splices = spliceTensors(skeleton, (fields, bytes) => builder.editTensor(fields, bytes));
+  const editTensor: TensorEditor = (fields, bytes) => builder.editTensor(fields, bytes);
+  // Inlined functions and added nodes must not make a result that cannot be opened again.
+  const splices = spliceTensors(skeleton, editTensor, graphLimits);
   const modelFile = builder.layoutModelFile(skeleton, splices);
   checkModelFileBytes(modelFile.bytes);
   return { files: [modelFile, ...builder.weightFiles()], placements: builder.placements };

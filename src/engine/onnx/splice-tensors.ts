@@ -1,6 +1,6 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import { ServiceError } from "../../contract/errors.ts";
 import type { ByteWindow } from "./byte-window.ts";
+import { type GraphLimits, graphLimitError } from "./graph-limits.ts";
 import { ModelProtoSchema, NodeProtoSchema, TensorProtoSchema } from "./onnx_pb.js";
 import {
   checkPacked,
@@ -14,6 +14,7 @@ import type { WireField } from "./wire-format.ts";
 
 /** Nesting of messages; a subgraph takes three levels. The decoder stops at 100. */
 const maxDepth = 90;
+
 /** Replaces bytes of a message by others and, after them, by a payload that is not read yet. */
 export interface Splice {
   readonly start: number;
@@ -22,7 +23,7 @@ export interface Splice {
   readonly payloadSlot: { readonly payload: number; readonly length: number } | undefined;
 }
 
-type TensorEditor = (fields: readonly WireField[], bytes: ByteWindow) => readonly Splice[];
+export type TensorEditor = (fields: readonly WireField[], bytes: ByteWindow) => readonly Splice[];
 
 interface Walk {
   readonly bytes: ByteWindow;
@@ -33,16 +34,6 @@ interface Walk {
   parts: number;
 }
 
-/** What a graph without its weights may have at most. */
-export interface GraphLimits {
-  /** Names, attributes, numbers of lists and all else that is decoded one by one. */
-  readonly fields: number;
-  /** Nodes and tensors together. */
-  readonly parts: number;
-}
-
-const unlimited: GraphLimits = { fields: Infinity, parts: Infinity };
-
 /**
  * Walks an encoded ModelProto and lets `editTensor` replace bytes of each TensorProto.
  * @returns those replacements and the changed lengths of all enclosing messages, in order
@@ -52,7 +43,7 @@ const unlimited: GraphLimits = { fields: Infinity, parts: Infinity };
 export function spliceTensors(
   bytes: ByteWindow,
   editTensor: TensorEditor,
-  limits = unlimited,
+  limits: GraphLimits,
 ): Splice[] {
   const walk: Walk = { bytes, editTensor, splices: [], limits, fields: 0, parts: 0 };
   walkMessage(walk, ModelProtoSchema, { start: 0, end: bytes.length, depth: 0 });
@@ -122,11 +113,6 @@ function countPart(walk: Walk): void {
   walk.parts += 1;
   if (walk.parts > walk.limits.parts)
     throw graphLimitError(`${walk.limits.parts} nodes and tensors`);
-}
-
-function graphLimitError(limit: string): ServiceError {
-  const message = `The graph without its weights has more than ${limit}`;
-  return new ServiceError("model_unsupported", message);
 }
 
 function readNextField(

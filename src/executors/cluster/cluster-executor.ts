@@ -6,9 +6,8 @@ import {
   type RunningController,
   startController,
 } from "../../controller-runtime/start-controller.ts";
+import type { RuntimeMetrics } from "../../controller-runtime/metrics.ts";
 import type { ResourceWatch } from "../../controller-runtime/watch-resource.ts";
-import type { Log } from "../../log/json-log.ts";
-import type { Records } from "../../records/open-records.ts";
 import { resolveBatchId, resolveJobId } from "../../resources/job-identity.ts";
 import type { Executor } from "../executor.ts";
 import type { WorkerAuthentication } from "../worker-authentication.ts";
@@ -25,10 +24,14 @@ import { byId, type SyncContext } from "./sync-context.ts";
 export interface ClusterExecutorOptions extends SyncOptions {
   /** Service account of the workers' pods. */
   readonly workerServiceAccount: string;
+  readonly metrics: RuntimeMetrics;
 }
 
 /** Jobs and batches that are reconciled at the same time. */
 const concurrentReconciliations = 8;
+
+/** A pod that continues the work of others waits so long for their logs, which then come first. */
+const readWaitMs = 10_000;
 
 /**
  * Runs jobs as custom resources, which the operator works on. It closes the client. The records are
@@ -50,7 +53,7 @@ class ClusterExecutor implements Executor {
   #isClosing = false;
 
   constructor(options: ClusterExecutorOptions) {
-    const { records, client, log } = options;
+    const { records, client, log, metrics } = options;
     const changes = createRecordChangeSource(records);
     const context = createSyncContext(options, (id) => changes.enqueue([id]));
     this.namespace = client.namespace;
@@ -58,7 +61,8 @@ class ClusterExecutor implements Executor {
     this.#changes = changes;
     this.#context = context;
     this.#watches = [context.jobs, context.batches, context.pods];
-    this.#started = this.#start(records, log).catch((error: unknown) => {
+    metrics.trackCaches(this.#watches);
+    this.#started = this.#start(options).catch((error: unknown) => {
       if (this.#isClosing) return;
       log("error", "The cluster's resources cannot be reconciled with the records", { error });
     });
@@ -94,12 +98,13 @@ class ClusterExecutor implements Executor {
     await stopped;
   }
 
-  async #start(records: Records, log: Log): Promise<void> {
+  async #start({ records, metrics, log }: ClusterExecutorOptions): Promise<void> {
     await Promise.all(this.#watches.map(({ synced }) => synced));
     this.#changes.enqueue(await records.cluster.listUnfinishedJobs());
     this.#changes.enqueue((await records.attempts.listLivePods()).map(({ jobId }) => jobId));
     const controller = recordController(this.#context, this.#changes);
-    this.#running = startController(controller, { clock: systemClock, log });
+    const observer = metrics.createControllerObserver(controller.name);
+    this.#running = startController(controller, { clock: systemClock, log, observer });
   }
 }
 
@@ -111,7 +116,10 @@ function authenticateWorkers(context: SyncContext, serviceAccount: string): Work
     now,
     pods: context.pods.cache,
     logCollector,
-    recordEndedPods: async (jobId) => void (await recordEndedPods(context, jobId)),
+    recordEndedPods: async (jobId) => {
+      await recordEndedPods(context, jobId);
+      await logCollector.finishReads(jobId, readWaitMs);
+    },
     serviceAccount,
   });
 }

@@ -25,7 +25,7 @@ export function createSyncContext(
     ...options,
     enqueue,
     namespaceTargets: { namespace: client.namespace, targets },
-    logCollector: new PodLogCollector({ records, client, log }),
+    logCollector: new PodLogCollector({ records, client, enqueue, log }),
     statusWrittenAt: new Map(),
     jobs: watchResource({
       client,

@@ -12,7 +12,8 @@ export interface ObservedWorkerPod {
   readonly jobId: string;
   /** Null when the pod does all of the work. */
   readonly part: PodRecord["part"];
-  readonly serviceAccount: string | undefined;
+  /** Empty before it has one. */
+  readonly node: string;
   /** Whether the worker has ended. */
   readonly hasEnded: boolean;
   /** Whether the worker has started, so that a log may exist. */
@@ -36,7 +37,7 @@ export function observedWorkerPod({
     uid: metadata.uid,
     jobId: labels[resourceLabels.jobId] ?? "",
     part: step === undefined ? null : { step, index },
-    serviceAccount: spec?.serviceAccountName,
+    node: spec?.nodeName ?? "",
     hasEnded: terminated !== undefined || finalPhases.has(status?.phase),
     // A container that failed before its start is terminated without `startedAt`.
     hasRun: running !== undefined || (terminated?.startedAt ?? null) !== null,

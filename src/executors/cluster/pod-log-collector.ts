@@ -1,48 +1,80 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { LogLine } from "../../contract/log.ts";
 import type { WorkerEvent } from "../../contract/worker.ts";
 import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import { KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import type { Records } from "../../records/open-records.ts";
 import type { Log } from "../../log/json-log.ts";
+import { LimitedReads } from "./limited-reads.ts";
+import { lostLines } from "./lost-lines.ts";
 import { readWorkerLog } from "./read-worker-log.ts";
 import type { ObservedWorkerPod } from "./observed-worker-pod.ts";
 
 interface PodLogCollectorOptions {
   readonly records: Records;
   readonly client: KubernetesClient;
+  /** Reconciles a job whose log was read. */
+  readonly enqueue: (jobId: string) => void;
   readonly log: Log;
 }
+
+type EndLine = Pick<LogLine, "stream" | "text">;
 
 const eventsPerWrite = 500;
 /** Number of the last lines that are recorded besides events: they say why a worker crashed. */
 const maxStrayLines = 200;
-/** After so long an unreadable log counts as lost. */
-const logReadTimeoutMs = 120_000;
+/** A read of a silent node ends after a minute and has its place until then. */
+const readLimits = { all: 64, perNode: 4 };
+/** The logs of a node that cannot be read for so long count as lost: it restarts within that. */
+const silentNodeMs = 600_000;
+/** Failures of a node that are further apart are not in a row: a read fails within a minute. */
+const failureGapMs = 180_000;
 
 /** Records the events of workers' pods that the workers could not report, from the pods' logs. */
 export class PodLogCollector {
   readonly #options: PodLogCollectorOptions;
-  /** Time of the first failed read by uid of the pod. */
-  readonly #unreadableSince = new Map<string, number>();
+  readonly #reads = new LimitedReads(readLimits);
+  /** The reads of ended pods, by uid. */
+  readonly #reading = new Map<string, { readonly jobId: string; readonly end: Promise<void> }>();
+  /** Of nodes whose last read failed: when the first one in a row did, and the last. */
+  readonly #silentNodes = new Map<string, { readonly since: number; readonly last: number }>();
 
   constructor(options: PodLogCollectorOptions) {
     this.#options = options;
   }
 
-  /** Records the rest of the output of an ended pod. Returns false where that has to be retried. */
+  /**
+   * Whether everything that an ended pod reported is recorded; otherwise that is begun, and the job
+   * is reconciled when it is done.
+   */
   async recordEndedPod(pod: ObservedWorkerPod): Promise<boolean> {
     const { attempts } = this.#options.records;
+    if (this.#reading.has(pod.uid)) return false;
     const before = await attempts.findPodAttempt(pod.jobId, pod.uid);
     if (before?.ended === true || (before === undefined && !pod.hasRun)) return true;
     const attempt = await attempts.ensurePodAttempt(pod.jobId, { podUid: pod.uid, part: pod.part });
     if (attempt === undefined) return true;
     const known = await attempts.findPodAttempt(pod.jobId, pod.uid);
-    const lines = hasReportedAll(pod, known?.nextSeq ?? 0)
-      ? []
-      : await this.#recordRemainingOutput(pod, attempt);
-    if (lines === undefined) return false;
-    const stray = lines.map((text) => ({ stream: "stderr" as const, text }));
-    await attempts.end(pod.jobId, attempt, { error: null, lines: stray });
-    return true;
+    if (hasReportedAll(pod, known?.nextSeq ?? 0)) {
+      await attempts.end(pod.jobId, attempt, { error: null, lines: [] });
+      return true;
+    }
+    this.#startReading(pod, attempt);
+    return false;
+  }
+
+  isReading(podUid: string): boolean {
+    return this.#reading.has(podUid);
+  }
+
+  /** Waits for the reads of a job's ended pods, for a limited time. */
+  async finishReads(jobId: string, withinMs: number): Promise<void> {
+    const reads = [...this.#reading.values()].filter((read) => read.jobId === jobId);
+    if (reads.length === 0) return;
+    const limit = new AbortController();
+    const late = delay(withinMs, undefined, { signal: limit.signal }).catch(() => undefined);
+    await Promise.race([Promise.all(reads.map(({ end }) => end)), late]);
+    limit.abort();
   }
 
   /** Records the events in a pod's output so far. Returns the last other lines. */
@@ -63,29 +95,48 @@ export class PodLogCollector {
     return stray;
   }
 
+  #startReading(pod: ObservedWorkerPod, attempt: number): void {
+    const { log, enqueue } = this.#options;
+    const { uid, jobId } = pod;
+    const end = this.#reads
+      .run(pod.node, () => this.#recordEnd(pod, attempt))
+      .catch((error: unknown) => log("error", "Cannot record a pod's log", { jobId, error }))
+      .finally(() => {
+        this.#reading.delete(uid);
+        enqueue(jobId);
+      });
+    this.#reading.set(uid, { jobId, end });
+  }
+
+  async #recordEnd(pod: ObservedWorkerPod, attempt: number): Promise<void> {
+    const lines = await this.#readEndLines(pod, attempt);
+    if (lines === undefined) return;
+    await this.#options.records.attempts.end(pod.jobId, attempt, { error: null, lines });
+  }
+
   /** Undefined when the log cannot be read at the moment. */
-  async #recordRemainingOutput(
-    pod: ObservedWorkerPod,
-    attempt: number,
-  ): Promise<string[] | undefined> {
+  async #readEndLines(pod: ObservedWorkerPod, attempt: number): Promise<EndLine[] | undefined> {
     try {
       const stray = await this.recordOutput(pod, attempt);
-      this.#unreadableSince.delete(pod.uid);
-      return stray;
+      this.#silentNodes.delete(pod.node);
+      return stray.map((text) => ({ stream: "stderr", text }));
     } catch (error) {
       if (!(error instanceof KubernetesError)) throw error;
-      const since = this.#unreadableSince.get(pod.uid) ?? performance.now();
-      this.#unreadableSince.set(pod.uid, since);
-      const isDeleted = error.status === 404 || error.status === 400;
-      if (!isDeleted && performance.now() - since < logReadTimeoutMs) return undefined;
-      this.#unreadableSince.delete(pod.uid);
-      this.#options.log("error", "The log of a worker's pod is lost", {
-        pod: pod.name,
-        job: pod.jobId,
-        error,
-      });
-      return [];
+      const isGone = error.status === 404 || error.status === 400;
+      if (!isGone && !this.#isNodeLost(pod.node)) return undefined;
+      const fields = { pod: pod.name, job: pod.jobId, error };
+      this.#options.log("error", "The log of a worker's pod is lost", fields);
+      return lostLines(isGone ? "the log of its pod is gone" : `the node "${pod.node}" is silent`);
     }
+  }
+
+  #isNodeLost(node: string): boolean {
+    const now = performance.now();
+    const known = this.#silentNodes.get(node);
+    const isInRow = known !== undefined && now - known.last < failureGapMs;
+    const since = isInRow ? known.since : now;
+    this.#silentNodes.set(node, { since, last: now });
+    return now - since >= silentNodeMs;
   }
 }
 

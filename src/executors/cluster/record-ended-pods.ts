@@ -1,3 +1,4 @@
+import { lostLines } from "./lost-lines.ts";
 import { byId, type SyncContext } from "./sync-context.ts";
 import { observedWorkerPod, type ObservedWorkerPod } from "./observed-worker-pod.ts";
 
@@ -20,8 +21,9 @@ export async function recordEndedPods(
   }
   const present = new Set(observed.map(({ uid }) => uid));
   for (const { attempt, podUid } of await records.attempts.listLivePods(jobId)) {
-    if (present.has(podUid)) continue;
-    await records.attempts.end(jobId, attempt, { error: null, lines: [] });
+    if (present.has(podUid) || logCollector.isReading(podUid)) continue;
+    const lines = lostLines("its pod was deleted before it had reported its end");
+    await records.attempts.end(jobId, attempt, { error: null, lines });
   }
   return { running: observed.filter(({ hasEnded }) => !hasEnded), allRecorded };
 }

@@ -27,6 +27,8 @@ export interface PlayedPod {
 
 interface PodOptions {
   readonly name?: string;
+  /** Node of the pod; by default it has none. */
+  readonly node?: string;
   /** Number of the first event less one. */
   readonly reportedEvents?: number;
 }
@@ -38,7 +40,7 @@ export async function playPod(
   options: PodOptions = {},
 ): Promise<PlayedPod> {
   const { api, cluster, namespace } = service;
-  const { name = `${jobId}-pod` } = options;
+  const { name = `${jobId}-pod`, node } = options;
   await cluster
     .kubectl(["create", "serviceaccount", workerServiceAccount, "-n", namespace])
     .catch(() => "it is there");
@@ -49,6 +51,7 @@ export async function playPod(
         metadata: { name, labels },
         spec: {
           serviceAccountName: workerServiceAccount,
+          ...(node !== undefined && { nodeName: node }),
           restartPolicy: "Never",
           containers: [{ name: "worker", image: "none" }],
         },

@@ -24,7 +24,7 @@ async function startAuthentication() {
     client,
     records,
     pods: { get: (name) => (name === known.name ? { metadata: known } : undefined) },
-    logCollector: new PodLogCollector({ records, client, log: () => {} }),
+    logCollector: new PodLogCollector({ records, client, enqueue: () => {}, log: () => {} }),
     recordEndedPods: async () => {},
     serviceAccount: "worker",
     now: () => new Date(clock.now),

@@ -23,7 +23,7 @@ test("a job behind 6,000 of another project is the next to start", async (t) => 
   const position = executor.queuePosition(own) ?? Infinity;
   assert.ok(position <= 2, `The job has place ${position}`);
   await service.ended(own);
-  const counts = await service.records.jobs.countByStatus();
+  const counts = await service.records.metrics.countByStatus();
   assert.ok((counts.get("Completed") ?? 0) <= 4);
   await executor.close();
 });

@@ -88,6 +88,10 @@ export class SimulatedCluster {
     this.#lostNodes.add(this.#node());
   }
 
+  readyNodes(): ReadonlySet<string> {
+    return new Set([this.#node()]);
+  }
+
   #node(): string {
     return `node-${this.#lostNodes.size}`;
   }

@@ -38,6 +38,12 @@ export const requirements = {
     packages: { chromium: "chromium" },
     root: false,
   },
+  prometheusMissing: {
+    title: "Prometheus",
+    modules: [],
+    packages: { prometheus: "prometheus" },
+    root: false,
+  },
   nodeMissing: {
     title: "A node",
     modules: ["etcd", "kubernetes", "coredns", "pause"],

@@ -23,7 +23,8 @@ export async function createTestNamespace(): Promise<{ cluster: Cluster; namespa
   const cluster = await openSharedCluster();
   const namespace = `test-${randomBytes(4).toString("hex")}`;
   await cluster.kubectl(["create", "namespace", namespace]);
-  after(() => cluster.kubectl(["delete", "namespace", namespace, "--wait=false"]));
+  const flags = ["--wait=false", "--ignore-not-found"];
+  after(() => cluster.kubectl(["delete", "namespace", namespace, ...flags]));
   await cluster.kubectl([
     "wait",
     "--for=create",

@@ -11,7 +11,7 @@ export async function areWorkersStopped(client: KubernetesClient, jobId: string)
     if (items.map(toWorkerJob).some(({ end }) => end === undefined)) return false;
   }
   for await (const { items } of client.list(observedResources.pods, { labelSelector })) {
-    if (items.map(toWorkerPod).some(mayRun)) return false;
+    if (items.some((pod) => mayRun(toWorkerPod(pod, 0)))) return false;
   }
   return true;
 }

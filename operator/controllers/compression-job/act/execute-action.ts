@@ -6,6 +6,7 @@ import type { ActionContext, ActionResult } from "./action-context.ts";
 import { areWorkersStopped } from "./are-workers-stopped.ts";
 import { createWorkerJob } from "./create-worker-job.ts";
 import { deleteInForeground } from "./delete-in-foreground.ts";
+import { findReadyNodes } from "./find-ready-nodes.ts";
 import { setFinalizer } from "./set-finalizer.ts";
 import { patchCompressionJob } from "./patch-compression-job.ts";
 import { removeLostPod } from "./remove-lost-pod.ts";
@@ -32,6 +33,8 @@ export async function executeAction(
       return deleteInForeground(client, resources.jobs, action);
     case "deletePod":
       return deleteInForeground(client, resources.pods, action);
+    case "observeNodes":
+      return { ...observed, readyNodes: await findReadyNodes(client, observed) };
     case "removeLostPod":
       return removeLostPod(client, action);
     case "deleteResource":

@@ -17,6 +17,8 @@ export type Action =
   | { readonly type: "deleteWorkerJob"; readonly name: string; readonly uid: string }
   | { readonly type: "setWorkerJobTtl"; readonly name: string; readonly seconds: number | null }
   | { readonly type: "deletePod"; readonly name: string; readonly uid: string }
+  /** Observes which nodes of the job's pods report, and decides again. */
+  | { readonly type: "observeNodes" }
   /** Removes a pod whose node does not confirm that it stopped. */
   | {
       readonly type: "removeLostPod";

@@ -1,7 +1,7 @@
 import type { ObservedState } from "../observe/observed-state.ts";
 import { mayRun } from "../observe/worker-pod.ts";
-import { type Decision, noActions, requeueAt } from "./decision.ts";
-import { isTerminalAndRecorded, removeFinalizer } from "./finalizer.ts";
+import { type Decision, requeueAt } from "./decision.ts";
+import { isTerminalAndRecorded, releaseUnrecorded, removeFinalizer } from "./finalizer.ts";
 import { stopWorkers } from "./stop-workers.ts";
 import { deleteAfterTtl, jobEndTime } from "./ttl-seconds-after-finished.ts";
 
@@ -16,7 +16,7 @@ export function finalizeEndedJob(observed: ObservedState): Decision {
       ? requeueAt(jobEndTime(observed.resource) + workerExitMs)
       : stopping;
   }
-  if (!isTerminalAndRecorded(observed)) return noActions;
+  if (!isTerminalAndRecorded(observed)) return releaseUnrecorded(observed);
   return removeFinalizer(observed) ?? deleteAfterTtl(observed);
 }
 

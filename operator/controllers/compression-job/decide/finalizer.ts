@@ -3,7 +3,7 @@ import { recordFinalizer } from "../../../../src/contract/resource-labels.ts";
 import { isTerminal } from "../../../../src/contract/status.ts";
 import { hasTrueCondition } from "../../../../src/resources/has-true-condition.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
-import type { Action, Decision } from "./decision.ts";
+import { type Action, type Decision, noActions, requeueAt } from "./decision.ts";
 
 /** Keeps the resource until its logs and result are recorded. Comes before its first worker Job. */
 export function addFinalizer(observed: ObservedState): readonly Action[] {
@@ -11,13 +11,25 @@ export function addFinalizer(observed: ObservedState): readonly Action[] {
 }
 
 /**
- * Releases the resource once its logs and result are recorded; undefined where that is done. Where
- * operator or service were uninstalled, a user releases it:
- * `kubectl patch compressionjob NAME --type=merge --patch '{"metadata":{"finalizers":null}}'`.
+ * A deleted resource waits so long for the service to record it: with the time in which workers
+ * stop it is gone within a minute, also without a service.
  */
+const recordWaitMs = 40_000;
+
+/** Releases the resource once its logs and result are recorded; undefined where that is done. */
 export function removeFinalizer(observed: ObservedState): Decision | undefined {
   if (!hasFinalizer(observed)) return undefined;
   return { actions: [{ type: "setFinalizer", present: false }] };
+}
+
+/** Releases a deleted resource that the service does not record. */
+export function releaseUnrecorded(observed: ObservedState): Decision {
+  const { deletionSeenAt, now } = observed;
+  if (deletionSeenAt === undefined || !hasFinalizer(observed)) return noActions;
+  const releaseAt = deletionSeenAt + recordWaitMs;
+  return releaseAt <= now
+    ? { actions: [{ type: "setFinalizer", present: false }] }
+    : requeueAt(releaseAt);
 }
 
 export function isTerminalAndRecorded({ resource }: ObservedState): boolean {

@@ -6,19 +6,27 @@ import { pascalCase } from "./pascal-case.ts";
 
 /** A pod that its node has not stopped so long after the deadline counts as lost. */
 const lostPodMs = 20_000;
+/** How often a node that still reports is looked up again. */
+const nodeRetryMs = 10_000;
 
 export const lostPodReason = "node_unresponsive" satisfies StatusReason;
 
-/** Removes pods whose nodes do not confirm that they stopped. */
+/**
+ * Removes pods whose nodes do not confirm that they stopped and report nothing else either. A node
+ * that reports still stops the pod: its process may run.
+ */
 export function removeLostPods(observed: ObservedState): Decision {
   const pods = observed.pods.filter(mayRun);
   return combineDecisions(...pods.map((pod) => removeIfLost(observed, pod)));
 }
 
-function removeIfLost({ resource, now }: ObservedState, pod: WorkerPod): Decision {
+function removeIfLost(observed: ObservedState, pod: WorkerPod): Decision {
+  const { resource, now, readyNodes } = observed;
   const { name, uid, node, deletionDeadline } = pod;
   if (node === undefined || deletionDeadline === undefined) return noActions;
   if (deletionDeadline + lostPodMs > now) return requeueAt(deletionDeadline + lostPodMs);
+  if (readyNodes === undefined) return { actions: [{ type: "observeNodes" }] };
+  if (readyNodes.has(node)) return requeueAt(now + nodeRetryMs);
   const notStopped = `The node "${node}" did not confirm that the pod "${name}" stopped`;
   const message = `${notStopped}, and the pod was removed`;
   const patch = { statusReason: lostPodReason, statusMessage: message };

@@ -8,6 +8,7 @@ import type {
   ObservedPod,
 } from "../../../../src/resources/observed-resources.ts";
 import type { Stored } from "../../../../src/kubernetes/resources.ts";
+import type { DeletionTimes } from "./deletion-times.ts";
 import type { JobSettings } from "./job-settings.ts";
 import type { ObservedState } from "./observed-state.ts";
 import { findStepWarning, type StepWarning } from "./step-warning.ts";
@@ -26,6 +27,7 @@ interface CompressionJobSources {
   readonly warnings: Reflector<ObservedEvent>;
   readonly targets: readonly Target[];
   readonly settings: JobSettings;
+  readonly deletions: DeletionTimes;
   readonly now: Date;
 }
 
@@ -34,19 +36,26 @@ export function observeCompressionJob(
   object: Stored<CompressionJobObject>,
   sources: CompressionJobSources,
 ): ObservedState {
-  const { targets, settings, now } = sources;
+  const { targets, settings, deletions } = sources;
+  const now = sources.now.getTime();
   const resource = toCompressionJob(object);
   const jobId = resolveJobId(resource);
   const observed = {
-    now: now.getTime(),
+    now,
     resource,
     jobId,
+    deletionSeenAt: deletions.note(object, now),
     workerJobs: sources.workerJobs.byIndex(jobIdIndex, jobId).map(toWorkerJob),
-    pods: sources.pods.byIndex(jobIdIndex, jobId).map(toWorkerPod),
+    pods: observePods(sources, jobId, now),
     targets,
     settings,
   };
   return { ...observed, stepWarning: observeStepWarning(observed, sources.warnings) };
+}
+
+function observePods({ pods, deletions }: CompressionJobSources, jobId: string, now: number) {
+  const ofJob = pods.byIndex(jobIdIndex, jobId);
+  return ofJob.map((pod) => toWorkerPod(pod, deletions.note(pod, now) ?? now));
 }
 
 function observeStepWarning(

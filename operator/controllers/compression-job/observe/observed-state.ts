@@ -17,6 +17,8 @@ export interface ObservedState {
   /** Milliseconds since 1970. */
   readonly now: number;
   readonly resource: CompressionJob;
+  /** When this process saw that the resource is being deleted, milliseconds since 1970. */
+  readonly deletionSeenAt?: number | undefined;
   /** Id of the job in the REST interface. */
   readonly jobId: string;
   /** Worker Jobs with the job's id, and an existing Job with the name of one to be created. */
@@ -26,6 +28,8 @@ export interface ObservedState {
   readonly targets: readonly Target[];
   readonly settings: JobSettings;
   readonly workerJobRejection?: WorkerJobRejection | undefined;
+  /** Nodes that report to the control plane, of those that had to be looked up. */
+  readonly readyNodes?: ReadonlySet<string>;
   /** The cluster's warning about pods that are not created or not started. */
   readonly stepWarning: StepWarning | undefined;
 }

@@ -28,7 +28,7 @@ export interface WorkerPod {
   readonly message: string;
   /** Whether preemption, eviction, or a drained or lost node ends it. */
   readonly disrupted: boolean;
-  /** Of a pod that is being deleted: when the kubelet should have stopped it. */
+  /** When the kubelet should have stopped a pod that is being deleted, by this process' clock. */
   readonly deletionDeadline: number | undefined;
   /** Why it has no node. */
   readonly unscheduled:
@@ -41,7 +41,11 @@ export interface WorkerPod {
 
 type PodStatus = NonNullable<ObservedPod["status"]>;
 
-export function toWorkerPod({ metadata, spec, status = {} }: Stored<ObservedPod>): WorkerPod {
+/** `deletionSeenAt`: when this process saw that the pod is being deleted. */
+export function toWorkerPod(
+  { metadata, spec, status = {} }: Stored<ObservedPod>,
+  deletionSeenAt: number,
+): WorkerPod {
   const { phase = "Pending", startTime, reason = "", message = "", conditions = [] } = status;
   return {
     name: metadata.name,
@@ -56,7 +60,7 @@ export function toWorkerPod({ metadata, spec, status = {} }: Stored<ObservedPod>
     disrupted: conditions.some(
       ({ type, status: value }) => type === "DisruptionTarget" && value === "True",
     ),
-    deletionDeadline: parseOptionalTime(metadata.deletionTimestamp),
+    deletionDeadline: readDeletionDeadline(metadata, deletionSeenAt),
     unscheduled: readUnscheduled(status, metadata.creationTimestamp),
     ...readContainerState(status, metadata.creationTimestamp),
   };
@@ -88,6 +92,13 @@ export function isBeingPrepared(pod: WorkerPod): boolean {
 
 export function podStartTime({ startedAt, createdAt }: WorkerPod): number {
   return startedAt ?? createdAt;
+}
+
+function readDeletionDeadline(
+  { deletionTimestamp, deletionGracePeriodSeconds = 0 }: Stored<ObservedPod>["metadata"],
+  seenAt: number,
+): number | undefined {
+  return deletionTimestamp === undefined ? undefined : seenAt + deletionGracePeriodSeconds * 1000;
 }
 
 function parseOptionalTime(text: string | undefined): number | undefined {

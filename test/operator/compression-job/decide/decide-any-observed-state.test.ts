@@ -69,7 +69,8 @@ test("whatever happens, a job keeps to the rules of its statuses, and comes to a
           `the job stays ${job.resource.status.status}`,
         );
         assert.equal(
-          hasRecordFinalizer(job.resource) && serviceWorks,
+          hasRecordFinalizer(job.resource) &&
+            (serviceWorks || job.resource.metadata.deletionTimestamp !== undefined),
           false,
           "the resource is held for ever",
         );

@@ -462,35 +462,3 @@ test("decide() fails a job whose Job the API server would never take, and waits 
     "quota_exceeded",
   );
 });
-
-test("decide() holds a node that does not stop a pod responsible", () => {
-  const cancelling = makeJob({
-    metadata: withFinalizer,
-    spec: { cancel: true },
-    status: { status: "Cancelling" },
-  });
-  const pod = makePod(child, { deletionDeadline: start });
-  const deleting = { ...child, deleting: true };
-  const early = decide(
-    makeObservedState({
-      resource: cancelling,
-      workerJobs: [deleting],
-      pods: [pod],
-      now: start + 10_000,
-    }),
-  );
-  assert.deepEqual(early, { actions: [], requeueAt: start + 20_000 });
-  const { actions } = decide(
-    makeObservedState({
-      resource: cancelling,
-      workerJobs: [deleting],
-      pods: [pod],
-      now: start + 20_000,
-    }),
-  );
-  assert.match(
-    writtenStatus(actions)?.statusMessage ?? "",
-    /node "node-1" did not confirm that the pod "voices-work-abcde" stopped/,
-  );
-  assert.ok(actions.some(({ type }) => type === "removeLostPod"));
-});

@@ -1,0 +1,71 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { resourceLabels } from "../src/contract/resource-labels.ts";
+import { acquireLeadership } from "../src/controller-runtime/acquire-leadership.ts";
+import { systemClock as clock } from "../src/controller-runtime/clock.ts";
+import { fenceWrites } from "../src/controller-runtime/fence-writes.ts";
+import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
+import { resources } from "../src/kubernetes/resources.ts";
+import type { Log } from "../src/log/json-log.ts";
+import { observedResources } from "../src/resources/observed-resources.ts";
+import { deleteInForeground } from "./controllers/compression-job/act/delete-in-foreground.ts";
+import { toWorkerJob } from "./controllers/compression-job/observe/worker-job.ts";
+import { mayRun, toWorkerPod } from "./controllers/compression-job/observe/worker-pod.ts";
+import { releaseCompressionJobs } from "./release-compression-jobs.ts";
+
+interface UninstallOptions {
+  readonly client: KubernetesClient;
+  /** The operator's Deployment. */
+  readonly deployment: string;
+  /** As operators elect a leader. */
+  readonly election: { readonly name: string; readonly identity: string };
+  readonly log: Log;
+}
+
+const pollMs = 1_000;
+/** Less than the hook's deadline, so that the reason is logged. */
+const limitMs = 120_000;
+
+/**
+ * Prepares the end of an installation: stops the operator and all workers, and releases the
+ * CompressionJobs. Those that were running start again when another operator is installed.
+ * @throws Error where a worker does not stop
+ */
+export async function uninstall(options: UninstallOptions): Promise<void> {
+  const { client, deployment, election, log } = options;
+  const limit = AbortSignal.timeout(limitMs);
+  const scale = { spec: { replicas: 0 } };
+  await client.patch(resources.deployments, deployment, scale, { subresource: "scale" });
+  const leadership = await acquireLeadership({ ...election, client, clock, log }, limit);
+  const leader = fenceWrites(client, leadership);
+  log("info", "The operator has ended; workers are stopped");
+  await untilWorkersStopped(leader, limit);
+  const released = await releaseCompressionJobs(leader);
+  await leadership.release();
+  log("info", "No worker runs any more, and CompressionJobs are released", { released });
+}
+
+async function untilWorkersStopped(client: KubernetesClient, limit: AbortSignal): Promise<void> {
+  for (;;) {
+    const running = await stopAllWorkers(client);
+    if (running.length === 0) return;
+    if (limit.aborted) throw new Error(`These workers do not stop: ${running.join(", ")}`);
+    await delay(pollMs);
+  }
+}
+
+/** Deletes worker Jobs that have not ended and pods that may run. Returns the names of the pods. */
+async function stopAllWorkers(client: KubernetesClient): Promise<string[]> {
+  const selection = { labelSelector: resourceLabels.jobId };
+  for await (const { items } of client.list(observedResources.jobs, selection)) {
+    for (const { end, deleting, ...job } of items.map(toWorkerJob))
+      if (end === undefined && !deleting) await deleteInForeground(client, resources.jobs, job);
+  }
+  const names: string[] = [];
+  for await (const { items } of client.list(observedResources.pods, selection)) {
+    for (const pod of items.map((each) => toWorkerPod(each, 0)).filter(mayRun)) {
+      names.push(pod.name);
+      if (pod.deletionDeadline === undefined) await deleteInForeground(client, resources.pods, pod);
+    }
+  }
+  return names;
+}

@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { compressionJobs } from "../../../src/resources/custom-resources.ts";
+import { startStandInKubelet } from "../../kubernetes/stand-in-kubelet.ts";
+import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
+import { createTestNamespace } from "../../support/cluster/shared-cluster.ts";
+import { type ClusterService, startClusterService, until } from "./cluster-service.ts";
+import { playPod } from "./played-pod.ts";
+
+const options = { skip: clusterMissing };
+/** More than are reconciled at the same time. */
+const crashes = 20;
+
+async function startJob({ client, api }: ClusterService): Promise<string> {
+  const body = { model: { source: "https://models.example/detector.onnx" }, target: "cpu" };
+  const { id } = await client.call("startCompression", { body });
+  await until("the job is a resource", () => api.get(compressionJobs, id).catch(() => undefined));
+  return id;
+}
+
+/** A job whose worker was killed on the node and left a log. */
+async function crashJob(service: ClusterService, node: string): Promise<string> {
+  const id = await startJob(service);
+  const pod = await playPod(service, id, { node });
+  await pod.report({ type: "status", status: "Sharding" });
+  await pod.end(137);
+  return id;
+}
+
+test("logs on a silent node delay no cancellation, and are read later", options, async (t) => {
+  const service = await startClusterService(t, await createTestNamespace());
+  const { api, client, cluster } = service;
+  const node = `node-${service.namespace}`;
+  const kubelet = await startStandInKubelet(cluster, api, node);
+  kubelet.silent = true;
+  const crashed = await Promise.all(Array.from({ length: crashes }, () => crashJob(service, node)));
+  const id = await startJob(service);
+  await client.call("cancelJob", { params: { id } });
+  await until(
+    "the operator is asked",
+    async () => (await api.get(compressionJobs, id)).spec.cancel,
+  );
+
+  kubelet.write({ at: "2026-01-01T00:00:00.000000000Z", text: "Killed" });
+  kubelet.silent = false;
+  for (const each of crashed) {
+    for await (const { text } of client.followLogs(each)) {
+      assert.equal(text, "Killed");
+      break;
+    }
+  }
+});
+
+test("lines that nobody can read any more are replaced by one that says so", options, async (t) => {
+  const service = await startClusterService(t, await createTestNamespace());
+  const { api, client, cluster } = service;
+  const node = `node-${service.namespace}`;
+  const kubelet = await startStandInKubelet(cluster, api, node);
+  kubelet.missing = "unable to retrieve container logs for containerd://21fc";
+  const gone = await crashJob(service, node);
+  const deleted = await startJob(service);
+  const pod = await playPod(service, deleted);
+  await pod.report({ type: "status", status: "Sharding" });
+  await cluster.kubectl(["delete", "pod", pod.name, "--force", "-n", service.namespace]);
+  for (const id of [gone, deleted]) {
+    for await (const { text } of client.followLogs(id)) {
+      assert.match(text, /^\(lines of the worker may be missing here: .*pod/);
+      break;
+    }
+  }
+});

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { Action } from "../../../../operator/controllers/compression-job/decide/decision.ts";
+import { decide } from "../../../../operator/controllers/compression-job/decide/decide.ts";
+import { recordFinalizer } from "../../../../src/contract/resource-labels.ts";
+import { makeChild, makeJob, makeObservedState, makePod, start } from "../make-job.ts";
+
+const withFinalizer = { finalizers: [recordFinalizer] };
+const resource = makeJob({ metadata: withFinalizer });
+const child = makeChild(resource);
+const minute = 60_000;
+
+function writtenStatus(actions: readonly Action[]) {
+  return actions.find((action) => action.type === "writeStatus")?.patch;
+}
+
+test("decide() releases a deleted job that no service records, and waits for the others", () => {
+  const ended = { ...resource, status: { status: "Failed" as const } };
+  assert.deepEqual(decide(makeObservedState({ resource: ended, now: start + 10 * minute })), {
+    actions: [],
+    requeueAt: undefined,
+  });
+  const deleted = { resource: ended, deletionSeenAt: start };
+  assert.deepEqual(decide(makeObservedState({ ...deleted, now: start + 10_000 })), {
+    actions: [],
+    requeueAt: start + 40_000,
+  });
+  assert.deepEqual(decide(makeObservedState({ ...deleted, now: start + 40_000 })).actions, [
+    { type: "setFinalizer", present: false },
+  ]);
+});
+
+test("decide() holds a node that does not stop a pod responsible", () => {
+  const cancelling = makeJob({
+    metadata: withFinalizer,
+    spec: { cancel: true },
+    status: { status: "Cancelling" },
+  });
+  const pod = makePod(child, { deletionDeadline: start });
+  const deleting = { ...child, deleting: true };
+  const early = decide(
+    makeObservedState({
+      resource: cancelling,
+      workerJobs: [deleting],
+      pods: [pod],
+      now: start + 10_000,
+    }),
+  );
+  assert.deepEqual(early, { actions: [], requeueAt: start + 20_000 });
+  const late = makeObservedState({
+    resource: cancelling,
+    workerJobs: [deleting],
+    pods: [pod],
+    now: start + 20_000,
+  });
+  assert.deepEqual(decide(late).actions, [{ type: "observeNodes" }]);
+  assert.deepEqual(decide({ ...late, readyNodes: new Set(["node-1"]) }), {
+    actions: [],
+    requeueAt: start + 30_000,
+  });
+  const { actions } = decide({ ...late, readyNodes: new Set() });
+  assert.match(
+    writtenStatus(actions)?.statusMessage ?? "",
+    /node "node-1" did not confirm that the pod "voices-work-abcde" stopped/,
+  );
+  assert.ok(actions.some(({ type }) => type === "removeLostPod"));
+});

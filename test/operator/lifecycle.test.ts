@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { recordFinalizer } from "../../src/contract/resource-labels.ts";
+import { clusterMissing } from "../support/cluster/cluster-missing.ts";
+import { createTestNamespace } from "../support/cluster/shared-cluster.ts";
+import { observeJobs } from "./compression-job/observe-jobs.ts";
+import { spawnOperator, startOperator } from "./start-operator.ts";
+
+/** A namespace with an operator that works on a job in mid-work, and no service. */
+async function startJob(name: string) {
+  const { cluster, namespace } = await createTestNamespace();
+  const { kubeconfig } = cluster;
+  const jobs = await observeJobs(cluster, namespace);
+  const operator = await startOperator({ kubeconfig, namespace });
+  await jobs.create({ name });
+  await jobs.untilTrue(() => [...jobs.pods.values()].length === 1);
+  await jobs.patchStatus(name, { status: "Optimizing" });
+  const { metadata } = await jobs.until(name, ({ status }) => status.status === "Optimizing");
+  assert.deepEqual(metadata.finalizers, [recordFinalizer]);
+  const kubectl = (...args: readonly string[]) => cluster.kubectl([...args, "-n", namespace]);
+  return { kubeconfig, namespace, jobs, operator, kubectl };
+}
+
+suite("the end of an installation in mid-work", { skip: clusterMissing, concurrency: true }, () => {
+  test("a deleted namespace goes, though its operator ends first", async () => {
+    const { namespace, jobs, operator, kubectl } = await startJob("left");
+    await using _operator = operator;
+    await using _jobs = jobs;
+    await kubectl("delete", "namespace", namespace, "--wait=false");
+    assert.equal(await operator.end("SIGTERM"), 0);
+    await kubectl("wait", `namespace/${namespace}`, "--for=delete", "--timeout=60s");
+  });
+
+  test("an uninstalled operator leaves no worker and keeps no job", async () => {
+    const { kubeconfig, namespace, jobs, operator, kubectl } = await startJob("left");
+    await using _operator = operator;
+    await using _jobs = jobs;
+    const image = "--image=example.com/operator:1";
+    await kubectl("create", "deployment", "operator", image);
+    const environment = { MOS_DEPLOYMENT: "operator" };
+    const command = "uninstall";
+    await using end = spawnOperator({ kubeconfig, namespace, command, environment });
+    await kubectl(
+      "wait",
+      "deployment/operator",
+      "--for=jsonpath={.spec.replicas}=0",
+      "--timeout=60s",
+    );
+    assert.equal(await operator.end("SIGTERM"), 0);
+    assert.equal(await end.ended, 0, end.log.join("\n"));
+    assert.equal(await kubectl("get", "pods,jobs", "-o", "name"), "");
+    const [status, finalizers] = (
+      await kubectl("get", "cpj/left", "-o", "jsonpath={.status.status}/{.metadata.finalizers}")
+    ).split("/");
+    assert.equal(status, "Optimizing");
+    assert.ok(finalizers === "" || finalizers === "[]", finalizers);
+    await kubectl("delete", "cpj/left", "--timeout=10s");
+
+    await using again = await startOperator({ kubeconfig, namespace });
+    await jobs.create({ name: "next" });
+    await jobs.untilTrue(() => [...jobs.pods.values()].length === 1);
+    assert.equal(await again.end("SIGTERM"), 0);
+  });
+
+  test("a deleted job goes, though no service records it", async () => {
+    const { jobs, operator, kubectl } = await startJob("unrecorded");
+    await using _operator = operator;
+    await using _jobs = jobs;
+    // A garbage collector that has just started takes a minute for what the job owns.
+    await kubectl("delete", "cpj/unrecorded", "--timeout=120s");
+    assert.equal(jobs.history("unrecorded").at(-1)?.status.status, "Cancelled");
+    assert.equal(await kubectl("get", "pods", "-o", "name"), "");
+  });
+});

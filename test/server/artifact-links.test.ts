@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import test, { type TestContext } from "node:test";
+import { artifactLink } from "../../src/contract/artifact-link.ts";
+import { beginTestWorker, makeTestApp, problemIn, startJob } from "./test-app.ts";
+
+const content = "0123456789";
+
+async function linkedArtifact(t: TestContext, database?: string) {
+  const app = await makeTestApp(t, database === undefined ? {} : { database });
+  const { id } = await startJob(app);
+  const worker = await beginTestWorker(app, id);
+  const blob = await worker.store(content);
+  await worker.report(
+    { type: "status", status: "Sharding" },
+    { type: "artifact", artifact: { name: "model.onnx", kind: "model", ...blob } },
+    { type: "artifact", artifact: { name: "other.onnx", kind: "weights", ...blob } },
+  );
+  const makeLink = async (body: object = {}) => {
+    const answer = await app.ask(`POST /v1/jobs/${id}/artifacts/model.onnx/link`, { body });
+    assert.equal(answer.status, 201);
+    return artifactLink.parse(await answer.json());
+  };
+  const follow = (url: string, headers = {}) => app.ask(`GET ${url}`, { token: null, headers });
+  return { app, id, worker, makeLink, follow };
+}
+
+test("a link downloads its file without an access token, whole or in parts", async (t) => {
+  const { makeLink, follow } = await linkedArtifact(t);
+  const { url, expiresAt } = await makeLink();
+  assert.equal(expiresAt, "2026-01-01T01:00:00.000Z");
+  const whole = await follow(url);
+  assert.equal(await whole.text(), content);
+  assert.equal(whole.headers.get("content-disposition"), 'attachment; filename="model.onnx"');
+  const part = await follow(url, { range: "bytes=2-4" });
+  assert.deepEqual([part.status, await part.text()], [206, "234"]);
+});
+
+test("a link is no longer valid when its time is over", async (t) => {
+  const { app, makeLink, follow } = await linkedArtifact(t);
+  const { url } = await makeLink({ expiresInSeconds: 60 });
+  app.advance(59_999);
+  assert.equal((await follow(url)).status, 200);
+  app.advance(1);
+  const problem = await problemIn(await follow(url));
+  assert.equal(problem.code, "link_expired");
+  assert.equal(problem.detail, "The link was valid until 2026-01-01T00:01:00.000Z");
+});
+
+const changes: Readonly<Record<string, (url: URL) => void>> = {
+  "a later end": (url) => url.searchParams.set("expires", "4000000000"),
+  "another hash": (url) => url.searchParams.set("sha256", "0".repeat(64)),
+  "another signature": (url) => url.searchParams.set("signature", "A".repeat(43)),
+  "another file": (url) => (url.pathname = url.pathname.replace("model.onnx", "other.onnx")),
+  "another job": (url) => {
+    url.pathname = url.pathname.replace(/job-[^/]*/, `job-${"0".repeat(26)}`);
+  },
+};
+
+for (const [name, change] of Object.entries(changes)) {
+  test(`a link with ${name} leads nowhere`, async (t) => {
+    const { makeLink, follow } = await linkedArtifact(t);
+    const url = new URL((await makeLink()).url);
+    change(url);
+    assert.equal((await problemIn(await follow(url.href))).code, "not_found");
+  });
+}
+
+test("a link leads nowhere once its job is deleted", async (t) => {
+  const { app, id, worker, makeLink, follow } = await linkedArtifact(t);
+  const { url } = await makeLink();
+  await worker.report({ type: "result", outcome: "Failed" });
+  assert.equal((await app.ask(`DELETE /v1/jobs/${id}`)).status, 204);
+  assert.equal((await problemIn(await follow(url))).code, "not_found");
+});
+
+test("a link is valid after a restart of the service", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "links-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const database = join(folder, "service.sqlite");
+  const first = await linkedArtifact(t, database);
+  const { url } = await first.makeLink();
+  await first.app.stop();
+  const second = await makeTestApp(t, { database });
+  // Its blobs are elsewhere: the link is recognised, and the file is not there.
+  const answer = await second.ask(`HEAD ${url}`, { token: null });
+  assert.equal(answer.status, 200);
+});
+
+test("a link of more than a week and of no file are refused", async (t) => {
+  const { app, id } = await linkedArtifact(t);
+  const call = `POST /v1/jobs/${id}/artifacts/model.onnx/link`;
+  const problem = await problemIn(await app.ask(call, { body: { expiresInSeconds: 604_801 } }));
+  assert.equal(problem.errors?.[0]?.pointer, "/expiresInSeconds");
+  const missing = await app.ask(call.replace("model.onnx", "none.onnx"), { body: {} });
+  assert.equal((await problemIn(missing)).code, "not_found");
+});

@@ -1,0 +1,177 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { buffer, text } from "node:stream/consumers";
+import { pipeline } from "node:stream/promises";
+import test, { type TestContext } from "node:test";
+import { getRequestListener } from "@hono/node-server";
+import { z } from "zod";
+import { batch as batchSchema } from "../../src/contract/batch.ts";
+import type { ProducingJob } from "../../src/records/list-batch-artifacts.ts";
+import { writeBatchArchive } from "../../src/server/batch-archive.ts";
+import { listen } from "../../src/service/listen.ts";
+import { openS3BlobStore } from "../../src/storage/s3/s3-blob-store.ts";
+import { startS3Server } from "../storage/s3-server.ts";
+import { s3Missing } from "../support/cluster/cluster-missing.ts";
+import { beginTestWorker, makeTestApp } from "./test-app.ts";
+
+const manifestSchema = z.object({
+  batchId: z.string(),
+  files: z.array(
+    z.object({ path: z.string(), jobId: z.string(), sha256: z.string(), bytes: z.int() }),
+  ),
+});
+
+/** A batch of two jobs with a file each, and one without. */
+async function producedBatch(t: TestContext) {
+  const app = await makeTestApp(t);
+  const models = ["one", "two", "three"].map((name) => {
+    return { name, source: `https://models.example/${name}.onnx` };
+  });
+  const answer = await app.ask("POST /v1/batches", { body: { models, targets: ["cpu"] } });
+  const { id, jobs } = batchSchema.parse(await answer.json());
+  const stored: string[] = [];
+  for (const job of jobs.slice(0, 2)) {
+    const worker = await beginTestWorker(app, job.id);
+    const blob = await worker.store(`result of ${job.model}`);
+    stored.push(blob.sha256);
+    await worker.report(
+      { type: "status", status: "Sharding" },
+      { type: "artifact", artifact: { name: "model.onnx", kind: "model", ...blob } },
+    );
+  }
+  return { app, id, jobs, stored, path: `/v1/batches/${id}/artifacts` };
+}
+
+/** What is in an archive, as another program reads it: names and contents in order. */
+async function readArchive(t: TestContext, archive: AsyncIterable<Uint8Array>) {
+  const folder = await mkdtemp(join(tmpdir(), "archive-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const tar = spawn("tar", ["-x", "-v", "-C", folder], { stdio: ["pipe", "pipe", "inherit"] });
+  const ended = once(tar, "exit");
+  const [listed] = await Promise.all([text(tar.stdout), pipeline(archive, tar.stdin)]);
+  assert.deepEqual(await ended, [0, null]);
+  const names = listed.trimEnd().split("\n");
+  const contents = names.map((name) => readFile(join(folder, name), "utf8"));
+  return { names, contents: await Promise.all(contents) };
+}
+
+test("a batch's files come as one archive, behind a manifest with their hashes", async (t) => {
+  const { app, id, jobs, stored, path } = await producedBatch(t);
+  const answer = await app.ask(`GET ${path}`);
+  assert.equal(answer.headers.get("content-type"), "application/x-tar");
+  assert.equal(answer.headers.get("content-disposition"), `attachment; filename="${id}.tar"`);
+  assert.ok(answer.body);
+  const { names, contents } = await readArchive(t, answer.body);
+  const [manifest = "", ...files] = contents;
+  const paths = ["one-for-cpu/model.onnx", "two-for-cpu/model.onnx"];
+  assert.deepEqual(names, ["manifest.json", ...paths]);
+  assert.deepEqual(files, ["result of one", "result of two"]);
+  const described = manifestSchema.parse(JSON.parse(manifest));
+  assert.equal(described.batchId, id);
+  assert.deepEqual(
+    described.files.map((file) => [file.path, file.jobId, file.sha256]),
+    paths.map((file, i) => [file, jobs[i]?.id, stored[i]]),
+  );
+});
+
+test("HEAD of an archive reads no file", async (t) => {
+  const { app, path } = await producedBatch(t);
+  const read = t.mock.method(app.blobs, "read");
+  assert.equal((await app.ask(`HEAD ${path}`)).status, 200);
+  assert.equal(read.mock.callCount(), 0);
+});
+
+test("the connection breaks where a file of the archive is missing", async (t) => {
+  const { app, path, stored } = await producedBatch(t);
+  await app.blobs.delete(stored[1] ?? "", new Date(Date.now() + 60_000));
+  const listener = getRequestListener(app.app.fetch, { overrideGlobalObjects: false });
+  const server = createServer((incoming, outgoing) => void listener(incoming, outgoing));
+  const url = await listen(server, { host: "127.0.0.1", port: 0 });
+  t.after(() => server.close());
+  const headers = { authorization: `Bearer ${app.admin}` };
+  const answer = await fetch(`${url}${path}`, { headers });
+  assert.equal(answer.status, 200);
+  await assert.rejects(answer.arrayBuffer(), /terminated/);
+});
+
+const sha256 = "a".repeat(64);
+const at = "2026-01-01T00:00:00.000Z";
+
+function producingJob(name: string, bytes: number): ProducingJob {
+  const artifacts = [{ name: "model.onnx", kind: "model" as const, bytes, sha256 }];
+  const id = `job-${"0".repeat(26)}`;
+  return { id, name, status: "Completed", createdAt: at, finishedAt: at, artifacts };
+}
+
+const batchId = `batch-${"0".repeat(26)}`;
+
+test("names of jobs lead to no folder outside, and to one folder each", async (t) => {
+  const names = ["../../etc", "a/b", "A b", "a-b", "..", "模型", "long ".repeat(40)];
+  const blobs = { read: () => Readable.from([Buffer.from("x")]) };
+  const jobs = names.map((name) => producingJob(name, 1));
+  const read = await readArchive(t, writeBatchArchive(blobs, batchId, jobs));
+  const id = `job-${"0".repeat(26)}`;
+  const folders = ["etc", "a-b", "A-b-2", "a-b-3", id, `${id}-2`, "long-".repeat(40).slice(0, -1)];
+  assert.deepEqual(read.names, ["manifest.json", ...folders.map((name) => `${name}/model.onnx`)]);
+});
+
+test("a file is read when the reader comes to it, and closed when the reader goes", async () => {
+  const piece = Buffer.alloc(65_536);
+  const opened: Readable[] = [];
+  const blobs = {
+    read() {
+      const stream = Readable.from(Array.from({ length: 64 }, () => piece));
+      opened.push(stream);
+      return stream;
+    },
+  };
+  const jobs = ["one", "two", "three"].map((name) => producingJob(name, 64 * piece.length));
+  let read = 0;
+  for await (const each of writeBatchArchive(blobs, batchId, jobs)) {
+    read += each.length;
+    if (opened.length === 2) break;
+  }
+  assert.ok(read > 60 * piece.length && read < 66 * piece.length, `${read} bytes`);
+  assert.deepEqual(
+    opened.map(({ destroyed }) => destroyed),
+    [true, true],
+  );
+});
+
+for (const content of ["short", "too long"]) {
+  test(`a file of another size than its artifact fails the archive: ${content}`, async () => {
+    const blobs = { read: () => Readable.from([Buffer.from(content)]) };
+    const archive = writeBatchArchive(blobs, batchId, [producingJob("one", 6)]);
+    await assert.rejects(buffer(archive), /Size mismatch/);
+  });
+}
+
+test("a file of more than 8 GiB is whole, and so is the archive", async () => {
+  const piece = Buffer.alloc(64 * 1024 ** 2);
+  const pieces = (9 * 1024 ** 3) / piece.length;
+  const blobs = { read: () => Readable.from(Array.from({ length: pieces }, () => piece)) };
+  const bytes = pieces * piece.length;
+  const tar = spawn("tar", ["-t", "-v"], { stdio: ["pipe", "pipe", "inherit"] });
+  const archive = writeBatchArchive(blobs, batchId, [producingJob("large", bytes)]);
+  const [listed] = await Promise.all([text(tar.stdout), pipeline(archive, tar.stdin)]);
+  assert.match(listed, new RegExp(` ${bytes} .* large/model.onnx`));
+});
+
+test("an archive of blobs in a bucket has their content", { skip: s3Missing }, async (t) => {
+  const { access } = await startS3Server(t);
+  const store = await openS3BlobStore(access);
+  t.after(() => store[Symbol.asyncDispose]());
+  const content = "in a bucket ".repeat(1024 ** 2);
+  const blob = await store.write(Readable.from([Buffer.from(content)]));
+  const job = producingJob("one", blob.bytes);
+  const artifacts = job.artifacts.map((artifact) => ({ ...artifact, ...blob }));
+  const archive = writeBatchArchive(store, batchId, [{ ...job, artifacts }]);
+  const { contents } = await readArchive(t, archive);
+  assert.ok(contents[1] === content);
+});

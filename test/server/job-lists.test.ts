@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test from "node:test";
+import { jobCounts, jobSummaryPage } from "../../src/contract/page.ts";
+import { beginTestWorker, makeTestApp, problemIn, startJob, type TestApp } from "./test-app.ts";
+
+async function listSummaries({ ask }: TestApp, query = "") {
+  const answer = await ask(`GET /v1/jobs?view=summary${query}`);
+  assert.equal(answer.status, 200);
+  return jobSummaryPage.parse(await answer.json());
+}
+
+test("GET /jobs?view=summary gives a row of each job, as its telemetry is now", async (t) => {
+  const app = await makeTestApp(t);
+  const { id, createdAt } = await startJob(app, { labels: { team: "vision" } });
+  const worker = await beginTestWorker(app, id);
+  await worker.report(
+    { type: "status", status: "Sharding" },
+    {
+      type: "telemetry",
+      telemetry: {
+        progress: { fraction: 0.25, message: "Reading" },
+        size: { originalBytes: 100, resultBytes: 40, ratio: 0.4, predicted: false },
+      },
+    },
+  );
+  const { jobs } = await listSummaries(app, "&label=team=vision");
+  assert.deepEqual(jobs, [
+    {
+      id,
+      kind: "compress",
+      name: "detector.onnx for cpu",
+      status: "Sharding",
+      statusReason: "sharding",
+      batchId: null,
+      target: "cpu",
+      dryRun: false,
+      createdAt,
+      finishedAt: null,
+      model: "detector.onnx",
+      progress: { fraction: 0.25, message: "Reading" },
+      gatesFailed: false,
+      figures: {
+        originalBytes: 100,
+        resultBytes: 40,
+        sizeRatio: 0.4,
+        sqnrDb: null,
+        cosine: null,
+        latencyRatio: null,
+      },
+    },
+  ]);
+});
+
+test("a summary has neither the source of its model nor its recipe", async (t) => {
+  const app = await makeTestApp(t);
+  await startJob(app, { model: { source: "https://models.example/a.onnx?signature=secret" } });
+  const short = await (await app.ask("GET /v1/jobs?view=summary")).text();
+  assert.doesNotMatch(short, /models\.example|recipe/);
+});
+
+test("pages of summaries follow one another as pages of jobs do", async (t) => {
+  const app = await makeTestApp(t);
+  const made: string[] = [];
+  for (let i = 0; i < 3; i++) {
+    app.advance(1);
+    made.unshift((await startJob(app)).id);
+  }
+  const first = await listSummaries(app, "&limit=2");
+  const second = await listSummaries(app, `&limit=2&cursor=${first.nextCursor}`);
+  assert.deepEqual(
+    [...first.jobs, ...second.jobs].map(({ id }) => id),
+    made,
+  );
+  assert.equal(second.nextCursor, null);
+});
+
+test("jobs from before summaries were stored have the same ones", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "lists-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const path = join(folder, "service.sqlite");
+  const app = await makeTestApp(t, { database: path });
+  await startJob(app);
+  await startJob(app);
+  const before = await listSummaries(app);
+  const database = new DatabaseSync(path);
+  database.exec(`update jobs set summary = null where id = '${before.jobs[0]?.id}'`);
+  database.close();
+  assert.deepEqual(await listSummaries(app), before);
+});
+
+test("an unknown view is refused with those there are", async (t) => {
+  const { ask } = await makeTestApp(t);
+  const { errors } = await problemIn(await ask("GET /v1/jobs?view=short"));
+  const message = 'Invalid option: expected one of "full"|"summary"';
+  assert.deepEqual(errors, [{ pointer: "query/view", message }]);
+});
+
+test("GET /jobs/counts counts each status of what a list would have", async (t) => {
+  const app = await makeTestApp(t);
+  const count = async (query: string) =>
+    jobCounts.parse(await (await app.ask(`GET /v1/jobs/counts${query}`)).json()).counts;
+  const first = await startJob(app, { labels: { team: "vision" } });
+  await startJob(app, { labels: { team: "vision" }, target: "cpu-int8" });
+  await startJob(app);
+  await app.ask(`POST /v1/jobs/cancel/${first.id}`);
+  const none = { Sharding: 0, Optimizing: 0, Completed: 0, Failed: 0, Cancelling: 0 };
+  assert.deepEqual(await count(""), { ...none, Pending: 2, Cancelled: 1 });
+  assert.deepEqual(await count("?label=team=vision"), { ...none, Pending: 1, Cancelled: 1 });
+  assert.deepEqual(await count("?target=cpu-int8"), { ...none, Pending: 1, Cancelled: 0 });
+  assert.deepEqual(await count("?model=detector.onnx"), { ...none, Pending: 2, Cancelled: 1 });
+  const source = encodeURIComponent("https://models.example/detector.onnx");
+  assert.deepEqual(await count(`?model=${source}&kind=compress`), {
+    ...none,
+    Pending: 2,
+    Cancelled: 1,
+  });
+});
