@@ -2,6 +2,7 @@ import { signal } from "@preact/signals";
 import type { z } from "zod";
 import type { jobDetail } from "../../contract/job-detail.ts";
 import { watchChanges } from "../live/service-changes.ts";
+import { whenBack } from "../live/when-back.ts";
 import { service } from "../session/service.ts";
 
 export type JobDetail = z.infer<typeof jobDetail>;
@@ -35,8 +36,10 @@ export class ShownJob {
     const stop = watchChanges((change) => {
       if (change.job?.id === this.#id) this.#timer ??= setTimeout(() => this.#refresh(), pauseMs);
     });
+    const stopReturns = whenBack(() => void this.reload());
     return () => {
       stop();
+      stopReturns();
       clearTimeout(this.#timer);
     };
   }

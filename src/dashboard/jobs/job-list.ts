@@ -1,6 +1,7 @@
 import { batch, computed, type ReadonlySignal, signal, type Signal } from "@preact/signals";
 import type { Job } from "../../contract/job.ts";
 import { isTerminal } from "../../contract/status.ts";
+import { whenBack } from "../live/when-back.ts";
 import { service } from "../session/service.ts";
 import { fitsFilters, type JobChange } from "./fits-filters.ts";
 import { gatherJobChanges } from "./gather-job-changes.ts";
@@ -29,11 +30,18 @@ export class JobList {
 
   /** Keeps the list up to date. @returns a function that ends it */
   follow(): () => void {
-    return gatherJobChanges((changes) =>
+    const stopChanges = gatherJobChanges((changes) =>
       batch(() => {
         for (const change of changes) this.#apply(change);
       }),
     );
+    const stopReturns = whenBack(() => {
+      if (this.error.peek() !== undefined) void this.load("newest");
+    });
+    return () => {
+      stopChanges();
+      stopReturns();
+    };
   }
 
   get hasMore(): boolean {
