@@ -5,8 +5,9 @@ import { promisify } from "node:util";
 import { brotliCompress, gzip } from "node:zlib";
 
 const root = join(import.meta.dirname, "..");
-const output = join(root, "build/dashboard");
-const stampFile = join(output, "sources.sha256");
+/** The built page. */
+export const dashboardFolder = join(root, "build/dashboard");
+const stampFile = join(dashboardFolder, "sources.sha256");
 const sources = ["src/{dashboard,contract,client,report}/**/*", "package-lock.json"];
 const compressed = /\.(js|css|svg)$/;
 
@@ -18,7 +19,7 @@ export async function buildDashboard(): Promise<void> {
   // Loaded only here: an installation without it can start what was built before.
   const { build } = await import("vite");
   await build({ configFile: join(root, "src/dashboard/vite.config.ts"), logLevel: "warn" });
-  await compressAssets(join(output, "assets"));
+  await compressAssets(join(dashboardFolder, "assets"));
   await writeFile(stampFile, hash);
 }
 

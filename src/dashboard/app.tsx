@@ -8,6 +8,10 @@ import { NotFoundPage } from "./shell/not-found-page.tsx";
 import { self } from "./session/session-state.ts";
 
 const JobPage = lazy(async () => (await import("./job/job-page.tsx")).JobPage);
+const AuditPage = lazy(async () => (await import("./audit/audit-page.tsx")).AuditPage);
+const TargetsPage = lazy(async () => (await import("./targets/targets-page.tsx")).TargetsPage);
+const BatchesPage = lazy(async () => (await import("./batches/batches-page.tsx")).BatchesPage);
+const BatchPage = lazy(async () => (await import("./batch/batch-page.tsx")).BatchPage);
 const NewJobPage = lazy(async () => (await import("./new-job/new-job-page.tsx")).NewJobPage);
 const TokensPage = lazy(async () => (await import("./tokens/tokens-page.tsx")).TokensPage);
 
@@ -29,7 +33,11 @@ export function App() {
           <Route path="/jobs" component={JobsPage} />
           <Route path="/sign-in" component={JobsPage} />
           <Route path="/jobs/:id" component={JobPage} />
+          <Route path="/batches" component={BatchesPage} />
+          <Route path="/batches/:id" component={BatchPage} />
           <Route path="/new" component={NewJobPage} />
+          <Route path="/targets" component={TargetsPage} />
+          <Route path="/audit" component={AuditPage} />
           <Route path="/tokens" component={TokensPage} />
           <Route default component={NotFoundPage} />
         </Router>

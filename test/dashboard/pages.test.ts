@@ -4,7 +4,7 @@ import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
 import { assertNoComplaints, findBarriers, openDashboard, signInByLink } from "./open-dashboard.ts";
 
 const skip = chromiumMissing;
-const paths = ["/jobs", "/tokens", "/nothing"];
+const paths = ["/jobs", "/batches", "/new", "/targets", "/tokens", "/audit", "/nothing"];
 const looks = [
   { colorScheme: "light" },
   { colorScheme: "dark" },

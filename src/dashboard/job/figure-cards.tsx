@@ -40,17 +40,18 @@ interface AccuracyCardProps {
   readonly limit: number | undefined;
 }
 
-const samplesFrom = { caller: "of yours", generated: "generated" } as const;
+const samplesFrom = { caller: "samples of yours", generated: "generated samples" } as const;
 
 function AccuracyCard({ accuracy, limit }: AccuracyCardProps) {
   const { sqnrDb, cosine, samples, data, level, outputs } = accuracy;
-  const measured = `${outputs.length} outputs on ${samples} samples, ${samplesFrom[data]}`;
+  const worst = outputs.length > 1 ? `Worst of ${outputs.length} outputs, on` : "On";
+  const measured = `${worst} ${samples} ${samplesFrom[data]}`;
   return (
     <FigureCard
       title="Accuracy"
       big={`${sqnrDb.toFixed(1)} dB`}
       beside={`cosine ${cosine.toFixed(4)}`}
-      below={`The worst of ${level === "weights" ? "all weights" : measured}`}
+      below={level === "weights" ? "The worst of all weights" : measured}
       scale={{ from: 0, to: 60, format: formatWholeDb, value: sqnrDb, limit, bound: "min" }}
     />
   );

@@ -42,7 +42,7 @@ function JobCrumbs({ job: { batchId } }: { readonly job: JobDetail }) {
       {batchId !== null && (
         <>
           {" / "}
-          <a href={`/jobs?batch=${batchId}`}>{batchId}</a>
+          <a href={`/batches/${batchId}`}>{batchId}</a>
         </>
       )}
     </nav>

@@ -15,8 +15,15 @@ interface PageLink {
 }
 
 const sections: Readonly<Record<string, readonly PageLink[]>> = {
-  Work: [{ path: "/jobs", icon: "jobs", label: "Jobs", action: "readWork" }],
-  Access: [{ path: "/tokens", icon: "tokens", label: "Tokens", action: "manageTokens" }],
+  Work: [
+    { path: "/jobs", icon: "jobs", label: "Jobs", action: "readWork" },
+    { path: "/batches", icon: "batches", label: "Batches", action: "readWork" },
+    { path: "/targets", icon: "targets", label: "Targets", action: "listTargets" },
+  ],
+  Access: [
+    { path: "/tokens", icon: "tokens", label: "Tokens", action: "manageTokens" },
+    { path: "/audit", icon: "audit", label: "Audit", action: "readAudit" },
+  ],
 };
 
 export function Sidebar() {

@@ -13,7 +13,7 @@ interface TokenActions {
 
 const columns = ["Name", "Scopes", "Last used", "Created", "Expires"] as const;
 /** Columns that a phone has no room for. */
-const wideColumns: ReadonlySet<string> = new Set(["Scopes", "Created"]);
+const wideColumns: ReadonlySet<string> = new Set(["Scopes", "Last used", "Created"]);
 
 export function TokenTable({ tokens, ...actions }: TokenActions & { tokens: readonly Token[] }) {
   if (tokens.length === 0) return <NoTokens />;
@@ -69,7 +69,9 @@ function TokenRow({ token, ...actions }: TokenActions & { readonly token: Token 
       <td class="phone-off">
         <Scopes scopes={token.scopes} />
       </td>
-      <td class="soft">{token.lastUsedAt === null ? "never" : <Age at={token.lastUsedAt} />}</td>
+      <td class="soft phone-off">
+        {token.lastUsedAt === null ? "never" : <Age at={token.lastUsedAt} />}
+      </td>
       <td class="soft phone-off">
         <Age at={token.createdAt} />
       </td>
