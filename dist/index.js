@@ -57770,8 +57770,8 @@ const batchRoutes = {
         method: "POST",
         path: "/batches/{id}/retry",
         summary: "Start jobs of a batch anew that failed, each with its recipe, as batches of their own: " +
-            "one for jobs of one recipe whose models and targets make up a product. They take the place " +
-            "of the former ones in the batch's report, if the token may request reports",
+            "one for jobs of one recipe whose models and targets make up a product. They take the " +
+            "place of the former ones in the batch's report, if the token may request reports",
         action: "retryWork",
         names: "batch",
         params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
@@ -62652,7 +62652,7 @@ const job = schemas/* object */.Ikc({
 /* harmony export */   Fy: () => (/* binding */ limits),
 /* harmony export */   I6: () => (/* binding */ textLimits)
 /* harmony export */ });
-/* unused harmony exports slowestDownload, silentWorkerSeconds, quotas, maxAttempts */
+/* unused harmony exports slowestDownload, silentWorkerSeconds, quotas, maxAttempts, maxDisruptions */
 /** Limits of the service that callers can reach. Each is documented in the README. */
 const limits = {
     /** Largest JSON body, bytes. */
@@ -62733,11 +62733,17 @@ const quotas = {
 };
 /** How often a worker of a job, or of one step of it, is started at most. */
 const maxAttempts = 3;
+/**
+ * How often the cluster may end a pod besides: preemption, eviction, drained and lost nodes.
+ */
+const maxDisruptions = 12;
 /** Longest texts in records, resources and events, characters. */
 const textLimits = {
     name: 200,
     reason: 64,
     statusMessage: 1024,
+    /** Of conditions that repeat the status message, of which a status has several. */
+    conditionMessage: 256,
     errorMessage: 4096,
     progressMessage: 500,
     telemetryWarning: 512,
@@ -63258,9 +63264,16 @@ const target = schemas/* strictObject */.rej({
     })
         .optional()
         .describe("What a worker pod requests in a cluster; without meaning on one machine."),
-    resources: schemas/* strictObject */.rej({ cpu: quantity.optional(), memory: quantity.optional() })
+    resources: schemas/* strictObject */.rej({
+        cpu: quantity.optional(),
+        memory: quantity.optional(),
+        ephemeralStorage: quantity
+            .optional()
+            .describe("Disk of the node; without it as much as `scratch`."),
+    })
         .optional()
-        .describe("CPU and memory that a worker pod requests; memory is its limit too."),
+        .describe("What a worker pod requests: by default 100m of CPU, 256Mi of memory and 256Mi of disk. " +
+        "Memory is its limit too."),
     scratch: quantity
         .optional()
         .describe("Largest scratch volume of a worker pod, for the model and the result; without it " +

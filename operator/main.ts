@@ -6,6 +6,7 @@ import { connectCluster } from "../src/kubernetes/connect-cluster.ts";
 import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
 import { jsonLog, type Log } from "../src/log/json-log.ts";
 import { describeStartError } from "../src/settings/describe-start-error.ts";
+import { everyAddress } from "../src/settings/every-address.ts";
 import { parseEnvironment } from "../src/settings/parse-environment.ts";
 import { readTargets } from "../src/settings/read-targets.ts";
 import { StartError } from "../src/settings/start-error.ts";
@@ -29,7 +30,7 @@ async function runOperatorProcess(): Promise<void> {
       targets,
       settings: jobSettings(wanted),
       election: election(wanted),
-      health: { host: wanted.MOS_HEALTH_HOST, port: wanted.MOS_HEALTH_PORT },
+      health: healthAddress(wanted),
       metrics,
       log,
     },
@@ -71,7 +72,11 @@ function connect(
   onCall: RuntimeMetrics["onCall"] = () => {},
 ): Promise<KubernetesClient> {
   const source = host === undefined ? { kubeconfig: undefined } : { host, port };
-  return connectCluster(source, { namespace, onCall });
+  return connectCluster(source, { namespace, userAgent: "model-optimization-operator", onCall });
+}
+
+function healthAddress({ MOS_HEALTH_HOST: host, MOS_HEALTH_PORT: port }: Settings) {
+  return { host: host === everyAddress ? undefined : host, port };
 }
 
 function jobSettings(wanted: Settings): JobSettings {

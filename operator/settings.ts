@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { everyAddress } from "../src/settings/every-address.ts";
 import { number, text } from "../src/settings/environment-values.ts";
 import { operatorLease } from "../src/resources/permissions.ts";
 import type { Pod } from "../src/kubernetes/resources.ts";
@@ -65,7 +66,9 @@ export const settings = z.object({
     .describe("A pod whose image or configuration cannot be used for so long fails its job."),
   MOS_LEASE: text.default(operatorLease).describe("Lease by which operators elect a leader."),
   MOS_POD_NAME: text.optional().describe("Name of this operator in the election."),
-  MOS_HEALTH_HOST: text.default("0.0.0.0").describe("Address of /metrics, /healthz and /readyz."),
+  MOS_HEALTH_HOST: text
+    .default(everyAddress)
+    .describe("Address of /metrics, /healthz and /readyz; `*` is every one, IPv6 and IPv4."),
   MOS_HEALTH_PORT: number
     .pipe(z.int().max(65_535))
     .default(8081)

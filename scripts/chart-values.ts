@@ -68,7 +68,7 @@ const persistence = z
     keep: z.boolean().default(true).describe("Keep the claim when the release is uninstalled."),
   })
   .prefault({})
-  .describe("Volume of the history, models and artifacts.");
+  .describe("Volume of the history, models and artifacts; none with both postgres and s3.");
 
 const s3 = z
   .strictObject({
@@ -89,6 +89,21 @@ const s3 = z
   })
   .prefault({})
   .describe("An S3 server that keeps models and artifacts; workers reach it too.");
+
+const postgres = z
+  .strictObject({
+    existingSecret: z
+      .string()
+      .default("")
+      .describe("Name of a Secret; without it the history is in a file on the volume."),
+    key: z
+      .string()
+      .min(1)
+      .default("url")
+      .describe("Key of the database's URL, such as postgres://user:password@host:5432/name."),
+  })
+  .prefault({})
+  .describe("A PostgreSQL database of the history, for this release alone.");
 
 const sourceCredentials = z
   .strictObject({
@@ -156,6 +171,12 @@ const keepDays = z
 
 const service = z
   .strictObject({
+    replicas: z
+      .int()
+      .min(1)
+      .max(10)
+      .default(1)
+      .describe("More than one need a database (postgres) and a bucket (s3)."),
     type: z.enum(["ClusterIP", "NodePort", "LoadBalancer"]).default("ClusterIP"),
     port: z.int().min(1).max(65_535).default(8080),
     maxModelBytes: z
@@ -191,6 +212,7 @@ const service = z
       ),
     trustPolicy: trust,
     githubApp,
+    postgres,
     s3,
     sourceCredentials,
     persistence,

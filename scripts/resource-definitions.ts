@@ -2,6 +2,7 @@ import { stringify } from "yaml";
 import { z } from "zod";
 import { apiGroup } from "../src/contract/api-group.ts";
 import { batchResourceStatus, batchSpec } from "../src/contract/batch-resource.ts";
+import { unseenConditions } from "../src/contract/condition.ts";
 import { compressionJobSpec, compressionJobStatus } from "../src/contract/compression-job.ts";
 import { mutableFields } from "../src/contract/resource-controls.ts";
 import {
@@ -264,7 +265,7 @@ function statusSchema(schema: Json, rule: Validation): Json {
   const { status, ...others } = properties.parse(schema["properties"]);
   return {
     ...schema,
-    default: { status: "Pending" },
+    default: { status: "Pending", conditions: [...unseenConditions] },
     properties: { status: withValidations({ ...status, default: "Pending" }, [rule]), ...others },
   };
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { batchFields, batchRules, maxBatchJobs } from "./batch.ts";
-import { conditions, type ConditionType } from "./condition.ts";
+import { conditions, type ConditionType, outcomeConditions } from "./condition.ts";
 import { describeChoices } from "./describe-choices.ts";
 import { batchId } from "./id.ts";
 import { textLimits } from "./limits.ts";
@@ -31,6 +31,7 @@ export type JobStateCode = (typeof jobStateCodes)[keyof typeof jobStateCodes];
 const batchConditionTable = {
   Finished: "every job of the batch has ended",
   Suspended: "the batch's jobs are suspended",
+  ...outcomeConditions,
 } satisfies Partial<Record<ConditionType, string>>;
 
 const jobCount = z.int().min(0).max(maxBatchJobs).optional();

@@ -56,8 +56,8 @@ export const batchRoutes = {
     path: "/batches/{id}/retry",
     summary:
       "Start jobs of a batch anew that failed, each with its recipe, as batches of their own: " +
-      "one for jobs of one recipe whose models and targets make up a product. They take the place " +
-      "of the former ones in the batch's report, if the token may request reports",
+      "one for jobs of one recipe whose models and targets make up a product. They take the " +
+      "place of the former ones in the batch's report, if the token may request reports",
     action: "retryWork",
     names: "batch",
     params: z.object({ id: batchId }),

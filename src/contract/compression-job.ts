@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { apiVersion } from "./api-group.ts";
 import { artifact } from "./artifact.ts";
-import { conditions, type ConditionType } from "./condition.ts";
+import { conditions, type ConditionType, outcomeConditions } from "./condition.ts";
 import { describeChoices } from "./describe-choices.ts";
 import { jobError } from "./errors.ts";
 import { gateResult } from "./gate.ts";
@@ -25,9 +25,11 @@ export type CompressionJobSpec = z.infer<typeof compressionJobSpec>;
 /** Conditions of a CompressionJob, and what each means. */
 const jobConditionTable = {
   Scheduled: "every pod that the step needs has a node",
+  Suspended: "the job is suspended",
   Finished: "the job has ended",
   Recorded:
     "logs and result are in the service's records, so nothing is lost when pods are deleted",
+  ...outcomeConditions,
 } satisfies Partial<Record<ConditionType, string>>;
 
 const percentText = z.string().max(8);

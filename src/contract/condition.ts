@@ -18,6 +18,25 @@ const condition = z.object({
 });
 export type Condition = z.infer<typeof condition>;
 
+/** `Ready` of a resource that no controller has seen yet, which makes it a resource in progress. */
+export const unseenConditions = [
+  {
+    type: "Ready",
+    status: "Unknown",
+    reason: "Pending",
+    message: "Waiting for the operator",
+    lastTransitionTime: "1970-01-01T00:00:00Z",
+  },
+] as const satisfies readonly Condition[];
+
+/** What conditions of jobs and batches mean to tools that wait for any resource. */
+export const outcomeConditions = {
+  Ready: "true once it is Completed, and false before and where it never will be",
+  Complete: "it is Completed",
+  Failed: "it has failed",
+  Stalled: "it has failed or was cancelled, so nothing more will come of it",
+} satisfies Partial<Record<string, string>>;
+
 /** Conditions of a status, by their types. */
 export const conditions = z
   .array(condition)
@@ -30,5 +49,9 @@ export const conditionTypes = {
   finished: "Finished",
   recorded: "Recorded",
   suspended: "Suspended",
+  ready: "Ready",
+  complete: "Complete",
+  failed: "Failed",
+  stalled: "Stalled",
 } as const;
 export type ConditionType = (typeof conditionTypes)[keyof typeof conditionTypes];

@@ -83,11 +83,18 @@ export const quotas = {
 /** How often a worker of a job, or of one step of it, is started at most. */
 export const maxAttempts = 3;
 
+/**
+ * How often the cluster may end a pod besides: preemption, eviction, drained and lost nodes.
+ */
+export const maxDisruptions = 12;
+
 /** Longest texts in records, resources and events, characters. */
 export const textLimits = {
   name: 200,
   reason: 64,
   statusMessage: 1024,
+  /** Of conditions that repeat the status message, of which a status has several. */
+  conditionMessage: 256,
   errorMessage: 4096,
   progressMessage: 500,
   telemetryWarning: 512,

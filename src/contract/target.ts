@@ -45,9 +45,18 @@ export const target = z
       .optional()
       .describe("What a worker pod requests in a cluster; without meaning on one machine."),
     resources: z
-      .strictObject({ cpu: quantity.optional(), memory: quantity.optional() })
+      .strictObject({
+        cpu: quantity.optional(),
+        memory: quantity.optional(),
+        ephemeralStorage: quantity
+          .optional()
+          .describe("Disk of the node; without it as much as `scratch`."),
+      })
       .optional()
-      .describe("CPU and memory that a worker pod requests; memory is its limit too."),
+      .describe(
+        "What a worker pod requests: by default 100m of CPU, 256Mi of memory and 256Mi of disk. " +
+          "Memory is its limit too.",
+      ),
     scratch: quantity
       .optional()
       .describe(

@@ -123,6 +123,12 @@ export type TerminationMessage = z.infer<typeof terminationMessage>;
 /** Name of the worker's container in its pod. */
 export const workerContainer = "worker";
 
+/**
+ * A stopped worker in a pod delivers its last events for so long, and has the rest of the pod's
+ * grace period to end.
+ */
+export const workerStop = { deliverySeconds: 25, graceSeconds: 30 } as const;
+
 /** Audience of the service-account tokens by which workers in pods authenticate. */
 export const workerTokenAudience = "model-optimization-worker";
 
@@ -141,5 +147,6 @@ export const workerExitMeanings: Readonly<Record<keyof typeof workerExit, string
   failed: "The job failed for the reason in the termination message; it is not tried again.",
   cancelled: "The worker was stopped by a signal or by the job's cancellation.",
   crashed: "The worker crashed; another attempt is started.",
-  killed: "The kernel killed the worker, mostly for lack of memory; it is not tried again.",
+  killed:
+    "The worker was killed; another attempt is started, except where it was for lack of memory.",
 };

@@ -6,7 +6,8 @@ import type { RuntimeMetrics } from "./metrics.ts";
 import type { ResourceWatch } from "./watch-resource.ts";
 
 interface HealthServerOptions {
-  readonly host: string;
+  /** Every address without it. */
+  readonly host: string | undefined;
   /** 0 for any free port. */
   readonly port: number;
   readonly watched: readonly ResourceWatch[];

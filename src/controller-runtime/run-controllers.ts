@@ -32,7 +32,7 @@ export interface RunOptions {
     readonly identity: string;
     readonly timing?: ElectionTiming | undefined;
   };
-  readonly health: { readonly host: string; readonly port: number };
+  readonly health: { readonly host: string | undefined; readonly port: number };
   readonly metrics: RuntimeMetrics;
   readonly log: Log;
 }

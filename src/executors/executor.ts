@@ -19,6 +19,8 @@ export interface Executor {
   awaitsRecord?(jobId: string): boolean;
   /** Why the service is not ready; undefined where it is. */
   readinessProblem(): string | undefined;
+  /** Why this process should be started again; absent where nothing of it can hang. */
+  livenessProblem?(): string | undefined;
   /** Stops all work of this process. Jobs that were worked on go on at the next start. */
   close(): Promise<void>;
 }

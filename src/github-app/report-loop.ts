@@ -8,7 +8,10 @@ const coalesceMs = 1_000;
 const recheckMs = 3_000;
 const closeTimeoutMs = 2_000;
 
-/** Publishes all open reports after each change, and at intervals, until it is stopped. */
+/**
+ * Publishes all open reports after each change, and at intervals, until it is stopped. Of several
+ * replicas the leader does.
+ */
 export function startReportLoop(context: PublicationContext): { stop(): Promise<void> } {
   const { records, log } = context;
   const stopped = new AbortController();
@@ -17,12 +20,16 @@ export function startReportLoop(context: PublicationContext): { stop(): Promise<
   let changed = Promise.withResolvers<void>();
   const unsubscribe = records.changes.onChanged(() => changed.resolve());
 
+  async function startDue(): Promise<void> {
+    await publications
+      .startDue()
+      .catch((error: unknown) => log("error", "Reports cannot be read", { error }));
+  }
+
   async function runUntilStopped(): Promise<void> {
     while (!signal.aborted) {
       changed = Promise.withResolvers<void>();
-      await publications
-        .startDue()
-        .catch((error: unknown) => log("error", "Reports cannot be read", { error }));
+      if (records.replica.isLeader()) await startDue();
       await Promise.race([changed.promise, sleepUnlessStopped(recheckMs, signal)]);
       await sleepUnlessStopped(coalesceMs, signal);
     }

@@ -9,6 +9,8 @@ export type ClusterSource = PodSource | KubeconfigSource;
 interface ConnectOptions {
   /** By default the pod's namespace, or that of the kubeconfig's context. */
   readonly namespace?: string | undefined;
+  /** Names the component in the API server's audit log, and as the manager of its fields. */
+  readonly userAgent?: string;
   /** Called after every HTTP request. */
   readonly onCall?: (call: ClusterCall) => void;
 }
@@ -19,6 +21,7 @@ export async function connectCluster(
   options: ConnectOptions = {},
 ): Promise<KubernetesClient> {
   const access = await ("host" in source ? readPodAccess(source) : readKubeconfigAccess(source));
-  const transport = createTransport(access, options.onCall ?? (() => {}));
+  const { userAgent = "model-optimization", onCall = () => {} } = options;
+  const transport = createTransport(access, { userAgent, onCall });
   return new ClusterClient(transport, options.namespace ?? access.namespace);
 }

@@ -44,6 +44,7 @@ type ResponseBody = Dispatcher.ResponseData["body"];
 interface Connection {
   readonly pool: Pool;
   readonly access: ClusterAccess;
+  readonly userAgent: string;
   readonly onCall: (call: ClusterCall) => void;
 }
 
@@ -60,16 +61,16 @@ const defaultDeadlineMs = 30_000;
  */
 export function createTransport(
   access: ClusterAccess,
-  onCall: (call: ClusterCall) => void,
+  options: Pick<Connection, "userAgent" | "onCall">,
 ): Transport {
   const pool = new Pool(access.url, {
     connect: { timeout: 10_000, ...access.tls },
     keepAliveTimeout: 60_000,
   });
-  const connection = { pool, access, onCall };
+  const connection = { pool, access, ...options };
   return {
-    send: (request, options) => sendWithRetries(connection, request, options),
-    open: (request, options) => openStream(connection, request, options),
+    send: (request, callOptions) => sendWithRetries(connection, request, callOptions),
+    open: (request, streamOptions) => openStream(connection, request, streamOptions),
     close: () => pool.destroy(),
   };
 }
@@ -141,10 +142,14 @@ async function readResponseError(
 }
 
 /** Credentials that the server refuses are read again once: they may have been replaced. */
-async function sendAuthorized({ pool, access }: Connection, request: ApiRequest, limits: Limits) {
+async function sendAuthorized(connection: Connection, request: ApiRequest, limits: Limits) {
   const { signal = null, ...timeouts } = limits;
   const send = async (options: { refresh: boolean }) =>
-    pool.request({ ...(await httpRequest(access, request, options)), ...timeouts, signal });
+    connection.pool.request({
+      ...(await httpRequest(connection, request, options)),
+      ...timeouts,
+      signal,
+    });
   const response = await send({ refresh: false });
   if (response.statusCode !== 401) return response;
   await response.body.dump();
@@ -152,13 +157,13 @@ async function sendAuthorized({ pool, access }: Connection, request: ApiRequest,
 }
 
 async function httpRequest(
-  access: ClusterAccess,
+  { access, userAgent }: Connection,
   { method, path, accept, contentType, body }: ApiRequest,
   options: { refresh: boolean },
 ) {
   const headers = {
     accept,
-    "user-agent": "model-optimization-service",
+    "user-agent": userAgent,
     "content-type": contentType,
     ...(await access.authorize(options)),
   };

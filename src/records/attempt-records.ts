@@ -5,7 +5,11 @@ import {
   ensurePodAttempt,
 } from "./begin-attempt.ts";
 import { type AttemptEnd, endAttempt } from "./end-attempt.ts";
-import { listUnfinishedLocalJobs } from "./list-unfinished-jobs.ts";
+import {
+  listLiveProcesses,
+  listUnfinishedLocalJobs,
+  listWaitingJobs,
+} from "./list-unfinished-jobs.ts";
 import type { ProcessIdentity } from "./process-identity.ts";
 import { type Store, runWriteTransaction } from "./store.ts";
 
@@ -19,7 +23,10 @@ interface PodAttempt {
 /** Attempts at jobs; each is the work of one process or pod. */
 export function attemptRecords(store: Store) {
   return {
-    /** Starts the next attempt, of a local process; undefined where the job needs no worker. */
+    /**
+     * Starts the next attempt, of a local process; undefined where the job needs no worker, or has
+     * one. An attempt that was started with the same secret is the same one.
+     */
     begin: (jobId: string, secretHash: string) =>
       runWriteTransaction(store, (writing) => beginLocalAttempt(writing, jobId, secretHash)),
 
@@ -51,6 +58,12 @@ export function attemptRecords(store: Store) {
 
     /** Jobs without a custom resource that have not ended, in the order of their creation. */
     listUnfinished: () => listUnfinishedLocalJobs(store),
+
+    /** Those of the jobs without a custom resource that wait for a worker. */
+    listWaiting: (jobIds: readonly string[]) => listWaitingJobs(store, jobIds),
+
+    /** Attempts of processes that replicas have begun and not ended. */
+    listLiveProcesses: () => listLiveProcesses(store),
   };
 }
 

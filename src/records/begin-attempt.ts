@@ -26,14 +26,31 @@ interface NewAttempt {
   readonly columns: Partial<Insertable<Schema["attempts"]>>;
 }
 
+/** Undefined where the job needs no worker, or has one. */
 export async function beginLocalAttempt(
   writing: WriteTransaction,
   jobId: string,
   secretHash: string,
 ): Promise<StartedAttempt | undefined> {
-  const columns = { secret_hash: secretHash };
-  const record = await beginAttempt(writing, jobId, { part: null, columns });
-  return record && { attempt: record.attempt, deadlineSeconds: record.job.deadlineSeconds };
+  const running = await findRunningAttempt(writing, jobId);
+  // Begun before, by a transaction whose answer was lost, or by another replica.
+  if (running !== undefined && running.secret_hash !== secretHash) return undefined;
+  const columns = { secret_hash: secretHash, replica: writing.replica.id };
+  const record = running
+    ? await findRecord(writing, jobId)
+    : await beginAttempt(writing, jobId, { part: null, columns });
+  if (record === undefined) return undefined;
+  writing.effects.begun.add(jobId);
+  return { attempt: record.attempt, deadlineSeconds: record.job.deadlineSeconds };
+}
+
+async function findRunningAttempt({ trx }: WriteTransaction, jobId: string) {
+  return trx
+    .selectFrom("attempts")
+    .select("secret_hash")
+    .where("job_id", "=", jobId)
+    .where("ended_at", "is", null)
+    .executeTakeFirst();
 }
 
 export async function beginPodAttempt(

@@ -3,6 +3,7 @@ import type { EventQuery } from "../contract/event-routes.ts";
 import type { Job } from "../contract/job.ts";
 import { type BatchSummary, batchSummary } from "../contract/page.ts";
 import type { Origin } from "../contract/owner.ts";
+import { batchLabel } from "./dialect-sql.ts";
 import { hasLabels, parseLabel } from "./label-filter.ts";
 import { parseJob } from "./parse-job.ts";
 import { runReadTransaction, type Store, type WriteTransaction } from "./store.ts";
@@ -88,7 +89,7 @@ async function listChangedBatches(
   batches = batches.where(isReached(search)).where("change_seq", ">", after);
   if (batch !== undefined) batches = batches.where("id", "=", batch);
   for (const { key, value } of label.map(parseLabel)) {
-    const found = sql<string | null>`json_extract(document, ${`$.labels."${key}"`})`;
+    const found = batchLabel(trx, key);
     batches = batches.where(found, value === undefined ? "is not" : "=", value ?? null);
   }
   const rows = await batches.orderBy("change_seq").limit(pageSize).execute();

@@ -1,3 +1,5 @@
+import type { Effects } from "./effects.ts";
+
 type Listener = (id: string) => void;
 
 interface Watcher {
@@ -15,6 +17,8 @@ export class Changes {
   readonly #cancellingListeners = new Set<Listener>();
   readonly #changedListeners = new Set<Listener>();
   readonly #endedListeners = new Set<Listener>();
+  readonly #elsewhereListeners = new Set<(effects: Effects) => void>();
+  readonly #missedListeners = new Set<() => void>();
 
   /**
    * Yields at once, and again after each change of the job or batch; changes while the caller is
@@ -76,13 +80,41 @@ export class Changes {
     return () => this.#endedListeners.delete(listener);
   }
 
+  /**
+   * Calls the listener for what other replicas commit, after the listeners for what all commit.
+   * @returns a function that removes the listener
+   */
+  onElsewhere(listener: (effects: Effects) => void): () => void {
+    this.#elsewhereListeners.add(listener);
+    return () => this.#elsewhereListeners.delete(listener);
+  }
+
+  /**
+   * Calls the listener when other replicas may have committed something of which no listener was
+   * told: it has to be read.
+   * @returns a function that removes the listener
+   */
+  onMissed(listener: () => void): () => void {
+    this.#missedListeners.add(listener);
+    return () => this.#missedListeners.delete(listener);
+  }
+
+  /** Publishes what another replica has committed. */
+  publishElsewhere(effects: Effects): void {
+    this.publish(effects);
+    for (const listener of this.#elsewhereListeners) listener(effects);
+  }
+
+  /** Says that other replicas may have changed anything. */
+  publishMissed(): void {
+    this.#wake([...this.#watchers.values()].flatMap((watchers) => [...watchers]));
+    for (const listener of this.#missedListeners) listener();
+  }
+
   publish(effects: Effects): void {
-    const { changed, created } = effects;
-    const watched = changed.size + created.size > 0 ? [...changed, everything] : [];
-    for (const watcher of watched.flatMap((id) => [...(this.#watchers.get(id) ?? [])])) {
-      watcher.changed = true;
-      watcher.wake();
-    }
+    const { changed, waiting } = effects;
+    const watched = changed.size + waiting.size > 0 ? [...changed, everything] : [];
+    this.#wake(watched.flatMap((id) => [...(this.#watchers.get(id) ?? [])]));
     for (const id of changed) for (const listener of this.#changedListeners) listener(id);
     for (const jobId of effects.cancelling) {
       for (const listener of this.#cancellingListeners) listener(jobId);
@@ -91,16 +123,11 @@ export class Changes {
       for (const listener of this.#endedListeners) listener(jobId);
     }
   }
-}
 
-/** Effects of a transaction that others wait for. */
-export interface Effects {
-  /** Ids of jobs and batches. */
-  readonly changed: Set<string>;
-  /** Ids of new jobs and batches. */
-  readonly created: Set<string>;
-  /** Ids of jobs whose worker has to be stopped. */
-  readonly cancelling: Set<string>;
-  /** Ids of jobs that have ended. */
-  readonly ended: Set<string>;
+  #wake(watchers: readonly Watcher[]): void {
+    for (const watcher of watchers) {
+      watcher.changed = true;
+      watcher.wake();
+    }
+  }
 }

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import { liveStatuses } from "../contract/status.ts";
+import { reportJobs } from "./dialect-sql.ts";
 import { jobBlobTables } from "./list-referenced-blobs.ts";
 import { releaseJobBlobs } from "./release-blobs.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
@@ -39,7 +40,7 @@ async function findOpenReport(
   { trx }: Reading,
   jobIds: readonly string[],
 ): Promise<string | undefined> {
-  const entries = sql<{ value: string }>`json_each(github_reports.jobs)`.as("entry");
+  const entries = reportJobs(trx).as("entry");
   const report = await trx
     .selectFrom("github_reports")
     .innerJoin(entries, (join) => join.onTrue())

@@ -44,6 +44,7 @@ export async function endAttempt(writing: WriteTransaction, ended: EndedAttempt)
   }
   const after = { ...logged, job: applyEvents(logged.job, events, writing.now) };
   await saveRecords(writing, [{ before, after }]);
+  if (!isTerminal(after.job.status)) writing.effects.waiting.add(jobId);
 }
 
 async function setEndTime(

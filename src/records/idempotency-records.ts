@@ -1,5 +1,6 @@
 import { ServiceError } from "../contract/errors.ts";
 import { limits } from "../contract/limits.ts";
+import type { Schema } from "./schema.ts";
 import { type IdempotencyRef, updateAnswer } from "./record-creation.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 
@@ -20,9 +21,6 @@ export function idempotencyRecords(store: Store) {
     /** Frees the key of a request that was refused. */
     abandon: (ref: IdempotencyRef) => deleteUnanswered(store, ref),
 
-    /** Frees the keys of requests that an earlier process of the service did not answer. */
-    reset: () => deleteAllUnanswered(store),
-
     /** Deletes keys after their lifetime. */
     purge: () => purgeKeys(store),
   };
@@ -35,13 +33,13 @@ async function beginRequest(
 ): Promise<string | undefined> {
   const known = await writing.trx
     .selectFrom("idempotency_keys")
-    .select(["body_hash", "answer"])
+    .select(["body_hash", "answer", "replica"])
     .where("project", "=", ref.project)
     .where("token_id", "=", ref.tokenId)
     .where("key", "=", ref.key)
     .where("created_at", ">", oldestTime(writing.now))
     .executeTakeFirst();
-  if (known === undefined) {
+  if (known === undefined || (await isAbandoned(writing, known))) {
     await insertKey(writing, ref, bodyHash);
     return undefined;
   }
@@ -57,21 +55,31 @@ async function beginRequest(
   );
 }
 
+/** Whether the process is gone that was to answer. */
+async function isAbandoned(
+  { replica }: WriteTransaction,
+  known: Pick<Schema["idempotency_keys"], "answer" | "replica">,
+): Promise<boolean> {
+  if (known.answer !== null) return false;
+  return known.replica === null || !(await replica.listRunning()).has(known.replica);
+}
+
 async function insertKey(
-  { trx, now }: WriteTransaction,
+  { trx, now, replica }: WriteTransaction,
   { project, tokenId, key }: IdempotencyRef,
   bodyHash: string,
 ): Promise<void> {
-  const columns = { body_hash: bodyHash, answer: null, created_at: now.toISOString() };
+  const created_at = now.toISOString();
+  const row = { body_hash: bodyHash, answer: null, created_at, replica: replica.id };
   await trx
     .insertInto("idempotency_keys")
-    .values({ project, token_id: tokenId, key, ...columns })
-    .onConflict((conflict) => conflict.columns(["project", "token_id", "key"]).doUpdateSet(columns))
+    .values({ project, token_id: tokenId, key, ...row })
+    .onConflict((conflict) => conflict.columns(["project", "token_id", "key"]).doUpdateSet(row))
     .execute();
 }
 
 async function deleteUnanswered(
-  { db }: Store,
+  { db, replica }: Store,
   { project, tokenId, key }: IdempotencyRef,
 ): Promise<void> {
   await db
@@ -80,11 +88,8 @@ async function deleteUnanswered(
     .where("token_id", "=", tokenId)
     .where("key", "=", key)
     .where("answer", "is", null)
+    .where("replica", "=", replica.id)
     .execute();
-}
-
-async function deleteAllUnanswered({ db }: Store): Promise<void> {
-  await db.deleteFrom("idempotency_keys").where("answer", "is", null).execute();
 }
 
 async function purgeKeys({ db, now }: Store): Promise<void> {

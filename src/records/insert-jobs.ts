@@ -66,7 +66,7 @@ export async function insertJobs(
   for (const chunk of chunkRows(labelRows)) {
     await trx.insertInto("job_labels").values(chunk).execute();
   }
-  for (const { job } of created) effects.created.add(job.id);
+  for (const { job } of created) effects.waiting.add(job.id);
   return created.map(({ job }) => job);
 }
 

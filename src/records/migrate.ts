@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { Kysely } from "kysely";
-import { Migrator } from "kysely/migration";
+import { type Migration, Migrator } from "kysely/migration";
 import { copyBeforeMigration } from "./copy-before-migration.ts";
 import { migrations } from "./migrations.ts";
 import type { Schema } from "./schema.ts";
@@ -9,8 +9,11 @@ import { sqliteDialect } from "./sqlite-dialect.ts";
 import { UnusableDatabaseError } from "./unusable-database-error.ts";
 
 /** Applies the migrations that the database lacks. */
-export async function migrate(db: Kysely<Schema>): Promise<void> {
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+export async function migrate(
+  db: Kysely<Schema>,
+  known: Readonly<Record<string, Migration>>,
+): Promise<void> {
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => known } });
   const { error } = await migrator.migrateToLatest();
   if (error !== undefined) {
     throw new Error("The database cannot be brought to the present schema", { cause: error });
@@ -34,7 +37,7 @@ export async function migrateFile(path: string): Promise<void> {
   const db = openAlone(path);
   try {
     if (applied.length > 0) await copyBeforeMigration(db, path, first);
-    await migrate(db);
+    await migrate(db, migrations);
   } finally {
     await db.destroy();
   }

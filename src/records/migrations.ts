@@ -1,7 +1,8 @@
-import { type Kysely, sql } from "kysely";
 import type { Migration } from "kysely/migration";
+import { laterMigrations } from "./later-migrations.ts";
+import { runStatements } from "./run-statements.ts";
 
-/** Applied in the order of their names. One that was released is never changed. */
+/** Of SQLite, applied in the order of their names. One that was released is never changed. */
 export const migrations: Readonly<Record<string, Migration>> = {
   "0001-jobs": { up: (db) => runStatements(db, createTables) },
   "0002-pods": { up: (db) => runStatements(db, addPods) },
@@ -17,8 +18,12 @@ export const migrations: Readonly<Record<string, Migration>> = {
   "0012-retention": { up: (db) => runStatements(db, addRetention) },
   "0013-changes": { up: (db) => runStatements(db, addChanges) },
   "0014-outlines": { up: (db) => runStatements(db, addOutlines) },
-  "0015-integration": { up: (db) => runStatements(db, addIntegration) },
-  "0016-sessions": { up: (db) => runStatements(db, addSessions) },
+  ...Object.fromEntries(
+    Object.entries(laterMigrations).map(([name, { sqlite }]): [string, Migration] => [
+      name,
+      { up: (db) => runStatements(db, sqlite) },
+    ]),
+  ),
 };
 
 const createTables = [
@@ -202,23 +207,6 @@ const addOutlines = [
   "create index job_outlines_by_hash on job_outlines (sha256)",
 ];
 
-const addIntegration = [
-  "alter table jobs add column summary text",
-  "create table service_keys (name text primary key, value text not null)",
-];
-
-/** People who sign in, and links by which they do. */
-const addSessions = [
-  `create table sign_in_links (
-    hash text primary key, project text not null, user_name text not null, scopes text not null,
-    expires_at text not null)`,
-  `create table sessions (
-    id text primary key, hash text not null unique, project text not null, user_name text not null,
-    scopes text not null, browser text not null, created_at text not null,
-    expires_at text not null, last_used_at text)`,
-  "create index sessions_by_user on sessions (project, user_name, id)",
-];
-
 function countBytes(table: string, row: "new" | "old", project: string): string {
   const [event, sign] = row === "new" ? ["insert", ""] : ["delete", "-"];
   return `create trigger ${table}_${event} after ${event} on ${table} begin
@@ -303,7 +291,3 @@ const addChanges = [
     ),
   ]),
 ];
-
-async function runStatements(db: Kysely<unknown>, statements: readonly string[]): Promise<void> {
-  for (const statement of statements) await sql.raw(statement).execute(db);
-}

@@ -1,4 +1,3 @@
-import { Kysely } from "kysely";
 import { artifactRecords } from "./artifact-records.ts";
 import { auditRecords } from "./audit-records.ts";
 import { attemptRecords } from "./attempt-records.ts";
@@ -13,18 +12,16 @@ import { jobBlobRecords } from "./job-blob-records.ts";
 import { jobRecords } from "./job-records.ts";
 import { logRecords } from "./log-records.ts";
 import { metricRecords } from "./metric-records.ts";
-import { migrate, migrateFile } from "./migrate.ts";
 import { deleteExpired, type Retention } from "./delete-expired.ts";
 import { deletionRecords } from "./deletion-records.ts";
 import { deliveryRecords } from "./delivery-records.ts";
 import { modelRecords } from "./model-records.ts";
+import { openDatabase } from "./open-database.ts";
 import { ownerRecords } from "./owner-records.ts";
 import { projectBlobRecords } from "./project-blob-records.ts";
 import { projectRecords } from "./project-records.ts";
 import { releasedBlobRecords } from "./released-blob-records.ts";
 import { reportRecords } from "./report-records.ts";
-import type { Schema } from "./schema.ts";
-import { sqliteDialect } from "./sqlite-dialect.ts";
 import { sessionRecords } from "./session-records.ts";
 import type { Store } from "./store.ts";
 import { tokenRecords } from "./token-records.ts";
@@ -40,18 +37,16 @@ export interface RecordsOptions {
 }
 
 /**
- * Opens the database file (or `:memory:`) and brings it to the present schema.
+ * Opens a database, as `openDatabase()` does, and brings it to the present schema.
  * @throws UnusableDatabaseError
  */
 export async function openRecords(
-  path: string,
+  database: string,
   { now, maxWaitingJobs = Infinity }: RecordsOptions,
 ) {
-  const isFile = path !== ":memory:";
-  if (isFile) await migrateFile(path);
-  const db = new Kysely<Schema>({ dialect: sqliteDialect(path) });
-  if (!isFile) await migrate(db);
-  const store: Store = { db, changes: new Changes(), now, maxWaitingJobs };
+  const changes = new Changes();
+  const { close, ...opened } = await openDatabase(database, changes);
+  const store: Store = { ...opened, changes, now, maxWaitingJobs };
   return {
     projects: projectRecords(store),
     owners: ownerRecords(store),
@@ -80,7 +75,9 @@ export async function openRecords(
     workers: workerRecords(store),
     attempts: attemptRecords(store),
     changeLog: changeRecords(store),
-    changes: store.changes,
-    close: () => db.destroy(),
+    changes,
+    /** This process among those that work on the records. */
+    replica: store.replica,
+    close,
   };
 }

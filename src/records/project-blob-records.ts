@@ -53,6 +53,10 @@ async function insertProjectBlob(
   await trx
     .insertInto("project_blobs")
     .values(row)
-    .onConflict((conflict) => conflict.doUpdateSet({ created_at: row.created_at }))
+    .onConflict((conflict) =>
+      conflict
+        .columns(["project", "sha256", "repository_id"])
+        .doUpdateSet({ created_at: row.created_at }),
+    )
     .execute();
 }

@@ -1,3 +1,4 @@
+import { ServiceError } from "../contract/errors.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import type { WriteTransaction } from "./store.ts";
 
@@ -41,16 +42,21 @@ export async function recordAnswer<T>(
   await updateAnswer(writing, answered.ref, answered.buildAnswer(created));
 }
 
+/** @throws ServiceError unavailable where another replica has taken the request for abandoned */
 export async function updateAnswer(
-  { trx }: WriteTransaction,
+  { trx, replica }: WriteTransaction,
   { project, tokenId, key }: IdempotencyRef,
   answer: string,
 ): Promise<void> {
-  await trx
+  const { numUpdatedRows } = await trx
     .updateTable("idempotency_keys")
     .set({ answer })
     .where("project", "=", project)
     .where("token_id", "=", tokenId)
     .where("key", "=", key)
-    .execute();
+    .where("replica", "=", replica.id)
+    .executeTakeFirstOrThrow();
+  if (numUpdatedRows > 0n) return;
+  const message = `The request with Idempotency-Key "${key}" is answered by another replica`;
+  throw new ServiceError("unavailable", message, { headers: { "retry-after": "1" } });
 }

@@ -169,6 +169,8 @@ interface AttemptsTable {
   start_mark: string | null;
   started_at: string;
   ended_at: string | null;
+  /** Number of the replica whose process it is; null for pods. */
+  replica: number | null;
 }
 
 /** The weights that pods have optimized, for the pod that assembles the result. */
@@ -255,6 +257,8 @@ interface IdempotencyKeysTable {
   /** The answer once there is one. */
   answer: string | null;
   created_at: string;
+  /** Number of the replica that answers. */
+  replica: number | null;
 }
 
 /** Reports on GitHub of batches that ask for one. */

@@ -1,10 +1,21 @@
 import type { Kysely, Transaction } from "kysely";
-import type { Changes, Effects } from "./changes.ts";
+import type { Changes } from "./changes.ts";
+import { type Effects, noEffects } from "./effects.ts";
+import type { Replica } from "./replica.ts";
 import type { Schema } from "./schema.ts";
 
-/** The database, and what functions of records need besides it. */
-export interface Store {
+/** A database that is open, at the present schema. */
+export interface Database {
   readonly db: Kysely<Schema>;
+  /** This process among those that work on the database. */
+  readonly replica: Replica;
+  /** Tells other replicas what a transaction does, once it is committed. */
+  readonly announce: (trx: Transaction<Schema>, effects: Effects) => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+/** The database, and what functions of records need besides it. */
+export interface Store extends Omit<Database, "close"> {
   readonly changes: Changes;
   readonly now: () => Date;
   /** How many jobs of a project may wait when more are created. */
@@ -16,6 +27,7 @@ export interface WriteTransaction {
   readonly trx: Transaction<Schema>;
   readonly now: Date;
   readonly maxWaitingJobs: number;
+  readonly replica: Replica;
   readonly effects: Effects;
 }
 
@@ -24,17 +36,13 @@ export async function runWriteTransaction<T>(
   store: Store,
   run: (writing: WriteTransaction) => Promise<T>,
 ): Promise<T> {
-  const effects: Effects = {
-    changed: new Set(),
-    created: new Set(),
-    cancelling: new Set(),
-    ended: new Set(),
-  };
-  const result = await store.db
-    .transaction()
-    .execute((trx) =>
-      run({ trx, now: store.now(), maxWaitingJobs: store.maxWaitingJobs, effects }),
-    );
+  const effects = noEffects();
+  const { maxWaitingJobs, replica } = store;
+  const result = await store.db.transaction().execute(async (trx) => {
+    const done = await run({ trx, now: store.now(), maxWaitingJobs, replica, effects });
+    await store.announce(trx, effects);
+    return done;
+  });
   store.changes.publish(effects);
   return result;
 }

@@ -35,7 +35,10 @@ type InvolvedObject = KubernetesEvent["involvedObject"];
 
 export interface ObservedWorkerJob {
   metadata?: ObjectMeta;
-  spec?: Pick<WorkerJobSpec, "completions" | "suspend" | "ttlSecondsAfterFinished">;
+  spec?: Pick<
+    WorkerJobSpec,
+    "activeDeadlineSeconds" | "completions" | "suspend" | "ttlSecondsAfterFinished"
+  >;
   status?: Pick<WorkerJobStatus, "startTime"> & { conditions?: ObservedCondition[] };
 }
 
@@ -61,6 +64,7 @@ export const workerJobFinishedConditions: readonly string[] = ["Complete", "Fail
 
 const workerJobSpec = messageReader<NonNullable<ObservedWorkerJob["spec"]>>({
   completions: [2, integerField],
+  activeDeadlineSeconds: [3, integerField],
   ttlSecondsAfterFinished: [8, integerField],
   suspend: [10, booleanField],
 });

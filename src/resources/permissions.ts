@@ -127,6 +127,7 @@ export const servicePermissions: readonly Permission[] = [
     why: "Owner references that block deletion, where the API server checks them",
   },
   { apiGroups: [""], resources: ["pods"], verbs: readVerbs, why: "Pods that work on a job" },
+  { apiGroups: ["batch"], resources: ["jobs"], verbs: ["get"], why: "Whose pods they are" },
   {
     apiGroups: [""],
     resources: ["pods/log"],

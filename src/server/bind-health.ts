@@ -5,7 +5,10 @@ import type { ServerContext } from "./server-context.ts";
 
 /** Probes, which need no token. */
 export function bindHealth(app: Hono, context: ServerContext): void {
-  app.get("/healthz", (c) => c.text("ok\n"));
+  app.get("/healthz", (c) => {
+    const problem = context.executor.livenessProblem?.();
+    return problem === undefined ? c.text("ok\n") : c.text(`${problem}\n`, 503);
+  });
   app.get("/readyz", async (c) => {
     const problem = await findReadinessProblem(context);
     return problem === undefined ? c.text("ok\n") : c.text(`${problem}\n`, 503);

@@ -30,6 +30,7 @@ const encoder = new TextEncoder();
 export function createLogFeeds({ jobs, logs, changes }: Records): LogFeeds {
   const followed = new Map<string, FollowedLog>();
   changes.onChanged((id) => followed.get(id)?.change());
+  changes.onMissed(() => followed.forEach((log) => log.change()));
 
   async function readChunk(jobId: string, format: LogFormat, { after, version }: Position) {
     const status = await jobs.findStatus(jobId);

@@ -8,8 +8,8 @@ import { statOrUndefined, systemErrorCode } from "../storage/file-error.ts";
 import { syncFolder } from "../storage/sync-folder.ts";
 import { copyFiles, describeCopies } from "./copied-files.ts";
 import { databasePath } from "./database-path.ts";
+import { type RecordsPlace, requireFile } from "./records-place.ts";
 import { requireEmptyFolder } from "./require-empty-folder.ts";
-import type { Settings } from "./settings.ts";
 
 export const backupUsage = "backup FOLDER";
 
@@ -19,8 +19,9 @@ export const backupUsage = "backup FOLDER";
  */
 export async function runBackupCommand(
   [folder, ...others]: readonly string[],
-  { MOS_DATA_DIR: directory }: Settings,
+  place: RecordsPlace,
 ): Promise<string> {
+  const { directory } = requireFile(place);
   if (folder === undefined || others.length > 0) throw new StartError(`Usage: ${backupUsage}`);
   if ((await statOrUndefined(databasePath(directory))) === undefined) {
     throw new StartError(`There are no records in the data directory "${directory}"`);

@@ -23,7 +23,12 @@ export async function copyFiles(
   return { files: hashes.length - missing.length, bytes, missing };
 }
 
-export function describeCopies({ files, bytes, missing }: CopiedFiles, folder: string): string {
+export function describeCopies(copied: CopiedFiles, folder: string): string {
+  const { files, bytes } = copied;
   const summary = `Records and ${files} files (${formatBytes(bytes)}) are in "${folder}"`;
-  return [summary, ...missing.map((sha256) => `Missing: ${sha256}`)].join("\n");
+  return [summary, ...describeMissing(copied)].join("\n");
+}
+
+export function describeMissing({ missing }: Pick<CopiedFiles, "missing">): string[] {
+  return missing.map((sha256) => `Missing: ${sha256}`);
 }

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { errorMessage } from "../log/error-message.ts";
+import { everyAddress } from "../settings/every-address.ts";
 import { StartError } from "../settings/start-error.ts";
 
 /**
@@ -12,7 +13,7 @@ export async function listen(
   server: Server,
   { host, port }: { host: string; port: number },
 ): Promise<string> {
-  server.listen(port, host);
+  server.listen(port, host === everyAddress ? undefined : host);
   try {
     await once(server, "listening");
   } catch (cause) {

@@ -3,7 +3,9 @@ import { describeStartError } from "../settings/describe-start-error.ts";
 import { parseEnvironment } from "../settings/parse-environment.ts";
 import { StartError } from "../settings/start-error.ts";
 import { backupUsage, runBackupCommand } from "./backup-command.ts";
+import { moveUsage, runMoveCommand } from "./move-command.ts";
 import { projectUsage, runProjectCommand } from "./project-command.ts";
+import { recordsPlace } from "./records-place.ts";
 import { restoreUsage, runRestoreCommand } from "./restore-command.ts";
 import { settings } from "./settings.ts";
 import { runSignInCommand, signInUsage } from "./sign-in-command.ts";
@@ -35,11 +37,12 @@ async function serve(): Promise<void> {
   process.once("SIGINT", stop);
 }
 
-/** Commands besides the service itself; each is given the settings. */
+/** Commands besides the service itself. */
 const commands = new Map([
   ["token", { run: runTokenCommand, usage: tokenUsage }],
   ["project", { run: runProjectCommand, usage: projectUsage }],
   ["backup", { run: runBackupCommand, usage: backupUsage }],
+  ["move", { run: runMoveCommand, usage: moveUsage }],
   ["restore", { run: runRestoreCommand, usage: restoreUsage }],
   ["sign-in", { run: runSignInCommand, usage: signInUsage }],
 ]);
@@ -51,7 +54,8 @@ async function main([name, ...args]: readonly string[]): Promise<void> {
     const usages = Array.from(commands.values(), ({ usage }) => usage);
     throw new StartError(`Command "${name}" is not known\nUsage: ${usages.join("\n       ")}`);
   }
-  process.stdout.write(`${await command.run(args, parseEnvironment(settings, process.env))}\n`);
+  const wanted = parseEnvironment(settings, process.env);
+  process.stdout.write(`${await command.run(args, recordsPlace(wanted), wanted)}\n`);
 }
 
 function printErrorAndExit(error: unknown): never {

@@ -2,16 +2,16 @@ import { chmod, mkdir, open } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { statOrUndefined } from "../storage/file-error.ts";
 import { syncFolder } from "../storage/sync-folder.ts";
-import { databasePath } from "./database-path.ts";
+import type { RecordsPlace } from "./records-place.ts";
 
 /**
  * Makes the data directory and its database, with hashes of tokens and everybody's jobs, readable
  * by their owner only. SQLite gives its other files the mode of the database.
  */
-export async function makePrivate(directory: string): Promise<void> {
+export async function makePrivate({ directory, database, isFile }: RecordsPlace): Promise<void> {
   await createFolder(resolve(directory));
   await restrict(directory, 0o700);
-  const database = databasePath(directory);
+  if (!isFile) return;
   await (await open(database, "a", 0o600)).close();
   for (const suffix of ["", "-wal", "-shm"]) await restrict(`${database}${suffix}`, 0o600);
 }

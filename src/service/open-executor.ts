@@ -75,7 +75,11 @@ async function openClusterExecutor(
   const { MOS_NAMESPACE: namespace } = settings;
   return createClusterExecutor({
     records,
-    client: await connectCluster(clusterSource(settings), { namespace, onCall }),
+    client: await connectCluster(clusterSource(settings), {
+      namespace,
+      userAgent: "model-optimization-service",
+      onCall,
+    }),
     metrics,
     targets,
     workerServiceAccount: settings.MOS_WORKER_SERVICE_ACCOUNT,

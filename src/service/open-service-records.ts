@@ -1,18 +1,21 @@
 import { openRecords, type Records, type RecordsOptions } from "../records/open-records.ts";
 import { UnusableDatabaseError } from "../records/unusable-database-error.ts";
 import { StartError } from "../settings/start-error.ts";
-import { databasePath } from "./database-path.ts";
+import { makePrivate } from "./make-private.ts";
+import type { RecordsPlace } from "./records-place.ts";
 
 /**
- * Opens the records of a data directory.
- * @throws StartError where the database is of a newer version, or of an older one and in use
+ * Opens the records, after making the data directory private.
+ * @throws StartError where the database cannot be reached, is of a newer version, or is of an older
+ * one and in use
  */
 export async function openServiceRecords(
-  directory: string,
+  place: RecordsPlace,
   options: RecordsOptions,
 ): Promise<Records> {
+  await makePrivate(place);
   try {
-    return await openRecords(databasePath(directory), options);
+    return await openRecords(place.database, options);
   } catch (error) {
     if (!(error instanceof UnusableDatabaseError)) throw error;
     throw new StartError(error.message, { cause: error });

@@ -10,6 +10,7 @@ import { openS3BlobStore } from "../storage/s3/s3-blob-store.ts";
 import { lockDataDirectory } from "./lock-data-directory.ts";
 import { makePrivate } from "./make-private.ts";
 import { openServiceRecords } from "./open-service-records.ts";
+import type { RecordsPlace } from "./records-place.ts";
 import { purgeRegularly } from "./purge-regularly.ts";
 import { purgeReleasedBlobs } from "./purge-released-blobs.ts";
 
@@ -37,20 +38,22 @@ interface StorageOptions {
  * @throws StartError
  */
 export async function openStorage(
-  directory: string,
+  place: RecordsPlace,
   options: StorageOptions,
 ): Promise<ServiceStorage> {
+  const { directory } = place;
   await using stack = new AsyncDisposableStack();
-  await makePrivate(directory);
+  await makePrivate(place);
   stack.use(lockDataDirectory(directory));
-  const records = await openServiceRecords(directory, options);
+  const records = await openServiceRecords(place, options);
   stack.defer(() => records.close());
-  await records.idempotency.reset();
   const space = createDiskSpace(directory, options.reserveBytes);
   const blobs = options.s3
     ? stack.use(await openBucket(options.s3))
     : await createDirectoryBlobStore(directory, space);
-  stack.use(purgeRegularly(listExpiring({ records, blobs }, options), options.log));
+  const { isLeader } = records.replica;
+  const expiring = listExpiring({ records, blobs }, options);
+  stack.use(purgeRegularly(expiring, { isLeader, log: options.log }));
   const opened = stack.move();
   return {
     records,
@@ -72,7 +75,8 @@ function listExpiring(
   return { idempotency, tokens, sessions, identities, expired, releasedBlobs, blobs };
 }
 
-async function openBucket(access: S3Access) {
+/** @throws StartError */
+export async function openBucket(access: S3Access) {
   try {
     return await openS3BlobStore(access);
   } catch (cause) {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defaultProject, projectName } from "../contract/project.ts";
 import { StartError } from "../settings/start-error.ts";
-import type { Settings } from "./settings.ts";
+import type { RecordsPlace } from "./records-place.ts";
 import { withRecords } from "./with-records.ts";
 
 export const projectUsage = "project create NAME";
@@ -9,7 +9,7 @@ export const projectUsage = "project create NAME";
 /** Creates a project in the service's records, whether the service runs or not. */
 export async function runProjectCommand(
   args: readonly string[],
-  { MOS_DATA_DIR: directory }: Settings,
+  place: RecordsPlace,
 ): Promise<string> {
   const name = parseName(args);
   const audit = {
@@ -18,9 +18,7 @@ export async function runProjectCommand(
     tokenId: null,
     tokenName: "project command",
   };
-  const { project } = await withRecords(directory, (records) =>
-    records.projects.ensure(name, audit),
-  );
+  const { project } = await withRecords(place, (records) => records.projects.ensure(name, audit));
   return project.name;
 }
 

@@ -8,8 +8,17 @@ interface Purgeable {
 const firstMs = 60_000;
 const intervalMs = 3_600_000;
 
+interface PurgeOptions {
+  /** Of several replicas one purges. */
+  readonly isLeader: () => boolean;
+  readonly log: Log;
+}
+
 /** Deletes what has expired, every hour. What cannot be deleted now is tried again in an hour. */
-export function purgeRegularly(parts: Readonly<Record<string, Purgeable>>, log: Log): Disposable {
+export function purgeRegularly(
+  parts: Readonly<Record<string, Purgeable>>,
+  { isLeader, log }: PurgeOptions,
+): Disposable {
   const purge = async (name: string, part: Purgeable) => {
     try {
       await part.purge();
@@ -18,6 +27,7 @@ export function purgeRegularly(parts: Readonly<Record<string, Purgeable>>, log: 
     }
   };
   const purgeAll = () => {
+    if (!isLeader()) return;
     for (const [name, part] of Object.entries(parts)) void purge(name, part);
   };
   const first = setTimeout(purgeAll, firstMs);

@@ -10,16 +10,17 @@ import { statOrUndefined } from "../storage/file-error.ts";
 import { syncFolder } from "../storage/sync-folder.ts";
 import { copyFiles, describeCopies } from "./copied-files.ts";
 import { databasePath } from "./database-path.ts";
+import { type RecordsPlace, requireFile } from "./records-place.ts";
 import { requireEmptyFolder } from "./require-empty-folder.ts";
-import type { Settings } from "./settings.ts";
 
 export const restoreUsage = "restore FOLDER";
 
 /** Copies a backup into an empty data directory. Each file is read and has to have its hash. */
 export async function runRestoreCommand(
   [folder, ...others]: readonly string[],
-  { MOS_DATA_DIR: directory }: Settings,
+  place: RecordsPlace,
 ): Promise<string> {
+  const { directory } = requireFile(place);
   if (folder === undefined || others.length > 0) throw new StartError(`Usage: ${restoreUsage}`);
   const database = databasePath(folder);
   if ((await statOrUndefined(database)) === undefined) {

@@ -8,7 +8,9 @@ import { storageSettings } from "./storage-settings.ts";
 
 /** Every environment variable that the service reads. */
 export const settings = z.object({
-  MOS_HOST: text.default("127.0.0.1").describe("Address to listen on."),
+  MOS_HOST: text
+    .default("127.0.0.1")
+    .describe("Address to listen on; `*` is every one, IPv6 and IPv4."),
   MOS_PORT: number
     .pipe(z.int().max(65_535))
     .default(8080)

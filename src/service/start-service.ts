@@ -29,6 +29,7 @@ import { readGitHubAppOptions } from "./read-github-app-options.ts";
 import { readS3Access } from "./read-s3-access.ts";
 import { readSourceCredentials } from "./read-source-credentials.ts";
 import { readTrustPolicy } from "./read-trust-policy.ts";
+import { recordsPlace } from "./records-place.ts";
 import type { Settings } from "./settings.ts";
 import { readRetention } from "./storage-settings.ts";
 import { type HttpServer, startHttpServer } from "./start-http-server.ts";
@@ -63,7 +64,7 @@ export async function startService(
   const files = await readFiles(settings);
   await using stack = new AsyncDisposableStack();
   const storage = stack.use(
-    await openStorage(settings.MOS_DATA_DIR, {
+    await openStorage(recordsPlace(settings), {
       now,
       log,
       maxWaitingJobs: settings.MOS_QUOTA_WAITING_JOBS,

@@ -10,8 +10,17 @@ function days(kept: string) {
   return value.describe(`Days for which ${kept}; without it for good.`);
 }
 
-/** Environment variables that say what the service keeps on its disk. */
+/** Environment variables that say where the service keeps what, and for how long. */
 export const storageSettings = {
+  MOS_DATABASE_URL: z
+    .url({ protocol: /^postgres(ql)?$/ })
+    .optional()
+    .describe(
+      [
+        "PostgreSQL database of the records, such as `postgres://user:password@host:5432/name`,",
+        "for this service and its replicas alone; without it they are in `MOS_DATA_DIR`.",
+      ].join(" "),
+    ),
   MOS_DISK_RESERVE_BYTES: number
     .pipe(z.int().min(0))
     .default(256 * 1024 ** 2)

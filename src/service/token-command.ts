@@ -5,7 +5,7 @@ import { type TokenRequest, tokenRequest } from "../contract/token.ts";
 import { defaultProject } from "../contract/project.ts";
 import { StartError } from "../settings/start-error.ts";
 import { projectUsage } from "./project-command.ts";
-import type { Settings } from "./settings.ts";
+import type { RecordsPlace } from "./records-place.ts";
 import { withRecords } from "./with-records.ts";
 
 export const tokenUsage =
@@ -14,10 +14,10 @@ export const tokenUsage =
 /** Creates a token in the service's records, whether the service runs or not. */
 export async function runTokenCommand(
   args: readonly string[],
-  { MOS_DATA_DIR: directory }: Settings,
+  place: RecordsPlace,
 ): Promise<string> {
   const request = parseTokenRequest(args);
-  return withRecords(directory, async (records, now) => {
+  return withRecords(place, async (records, now) => {
     const { project = defaultProject } = request;
     if (!(await records.projects.has(project))) {
       throw new StartError(`There is no project "${project}"; create it with: ${projectUsage}`);

@@ -12,4 +12,6 @@ export type JobThreadMessage =
   | { readonly kind: "event"; readonly text: string }
   /** The service says that the job has to stop. */
   | { readonly kind: "cancelled"; readonly text: string }
+  /** The job stops and reports that. */
+  | { readonly kind: "stopping" }
   | { readonly kind: "end"; readonly end: WorkerEnd };

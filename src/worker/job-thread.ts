@@ -17,10 +17,11 @@ const processTimeouts: RequestTimeouts = {
   files: 5 * minute,
   token: 0,
 };
+/** A pod waits for the service as long as its deadline allows: another one could do no more. */
 const podTimeouts: RequestTimeouts = {
-  start: 5 * minute,
+  start: Infinity,
   events: Infinity,
-  files: 15 * minute,
+  files: Infinity,
   token: minute,
 };
 
@@ -50,6 +51,7 @@ function createWorkerContext(settings: WorkerSettings) {
       connection: connectWorker(settings, () => token, processTimeouts),
       openBlobs: async () => createDirectoryBlobStore(directory),
       deliveryLimitMs: processTimeouts.events,
+      stopLimitMs: 300,
       progressIntervalMs: 250,
       printLine: (text: string) => post({ kind: "line", text }),
     };
@@ -61,6 +63,7 @@ function createWorkerContext(settings: WorkerSettings) {
     connection,
     openBlobs: async () => createServiceBlobStore(connection.requestService),
     deliveryLimitMs: minute,
+    stopLimitMs: settings.MOS_STOP_SECONDS * 1000,
     progressIntervalMs: 1_000,
     printLine: () => {},
   };
@@ -77,7 +80,10 @@ function connectWorker(
 async function work(): Promise<void> {
   const settings = workerSettings.parse(workerData);
   const context = createWorkerContext(settings);
-  parentPort?.on("message", (reason: string) => stop.abort(new Error(reason)));
+  parentPort?.on("message", (reason: string) => {
+    post({ kind: "stopping" });
+    stop.abort(new Error(reason));
+  });
   const end = await workOnAssignment(await context.connection.findAssignment(stop.signal), {
     ...context,
     workDirectory: settings.MOS_WORK_DIR,

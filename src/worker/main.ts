@@ -7,7 +7,7 @@ import { onStopRequest } from "./on-stop-request.ts";
 import { serializeTerminationMessage } from "./serialize-termination-message.ts";
 import { type WorkerSettings, workerSettings } from "./worker-settings.ts";
 
-/** A worker that is stopped exits after this time at the latest. */
+/** A worker that is stopped exits after this time, unless its thread hears of it. */
 const stopLimitMs = 400;
 
 /** The job has a thread of its own: planning a large model keeps it from hearing of a stop. */
@@ -32,6 +32,7 @@ class JobSupervisor {
   readonly #thread: Worker;
   #lastSeq = 0;
   #isStopped = false;
+  #exitTimer: NodeJS.Timeout | undefined;
 
   constructor(settings: WorkerSettings) {
     this.#pod = "MOS_TERMINATION_LOG" in settings ? settings : undefined;
@@ -49,9 +50,14 @@ class JobSupervisor {
   stop(reason: string): void {
     if (this.#isStopped) return;
     this.#isStopped = true;
-    const end = { code: workerExit.cancelled, outcome: "Cancelled" } as const;
-    setTimeout(() => this.#exit(end), stopLimitMs);
+    this.#exitWithin(stopLimitMs);
     this.#thread.postMessage(reason);
+  }
+
+  #exitWithin(ms: number): void {
+    clearTimeout(this.#exitTimer);
+    const end = { code: workerExit.cancelled, outcome: "Cancelled" } as const;
+    this.#exitTimer = setTimeout(() => this.#exit(end), ms);
   }
 
   #receive(message: JobThreadMessage): void {
@@ -63,6 +69,9 @@ class JobSupervisor {
       case "event":
         this.#lastSeq++;
         return this.#pod && print(message.text);
+      case "stopping":
+        // A pod has its grace period to deliver what it has to say.
+        return this.#pod && this.#exitWithin(this.#pod.MOS_STOP_SECONDS * 1000);
       case "cancelled":
         return this.stop(message.text);
       case "end":

@@ -10,9 +10,6 @@ import type { ServiceConnection } from "./service-connection.ts";
 import { ServiceOutage } from "./service-errors.ts";
 import { errorMessage } from "../log/error-message.ts";
 
-/** How long a stopped worker tries to report that it stopped. */
-const stopReportMs = 300;
-
 /** How a job's work ended. */
 type AssignmentResult = Pick<TerminationMessage, "outcome" | "error">;
 
@@ -29,6 +26,8 @@ interface WorkerContext {
   readonly progressIntervalMs: number;
   /** How long the last events may take to be recorded, milliseconds. */
   readonly deliveryLimitMs: number;
+  /** The same for a worker that is stopped. */
+  readonly stopLimitMs: number;
   readonly onCancelled: () => void;
   /** Nothing can be reported to the service any more. */
   readonly onFailure: (error: unknown) => void;
@@ -42,7 +41,7 @@ export async function workOnAssignment(
   assignment: Assignment,
   context: WorkerContext,
 ): Promise<AssignmentResult> {
-  const { connection, signal, deliveryLimitMs } = context;
+  const { connection, signal, deliveryLimitMs, stopLimitMs } = context;
   const now = () => new Date();
   let hasEnded = false;
   const sender = new EventSender({
@@ -60,7 +59,7 @@ export async function workOnAssignment(
   const reporter = createReporter({ sender, now, progressIntervalMs, print: context.printLine });
   const result = await runAndReportResult(assignment, reporter, context);
   hasEnded = true;
-  await sender.flush(signal.aborted ? stopReportMs : deliveryLimitMs);
+  await sender.flush(signal.aborted ? stopLimitMs : deliveryLimitMs);
   sender.close();
   return result;
 }

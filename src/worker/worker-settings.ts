@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { workerStop } from "../contract/worker.ts";
 import { jobId } from "../contract/id.ts";
 
 const commonVariables = {
@@ -19,6 +20,8 @@ export const workerSettings = z.union([
   z.object({
     ...commonVariables,
     MOS_JOB_TOKEN_FILE: z.string().min(1),
+    /** How long a stopped worker tries to deliver its last events. */
+    MOS_STOP_SECONDS: z.coerce.number().min(1).default(workerStop.deliverySeconds),
     MOS_TERMINATION_LOG: z.string().min(1).default("/dev/termination-log"),
   }),
 ]);

@@ -52,6 +52,8 @@ const everything = {
     type: "NodePort",
     trustPolicy,
     githubApp,
+    replicas: 3,
+    postgres: { existingSecret: "database", key: "uri" },
     s3,
     sourceCredentials: { existingSecret: "sources" },
     keepDays: { jobs: 365, logs: 30 },
@@ -164,6 +166,11 @@ const refused: readonly (readonly [string, unknown, RegExp])[] = [
     "a bucket without a Secret",
     { service: { s3: { bucket: "models" } } },
     /s3\.existingSecret: must name/,
+  ],
+  [
+    "replicas on one volume",
+    { service: { replicas: 2, s3 } },
+    /service\.replicas: more than 1 need service\.postgres/,
   ],
   ["a bucket without a name", { service: { s3: { ...s3, bucket: "A" } } }, /s3\/bucket/],
   [

@@ -75,7 +75,8 @@ test(
     });
 
     await t.test("uninstalled, it leaves kinds, jobs and the service's volume", async () => {
-      await helm(["uninstall", ...release], kubeconfig);
+      // There is no node that could run the hook.
+      await helm(["uninstall", ...release, "--no-hooks"], kubeconfig);
       assert.match(await inNamespace("get", "cpj"), /kept +Pending/);
       assert.match(
         await inNamespace("get", "persistentvolumeclaim"),
@@ -101,7 +102,7 @@ test(
 
     await t.test("told not to keep its kinds, it takes all jobs with it", async () => {
       await put("upgrade", { crds: { keep: false }, service: { persistence: { keep: false } } });
-      await helm(["uninstall", ...release, "--wait"], kubeconfig);
+      await helm(["uninstall", ...release, "--wait", "--no-hooks"], kubeconfig);
       await assert.rejects(kubectl(["get", "crd", ...definitions]), /not found/);
     });
   },

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import test, { type TestContext } from "node:test";
 import { batchResourceStatus } from "../../src/contract/batch-resource.ts";
 import { compressionJobStatus } from "../../src/contract/compression-job.ts";
-import { conditionTypes } from "../../src/contract/condition.ts";
+import { conditionTypes, unseenConditions } from "../../src/contract/condition.ts";
 import { isTerminal, jobStatus, transitionTable } from "../../src/contract/status.ts";
 import {
   batches as batchType,
@@ -48,15 +48,17 @@ async function refusal(call: Promise<unknown>): Promise<string[]> {
   return [];
 }
 
+const unseenStatus = { status: "Pending", conditions: [...unseenConditions] };
+
 test("a resource that nobody has written a status for reads as Pending", { skip }, async () => {
   const { client } = await connectTestCluster();
   const made = await makeJob(client, "a");
-  assert.deepEqual(made.status, { status: "Pending" });
-  assert.deepEqual((await client.get(compressionJobType, "a")).status, { status: "Pending" });
+  assert.deepEqual(made.status, unseenStatus);
+  assert.deepEqual((await client.get(compressionJobType, "a")).status, unseenStatus);
   for await (const page of client.list(compressionJobType)) {
     assert.deepEqual(
       page.items.map(({ status }) => status),
-      [{ status: "Pending" }],
+      [unseenStatus],
     );
     const watched = client.watch(compressionJobType, {
       resourceVersion: "0",
@@ -64,12 +66,12 @@ test("a resource that nobody has written a status for reads as Pending", { skip 
       signal: AbortSignal.timeout(30_000),
     });
     for await (const event of watched) {
-      assert.deepEqual("status" in event.object && event.object.status, { status: "Pending" });
+      assert.deepEqual("status" in event.object && event.object.status, unseenStatus);
       break;
     }
   }
   const batch = await client.create(batchType, { metadata: { name: "b" }, spec: makeSpec() });
-  assert.deepEqual(batch.status, { status: "Pending" });
+  assert.deepEqual(batch.status, unseenStatus);
 });
 
 test("a status that comes with a new resource does not count", { skip }, async () => {
@@ -79,7 +81,7 @@ test("a status that comes with a new resource does not count", { skip }, async (
     spec,
     status: { status: "Completed" },
   });
-  assert.deepEqual(made.status, { status: "Pending" });
+  assert.deepEqual(made.status, unseenStatus);
 });
 
 test("what is left out of a spec is filled in", { skip }, async () => {
@@ -285,7 +287,7 @@ test("conditions are merged by their type", { skip }, async () => {
   const { status } = await client.get(compressionJobType, "a");
   assert.deepEqual(
     status?.conditions?.map(({ type }) => type),
-    ["Scheduled", "Recorded"],
+    ["Ready", "Scheduled", "Recorded"],
   );
 });
 

@@ -77,9 +77,10 @@ test("attempts.listUnfinished() lists the jobs of an earlier run of the service,
   const ended = await records.jobs.create(project, makeNewJob());
   await records.jobs.cancel(project, ended.id);
   await records.attempts.recordProcess(id, 1, { pid: 42, startMark: "boot:7" });
+  const own = { project, replica: records.replica.id };
   assert.deepEqual(await records.attempts.listUnfinished(), [
-    { jobId: id, project, attempt: 1, live: true, process: { pid: 42, startMark: "boot:7" } },
-    { jobId: waiting.id, project, attempt: 0, live: false, process: null },
+    { jobId: id, ...own, attempt: 1, live: true, process: { pid: 42, startMark: "boot:7" } },
+    { jobId: waiting.id, project, replica: null, attempt: 0, live: false, process: null },
   ]);
   await records.close();
 });

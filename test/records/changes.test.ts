@@ -1,15 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Changes } from "../../src/records/changes.ts";
+import { noEffects } from "../../src/records/effects.ts";
 import { makeNewBatch, openTestRecords } from "./new-jobs.ts";
 
 function changed(...ids: string[]) {
-  return {
-    changed: new Set(ids),
-    created: new Set<string>(),
-    cancelling: new Set<string>(),
-    ended: new Set<string>(),
-  };
+  return { ...noEffects(), changed: new Set(ids) };
 }
 
 test("changes.watch() yields at once and after each change of what is watched", async () => {

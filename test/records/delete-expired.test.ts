@@ -4,6 +4,7 @@ import type { WorkerEvent } from "../../src/contract/worker.ts";
 import { modelRoutes } from "../../src/contract/model-routes.ts";
 import type { NewBatch } from "../../src/records/insert-batch.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
+import { testDatabase } from "../support/test-database.ts";
 import { makeNewBatch, makeNewJob, readLogTexts } from "./new-jobs.ts";
 
 const project = "default";
@@ -13,7 +14,7 @@ const sha256 = "a".repeat(64);
 
 async function open(t: TestContext) {
   let time = Date.parse(at);
-  const records = await openRecords(":memory:", { now: () => new Date(time++) });
+  const records = await openRecords(await testDatabase(), { now: () => new Date(time++) });
   t.after(() => records.close());
   return { records, pass: (days: number) => (time += days * dayMs) };
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openRecords } from "../../src/records/open-records.ts";
+import { keptDatabase, testDatabase } from "../support/test-database.ts";
 import { makeNewJob, openTestRecords } from "./new-jobs.ts";
 
 const ref = { project: "default", tokenId: "token-a", key: "key-1" };
@@ -44,22 +45,24 @@ test("jobs.create() answers its key in the same transaction, so that a crash mak
   const job = await records.jobs.create("default", makeNewJob(), {
     answered: { ref, buildAnswer: (created) => created.id },
   });
-  await records.idempotency.reset();
   assert.deepEqual(await records.idempotency.begin(ref, "hash"), job.id);
   await records.close();
 });
 
-test("idempotency.reset() forgets requests that were not answered", async () => {
-  const records = await openTestRecords();
-  await records.idempotency.begin(ref, "hash");
-  await records.idempotency.reset();
-  assert.equal(await records.idempotency.begin(ref, "hash"), undefined);
+test("a request that an earlier process did not answer is the first one again", async (t) => {
+  const database = await keptDatabase(t);
+  const now = () => new Date();
+  const earlier = await openRecords(database, { now });
+  await earlier.idempotency.begin(ref, "hash");
+  await earlier.close();
+  const records = await openRecords(database, { now });
+  assert.equal(await records.idempotency.begin(ref, "other"), undefined);
   await records.close();
 });
 
 test("idempotency keys are forgotten after 24 hours", async () => {
   let now = new Date("2026-03-01T00:00:00Z");
-  const records = await openRecords(":memory:", { now: () => now });
+  const records = await openRecords(await testDatabase(), { now: () => now });
   await records.idempotency.begin(ref, "hash");
   await records.idempotency.finish(ref, answer);
   now = new Date("2026-03-01T23:59:59Z");

@@ -4,6 +4,7 @@ import { defaultRecipe } from "../../src/contract/resolve-recipe.ts";
 import type { NewJob } from "../../src/records/insert-jobs.ts";
 import type { NewBatch } from "../../src/records/insert-batch.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
+import { testDatabase } from "../support/test-database.ts";
 import { parseJob } from "../../src/records/parse-job.ts";
 
 const target: Target = {
@@ -52,7 +53,7 @@ export function makeNewBatch(overrides: Partial<NewBatch> = {}): NewBatch {
  */
 export async function openTestRecords(start = "2026-03-01T00:00:00.000Z") {
   let time = Date.parse(start);
-  return openRecords(":memory:", { now: () => new Date(time++) });
+  return openRecords(await testDatabase(), { now: () => new Date(time++) });
 }
 
 export async function readLogTexts(records: Records, id: string): Promise<string[]> {

@@ -116,7 +116,7 @@ test("openRecords() keeps what the first release recorded", async (t) => {
   assert.deepEqual(await records.jobs.find("default", job.id), job);
   const process = { pid: 42, startMark: "boot:7" };
   assert.deepEqual(await records.attempts.listUnfinished(), [
-    { jobId: job.id, project: "default", attempt: 1, live: true, process },
+    { jobId: job.id, project: "default", attempt: 1, live: true, process, replica: null },
   ]);
   const event = { seq: 1, at: job.createdAt, type: "log", stream: "stdout", text: "next" } as const;
   await records.workers.recordEvents(job.id, 1, [event]);

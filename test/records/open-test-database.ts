@@ -1,8 +1,11 @@
-import { Kysely } from "kysely";
+import type { Kysely } from "kysely";
+import { Changes } from "../../src/records/changes.ts";
+import { openDatabase } from "../../src/records/open-database.ts";
 import type { Schema } from "../../src/records/schema.ts";
-import { sqliteDialect } from "../../src/records/sqlite-dialect.ts";
+import { testDatabase } from "../support/test-database.ts";
 
-/** A database in memory, without tables. */
-export async function openTestDatabase(): Promise<Kysely<Schema> & AsyncDisposable> {
-  return new Kysely<Schema>({ dialect: sqliteDialect(":memory:") });
+/** The database of records that are not opened. */
+export async function openTestDatabase(): Promise<{ db: Kysely<Schema> } & AsyncDisposable> {
+  const { db, close } = await openDatabase(await testDatabase(), new Changes());
+  return { db, [Symbol.asyncDispose]: close };
 }

@@ -111,9 +111,9 @@ async function checkJob(records: Records, id: string): Promise<void> {
 }
 
 test("whatever order the pods of shares tell in, again and late, each line is there once and the job goes on as it should", async () => {
+  const records = await openTestRecords();
   await fc.assert(
     fc.asyncProperty(anyPods, anyDeliveries, async (losses, tellings) => {
-      const records = await openTestRecords();
       const recipe = { ...defaultRecipe, parallelism: shares };
       const resource = { namespace: "models", name: "net", uid: null };
       const { id } = await records.jobs.create(project, makeNewJob({ recipe, resource }));
@@ -131,8 +131,8 @@ test("whatever order the pods of shares tell in, again and late, each line is th
         await records.workers.recordFinalEvents(id, attempt, events);
       await checkLines(records, id, pods);
       await checkJob(records, id);
-      await records.close();
     }),
     { numRuns: 60 },
   );
+  await records.close();
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openRecords } from "../../src/records/open-records.ts";
+import { testDatabase } from "../support/test-database.ts";
 import { openTestRecords } from "./new-jobs.ts";
 
 const newToken = {
@@ -48,7 +49,7 @@ test("tokens.revoke() keeps the time of the first revocation", async () => {
 
 test("tokens.touch() notes the last use to the minute", async () => {
   let now = new Date("2026-03-01T00:00:00.000Z");
-  const records = await openRecords(":memory:", { now: () => now });
+  const records = await openRecords(await testDatabase(), { now: () => now });
   const { id } = await records.tokens.create("team-a", newToken);
   const lastUse = async () => (await records.tokens.list("team-a"))[0]?.lastUsedAt;
   records.tokens.touch(id);
@@ -64,7 +65,7 @@ test("tokens.touch() notes the last use to the minute", async () => {
 
 test("tokens.purge() forgets tokens of identity tokens a day after their end, and no others", async () => {
   let now = new Date("2026-03-01T00:00:00.000Z");
-  const records = await openRecords(":memory:", { now: () => now });
+  const records = await openRecords(await testDatabase(), { now: () => now });
   const expiresAt = "2026-03-01T01:00:00.000Z";
   await records.tokens.create("team-a", { ...newToken, name: "made", expiresAt });
   await records.tokens.create("team-a", {

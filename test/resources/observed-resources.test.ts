@@ -74,6 +74,7 @@ const metadataFields = [
 const fieldsByResource = {
   jobs: [
     "spec.completions",
+    "spec.activeDeadlineSeconds",
     "spec.suspend",
     "spec.ttlSecondsAfterFinished",
     "status.startTime",

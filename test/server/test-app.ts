@@ -14,6 +14,7 @@ import type { TrustPolicy } from "../../src/contract/trust-policy.ts";
 import { type GitHubAppOptions, openGitHubApp } from "../../src/github-app/open-github-app.ts";
 import { type UnnumberedEvent, workerEventsAnswer } from "../../src/contract/worker.ts";
 import { type Records, openRecords } from "../../src/records/open-records.ts";
+import { testDatabase } from "../support/test-database.ts";
 import { defaultProject } from "../../src/contract/project.ts";
 import { hashSecret } from "../../src/auth/access-token.ts";
 import { resubmitJobs } from "../../src/server/resubmit-jobs.ts";
@@ -84,7 +85,7 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
   let elapsed = 0;
   const now = () => new Date(start + elapsed);
   const directory = await mkdtemp(join(tmpdir(), "app-"));
-  const records = await openRecords(options.database ?? ":memory:", {
+  const records = await openRecords(options.database ?? (await testDatabase()), {
     now,
     maxWaitingJobs: options.maxWaitingJobs ?? Infinity,
   });

@@ -6,7 +6,6 @@ import { auditPage } from "../../src/contract/audit.ts";
 import { batch } from "../../src/contract/batch.ts";
 import { createdToken, token as tokenSchema } from "../../src/contract/token.ts";
 import { hashSecret } from "../../src/auth/access-token.ts";
-import { migrate } from "../../src/records/migrate.ts";
 import { openTestDatabase } from "../records/open-test-database.ts";
 import { makeTestApp, problemIn, startJob, type TestApp } from "./test-app.ts";
 
@@ -61,8 +60,8 @@ test("an answer that is given again is no second entry of the audit", async (t) 
 });
 
 test("entries of the audit can be neither changed nor deleted", async () => {
-  await using db = await openTestDatabase();
-  await migrate(db);
+  await using database = await openTestDatabase();
+  const { db } = database;
   const added = sql`insert into audit values ('audit-1', 'p', 'now', 'cancelJob', null, 'n', 's')`;
   await added.execute(db);
   await assert.rejects(sql`update audit set token_name = 'x'`.execute(db), /never changed/);

@@ -6,12 +6,14 @@ import { DatabaseSync } from "node:sqlite";
 import test, { type TestContext } from "node:test";
 import type { Log } from "../../src/log/json-log.ts";
 import { openStorage } from "../../src/service/open-storage.ts";
+import { recordsPlace } from "../../src/service/records-place.ts";
 
 async function makeStorage(t: TestContext, log: Log = () => {}) {
   const parent = await mkdtemp(join(tmpdir(), "storage-"));
   const directory = join(parent, "data");
   const limits = { maxWaitingJobs: 1, reserveBytes: 0, retention: {} };
-  const storage = await openStorage(directory, { now: () => new Date(), log, ...limits });
+  const place = recordsPlace({ MOS_DATA_DIR: directory, MOS_DATABASE_URL: undefined });
+  const storage = await openStorage(place, { now: () => new Date(), log, ...limits });
   t.after(async () => {
     await storage[Symbol.asyncDispose]();
     await rm(parent, { recursive: true });

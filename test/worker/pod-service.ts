@@ -235,6 +235,7 @@ async function startPod(
       MOS_WORK_DIR: work,
       MOS_JOB_TOKEN_FILE: tokenFile,
       MOS_TERMINATION_LOG: messageFile,
+      MOS_STOP_SECONDS: "5",
     },
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -208,6 +208,24 @@ test("a pod that is stopped says so, in its output, its exit code and its messag
   assert.deepEqual(await parsePodMessage(pod), { outcome: "Cancelled", lastSeq: events.length });
 });
 
+test("a pod that is stopped while the service is away delivers its last lines", async (t) => {
+  const service = await startPodService(t);
+  const id = await service.createJob(await uploaded(service), endless);
+  const pod = await service.startPod(id);
+  await service.until(id, (_, lines) => lines.some((line) => line.includes("Timing")));
+  let refused = 0;
+  service.onRequest = ({ url }, response) => {
+    if (url?.endsWith("/events") !== true || refused === 3) return false;
+    refused++;
+    response.destroy();
+    return true;
+  };
+  pod.process.kill("SIGTERM");
+  const { events } = await waitForPodEnd(pod);
+  assert.equal(refused, 3);
+  assert.deepEqual(await service.readLogTexts(id), textsIn(events));
+});
+
 test("a pod of a job that was cancelled before it began ends as cancelled", async (t) => {
   const service = await startPodService(t);
   const id = await service.createJob(await uploaded(service));

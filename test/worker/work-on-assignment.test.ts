@@ -35,6 +35,7 @@ test("workOnAssignment() ends with the job's outcome though the service went awa
     printLine: () => {},
     printError: (text) => assert.fail(text),
     recordEvent: (json) => printed.push(json),
+    stopLimitMs: 300,
     deliveryLimitMs: 300,
     progressIntervalMs: 100,
     onCancelled: () => assert.fail("The job was not cancelled"),

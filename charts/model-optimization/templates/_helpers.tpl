@@ -24,6 +24,13 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
 {{- end }}
 
+{{/* Not empty where replicas of the service share all that they keep. */}}
+{{- define "model-optimization.hasSharedStorage" -}}
+{{- if and .Values.service.postgres.existingSecret .Values.service.s3.bucket -}}
+true
+{{- end -}}
+{{- end }}
+
 {{/* Called with (list $ .Values.image). */}}
 {{- define "model-optimization.image" -}}
 {{- $root := first . -}}

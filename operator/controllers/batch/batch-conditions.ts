@@ -1,6 +1,7 @@
 import { type Condition, conditionTypes } from "../../../src/contract/condition.ts";
 import type { EventReason } from "../../../src/contract/event-reasons.ts";
 import { type BatchStatus, isTerminal } from "../../../src/contract/status.ts";
+import { lifecycleConditions } from "../../../src/resources/lifecycle-conditions.ts";
 import { withCondition } from "../../../src/resources/with-condition.ts";
 import type { ObservedBatchState } from "./observed-batch-state.ts";
 
@@ -10,14 +11,16 @@ interface ConditionInputs {
   readonly isSuspended: boolean;
 }
 
-/** `Finished`, and `Suspended` of a batch that is or was. */
+/** Those of its status, and `Suspended` of a batch that is or was. */
 export function batchConditions(
   { batch, now }: ObservedBatchState,
   { status, message = "", isSuspended }: ConditionInputs,
 ): Condition[] {
   const observedGeneration = batch.metadata.generation ?? 0;
-  const finished = { ...finishedCondition(status, message), observedGeneration };
-  const conditions = withCondition(batch.status?.conditions, finished, now);
+  const conditions = statusConditions(status, message).reduce<Condition[]>(
+    (all, condition) => withCondition(all, { ...condition, observedGeneration }, now),
+    batch.status?.conditions ?? [],
+  );
   const hasSuspended = conditions.some(({ type }) => type === conditionTypes.suspended);
   if (!isSuspended && !hasSuspended) return conditions;
   const suspended = isSuspended ? suspendedCondition : resumedCondition;
@@ -26,11 +29,12 @@ export function batchConditions(
 
 type ConditionValue = Omit<Condition, "lastTransitionTime" | "observedGeneration">;
 
-function finishedCondition(status: BatchStatus, message: string): ConditionValue {
+/** The message of a batch that goes on changes with every job: conditions do not have it. */
+function statusConditions(status: BatchStatus, message: string): ConditionValue[] {
+  if (isTerminal(status)) return lifecycleConditions(status, message);
   const type = conditionTypes.finished;
-  return isTerminal(status)
-    ? { type, status: "True", reason: status, message }
-    : { type, status: "False", reason: status, message: "" };
+  const unfinished: ConditionValue = { type, status: "False", reason: status, message: "" };
+  return [unfinished, ...lifecycleConditions(status, "")];
 }
 
 const suspendedCondition: ConditionValue = {

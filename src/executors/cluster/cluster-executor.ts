@@ -1,13 +1,18 @@
+import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
 import { jobId as jobIdSchema } from "../../contract/id.ts";
 import { recordFinalizer } from "../../contract/resource-labels.ts";
 import { systemClock } from "../../controller-runtime/clock.ts";
 import { type Controller, createSource } from "../../controller-runtime/controller.ts";
 import {
+  type ControllerObserver,
   type RunningController,
   startController,
 } from "../../controller-runtime/start-controller.ts";
 import type { RuntimeMetrics } from "../../controller-runtime/metrics.ts";
 import type { ResourceWatch } from "../../controller-runtime/watch-resource.ts";
+import { backOffMs } from "../../kubernetes/back-off.ts";
+import type { Log } from "../../log/json-log.ts";
 import { resolveBatchId, resolveJobId } from "../../resources/job-identity.ts";
 import type { Executor } from "../executor.ts";
 import type { WorkerAuthentication } from "../worker-authentication.ts";
@@ -27,16 +32,20 @@ export interface ClusterExecutorOptions extends SyncOptions {
   readonly metrics: RuntimeMetrics;
 }
 
+const controllerName = "records";
 /** Jobs and batches that are reconciled at the same time. */
 const concurrentReconciliations = 8;
+/** Between two looks whether this replica leads. */
+const lookMs = 1_000;
 
+const maxLeadRetryMs = 30_000;
 /** A pod that continues the work of others waits so long for their logs, which then come first. */
 const readWaitMs = 10_000;
 
 /**
  * Runs jobs as custom resources, which the operator works on. It closes the client. The records are
  * kept in step with the resources of the cluster, including those that others created, and all of
- * them are reconciled at the start.
+ * them are reconciled at the start. Of several replicas the leader does that.
  */
 export function createClusterExecutor(options: ClusterExecutorOptions): Executor {
   return new ClusterExecutor(options);
@@ -48,9 +57,13 @@ class ClusterExecutor implements Executor {
   readonly #context: SyncContext;
   readonly #changes: RecordChangeSource;
   readonly #watches: readonly ResourceWatch[];
-  readonly #started: Promise<void>;
+  readonly #log: Log;
+  readonly #observer: ControllerObserver;
+  readonly #following: Promise<void>;
+  readonly #unsubscribe: () => void;
+  readonly #closing = new AbortController();
   #running: RunningController | undefined;
-  #isClosing = false;
+  #isSynced = false;
 
   constructor(options: ClusterExecutorOptions) {
     const { records, client, log, metrics } = options;
@@ -61,11 +74,13 @@ class ClusterExecutor implements Executor {
     this.#changes = changes;
     this.#context = context;
     this.#watches = [context.jobs, context.batches, context.pods];
-    metrics.trackCaches(this.#watches);
-    this.#started = this.#start(options).catch((error: unknown) => {
-      if (this.#isClosing) return;
-      log("error", "The cluster's resources cannot be reconciled with the records", { error });
+    this.#log = log;
+    this.#unsubscribe = records.changes.onMissed(() => {
+      this.#enqueueUnfinished().catch((error: unknown) => this.#fail(error));
     });
+    this.#following = this.#followLeader();
+    metrics.trackCaches(this.#watches);
+    this.#observer = metrics.createControllerObserver(controllerName);
   }
 
   submit(_project: string, jobIds: readonly string[]): void {
@@ -83,28 +98,83 @@ class ClusterExecutor implements Executor {
   }
 
   readinessProblem(): string | undefined {
-    if (this.#running !== undefined) return undefined;
+    const { replica } = this.#context.records;
+    if (this.#running !== undefined || (this.#isSynced && !replica.isLeader())) return undefined;
     const [problem] = this.#watches.flatMap((watch) => watch.problem ?? []);
     return problem ?? "The cluster's resources are being read";
   }
 
+  livenessProblem(): string | undefined {
+    const [hung] = this.#watches.filter(({ isHung }) => isHung);
+    return hung && `The watch of ${hung.resource} neither receives anything nor retries`;
+  }
+
   async close(): Promise<void> {
-    this.#isClosing = true;
+    this.#closing.abort();
+    this.#unsubscribe();
     this.#changes.close();
     await Promise.all(this.#watches.map((watch) => watch.stop()));
-    await this.#started;
+    await this.#following;
     const stopped = this.#running?.stop();
     await this.#context.client.close();
     await stopped;
   }
 
-  async #start({ records, metrics, log }: ClusterExecutorOptions): Promise<void> {
-    await Promise.all(this.#watches.map(({ synced }) => synced));
-    this.#changes.enqueue(await records.cluster.listUnfinishedJobs());
-    this.#changes.enqueue((await records.attempts.listLivePods()).map(({ jobId }) => jobId));
+  /** Reconciles for as long as this replica leads. */
+  async #followLeader(): Promise<void> {
+    const { signal } = this.#closing;
+    const synced = Promise.all(this.#watches.map((watch) => watch.synced));
+    this.#isSynced = await Promise.race([
+      synced.then(() => true),
+      once(signal, "abort").then(() => false),
+    ]).catch((error: unknown) => this.#fail(error));
+    if (!this.#isSynced) return;
+    // A lead that fails is tried again: without it nothing of the cluster is recorded.
+    for (let failures = 0; !signal.aborted;) {
+      failures = (await this.#lookWhoLeads()) ? 0 : failures + 1;
+      const pauseMs = failures === 0 ? lookMs : backOffMs(failures, maxLeadRetryMs);
+      await delay(pauseMs, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  async #lookWhoLeads(): Promise<boolean> {
+    const { replica } = this.#context.records;
+    try {
+      if (!replica.isLeader()) await this.#standBy();
+      else if (this.#running === undefined) await this.#lead();
+      return true;
+    } catch (error) {
+      return this.#fail(error);
+    }
+  }
+
+  async #lead(): Promise<void> {
+    await this.#enqueueUnfinished();
     const controller = recordController(this.#context, this.#changes);
-    const observer = metrics.createControllerObserver(controller.name);
-    this.#running = startController(controller, { clock: systemClock, log, observer });
+    this.#running = startController(controller, {
+      clock: systemClock,
+      log: this.#log,
+      observer: this.#observer,
+    });
+  }
+
+  async #standBy(): Promise<void> {
+    const stopped = this.#running?.stop();
+    this.#running = undefined;
+    await stopped;
+  }
+
+  async #enqueueUnfinished(): Promise<void> {
+    const { cluster, attempts } = this.#context.records;
+    this.#changes.enqueue(await cluster.listUnfinishedJobs());
+    this.#changes.enqueue((await attempts.listLivePods()).map(({ jobId }) => jobId));
+  }
+
+  #fail(error: unknown): false {
+    if (this.#closing.signal.aborted) return false;
+    const message = "The cluster's resources cannot be reconciled with the records";
+    this.#log("error", message, { error });
+    return false;
   }
 }
 
@@ -126,7 +196,7 @@ function authenticateWorkers(context: SyncContext, serviceAccount: string): Work
 
 function recordController(context: SyncContext, changes: RecordChangeSource): Controller {
   return {
-    name: "records",
+    name: controllerName,
     workers: concurrentReconciliations,
     sources: [
       createSource(context.batches, { mapToKeys: (batch) => [resolveBatchId(batch)] }),

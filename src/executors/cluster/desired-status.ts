@@ -5,6 +5,7 @@ import type { Job } from "../../contract/job.ts";
 import { isTerminal, type JobStatus, leadsTo } from "../../contract/status.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
 import type { CompressionJobObject } from "../../resources/custom-resources.ts";
+import { lifecycleConditions } from "../../resources/lifecycle-conditions.ts";
 import { hasTrueCondition } from "../../resources/has-true-condition.ts";
 import { withCondition } from "../../resources/with-condition.ts";
 import { statusFieldsFromJob } from "./status-fields-from-job.ts";
@@ -66,13 +67,11 @@ function isReportedByService({ kind, status }: Job, before: JobStatus): boolean 
 }
 
 function newConditions(
-  { status, statusMessage: message = "" }: CompressionJobStatus,
+  { status, statusMessage = "" }: CompressionJobStatus,
   allRecorded: boolean,
 ): NewCondition[] {
-  const conditions: NewCondition[] = [];
-  if (isTerminal(status)) {
-    conditions.push({ type: conditionTypes.finished, status: "True", reason: status, message });
-  }
-  if (allRecorded) conditions.push(recordedCondition);
-  return conditions;
+  // The message of a job that goes on changes with its progress: conditions do not have it.
+  const message = isTerminal(status) ? statusMessage : "";
+  const conditions = lifecycleConditions(status, message);
+  return allRecorded ? [...conditions, recordedCondition] : conditions;
 }

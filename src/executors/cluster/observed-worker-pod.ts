@@ -2,7 +2,7 @@ import { resourceLabels } from "../../contract/resource-labels.ts";
 import { type TerminationMessage, workerContainer, workerStep } from "../../contract/worker.ts";
 import { readTerminationMessage } from "../../resources/read-termination-message.ts";
 import type { ObservedPod } from "../../resources/observed-resources.ts";
-import type { Stored } from "../../kubernetes/resources.ts";
+import { resources, type Stored } from "../../kubernetes/resources.ts";
 import type { AttemptPod as PodRecord } from "../../records/begin-attempt.ts";
 
 /** A pod that works on a job, as far as the service needs it. */
@@ -12,6 +12,8 @@ export interface ObservedWorkerPod {
   readonly jobId: string;
   /** Null when the pod does all of the work. */
   readonly part: PodRecord["part"];
+  /** The Job that created it. */
+  readonly workerJob: { readonly name: string; readonly uid: string } | undefined;
   /** Empty before it has one. */
   readonly node: string;
   /** Whether the worker has ended. */
@@ -37,12 +39,19 @@ export function observedWorkerPod({
     uid: metadata.uid,
     jobId: labels[resourceLabels.jobId] ?? "",
     part: step === undefined ? null : { step, index },
+    workerJob: findWorkerJob(metadata),
     node: spec?.nodeName ?? "",
     hasEnded: terminated !== undefined || finalPhases.has(status?.phase),
     // A container that failed before its start is terminated without `startedAt`.
     hasRun: running !== undefined || (terminated?.startedAt ?? null) !== null,
     terminationMessage: readTerminationMessage(terminated?.message),
   };
+}
+
+function findWorkerJob({ ownerReferences }: Stored<ObservedPod>["metadata"]) {
+  return ownerReferences?.find(
+    ({ kind, controller }) => controller && kind === resources.jobs.kind,
+  );
 }
 
 function workerContainerStatus(status: ObservedPod["status"]) {

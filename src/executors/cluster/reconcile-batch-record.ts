@@ -10,7 +10,6 @@ import type { ClusterBatch, ObservedEvent } from "../../records/cluster-records.
 import { defaultProject } from "../../contract/project.ts";
 import { batchResource } from "./batch-resource.ts";
 import { createOrGet } from "./create-or-get.ts";
-import { isLinkedTo } from "./is-linked-to.ts";
 import { requeueSoon } from "./requeue-soon.ts";
 import { byId, type SyncContext } from "./sync-context.ts";
 import { batchFromResource } from "./records-from-resources.ts";
@@ -32,10 +31,9 @@ export async function reconcileBatchRecord(
     (await context.records.cluster.findBatch(id)) ??
     (resource && (await createBatchRecord(context, resource, id)));
   if (record === undefined) return;
-  if (resource === undefined || !isLinkedTo(record.resource, resource)) {
-    return reconcileBatchWithoutResource(context, record, run);
-  }
-  if (record.resource.uid === null) await recordResourceUid(context, record, resource);
+  if (resource === undefined) return reconcileBatchWithoutResource(context, record, run);
+  if (record.resource.uid !== resource.metadata.uid)
+    await recordResourceUid(context, record, resource);
   await syncBatchCancellation(context, { record, resource }, run);
   if (hasEnded(resource)) await endJobsWithoutResource(context, record.batch, cancellation);
 }

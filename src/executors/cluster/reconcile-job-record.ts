@@ -8,7 +8,6 @@ import type { Stored } from "../../kubernetes/resources.ts";
 import type { ClusterJob } from "../../records/cluster-records.ts";
 import { defaultProject } from "../../contract/project.ts";
 import { isBatchCancelled } from "./is-batch-cancelled.ts";
-import { isLinkedTo } from "./is-linked-to.ts";
 import { requeueSoon } from "./requeue-soon.ts";
 import { type JobPods, recordEndedPods } from "./record-ended-pods.ts";
 import { byId, type SyncContext } from "./sync-context.ts";
@@ -32,10 +31,9 @@ export async function reconcileJobRecord(
     (await context.records.cluster.findJob(id)) ??
     (resource && (await createJobRecord(context, resource, id)));
   if (record === undefined) return resource && requeueSoon;
-  if (resource === undefined || !isLinkedTo(record.resource, resource)) {
-    return reconcileJobWithoutResource(context, record, run);
-  }
-  if (record.resource.uid === null) {
+  if (resource === undefined) return reconcileJobWithoutResource(context, record, run);
+  // Also of a resource that was restored or applied again: it is the same job.
+  if (record.resource.uid !== resource.metadata.uid) {
     const { namespace, name } = record.resource;
     const { uid } = resource.metadata;
     await context.records.cluster.linkJobResource(id, { namespace, name, uid });

@@ -19,15 +19,15 @@ export function createRecordChangeSource({
 
 class CoalescingSource implements RecordChangeSource {
   readonly #timers = new Map<string, NodeJS.Timeout>();
-  /** Ids that were added before the subscription. */
-  readonly #early = new Set<string>();
   readonly #unsubscribe: readonly (() => void)[];
-  #listener: Parameters<Source["subscribe"]>[0] = (id) => this.#early.add(id);
+  /** Nobody before the subscription, at which everything is reconciled. */
+  #listener: Parameters<Source["subscribe"]>[0] = () => {};
 
   constructor(changes: Records["changes"]) {
     this.#unsubscribe = [
       changes.onCancelling((id) => this.#listener(id, "urgent")),
       changes.onChanged((id) => this.#enqueueLater(id)),
+      changes.onElsewhere(({ waiting }) => this.enqueue([...waiting])),
     ];
   }
 
@@ -37,8 +37,6 @@ class CoalescingSource implements RecordChangeSource {
 
   subscribe(listener: Parameters<Source["subscribe"]>[0]): () => void {
     this.#listener = listener;
-    this.enqueue([...this.#early]);
-    this.#early.clear();
     return () => {
       this.#listener = () => {};
     };

@@ -43,6 +43,7 @@ export class FairQueue {
     const turns = this.#findOrAddProject(project);
     if (turns.queue.size === 0) turns.turn = Math.max(turns.turn, this.#turn);
     for (const jobId of jobIds) {
+      if (this.#projectOf.has(jobId) || this.#runningOf.has(jobId)) continue;
       turns.queue.add(jobId);
       this.#projectOf.set(jobId, project);
     }

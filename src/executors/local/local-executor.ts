@@ -19,6 +19,7 @@ import {
   type LocalAttempt,
 } from "./launch-worker.ts";
 import { FairQueue } from "./fair-queue.ts";
+import { followReplicas } from "./follow-replicas.ts";
 import { removeScratch } from "./remove-scratch.ts";
 import { resumeUnfinishedJobs } from "./resume-unfinished-jobs.ts";
 import { workerExitError } from "./worker-exit-error.ts";
@@ -53,17 +54,20 @@ const retryMs = 1_000;
 const deadlineReached = Symbol("deadline reached");
 const silent = Symbol("silent");
 
-/** Runs jobs in worker processes on this machine, first those of an earlier run of the service. */
+/**
+ * Runs jobs in worker processes on this machine, first those of an earlier run of the service. With
+ * replicas, each job is begun by one of them.
+ */
 export async function createLocalExecutor(options: LocalExecutorOptions): Promise<Executor> {
   const { containment, records, log } = options;
   await mkdir(options.workDirectory, { recursive: true });
   // Workers run in folders of their own, where relative paths would mean something else.
   const workDirectory = await realpath(options.workDirectory);
-  const unfinished = await resumeUnfinishedJobs(records, { workDirectory, log });
+  await resumeUnfinishedJobs(records, { workDirectory, log });
   const contain = containment && (await openContainment(containment, { workDirectory, log }));
   const executor = new LocalExecutor({ ...options, workDirectory, contain });
   await executor.findProjects();
-  for (const { project, jobId } of unfinished) executor.submit(project, [jobId]);
+  await executor.readUnfinished();
   return executor;
 }
 
@@ -83,6 +87,7 @@ class LocalExecutor implements Executor {
   readonly #runs = new Set<Promise<void>>();
   readonly #closing = new AbortController();
   readonly #unsubscribe: readonly (() => void)[];
+  readonly #replicas: ReturnType<typeof followReplicas>;
 
   constructor(options: OpenedOptions) {
     this.#options = options;
@@ -97,10 +102,16 @@ class LocalExecutor implements Executor {
     const maxRunning = () => (this.#isShared ? this.projectRunningJobs : Infinity);
     this.#queue = new FairQueue(options.projectWeights ?? new Map(), maxRunning);
     const { changes } = options.records;
-    this.#unsubscribe = [
-      changes.onCancelling((jobId) => this.#stops.get(jobId)?.abort()),
-      changes.onEnded((jobId) => this.#queue.remove(jobId)),
-    ];
+    const stop = (jobId: string) => this.#stops.get(jobId)?.abort();
+    const remove = (jobId: string) => this.#queue.remove(jobId);
+    this.#unsubscribe = [changes.onCancelling(stop), changes.onEnded(remove)];
+    const add = (project: string, jobIds: readonly string[]) => this.submit(project, jobIds);
+    const listRunning = () => [...this.#stops.keys()];
+    this.#replicas = followReplicas({ add, remove, listRunning, stop }, options);
+  }
+
+  async readUnfinished(): Promise<void> {
+    await this.#replicas.readUnfinished();
   }
 
   /** Looks for projects that were created since. */
@@ -124,6 +135,7 @@ class LocalExecutor implements Executor {
     for (const stop of this.#stops.values()) stop.abort();
     await Promise.all(this.#runs);
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
+    this.#replicas.close();
   }
 
   #startWaiting(): void {

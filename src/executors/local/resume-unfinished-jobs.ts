@@ -15,22 +15,31 @@ interface ResumeOptions {
 }
 
 /**
- * Ends the attempts of an earlier run of the service, with their processes, and removes its scratch
- * folders.
- * @returns the jobs to work on, in the order of their creation
+ * Ends the attempts of replicas that are gone, such as an earlier run of the service, with their
+ * processes on this machine, and removes the scratch folders here.
  */
 export async function resumeUnfinishedJobs(
   records: Records,
   { workDirectory, log }: ResumeOptions,
-): Promise<UnfinishedJob[]> {
-  const unfinished = await records.attempts.listUnfinished();
-  const interrupted = unfinished.filter((job) => job.live);
+): Promise<void> {
+  const running = new Set(await records.replica.listRunning());
+  // This process has begun none yet.
+  running.delete(records.replica.id);
+  const interrupted = await listInterrupted(records, running);
   await Promise.all(interrupted.map((job) => endInterrupted(records, job)));
   await removeAllScratch({ workDirectory, log });
-  return unfinished;
 }
 
-async function endInterrupted(
+/** Jobs with a process of a replica that does not run. */
+export async function listInterrupted(
+  { attempts }: Pick<Records, "attempts">,
+  running: ReadonlySet<number>,
+): Promise<UnfinishedJob[]> {
+  const live = await attempts.listLiveProcesses();
+  return live.filter(({ replica }) => replica === null || !running.has(replica));
+}
+
+export async function endInterrupted(
   { attempts }: Records,
   { jobId, attempt, process }: UnfinishedJob,
 ): Promise<void> {

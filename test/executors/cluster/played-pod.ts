@@ -5,6 +5,8 @@ import {
   type WorkerEvent,
   workerEventsAnswer,
 } from "../../../src/contract/worker.ts";
+import { compressionJobs } from "../../../src/resources/custom-resources.ts";
+import { resolveJobId } from "../../../src/resources/job-identity.ts";
 import { resources } from "../../../src/kubernetes/resources.ts";
 import { type ClusterService, podToken, until, workerServiceAccount } from "./cluster-service.ts";
 
@@ -29,6 +31,8 @@ interface PodOptions {
   readonly name?: string;
   /** Node of the pod; by default it has none. */
   readonly node?: string;
+  /** The Job that is said to have created it; by default one that the operator would have made. */
+  readonly workerJob?: { readonly name: string; readonly uid: string };
   /** Number of the first event less one. */
   readonly reportedEvents?: number;
 }
@@ -45,10 +49,17 @@ export async function playPod(
     .kubectl(["create", "serviceaccount", workerServiceAccount, "-n", namespace])
     .catch(() => "it is there");
   const labels = { [resourceLabels.jobId]: jobId };
+  const workerJob = options.workerJob ?? (await makeWorkerJob(service, jobId, name));
   const { metadata } = await until("the pod is admitted", () =>
     api
       .create(resources.pods, {
-        metadata: { name, labels },
+        metadata: {
+          name,
+          labels,
+          ownerReferences: [
+            { apiVersion: "batch/v1", kind: "Job", controller: true, ...workerJob },
+          ],
+        },
         spec: {
           serviceAccountName: workerServiceAccount,
           ...(node !== undefined && { nodeName: node }),
@@ -119,6 +130,26 @@ export async function playPod(
       );
     },
   };
+}
+
+/** The worker Job of a pod, which the Job controller leaves alone. */
+async function makeWorkerJob({ api }: ClusterService, jobId: string, name: string) {
+  const { metadata: owner } = await until("the job is a resource", async () => {
+    const [page] = await Array.fromAsync(api.list(compressionJobs));
+    return page?.items.find((resource) => resolveJobId(resource) === jobId);
+  });
+  const { apiVersion, kind } = compressionJobs;
+  const reference = { apiVersion, kind, name: owner.name, uid: owner.uid, controller: true };
+  const { metadata } = await api.create(resources.jobs, {
+    metadata: { name, ownerReferences: [reference] },
+    spec: {
+      managedBy: "test.modeloptimization.dev/played",
+      template: {
+        spec: { restartPolicy: "Never", containers: [{ name: "worker", image: "none" }] },
+      },
+    },
+  });
+  return { name, uid: metadata.uid };
 }
 
 export function logged(text: string): UnnumberedEvent {

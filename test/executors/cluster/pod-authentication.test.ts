@@ -51,6 +51,34 @@ test("a worker is known by the token of its pod, and by no other", options, asyn
   }
 });
 
+test(
+  "a pod of a Job that is not the resource's own is refused, whatever its label says",
+  options,
+  async (t) => {
+    const service = await startClusterService(t, await createTestNamespace());
+    const { client, api } = service;
+    const { id } = await client.call("startCompression", { body: request });
+    const worker = await playPod(service, id);
+    await worker.report({ type: "status", status: "Sharding" });
+    const { metadata: other } = await api.create(resources.jobs, {
+      metadata: { name: "forged" },
+      spec: {
+        suspend: true,
+        template: {
+          spec: { restartPolicy: "Never", containers: [{ name: "worker", image: "none" }] },
+        },
+      },
+    });
+    const workerJob = { name: other.name, uid: other.uid };
+    const pod = await playPod(service, id, { name: `${id}-forged`, workerJob });
+    const answer = await until("the pod is known", async () => {
+      const told = await pod.ask("");
+      return told.status === 503 ? undefined : told;
+    });
+    assert.equal(answer.status, 401);
+  },
+);
+
 test("events that are told twice are recorded once", options, async (t) => {
   const service = await startClusterService(t, await createTestNamespace());
   const { id } = await service.client.call("startCompression", { body: request });

@@ -20,7 +20,13 @@ interface PodProcess {
 }
 
 const worker = join(import.meta.dirname, "../../../src/worker/main.ts");
-const capacity = { cpu: "64", memory: "256Gi", pods: "1000", "nvidia.com/gpu": "8" };
+const capacity = {
+  cpu: "64",
+  memory: "256Gi",
+  "ephemeral-storage": "1Ti",
+  pods: "1000",
+  "nvidia.com/gpu": "8",
+};
 const container = { name: "worker", image: "none", imageID: "", ready: false, restartCount: 0 };
 /** The control plane takes a node for lost that is silent for 40 s. */
 const heartbeatMs = 10_000;

@@ -127,7 +127,9 @@ test("projectedStatus() keeps conditions of others, and says that all is recorde
     conditions.map(({ type, status }) => [type, status]),
     [
       [conditionTypes.scheduled, "True"],
+      [conditionTypes.ready, "True"],
       [conditionTypes.finished, "True"],
+      [conditionTypes.complete, "True"],
       [conditionTypes.recorded, "True"],
     ],
   );

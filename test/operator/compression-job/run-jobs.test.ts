@@ -118,6 +118,11 @@ async function untilDeleted(name: string): Promise<void> {
   await controlPlane.kubectl(["wait", "--for=delete", `cpj/${name}`, "--timeout=60s"]);
 }
 
+function hasFailed(workerJob: string): boolean {
+  const { conditions = [] } = cluster.jobs.get(workerJob)?.status ?? {};
+  return conditions.some(({ type }) => type === "Failed");
+}
+
 function listPods(name: string): Stored<Pod>[] {
   return [...cluster.pods.values()].filter(
     ({ metadata }) => metadata.labels?.["modeloptimization.dev/job"] === name,
@@ -165,7 +170,7 @@ suite("jobs run", { concurrency: true, skip }, () => {
       assert.equal(status.error?.code, code);
       assert.equal(status.statusReason, code);
       assert.match(status.error.message, message);
-      assert.equal(cluster.jobs.get(`${name}-work`)?.status?.failed, 1);
+      await cluster.untilTrue(() => cluster.jobs.get(`${name}-work`)?.status?.failed === 1);
       const finished = status.conditions?.find(({ type }) => type === conditionTypes.finished);
       assert.equal(finished?.reason, "Failed");
     });
@@ -198,7 +203,9 @@ suite("jobs run", { concurrency: true, skip }, () => {
       const { status } = await untilEnd(name);
       assert.equal(status.error?.code, code);
       assert.match(status.error.message, message);
-      assert.equal(cluster.jobs.get(`${name}-work`)?.status?.failed, 3);
+      await cluster.untilTrue(() => cluster.jobs.get(`${name}-work`)?.status?.failed === 3);
+      await cluster.untilTrue(() => hasFailed(`${name}-work`));
+      assert.equal(listPods(name).length, 3);
     });
   }
 
@@ -306,9 +313,8 @@ suite("jobs run", { concurrency: true, skip }, () => {
       const { status } = await untilEnd(name);
       assert.equal(status.error?.code, "pod_start_failed");
       assert.match(status.error.message, message);
-      await cluster.untilTrue(
-        () => listPods(name).length === 0 && cluster.jobs.get(`${name}-work`) === undefined,
-      );
+      await cluster.untilTrue(() => hasFailed(`${name}-work`));
+      assert.ok(!listPods(name).some(({ metadata }) => metadata.deletionTimestamp === undefined));
     });
   }
 

@@ -3,13 +3,13 @@ import {
   mayRun,
   type WorkerPod,
 } from "../../../operator/controllers/compression-job/observe/worker-pod.ts";
-import { maxAttempts } from "../../../src/contract/limits.ts";
+import { maxAttempts, maxDisruptions } from "../../../src/contract/limits.ts";
 import { workerExit } from "../../../src/contract/worker.ts";
 import { makePod, start } from "./make-job.ts";
 
-const retries = maxAttempts - 1;
+const retries = maxAttempts - 1 + maxDisruptions;
 const graceMs = 10_000;
-const finalExits: readonly number[] = [workerExit.failed, workerExit.cancelled, workerExit.killed];
+const finalExits: readonly number[] = [workerExit.failed];
 /** Exit codes of running pods, by their choice; one choice more is a disruption. */
 const exits = [
   workerExit.completed,
@@ -122,7 +122,7 @@ export class SimulatedCluster {
   #syncJob(job: WorkerJob): void {
     const pods = this.#listPods(job.uid);
     const isFinal = pods.some(({ termination }) => finalExits.includes(termination?.exitCode ?? 0));
-    if (isFinal || getOrCreateSet(this.#failed, job.uid).size > retries) {
+    if (isFinal || job.ending || getOrCreateSet(this.#failed, job.uid).size > retries) {
       for (const pod of pods.filter(mayRun)) this.deletePod(pod.uid);
       if (!pods.some(mayRun)) this.#endJob(job, false);
       return;
@@ -152,7 +152,10 @@ export class SimulatedCluster {
     const uid = this.newUid();
     this.#shares.set(uid, share);
     const unbound = { phase: "Pending", startedAt: undefined, node: undefined };
-    this.pods = [...this.pods, makePod(job, { uid, name: uid, createdAt: this.now, ...unbound })];
+    this.pods = [
+      ...this.pods,
+      makePod(job, { uid, name: uid, index: share, createdAt: this.now, ...unbound }),
+    ];
   }
 
   /** What comes next for a pod, by a choice: 0 is always the best. */
@@ -166,11 +169,11 @@ export class SimulatedCluster {
   changePod(uid: string, change: (pod: WorkerPod) => WorkerPod): void {
     this.#changePods((pod) => {
       if (pod.uid !== uid) return pod;
-      const { workerJobUid = "", phase, disrupted, ...changed } = change(pod);
-      if (phase === "Failed" && !disrupted) getOrCreateSet(this.#failed, workerJobUid).add(uid);
+      const { workerJobUid = "", phase, ...changed } = change(pod);
+      if (phase === "Failed") getOrCreateSet(this.#failed, workerJobUid).add(uid);
       if (phase === "Succeeded")
         getOrCreateSet(this.#done, workerJobUid).add(this.#shares.get(uid) ?? 0);
-      return { ...changed, workerJobUid, phase, disrupted };
+      return { ...changed, workerJobUid, phase };
     });
   }
 
@@ -188,7 +191,7 @@ export class SimulatedCluster {
     }
     const exitCode = exits[choice];
     return exitCode === undefined
-      ? { ...pod, phase: "Failed", disrupted: true }
+      ? { ...pod, phase: "Failed", disruption: "PreemptionByScheduler" }
       : this.#ended(pod, exitCode);
   }
 

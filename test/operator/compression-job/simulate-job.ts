@@ -164,9 +164,14 @@ export class SimulatedJob {
       case "deleteWorkerJob":
         this.cluster.deleteJob(action.uid);
         return true;
+      case "endWorkerJob":
+        this.cluster.changeJobs((job) =>
+          job.name === action.name ? { ...job, ending: true } : job,
+        );
+        return true;
       case "setWorkerJobTtl":
         this.cluster.changeJobs((job) =>
-          job.name === action.name ? { ...job, ttlSeconds: action.seconds ?? undefined } : job,
+          job.name === action.name ? { ...job, ttlSeconds: action.seconds } : job,
         );
         return true;
       case "deletePod":
@@ -175,7 +180,11 @@ export class SimulatedJob {
       case "observeNodes":
         return false;
       case "removeLostPod":
-        this.cluster.changePod(action.uid, (pod) => ({ ...pod, phase: "Failed", disrupted: true }));
+        this.cluster.changePod(action.uid, (pod) => ({
+          ...pod,
+          phase: "Failed",
+          disruption: "NodeUnresponsive",
+        }));
         this.cluster.removePod(action.uid);
         return true;
       case "deleteResource":
@@ -240,14 +249,13 @@ export class SimulatedJob {
       "a child beside a pod of another",
     );
     const step = jobStep.parse(manifest.metadata?.labels?.[resourceLabels.step] ?? "work");
-    const { suspend = false, ttlSecondsAfterFinished: ttlSeconds } = manifest.spec ?? {};
+    const { suspend = false } = manifest.spec ?? {};
     const parallelism = step === "work" || step === "assemble" ? 1 : 3;
     const times = { createdAt: cluster.now, startedAt: cluster.now };
     cluster.addJob(
       makeChild(resource, {
         step,
         parallelism,
-        ttlSeconds,
         suspended: suspend,
         uid: cluster.newUid(),
         ...times,

@@ -21,6 +21,9 @@ export const s3Missing: string | false = await missingReason(requirements.s3Miss
 /** The same for a browser. */
 export const chromiumMissing: string | false = await missingReason(requirements.chromiumMissing);
 
+/** The same for a PostgreSQL server. */
+export const postgresMissing: string | false = await missingReason(requirements.postgresMissing);
+
 /** The same for alerts and dashboards. */
 export const prometheusMissing: string | false = await missingReason(
   requirements.prometheusMissing,

@@ -94,7 +94,13 @@ async function writeSimulatedLogs(folder: string, lines: readonly string[]) {
 }
 
 function simulatedNode(name: string, gpus: number): object {
-  const resources = { cpu: "256", memory: "4Ti", pods: "10000", "nvidia.com/gpu": String(gpus) };
+  const resources = {
+    cpu: "256",
+    memory: "4Ti",
+    "ephemeral-storage": "16Ti",
+    pods: "10000",
+    "nvidia.com/gpu": String(gpus),
+  };
   return {
     apiVersion: "v1",
     kind: "Node",

@@ -20,6 +20,12 @@ export const requirements = {
   },
   helmMissing: { title: "Helm", modules: ["helm"], packages: {}, root: false },
   s3Missing: { title: "An S3 server", modules: ["versitygw"], packages: {}, root: false },
+  postgresMissing: {
+    title: "A PostgreSQL server",
+    modules: [],
+    packages: { pg_ctlcluster: "postgresql" },
+    root: false,
+  },
   actMissing: {
     title: "A runner of workflows",
     modules: ["act"],

@@ -9,8 +9,8 @@ import { deleteInForeground } from "./delete-in-foreground.ts";
 import { findReadyNodes } from "./find-ready-nodes.ts";
 import { setFinalizer } from "./set-finalizer.ts";
 import { patchCompressionJob } from "./patch-compression-job.ts";
+import { patchWorkerJob } from "./patch-worker-job.ts";
 import { removeLostPod } from "./remove-lost-pod.ts";
-import { setWorkerJobTtl } from "./set-worker-job-ttl.ts";
 
 export async function executeAction(
   context: ActionContext,
@@ -28,7 +28,9 @@ export async function executeAction(
     case "createWorkerJob":
       return createWorkerJob(context, action.manifest, observed);
     case "setWorkerJobTtl":
-      return setWorkerJobTtl(context, action);
+      return patchWorkerJob(context, action.name, { ttlSecondsAfterFinished: action.seconds });
+    case "endWorkerJob":
+      return patchWorkerJob(context, action.name, { activeDeadlineSeconds: 1 });
     case "deleteWorkerJob":
       return deleteInForeground(client, resources.jobs, action);
     case "deletePod":

@@ -4,6 +4,7 @@ import { ownedWorkerJobs } from "../observe/owned-worker-jobs.ts";
 import { workerJobPods } from "../observe/steps.ts";
 import type { WorkerJob } from "../observe/worker-job.ts";
 import type { WorkerPod } from "../observe/worker-pod.ts";
+import { workedSeconds } from "./worked-seconds.ts";
 import type { ObservedStep, StepEnd } from "./step-end.ts";
 
 export const deadlineError: JobError = {
@@ -23,14 +24,17 @@ export function remainingDeadlineSeconds(observed: ObservedState): number {
 
 function elapsedWorkMs(observed: ObservedState, workerJob: WorkerJob): number {
   if (workerJob.end === undefined) return 0;
-  const starts = workerJobPods(observed, workerJob).flatMap((pod) => pod.startedAt ?? []);
-  const start =
-    starts.length > 0 ? Math.min(...starts) : (workerJob.startedAt ?? workerJob.createdAt);
-  return Math.max(0, workerJob.end.at - start);
+  const pods = workerJobPods(observed, workerJob);
+  if (pods.some(({ startedAt }) => startedAt !== undefined)) {
+    return workedSeconds(pods, observed.now) * 1000;
+  }
+  return Math.max(0, workerJob.end.at - (workerJob.startedAt ?? workerJob.createdAt));
 }
 
-export function checkDeadline({ pods, now }: ObservedStep): StepEnd | undefined {
-  return pods.some(hasPassedDeadline)
+/** The kubelet ends a pod whose time is up; the operator, a step whose pods had it together. */
+export function checkDeadline({ pods, now, deadlineSeconds }: ObservedStep): StepEnd | undefined {
+  const isOver = pods.length > 1 && workedSeconds(pods, now) >= deadlineSeconds;
+  return isOver || pods.some(hasPassedDeadline)
     ? { error: deadlineError, reportedByWorker: false, at: now }
     : undefined;
 }

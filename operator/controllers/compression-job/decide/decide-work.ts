@@ -2,6 +2,7 @@ import type { JobStep } from "../../../../src/resources/job-identity.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { currentWarningMessage } from "../observe/step-warning.ts";
 import { latestWorkerJob, workerJobPods } from "../observe/steps.ts";
+import { remainingDeadlineSeconds } from "./deadline-seconds.ts";
 import type { Decision } from "./decision.ts";
 import { failCompressionJob, finishCompressionJob } from "./finish-compression-job.ts";
 import { findStepEnd } from "./find-step-end.ts";
@@ -18,11 +19,13 @@ export function decideWork(observed: ObservedState): Decision {
   const pods = workerJobPods(observed, workerJob);
   const warningMessage = currentWarningMessage(observed);
   const { podStartSeconds } = settings;
-  const end = findStepEnd({ workerJob, pods, now, warningMessage, podStartSeconds });
+  const deadlineSeconds = remainingDeadlineSeconds(observed);
+  const step = { workerJob, pods, now, warningMessage, podStartSeconds, deadlineSeconds };
+  const end = findStepEnd(step);
   if (end === undefined) return monitorStep(observed, { workerJob, pods });
-  const step = nextStep(workerJob);
-  if (end.error !== undefined || step === undefined) return finishCompressionJob(observed, end);
-  return planAndStartStep(observed, { step, parallelism: workerJob.parallelism });
+  const next = nextStep(workerJob);
+  if (end.error !== undefined || next === undefined) return finishCompressionJob(observed, end);
+  return planAndStartStep(observed, { step: next, parallelism: workerJob.parallelism });
 }
 
 /** Starts a step, by default the first, or fails a job that cannot be done. */

@@ -15,7 +15,9 @@ export type Action =
   | { readonly type: "setFinalizer"; readonly present: boolean }
   | { readonly type: "createWorkerJob"; readonly manifest: KubernetesJob }
   | { readonly type: "deleteWorkerJob"; readonly name: string; readonly uid: string }
-  | { readonly type: "setWorkerJobTtl"; readonly name: string; readonly seconds: number | null }
+  /** Fails a worker Job that has not ended. It stays, with the logs of its pods. */
+  | { readonly type: "endWorkerJob"; readonly name: string }
+  | { readonly type: "setWorkerJobTtl"; readonly name: string; readonly seconds: number }
   | { readonly type: "deletePod"; readonly name: string; readonly uid: string }
   /** Observes which nodes of the job's pods report, and decides again. */
   | { readonly type: "observeNodes" }

@@ -2,11 +2,25 @@ import { readTerminationMessage } from "../../../../src/resources/read-terminati
 import type { WorkerPod } from "../observe/worker-pod.ts";
 import { checkDeadline } from "./deadline-seconds.ts";
 import { firstAnswer } from "./first-answer.ts";
-import { checkEviction, exitCodeEnd, readPodEnd } from "./pod-failure-policy.ts";
+import {
+  checkAttempts,
+  checkExceededLimits,
+  disruptionsError,
+  exitCodeEnd,
+  isFailedAttempt,
+  podEndTime,
+  readPodEnd,
+} from "./pod-failure-policy.ts";
 import { checkStartFailure } from "./pod-start-seconds.ts";
 import type { ObservedStep, StepEnd } from "./step-end.ts";
 
-const checks = [checkWorkerJobEnd, checkDeadline, checkEviction, checkStartFailure];
+const checks = [
+  checkWorkerJobEnd,
+  checkDeadline,
+  checkExceededLimits,
+  checkAttempts,
+  checkStartFailure,
+];
 
 /** Undefined as long as the step has not ended. */
 export function findStepEnd(step: ObservedStep): StepEnd | undefined {
@@ -19,21 +33,19 @@ function checkWorkerJobEnd({ workerJob, pods }: ObservedStep): StepEnd | undefin
   if (complete) return { error: undefined, reportedByWorker: pods.some(hasTerminationMessage), at };
   const pod = findFailedPod(pods, message);
   if (pod !== undefined) return { ...readPodEnd(pod), at };
+  const disrupted = disruptionsError(pods);
+  if (disrupted !== undefined) return { error: disrupted, reportedByWorker: false, at };
   const code = Number(/exit code (\d+)/.exec(message)?.[1] ?? NaN);
   return { ...exitCodeEnd(code, message), at };
 }
 
 /** The pod that the worker Job's message names, else the last one that failed. */
 function findFailedPod(pods: readonly WorkerPod[], message: string): WorkerPod | undefined {
-  const failed = pods.filter((pod) => pod.phase === "Failed" && !pod.disrupted);
+  const failed = pods.filter(isFailedAttempt);
   return (
     failed.find(({ name }) => message.includes(`/${name} `)) ??
     failed.toSorted((one, other) => podEndTime(other) - podEndTime(one))[0]
   );
-}
-
-function podEndTime({ termination, createdAt }: WorkerPod): number {
-  return termination?.at ?? createdAt;
 }
 
 function hasTerminationMessage({ termination }: WorkerPod): boolean {

@@ -29,7 +29,11 @@ function removeIfLost(observed: ObservedState, pod: WorkerPod): Decision {
   if (readyNodes.has(node)) return requeueAt(now + nodeRetryMs);
   const notStopped = `The node "${node}" did not confirm that the pod "${name}" stopped`;
   const message = `${notStopped}, and the pod was removed`;
-  const patch = { statusReason: lostPodReason, statusMessage: message };
+  const patch = {
+    statusReason: lostPodReason,
+    statusMessage: message,
+    observedGeneration: resource.metadata.generation,
+  };
   const isCancelling = resource.status.status === "Cancelling";
   const writes: readonly Action[] = isCancelling ? [{ type: "writeStatus", patch }] : [];
   return {

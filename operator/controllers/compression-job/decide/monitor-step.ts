@@ -3,11 +3,13 @@ import { currentWarningMessage } from "../observe/step-warning.ts";
 import type { WorkerJob } from "../observe/worker-job.ts";
 import { isFailingToStart, type WorkerPod } from "../observe/worker-pod.ts";
 import { combineDecisions, type Decision, noActions, requeueAt } from "./decision.ts";
+import { remainingDeadlineSeconds } from "./deadline-seconds.ts";
 import { findWait } from "./find-wait.ts";
 import { podStartDeadline } from "./pod-start-seconds.ts";
 import { reportWait } from "./report-wait.ts";
 import { areAllScheduled } from "./scheduling.ts";
 import { queueName, suspendStep } from "./suspend.ts";
+import { workedSeconds } from "./worked-seconds.ts";
 import type { StepWait } from "./wait.ts";
 
 /** A shorter wait is not worth a write. */
@@ -36,6 +38,7 @@ export function monitorStep(
       .filter(isFailingToStart)
       .map((pod) => requeueAt(podStartDeadline(pod, settings.podStartSeconds))),
     requeueForWarning(observed),
+    requeueForDeadline(observed, pods),
   );
 }
 
@@ -49,6 +52,13 @@ function reportStep(
   }
   const reportAt = waiting.since + minWaitMs;
   return reportAt > observed.now ? requeueAt(reportAt) : reportWait(observed, waiting.wait);
+}
+
+/** The kubelet ends the first pod; those that replace it have less time than it had. */
+function requeueForDeadline(observed: ObservedState, pods: readonly WorkerPod[]): Decision {
+  if (pods.length < 2) return noActions;
+  const left = remainingDeadlineSeconds(observed) - workedSeconds(pods, observed.now);
+  return requeueAt(observed.now + Math.max(1, left) * 1000);
 }
 
 /** The cluster's warning starts or stops to count then. */

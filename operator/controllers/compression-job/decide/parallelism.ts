@@ -2,7 +2,7 @@ import type { KubernetesJob } from "../../../../src/kubernetes/resources.ts";
 import type { JobStep } from "../../../../src/resources/job-identity.ts";
 import { stepSequences } from "../observe/steps.ts";
 import type { WorkerJob } from "../observe/worker-job.ts";
-import { retries } from "./pod-failure-policy.ts";
+import { backoffLimit } from "./pod-failure-policy.ts";
 
 type WorkerJobSpec = NonNullable<KubernetesJob["spec"]>;
 
@@ -19,12 +19,12 @@ export function nextStep({ step }: WorkerJob): JobStep | undefined {
 
 /** How many pods of a worker Job have to complete, how many run at once, and how often each. */
 export function completionFields(step: JobStep, parallelism: number): Partial<WorkerJobSpec> {
-  if (step !== "optimize") return { backoffLimit: retries };
+  if (step !== "optimize") return { backoffLimit };
   return {
     completionMode: "Indexed",
     completions: parallelism,
     parallelism,
-    backoffLimitPerIndex: retries,
+    backoffLimitPerIndex: backoffLimit,
     maxFailedIndexes: 0,
   };
 }

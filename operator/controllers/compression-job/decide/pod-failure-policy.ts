@@ -1,5 +1,5 @@
 import type { JobError } from "../../../../src/contract/errors.ts";
-import { maxAttempts } from "../../../../src/contract/limits.ts";
+import { maxAttempts, maxDisruptions } from "../../../../src/contract/limits.ts";
 import { workerContainer, workerExit } from "../../../../src/contract/worker.ts";
 import type { KubernetesJob } from "../../../../src/kubernetes/resources.ts";
 import { readTerminationMessage } from "../../../../src/resources/read-termination-message.ts";
@@ -10,19 +10,21 @@ import type { ObservedStep, StepEnd } from "./step-end.ts";
 type PodFailurePolicy = NonNullable<NonNullable<KubernetesJob["spec"]>["podFailurePolicy"]>;
 type PodEnd = Omit<StepEnd, "at">;
 
-/** Pods that replace a failed one. */
-export const retries = maxAttempts - 1;
+/**
+ * Pods that replace a failed or disrupted one, as the Job controller counts them, deleted ones too.
+ * How many attempts may fail is counted by `checkAttempts`.
+ */
+export const backoffLimit = maxAttempts - 1 + maxDisruptions;
 
-/** Disruptions do not count as attempts. What a second attempt would not change fails the Job. */
+/** What a second attempt would not change fails the Job. */
 export const podFailurePolicy: PodFailurePolicy = {
   rules: [
-    { action: "Ignore", onPodConditions: [{ type: "DisruptionTarget", status: "True" }] },
     {
       action: "FailJob",
       onExitCodes: {
         containerName: workerContainer,
         operator: "In",
-        values: [workerExit.failed, workerExit.killed],
+        values: [workerExit.failed],
       },
     },
   ],
@@ -30,18 +32,52 @@ export const podFailurePolicy: PodFailurePolicy = {
 
 const exitErrors: ReadonlyMap<number, JobError> = new Map([
   [workerExit.cancelled, { code: "worker_killed", message: "The worker was stopped from outside" }],
-  [
-    workerExit.killed,
-    { code: "out_of_memory", message: "The worker ran out of memory and was killed" },
-  ],
+  [workerExit.killed, { code: "worker_killed", message: "The worker was killed from outside" }],
 ]);
 
-/** A pod that exceeds its disk would be evicted at every attempt. Other evictions disrupt it. */
-export function checkEviction({ pods, now }: ObservedStep): StepEnd | undefined {
+const outOfMemory: JobError = {
+  code: "out_of_memory",
+  message: "The worker ran out of memory and was killed",
+};
+
+/** A pod that exceeds its memory or disk would do so at every attempt. */
+export function checkExceededLimits({ pods, now }: ObservedStep): StepEnd | undefined {
   const pod = pods.find(
-    ({ phase, reason, disrupted }) => phase === "Failed" && reason === "Evicted" && !disrupted,
+    (each) => isOutOfMemory(each) || (isFailedAttempt(each) && each.reason === "Evicted"),
   );
-  return pod && { error: podKilledError(pod), reportedByWorker: false, at: now };
+  return pod && { ...readPodEnd(pod), at: now };
+}
+
+/** Whether a share, or all of the work, has failed as often as it may. */
+export function checkAttempts({ pods, now }: ObservedStep): StepEnd | undefined {
+  const failed = pods.filter(isFailedAttempt);
+  const last = failed
+    .toSorted((one, other) => podEndTime(other) - podEndTime(one))
+    .find(({ index }) => failed.filter((pod) => pod.index === index).length >= maxAttempts);
+  return last && { ...readPodEnd(last), at: now };
+}
+
+/** Whether a pod failed and the cluster did not end it. */
+export function isFailedAttempt({ phase, disruption }: WorkerPod): boolean {
+  return phase === "Failed" && disruption === undefined;
+}
+
+export function podEndTime({ termination, createdAt }: WorkerPod): number {
+  return termination?.at ?? createdAt;
+}
+
+/** For a Job whose pods the cluster ended more often than it may. */
+export function disruptionsError(pods: readonly WorkerPod[]): JobError | undefined {
+  const reasons = pods.flatMap(({ disruption }) => disruption ?? []);
+  if (reasons.length === 0) return undefined;
+  const counts = Object.entries(Object.groupBy(reasons, (reason) => reason));
+  const texts = counts.map(([reason, all = []]) => `${reason} ${all.length}`);
+  const message = `The cluster ended the worker's pods too often: ${texts.join(", ")}`;
+  return { code: "worker_killed", message };
+}
+
+function isOutOfMemory({ phase, termination }: WorkerPod): boolean {
+  return phase === "Failed" && termination?.reason === "OOMKilled";
 }
 
 /** Why a failed pod failed. */
@@ -52,6 +88,7 @@ export function readPodEnd(pod: WorkerPod): PodEnd {
   if (termination?.exitCode === workerExit.failed && terminationMessage?.error) {
     return { error: terminationMessage.error, reportedByWorker: true };
   }
+  if (isOutOfMemory(pod)) return { error: outOfMemory, reportedByWorker: false };
   if (termination === undefined || pod.reason !== "") {
     return { error: podKilledError(pod), reportedByWorker: false };
   }
@@ -62,13 +99,8 @@ export function readPodEnd(pod: WorkerPod): PodEnd {
   return exitCodeEnd(termination.exitCode, termination.message);
 }
 
-/** Without a deletion, only the kernel kills a worker, for lack of memory. */
 function wasKilledByDeletion({ termination, deletionDeadline }: WorkerPod): boolean {
-  return (
-    termination?.exitCode === workerExit.killed &&
-    termination.reason !== "OOMKilled" &&
-    deletionDeadline !== undefined
-  );
+  return termination?.exitCode === workerExit.killed && deletionDeadline !== undefined;
 }
 
 /** What an exit code means; NaN where there is none. */

@@ -4,10 +4,8 @@ import { textLimits } from "../../../../src/contract/limits.ts";
 import { truncate } from "../../../../src/contract/truncate.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { mayRun, type WorkerPod } from "../observe/worker-pod.ts";
-import type { StatusPatch } from "./decision.ts";
 import { pascalCase } from "./pascal-case.ts";
 import { unschedulableText } from "./unschedulable-text.ts";
-import { updateCondition } from "./update-condition.ts";
 import { waitKind, type StepWait, type Wait, type WaitingStep } from "./wait.ts";
 
 export function checkUnscheduledPod({ pods, target }: WaitingStep): StepWait | undefined {
@@ -25,35 +23,24 @@ export function areAllScheduled(pods: readonly WorkerPod[]): boolean {
   return running.length > 0 && running.every(({ node }) => node !== undefined);
 }
 
-/** The condition `Scheduled` where it changes; a job that never waited for a node has none. */
-export function scheduledConditionPatch(
-  observed: ObservedState,
+type ConditionValue = Pick<Condition, "type" | "status" | "reason" | "message">;
+
+/** The condition `Scheduled`; undefined for a job that never waited for a node. */
+export function scheduledCondition(
+  { resource }: ObservedState,
   wait: Wait | undefined,
-): StatusPatch {
+): ConditionValue | undefined {
   const type = conditionTypes.scheduled;
-  const before = observed.resource.status.conditions?.find((condition) => condition.type === type);
-  const isWaiting = wait !== undefined && !waitKind(wait).hasNode;
-  if (!isWaiting && before?.status !== "False") return {};
-  const next = isWaiting ? unscheduledCondition(wait) : scheduledCondition;
-  const isSame =
-    before?.status === next.status &&
-    before.reason === next.reason &&
-    before.message === next.message;
-  return isSame ? {} : { conditions: updateCondition(observed, { type, ...next }) };
+  const before = resource.status.conditions?.find((condition) => condition.type === type);
+  if (wait !== undefined && !waitKind(wait).hasNode) {
+    const message = truncate(wait.message, textLimits.statusMessage);
+    return { type, status: "False", reason: pascalCase(wait.reason), message };
+  }
+  return before?.status === "False" ? { type, ...scheduled } : before;
 }
 
-type ConditionValue = Pick<Condition, "status" | "reason" | "message">;
-
-const scheduledCondition: ConditionValue = {
+const scheduled = {
   status: "True",
   reason: "Scheduled" satisfies EventReason,
   message: "Every pod has a node",
-};
-
-function unscheduledCondition({ reason, message }: Wait): ConditionValue {
-  return {
-    status: "False",
-    reason: pascalCase(reason),
-    message: truncate(message, textLimits.statusMessage),
-  };
-}
+} as const;

@@ -18,6 +18,8 @@ export interface ObservedStep {
   /** Those of the worker Job. */
   readonly pods: readonly WorkerPod[];
   readonly now: number;
+  /** Time of work that is left for it, with what its pods have had. */
+  readonly deadlineSeconds: number;
   /** The cluster's warning about the worker Job or its pods; empty if there is none. */
   readonly warningMessage: string;
   /** A pod that cannot be started for so long fails its job. */

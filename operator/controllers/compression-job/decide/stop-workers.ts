@@ -14,6 +14,23 @@ export function stopWorkers(observed: ObservedState): Decision | undefined {
   };
 }
 
+/** The same for a job whose logs are still to be read: its worker Jobs end, with their pods. */
+export function endWorkers(observed: ObservedState): Decision | undefined {
+  const stopping = stopWorkers(observed);
+  if (stopping === undefined) return undefined;
+  const workerJobs = ownedWorkerJobs(observed).filter(({ end }) => end === undefined);
+  const deletions = stopping.actions.filter(({ type }) => type !== "deleteWorkerJob");
+  return { actions: [...workerJobs.flatMap(endWorkerJobActions), ...deletions] };
+}
+
+/** A Job that is suspended has no deadline, and no logs either. */
+function endWorkerJobActions(workerJob: WorkerJob): Action[] {
+  if (workerJob.suspended) return deleteWorkerJobActions(workerJob);
+  return workerJob.ending || workerJob.deleting
+    ? []
+    : [{ type: "endWorkerJob", name: workerJob.name }];
+}
+
 function deleteWorkerJobActions({ name, uid, deleting }: WorkerJob): Action[] {
   return deleting ? [] : [{ type: "deleteWorkerJob", name, uid }];
 }

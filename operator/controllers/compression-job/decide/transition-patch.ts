@@ -1,12 +1,12 @@
-import { conditionTypes } from "../../../../src/contract/condition.ts";
 import type { JobError } from "../../../../src/contract/errors.ts";
 import { textLimits } from "../../../../src/contract/limits.ts";
 import type { StatusCause } from "../../../../src/contract/status-reasons.ts";
 import { isTerminal, type JobStatus, leadsTo } from "../../../../src/contract/status.ts";
 import { truncate } from "../../../../src/contract/truncate.ts";
+import { lifecycleConditions } from "../../../../src/resources/lifecycle-conditions.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import type { StatusPatch } from "./decision.ts";
-import { updateCondition } from "./update-condition.ts";
+import { updateConditions } from "./update-conditions.ts";
 
 interface StatusTransition {
   readonly to: JobStatus;
@@ -38,19 +38,13 @@ export function transitionPatch(
     statusMessage: message,
     observedGeneration: metadata.generation,
     transitions: [...(status.transitions ?? []), { status: to, at, reason, message }],
+    conditions: updateConditions(observed, lifecycleConditions(to, message)),
   };
   if (startedAt !== undefined) patch.startedAt = new Date(startedAt).toISOString();
   if (status.startedAt !== undefined) patch.startedAt = status.startedAt;
   if (error !== undefined) {
     patch.error = { ...error, message: truncate(error.message, textLimits.statusMessage) };
   }
-  return isTerminal(to) ? { ...patch, ...finishedFields(observed, to, message) } : patch;
-}
-
-function finishedFields(observed: ObservedState, reason: JobStatus, message: string): StatusPatch {
-  const finished = { type: conditionTypes.finished, status: "True", reason, message } as const;
-  return {
-    finishedAt: new Date(observed.now).toISOString(),
-    conditions: updateCondition(observed, finished),
-  };
+  if (isTerminal(to)) patch.finishedAt = at;
+  return patch;
 }

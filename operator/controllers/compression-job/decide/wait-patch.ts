@@ -1,10 +1,13 @@
 import type { CompressionJobStatus } from "../../../../src/contract/compression-job.ts";
+import type { Condition } from "../../../../src/contract/condition.ts";
 import { textLimits } from "../../../../src/contract/limits.ts";
 import { statusCause } from "../../../../src/contract/status-reasons.ts";
 import { truncate } from "../../../../src/contract/truncate.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import type { StatusPatch } from "./decision.ts";
-import { scheduledConditionPatch } from "./scheduling.ts";
+import { scheduledCondition } from "./scheduling.ts";
+import { suspendedCondition } from "./suspended-condition.ts";
+import { updateConditions } from "./update-conditions.ts";
 import { isWaitReason, type Wait } from "./wait.ts";
 
 /**
@@ -19,10 +22,27 @@ export function waitPatch(
   const { status, metadata } = resource;
   const patch = {
     ...pendingReasonPatch(status, wait),
-    ...scheduledConditionPatch(observed, wait),
+    ...conditionsPatch(observed, wait),
   };
   if (Object.keys(patch).length === 0) return undefined;
   return { jobId, observedGeneration: metadata.generation, ...patch };
+}
+
+function conditionsPatch(observed: ObservedState, wait: Wait | undefined): StatusPatch {
+  const { conditions = [] } = observed.resource.status;
+  const changed = [scheduledCondition(observed, wait), suspendedCondition(observed, wait)]
+    .flatMap((condition) => condition ?? [])
+    .filter((condition) => !conditions.some((known) => isSame(known, condition)));
+  return changed.length === 0 ? {} : { conditions: updateConditions(observed, changed) };
+}
+
+type ConditionValue = Pick<Condition, "type" | "status" | "reason" | "message">;
+
+function isSame(one: ConditionValue, other: ConditionValue): boolean {
+  const { type, status, reason, message } = other;
+  return (
+    one.type === type && one.status === status && one.reason === reason && one.message === message
+  );
 }
 
 function pendingReasonPatch(

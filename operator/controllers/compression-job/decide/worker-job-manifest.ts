@@ -9,7 +9,6 @@ import { definedFields } from "./defined-fields.ts";
 import { completionFields } from "./parallelism.ts";
 import { podFailurePolicy } from "./pod-failure-policy.ts";
 import { queueName } from "./suspend.ts";
-import { workerJobTtl } from "./worker-job-ttl.ts";
 import { workerPodSpec, type WorkerPodPlan } from "./worker-pod-spec.ts";
 
 type Metadata = NonNullable<KubernetesJob["metadata"]>;
@@ -25,7 +24,6 @@ export function workerJobManifest(plan: WorkerJobPlan, settings: WorkerSettings)
   const { resource, step, parallelism } = plan;
   const selectorLabels = workerLabels(plan);
   const suspend = queueName(resource) === undefined ? undefined : true;
-  const ttlSecondsAfterFinished = workerJobTtl(step, settings);
   return {
     metadata: workerJobMetadata(plan, selectorLabels),
     spec: {
@@ -33,7 +31,7 @@ export function workerJobManifest(plan: WorkerJobPlan, settings: WorkerSettings)
       // A pod is replaced only when it has ended, so that two pods of a step never use a GPU each.
       podReplacementPolicy: "Failed",
       podFailurePolicy,
-      ...definedFields({ ttlSecondsAfterFinished, suspend }),
+      ...definedFields({ suspend }),
       // Saves every pod the four labels of the Job controller. A job's id is as unique as they are.
       manualSelector: true,
       selector: { matchLabels: selectorLabels },

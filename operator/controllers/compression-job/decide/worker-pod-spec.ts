@@ -1,5 +1,9 @@
 import type { Target } from "../../../../src/contract/target.ts";
-import { workerContainer, workerTokenAudience } from "../../../../src/contract/worker.ts";
+import {
+  workerContainer,
+  workerStop,
+  workerTokenAudience,
+} from "../../../../src/contract/worker.ts";
 import type { Pod } from "../../../../src/kubernetes/resources.ts";
 import type { WorkerSettings } from "../observe/job-settings.ts";
 import { definedFields } from "./defined-fields.ts";
@@ -14,8 +18,6 @@ export interface WorkerPodPlan {
   readonly deadlineSeconds: number;
 }
 
-/** A worker that stops on SIGTERM writes its termination message within this time. */
-const terminationGraceSeconds = 10;
 const tokenSeconds = 3600;
 const uid = 10_001;
 const workDirectory = "/work";
@@ -28,7 +30,7 @@ export function workerPodSpec(plan: WorkerPodPlan, settings: WorkerSettings): Po
     restartPolicy: "Never",
     // The pod's deadline and not the Job's: the time without a node does not count.
     activeDeadlineSeconds: deadlineSeconds,
-    terminationGracePeriodSeconds: terminationGraceSeconds,
+    terminationGracePeriodSeconds: workerStop.graceSeconds,
     serviceAccountName: settings.serviceAccount,
     automountServiceAccountToken: false,
     enableServiceLinks: false,
@@ -97,12 +99,23 @@ function workerEnvironment(jobId: string, { serviceUrl }: WorkerSettings) {
   return Object.entries(variables).map(([name, value]) => ({ name, value }));
 }
 
+/** What a small job needs, for targets that say nothing: nodes are not filled without measure. */
+const defaultRequests = { cpu: "100m", memory: "256Mi", disk: "256Mi" };
+
 /** Memory and GPUs are limited to what is requested; CPU is not limited. */
-function containerResources({ gpu, resources }: Target): NonNullable<Container["resources"]> {
-  const { cpu, memory } = resources ?? {};
+function containerResources({
+  gpu,
+  resources = {},
+  scratch = defaultRequests.disk,
+}: Target): NonNullable<Container["resources"]> {
+  const { cpu = defaultRequests.cpu, memory, ephemeralStorage = scratch } = resources;
   const gpus = gpu && { [gpu.resource]: String(gpu.count) };
   return {
-    requests: definedFields({ cpu, memory }),
+    requests: {
+      cpu,
+      memory: memory ?? defaultRequests.memory,
+      "ephemeral-storage": ephemeralStorage,
+    },
     limits: { ...definedFields({ memory }), ...gpus },
   };
 }

@@ -27,6 +27,8 @@ export interface WorkerJob {
   readonly parallelism: number;
   readonly deleting: boolean;
   readonly suspended: boolean;
+  /** Whether the operator has made it end. */
+  readonly ending: boolean;
   readonly createdAt: number;
   readonly startedAt: number | undefined;
   readonly ttlSeconds: number | undefined;
@@ -46,6 +48,7 @@ export function toWorkerJob({ metadata, spec, status }: Stored<ObservedWorkerJob
     parallelism: Number(metadata.annotations?.[sharesAnnotation] ?? spec?.completions ?? 1),
     deleting: metadata.deletionTimestamp !== undefined,
     suspended: spec?.suspend === true,
+    ending: spec?.activeDeadlineSeconds !== undefined,
     createdAt: Date.parse(metadata.creationTimestamp),
     startedAt: status?.startTime === undefined ? undefined : Date.parse(status.startTime),
     ttlSeconds: spec?.ttlSecondsAfterFinished,

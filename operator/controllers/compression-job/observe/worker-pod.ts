@@ -1,3 +1,4 @@
+import { resourceLabels } from "../../../../src/contract/resource-labels.ts";
 import { workerContainer } from "../../../../src/contract/worker.ts";
 import type { ObservedPod } from "../../../../src/resources/observed-resources.ts";
 import type { Stored } from "../../../../src/kubernetes/resources.ts";
@@ -18,6 +19,8 @@ export interface WorkerPod {
   readonly uid: string;
   /** UID of the Job that created it. */
   readonly workerJobUid: string | undefined;
+  /** Of the share that it works on; 0 where pods have none. */
+  readonly index: number;
   readonly node: string | undefined;
   readonly createdAt: number;
   /** When the kubelet started to prepare it. */
@@ -26,9 +29,9 @@ export interface WorkerPod {
   /** Of the pod as a whole, for instance `Evicted` or `DeadlineExceeded`. */
   readonly reason: string;
   readonly message: string;
-  /** Whether preemption, eviction, or a drained or lost node ends it. */
-  readonly disrupted: boolean;
-  /** When the kubelet should have stopped a pod that is being deleted, by this process' clock. */
+  /** Why the cluster ends it: preemption, eviction, a drained or lost node. */
+  readonly disruption: string | undefined;
+  /** When the kubelet of a deleted pod should have stopped it, by this process' clock. */
   readonly deletionDeadline: number | undefined;
   /** Why it has no node. */
   readonly unscheduled:
@@ -51,15 +54,14 @@ export function toWorkerPod(
     name: metadata.name,
     uid: metadata.uid,
     workerJobUid: metadata.ownerReferences?.find((owner) => owner.controller)?.uid,
+    index: Number(metadata.labels?.[resourceLabels.completionIndex] ?? 0),
     node: spec?.nodeName,
     createdAt: Date.parse(metadata.creationTimestamp),
     startedAt: parseOptionalTime(startTime),
     phase,
     reason,
     message,
-    disrupted: conditions.some(
-      ({ type, status: value }) => type === "DisruptionTarget" && value === "True",
-    ),
+    disruption: readDisruption(conditions),
     deletionDeadline: readDeletionDeadline(metadata, deletionSeenAt),
     unscheduled: readUnscheduled(status, metadata.creationTimestamp),
     ...readContainerState(status, metadata.creationTimestamp),
@@ -92,6 +94,13 @@ export function isBeingPrepared(pod: WorkerPod): boolean {
 
 export function podStartTime({ startedAt, createdAt }: WorkerPod): number {
   return startedAt ?? createdAt;
+}
+
+function readDisruption(conditions: NonNullable<PodStatus["conditions"]>): string | undefined {
+  const disruption = conditions.find(
+    ({ type, status }) => type === "DisruptionTarget" && status === "True",
+  );
+  return disruption && (disruption.reason ?? "unknown");
 }
 
 function readDeletionDeadline(

@@ -98,6 +98,7 @@ const anyJob = fc.record({
   step: fc.constantFrom(...jobStep.options),
   deleting: fc.boolean(),
   suspended: fc.boolean(),
+  ending: fc.boolean(),
   ours: fc.boolean(),
   end: fc.constantFrom(undefined, true, false),
 });
@@ -106,7 +107,8 @@ const anyPod = fc.record({
   phase: fc.constantFrom("Pending", "Running", "Succeeded", "Failed", "Unknown"),
   node: fc.constantFrom(undefined, "node-1"),
   deletedBy: fc.constantFrom(undefined, start, start + 100_000),
-  disrupted: fc.boolean(),
+  disruption: fc.constantFrom(undefined, "EvictionByEvictionAPI"),
+  index: fc.nat({ max: 2 }),
   exitCode: fc.constantFrom(undefined, ...Object.values(workerExit)),
   waiting: fc.constantFrom(undefined, { reason: "ErrImagePull", message: "not found" }),
 });

@@ -74,7 +74,7 @@ const ends: readonly (readonly [string, Partial<WorkerPod>, ErrorCode, RegExp])[
     "out_of_memory",
     /ran out of memory/,
   ],
-  ["something killed the worker", exited(workerExit.killed), "out_of_memory", /ran out of memory/],
+  ["something killed the worker", exited(workerExit.killed), "worker_killed", /from outside/],
   [
     "the worker was killed as its pod was deleted",
     { ...exited(workerExit.killed), deletionDeadline: start },
@@ -134,14 +134,18 @@ test("decide() does not wait for a pod to use too much disk again", () => {
   const observe = (pod: Partial<WorkerPod>) =>
     makeObservedState({ resource, workerJobs: [child], pods: [makePod(child, pod)] });
   assert.equal(writtenStatus(decide(observe(evicted)).actions)?.error?.code, "worker_killed");
-  assert.equal(writtenStatus(decide(observe({ ...evicted, disrupted: true })).actions), undefined);
+  assert.equal(
+    writtenStatus(decide(observe({ ...evicted, disruption: "TerminationByKubelet" })).actions),
+    undefined,
+  );
 });
 
 test("decide() takes the error of the pod that the Job controller names, and of the last where it names none", () => {
   const job = failed(
     "Container worker for pod models/first failed with exit code 137 matching FailJob rule at index 1",
   );
-  const first = makePod(job, { name: "first", uid: "1", ...exited(workerExit.killed) });
+  const oom = { reason: "OOMKilled" };
+  const first = makePod(job, { name: "first", uid: "1", ...exited(workerExit.killed, oom) });
   const last = makePod(job, {
     name: "last",
     uid: "2",
@@ -174,7 +178,7 @@ test("decide() reads the exit code from the Job where its pods are deleted", () 
   );
   assert.equal(
     writtenStatus(decide(makeObservedState({ resource, workerJobs: [job] })).actions)?.error?.code,
-    "out_of_memory",
+    "worker_killed",
   );
 });
 
@@ -351,7 +355,8 @@ test("decide() leaves to the next step what is left of the deadline", () => {
   });
   const end = { complete: true, reason: "", message: "", at: start + 5 * minute };
   const shard = makeChild(parallel, { step: "shard", parallelism: 3, end });
-  const pod = makePod(shard, { phase: "Succeeded", startedAt: start + minute });
+  const termination = { exitCode: 0, reason: "", message: "", at: start + 5 * minute };
+  const pod = makePod(shard, { phase: "Succeeded", startedAt: start + minute, termination });
   const [create] = decide(
     makeObservedState({
       resource: parallel,
@@ -403,7 +408,7 @@ test("decide() starts no step again whose later steps exist", () => {
   );
 });
 
-test("decide() keeps Jobs from expiring before the job is recorded, and not longer", () => {
+test("decide() lets Jobs expire once the job is recorded", () => {
   const recorded = {
     type: "Recorded",
     status: "True",
@@ -416,19 +421,12 @@ test("decide() keeps Jobs from expiring before the job is recorded, and not long
     finishedAt: new Date(start + minute).toISOString(),
   } as const;
   const end = { complete: true, reason: "", message: "", at: start + minute };
-  const job = makeChild(resource, { end, ttlSeconds: 3600 });
+  const job = makeChild(resource, { end });
   const unrecorded = makeJob({ metadata: withFinalizer, status: ended });
-  const early = decide(
-    makeObservedState({ resource: unrecorded, workerJobs: [job], now: start + 2 * minute }),
-  );
-  assert.deepEqual(early, { actions: [], requeueAt: start + minute + 3_000_000 });
-  const late = decide(
-    makeObservedState({ resource: unrecorded, workerJobs: [job], now: start + 55 * minute }),
-  );
-  assert.deepEqual(late.actions, [{ type: "setWorkerJobTtl", name: "voices-work", seconds: null }]);
+  const observed = { resource: unrecorded, workerJobs: [job], now: start + 900 * minute };
+  assert.deepEqual(decide(makeObservedState(observed)).actions, []);
   const done = makeJob({ status: { ...ended, conditions: [recorded] } });
-  const kept = makeChild(resource, { end, ttlSeconds: undefined });
-  assert.deepEqual(decide(makeObservedState({ resource: done, workerJobs: [kept] })).actions, [
+  assert.deepEqual(decide(makeObservedState({ resource: done, workerJobs: [job] })).actions, [
     { type: "setWorkerJobTtl", name: "voices-work", seconds: 3600 },
   ]);
 });

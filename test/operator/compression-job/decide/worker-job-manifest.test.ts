@@ -46,7 +46,7 @@ test("a worker gets what its target asks for", () => {
   const { pod, container } = buildPod();
   assert.equal(container.image, "worker.test/worker-cuda:1");
   assert.deepEqual(container.resources, {
-    requests: { cpu: "500m", memory: "4Gi" },
+    requests: { cpu: "500m", memory: "4Gi", "ephemeral-storage": "20Gi" },
     limits: { memory: "4Gi", "nvidia.com/gpu": "2" },
   });
   assert.deepEqual(pod.volumes?.[0], { name: "work", emptyDir: { sizeLimit: "20Gi" } });
@@ -57,6 +57,16 @@ test("a worker gets what its target asks for", () => {
   assert.equal(pod.runtimeClassName, "nvidia");
   assert.equal(pod.priorityClassName, "batch");
   assert.equal(pod.activeDeadlineSeconds, 600);
+});
+
+test("a worker whose target says nothing requests a little of everything", () => {
+  const { name, description, executionProvider, operators, recipe, presets } = gpuTarget;
+  const bare = { name, description, executionProvider, operators, recipe, presets };
+  const { container } = buildPod({ target: bare });
+  assert.deepEqual(container.resources, {
+    requests: { cpu: "100m", memory: "256Mi", "ephemeral-storage": "256Mi" },
+    limits: {},
+  });
 });
 
 test("a worker learns where the service is, which job it works for and who it is", () => {
@@ -79,7 +89,7 @@ test("a worker learns where the service is, which job it works for and who it is
 test("shares are worked on at once, and the first that fails for good ends the others", () => {
   const { spec } = buildPod({ step: "optimize", parallelism: 8 });
   assert.deepEqual([spec.completionMode, spec.completions, spec.parallelism], ["Indexed", 8, 8]);
-  assert.deepEqual([spec.backoffLimitPerIndex, spec.maxFailedIndexes], [2, 0]);
+  assert.deepEqual([spec.backoffLimitPerIndex, spec.maxFailedIndexes], [14, 0]);
 });
 
 test("the pods of each step are selected by their own labels", () => {

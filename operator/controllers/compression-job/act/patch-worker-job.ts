@@ -1,13 +1,15 @@
 import { ignoreNotFound } from "../../../../src/kubernetes/kubernetes-error.ts";
+import type { KubernetesJob } from "../../../../src/kubernetes/resources.ts";
 import { observedResources } from "../../../../src/resources/observed-resources.ts";
-import type { Action } from "../decide/decision.ts";
 import type { ActionContext } from "./action-context.ts";
 
-export async function setWorkerJobTtl(
+type WorkerJobSpec = NonNullable<KubernetesJob["spec"]>;
+
+export async function patchWorkerJob(
   { client, run, workerJobs }: ActionContext,
-  { name, seconds }: Action & { type: "setWorkerJobTtl" },
+  name: string,
+  spec: Pick<WorkerJobSpec, "ttlSecondsAfterFinished" | "activeDeadlineSeconds">,
 ): Promise<undefined> {
-  const patch = { spec: { ttlSecondsAfterFinished: seconds } };
-  const workerJob = await ignoreNotFound(client.patch(observedResources.jobs, name, patch));
+  const workerJob = await ignoreNotFound(client.patch(observedResources.jobs, name, { spec }));
   if (workerJob !== undefined) run.expectWrite(workerJobs, workerJob);
 }

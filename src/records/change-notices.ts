@@ -1,0 +1,51 @@
+import { z } from "zod";
+import type { Effects } from "./effects.ts";
+
+/** The server's channel on which replicas tell each other what they commit. */
+export const noticeChannel = "mos_changes";
+
+/** A notice has at most 8,000 bytes, and an id at most 63. */
+const idsPerNotice = 100;
+
+const kinds = ["changed", "waiting", "begun", "cancelling", "ended"] as const;
+const ids = z.array(z.string()).default([]);
+const notice = z.object({
+  replica: z.int(),
+  changed: ids,
+  waiting: ids,
+  begun: ids,
+  cancelling: ids,
+  ended: ids,
+});
+
+/** Effects of another replica's transaction, or a part of them. */
+interface Notice {
+  readonly replica: number;
+  readonly effects: Effects;
+}
+
+/** The texts by which a replica tells others about a transaction. */
+export function formatNotices(replica: number, effects: Effects): string[] {
+  const entries = kinds.flatMap((kind) => Array.from(effects[kind], (id) => ({ kind, id })));
+  const count = Math.ceil(entries.length / idsPerNotice);
+  return Array.from({ length: count }, (_, i) => {
+    const part = entries.slice(i * idsPerNotice, (i + 1) * idsPerNotice);
+    const byKind = Object.groupBy(part, ({ kind }) => kind);
+    const listed = kinds.map((kind) => [kind, byKind[kind]?.map(({ id }) => id)]);
+    return JSON.stringify({ replica, ...Object.fromEntries(listed) });
+  });
+}
+
+export function parseNotice(text: string): Notice {
+  const { replica, ...effects } = notice.parse(JSON.parse(text));
+  return {
+    replica,
+    effects: {
+      changed: new Set(effects.changed),
+      waiting: new Set(effects.waiting),
+      begun: new Set(effects.begun),
+      cancelling: new Set(effects.cancelling),
+      ended: new Set(effects.ended),
+    },
+  };
+}

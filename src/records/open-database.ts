@@ -1,0 +1,33 @@
+import { Kysely } from "kysely";
+import type { Changes } from "./changes.ts";
+import { migrate, migrateFile } from "./migrate.ts";
+import { migrations } from "./migrations.ts";
+import { createOnlyReplica } from "./replica.ts";
+import type { Schema } from "./schema.ts";
+import { sqliteDialect } from "./sqlite-dialect.ts";
+import type { Database } from "./store.ts";
+
+/**
+ * Opens a database at the present schema: that of a PostgreSQL server (`postgres://…`), a file of
+ * SQLite, or `:memory:`. What other processes change there is published to `changes`.
+ * @throws UnusableDatabaseError
+ */
+export async function openDatabase(database: string, changes: Changes): Promise<Database> {
+  if (!/^postgres(ql)?:/.test(database)) return openSqlite(database);
+  // A service without a server does not load its driver.
+  const { openPostgres } = await import("./open-postgres.ts");
+  return openPostgres(database, changes);
+}
+
+async function openSqlite(path: string): Promise<Database> {
+  const isFile = path !== ":memory:";
+  if (isFile) await migrateFile(path);
+  const db = new Kysely<Schema>({ dialect: sqliteDialect(path) });
+  if (!isFile) await migrate(db, migrations);
+  return {
+    db,
+    replica: createOnlyReplica(),
+    announce: async () => {},
+    close: () => db.destroy(),
+  };
+}

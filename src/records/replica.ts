@@ -1,0 +1,20 @@
+/** This process among those that work on the same records. */
+export interface Replica {
+  /** Its number, which no other process has at the same time. */
+  readonly id: number;
+  /** Whether it does what one replica alone may do. */
+  readonly isLeader: () => boolean;
+  /** Numbers of all that run. */
+  readonly listRunning: () => Promise<ReadonlySet<number>>;
+}
+
+/** Below 2^31, as PostgreSQL's numbers of four bytes are. */
+export function newReplicaId(): number {
+  return Math.floor(Math.random() * (2 ** 31 - 1));
+}
+
+/** The only process that works on its records. */
+export function createOnlyReplica(): Replica {
+  const id = newReplicaId();
+  return { id, isLeader: () => true, listRunning: async () => new Set([id]) };
+}

@@ -1,0 +1,34 @@
+import type { Schema } from "./schema.ts";
+
+/** Columns that identify the rows of each table; what refers to others comes after them. */
+export const tableKeys = {
+  projects: ["name"],
+  change_counter: ["value"],
+  jobs: ["id"],
+  job_labels: ["job_id", "key"],
+  batches: ["id"],
+  log_lines: ["job_id", "seq"],
+  attempts: ["job_id", "attempt"],
+  job_shares: ["job_id", "share"],
+  job_outlines: ["job_id"],
+  job_blobs: ["job_id", "sha256"],
+  tokens: ["id"],
+  audit: ["id"],
+  spent_identities: ["issuer", "jti"],
+  baselines: ["project", "suite", "model", "target", "branch", "sha"],
+  idempotency_keys: ["project", "token_id", "key"],
+  github_reports: ["id"],
+  github_job_checks: ["job_id"],
+  github_deliveries: ["id"],
+  project_blobs: ["project", "sha256", "repository_id"],
+  suites: ["project", "name"],
+  project_usage: ["project"],
+  released_blobs: ["sha256"],
+  deleted_resources: ["id"],
+  service_keys: ["name"],
+  sign_in_links: ["hash"],
+  sessions: ["id"],
+} as const satisfies Readonly<Record<keyof Schema, readonly [string, ...string[]]>>;
+
+/** Tables that have a row from the beginning. */
+export const firstRowTables = ["projects", "change_counter"] as const;

@@ -1,0 +1,70 @@
+import { createHash } from "node:crypto";
+import { type Kysely, sql } from "kysely";
+import type { Schema } from "./schema.ts";
+import { tableKeys } from "./table-keys.ts";
+
+export type TableName = keyof Schema;
+/** By the names of columns. */
+export type Row = Readonly<Record<string, string | number | null>>;
+
+const rowsPerPage = 500;
+
+export async function countRows(db: Kysely<Schema>, table: TableName): Promise<number> {
+  const query = sql<{ rows: number }>`select count(*) as rows from ${sql.table(table)}`;
+  const { rows } = await readOnly(db, query);
+  return rows[0]?.rows ?? 0;
+}
+
+/** Rows in the order of their keys, at most `count`, in pages. */
+export async function* readRows(
+  db: Kysely<Schema>,
+  table: TableName,
+  { start, count }: { readonly start?: Row | undefined; readonly count: number },
+): AsyncGenerator<readonly Row[]> {
+  const keys = tableKeys[table];
+  const columns = sql.join(keys.map((key) => sql.ref(key)));
+  let last = start;
+  for (let left = count; left > 0;) {
+    const behind = last
+      ? sql`where (${columns}) > (${sql.join(keys.map((key) => last?.[key]))})`
+      : sql``;
+    const limit = Math.min(left, rowsPerPage);
+    const { rows } = await readOnly(
+      db,
+      sql<Row>`select * from ${sql.table(table)} ${behind} order by ${columns} limit ${limit}`,
+    );
+    last = rows.at(-1);
+    if (last === undefined) return;
+    yield rows;
+    left -= rows.length;
+  }
+}
+
+/** Hash of the first rows, which is the same in both kinds of databases, and the last of them. */
+export async function hashRows(
+  db: Kysely<Schema>,
+  table: TableName,
+  count: number,
+): Promise<{ hash: string; last: Row | undefined }> {
+  const hash = createHash("sha256");
+  let last: Row | undefined;
+  for await (const rows of readRows(db, table, { count })) {
+    for (const row of rows) hash.update(JSON.stringify(sortColumns(row)));
+    last = rows.at(-1);
+  }
+  return { hash: hash.digest("hex"), last };
+}
+
+/** The order of columns depends on when they were added. */
+function sortColumns(row: Row): [string, Row[string]][] {
+  return Object.keys(row)
+    .toSorted()
+    .map((name) => [name, row[name] ?? null]);
+}
+
+function readOnly<T>(db: Kysely<Schema>, query: ReturnType<typeof sql<T>>) {
+  return db
+    .transaction()
+    .setAccessMode("read only")
+    .execute((trx) => query.execute(trx));
+}

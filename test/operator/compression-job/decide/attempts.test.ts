@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { decide } from "../../../../operator/controllers/compression-job/decide/decide.ts";
+import type { WorkerPod } from "../../../../operator/controllers/compression-job/observe/worker-pod.ts";
+import { maxAttempts } from "../../../../src/contract/limits.ts";
+import { recordFinalizer } from "../../../../src/contract/resource-labels.ts";
+import { workerExit } from "../../../../src/contract/worker.ts";
+import { makeChild, makeJob, makeObservedState, makePod, start } from "../make-job.ts";
+
+const second = 1000;
+const resource = makeJob({
+  metadata: { finalizers: [recordFinalizer] },
+  spec: { deadlineSeconds: 60 },
+});
+const child = makeChild(resource);
+
+function killed(number: number, fields: Partial<WorkerPod> = {}, reason = "Error"): WorkerPod {
+  const at = start + 10 * second;
+  const termination = { exitCode: workerExit.killed, reason, message: "", at };
+  const name = `pod-${number}`;
+  return makePod(child, { name, uid: name, phase: "Failed", termination, ...fields });
+}
+
+function decideOn(pods: readonly WorkerPod[], workerJob = child) {
+  const now = start + 30 * second;
+  const decision = decide(makeObservedState({ resource, workerJobs: [workerJob], pods, now }));
+  const write = decision.actions.find((action) => action.type === "writeStatus");
+  return { ...decision, error: write?.patch.error };
+}
+
+test("decide() fails a job whose worker is killed at every attempt, and not before", () => {
+  const pods = Array.from({ length: maxAttempts }, (_, number) => killed(number));
+  assert.equal(decideOn(pods.slice(1)).error, undefined);
+  assert.deepEqual(decideOn(pods).error, {
+    code: "worker_killed",
+    message: "The worker was killed from outside",
+  });
+});
+
+test("decide() counts the attempts at each share by themselves", () => {
+  const pods = Array.from({ length: maxAttempts }, (_, index) => killed(index, { index }));
+  assert.equal(decideOn(pods).error, undefined);
+});
+
+test("decide() does not try again what has no memory", () => {
+  assert.equal(decideOn([killed(0, {}, "OOMKilled")]).error?.code, "out_of_memory");
+});
+
+test("decide() says why the cluster ended the pods of a job too often", () => {
+  const evicted = Array.from({ length: 3 }, (_, number) =>
+    killed(number, { disruption: "TerminationByKubelet" }),
+  );
+  const preempted = killed(3, { disruption: "PreemptionByScheduler" });
+  assert.equal(decideOn([...evicted, preempted]).error, undefined);
+  const at = start + 20 * second;
+  const end = { complete: false, reason: "BackoffLimitExceeded", message: "too many", at };
+  assert.deepEqual(decideOn([...evicted, preempted], { ...child, end }).error, {
+    code: "worker_killed",
+    message:
+      "The cluster ended the worker's pods too often: TerminationByKubelet 3, PreemptionByScheduler 1",
+  });
+});
+
+test("decide() counts the time of all pods of a job towards its deadline", () => {
+  const disruption = "TerminationByKubelet";
+  const ran = (number: number, from: number, until: number) =>
+    killed(number, {
+      disruption,
+      startedAt: start + from * second,
+      termination: {
+        exitCode: workerExit.cancelled,
+        reason: "Error",
+        message: "",
+        at: start + until * second,
+      },
+    });
+  const running = makePod(child, { startedAt: start + 20 * second });
+  assert.deepEqual(decideOn([ran(0, 0, 15), running]), {
+    actions: [],
+    error: undefined,
+    requeueAt: start + (30 + 60 - 25) * second,
+  });
+  const late = [ran(0, -100, -60), ran(1, -50, -38), running];
+  assert.equal(decideOn(late).error?.code, "deadline_exceeded");
+});

@@ -1,0 +1,142 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import test, { type TestContext } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { jobQuery } from "../../src/contract/page.ts";
+import { openRecords, type Records } from "../../src/records/open-records.ts";
+import { postgresMissing } from "../support/cluster/cluster-missing.ts";
+import { startPostgres } from "../support/postgres-server.ts";
+import { listJobs, makeNewBatch, makeNewJob } from "./new-jobs.ts";
+
+const project = "default";
+const now = () => new Date();
+const ref = { project, tokenId: "token", key: "key" };
+
+/** Records of two replicas on one server. */
+async function openReplicas(t: TestContext) {
+  const server = await startPostgres(t);
+  const [one, other] = [
+    await openRecords(server.url, { now }),
+    await openRecords(server.url, { now }),
+  ];
+  t.after(() => Promise.all([one.close(), other.close()]));
+  return { server, one, other };
+}
+
+async function until(isReached: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isReached())) await delay(20);
+}
+
+/** The ids that reach a listener. */
+function collect(listen: (listener: (id: string) => void) => unknown): Set<string> {
+  const ids = new Set<string>();
+  listen((id) => ids.add(id));
+  return ids;
+}
+
+test("a replica hears what another one commits", { skip: postgresMissing }, async (t) => {
+  const { one, other } = await openReplicas(t);
+  const changed = collect((listener) => other.changes.onChanged(listener));
+  const cancelling = collect((listener) => other.changes.onCancelling(listener));
+  const ended = collect((listener) => other.changes.onEnded(listener));
+  const waiting = new Set<string>();
+  other.changes.onElsewhere((effects) => effects.waiting.forEach((id) => waiting.add(id)));
+  const jobs = Array.from({ length: 350 }, () => makeNewJob());
+  const batch = await one.batches.create(project, makeNewBatch({ jobs }));
+  await until(() => waiting.size === 350);
+  const [running, idle] = batch.jobs.map(({ id }) => id);
+  assert.ok(running !== undefined && idle !== undefined);
+  await one.attempts.begin(running, "hash");
+  await one.jobs.cancel(project, running);
+  await one.jobs.cancel(project, idle);
+  await until(() => ended.has(idle) && cancelling.has(running));
+  assert.ok([batch.id, running, idle].every((id) => changed.has(id)));
+  assert.equal(ended.has(running), false);
+});
+
+test(
+  "a job has a worker of one replica, whose repeated begin is the same one",
+  { skip: postgresMissing },
+  async (t) => {
+    const { one, other } = await openReplicas(t);
+    const { id } = await one.jobs.create(project, makeNewJob());
+    const begun = await Promise.all([one.attempts.begin(id, "a"), other.attempts.begin(id, "b")]);
+    assert.equal(begun.filter((attempt) => attempt?.attempt === 1).length, 1);
+    assert.equal(begun.filter((attempt) => attempt === undefined).length, 1);
+    const [first] = begun;
+    const again = first ? one.attempts.begin(id, "a") : other.attempts.begin(id, "b");
+    assert.equal((await again)?.attempt, 1);
+  },
+);
+
+test(
+  "replicas that write at once lose nothing, and number changes in their order",
+  { skip: postgresMissing },
+  async (t) => {
+    const { one, other } = await openReplicas(t);
+    const create = (records: Records) =>
+      Promise.all(Array.from({ length: 40 }, () => records.jobs.create(project, makeNewJob())));
+    await Promise.all([create(one), create(other)]);
+    const { jobs } = await listJobs(one, project, jobQuery.parse({ limit: "100" }));
+    assert.equal(jobs.length, 80);
+    const { changes } = await other.changeLog.listAfter({ project, origin: {} }, 0);
+    assert.deepEqual(
+      changes.map(({ seq }) => seq),
+      changes.map((_, i) => i + 1),
+    );
+  },
+);
+
+test(
+  "a key is answered by one replica, and is free when that one is gone",
+  { skip: postgresMissing },
+  async (t) => {
+    const { one, other } = await openReplicas(t);
+    await one.idempotency.begin(ref, "hash");
+    await assert.rejects(other.idempotency.begin(ref, "hash"), { code: "idempotency_in_progress" });
+    await one.close();
+    await until(async () => (await other.replica.listRunning()).size === 1);
+    assert.equal(await other.idempotency.begin(ref, "hash"), undefined);
+    const job = await other.jobs.create(project, makeNewJob(), {
+      answered: { ref, buildAnswer: ({ id }) => id },
+    });
+    assert.equal(await other.idempotency.begin(ref, "hash"), job.id);
+  },
+);
+
+test(
+  "one replica leads, and another one when that one is gone",
+  { skip: postgresMissing },
+  async (t) => {
+    const { one, other } = await openReplicas(t);
+    assert.deepEqual(
+      [one, other].map(({ replica }) => replica.isLeader()),
+      [true, false],
+    );
+    await one.close();
+    await until(() => other.replica.isLeader());
+  },
+);
+
+test(
+  "records of a server that was killed are unavailable, and go on with it",
+  { skip: postgresMissing },
+  async (t) => {
+    const { server, one, other } = await openReplicas(t);
+    const job = await one.jobs.create(project, makeNewJob());
+    await server.kill();
+    await assert.rejects(one.jobs.find(project, job.id), { code: "unavailable" });
+    await assert.rejects(one.jobs.create(project, makeNewJob()), {
+      code: "unavailable",
+      headers: { "retry-after": "1" },
+    });
+    const missed = new EventTarget();
+    other.changes.onMissed(() => missed.dispatchEvent(new Event("missed")));
+    const told = once(missed, "missed");
+    await server.restart();
+    assert.deepEqual(await one.jobs.find(project, job.id), job);
+    await one.jobs.create(project, makeNewJob());
+    await told;
+    await until(() => one.replica.isLeader() || other.replica.isLeader());
+  },
+);

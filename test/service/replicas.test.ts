@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import test from "node:test";
+import type { Client } from "../../src/client/create-client.ts";
+import type { LogLine } from "../../src/contract/log.ts";
+import { postgresMissing, s3Missing } from "../support/cluster/cluster-missing.ts";
+import { realModel } from "../support/real-models.ts";
+import { replicateService } from "../support/replicated-service.ts";
+
+const skip = postgresMissing || s3Missing;
+const recipe = { evaluation: { level: "none" } } as const;
+
+async function followLog(client: Client, jobId: string) {
+  const lines: LogLine[] = [];
+  const following = client.followLogs(jobId);
+  for (;;) {
+    const next = await following.next();
+    if (next.done === true) return { lines, status: next.value };
+    lines.push(next.value);
+  }
+}
+
+test(
+  "any replica serves any request, and takes over the jobs of one that is killed",
+  { skip },
+  async (t) => {
+    const { startReplica } = await replicateService(t, { MOS_WORKERS: "1" });
+    const [one, other] = [await startReplica(), await startReplica()];
+    const { source } = await one.client.uploadModel(realModel("voice-v5"));
+    const submit = (client: Client) =>
+      client.call("startCompression", { body: { model: { source }, target: "cpu", recipe } });
+    const jobs = [];
+    for (let i = 0; i < 3; i++) jobs.push(await submit(one.client), await submit(other.client));
+    const followed = jobs.map(({ id }) => followLog(other.client, id));
+    // Both work, each with its one worker: one of the first jobs is that of the first replica.
+    await Promise.race(followed.slice(0, 2));
+    one.process.kill("SIGKILL");
+    await once(one.process, "exit");
+    for (const { lines, status } of await Promise.all(followed)) {
+      assert.equal(status, "Completed");
+      assert.deepEqual(
+        lines.map(({ seq }) => seq),
+        lines.map((_, i) => i + 1),
+      );
+    }
+    const { artifacts } = await other.client.call("getJob", { params: { id: jobs[0]?.id ?? "" } });
+    assert.notEqual(artifacts.length, 0);
+  },
+);
+
+test("a token that one replica revokes is refused by another at once", { skip }, async (t) => {
+  const { startReplica } = await replicateService(t);
+  const [one, other] = [await startReplica(), await startReplica()];
+  const { id, token } = await one.client.call("createToken", {
+    body: { name: "short", scopes: ["jobs:read"] },
+  });
+  const list = () =>
+    fetch(`${other.baseUrl}/jobs`, { headers: { authorization: `Bearer ${token}` } });
+  assert.equal((await list()).status, 200);
+  await one.client.callEmpty("revokeToken", { params: { id } });
+  assert.equal((await list()).status, 401);
+});

@@ -1,0 +1,94 @@
+import { chown, glob, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { Client } from "pg";
+import { findFreePort } from "./cluster/find-free-port.ts";
+import { findCommand } from "./cluster/programs.ts";
+import { isRoot } from "./cluster/requirements.ts";
+import { type RunningProgram, startProgram } from "./cluster/start-program.ts";
+
+const run = promisify(execFile);
+/** PostgreSQL refuses to run as root. */
+const nobody = 65_534;
+const asNobody = [`--reuid=${nobody}`, `--regid=${nobody}`, "--clear-groups", "--"];
+
+export interface PostgresServer {
+  /** Of the database `postgres`, as the superuser. */
+  readonly url: string;
+  /** Kills the server as a crash does. */
+  readonly kill: () => Promise<void>;
+  /** Starts it again. */
+  readonly restart: () => Promise<void>;
+}
+
+/** A real PostgreSQL server with a data folder of its own, until the end of the test. */
+export async function startPostgres(t: Pick<TestContext, "after">): Promise<PostgresServer> {
+  const home = await mkdtemp(join(tmpdir(), "postgres-"));
+  if (isRoot()) await chown(home, nobody, nobody);
+  const data = join(home, "data");
+  const initialize = ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"];
+  const [command, ...args] = await commandLine("initdb", [...initialize, "--no-locale"]);
+  await run(command, args);
+  const port = await findFreePort("127.0.0.1");
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  // A server that is killed loses nothing without flushes: its machine goes on.
+  const settings = ["listen_addresses=127.0.0.1", "max_connections=200", "fsync=off"];
+  const start = async (): Promise<RunningProgram> => {
+    const options = ["-D", data, "-p", String(port), "-k", home];
+    const words = [...options, ...settings.flatMap((setting) => ["-c", setting])];
+    const [program, ...rest] = await commandLine("postgres", words);
+    const started = await startProgram(program, rest, join(home, "log"));
+    while (!(await isReady(url))) {
+      if (started.hasExited()) throw new Error(`No PostgreSQL: ${await started.lastLines()}`);
+      await delay(20);
+    }
+    return started;
+  };
+  let server = await start();
+  t.after(async () => {
+    await server.kill();
+    await rm(home, { recursive: true, force: true, maxRetries: 20 });
+  });
+  return {
+    url,
+    kill: () => server.kill(),
+    async restart() {
+      server = await start();
+    },
+  };
+}
+
+async function commandLine(
+  name: "initdb" | "postgres",
+  args: readonly string[],
+): Promise<[string, ...string[]]> {
+  const program = await findProgram(name);
+  return isRoot() ? ["setpriv", ...asNobody, program, ...args] : [program, ...args];
+}
+
+/** Debian keeps the server's programs of each version in a folder of their own. */
+async function findProgram(name: string): Promise<string> {
+  const found = await findCommand(name);
+  if (found !== undefined) return found;
+  const installed = await Array.fromAsync(glob(`/usr/lib/postgresql/*/bin/${name}`));
+  const newest = installed.toSorted().at(-1);
+  if (newest === undefined) throw new Error(`There is no "${name}"`);
+  return newest;
+}
+
+async function isReady(url: string): Promise<boolean> {
+  const client = new Client({ connectionString: url });
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await client.end().catch(() => {});
+  }
+}

@@ -1,0 +1,40 @@
+import { execFile } from "node:child_process";
+import { glob } from "node:fs/promises";
+import { basename } from "node:path";
+import type { TestContext } from "node:test";
+import { promisify } from "node:util";
+import { startPostgres } from "./postgres-server.ts";
+import { prepareTestDatabases, serverVariable } from "./test-database.ts";
+
+const run = promisify(execFile);
+const maxOutputBytes = 64 * 1024 ** 2;
+
+interface RepeatedTests {
+  readonly pattern: string;
+  /** Names of files that are left out. */
+  readonly without: readonly string[];
+  /** Of the names of tests that are left out. */
+  readonly skipPattern?: string;
+}
+
+/** Runs test files again, with their records in databases of a PostgreSQL server. */
+export async function runOnPostgres(
+  t: Pick<TestContext, "after">,
+  { pattern, without, skipPattern = "^$" }: RepeatedTests,
+): Promise<void> {
+  const { url } = await startPostgres(t);
+  await prepareTestDatabases(url);
+  const all = await Array.fromAsync(glob(pattern));
+  const files = all.filter((file) => !without.includes(basename(file, ".test.ts")));
+  // Node's runner refuses to run within a test while it sees this variable.
+  const { NODE_TEST_CONTEXT: _, ...environment } = process.env;
+  const options = ["--test-force-exit", "--test-concurrency=2", "--test-reporter=dot"];
+  const args = ["--test", ...options, `--test-skip-pattern=${skipPattern}`, ...files.toSorted()];
+  await run(process.execPath, args, {
+    env: { ...environment, [serverVariable]: url },
+    maxBuffer: maxOutputBytes,
+  }).catch((error: unknown) => {
+    const output = error instanceof Error && "stdout" in error ? String(error.stdout) : "";
+    throw new Error(`Tests on PostgreSQL fail:\n${output}`, { cause: error });
+  });
+}
