@@ -7,7 +7,7 @@ import test, { type TestContext } from "node:test";
 import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
 import { listenLocally } from "../support/listen-locally.ts";
 import { floatInitializer, node, tensorInfo, writeTinyModel } from "../support/tiny-model.ts";
-import { type Dashboard, openDashboard, signInByLink } from "./open-dashboard.ts";
+import { type Dashboard, findBarriers, openDashboard, signInByLink } from "./open-dashboard.ts";
 
 const skip = chromiumMissing;
 const shownMs = 90_000;
@@ -60,6 +60,7 @@ test(
       .waitFor();
     await page.getByRole("heading", { name: "Weights" }).waitFor();
 
+    assert.deepEqual(await findBarriers(page), []);
     const download = page.waitForEvent("download");
     await page.getByRole("link", { name: "Download model" }).click();
     assert.equal((await download).suggestedFilename(), "model.onnx");
