@@ -57363,7 +57363,7 @@ __webpack_async_result__();
 
 /***/ }),
 
-/***/ 9998:
+/***/ 6647:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -57416,8 +57416,8 @@ const auditEntry = schemas/* object */.Ikc({
         "and `acceptBaselines`."),
     tokenId: id/* tokenId */.jo
         .nullable()
-        .describe("Null for a command on the service's machine, for the trust policy, and for a button on " +
-        "GitHub: `tokenName` says which."),
+        .describe("Null for a person who is signed in, a command on the service's machine, the trust " +
+        "policy, and a button on GitHub: `tokenName` says which."),
     tokenName: schemas/* string */.YjP(),
     subject: schemas/* string */.YjP().describe("Id or SHA-256 of what was created or changed."),
 })
@@ -57769,9 +57769,9 @@ const batchRoutes = {
     retryBatch: {
         method: "POST",
         path: "/batches/{id}/retry",
-        summary: "Start jobs of a batch anew that failed, each with its recipe, as batches of their own: one " +
-            "for jobs of one recipe whose models and targets make up a product. They take the place " +
-            "of the former ones in the batch's report, if the token may request reports",
+        summary: "Start jobs of a batch anew that failed, each with its recipe, as batches of their own: " +
+            "one for jobs of one recipe whose models and targets make up a product. They take the " +
+            "place of the former ones in the batch's report, if the token may request reports",
         action: "retryWork",
         names: "batch",
         params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
@@ -58138,17 +58138,98 @@ const projectRoutes = {
     },
 };
 
-;// CONCATENATED MODULE: ./contract/target-routes.js
-
-
-const targetRoutes = {
-    listTargets: {
-        method: "GET",
-        path: "/targets",
-        summary: "Hardware profiles that jobs can name",
-        action: "listTargets",
-        replies: { 200: { json: schemas/* object */.Ikc({ targets: schemas/* array */.YOg(target/* target */.aC) }).meta({ id: "TargetList" }) } },
-        errors: [],
+;// CONCATENATED MODULE: ./contract/permissions.js
+/** How far an action reaches: whose things it can be done to. */
+const reachTable = {
+    any: "Belongs to no tenant, or creates something of the caller's own.",
+    commit: "Things of the caller's project; a workflow those of its repository, and a run that " +
+        "strangers can cause, such as a pull request's, those of its commit.",
+    repository: "Things of the caller's project; a workflow those of its repository.",
+    project: "Things of the caller's project; none for a workflow.",
+    installation: "Things of all projects, for administrators of the project `default` alone.",
+};
+/** Every action, the scope that it needs and how far it reaches. */
+const permissionTable = {
+    readWork: {
+        scope: "jobs:read",
+        reach: "commit",
+        does: "Read jobs and batches, their logs and artifacts.",
+    },
+    startWork: { scope: "jobs:write", reach: "any", does: "Start jobs and batches." },
+    cancelWork: { scope: "jobs:write", reach: "commit", does: "Cancel jobs and batches." },
+    retryWork: {
+        scope: "jobs:write",
+        reach: "commit",
+        does: "Start jobs anew that have ended, or a batch's that failed.",
+    },
+    deleteWork: {
+        scope: "jobs:write",
+        reach: "commit",
+        does: "Delete jobs and batches that have ended, with their logs and artifacts.",
+    },
+    uploadModel: {
+        scope: "models:write",
+        reach: "repository",
+        does: "Upload models, and find those that were uploaded.",
+    },
+    listModels: { scope: "models:write", reach: "project", does: "List uploaded models." },
+    deleteModel: { scope: "models:write", reach: "project", does: "Delete uploaded models." },
+    useModel: { scope: "jobs:write", reach: "repository", does: "Name an upload in a job." },
+    compareWithSuite: {
+        scope: "jobs:write",
+        reach: "repository",
+        does: "Compare jobs with the baselines of a suite.",
+    },
+    recordBaselines: {
+        scope: "baselines:write",
+        reach: "repository",
+        does: "Record baselines of a suite, which belongs to the repository that records first.",
+    },
+    requestReport: {
+        scope: "reports:write",
+        reach: "repository",
+        does: "Have check runs written; a workflow on its own commit, as its trust policy allows.",
+    },
+    readUsage: {
+        scope: "jobs:read",
+        reach: "project",
+        does: "Read how much of its quotas the project uses.",
+    },
+    listTargets: { scope: "jobs:read", reach: "any", does: "List targets." },
+    readInterface: { scope: null, reach: "any", does: "Read the OpenAPI document." },
+    exchangeIdentity: {
+        scope: null,
+        reach: "any",
+        does: "Exchange an identity token, which needs no access token.",
+    },
+    followLink: {
+        scope: null,
+        reach: "any",
+        does: "Download a file by a signed link, which needs no access token.",
+    },
+    manageOwnToken: {
+        scope: null,
+        reach: "any",
+        does: "Read and revoke the access token of the request itself.",
+    },
+    manageWebhooks: {
+        scope: "webhooks:write",
+        reach: "project",
+        does: "Create, list and delete webhooks, and read and repeat their deliveries.",
+    },
+    readSelf: { scope: null, reach: "any", does: "Read who sends the request." },
+    signIn: { scope: null, reach: "any", does: "Sign in, which needs no access token." },
+    manageOwnSessions: {
+        scope: null,
+        reach: "any",
+        does: "List and end the sessions of the person who is signed in.",
+    },
+    readAudit: { scope: "admin", reach: "project", does: "List who changed what." },
+    manageTokens: { scope: "admin", reach: "project", does: "Create, list and revoke tokens." },
+    manageProjects: {
+        scope: "admin",
+        reach: "installation",
+        does: "Create and list projects, and create tokens of other projects.",
     },
 };
 
@@ -58222,6 +58303,113 @@ const exchangedToken = schemas/* object */.Ikc({
 })
     .meta({ id: "ExchangedToken" });
 
+;// CONCATENATED MODULE: ./contract/session.js
+
+
+
+
+
+/** Body of `POST /sessions`. */
+const signInRequest = schemas/* strictObject */.rej({
+    secret: schemas/* string */.YjP()
+        .max(43)
+        .regex(/^[\w-]{43}$/, { error: "must be what follows # in a sign-in link" })
+        .describe("What follows `#` in a sign-in link. It can be used once."),
+})
+    .meta({ id: "SignInRequest" });
+/** A person who is signed in with a browser. */
+const session = schemas/* object */.Ikc({
+    id: id/* sessionId */.Ob,
+    project: projectName,
+    user: schemas/* string */.YjP().describe("Who signed in."),
+    scopes: schemas/* array */.YOg(scope),
+    browser: schemas/* string */.YjP().describe("What the browser calls itself; empty where it does not."),
+    createdAt: iso/* datetime */.w$(),
+    expiresAt: iso/* datetime */.w$(),
+    lastUsedAt: iso/* datetime */.w$().nullable(),
+})
+    .meta({ id: "Session" });
+const actionNames = Object.keys(permissionTable);
+/** Who sends a request, and what they may do. */
+const session_self = schemas/* object */.Ikc({
+    project: projectName,
+    name: schemas/* string */.YjP().describe("Name of the access token, or of the person who is signed in."),
+    tokenId: id/* tokenId */.jo.nullable().describe("Null where a person is signed in."),
+    sessionId: id/* sessionId */.Ob.nullable().describe("Null for an access token."),
+    scopes: schemas/* array */.YOg(scope),
+    actions: schemas/* array */.YOg(schemas/* enum */.k5n(actionNames)).describe("What the caller may do."),
+    expiresAt: iso/* datetime */.w$().nullable(),
+    now: iso/* datetime */.w$().describe("The service's time."),
+})
+    .meta({ id: "Self" });
+
+;// CONCATENATED MODULE: ./contract/session-routes.js
+
+
+const sessionRoutes = {
+    getSelf: {
+        method: "GET",
+        path: "/self",
+        summary: "Who sends the request, and what they may do",
+        action: "readSelf",
+        replies: { 200: { json: session_self } },
+        errors: [],
+    },
+    signIn: {
+        method: "POST",
+        path: "/sessions",
+        summary: "Sign in with a one-time link; the answer sets the session's cookie",
+        action: "signIn",
+        open: true,
+        body: signInRequest,
+        bodyBytes: 1024,
+        replies: { 201: { json: session, headers: ["set-cookie"] } },
+        errors: ["unsupported_media_type", "payload_too_large", "sign_in_refused"],
+    },
+    listSessions: {
+        method: "GET",
+        path: "/sessions",
+        summary: "Where the person who asks is signed in; nowhere for an access token",
+        action: "manageOwnSessions",
+        replies: {
+            200: { json: schemas/* object */.Ikc({ sessions: schemas/* array */.YOg(session) }).meta({ id: "SessionList" }) },
+        },
+        errors: [],
+    },
+    signOut: {
+        method: "DELETE",
+        path: "/sessions/self",
+        summary: "Sign out; without effect for an access token",
+        action: "manageOwnSessions",
+        audited: true,
+        replies: { 204: { empty: true, headers: ["set-cookie"] } },
+        errors: [],
+    },
+    signOutEverywhere: {
+        method: "DELETE",
+        path: "/sessions",
+        summary: "Sign out everywhere; without effect for an access token",
+        action: "manageOwnSessions",
+        audited: true,
+        replies: { 204: { empty: true, headers: ["set-cookie"] } },
+        errors: [],
+    },
+};
+
+;// CONCATENATED MODULE: ./contract/target-routes.js
+
+
+const targetRoutes = {
+    listTargets: {
+        method: "GET",
+        path: "/targets",
+        summary: "Hardware profiles that jobs can name",
+        action: "listTargets",
+        replies: { 200: { json: schemas/* object */.Ikc({ targets: schemas/* array */.YOg(target/* target */.aC) }).meta({ id: "TargetList" }) } },
+        errors: [],
+    },
+};
+
 ;// CONCATENATED MODULE: ./contract/token-routes.js
 
 
@@ -58272,7 +58460,7 @@ const tokenRoutes = {
         summary: "The access token of the request",
         action: "manageOwnToken",
         replies: { 200: { json: token } },
-        errors: [],
+        errors: ["not_found"],
     },
     revokeOwnToken: {
         method: "DELETE",
@@ -58281,7 +58469,7 @@ const tokenRoutes = {
         action: "manageOwnToken",
         audited: true,
         replies: { 204: { empty: true } },
-        errors: [],
+        errors: ["not_found"],
     },
     rotateToken: {
         method: "POST",
@@ -58533,6 +58721,7 @@ const webhookRoutes = {
 
 
 
+
 /** Every endpoint under `/v1`. Server, client and OpenAPI document are bound to this table. */
 const routes = {
     ...jobRoutes,
@@ -58543,6 +58732,7 @@ const routes = {
     ...modelRoutes,
     ...targetRoutes,
     ...tokenRoutes,
+    ...sessionRoutes,
     ...projectRoutes,
     ...auditRoutes,
     ...usageRoutes,
@@ -58557,47 +58747,72 @@ const routes = {
     },
 };
 
-// EXTERNAL MODULE: external "node:stream"
-var external_node_stream_ = __nccwpck_require__(7075);
-// EXTERNAL MODULE: ../../node_modules/undici/index.js
-var undici = __nccwpck_require__(1684);
+;// CONCATENATED MODULE: ./contract/log.js
+
+/** Longest line, bytes; a longer one is split into several. */
+const maxLogLineBytes = 65_536;
+/** One line of a job's terminal output. */
+const logLine = schemas/* object */.Ikc({
+    seq: schemas/* int */.Whr()
+        .min(1)
+        .describe("Number of the line in the job, rising by one: the cursor to resume after."),
+    at: iso/* datetime */.w$(),
+    stream: schemas/* enum */.k5n(["stdout", "stderr"]),
+    text: schemas/* string */.YjP().describe("The line without its line break."),
+})
+    .meta({ id: "LogLine" });
+/** Last event of a log stream: nothing follows it. */
+const logEnd = schemas/* object */.Ikc({ status: schemas/* string */.YjP().describe("Final status of the job.") });
+
+// EXTERNAL MODULE: ./client/delay.js
+var delay = __nccwpck_require__(8969);
+;// CONCATENATED MODULE: ./client/read-event-stream.js
+/** Complete events of an event stream. What follows the last blank line is incomplete. */
+async function* readEventStream(body) {
+    const decoder = new TextDecoder();
+    let rest = "";
+    for await (const chunk of body) {
+        const blocks = (rest + decoder.decode(chunk, { stream: true })).split("\n\n");
+        rest = blocks.pop() ?? "";
+        for (const block of blocks) {
+            const fields = new Map(block.split("\n").map((line) => [line.split(":", 1)[0], line.replace(/^[^:]*: ?/, "")]));
+            const [event, id, data = ""] = ["event", "id", "data"].map((name) => fields.get(name));
+            if (id !== undefined || data !== "")
+                yield { event, id, data };
+        }
+    }
+}
+
 // EXTERNAL MODULE: ./client/problem-error.js
 var problem_error = __nccwpck_require__(7590);
 ;// CONCATENATED MODULE: ./client/send-request.js
 
 
-
-
-
-/** Silence after which an answer counts as lost; pings keep quiet log streams open. */
-const silenceLimitMs = 4 * limits/* limits */.Fy.pingSeconds * 1000;
 /**
  * Sends one request. The caller reads the body of the answer.
  * @throws ProblemError, UnexpectedAnswerError for an answer that the route table does not list
  */
-async function sendRequest(name, input, options) {
+async function sendRequest(name, input, { baseUrl, token, transport, upload, signal }) {
     const route = routes[name];
-    const url = buildRouteUrl(route, input, options.baseUrl);
+    const url = buildRouteUrl(route, input, baseUrl);
     const json = input.body === undefined ? undefined : JSON.stringify(input.body);
-    const { upload, token, signal, dispatcher = (0,undici.getGlobalDispatcher)() } = options;
     const secret = typeof token === "function" ? token() : token;
-    const answer = await (0,undici.request)(url, {
+    const headers = {
+        authorization: secret === undefined ? undefined : `Bearer ${secret}`,
+        ...contentHeaders(json, upload),
+        ...input.headers,
+    };
+    const answer = await transport({
         method: route.method,
-        headers: {
-            authorization: secret === undefined ? undefined : `Bearer ${secret}`,
-            ...contentHeaders(json, upload),
-            ...input.headers,
-        },
-        body: upload ? external_node_stream_.Readable.from(upload.stream()) : (json ?? null),
-        bodyTimeout: silenceLimitMs,
-        signal: signal ?? null,
-        dispatcher,
+        url,
+        headers,
+        body: upload ?? json,
+        signal,
     });
-    if (answer.statusCode in route.replies)
+    if (answer.status in route.replies)
         return answer;
-    const { statusCode: status, headers } = answer;
     const text = await answer.body.text();
-    throw (0,problem_error/* toAnswerError */.I1)(`${route.method} ${url.pathname}`, { status, headers, text });
+    throw (0,problem_error/* toAnswerError */.I1)(`${route.method} ${url.pathname}`, { ...answer, text });
 }
 function contentHeaders(json, upload) {
     if (upload !== undefined) {
@@ -58624,14 +58839,114 @@ function isRepeatable(name, input) {
         input.headers?.["idempotency-key"] !== undefined);
 }
 
+// EXTERNAL MODULE: ./client/retry.js + 1 modules
+var retry = __nccwpck_require__(6261);
+;// CONCATENATED MODULE: ./client/follow-logs.js
+
+
+
+
+
+
+const pauseMs = 200;
+/**
+ * Yields the lines of a job's log until it has ended, and returns its terminal status. Continues
+ * behind the last line after a broken connection: none is lost and none comes twice.
+ */
+async function* followLogs(jobId, { after = 0, signal }, connection) {
+    const headers = { accept: "text/event-stream" };
+    for (let last = after;; await (0,delay/* delay */.c)(pauseMs, signal)) {
+        try {
+            const input = { params: { id: jobId }, query: { after: String(last) }, headers };
+            const answer = await (0,retry/* retry */.L5)(() => sendRequest("streamLogs", input, { ...connection, signal }), signal);
+            for await (const { event, data } of readEventStream(answer.body)) {
+                if (event === "end")
+                    return contract_status/* jobStatus */.WB.parse(logEnd.parse(JSON.parse(data)).status);
+                if (event !== "log")
+                    continue;
+                const line = logLine.parse(JSON.parse(data));
+                last = line.seq;
+                yield line;
+            }
+        }
+        catch (error) {
+            signal?.throwIfAborted();
+            if (!(0,retry/* isConnectionError */.Rk)(error))
+                throw error;
+        }
+    }
+}
+
+;// CONCATENATED MODULE: ./client/read-changes.js
+
+
+
+
+/**
+ * Yields changes of jobs and batches as they happen, first one without either that has the present
+ * number, until the connection is lost.
+ */
+async function* readChanges({ after, signal }, connection) {
+    const query = { after: after?.toString() };
+    const answer = await sendRequest("streamEvents", { query }, { ...connection, signal });
+    for await (const { event, id, data } of readEventStream(answer.body)) {
+        const seq = Number(id);
+        if (event === "job")
+            yield { seq, job: jobChange.parse(JSON.parse(data)) };
+        else if (event === "batch")
+            yield { seq, batch: batchSummary.parse(JSON.parse(data)) };
+        else
+            yield { seq };
+    }
+}
+
+;// CONCATENATED MODULE: ./client/create-caller.js
+
+
+
+
+
+/** Calls endpoints, typed by the contract's route table, in Node and in browsers. */
+function createCaller(connection) {
+    const requestText = (name, input, signal) => {
+        const once = async () => {
+            const { status, body } = await sendRequest(name, input, { ...connection, signal });
+            return { status, text: await body.text() };
+        };
+        return isRepeatable(name, input) ? (0,retry/* retry */.L5)(once, signal) : once();
+    };
+    return {
+        async call(name, input, { signal } = {}) {
+            const { status, text } = await requestText(name, toUntypedInput(input), signal);
+            return parseReply(name, status, JSON.parse(text));
+        },
+        async callEmpty(name, input, { signal } = {}) {
+            await requestText(name, toUntypedInput(input), signal);
+        },
+        followLogs: (jobId, following = {}) => followLogs(jobId, following, connection),
+        readChanges: (reading = {}) => readChanges(reading, connection),
+    };
+}
+/** Every input of a route consists of these parts. */
+function toUntypedInput(input) {
+    return input;
+}
+/** Parses by the schema that gives the result its type. */
+function parseReply(name, status, document) {
+    const replies = routes[name].replies;
+    const reply = replies[status];
+    if (reply === undefined || !("json" in reply)) {
+        throw new TypeError(`${name} has no JSON answer ${status}`);
+    }
+    return reply.json.parse(document);
+}
+
 ;// CONCATENATED MODULE: external "node:fs"
 const external_node_fs_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:fs");
 // EXTERNAL MODULE: external "node:fs/promises"
 var promises_ = __nccwpck_require__(1455);
 ;// CONCATENATED MODULE: external "node:stream/promises"
 const external_node_stream_promises_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:stream/promises");
-// EXTERNAL MODULE: ./client/retry.js
-var retry = __nccwpck_require__(2308);
 ;// CONCATENATED MODULE: ./client/download-artifact.js
 
 
@@ -58639,7 +58954,7 @@ var retry = __nccwpck_require__(2308);
 
 
 /** Saves an artifact. Continues behind the last byte that was written after a broken connection. */
-async function downloadArtifact({ jobId, name }, { file, signal }, options) {
+async function downloadArtifact({ jobId, name }, { file, signal }, connection) {
     const partial = `${file}.partial`;
     const params = { id: jobId, name };
     let etag;
@@ -58648,8 +58963,8 @@ async function downloadArtifact({ jobId, name }, { file, signal }, options) {
             const written = etag === undefined ? 0 : (await (0,promises_.stat)(partial)).size;
             const range = etag === undefined ? undefined : `bytes=${written}-`;
             const headers = { range, "if-range": etag };
-            const answer = await sendRequest("getArtifact", { params, headers }, { ...options, signal });
-            const start = answer.statusCode === 206 ? written : 0;
+            const answer = await sendRequest("getArtifact", { params, headers }, { ...connection, signal });
+            const start = answer.status === 206 ? written : 0;
             // At a position, not at the end: a write of the broken connection may still be under way.
             const output = (0,external_node_fs_namespaceObject.createWriteStream)(partial, { flags: start === 0 ? "w" : "r+", start });
             output.once("open", () => {
@@ -58664,71 +58979,32 @@ async function downloadArtifact({ jobId, name }, { file, signal }, options) {
     }
 }
 
-// EXTERNAL MODULE: external "node:timers/promises"
-var external_node_timers_promises_ = __nccwpck_require__(8500);
-;// CONCATENATED MODULE: ./contract/log.js
+// EXTERNAL MODULE: external "node:stream"
+var external_node_stream_ = __nccwpck_require__(7075);
+// EXTERNAL MODULE: ../../node_modules/undici/index.js
+var undici = __nccwpck_require__(1684);
+;// CONCATENATED MODULE: ./client/silence-limit.js
 
-/** Longest line, bytes; a longer one is split into several. */
-const maxLogLineBytes = 65_536;
-/** One line of a job's terminal output. */
-const logLine = schemas/* object */.Ikc({
-    seq: schemas/* int */.Whr()
-        .min(1)
-        .describe("Number of the line in the job, rising by one: the cursor to resume after."),
-    at: iso/* datetime */.w$(),
-    stream: schemas/* enum */.k5n(["stdout", "stderr"]),
-    text: schemas/* string */.YjP().describe("The line without its line break."),
-})
-    .meta({ id: "LogLine" });
-/** Last event of a log stream: nothing follows it. */
-const logEnd = schemas/* object */.Ikc({ status: schemas/* string */.YjP().describe("Final status of the job.") });
+/** Silence after which an answer counts as lost; pings keep quiet streams open. */
+const silenceLimitMs = 4 * limits/* limits */.Fy.pingSeconds * 1000;
 
-;// CONCATENATED MODULE: ./client/follow-logs.js
+;// CONCATENATED MODULE: ./client/undici-transport.js
 
 
 
-
-
-const pauseMs = 200;
-/**
- * Yields the lines of a job's log until it has ended, and returns its terminal status. Continues
- * behind the last line after a broken connection: none is lost and none comes twice.
- */
-async function* followLogs(jobId, { after = 0, signal }, options) {
-    const headers = { accept: "text/event-stream" };
-    for (let last = after;; await (0,external_node_timers_promises_.setTimeout)(pauseMs, undefined, { signal })) {
-        try {
-            const input = { params: { id: jobId }, query: { after: String(last) }, headers };
-            const answer = await (0,retry/* retry */.L5)(() => sendRequest("streamLogs", input, { ...options, signal }), signal);
-            for await (const { event, data } of readEventStream(answer.body)) {
-                if (event === "end")
-                    return contract_status/* jobStatus */.WB.parse(logEnd.parse(JSON.parse(data)).status);
-                const line = logLine.parse(JSON.parse(data));
-                last = line.seq;
-                yield line;
-            }
-        }
-        catch (error) {
-            signal?.throwIfAborted();
-            if (!(0,retry/* isConnectionError */.Rk)(error))
-                throw error;
-        }
-    }
-}
-/** Complete events of an event stream. What follows the last blank line is incomplete. */
-async function* readEventStream(body) {
-    const decoder = new TextDecoder();
-    let rest = "";
-    for await (const chunk of body) {
-        const blocks = (rest + decoder.decode(chunk, { stream: true })).split("\n\n");
-        rest = blocks.pop() ?? "";
-        for (const block of blocks) {
-            const fields = new Map(block.split("\n").map((line) => [line.split(":", 1)[0], line.replace(/^[^:]*: ?/, "")]));
-            const data = fields.get("data");
-            if (data !== undefined)
-                yield { event: fields.get("event"), data };
-        }
-    }
+/** Sends requests of Node; a dispatcher such as a proxy agent takes the place of the global one. */
+function createUndiciTransport(dispatcher) {
+    return async ({ method, url, headers, body, signal }) => {
+        const { statusCode, ...answer } = await (0,undici.request)(url, {
+            method,
+            headers,
+            body: typeof body === "object" ? external_node_stream_.Readable.from(body.stream()) : (body ?? null),
+            bodyTimeout: silenceLimitMs,
+            signal: signal ?? null,
+            dispatcher: dispatcher ?? (0,undici.getGlobalDispatcher)(),
+        });
+        return { status: statusCode, headers: answer.headers, body: answer.body };
+    };
 }
 
 // EXTERNAL MODULE: ./client/hash-file.js
@@ -58743,43 +59019,43 @@ var read_pieces = __nccwpck_require__(8390);
 
 
 /** Uploads a file, or only what the service lacks of it. */
-async function uploadModel(file, uploading, options) {
+async function uploadModel(file, uploading, connection) {
     const { signal } = uploading;
     const { size: bytes } = await (0,promises_.stat)(file);
     const sha256 = uploading.sha256 ?? (await (0,hash_file/* hashFile */.D)(file, signal));
     const upload = { ...uploading, file, bytes, sha256 };
     let sent = false;
     await (0,retry/* retry */.L5)(async () => {
-        const kept = await findKeptBytes(upload, options);
+        const kept = await findKeptBytes(upload, connection);
         if (kept === "all")
             return;
         sent = true;
         // The service answers to the last byte, so that at least that one is sent.
-        await sendMissingBytes(upload, Math.max(0, Math.min(kept, bytes - 1)), options);
+        await sendMissingBytes(upload, Math.max(0, Math.min(kept, bytes - 1)), connection);
     }, signal);
     return { source: `upload:sha256:${sha256}`, sha256, bytes, sent };
 }
-async function sendMissingBytes(upload, offset, options) {
+async function sendMissingBytes(upload, offset, connection) {
     try {
-        await sendBytes(upload, offset, options);
+        await sendBytes(upload, offset, connection);
     }
     catch (error) {
         if (offset === 0 || !isChecksumMismatch(error))
             throw error;
         // The service kept other bytes than the file's, and has deleted them.
-        await sendBytes(upload, 0, options);
+        await sendBytes(upload, 0, connection);
     }
 }
-async function sendBytes(upload, offset, options) {
+async function sendBytes(upload, offset, connection) {
     const { sha256, bytes, signal, onStart } = upload;
     onStart?.(offset, bytes);
     const range = offset > 0 ? `bytes ${offset}-${bytes - 1}/${bytes}` : undefined;
     const answer = await sendRequest("uploadModel", { params: { sha256 }, headers: { "content-range": range } }, {
-        ...options,
+        ...connection,
         signal,
         upload: { stream: () => readWithProgress(upload, offset), bytes: bytes - offset },
     });
-    await answer.body.dump();
+    await answer.body.text();
 }
 async function* readWithProgress({ file, bytes, signal, onProgress }, offset) {
     let position = offset;
@@ -58791,10 +59067,10 @@ async function* readWithProgress({ file, bytes, signal, onProgress }, offset) {
     }
 }
 /** How many of a file's bytes the service keeps. */
-async function findKeptBytes({ sha256, signal }, options) {
+async function findKeptBytes({ sha256, signal }, connection) {
     try {
-        const answer = await sendRequest("findModel", { params: { sha256 } }, { ...options, signal });
-        await answer.body.dump();
+        const answer = await sendRequest("findModel", { params: { sha256 } }, { ...connection, signal });
+        await answer.body.text();
         return "all";
     }
     catch (error) {
@@ -58814,42 +59090,14 @@ function isChecksumMismatch(error) {
 
 
 
-
-
-/** A client of the service, typed by the contract's route table. */
-function createClient(options) {
-    const requestText = (name, input, signal) => {
-        const once = async () => {
-            const { statusCode, body } = await sendRequest(name, input, { ...options, signal });
-            return { status: statusCode, text: await body.text() };
-        };
-        return isRepeatable(name, input) ? (0,retry/* retry */.L5)(once, signal) : once();
-    };
+/** A client of the service with files, for Node. */
+function createClient({ dispatcher, ...service }) {
+    const connection = { ...service, transport: createUndiciTransport(dispatcher) };
     return {
-        async call(name, input, { signal } = {}) {
-            const { status, text } = await requestText(name, toUntypedInput(input), signal);
-            return parseReply(name, status, JSON.parse(text));
-        },
-        async revokeToken(id, { signal } = {}) {
-            await requestText("revokeToken", { params: { id } }, signal);
-        },
-        followLogs: (jobId, following = {}) => followLogs(jobId, following, options),
-        uploadModel: (file, uploading = {}) => uploadModel(file, uploading, options),
-        downloadArtifact: (jobId, name, downloading) => downloadArtifact({ jobId, name }, downloading, options),
+        ...createCaller(connection),
+        uploadModel: (file, uploading = {}) => uploadModel(file, uploading, connection),
+        downloadArtifact: (jobId, name, downloading) => downloadArtifact({ jobId, name }, downloading, connection),
     };
-}
-/** Every input of a route consists of these parts. */
-function toUntypedInput(input) {
-    return input;
-}
-/** Parses by the schema that gives the result its type. */
-function parseReply(name, status, document) {
-    const replies = routes[name].replies;
-    const reply = replies[status];
-    if (reply === undefined || !("json" in reply)) {
-        throw new TypeError(`${name} has no JSON answer ${status}`);
-    }
-    return reply.json.parse(document);
 }
 
 ;// CONCATENATED MODULE: ./action/exchanged-token.js
@@ -59680,8 +59928,8 @@ async function checkTargets(client, names, signal) {
     throw new input_error/* InputError */.d([{ message }]);
 }
 
-// EXTERNAL MODULE: ./client/retry.js
-var retry = __nccwpck_require__(2308);
+// EXTERNAL MODULE: ./client/retry.js + 1 modules
+var retry = __nccwpck_require__(6261);
 // EXTERNAL MODULE: ./client/problem-error.js
 var problem_error = __nccwpck_require__(7590);
 ;// CONCATENATED MODULE: ./action/explain-error.js
@@ -59957,8 +60205,8 @@ class JobTracker {
     }
 }
 
-// EXTERNAL MODULE: ./action/open-service-session.js + 33 modules
-var open_service_session = __nccwpck_require__(9998);
+// EXTERNAL MODULE: ./action/open-service-session.js + 41 modules
+var open_service_session = __nccwpck_require__(6647);
 // EXTERNAL MODULE: ./contract/batch.js + 1 modules
 var batch = __nccwpck_require__(9902);
 // EXTERNAL MODULE: external "node:fs/promises"
@@ -60840,7 +61088,7 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(3324);
 /* harmony import */ var _create_check_run_writer_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(5810);
 /* harmony import */ var _list_jobs_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(9808);
-/* harmony import */ var _open_service_session_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(9998);
+/* harmony import */ var _open_service_session_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(6647);
 /* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(2982);
 /* harmony import */ var _resolve_credentials_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(6644);
 /* harmony import */ var _step_identity_js__WEBPACK_IMPORTED_MODULE_10__ = __nccwpck_require__(8844);
@@ -61049,6 +61297,35 @@ function findUntrustedOrigin({ pull_request: pullRequest }, { eventName, actor }
 
 /***/ }),
 
+/***/ 8969:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   c: () => (/* binding */ delay)
+/* harmony export */ });
+/**
+ * Resolves after a time, in Node and in browsers.
+ * @throws the signal's reason once it is aborted
+ */
+function delay(ms, signal) {
+    const { promise, resolve, reject } = Promise.withResolvers();
+    if (signal?.aborted)
+        return Promise.reject(toError(signal.reason));
+    const abort = () => reject(toError(signal?.reason));
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", abort, { once: true });
+    return promise.finally(() => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", abort);
+    });
+}
+function toError(reason) {
+    return reason instanceof Error ? reason : new Error("Aborted", { cause: reason });
+}
+
+
+/***/ }),
+
 /***/ 5511:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
@@ -61229,16 +61506,29 @@ async function* readPieces(file, signal, start = 0) {
 
 /***/ }),
 
-/***/ 2308:
+/***/ 6261:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   L5: () => (/* binding */ retry),
-/* harmony export */   Rk: () => (/* binding */ isConnectionError),
-/* harmony export */   dg: () => (/* binding */ isTransient)
-/* harmony export */ });
-/* harmony import */ var node_timers_promises__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8500);
-/* harmony import */ var _problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7590);
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  Rk: () => (/* binding */ isConnectionError),
+  dg: () => (/* binding */ isTransient),
+  L5: () => (/* binding */ retry)
+});
+
+// EXTERNAL MODULE: ./client/delay.js
+var delay = __nccwpck_require__(8969);
+// EXTERNAL MODULE: ./client/problem-error.js
+var problem_error = __nccwpck_require__(7590);
+;// CONCATENATED MODULE: ./client/transport.js
+/** The service cannot be reached, or the connection was lost during the answer. */
+class ConnectionError extends Error {
+    name = "ConnectionError";
+}
+
+;// CONCATENATED MODULE: ./client/retry.js
+
 
 
 const tries = 5;
@@ -61258,7 +61548,7 @@ async function retry(work, signal) {
             signal?.throwIfAborted();
             if (left === 0 || !isTransient(error) || retryAfterMs(error) > maxRetryAfterMs)
                 throw error;
-            await (0,node_timers_promises__WEBPACK_IMPORTED_MODULE_0__.setTimeout)(computeDelayMs(error, tries - 1 - left), undefined, { signal });
+            await (0,delay/* delay */.c)(computeDelayMs(error, tries - 1 - left), signal);
         }
     }
 }
@@ -61270,15 +61560,15 @@ function computeDelayMs(error, attempt) {
     return retryAfterMs(error) + Math.random() * firstDelayMs * 2 ** attempt;
 }
 function retryAfterMs(error) {
-    const isAnswer = error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .ProblemError */ .Mm || error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .UnexpectedAnswerError */ .qx;
+    const isAnswer = error instanceof problem_error/* ProblemError */.Mm || error instanceof problem_error/* UnexpectedAnswerError */.qx;
     return isAnswer ? (error.retryAfter ?? 0) * 1000 : 0;
 }
 /** Whether the same call may succeed later: the service is unreachable or overloaded. */
 function isTransient(error) {
-    if (error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .ProblemError */ .Mm) {
+    if (error instanceof problem_error/* ProblemError */.Mm) {
         return error.retryable && !permanentCodes.has(error.problem.code);
     }
-    if (error instanceof _problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .UnexpectedAnswerError */ .qx)
+    if (error instanceof problem_error/* UnexpectedAnswerError */.qx)
         return transientStatuses.has(error.status);
     return isConnectionError(error);
 }
@@ -61301,6 +61591,8 @@ const connectionErrorCodes = [
 ];
 /** Whether the service could not be reached, or the connection was lost during the answer. */
 function isConnectionError(error) {
+    if (error instanceof ConnectionError)
+        return true;
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
     return connectionErrorCodes.some((start) => code.startsWith(start));
 }
@@ -61770,8 +62062,11 @@ function firstDifference(facts, now, before) {
 /* harmony import */ var _id_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2246);
 
 
-/** The token of the request by which something was created. */
-const createdBy = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({ tokenId: _id_js__WEBPACK_IMPORTED_MODULE_0__/* .tokenId */ .jo, name: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().describe("Name of the token.") })
+/** Whose request created something. */
+const createdBy = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
+    tokenId: _id_js__WEBPACK_IMPORTED_MODULE_0__/* .tokenId */ .jo.nullable().describe("Null where a person was signed in."),
+    name: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().describe("Name of the token, or of the person."),
+})
     .optional()
     .describe("Whose request created it; absent where a resource of a cluster did, or a rerun.");
 
@@ -61801,8 +62096,10 @@ function retryableError(status, title) {
 const errorTable = {
     malformed_request: permanentError(400, "The request cannot be parsed"),
     invalid_cursor: permanentError(400, "The cursor is not one that this list gave"),
-    unauthorized: permanentError(401, "A valid bearer token is required"),
+    unauthorized: permanentError(401, "A valid bearer token or a session is required"),
     missing_scope: permanentError(403, "The token lacks a scope"),
+    cross_site_request: permanentError(403, "The request of a session comes from another site"),
+    sign_in_refused: permanentError(401, "The sign-in link is not valid"),
     identity_token_invalid: permanentError(401, "The identity token is not valid"),
     identity_token_refused: permanentError(403, "No trust policy fits the identity token"),
     not_found: permanentError(404, "No such resource"),
@@ -62122,6 +62419,7 @@ function comparesWithBaseline(limits = {}) {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   Db: () => (/* binding */ jobId),
+/* harmony export */   Ob: () => (/* binding */ sessionId),
 /* harmony export */   ek: () => (/* binding */ deliveryId),
 /* harmony export */   jo: () => (/* binding */ tokenId),
 /* harmony export */   pd: () => (/* binding */ webhookId),
@@ -62146,6 +62444,7 @@ const patterns = {
     audit: idPattern("audit"),
     webhook: idPattern("webhook"),
     delivery: idPattern("delivery"),
+    session: idPattern("session"),
 };
 function idPattern(prefix) {
     return new RegExp(`^${prefix}-[0-9a-hjkmnp-tv-z]{${timeLength + randomLength}}$`);
@@ -62162,6 +62461,7 @@ const tokenId = idSchema("token", "token");
 const webhookId = idSchema("webhook", "webhook");
 const deliveryId = idSchema("delivery", "delivery");
 const auditId = idSchema("audit", "entry");
+const sessionId = idSchema("session", "session");
 /** The check of `jobId` and `batchId` without the cost of a schema, for frequent use. */
 function isId(prefix, text) {
     return text !== undefined && patterns[prefix].test(text);
@@ -62542,7 +62842,7 @@ const job = schemas/* object */.Ikc({
 /* harmony export */   Fy: () => (/* binding */ limits),
 /* harmony export */   I6: () => (/* binding */ textLimits)
 /* harmony export */ });
-/* unused harmony exports slowestDownload, silentWorkerSeconds, quotas, maxAttempts */
+/* unused harmony exports slowestDownload, silentWorkerSeconds, quotas, maxAttempts, maxDisruptions */
 /** Limits of the service that callers can reach. Each is documented in the README. */
 const limits = {
     /** Largest JSON body, bytes. */
@@ -62589,6 +62889,10 @@ const limits = {
     partialUploadBytes: 64 * 1024 ** 3,
     /** How long a token is valid that names no other time, days. */
     tokenDays: 90,
+    /** How long a sign-in link is valid that nobody used, minutes. */
+    signInLinkMinutes: 60,
+    /** How long a person stays signed in, days. */
+    sessionDays: 14,
     /** How long a token that was replaced stays valid, hours: its users need time to change it. */
     rotationHours: 24,
     /** Interval of pings in event streams, seconds. */
@@ -62632,11 +62936,17 @@ const quotas = {
 };
 /** How often a worker of a job, or of one step of it, is started at most. */
 const maxAttempts = 3;
+/**
+ * How often the cluster may end a pod besides: preemption, eviction, drained and lost nodes.
+ */
+const maxDisruptions = 12;
 /** Longest texts in records, resources and events, characters. */
 const textLimits = {
     name: 200,
     reason: 64,
     statusMessage: 1024,
+    /** Of conditions that repeat the status message, of which a status has several. */
+    conditionMessage: 256,
     errorMessage: 4096,
     progressMessage: 500,
     telemetryWarning: 512,
@@ -63157,9 +63467,16 @@ const target = schemas/* strictObject */.rej({
     })
         .optional()
         .describe("What a worker pod requests in a cluster; without meaning on one machine."),
-    resources: schemas/* strictObject */.rej({ cpu: quantity.optional(), memory: quantity.optional() })
+    resources: schemas/* strictObject */.rej({
+        cpu: quantity.optional(),
+        memory: quantity.optional(),
+        ephemeralStorage: quantity
+            .optional()
+            .describe("Disk of the node; without it as much as `scratch`."),
+    })
         .optional()
-        .describe("CPU and memory that a worker pod requests; memory is its limit too."),
+        .describe("What a worker pod requests: by default 100m of CPU, 256Mi of memory and 256Mi of disk. " +
+        "Memory is its limit too."),
     scratch: quantity
         .optional()
         .describe("Largest scratch volume of a worker pod, for the model and the result; without it " +

@@ -29,6 +29,7 @@ export const parts: Readonly<Record<string, readonly string[]>> = {
   "src/service": [...work, ...joined, "controller-runtime", "webhooks", "server"],
   "src/worker": ["contract", "log", "engine", "storage"],
   "src/action": ["contract", "log", "client", "report", "github"],
+  "src/dashboard": ["contract", "client", "report"],
   "src/demo": ["contract", "log", "client"],
   "operator/controllers": ["contract", "log", ...cluster],
   operator: ["contract", "log", "settings", ...cluster, "controllers"],

@@ -6,7 +6,8 @@ import type { Place, Source } from "./source.ts";
 type Sources = readonly Source[];
 
 /** Processes start at these, and the kernels' compiler: nothing imports what they export. */
-const entries = /^((src\/[^/]+|operator)\/main|src\/engine\/.*(-process|\/assembly\/kernels))\.ts$/;
+const entries =
+  /^((src\/[^/]+|operator)\/main|src\/engine\/.*(-process|\/assembly\/kernels)|src\/dashboard\/(vite\.config|assets\.d))\.tsx?$/;
 
 /** Says how the measured files hang together. The other files only import what those export. */
 export function importFigures(measured: Sources, all: Sources): readonly Figure[] {

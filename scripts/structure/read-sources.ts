@@ -8,7 +8,7 @@ const generated = /\/onnx_pb\./;
 
 /** Parses the files that are measured, and those of `bench` and `scripts`, which import them. */
 export async function readSources(root: string): Promise<readonly Source[]> {
-  const patterns = folders.map((folder) => `${folder}/**/*.ts`);
+  const patterns = folders.map((folder) => `${folder}/**/*.{ts,tsx}`);
   const found = await Array.fromAsync(glob(patterns, { cwd: root }));
   const files = found.map((file) => file.replaceAll(sep, "/"));
   const written = files.filter((file) => !generated.test(file)).toSorted();

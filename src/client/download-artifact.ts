@@ -1,7 +1,7 @@
 import { createWriteStream } from "node:fs";
 import { rename, rm, stat } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
-import { type ClientOptions, sendRequest } from "./send-request.ts";
+import { type Connection, sendRequest } from "./send-request.ts";
 import { retry } from "./retry.ts";
 
 export interface ArtifactDownloadOptions {
@@ -14,7 +14,7 @@ export interface ArtifactDownloadOptions {
 export async function downloadArtifact(
   { jobId, name }: { readonly jobId: string; readonly name: string },
   { file, signal }: ArtifactDownloadOptions,
-  options: ClientOptions,
+  connection: Connection,
 ): Promise<void> {
   const partial = `${file}.partial`;
   const params = { id: jobId, name };
@@ -24,8 +24,12 @@ export async function downloadArtifact(
       const written = etag === undefined ? 0 : (await stat(partial)).size;
       const range = etag === undefined ? undefined : `bytes=${written}-`;
       const headers = { range, "if-range": etag };
-      const answer = await sendRequest("getArtifact", { params, headers }, { ...options, signal });
-      const start = answer.statusCode === 206 ? written : 0;
+      const answer = await sendRequest(
+        "getArtifact",
+        { params, headers },
+        { ...connection, signal },
+      );
+      const start = answer.status === 206 ? written : 0;
       // At a position, not at the end: a write of the broken connection may still be under way.
       const output = createWriteStream(partial, { flags: start === 0 ? "w" : "r+", start });
       output.once("open", () => {

@@ -1,5 +1,6 @@
 import { errorTable, type Problem, problem } from "../contract/errors.ts";
 import { truncate } from "../contract/truncate.ts";
+import type { AnswerHeaders } from "./transport.ts";
 
 /** Longest text of an answer in an error message, characters. */
 const maxTextLength = 500;
@@ -49,9 +50,6 @@ interface FailedAnswer {
   readonly headers: AnswerHeaders;
   readonly text: string;
 }
-
-/** By their names in lower case. */
-type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 export function toAnswerError(call: string, answer: FailedAnswer): Error {
   const retryAfter = String(answer.headers["retry-after"]);

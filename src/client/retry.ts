@@ -1,6 +1,7 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { ErrorCode } from "../contract/errors.ts";
+import { delay } from "./delay.ts";
 import { ProblemError, UnexpectedAnswerError } from "./problem-error.ts";
+import { ConnectionError } from "./transport.ts";
 
 const tries = 5;
 const firstDelayMs = 200;
@@ -21,7 +22,7 @@ export async function retry<T>(
     } catch (error) {
       signal?.throwIfAborted();
       if (left === 0 || !isTransient(error) || retryAfterMs(error) > maxRetryAfterMs) throw error;
-      await delay(computeDelayMs(error, tries - 1 - left), undefined, { signal });
+      await delay(computeDelayMs(error, tries - 1 - left), signal);
     }
   }
 }
@@ -68,6 +69,7 @@ const connectionErrorCodes = [
 
 /** Whether the service could not be reached, or the connection was lost during the answer. */
 export function isConnectionError(error: unknown): boolean {
+  if (error instanceof ConnectionError) return true;
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   return connectionErrorCodes.some((start) => code.startsWith(start));
 }

@@ -1,24 +1,18 @@
-import { Readable } from "node:stream";
-import { type Dispatcher, getGlobalDispatcher, request } from "undici";
 import type { z } from "zod";
-import { limits } from "../contract/limits.ts";
 import type { Route } from "../contract/route.ts";
 import { type RouteName, type Routes, routes } from "../contract/routes.ts";
 import { toAnswerError } from "./problem-error.ts";
+import type { Transport, TransportAnswer, UploadBody } from "./transport.ts";
 
-/** Silence after which an answer counts as lost; pings keep quiet log streams open. */
-const silenceLimitMs = 4 * limits.pingSeconds * 1000;
-
-export interface ClientOptions {
+export interface Connection {
   /** Ends in `/v1`. */
   readonly baseUrl: string;
   /**
-   * Required except for the exchange of an identity token. A function is called before each
-   * request.
+   * Required except for the exchange of an identity token, and where a session's cookie is sent. A
+   * function is called before each request.
    */
   readonly token?: string | (() => string);
-  /** Of undici, such as a proxy agent. */
-  readonly dispatcher?: Dispatcher;
+  readonly transport: Transport;
 }
 
 type RouteInputPart<N extends RouteName, K extends string> =
@@ -43,9 +37,16 @@ type JsonReply<R> = {
 /** The JSON document that a route answers with. */
 export type CallOutput<N extends RouteName> = JsonReply<Routes[N]["replies"]>;
 
-/** Routes that answer with a JSON document or with nothing. */
+/** Routes that answer with a JSON document, also where another answer has none. */
 export type JsonRouteName = {
   [N in RouteName]: [CallOutput<N>] extends [never] ? never : N;
+}[RouteName];
+
+/** Routes that answer with nothing. */
+export type EmptyRouteName = {
+  [N in RouteName]: Routes[N]["replies"] extends { readonly 204: { readonly empty: true } }
+    ? N
+    : never;
 }[RouteName];
 
 export interface UntypedInput {
@@ -53,11 +54,6 @@ export interface UntypedInput {
   readonly query?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string | undefined>>;
   readonly body?: unknown;
-}
-
-interface UploadBody {
-  readonly stream: () => AsyncIterable<Uint8Array>;
-  readonly bytes: number;
 }
 
 interface SendOptions {
@@ -73,29 +69,27 @@ interface SendOptions {
 export async function sendRequest(
   name: RouteName,
   input: UntypedInput,
-  options: ClientOptions & SendOptions,
-) {
+  { baseUrl, token, transport, upload, signal }: Connection & SendOptions,
+): Promise<TransportAnswer> {
   const route: Route = routes[name];
-  const url = buildRouteUrl(route, input, options.baseUrl);
+  const url = buildRouteUrl(route, input, baseUrl);
   const json = input.body === undefined ? undefined : JSON.stringify(input.body);
-  const { upload, token, signal, dispatcher = getGlobalDispatcher() } = options;
   const secret = typeof token === "function" ? token() : token;
-  const answer = await request(url, {
+  const headers = {
+    authorization: secret === undefined ? undefined : `Bearer ${secret}`,
+    ...contentHeaders(json, upload),
+    ...input.headers,
+  };
+  const answer = await transport({
     method: route.method,
-    headers: {
-      authorization: secret === undefined ? undefined : `Bearer ${secret}`,
-      ...contentHeaders(json, upload),
-      ...input.headers,
-    },
-    body: upload ? Readable.from(upload.stream()) : (json ?? null),
-    bodyTimeout: silenceLimitMs,
-    signal: signal ?? null,
-    dispatcher,
+    url,
+    headers,
+    body: upload ?? json,
+    signal,
   });
-  if (answer.statusCode in route.replies) return answer;
-  const { statusCode: status, headers } = answer;
+  if (answer.status in route.replies) return answer;
   const text = await answer.body.text();
-  throw toAnswerError(`${route.method} ${url.pathname}`, { status, headers, text });
+  throw toAnswerError(`${route.method} ${url.pathname}`, { ...answer, text });
 }
 
 function contentHeaders(

@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { type ClientOptions, sendRequest } from "./send-request.ts";
+import { type Connection, sendRequest } from "./send-request.ts";
 import { hashFile } from "./hash-file.ts";
 import { ProblemError, UnexpectedAnswerError } from "./problem-error.ts";
 import { readPieces } from "./read-pieces.ts";
@@ -33,7 +33,7 @@ interface FileUpload extends Omit<UploadOptions, "sha256"> {
 export async function uploadModel(
   file: string,
   uploading: UploadOptions,
-  options: ClientOptions,
+  connection: Connection,
 ): Promise<UploadedFile> {
   const { signal } = uploading;
   const { size: bytes } = await stat(file);
@@ -41,11 +41,11 @@ export async function uploadModel(
   const upload: FileUpload = { ...uploading, file, bytes, sha256 };
   let sent = false;
   await retry(async () => {
-    const kept = await findKeptBytes(upload, options);
+    const kept = await findKeptBytes(upload, connection);
     if (kept === "all") return;
     sent = true;
     // The service answers to the last byte, so that at least that one is sent.
-    await sendMissingBytes(upload, Math.max(0, Math.min(kept, bytes - 1)), options);
+    await sendMissingBytes(upload, Math.max(0, Math.min(kept, bytes - 1)), connection);
   }, signal);
   return { source: `upload:sha256:${sha256}`, sha256, bytes, sent };
 }
@@ -53,21 +53,21 @@ export async function uploadModel(
 async function sendMissingBytes(
   upload: FileUpload,
   offset: number,
-  options: ClientOptions,
+  connection: Connection,
 ): Promise<void> {
   try {
-    await sendBytes(upload, offset, options);
+    await sendBytes(upload, offset, connection);
   } catch (error) {
     if (offset === 0 || !isChecksumMismatch(error)) throw error;
     // The service kept other bytes than the file's, and has deleted them.
-    await sendBytes(upload, 0, options);
+    await sendBytes(upload, 0, connection);
   }
 }
 
 async function sendBytes(
   upload: FileUpload,
   offset: number,
-  options: ClientOptions,
+  connection: Connection,
 ): Promise<void> {
   const { sha256, bytes, signal, onStart } = upload;
   onStart?.(offset, bytes);
@@ -76,12 +76,12 @@ async function sendBytes(
     "uploadModel",
     { params: { sha256 }, headers: { "content-range": range } },
     {
-      ...options,
+      ...connection,
       signal,
       upload: { stream: () => readWithProgress(upload, offset), bytes: bytes - offset },
     },
   );
-  await answer.body.dump();
+  await answer.body.text();
 }
 
 async function* readWithProgress(
@@ -100,11 +100,15 @@ async function* readWithProgress(
 /** How many of a file's bytes the service keeps. */
 async function findKeptBytes(
   { sha256, signal }: FileUpload,
-  options: ClientOptions,
+  connection: Connection,
 ): Promise<number | "all"> {
   try {
-    const answer = await sendRequest("findModel", { params: { sha256 } }, { ...options, signal });
-    await answer.body.dump();
+    const answer = await sendRequest(
+      "findModel",
+      { params: { sha256 } },
+      { ...connection, signal },
+    );
+    await answer.body.text();
     return "all";
   } catch (error) {
     // The answer to HEAD has no body with the code `not_found`.

@@ -16,8 +16,8 @@ export const auditEntry = z
     tokenId: tokenId
       .nullable()
       .describe(
-        "Null for a command on the service's machine, for the trust policy, and for a button on " +
-          "GitHub: `tokenName` says which.",
+        "Null for a person who is signed in, a command on the service's machine, the trust " +
+          "policy, and a button on GitHub: `tokenName` says which.",
       ),
     tokenName: z.string(),
     subject: z.string().describe("Id or SHA-256 of what was created or changed."),

@@ -1,9 +1,12 @@
 import { z } from "zod";
 import { tokenId } from "./id.ts";
 
-/** The token of the request by which something was created. */
+/** Whose request created something. */
 export const createdBy = z
-  .object({ tokenId, name: z.string().describe("Name of the token.") })
+  .object({
+    tokenId: tokenId.nullable().describe("Null where a person was signed in."),
+    name: z.string().describe("Name of the token, or of the person."),
+  })
   .optional()
   .describe("Whose request created it; absent where a resource of a cluster did, or a rerun.");
 export type CreatedBy = z.infer<typeof createdBy>;

@@ -21,8 +21,10 @@ function retryableError(status: number, title: string): ErrorKind {
 export const errorTable = {
   malformed_request: permanentError(400, "The request cannot be parsed"),
   invalid_cursor: permanentError(400, "The cursor is not one that this list gave"),
-  unauthorized: permanentError(401, "A valid bearer token is required"),
+  unauthorized: permanentError(401, "A valid bearer token or a session is required"),
   missing_scope: permanentError(403, "The token lacks a scope"),
+  cross_site_request: permanentError(403, "The request of a session comes from another site"),
+  sign_in_refused: permanentError(401, "The sign-in link is not valid"),
   identity_token_invalid: permanentError(401, "The identity token is not valid"),
   identity_token_refused: permanentError(403, "No trust policy fits the identity token"),
   not_found: permanentError(404, "No such resource"),

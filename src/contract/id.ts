@@ -16,6 +16,7 @@ const patterns = {
   audit: idPattern("audit"),
   webhook: idPattern("webhook"),
   delivery: idPattern("delivery"),
+  session: idPattern("session"),
 };
 
 function idPattern(prefix: string): RegExp {
@@ -36,6 +37,7 @@ export const tokenId = idSchema("token", "token");
 export const webhookId = idSchema("webhook", "webhook");
 export const deliveryId = idSchema("delivery", "delivery");
 export const auditId = idSchema("audit", "entry");
+export const sessionId = idSchema("session", "session");
 
 /** The check of `jobId` and `batchId` without the cost of a schema, for frequent use. */
 export function isId(prefix: "job" | "batch", text: string | undefined): text is string {

@@ -44,6 +44,10 @@ export const limits = {
   partialUploadBytes: 64 * 1024 ** 3,
   /** How long a token is valid that names no other time, days. */
   tokenDays: 90,
+  /** How long a sign-in link is valid that nobody used, minutes. */
+  signInLinkMinutes: 60,
+  /** How long a person stays signed in, days. */
+  sessionDays: 14,
   /** How long a token that was replaced stays valid, hours: its users need time to change it. */
   rotationHours: 24,
   /** Interval of pings in event streams, seconds. */

@@ -88,6 +88,13 @@ export const permissionTable = {
     reach: "project",
     does: "Create, list and delete webhooks, and read and repeat their deliveries.",
   },
+  readSelf: { scope: null, reach: "any", does: "Read who sends the request." },
+  signIn: { scope: null, reach: "any", does: "Sign in, which needs no access token." },
+  manageOwnSessions: {
+    scope: null,
+    reach: "any",
+    does: "List and end the sessions of the person who is signed in.",
+  },
   readAudit: { scope: "admin", reach: "project", does: "List who changed what." },
   manageTokens: { scope: "admin", reach: "project", does: "Create, list and revoke tokens." },
   manageProjects: {

@@ -24,7 +24,8 @@ export type Workflow = z.infer<typeof workflow>;
 /** Who calls: everything that decides what the caller may do. */
 export interface Principal {
   readonly project: string;
-  readonly tokenId: string;
+  /** Null where a person is signed in. */
+  readonly tokenId: string | null;
   readonly scopes: readonly Scope[];
   readonly expiresAt: string | null;
   /** Trust policy by which the token was issued; null for tokens of people and programs. */

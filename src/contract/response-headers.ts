@@ -9,6 +9,7 @@ export const responseHeaders = {
   "content-range": "The part of the file that the answer contains.",
   "content-disposition": "Name to save the file under.",
   "content-length": "Size of the file, bytes.",
+  "set-cookie": "The session's cookie, or its end.",
   "x-accel-buffering": "`no`: a proxy passes each line on at once.",
   "upload-offset": "Bytes that are kept of an upload that broke off.",
 } as const;

@@ -41,11 +41,18 @@ export interface Route {
   /** Headers of answers with some of these codes. */
   readonly errorHeaders?: Readonly<Partial<Record<ErrorCode, readonly ResponseHeader[]>>>;
 }
+
+/** Whether a request changes nothing, so that it may come from another site. */
+export function isReading({ method }: { readonly method: string }): boolean {
+  return method === "GET" || method === "HEAD";
+}
+
 /** Every code that the route can answer with. */
-export function routeErrorCodes({ body, open, action, errors }: Route): ErrorCode[] {
+export function routeErrorCodes({ method, body, open, action, errors }: Route): ErrorCode[] {
   const codes: ErrorCode[] = [];
   if (body !== undefined) codes.push("malformed_request");
   if (!open) codes.push("unauthorized");
+  if (!isReading({ method })) codes.push("cross_site_request");
   if (permissionTable[action].scope !== null) codes.push("missing_scope");
   return [
     ...codes,

@@ -8,6 +8,7 @@ import { logRoutes } from "./log-routes.ts";
 import { modelRoutes } from "./model-routes.ts";
 import { projectRoutes } from "./project-routes.ts";
 import type { Route } from "./route.ts";
+import { sessionRoutes } from "./session-routes.ts";
 import { targetRoutes } from "./target-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
 import { usageRoutes } from "./usage-routes.ts";
@@ -23,6 +24,7 @@ export const routes = {
   ...modelRoutes,
   ...targetRoutes,
   ...tokenRoutes,
+  ...sessionRoutes,
   ...projectRoutes,
   ...auditRoutes,
   ...usageRoutes,

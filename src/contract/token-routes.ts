@@ -49,7 +49,7 @@ export const tokenRoutes = {
     summary: "The access token of the request",
     action: "manageOwnToken",
     replies: { 200: { json: token } },
-    errors: [],
+    errors: ["not_found"],
   },
   revokeOwnToken: {
     method: "DELETE",
@@ -58,7 +58,7 @@ export const tokenRoutes = {
     action: "manageOwnToken",
     audited: true,
     replies: { 204: { empty: true } },
-    errors: [],
+    errors: ["not_found"],
   },
   rotateToken: {
     method: "POST",

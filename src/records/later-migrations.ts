@@ -29,6 +29,19 @@ export const laterMigrations: Readonly<Record<string, LaterMigration>> = {
       where next_attempt_at is not null`,
     "create index webhook_deliveries_by_age on webhook_deliveries (created_at)",
   ]),
+  "0016-sessions": both([
+    `create table sign_in_links (
+      hash ordered_text primary key, project ordered_text not null,
+      user_name ordered_text not null, scopes ordered_text not null,
+      expires_at ordered_text not null)`,
+    `create table sessions (
+      id ordered_text primary key, hash ordered_text not null unique,
+      project ordered_text not null, user_name ordered_text not null,
+      scopes ordered_text not null, browser ordered_text not null,
+      created_at ordered_text not null, expires_at ordered_text not null,
+      last_used_at ordered_text)`,
+    "create index sessions_by_user on sessions (project, user_name, id)",
+  ]),
   "0019-replicas": both([
     "alter table attempts add column replica integer",
     "alter table idempotency_keys add column replica integer",

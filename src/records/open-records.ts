@@ -22,6 +22,7 @@ import { projectBlobRecords } from "./project-blob-records.ts";
 import { projectRecords } from "./project-records.ts";
 import { releasedBlobRecords } from "./released-blob-records.ts";
 import { reportRecords } from "./report-records.ts";
+import { sessionRecords } from "./session-records.ts";
 import type { Store } from "./store.ts";
 import { tokenRecords } from "./token-records.ts";
 import { usageRecords } from "./usage-records.ts";
@@ -69,6 +70,7 @@ export async function openRecords(
     webhookQueue: webhookQueue(store),
     logs: logRecords(store),
     tokens: tokenRecords(store),
+    sessions: sessionRecords(store),
     audit: auditRecords(store),
     identities: identityRecords(store),
     idempotency: idempotencyRecords(store),

@@ -2,9 +2,10 @@ import { ServiceError } from "../contract/errors.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import type { WriteTransaction } from "./store.ts";
 
-/** Where an Idempotency-Key counts: for one token of one project. */
+/** Where an Idempotency-Key counts: for one token or session of one project. */
 export interface IdempotencyRef {
   readonly project: string;
+  /** Or that of the session. */
   readonly tokenId: string;
   readonly key: string;
 }

@@ -28,9 +28,35 @@ export interface Schema {
   released_blobs: ReleasedBlobsTable;
   deleted_resources: DeletedResourcesTable;
   change_counter: ChangeCounterTable;
+  sign_in_links: SignInLinksTable;
+  sessions: SessionsTable;
   service_keys: ServiceKeysTable;
   webhooks: WebhooksTable;
   webhook_deliveries: WebhookDeliveriesTable;
+}
+
+/** Links by which a person can sign in once; a row is deleted when its link is used. */
+interface SignInLinksTable {
+  /** SHA-256 of the link's secret. */
+  hash: string;
+  project: string;
+  user_name: string;
+  scopes: string;
+  expires_at: string;
+}
+
+/** People who are signed in; a row is deleted when they sign out. */
+interface SessionsTable {
+  id: string;
+  /** SHA-256 of the cookie's secret. */
+  hash: string;
+  project: string;
+  user_name: string;
+  scopes: string;
+  browser: string;
+  created_at: string;
+  expires_at: string;
+  last_used_at: string | null;
 }
 
 interface JobsTable {

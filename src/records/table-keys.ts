@@ -28,6 +28,8 @@ export const tableKeys = {
   service_keys: ["name"],
   webhooks: ["id"],
   webhook_deliveries: ["id"],
+  sign_in_links: ["hash"],
+  sessions: ["id"],
 } as const satisfies Readonly<Record<keyof Schema, readonly [string, ...string[]]>>;
 
 /** Tables that have a row from the beginning. */

@@ -74,7 +74,7 @@ export function tokenRecords(store: Store) {
     purge: () => purgeTokens(store),
 
     /** Records the token's use, some time later. */
-    touch: createLastUseWriter(store),
+    touch: createLastUseWriter(store, "tokens"),
   };
 }
 

@@ -76,8 +76,8 @@ function bindRoute<Name extends RouteName>(
   };
 }
 
-function auditedRequest(action: RouteName, { project, tokenId, tokenName }: Caller): AuditedChange {
-  return { project, action, tokenId, tokenName };
+function auditedRequest(action: RouteName, { project, tokenId, name }: Caller): AuditedChange {
+  return { project, action, tokenId, tokenName: name };
 }
 
 /** @throws ServiceError not_found where the job or batch of the path is not the caller's */

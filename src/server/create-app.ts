@@ -3,6 +3,7 @@ import { openApiDocument } from "../contract/openapi-document.ts";
 import { artifactHandlers } from "./artifact-handlers.ts";
 import { auditHandlers } from "./audit-handlers.ts";
 import { batchHandlers } from "./batch-handlers.ts";
+import { bindDashboard } from "./bind-dashboard.ts";
 import { bindGitHubWebhook } from "./bind-github-webhook.ts";
 import { bindHealth, bindMetrics } from "./bind-health.ts";
 import { bindRoutes } from "./bind-routes.ts";
@@ -19,6 +20,7 @@ import { problemResponse } from "./problem-response.ts";
 import { projectHandlers } from "./project-handlers.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
 import type { ServerContext } from "./server-context.ts";
+import { sessionHandlers } from "./session-handlers.ts";
 import { targetHandlers } from "./target-handlers.ts";
 import { tokenHandlers } from "./token-handlers.ts";
 import { usageHandlers } from "./usage-handlers.ts";
@@ -41,6 +43,7 @@ export function createApp(context: ServerContext, monitoring?: Hono): Hono {
   bindGitHubWebhook(app, context);
   bindWorkerProtocol(app, context);
   bindWorkerBlobs(app, context);
+  if (context.dashboard) bindDashboard(app, context.dashboard);
   return app;
 }
 
@@ -64,6 +67,7 @@ function createHandlers(context: ServerContext): RouteHandlers {
     ...modelHandlers,
     ...targetHandlers,
     ...tokenHandlers,
+    ...sessionHandlers,
     ...projectHandlers,
     ...auditHandlers,
     ...usageHandlers,

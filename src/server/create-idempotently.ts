@@ -27,7 +27,7 @@ export interface Created<T> {
 
 /**
  * Creates what a request asks for, once for each Idempotency-Key. The response is stored sealed
- * with the caller's token, since it can contain a secret that the service must not know afterwards.
+ * with the caller's secret, since it can contain one that the service must not know afterwards.
  */
 export async function createIdempotently<T>(
   { records }: ServerContext,
@@ -36,7 +36,7 @@ export async function createIdempotently<T>(
 ): Promise<Created<T>> {
   const key = headers["idempotency-key"];
   if (key === undefined) return { created: await create(undefined), replayed: false, headers: {} };
-  const ref: IdempotencyRef = { project: caller.project, tokenId: caller.tokenId, key };
+  const ref: IdempotencyRef = { project: caller.project, tokenId: caller.id, key };
   const stored = await records.idempotency.begin(ref, requestHash(request, body));
   if (stored !== undefined) {
     const created = schema.parse(JSON.parse(unseal(stored, caller.secret)));

@@ -1,6 +1,6 @@
 import type { Caller } from "../auth/authenticate.ts";
 import type { CreatedBy } from "../contract/created-by.ts";
 
-export function createdByCaller({ tokenId, tokenName }: Caller): NonNullable<CreatedBy> {
-  return { tokenId, name: tokenName };
+export function createdByCaller({ tokenId, name }: Caller): NonNullable<CreatedBy> {
+  return { tokenId, name };
 }

@@ -57,7 +57,7 @@ function blobSearch(caller: Caller, sha256: string) {
 }
 
 /** Tokens of one repository's workflows continue each other's uploads: each lives for minutes. */
-function describeUpload(sha256: string, { project, workflow, tokenId }: Caller): Upload {
-  const owner = workflow === null ? tokenId : `repository ${workflow.repositoryId}`;
+function describeUpload(sha256: string, { project, workflow, id }: Caller): Upload {
+  const owner = workflow === null ? id : `repository ${workflow.repositoryId}`;
   return { sha256, project, owner };
 }

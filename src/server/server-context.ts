@@ -7,6 +7,7 @@ import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import type { ModelSources } from "../storage/sources/model-sources.ts";
+import type { Dashboard } from "./dashboard.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import type { IsTrustedProxy } from "./remote-address.ts";
 import type { ServiceMetrics } from "./service-metrics.ts";
@@ -45,6 +46,8 @@ export interface ServerContext {
   /** Address at which people reach the service, without `/v1`; else that of the request. */
   readonly publicUrl?: string | undefined;
   readonly isTrustedProxy: IsTrustedProxy;
+  /** The page of the service; undefined where it was not built. */
+  readonly dashboard?: Dashboard | undefined;
   readonly metrics: ServiceMetrics;
   readonly now: () => Date;
   readonly log: Log;

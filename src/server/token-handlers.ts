@@ -48,13 +48,14 @@ export const tokenHandlers: TokenHandlers = {
   },
 
   async getOwnToken({ records }, { caller }) {
-    const own = await records.tokens.find(caller.project, caller.tokenId);
-    if (!own) throw notFoundError("token", caller.tokenId);
+    const own = await records.tokens.find(caller.project, caller.id);
+    if (!own) throw notFoundError("token", caller.id);
     return { status: 200, json: own };
   },
 
   async revokeOwnToken({ records }, { caller, audit }) {
-    await records.tokens.revoke(caller.project, caller.tokenId, audit);
+    const isRevoked = await records.tokens.revoke(caller.project, caller.id, audit);
+    if (!isRevoked) throw notFoundError("token", caller.id);
     return { status: 204 };
   },
 

@@ -8,6 +8,7 @@ import { projectUsage, runProjectCommand } from "./project-command.ts";
 import { recordsPlace } from "./records-place.ts";
 import { restoreUsage, runRestoreCommand } from "./restore-command.ts";
 import { settings } from "./settings.ts";
+import { runSignInCommand, signInUsage } from "./sign-in-command.ts";
 import { startService } from "./start-service.ts";
 import { reportFirstToken } from "./report-first-token.ts";
 import { runTokenCommand, tokenUsage } from "./token-command.ts";
@@ -22,6 +23,9 @@ async function serve(): Promise<void> {
   const wanted = parseEnvironment(settings, process.env);
   const service = await startService(wanted, dependencies);
   process.stdout.write(`Listening on ${service.url}/v1\n`);
+  if (service.signInLink !== undefined) {
+    process.stdout.write(`Dashboard, by a link that can be used once: ${service.signInLink}\n`);
+  }
   if (service.firstToken !== undefined) {
     const place = { output: process.stdout, directory: wanted.MOS_DATA_DIR };
     await reportFirstToken(service.firstToken, place);
@@ -40,6 +44,7 @@ const commands = new Map([
   ["backup", { run: runBackupCommand, usage: backupUsage }],
   ["move", { run: runMoveCommand, usage: moveUsage }],
   ["restore", { run: runRestoreCommand, usage: restoreUsage }],
+  ["sign-in", { run: runSignInCommand, usage: signInUsage }],
 ]);
 
 async function main([name, ...args]: readonly string[]): Promise<void> {

@@ -77,10 +77,11 @@ function listExpiring(
   { records, blobs }: Pick<ServiceStorage, "records" | "blobs">,
   { retention, now }: StorageOptions,
 ) {
-  const { idempotency, tokens, identities, webhookDeliveries } = records;
+  const { idempotency, tokens, sessions, identities, webhookDeliveries } = records;
   const expired = { purge: () => records.deleteExpired(retention) };
   const releasedBlobs = { purge: () => purgeReleasedBlobs(records, blobs, now()) };
-  return { idempotency, tokens, identities, webhookDeliveries, expired, releasedBlobs, blobs };
+  const ofRecords = { idempotency, tokens, sessions, identities, webhookDeliveries };
+  return { ...ofRecords, expired, releasedBlobs, blobs };
 }
 
 /** @throws StartError */

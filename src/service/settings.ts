@@ -89,7 +89,10 @@ export const settings = z.object({
     .url({ protocol: /^https?$/ })
     .optional()
     .describe(
-      "Address at which people reach the service, for links in check runs and to artifacts.",
+      [
+        "Address at which people reach the service, for links in check runs and to artifacts;",
+        "with `https` cookies are sent by TLS alone.",
+      ].join(" "),
     ),
   MOS_GITHUB_APP_ID: z
     .string()

@@ -18,6 +18,10 @@ import type { BlobStore } from "../storage/blob-store.ts";
 import type { DiskSpace } from "../storage/disk-space.ts";
 import { createModelSources } from "../storage/sources/model-sources.ts";
 import { startWebhookSender } from "../webhooks/webhook-sender.ts";
+import { createSignInLink } from "../auth/sign-in.ts";
+import type { Dashboard } from "../server/dashboard.ts";
+import { loadDashboard } from "./load-dashboard.ts";
+import { signInAddress } from "./sign-in-address.ts";
 import { createFirstToken } from "./create-first-token.ts";
 import { createQuotas } from "./create-quotas.ts";
 import { openExecutor } from "./open-executor.ts";
@@ -43,6 +47,8 @@ interface RunningService {
   readonly url: string;
   /** A token with every scope, where the service had no token and does not run in a pod. */
   readonly firstToken: string | undefined;
+  /** Opens the dashboard signed in, where nobody is and the service does not run in a pod. */
+  readonly signInLink: string | undefined;
   /** Stops workers and requests; jobs that were worked on go on at the next start. */
   close(): Promise<void>;
 }
@@ -71,14 +77,30 @@ export async function startService(
   const server = stack.use(await startServer(settings, log));
   const joined = { settings, ...dependencies, ...files, ...storage, serviceUrl: server.url };
   const monitoring = settings.MOS_HEALTH_PORT === undefined ? undefined : new Hono();
-  const app = createApp(await joinParts(joined, stack), monitoring);
+  const context = await joinParts(joined, stack);
+  const app = createApp(context, monitoring);
   if (monitoring) stack.use(await startMonitoring(settings, monitoring));
   server.serve((request, env) => app.fetch(request, { ...env }));
   // Others read a pod's log, so that no token is printed there: an administrator creates the first.
   const isPod = settings.KUBERNETES_SERVICE_HOST !== undefined;
   const firstToken = isPod ? undefined : await createFirstToken(storage.records, now());
+  const address = settings.MOS_PUBLIC_URL ?? server.url;
+  const offersLink = !isPod && context.dashboard !== undefined;
+  const signInLink = offersLink
+    ? await createFirstLink(storage.records, address, now())
+    : undefined;
   const running = stack.move();
-  return { url: server.url, firstToken, close: () => running.disposeAsync() };
+  return { url: server.url, firstToken, signInLink, close: () => running.disposeAsync() };
+}
+
+/** A link where nobody is signed in; at later starts the command `sign-in` makes one. */
+async function createFirstLink(
+  records: Records,
+  address: string,
+  now: Date,
+): Promise<string | undefined> {
+  if (await records.sessions.hasAny()) return undefined;
+  return signInAddress(address, await createSignInLink(records, { now, by: "service" }));
 }
 
 /** Probes and metrics are answered there also while strangers take all connections of the other. */
@@ -91,6 +113,7 @@ interface ServiceFiles {
   readonly targets: readonly Target[];
   readonly trust: TrustPolicy | undefined;
   readonly appOptions: GitHubAppOptions | undefined;
+  readonly dashboard: Dashboard | undefined;
 }
 
 async function readFiles(settings: Settings): Promise<ServiceFiles> {
@@ -99,6 +122,7 @@ async function readFiles(settings: Settings): Promise<ServiceFiles> {
     targets: targetsFile === undefined ? builtinTargets : await readTargets(targetsFile),
     trust: trustFile === undefined ? undefined : await readTrustPolicy(trustFile),
     appOptions: await readGitHubAppOptions(settings),
+    dashboard: await loadDashboard(),
   };
 }
 

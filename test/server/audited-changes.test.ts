@@ -10,6 +10,7 @@ import { batch } from "../../src/contract/batch.ts";
 import type { Routes } from "../../src/contract/routes.ts";
 import { createdToken } from "../../src/contract/token.ts";
 import { createdWebhook } from "../../src/contract/webhook.ts";
+import { ownPage, signInTestPerson } from "./test-sessions.ts";
 import { beginTestWorker, makeTestApp, startJob, type TestApp } from "./test-app.ts";
 
 type AuditedRoute = {
@@ -31,6 +32,10 @@ const webhookRequest = { url: "https://receiver.example/events" };
 async function makeWebhook({ ask }: TestApp) {
   const answer = await ask("POST /v1/webhooks", { body: webhookRequest });
   return createdWebhook.parse(await answer.json());
+}
+
+async function asPerson(app: TestApp, call: string): Promise<Parameters<TestApp["ask"]>> {
+  return [call, { token: null, headers: { ...(await signInTestPerson(app)), ...ownPage } }];
 }
 
 const changes: Readonly<Record<AuditedRoute, Prepare>> = {
@@ -94,6 +99,8 @@ const changes: Readonly<Record<AuditedRoute, Prepare>> = {
   revokeOwnToken: async (app) => {
     return ["DELETE /v1/tokens/self", { token: (await makeToken(app)).token }];
   },
+  signOut: (app) => asPerson(app, "DELETE /v1/sessions/self"),
+  signOutEverywhere: (app) => asPerson(app, "DELETE /v1/sessions"),
   createProject: async () => ["PUT /v1/projects/vision"],
   async uploadModel() {
     const sha256 = createHash("sha256").update("a model").digest("hex");
@@ -106,6 +113,7 @@ const tables = [
   "jobs",
   "batches",
   "tokens",
+  "sessions",
   "projects",
   "project_blobs",
   "webhooks",

@@ -42,6 +42,13 @@ const shared = { otherProject: 422, otherRepository: 422, otherCommit: 202 };
 const notForWorkflows = { otherRepository: 403, otherCommit: 403 };
 const ownOnly = { owner: 200, otherProject: 200, otherRepository: 200, otherCommit: 200 };
 
+const withoutSession = {
+  owner: 204,
+  otherProject: 204,
+  otherRepository: 204,
+  otherCommit: 204,
+};
+
 /** Every route, and the status with which it answers its owner and strangers with every scope. */
 const matrix: Readonly<Record<RouteName, Row>> = {
   startCompression: { call: () => "POST /v1/compress", body: job, owner: 202, ...shared },
@@ -131,6 +138,18 @@ const matrix: Readonly<Record<RouteName, Row>> = {
     otherCommit: 200,
   },
   listTargets: { call: () => "GET /v1/targets", ...ownOnly },
+  getSelf: { call: () => "GET /v1/self", ...ownOnly },
+  signIn: {
+    call: () => "POST /v1/sessions",
+    body: { secret: "a".repeat(43) },
+    owner: 403,
+    otherProject: 403,
+    otherRepository: 403,
+    otherCommit: 403,
+  },
+  listSessions: { call: () => "GET /v1/sessions", ...ownOnly },
+  signOut: { call: () => "DELETE /v1/sessions/self", ...withoutSession },
+  signOutEverywhere: { call: () => "DELETE /v1/sessions", ...withoutSession },
   getOpenApi: { call: () => "GET /v1/openapi.json", ...ownOnly },
   listTokens: {
     call: () => "GET /v1/tokens",

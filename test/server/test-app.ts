@@ -52,6 +52,8 @@ export interface TestApp {
   readonly stop: () => Promise<void>;
   /** Token with every scope. */
   readonly admin: string;
+  /** The service's time. */
+  readonly now: () => Date;
   /** Moves the service's clock. */
   readonly advance: (ms: number) => void;
   readonly tokenFor: (...scopes: [Scope, ...Scope[]]) => Promise<string>;
@@ -171,6 +173,7 @@ export async function makeTestApp(t: TestContext, options: TestAppOptions = {}):
     directory,
     stop,
     admin,
+    now,
     advance: (ms) => (elapsed += ms),
     tokenFor,
     async ask(call, { body, headers = {}, token = admin } = {}) {

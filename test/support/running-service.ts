@@ -16,6 +16,8 @@ export interface RunningService {
   readonly baseUrl: string;
   /** Token with every scope. */
   readonly token: string;
+  /** Opens the dashboard signed in; empty where it was not built, and where somebody is. */
+  readonly signInLink: string;
   readonly client: Client;
   readonly process: ChildProcess;
   readonly directory: string;
@@ -49,9 +51,10 @@ export async function startRunningService(
     // Another service may still work on the same folder, until it is stopped after this one.
     await rm(directory, { recursive: true, force: true, maxRetries: 20 });
   });
-  const { baseUrl, firstToken } = await readGreeting(child.stdout, from !== undefined);
+  const { baseUrl, firstToken, signInLink } = await readGreeting(child.stdout, from !== undefined);
   const token = from?.token ?? firstToken;
-  return { baseUrl, token, client: createClient({ baseUrl, token }), process: child, directory };
+  const client = createClient({ baseUrl, token });
+  return { baseUrl, token, signInLink, client, process: child, directory };
 }
 
 /** Names an empty database where tests use a server. */
@@ -64,13 +67,15 @@ async function serverEnvironment(from: StartOptions["from"]): Promise<Record<str
 async function readGreeting(
   output: Readable,
   isRestart: boolean,
-): Promise<{ baseUrl: string; firstToken: string }> {
-  let baseUrl = "";
+): Promise<{ baseUrl: string; firstToken: string; signInLink: string }> {
+  let [baseUrl, signInLink] = ["", ""];
   for await (const line of createInterface({ input: output })) {
     baseUrl = /^Listening on (.*)$/.exec(line)?.[1] ?? baseUrl;
+    signInLink = /(http\S+\/sign-in#\S+)$/.exec(line)?.[1] ?? signInLink;
     const file = /to be deleted: (.*)$/.exec(line)?.[1];
     const firstToken = file === undefined ? "" : (await readFile(file, "utf8")).trim();
-    if (baseUrl !== "" && (isRestart || firstToken !== "")) return { baseUrl, firstToken };
+    if (baseUrl !== "" && (isRestart || firstToken !== ""))
+      return { baseUrl, firstToken, signInLink };
   }
   throw new Error("The service did not start");
 }

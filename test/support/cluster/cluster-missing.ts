@@ -18,6 +18,9 @@ export const valgrindMissing: string | false = await missingReason(requirements.
 /** The same for an S3 server. */
 export const s3Missing: string | false = await missingReason(requirements.s3Missing);
 
+/** The same for a browser. */
+export const chromiumMissing: string | false = await missingReason(requirements.chromiumMissing);
+
 /** The same for a PostgreSQL server. */
 export const postgresMissing: string | false = await missingReason(requirements.postgresMissing);
 

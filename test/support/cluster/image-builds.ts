@@ -3,6 +3,7 @@ import { copyFile, glob, mkdir, readFile, rename, rm, writeFile } from "node:fs/
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { buildDashboard, dashboardFolder } from "../../../scripts/build-dashboard.ts";
 import { hashParts } from "./hash-parts.ts";
 import { cacheFolder, isAccessible, programPath } from "./programs.ts";
 
@@ -89,9 +90,12 @@ async function projectBuild(target: "service" | "worker"): Promise<ImageBuild> {
     base: "node",
     async prepare(_folder, baseTag) {
       const dependencies = await installProductionModules();
+      await buildDashboard();
       const context = [
         "--build-context",
         `dependencies=${dependencies}`,
+        "--build-context",
+        `dashboard=${dashboardFolder}`,
         "--build-arg",
         `BASE_IMAGE=${baseTag}`,
       ];

@@ -38,6 +38,12 @@ export const requirements = {
     packages: { valgrind: "valgrind" },
     root: false,
   },
+  chromiumMissing: {
+    title: "A browser",
+    modules: [],
+    packages: { chromium: "chromium" },
+    root: false,
+  },
   prometheusMissing: {
     title: "Prometheus",
     modules: [],

@@ -1,0 +1,62 @@
+import { isReading } from "../contract/route.ts";
+import { ServiceError } from "../contract/errors.ts";
+
+/** How the session's cookie is set. */
+export interface CookieSettings {
+  /** Where people reach the service: with `https`, cookies are sent over nothing else. */
+  readonly publicUrl?: string | undefined;
+}
+
+/**
+ * The secret of the session's cookie; undefined where there is none.
+ * @throws ServiceError cross_site_request where another site's page may have sent the cookie
+ */
+export function readSessionSecret(settings: CookieSettings, request: Request): string | undefined {
+  const name = sessionCookieName(settings, request);
+  const cookies = (request.headers.get("cookie") ?? "").split("; ");
+  const cookie = cookies.find((each) => each.startsWith(`${name}=`));
+  if (cookie === undefined) return undefined;
+  requireSameOrigin(request);
+  return cookie.slice(name.length + 1);
+}
+
+/**
+ * Requires that a page of the service sends a request that changes something: pages of other ports
+ * of the same host are sent cookies too, and `SameSite` does not stop theirs.
+ * @throws ServiceError cross_site_request
+ */
+export function requireSameOrigin(request: Request): void {
+  if (isReading(request)) return;
+  const site = request.headers.get("sec-fetch-site");
+  if (site === "same-origin") return;
+  const origin = request.headers.get("origin");
+  if (site === null && origin !== null && hostName(origin) === new URL(request.url).host) return;
+  throw new ServiceError("cross_site_request", "A session is for pages of the service alone");
+}
+
+/** `Set-Cookie` that begins a session. */
+export function sessionCookie(
+  settings: CookieSettings,
+  request: Request,
+  { secret, maxAge }: { readonly secret: string; readonly maxAge: number },
+): string {
+  const attributes = ["Path=/", "HttpOnly", "SameSite=Strict", `Max-Age=${maxAge}`];
+  if (isSecure(settings)) attributes.push("Secure");
+  return [`${sessionCookieName(settings, request)}=${secret}`, ...attributes].join("; ");
+}
+
+/** Cookies know no ports: without one in the name, services of one host would share a session. */
+function sessionCookieName(settings: CookieSettings, request: Request): string {
+  return isSecure(settings)
+    ? "__Host-mos-session"
+    : `mos-session-${new URL(request.url).port || "80"}`;
+}
+
+function isSecure({ publicUrl }: CookieSettings): boolean {
+  return publicUrl?.startsWith("https:") ?? false;
+}
+
+/** Undefined for the origin `null`, which sandboxed pages have. */
+function hostName(origin: string): string | undefined {
+  return URL.parse(origin)?.host;
+}

@@ -1,0 +1,82 @@
+import type { LogLine } from "../contract/log.ts";
+import type { Reply } from "../contract/route.ts";
+import { type RouteName, routes } from "../contract/routes.ts";
+import type { JobStatus } from "../contract/status.ts";
+import { followLogs } from "./follow-logs.ts";
+import { readChanges, type ReadChangesOptions, type ServiceChange } from "./read-changes.ts";
+import { retry } from "./retry.ts";
+import {
+  type CallInput,
+  type CallOutput,
+  type Connection,
+  type EmptyRouteName,
+  isRepeatable,
+  type JsonRouteName,
+  sendRequest,
+  type UntypedInput,
+} from "./send-request.ts";
+
+interface CallOptions {
+  readonly signal?: AbortSignal;
+}
+
+export interface RouteCaller {
+  /** Calls an endpoint of the route table. Retries transient failures where that is safe. */
+  call<N extends JsonRouteName>(
+    name: N,
+    input: CallInput<N>,
+    options?: CallOptions,
+  ): Promise<CallOutput<N>>;
+  /** Calls an endpoint that answers with nothing, in the same way. */
+  callEmpty<N extends EmptyRouteName>(
+    name: N,
+    input: CallInput<N>,
+    options?: CallOptions,
+  ): Promise<void>;
+  followLogs(
+    jobId: string,
+    options?: CallOptions & { after?: number },
+  ): AsyncGenerator<LogLine, JobStatus>;
+  readChanges(options?: ReadChangesOptions): AsyncGenerator<ServiceChange>;
+}
+
+/** Calls endpoints, typed by the contract's route table, in Node and in browsers. */
+export function createCaller(connection: Connection): RouteCaller {
+  const requestText = (name: RouteName, input: UntypedInput, signal: AbortSignal | undefined) => {
+    const once = async () => {
+      const { status, body } = await sendRequest(name, input, { ...connection, signal });
+      return { status, text: await body.text() };
+    };
+    return isRepeatable(name, input) ? retry(once, signal) : once();
+  };
+  return {
+    async call(name, input, { signal } = {}) {
+      const { status, text } = await requestText(name, toUntypedInput(input), signal);
+      return parseReply(name, status, JSON.parse(text));
+    },
+    async callEmpty(name, input, { signal } = {}) {
+      await requestText(name, toUntypedInput(input), signal);
+    },
+    followLogs: (jobId, following = {}) => followLogs(jobId, following, connection),
+    readChanges: (reading = {}) => readChanges(reading, connection),
+  };
+}
+
+/** Every input of a route consists of these parts. */
+function toUntypedInput<N extends RouteName>(input: CallInput<N>): UntypedInput {
+  return input as UntypedInput;
+}
+
+/** Parses by the schema that gives the result its type. */
+function parseReply<N extends RouteName>(
+  name: N,
+  status: number,
+  document: unknown,
+): CallOutput<N> {
+  const replies: Readonly<Record<number, Reply>> = routes[name].replies;
+  const reply = replies[status];
+  if (reply === undefined || !("json" in reply)) {
+    throw new TypeError(`${name} has no JSON answer ${status}`);
+  }
+  return reply.json.parse(document) as CallOutput<N>;
+}

@@ -1,0 +1,36 @@
+import type { z } from "zod";
+import { jobChange } from "../contract/event-routes.ts";
+import { type BatchSummary, batchSummary } from "../contract/page.ts";
+import { readEventStream } from "./read-event-stream.ts";
+import { type Connection, sendRequest } from "./send-request.ts";
+
+export interface ServiceChange {
+  /** What the next request passes as `after`. */
+  readonly seq: number;
+  readonly job?: z.output<typeof jobChange>;
+  readonly batch?: BatchSummary;
+}
+
+export interface ReadChangesOptions {
+  /** Number of the last change that was seen; by default only later ones are read. */
+  readonly after?: number | undefined;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Yields changes of jobs and batches as they happen, first one without either that has the present
+ * number, until the connection is lost.
+ */
+export async function* readChanges(
+  { after, signal }: ReadChangesOptions,
+  connection: Connection,
+): AsyncGenerator<ServiceChange> {
+  const query = { after: after?.toString() };
+  const answer = await sendRequest("streamEvents", { query }, { ...connection, signal });
+  for await (const { event, id, data } of readEventStream(answer.body)) {
+    const seq = Number(id);
+    if (event === "job") yield { seq, job: jobChange.parse(JSON.parse(data)) };
+    else if (event === "batch") yield { seq, batch: batchSummary.parse(JSON.parse(data)) };
+    else yield { seq };
+  }
+}

@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { sessionId, tokenId } from "./id.ts";
+import { type Action, permissionTable } from "./permissions.ts";
+import { projectName } from "./project.ts";
+import { scope } from "./token.ts";
+
+/** Body of `POST /sessions`. */
+export const signInRequest = z
+  .strictObject({
+    secret: z
+      .string()
+      .max(43)
+      .regex(/^[\w-]{43}$/, { error: "must be what follows # in a sign-in link" })
+      .describe("What follows `#` in a sign-in link. It can be used once."),
+  })
+  .meta({ id: "SignInRequest" });
+
+/** A person who is signed in with a browser. */
+export const session = z
+  .object({
+    id: sessionId,
+    project: projectName,
+    user: z.string().describe("Who signed in."),
+    scopes: z.array(scope),
+    browser: z.string().describe("What the browser calls itself; empty where it does not."),
+    createdAt: z.iso.datetime(),
+    expiresAt: z.iso.datetime(),
+    lastUsedAt: z.iso.datetime().nullable(),
+  })
+  .meta({ id: "Session" });
+export type Session = z.infer<typeof session>;
+
+const actionNames = Object.keys(permissionTable) as [Action, ...Action[]];
+
+/** Who sends a request, and what they may do. */
+export const self = z
+  .object({
+    project: projectName,
+    name: z.string().describe("Name of the access token, or of the person who is signed in."),
+    tokenId: tokenId.nullable().describe("Null where a person is signed in."),
+    sessionId: sessionId.nullable().describe("Null for an access token."),
+    scopes: z.array(scope),
+    actions: z.array(z.enum(actionNames)).describe("What the caller may do."),
+    expiresAt: z.iso.datetime().nullable(),
+    now: z.iso.datetime().describe("The service's time."),
+  })
+  .meta({ id: "Self" });
+export type Self = z.infer<typeof self>;

@@ -1,0 +1,48 @@
+import { ErrorBoundary, LocationProvider, lazy, Route, Router } from "preact-iso";
+import { access } from "./session/session-state.ts";
+import { JobsPage } from "./jobs/jobs-page.tsx";
+import { Sidebar } from "./shell/sidebar.tsx";
+import { SessionEnded } from "./sign-in/session-ended.tsx";
+import { SignInPage } from "./sign-in/sign-in-page.tsx";
+import { NotFoundPage } from "./shell/not-found-page.tsx";
+import { self } from "./session/session-state.ts";
+
+const JobPage = lazy(async () => (await import("./job/job-page.tsx")).JobPage);
+const AuditPage = lazy(async () => (await import("./audit/audit-page.tsx")).AuditPage);
+const TargetsPage = lazy(async () => (await import("./targets/targets-page.tsx")).TargetsPage);
+const BatchesPage = lazy(async () => (await import("./batches/batches-page.tsx")).BatchesPage);
+const BatchPage = lazy(async () => (await import("./batch/batch-page.tsx")).BatchPage);
+const NewJobPage = lazy(async () => (await import("./new-job/new-job-page.tsx")).NewJobPage);
+const TokensPage = lazy(async () => (await import("./tokens/tokens-page.tsx")).TokensPage);
+
+/** Addresses of the page; those of the interface are not its. */
+const pageScope = /^\/(?!v1(\/|$))/;
+
+export function App() {
+  if (access.value === "unknown") return undefined;
+  if (self.value === undefined) return <SignInPage />;
+  return (
+    <LocationProvider scope={pageScope}>
+      <a class="skip" href="#main">
+        Skip to content
+      </a>
+      <Sidebar />
+      <ErrorBoundary>
+        <Router>
+          <Route path="/" component={JobsPage} />
+          <Route path="/jobs" component={JobsPage} />
+          <Route path="/sign-in" component={JobsPage} />
+          <Route path="/jobs/:id" component={JobPage} />
+          <Route path="/batches" component={BatchesPage} />
+          <Route path="/batches/:id" component={BatchPage} />
+          <Route path="/new" component={NewJobPage} />
+          <Route path="/targets" component={TargetsPage} />
+          <Route path="/audit" component={AuditPage} />
+          <Route path="/tokens" component={TokensPage} />
+          <Route default component={NotFoundPage} />
+        </Router>
+      </ErrorBoundary>
+      {access.value === "out" && <SessionEnded />}
+    </LocationProvider>
+  );
+}

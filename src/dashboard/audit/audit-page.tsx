@@ -1,0 +1,58 @@
+import type { AuditEntry } from "../../contract/audit.ts";
+import { isId } from "../../contract/id.ts";
+import { service } from "../session/service.ts";
+import { MaybeError } from "../shared/notice.tsx";
+import { PageHead } from "../shared/page-head.tsx";
+import { Age } from "../shared/time.tsx";
+import { useLoaded } from "../shared/use-loaded.ts";
+
+const columns = ["When", "Who", "What", "To what"] as const;
+
+/** Who changed what, newest first. */
+export function AuditPage() {
+  const { value: entries = [], error, reload } = useLoaded(loadEntries);
+  return (
+    <main id="main">
+      <PageHead title="Audit" />
+      <MaybeError error={error} retry={reload} />
+      <div class="card wide scrolled" tabIndex={0} role="region" aria-label="Audit">
+        <table>
+          <caption class="sr">The newest changes</caption>
+          <thead>
+            <tr>
+              {columns.map((title) => (
+                <th key={title}>{title}</th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {entries.map((entry) => (
+              <EntryRow key={entry.id} entry={entry} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </main>
+  );
+}
+
+async function loadEntries(): Promise<readonly AuditEntry[]> {
+  return (await service.call("listAudit", { query: { limit: "200" } })).entries;
+}
+
+function EntryRow({ entry: { at, tokenName, action, subject } }: { readonly entry: AuditEntry }) {
+  return (
+    <tr>
+      <td class="soft">
+        <Age at={at} />
+      </td>
+      <td>{tokenName}</td>
+      <td class="mono">{action}</td>
+      <td class="mono">{isId("job", subject) ? <JobLink id={subject} /> : subject}</td>
+    </tr>
+  );
+}
+
+function JobLink({ id }: { readonly id: string }) {
+  return <a href={`/jobs/${id}`}>{id}</a>;
+}

@@ -1,0 +1,68 @@
+import { signal } from "@preact/signals";
+import type { z } from "zod";
+import type { Batch } from "../../contract/batch.ts";
+import type { jobSummary } from "../../contract/job-summary.ts";
+import { watchChanges } from "../live/service-changes.ts";
+import { whenBack } from "../live/when-back.ts";
+import { service } from "../session/service.ts";
+
+export type JobSummary = z.infer<typeof jobSummary>;
+
+/** At most so often is a batch that changes asked for again, milliseconds. */
+const pauseMs = 1000;
+const pageSize = "200";
+
+/** A batch that a page shows with the figures of its jobs, and keeps up to date. */
+export class ShownBatch {
+  readonly batch = signal<Batch | undefined>(undefined);
+  readonly jobs = signal<ReadonlyMap<string, JobSummary>>(new Map());
+  readonly error = signal<unknown>(undefined);
+  readonly #id: string;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(id: string) {
+    this.#id = id;
+  }
+
+  async reload(): Promise<void> {
+    try {
+      this.batch.value = await service.call("getBatch", { params: { id: this.#id } });
+      const jobs = await loadSummaries(this.#id);
+      this.jobs.value = new Map(jobs.map((job) => [job.id, job]));
+      this.error.value = undefined;
+    } catch (error) {
+      this.error.value = error;
+    }
+  }
+
+  /** Loads the batch, again after each change. @returns a function that ends it */
+  follow(): () => void {
+    void this.reload();
+    const stop = watchChanges(({ batch, job }) => {
+      const isOwn = batch?.id === this.#id || job?.batchId === this.#id;
+      if (isOwn) this.#timer ??= setTimeout(() => this.#refresh(), pauseMs);
+    });
+    const stopReturns = whenBack(() => void this.reload());
+    return () => {
+      stop();
+      stopReturns();
+      clearTimeout(this.#timer);
+    };
+  }
+
+  #refresh(): void {
+    this.#timer = undefined;
+    void this.reload();
+  }
+}
+
+async function loadSummaries(batch: string): Promise<JobSummary[]> {
+  const summaries: JobSummary[] = [];
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const query = { batch, view: "summary" as const, limit: pageSize, cursor };
+    const page = await service.call("listJobs", { query });
+    summaries.push(...page.jobs.flatMap((job) => ("figures" in job ? [job] : [])));
+    cursor = page.nextCursor;
+  }
+  return summaries;
+}

@@ -1,0 +1,110 @@
+import { useEffect } from "preact/hooks";
+import type { BatchSummary } from "../../contract/page.ts";
+import { isTerminal } from "../../contract/status.ts";
+import { LiveSign } from "../live/live-sign.tsx";
+import { watchChanges } from "../live/service-changes.ts";
+import { service } from "../session/service.ts";
+import { EmptyState, MaybeError } from "../shared/notice.tsx";
+import { PageHead } from "../shared/page-head.tsx";
+import { ProgressBar } from "../shared/progress-bar.tsx";
+import { Status } from "../shared/status.tsx";
+import { Age } from "../shared/time.tsx";
+import { useLoaded } from "../shared/use-loaded.ts";
+
+/** Batches, newest first: each is several models for several targets. */
+export function BatchesPage() {
+  const { value: batches, error, reload } = useLoaded(loadBatches);
+  useEffect(
+    () =>
+      watchChanges(({ batch }) => {
+        if (batch !== undefined) void reload();
+      }),
+    [],
+  );
+  return (
+    <main id="main">
+      <PageHead title="Batches" sign={<LiveSign />} />
+      <MaybeError error={error} retry={reload} />
+      {batches?.length === 0 && <NoBatches />}
+      {batches !== undefined && batches.length > 0 && <BatchTable batches={batches} />}
+    </main>
+  );
+}
+
+async function loadBatches(): Promise<readonly BatchSummary[]> {
+  return (await service.call("listBatches", {})).batches;
+}
+
+function NoBatches() {
+  return (
+    <EmptyState title="No batches yet">
+      <p class="soft">The GitHub Action and `POST /v1/batches` submit several models at once.</p>
+    </EmptyState>
+  );
+}
+
+const columns = ["Status", "Batch, suite", "Ended jobs", "Gates", "Created"] as const;
+
+function BatchTable({ batches }: { readonly batches: readonly BatchSummary[] }) {
+  return (
+    <div class="card wide">
+      <table class="batches">
+        <caption class="sr">Batches, newest first</caption>
+        <thead>
+          <tr>
+            {columns.map((title) => (
+              <th key={title}>{title}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {batches.map((batch) => (
+            <BatchRow key={batch.id} batch={batch} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function BatchRow({ batch: { id, name, suite, status, ...batch } }: BatchRowProps) {
+  const words = batch.gatesFailed > 0 ? `${batch.gatesFailed} jobs fail` : "none fails";
+  return (
+    <tr>
+      <td>
+        <Status status={status} />
+      </td>
+      <td class="two">
+        <a class="row-link" href={`/batches/${id}`}>
+          {name}
+        </a>
+        <small>{suite ?? "no suite"}</small>
+      </td>
+      <td>
+        <EndedJobs counts={batch.counts} />
+      </td>
+      <td class={batch.gatesFailed > 0 ? "bad" : "soft"}>{words}</td>
+      <td class="dim">
+        <Age at={batch.createdAt} />
+      </td>
+    </tr>
+  );
+}
+
+interface BatchRowProps {
+  readonly batch: BatchSummary;
+}
+
+function EndedJobs({ counts }: Pick<BatchSummary, "counts">) {
+  const entries = Object.entries(counts);
+  const all = entries.reduce((sum, [, count]) => sum + count, 0);
+  const ended = entries
+    .filter(([status]) => isTerminal(status as keyof typeof counts))
+    .reduce((sum, [, count]) => sum + count, 0);
+  return (
+    <span class="ended-jobs">
+      <ProgressBar fraction={ended / all} label="Ended jobs" />
+      {ended} of {all}
+    </span>
+  );
+}

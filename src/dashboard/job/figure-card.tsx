@@ -1,0 +1,53 @@
+import { Icon } from "../shared/icon.tsx";
+import { FigureScale, type Scale } from "./figure-scale.tsx";
+
+interface FigureCardProps {
+  readonly title: string;
+  readonly big: string;
+  readonly beside: string;
+  readonly below: string;
+  readonly scale: Scale;
+}
+
+export function FigureCard({ title, big, beside, below, scale }: FigureCardProps) {
+  return (
+    <section class="card figure c4">
+      <h2>
+        {title}
+        <Verdict scale={scale} />
+      </h2>
+      <div class="big">
+        {big} <small>{beside}</small>
+      </div>
+      <p>{below}</p>
+      <FigureScale scale={scale} />
+    </section>
+  );
+}
+
+/** Whether the figure is within its limit, as far as its interval tells. */
+function Verdict({ scale }: { readonly scale: Scale }) {
+  const { limit, bound, value, low = value, high = value, format } = scale;
+  if (limit === undefined) return <span class="dim">no limit</span>;
+  const relation = bound === "max" ? "≤" : "≥";
+  const [best, worst] = bound === "max" ? [low - limit, high - limit] : [limit - high, limit - low];
+  const words = `${relation} ${format(limit)}`;
+  if (best > 0) return <Sign tone="bad" icon="bad" words={`fails ${words}`} />;
+  if (worst > 0) return <Sign tone="warn" icon="warn" words={`not sure of ${words}`} />;
+  return <Sign tone="calm" icon="check" words={`passes ${words}`} />;
+}
+
+interface SignProps {
+  readonly tone: "bad" | "warn" | "calm";
+  readonly icon: "bad" | "warn" | "check";
+  readonly words: string;
+}
+
+function Sign({ tone, icon, words }: SignProps) {
+  return (
+    <span class={`status ${tone}`}>
+      <Icon name={icon} />
+      {words}
+    </span>
+  );
+}

@@ -1,0 +1,106 @@
+import { useSignal } from "@preact/signals";
+import { useLocation } from "preact-iso";
+import { isTerminal } from "../../contract/status.ts";
+import { LiveSign } from "../live/live-sign.tsx";
+import { service } from "../session/service.ts";
+import { mayDo } from "../session/session.ts";
+import { artifactAddress } from "../shared/addresses.ts";
+import { Button } from "../shared/button.tsx";
+import { Icon } from "../shared/icon.tsx";
+import { MaybeError } from "../shared/notice.tsx";
+import { useTitle } from "../shared/page-head.tsx";
+import { shortJobName } from "../shared/short-job-name.ts";
+import { Status } from "../shared/status.tsx";
+import type { JobDetail } from "./shown-job.ts";
+import { SameJobDialog } from "./same-job-dialog.tsx";
+
+/** Name and status of a job, and what can be done with it. */
+export function JobHead({ job }: { readonly job: JobDetail }) {
+  useTitle(job.name);
+  return (
+    <div class="top">
+      <div>
+        <JobCrumbs job={job} />
+        <h1 class="title">
+          <span>
+            {shortJobName(job)} <span class="dim">for</span> {job.target}
+          </span>
+          <Status status={job.status} />
+          {!isTerminal(job.status) && <LiveSign />}
+        </h1>
+      </div>
+      <span class="grow" />
+      <JobActions job={job} />
+    </div>
+  );
+}
+
+function JobCrumbs({ job: { batchId } }: { readonly job: JobDetail }) {
+  return (
+    <nav class="crumb" aria-label="Where the job belongs">
+      <a href="/jobs">Jobs</a>
+      {batchId !== null && (
+        <>
+          {" / "}
+          <a href={`/batches/${batchId}`}>{batchId}</a>
+        </>
+      )}
+    </nav>
+  );
+}
+
+function JobActions({ job }: { readonly job: JobDetail }) {
+  const failure = useSignal<unknown>(undefined);
+  const isCopying = useSignal(false);
+  const { route } = useLocation();
+  const fail = (error: unknown) => (failure.value = error);
+  const params = { id: job.id };
+  const retry = () =>
+    service.call("retryJob", { params }).then(({ id }) => route(`/jobs/${id}`), fail);
+  const cancel = () => service.call("cancelJob", { params }).catch(fail);
+  return (
+    <>
+      <MaybeError error={failure.value} />
+      <Button onClick={() => (isCopying.value = true)}>
+        <Icon name="copy" />
+        Copy as
+      </Button>
+      {isTerminal(job.status) ? <RetryAction onClick={retry} /> : <CancelAction onClick={cancel} />}
+      <DownloadAction job={job} />
+      {isCopying.value && <SameJobDialog job={job} onClose={() => (isCopying.value = false)} />}
+    </>
+  );
+}
+
+interface ActionProps {
+  readonly onClick: () => unknown;
+}
+
+function RetryAction({ onClick }: ActionProps) {
+  if (!mayDo("retryWork")) return undefined;
+  return (
+    <Button onClick={onClick}>
+      <Icon name="again" />
+      Run again
+    </Button>
+  );
+}
+
+function CancelAction({ onClick }: ActionProps) {
+  if (!mayDo("cancelWork")) return undefined;
+  return (
+    <Button look="danger" onClick={onClick}>
+      Cancel job
+    </Button>
+  );
+}
+
+function DownloadAction({ job }: { readonly job: JobDetail }) {
+  const model = job.artifacts.find(({ kind }) => kind === "model");
+  if (model === undefined) return undefined;
+  return (
+    <a class="button main" href={artifactAddress(job.id, model.name)} download>
+      Download model
+    </a>
+  );
+}

@@ -1,0 +1,43 @@
+import { useSignal } from "@preact/signals";
+import { interfaceUrl } from "../session/service.ts";
+import { Button } from "../shared/button.tsx";
+import { Command } from "../shared/command.tsx";
+import { Dialog } from "../shared/dialog.tsx";
+import type { JobDetail } from "./shown-job.ts";
+import { jobAsCurl, jobAsResource, jobAsStep } from "./same-job.ts";
+
+interface SameJobDialogProps {
+  readonly job: JobDetail;
+  readonly onClose: () => void;
+}
+
+const forms: Readonly<Record<string, (job: JobDetail) => string>> = {
+  curl: (job) => jobAsCurl(job, interfaceUrl),
+  "YAML for kubectl": jobAsResource,
+  "Workflow step": (job) => jobAsStep(job, location.origin),
+};
+
+/** The same job in the forms in which others start it. */
+export function SameJobDialog({ job, onClose }: SameJobDialogProps) {
+  const form = useSignal("curl");
+  return (
+    <Dialog title="The same job as" onClose={onClose}>
+      <div class="choices" role="group" aria-label="Form">
+        {Object.keys(forms).map((name) => (
+          <button
+            key={name}
+            type="button"
+            aria-pressed={form.value === name}
+            onClick={() => (form.value = name)}
+          >
+            {name}
+          </button>
+        ))}
+      </div>
+      <Command text={forms[form.value]?.(job) ?? ""} label={form.value} />
+      <div class="dialog-end">
+        <Button onClick={onClose}>Close</Button>
+      </div>
+    </Dialog>
+  );
+}

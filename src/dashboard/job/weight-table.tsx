@@ -1,0 +1,113 @@
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
+import { formatBytes } from "../../contract/format-bytes.ts";
+import { Button } from "../shared/button.tsx";
+import { loadWeights, type ReportedWeight } from "./load-weights.ts";
+import type { JobDetail } from "./shown-job.ts";
+
+const shownAtFirst = 12;
+
+/** The weights of a job, the worst first: what was done to each, and why. */
+export function WeightTable({ job }: { readonly job: JobDetail }) {
+  const weights = useSignal<readonly ReportedWeight[]>([]);
+  const isWhole = useSignal(false);
+  useEffect(() => {
+    loadWeights(job).then(
+      (loaded) => (weights.value = loaded),
+      () => (weights.value = []),
+    );
+  }, [job.id, job.artifacts.length]);
+  if (weights.value.length === 0) return undefined;
+  const shown = isWhole.value ? weights.value : weights.value.slice(0, shownAtFirst);
+  return (
+    <section class="card c7">
+      <WeightsHead weights={weights.value}>
+        {!isWhole.value && shown.length < weights.value.length && (
+          <Button look="quiet" onClick={() => (isWhole.value = true)}>
+            All weights
+          </Button>
+        )}
+      </WeightsHead>
+      <WeightRows weights={shown} />
+    </section>
+  );
+}
+
+interface WeightsHeadProps {
+  readonly weights: readonly ReportedWeight[];
+  readonly children: ComponentChildren;
+}
+
+function WeightsHead({ weights, children }: WeightsHeadProps) {
+  const changed = weights.filter(({ form }) => form !== null).length;
+  return (
+    <header>
+      <h2>Weights</h2>
+      <span class="dim">
+        {changed} of {weights.length} changed, worst first
+      </span>
+      <span class="grow" />
+      {children}
+    </header>
+  );
+}
+
+function WeightRows({ weights }: { readonly weights: readonly ReportedWeight[] }) {
+  return (
+    <table class="weights">
+      <caption class="sr">Weights by error</caption>
+      <thead>
+        <tr>
+          <th>Weight</th>
+          <th>What was done, and why</th>
+          <th class="num phone-off">Original</th>
+          <th class="num">SQNR</th>
+        </tr>
+      </thead>
+      <tbody>
+        {weights.map((weight) => (
+          <WeightRow key={weight.name} weight={weight} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function WeightRow({ weight }: { readonly weight: ReportedWeight }) {
+  const { name, shape, usedBy, form, reason, originalBytes, error } = weight;
+  return (
+    <tr>
+      <td class="two cut" title={name}>
+        <span class="mono">{name}</span>
+        <small>
+          {usedBy.join(", ")} {shape.join("×")}
+        </small>
+      </td>
+      <td class="two cut" title={[form, reason].filter((each) => each !== null).join(": ")}>
+        {form ?? "left alone"}
+        <small>{reason}</small>
+      </td>
+      <td class="num phone-off">{formatBytes(originalBytes)}</td>
+      <td class="num">{error ? <Sqnr sqnrDb={error.sqnrDb} /> : <span class="dim">same</span>}</td>
+    </tr>
+  );
+}
+
+/** Below these a weight is worth a look, dB. */
+const lowDb = { bad: 20, warn: 28 } as const;
+/** Of the whole bar. */
+const wholeDb = 60;
+
+function Sqnr({ sqnrDb }: { readonly sqnrDb: number }) {
+  const tone = sqnrDb < lowDb.bad ? "bad" : sqnrDb < lowDb.warn ? "warn" : "wait";
+  const percent = Math.min(100, Math.max(0, (100 * sqnrDb) / wholeDb));
+  return (
+    <span class="sqnr">
+      {sqnrDb.toFixed(1)} dB
+      <span class={`bar ${tone}`} aria-hidden="true">
+        <span style={{ width: `${percent}%` }} />
+      </span>
+    </span>
+  );
+}

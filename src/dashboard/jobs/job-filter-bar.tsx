@@ -1,0 +1,62 @@
+import { Icon } from "../shared/icon.tsx";
+import { formatJobCount, useJobCounts } from "./use-job-counts.ts";
+import { type JobFilters, jobListAddress, statusTabs } from "./job-filters.ts";
+
+/** Statuses to choose from, and the other filters, each with a way out. */
+export function JobFilterBar({ filters }: { readonly filters: JobFilters }) {
+  return (
+    <div class="filters">
+      <StatusTabs filters={filters} />
+      {listChips(filters).map((chip) => (
+        <Chip key={`${chip.name} ${chip.value}`} {...chip} />
+      ))}
+    </div>
+  );
+}
+
+function StatusTabs({ filters }: { readonly filters: JobFilters }) {
+  const counts = useJobCounts(filters);
+  const isCurrent = (status: JobFilters["status"]) => status.join() === filters.status.join();
+  return (
+    <nav class="tabs" aria-label="Status">
+      {Object.entries(statusTabs).map(([title, status]) => (
+        <a
+          key={title}
+          href={jobListAddress({ ...filters, status })}
+          aria-current={isCurrent(status) ? "true" : undefined}
+        >
+          {title} {counts && <b>{formatJobCount(counts, status)}</b>}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+interface ChipProps {
+  readonly name: string;
+  readonly value: string;
+  /** The list without the filter. */
+  readonly href: string;
+}
+
+function Chip({ name, value, href }: ChipProps) {
+  return (
+    <a class="chip" href={href} aria-label={`Without the filter ${name} ${value}`}>
+      {name} <b>{value}</b>
+      <Icon name="close" />
+    </a>
+  );
+}
+
+function listChips(filters: JobFilters): ChipProps[] {
+  const { model, target, batch, label } = filters;
+  const named = Object.entries({ model, target, batch }).flatMap(([name, value]) => {
+    const href = jobListAddress({ ...filters, [name]: undefined });
+    return value === undefined ? [] : [{ name, value, href }];
+  });
+  const labels = label.map((value) => {
+    const others = label.filter((other) => other !== value);
+    return { name: "label", value, href: jobListAddress({ ...filters, label: others }) };
+  });
+  return [...named, ...labels];
+}

@@ -1,0 +1,104 @@
+import { batch, computed, type ReadonlySignal, signal, type Signal } from "@preact/signals";
+import type { Job } from "../../contract/job.ts";
+import { isTerminal } from "../../contract/status.ts";
+import { whenBack } from "../live/when-back.ts";
+import { service } from "../session/service.ts";
+import { fitsFilters, type JobChange } from "./fits-filters.ts";
+import { gatherJobChanges } from "./gather-job-changes.ts";
+import type { JobFilters } from "./job-filters.ts";
+
+/** Of one request: the first view shows less. */
+const pageSize = "50";
+
+/** Jobs, newest first: each is a signal of its own, so that its change redraws one row. */
+export class JobList {
+  /** Undefined until the first of them are there. */
+  readonly rows = signal<readonly Signal<Job>[] | undefined>(undefined);
+  readonly error = signal<unknown>(undefined);
+  /** How many came since, which are shown when somebody asks for them. */
+  readonly unseen: ReadonlySignal<number>;
+  readonly #filters: JobFilters;
+  readonly #unseenIds = signal<ReadonlySet<string>>(new Set());
+  readonly #byId = new Map<string, Signal<Job>>();
+  #cursor: string | null = null;
+  #loading: Promise<void> | undefined;
+
+  constructor(filters: JobFilters) {
+    this.#filters = filters;
+    this.unseen = computed(() => this.#unseenIds.value.size);
+  }
+
+  /** Keeps the list up to date. @returns a function that ends it */
+  follow(): () => void {
+    const stopChanges = gatherJobChanges((changes) =>
+      batch(() => {
+        for (const change of changes) this.#apply(change);
+      }),
+    );
+    const stopReturns = whenBack(() => {
+      if (this.error.peek() !== undefined) void this.load("newest");
+    });
+    return () => {
+      stopChanges();
+      stopReturns();
+    };
+  }
+
+  get hasMore(): boolean {
+    return this.#cursor !== null;
+  }
+
+  /** Loads the newest, in place of those that are there, or what follows those. */
+  load(what: "newest" | "more"): Promise<void> {
+    const cursor = what === "more" ? this.#cursor : null;
+    this.#loading ??= this.#loadPage(cursor)
+      .catch((error: unknown) => (this.error.value = error))
+      .then(() => (this.#loading = undefined));
+    return this.#loading;
+  }
+
+  async #loadPage(cursor: string | null): Promise<void> {
+    const { status, label, ...others } = this.#filters;
+    const query = { ...others, status: [...status], label: [...label], limit: pageSize };
+    const page = await service.call("listJobs", {
+      query: { ...query, cursor: cursor ?? undefined },
+    });
+    // Rows show intervals, recipes and gates, which summaries lack.
+    const added = page.jobs.flatMap((job) => ("telemetry" in job ? [signal(job)] : []));
+    if (cursor === null) this.#byId.clear();
+    for (const row of added) this.#byId.set(row.peek().id, row);
+    this.#cursor = page.nextCursor;
+    batch(() => {
+      this.rows.value = cursor === null ? added : [...(this.rows.value ?? []), ...added];
+      if (cursor === null) this.#unseenIds.value = new Set();
+      this.error.value = undefined;
+    });
+  }
+
+  #apply(change: JobChange): void {
+    const row = this.#byId.get(change.id);
+    if (row !== undefined) {
+      row.value = applyJobChange(row.value, change);
+      if (isTerminal(change.status)) void refreshRow(row);
+    } else if (this.#isNew(change)) {
+      this.#unseenIds.value = new Set([...this.#unseenIds.value, change.id]);
+    }
+  }
+
+  #isNew(change: JobChange): boolean {
+    const rows = this.rows.peek();
+    const newest = rows?.[0]?.peek().id ?? "";
+    return rows !== undefined && change.id > newest && fitsFilters(change, this.#filters);
+  }
+}
+
+function applyJobChange(job: Job, { progress, ...change }: JobChange): Job {
+  const telemetry = progress === undefined ? job.telemetry : { ...job.telemetry, progress };
+  return { ...job, ...change, telemetry };
+}
+
+/** A change says that a job has ended, and not with which figures. */
+async function refreshRow(row: Signal<Job>): Promise<void> {
+  const { id } = row.peek();
+  row.value = await service.call("getJob", { params: { id } }).catch(() => row.peek());
+}

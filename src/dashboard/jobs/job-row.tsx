@@ -1,0 +1,131 @@
+import type { Signal } from "@preact/signals";
+import { formatBytes } from "../../contract/format-bytes.ts";
+import type { Job } from "../../contract/job.ts";
+import { isTerminal } from "../../contract/status.ts";
+import { shortJobName } from "../shared/short-job-name.ts";
+import { Icon } from "../shared/icon.tsx";
+import { LatencyMark } from "../shared/latency-mark.tsx";
+import { ProgressBar } from "../shared/progress-bar.tsx";
+import { Status } from "../shared/status.tsx";
+import { Age, Duration } from "../shared/time.tsx";
+import { toggleSelected } from "./toggle-selected.ts";
+
+interface JobRowProps {
+  readonly row: Signal<Job>;
+  readonly selected: Signal<ReadonlySet<string>>;
+}
+
+export function JobRow({ row, selected }: JobRowProps) {
+  const job = row.value;
+  const { id, status, startedAt, createdAt, finishedAt, createdBy } = job;
+  return (
+    <tr aria-selected={selected.value.has(id)}>
+      <PickCell job={job} selected={selected} />
+      <td>
+        <Status status={status} />
+      </td>
+      <JobName job={job} />
+      {status === "Completed" ? <Figures job={job} /> : <Doing job={job} />}
+      <td class="num">
+        <Duration from={startedAt ?? createdAt} to={finishedAt} />
+      </td>
+      <td class="soft phone-off cut">{createdBy?.name}</td>
+      <td class="num dim phone-off">{finishedAt !== null && <Age at={finishedAt} />}</td>
+    </tr>
+  );
+}
+
+interface JobProps {
+  readonly job: Job;
+}
+
+function PickCell({ job: { id, name }, selected }: Pick<JobRowProps, "selected"> & JobProps) {
+  return (
+    <td class="pick phone-off">
+      <input
+        type="checkbox"
+        aria-label={`Select ${name}`}
+        checked={selected.value.has(id)}
+        onChange={() => (selected.value = toggleSelected(selected.value, id))}
+      />
+    </td>
+  );
+}
+
+function JobName({ job }: JobProps) {
+  return (
+    <td class="two cut">
+      <a class="row-link" href={`/jobs/${job.id}`}>
+        {shortJobName(job)}
+      </a>
+      <small>
+        {job.target} · {job.recipe.scheme}
+        {job.dryRun && " · dry run"}
+      </small>
+    </td>
+  );
+}
+
+/** What a job that has no figures does, or why it has none. */
+function Doing({ job }: { readonly job: Job }) {
+  const { fraction, message } = job.telemetry.progress;
+  const isWorking = !isTerminal(job.status) && job.status !== "Pending";
+  return (
+    <td colSpan={4} class="soft phone-off">
+      {isWorking ? (
+        <div class="doing">
+          <ProgressBar fraction={fraction} label={`Progress of ${job.name}`} />
+          <span class="num">{Math.floor(100 * fraction)} %</span>
+          <span>{message}</span>
+        </div>
+      ) : (
+        (job.error?.message ?? job.statusMessage)
+      )}
+    </td>
+  );
+}
+
+function Figures({ job: { telemetry, gates } }: { readonly job: Job }) {
+  const { size, accuracy, latency } = telemetry;
+  return (
+    <>
+      <td class="num phone-off">
+        {size && formatBytes(size.resultBytes)}{" "}
+        {size && <span class="dim">{Math.round(100 * size.ratio)} %</span>}
+      </td>
+      <td class="num phone-off">
+        {accuracy?.sqnrDb.toFixed(1)} {accuracy && <span class="dim">dB</span>}
+      </td>
+      <td class="num phone-off">
+        {latency ? <LatencyMark latency={latency} /> : <span class="dim">not timed</span>}
+      </td>
+      <td class="phone-off">
+        <GateCount gates={gates} />
+      </td>
+    </>
+  );
+}
+
+function GateCount({ gates }: Pick<Job, "gates">) {
+  if (gates.length === 0) return <span class="dim">none</span>;
+  const failed = gates.filter(({ passed, level }) => !passed && level === "fail").length;
+  const warned = gates.filter(({ passed }) => !passed).length - failed;
+  if (failed > 0) return <GateSign tone="bad" icon="close" text={`${failed} failed`} />;
+  if (warned > 0) return <GateSign tone="warn" icon="warn" text={`${warned} warned`} />;
+  return <GateSign tone="calm" icon="check" text={`${gates.length} of ${gates.length}`} />;
+}
+
+interface GateSignProps {
+  readonly tone: "bad" | "warn" | "calm";
+  readonly icon: "close" | "warn" | "check";
+  readonly text: string;
+}
+
+function GateSign({ tone, icon, text }: GateSignProps) {
+  return (
+    <span class={`status ${tone}`}>
+      <Icon name={icon} />
+      {text}
+    </span>
+  );
+}

@@ -1,0 +1,41 @@
+import { useLocation } from "preact-iso";
+import { useEffect, useRef } from "preact/hooks";
+import { Icon } from "../shared/icon.tsx";
+import { type JobFilters, searchAddress } from "./job-filters.ts";
+
+/** Finds jobs by model, target, label, batch or id; `/` leads to it. */
+export function JobSearch({ filters }: { readonly filters: JobFilters }) {
+  const { route } = useLocation();
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => focusBySlash(input.current), []);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const text = input.current?.value ?? "";
+    if (input.current) input.current.value = "";
+    route(searchAddress(text, filters));
+  };
+  return (
+    <form class="field" role="search" onSubmit={submit}>
+      <Icon name="search" />
+      <input
+        ref={input}
+        aria-label="Find jobs"
+        placeholder="Model, target:cpu, label:team=a or an id"
+        autocomplete="off"
+        spellcheck={false}
+      />
+      <kbd>/</kbd>
+    </form>
+  );
+}
+
+function focusBySlash(input: HTMLInputElement | null): () => void {
+  const listen = (event: KeyboardEvent) => {
+    const isTyping = event.target instanceof Element && event.target.matches("input, textarea");
+    if (event.key !== "/" || isTyping) return;
+    event.preventDefault();
+    input?.focus();
+  };
+  addEventListener("keydown", listen);
+  return () => removeEventListener("keydown", listen);
+}

@@ -1,0 +1,14 @@
+import { formatExactTime } from "../shared/format-time.ts";
+import { awaySince } from "./service-changes.ts";
+
+/** Whether what the page shows is live. */
+export function LiveSign() {
+  const since = awaySince.value;
+  if (since === undefined) return <span class="live">Live</span>;
+  const time = formatExactTime(since).slice(11, 19);
+  return (
+    <span class="live is-away" role="status">
+      Away since {time} UTC, trying again
+    </span>
+  );
+}

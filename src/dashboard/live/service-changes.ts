@@ -1,0 +1,97 @@
+import { signal } from "@preact/signals";
+import { delay } from "../../client/delay.ts";
+import { ProblemError } from "../../client/problem-error.ts";
+import type { ServiceChange } from "../../client/read-changes.ts";
+import { service } from "../session/service.ts";
+import { access } from "../session/session-state.ts";
+
+/** Since when the page knows of no changes, milliseconds since 1970; undefined while it does. */
+export const awaySince = signal<number | undefined>(undefined);
+
+type ChangeListener = (change: ServiceChange) => void;
+
+type Message = { readonly change: ServiceChange } | { readonly awaySince: number | undefined };
+
+/**
+ * A browser has six connections to a host over all its tabs: one tab reads the stream, and tells
+ * the others what it reads. When it closes, another one goes on.
+ */
+const channel = new BroadcastChannel("changes");
+const listeners = new Set<ChangeListener>();
+const firstPauseMs = 500;
+const longestPauseMs = 5000;
+/** A shorter absence is none for people. */
+const noticedAfterMs = 2000;
+
+let last: number | undefined;
+
+/** Calls for each change from now on. @returns a function that ends it */
+export function watchChanges(listener: ChangeListener): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** Reads changes for as long as the page is open, in this tab or in another one. */
+export function followChanges(): void {
+  channel.addEventListener("message", ({ data }: MessageEvent<Message>) => receive(data));
+  void navigator.locks.request("changes", readForAllTabs);
+}
+
+function receive(message: Message): void {
+  if ("awaySince" in message) {
+    awaySince.value = message.awaySince;
+    return;
+  }
+  last = message.change.seq;
+  for (const listener of listeners) listener(message.change);
+}
+
+function tellAll(message: Message): void {
+  receive(message);
+  channel.postMessage(message);
+}
+
+async function readForAllTabs(): Promise<never> {
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
+    await waitForSession();
+    const notice = noticeAbsence();
+    try {
+      for await (const change of service.readChanges({ after: last })) {
+        notice.end();
+        pauseMs = firstPauseMs;
+        tellAll({ change });
+      }
+    } catch (error) {
+      if (isMissingSession(error)) notice.end();
+    }
+    await delay(pauseMs, undefined);
+  }
+}
+
+let absence: ReturnType<typeof setTimeout> | undefined;
+
+/** Tells of an absence that lasts, over several tries, until it ends. */
+function noticeAbsence(): { readonly end: () => void } {
+  const lostAt = Date.now();
+  absence ??= setTimeout(() => tellAll({ awaySince: lostAt }), noticedAfterMs);
+  return {
+    end() {
+      clearTimeout(absence);
+      absence = undefined;
+      if (awaySince.value !== undefined) tellAll({ awaySince: undefined });
+    },
+  };
+}
+
+function isMissingSession(error: unknown): boolean {
+  return error instanceof ProblemError && error.problem.code === "unauthorized";
+}
+
+async function waitForSession(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const stop = access.subscribe((state) => {
+    if (state === "in") resolve();
+  });
+  await promise;
+  stop();
+}

@@ -1,0 +1,22 @@
+import "./plain-zod.ts";
+import "./styles/tokens.css";
+import "./styles/page.css";
+import { render } from "preact";
+import { App } from "./app.tsx";
+import { followChanges } from "./live/service-changes.ts";
+import { loadSelf } from "./session/session.ts";
+import { ErrorNotice } from "./shared/notice.tsx";
+
+async function start(root: Element): Promise<void> {
+  render(<App />, root);
+  try {
+    await loadSelf();
+  } catch (error) {
+    render(<ErrorNotice error={error} retry={() => void start(root)} />, root);
+  }
+}
+
+const root = document.querySelector("#app");
+if (root === null) throw new Error("The document has no place for the page");
+void start(root);
+followChanges();

@@ -1,0 +1,39 @@
+import { type JobForm, type OfferedGate, offeredGates } from "./job-form.ts";
+import { Field } from "../shared/field.tsx";
+
+const gateNames = Object.keys(offeredGates) as OfferedGate[];
+
+/** Limits on what is measured; empty ones are none. */
+export function GateFields({ form }: { readonly form: JobForm }) {
+  return (
+    <fieldset class="labelled">
+      <legend>Gates</legend>
+      <div class="columns">
+        {gateNames.map((gate) => (
+          <GateField key={gate} form={form} gate={gate} />
+        ))}
+      </div>
+    </fieldset>
+  );
+}
+
+function GateField({ form, gate }: { readonly form: JobForm; readonly gate: OfferedGate }) {
+  const typed = form.gates[gate];
+  const error = form.messages.value[gate];
+  return (
+    <Field label={offeredGates[gate]} error={error && "A number"}>
+      {({ id, describedBy }) => (
+        <input
+          id={id}
+          inputMode="decimal"
+          autocomplete="off"
+          placeholder="no limit"
+          aria-describedby={describedBy}
+          aria-invalid={error !== undefined}
+          value={typed.value}
+          onInput={({ currentTarget }) => (typed.value = currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}

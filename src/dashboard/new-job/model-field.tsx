@@ -1,0 +1,118 @@
+import { useSignal } from "@preact/signals";
+import { formatBytes } from "../../contract/format-bytes.ts";
+import { Button } from "../shared/button.tsx";
+import { Field } from "../shared/field.tsx";
+import { MaybeError } from "../shared/notice.tsx";
+import { ProgressBar } from "../shared/progress-bar.tsx";
+import type { JobForm } from "./job-form.ts";
+import { ModelUpload } from "./model-upload.ts";
+
+/** Takes the model: a file that is dropped or chosen, or where the service fetches it. */
+export function ModelField({ form }: { readonly form: JobForm }) {
+  const { upload } = form;
+  if (upload.value !== undefined) return <UploadState form={form} upload={upload.value} />;
+  const take = (file: File | undefined) => {
+    if (file === undefined) return;
+    upload.value = new ModelUpload(file);
+    void upload.value.start();
+  };
+  return (
+    <fieldset class="labelled">
+      <legend>Model</legend>
+      <DropZone onFile={take} />
+      <SourceField form={form} />
+    </fieldset>
+  );
+}
+
+interface DropZoneProps {
+  readonly onFile: (file: File | undefined) => void;
+}
+
+function DropZone({ onFile }: DropZoneProps) {
+  const isOver = useSignal(false);
+  const drag = (event: DragEvent) => {
+    event.preventDefault();
+    isOver.value = event.type === "dragover";
+    if (event.type === "drop") onFile(event.dataTransfer?.files[0]);
+  };
+  const look = isOver.value ? "drop is-over" : "drop";
+  return (
+    <label class={look} onDragOver={drag} onDragLeave={drag} onDrop={drag}>
+      <b>Drop an ONNX file here</b>
+      <span class="soft">or choose one; it goes to this service alone</span>
+      <FileInput onFile={onFile} />
+    </label>
+  );
+}
+
+function FileInput({ onFile }: DropZoneProps) {
+  return (
+    <input
+      type="file"
+      class="sr"
+      accept=".onnx"
+      onChange={({ currentTarget }) => onFile(currentTarget.files?.[0])}
+    />
+  );
+}
+
+const sourceHint = "https://, s3://, gs://, hf:// or file:// where the service reads it itself";
+
+function SourceField({ form: { source, messages } }: { readonly form: JobForm }) {
+  const error = messages.value["model"] && "Drop a file, or say where the model is";
+  return (
+    <Field label="or its address" hint={sourceHint} error={error}>
+      {({ id, describedBy }) => (
+        <input
+          id={id}
+          autocomplete="off"
+          spellcheck={false}
+          placeholder="hf://owner/repository@revision/model.onnx"
+          aria-describedby={describedBy}
+          aria-invalid={error !== undefined}
+          value={source.value}
+          onInput={({ currentTarget }) => (source.value = currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+interface UploadStateProps {
+  readonly form: JobForm;
+  readonly upload: ModelUpload;
+}
+
+const stepWords = {
+  hashing: "Hashing",
+  sending: "Sending",
+  done: "The service has it",
+  failed: "Stopped",
+} as const;
+
+function UploadState({ form, upload }: UploadStateProps) {
+  const remove = () => {
+    upload.stop();
+    form.upload.value = undefined;
+  };
+  const step = upload.step.value;
+  return (
+    <fieldset class="labelled">
+      <legend>Model</legend>
+      <div class="upload">
+        <b class="cut">{upload.file.name}</b>
+        <span class="soft" role="status">
+          {stepWords[step]}, {formatBytes(upload.file.size)}
+        </span>
+        <span class="grow" />
+        {step === "failed" && <Button onClick={() => void upload.start()}>Go on</Button>}
+        <Button look="quiet" onClick={remove}>
+          Another file
+        </Button>
+      </div>
+      {step !== "done" && <ProgressBar fraction={upload.fraction.value} label={stepWords[step]} />}
+      <MaybeError error={upload.error.value} />
+    </fieldset>
+  );
+}

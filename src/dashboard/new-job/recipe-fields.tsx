@@ -1,0 +1,92 @@
+import type { Signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { granularitiesByScheme } from "../../contract/recipe.ts";
+import type { JobKind } from "../../contract/status.ts";
+import type { Target } from "../../contract/target.ts";
+import { service } from "../session/service.ts";
+import { Field } from "../shared/field.tsx";
+import { MaybeError } from "../shared/notice.tsx";
+import { useLoaded } from "../shared/use-loaded.ts";
+import type { JobForm } from "./job-form.ts";
+
+const kinds: Readonly<Record<JobKind, string>> = {
+  compress: "Shard and optimize",
+  quantize: "Quantize directly for the target's hardware, without shards",
+};
+
+export function KindField({ form: { kind } }: { readonly form: JobForm }) {
+  return (
+    <fieldset class="labelled">
+      <legend>Kind</legend>
+      {(["compress", "quantize"] as const).map((each) => (
+        <label key={each} class="choice">
+          <input
+            type="radio"
+            name="kind"
+            checked={kind.value === each}
+            onChange={() => (kind.value = each)}
+          />
+          <code>{each}</code>
+          <span class="soft">{kinds[each]}</span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+/** For which target, and by which scheme. */
+export function RecipeFields({ form }: { readonly form: JobForm }) {
+  const { value: targets = [], error, reload } = useLoaded(loadTargets);
+  const { target, scheme } = form;
+  const chosen = targets.find(({ name }) => name === target.value);
+  useEffect(() => {
+    if (target.peek() === "") target.value = targets[0]?.name ?? "";
+  }, [targets]);
+  const own = `The target's own: ${chosen?.recipe.scheme ?? "the default"}`;
+  const schemes = Object.keys(granularitiesByScheme).map((name) => [name, name] as const);
+  return (
+    <>
+      <MaybeError error={error} retry={reload} />
+      <Choice
+        label="Target"
+        hint={chosen?.description ?? ""}
+        value={target}
+        options={targets.map(({ name }) => [name, name])}
+      />
+      <Choice label="Scheme" hint="" value={scheme} options={[["", own], ...schemes]} />
+    </>
+  );
+}
+
+interface ChoiceProps {
+  readonly label: string;
+  readonly hint: string;
+  readonly value: Signal<string>;
+  /** Values with their texts. */
+  readonly options: readonly (readonly [string, string])[];
+}
+
+function Choice({ label, hint, value, options }: ChoiceProps) {
+  return (
+    <Field label={label} hint={hint}>
+      {({ id, describedBy }) => (
+        <select
+          id={id}
+          aria-describedby={describedBy}
+          value={value.value}
+          onChange={({ currentTarget }) => (value.value = currentTarget.value)}
+        >
+          {options.map(([name, text]) => (
+            <option key={name} value={name}>
+              {text}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+async function loadTargets(): Promise<readonly Target[]> {
+  return (await service.call("listTargets", {})).targets;
+}

@@ -1,0 +1,19 @@
+import { createCaller } from "../../client/create-caller.ts";
+import type { Transport } from "../../client/transport.ts";
+import { fetchTransport } from "./fetch-transport.ts";
+import { sessionHasEnded } from "./session-state.ts";
+
+const unauthorized = 401;
+
+/** An ended session is noticed by whichever request comes first. */
+const watchedTransport: Transport = async (request) => {
+  const answer = await fetchTransport(request);
+  if (answer.status === unauthorized && request.method !== "POST") sessionHasEnded();
+  return answer;
+};
+
+/** Where the service's interface is. */
+export const interfaceUrl = `${location.origin}/v1`;
+
+/** The service that this page is of. */
+export const service = createCaller({ baseUrl: interfaceUrl, transport: watchedTransport });

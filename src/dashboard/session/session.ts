@@ -1,0 +1,41 @@
+import type { Action } from "../../contract/permissions.ts";
+import { ProblemError } from "../../client/problem-error.ts";
+import { setServiceTime } from "../shared/clock.ts";
+import { access, self, sessionHasEnded } from "./session-state.ts";
+import { service } from "./service.ts";
+
+/** Pages in other tabs learn of sign-ins and sign-outs by it. */
+const channel = new BroadcastChannel("session");
+channel.addEventListener("message", () => void loadSelf());
+
+/** Asks who is signed in. */
+export async function loadSelf(): Promise<void> {
+  try {
+    const answer = await service.call("getSelf", {});
+    setServiceTime(answer.now);
+    self.value = answer;
+    access.value = "in";
+  } catch (error) {
+    if (!(error instanceof ProblemError) || error.problem.code !== "unauthorized") throw error;
+    sessionHasEnded();
+  }
+}
+
+/** Signs in by a link's secret, which can be used once. */
+export async function signIn(secret: string): Promise<void> {
+  await service.call("signIn", { body: { secret } });
+  await loadSelf();
+  channel.postMessage("signed in");
+}
+
+export async function signOut(route: "signOut" | "signOutEverywhere"): Promise<void> {
+  await service.callEmpty(route, {});
+  self.value = undefined;
+  sessionHasEnded();
+  channel.postMessage("signed out");
+}
+
+/** Whether the person may do an action, as far as it does not depend on what it is done to. */
+export function mayDo(action: Action): boolean {
+  return self.value?.actions.includes(action) ?? false;
+}

@@ -1,0 +1,35 @@
+const second = 1000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** An age for people, such as `4 min ago`; the date once it is more than a day. */
+export function formatAge(at: number, now: number): string {
+  const age = now - at;
+  if (age < -day) return formatDate(at);
+  if (age < -minute) return `in ${formatDuration(-age)}`;
+  if (age < minute) return age < 10 * second ? "now" : `${Math.floor(age / second)} s ago`;
+  if (age < hour) return `${Math.floor(age / minute)} min ago`;
+  return age < day ? `${Math.floor(age / hour)} h ago` : formatDate(at);
+}
+
+/** A span of time in its two largest units, such as `2 min 08 s`. */
+export function formatDuration(ms: number): string {
+  if (ms < second) return `${Math.max(0, Math.round(ms))} ms`;
+  const seconds = Math.floor(ms / second) % 60;
+  if (ms < minute) return `${seconds} s`;
+  const minutes = Math.floor(ms / minute) % 60;
+  if (ms < hour) return `${minutes} min ${String(seconds).padStart(2, "0")} s`;
+  const hours = Math.floor(ms / hour) % 24;
+  if (ms < day) return `${hours} h ${String(minutes).padStart(2, "0")} min`;
+  return `${Math.floor(ms / day)} d ${hours} h`;
+}
+
+/** The exact time with its zone, UTC. */
+export function formatExactTime(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+
+function formatDate(at: number): string {
+  return new Date(at).toISOString().slice(0, 10);
+}

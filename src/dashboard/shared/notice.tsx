@@ -1,0 +1,56 @@
+import type { ComponentChildren } from "preact";
+import { ProblemError } from "../../client/problem-error.ts";
+import { Icon } from "./icon.tsx";
+
+/** What went wrong, in words that say what to do. */
+export function ErrorNotice({ error, retry }: { readonly error: unknown; retry?: () => void }) {
+  return (
+    <div class="notice bad" role="alert">
+      <Icon name="bad" />
+      <div>
+        <p>{sayError(error)}</p>
+        {error instanceof ProblemError && error.problem.requestId !== undefined && (
+          <p class="dim">
+            Request <span class="mono">{error.problem.requestId}</span>
+          </p>
+        )}
+      </div>
+      {retry && (
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** The same where something went wrong, else nothing. */
+export function MaybeError({ error, retry }: { readonly error: unknown; retry?: () => unknown }) {
+  if (error === undefined) return undefined;
+  return retry ? (
+    <ErrorNotice error={error} retry={() => void retry()} />
+  ) : (
+    <ErrorNotice error={error} />
+  );
+}
+
+export function sayError(error: unknown): string {
+  if (error instanceof ProblemError) return error.problem.detail;
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** A page or table without content, and what to do about it. */
+export function EmptyState({
+  title,
+  children,
+}: {
+  readonly title: string;
+  readonly children?: ComponentChildren;
+}) {
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}

@@ -1,0 +1,88 @@
+import { useLocation } from "preact-iso";
+import { mayDo, signOut } from "../session/session.ts";
+import { self } from "../session/session-state.ts";
+import { Icon, type IconName } from "../shared/icon.tsx";
+import type { Action } from "../../contract/permissions.ts";
+import { ThemeButton } from "./theme-button.tsx";
+import { UsageSummary } from "./usage-summary.tsx";
+
+interface PageLink {
+  readonly path: string;
+  readonly icon: IconName;
+  readonly label: string;
+  /** Without it the person has no use for the page. */
+  readonly action: Action;
+}
+
+const sections: Readonly<Record<string, readonly PageLink[]>> = {
+  Work: [
+    { path: "/jobs", icon: "jobs", label: "Jobs", action: "readWork" },
+    { path: "/batches", icon: "batches", label: "Batches", action: "readWork" },
+    { path: "/targets", icon: "targets", label: "Targets", action: "listTargets" },
+  ],
+  Access: [
+    { path: "/tokens", icon: "tokens", label: "Tokens", action: "manageTokens" },
+    { path: "/audit", icon: "audit", label: "Audit", action: "readAudit" },
+  ],
+};
+
+export function Sidebar() {
+  return (
+    <aside class="side">
+      <a class="brand" href="/jobs" aria-label="Model Optimization">
+        <span class="brand-sign">
+          <Icon name="batches" />
+        </span>
+        <span class="brand-name">Model Optimization</span>
+      </a>
+      {Object.entries(sections).map(([title, links]) => (
+        <PageLinks key={title} title={title} links={links} />
+      ))}
+      <footer>
+        <UsageSummary />
+        <Person />
+      </footer>
+    </aside>
+  );
+}
+
+function PageLinks({ title, links }: { readonly title: string; links: readonly PageLink[] }) {
+  const { path } = useLocation();
+  return (
+    <nav aria-label={title}>
+      <h2>{title}</h2>
+      {links
+        .filter(({ action }) => mayDo(action))
+        .map((link) => (
+          <a
+            key={link.path}
+            href={link.path}
+            aria-current={path.startsWith(link.path) ? "page" : undefined}
+          >
+            <Icon name={link.icon} />
+            <span>{link.label}</span>
+          </a>
+        ))}
+    </nav>
+  );
+}
+
+function Person() {
+  const { name, project } = self.value ?? {};
+  return (
+    <details class="person">
+      <summary>
+        <Icon name="person" />
+        <span>{name}</span>
+        <span class="dim">{project}</span>
+      </summary>
+      <ThemeButton />
+      <button type="button" class="quiet" onClick={() => void signOut("signOut")}>
+        Sign out
+      </button>
+      <button type="button" class="quiet" onClick={() => void signOut("signOutEverywhere")}>
+        Sign out everywhere
+      </button>
+    </details>
+  );
+}

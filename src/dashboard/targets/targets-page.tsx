@@ -1,0 +1,57 @@
+import type { Target } from "../../contract/target.ts";
+import { service } from "../session/service.ts";
+import { MaybeError } from "../shared/notice.tsx";
+import { PageHead } from "../shared/page-head.tsx";
+import { useLoaded } from "../shared/use-loaded.ts";
+
+/** For what models can be compressed, and what is done to them by default. */
+export function TargetsPage() {
+  const { value: targets = [], error, reload } = useLoaded(loadAllTargets);
+  return (
+    <main id="main">
+      <PageHead title="Targets" />
+      <MaybeError error={error} retry={reload} />
+      <div class="sheet">
+        {targets.map((target) => (
+          <TargetCard key={target.name} target={target} />
+        ))}
+      </div>
+    </main>
+  );
+}
+
+async function loadAllTargets(): Promise<readonly Target[]> {
+  return (await service.call("listTargets", {})).targets;
+}
+
+function TargetCard({ target }: { readonly target: Target }) {
+  return (
+    <section class="card c4">
+      <header>
+        <h2>{target.name}</h2>
+        <span class="dim">{target.executionProvider}</span>
+        <span class="grow" />
+        <a href={`/jobs?target=${target.name}`}>Its jobs</a>
+      </header>
+      <p class="card-text soft">{target.description}</p>
+      <dl class="pairs">
+        {Object.entries(listTargetFacts(target)).map(([name, text]) => (
+          <div key={name} class="pair">
+            <dt>{name}</dt>
+            <dd class="mono">{text}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+function listTargetFacts({ recipe, operators, presets, gpu, instructionSets }: Target) {
+  return {
+    scheme: recipe.scheme ?? "the default",
+    operators,
+    presets: Object.keys(presets).join(", ") || "none",
+    "instruction sets": instructionSets?.join(", ") ?? "any",
+    GPU: gpu === undefined ? "none" : `${gpu.count} × ${gpu.resource}`,
+  };
+}

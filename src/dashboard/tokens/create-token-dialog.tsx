@@ -1,0 +1,73 @@
+import type { CreatedToken } from "../../contract/token.ts";
+import { Dialog } from "../shared/dialog.tsx";
+import { Field } from "../shared/field.tsx";
+import { ErrorNotice } from "../shared/notice.tsx";
+import { ScopeChoice } from "./scope-choice.tsx";
+import { createFormToken, lifetimes, type TokenForm, useTokenForm } from "./token-form.ts";
+
+interface CreateTokenDialogProps {
+  readonly onCreated: (token: CreatedToken) => void;
+  readonly onClose: () => void;
+}
+
+export function CreateTokenDialog({ onCreated, onClose }: CreateTokenDialogProps) {
+  const form = useTokenForm();
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    const created = await createFormToken(form);
+    if (created !== undefined) onCreated(created);
+  };
+  return (
+    <Dialog title="New token" onClose={onClose}>
+      <form onSubmit={(event) => void submit(event)} noValidate>
+        {form.failure.value !== undefined && <ErrorNotice error={form.failure.value} />}
+        <NameField form={form} />
+        <ScopeChoice form={form} />
+        <LifetimeField form={form} />
+        <div class="dialog-end">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button class="main">Create token</button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function NameField({ form: { name, messages } }: { readonly form: TokenForm }) {
+  const error = messages.value["name"];
+  return (
+    <Field label="Name" hint="Where it is used, such as “CI of acme/models”" error={error}>
+      {({ id, describedBy }) => (
+        <input
+          id={id}
+          autocomplete="off"
+          aria-describedby={describedBy}
+          aria-invalid={error !== undefined}
+          value={name.value}
+          onInput={({ currentTarget }) => (name.value = currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+function LifetimeField({ form: { lifetime, messages } }: { readonly form: TokenForm }) {
+  return (
+    <Field label="Expires in" error={messages.value["expiresInDays"]}>
+      {({ id, describedBy }) => (
+        <select
+          id={id}
+          aria-describedby={describedBy}
+          value={lifetime.value}
+          onChange={({ currentTarget }) => (lifetime.value = currentTarget.value)}
+        >
+          {Object.keys(lifetimes).map((text) => (
+            <option key={text}>{text}</option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}

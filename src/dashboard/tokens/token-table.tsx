@@ -1,0 +1,141 @@
+import type { Token } from "../../contract/token.ts";
+import { serviceNow } from "../shared/clock.ts";
+import { Button } from "../shared/button.tsx";
+import { Icon } from "../shared/icon.tsx";
+import { EmptyState } from "../shared/notice.tsx";
+import { Age } from "../shared/time.tsx";
+import { describeTokenState, type TokenState } from "./describe-token-state.ts";
+
+interface TokenActions {
+  readonly onRotate: (token: Token) => unknown;
+  readonly onRevoke: (token: Token) => unknown;
+}
+
+const columns = ["Name", "Scopes", "Last used", "Created", "Expires"] as const;
+/** Columns that a phone has no room for. */
+const wideColumns: ReadonlySet<string> = new Set(["Scopes", "Last used", "Created"]);
+
+export function TokenTable({ tokens, ...actions }: TokenActions & { tokens: readonly Token[] }) {
+  if (tokens.length === 0) return <NoTokens />;
+  return (
+    <div class="card wide">
+      <table class="tokens">
+        <caption class="sr">Access tokens, newest first</caption>
+        <TokenTableHead />
+        <tbody>
+          {tokens.map((token) => (
+            <TokenRow key={token.id} token={token} {...actions} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function NoTokens() {
+  return (
+    <EmptyState title="No tokens yet">
+      <p class="soft">A token lets a script, the action or curl call the service.</p>
+    </EmptyState>
+  );
+}
+
+function TokenTableHead() {
+  return (
+    <thead>
+      <tr>
+        {columns.map((title) => (
+          <th key={title} class={wideColumns.has(title) ? "phone-off" : undefined}>
+            {title}
+          </th>
+        ))}
+        <th>
+          <span class="sr">Actions</span>
+        </th>
+      </tr>
+    </thead>
+  );
+}
+
+function TokenRow({ token, ...actions }: TokenActions & { readonly token: Token }) {
+  const state = describeTokenState(token, serviceNow.value);
+  const isOver = state === "revoked" || state === "expired";
+  return (
+    <tr class={isOver ? "is-over" : undefined}>
+      <td class="two cut">
+        <b>{token.name}</b>
+        <small class="mono">{token.prefix}…</small>
+      </td>
+      <td class="phone-off">
+        <Scopes scopes={token.scopes} />
+      </td>
+      <td class="soft phone-off">
+        {token.lastUsedAt === null ? "never" : <Age at={token.lastUsedAt} />}
+      </td>
+      <td class="soft phone-off">
+        <Age at={token.createdAt} />
+      </td>
+      <td>
+        <TokenEnd token={token} state={state} />
+      </td>
+      <td class="num">{!isOver && <TokenButtons token={token} {...actions} />}</td>
+    </tr>
+  );
+}
+
+function Scopes({ scopes }: Pick<Token, "scopes">) {
+  return (
+    <span class="scopes">
+      {scopes.map((scope) => (
+        <code key={scope} class="tag">
+          {scope}
+        </code>
+      ))}
+    </span>
+  );
+}
+
+function TokenEnd({ token, state }: { readonly token: Token; readonly state: TokenState }) {
+  const { revokedAt, expiresAt } = token;
+  if (revokedAt !== null) return <TokenSign tone="off" icon="stop" word="Revoked" at={revokedAt} />;
+  if (expiresAt === null) return <span class="soft">never</span>;
+  if (state === "expired") return <TokenSign tone="off" icon="stop" word="" at={expiresAt} />;
+  if (state === "soon") return <TokenSign tone="warn" icon="warn" word="" at={expiresAt} />;
+  return <Age at={expiresAt} />;
+}
+
+interface TokenSignProps {
+  readonly tone: "off" | "warn";
+  readonly icon: "stop" | "warn";
+  readonly word: string;
+  readonly at: string;
+}
+
+function TokenSign({ tone, icon, word, at }: TokenSignProps) {
+  return (
+    <span class={`status ${tone}`}>
+      <Icon name={icon} />
+      <span>
+        {word} <Age at={at} />
+      </span>
+    </span>
+  );
+}
+
+const rotationHint = "A new token in its place; this one is valid for a day more";
+
+function TokenButtons({ token, onRotate, onRevoke }: TokenActions & { readonly token: Token }) {
+  const hidden = <span class="sr"> {token.name}</span>;
+  return (
+    <span class="buttons">
+      {token.policy === null && (
+        <Button look="quiet" title={rotationHint} onClick={() => onRotate(token)}>
+          Rotate{hidden}
+        </Button>
+      )}
+      <Button look="quiet danger" onClick={() => onRevoke(token)}>
+        Revoke{hidden}
+      </Button>
+    </span>
+  );
+}

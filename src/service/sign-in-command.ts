@@ -1,0 +1,21 @@
+import { createSignInLink } from "../auth/sign-in.ts";
+import { StartError } from "../settings/start-error.ts";
+import type { RecordsPlace } from "./records-place.ts";
+import type { Settings } from "./settings.ts";
+import { signInAddress } from "./sign-in-address.ts";
+import { withRecords } from "./with-records.ts";
+
+export const signInUsage = "sign-in";
+
+/** Creates a link that opens the dashboard signed in, whether the service runs or not. */
+export async function runSignInCommand(
+  args: readonly string[],
+  place: RecordsPlace,
+  { MOS_PUBLIC_URL: publicUrl, MOS_PORT: port }: Settings,
+): Promise<string> {
+  if (args.length > 0) throw new StartError(`Usage: ${signInUsage}`);
+  const secret = await withRecords(place, (records, now) =>
+    createSignInLink(records, { now, by: "sign-in command" }),
+  );
+  return signInAddress(publicUrl ?? `http://localhost:${port}`, secret);
+}

@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test, { type TestContext } from "node:test";
+import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
+import { listenLocally } from "../support/listen-locally.ts";
+import { floatInitializer, node, tensorInfo, writeTinyModel } from "../support/tiny-model.ts";
+import { type Dashboard, findBarriers, openDashboard, signInByLink } from "./open-dashboard.ts";
+
+const skip = chromiumMissing;
+const shownMs = 90_000;
+
+/** A model of one product. */
+async function writeModel(t: TestContext, name = "product.onnx"): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "model-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const file = join(folder, name);
+  await writeTinyModel(file, {
+    node: [node("MatMul", ["x", "w"], ["y"])],
+    initializer: [floatInitializer("w", [64, 64], (index) => Math.sin(index))],
+    input: [tensorInfo("x", [1, 64])],
+    output: [tensorInfo("y", [1, 64])],
+  });
+  return file;
+}
+
+async function startJob({ client }: Dashboard, file: string, name: string) {
+  const { source } = await client.uploadModel(file);
+  const evaluation = { level: "none" as const };
+  const body = { name, model: { source }, target: "cpu", recipe: { evaluation } };
+  return client.call("startCompression", { body });
+}
+
+test(
+  "a model that is dropped becomes a job, live to its end, with its log",
+  { skip },
+  async (t) => {
+    const dashboard = await openDashboard(t);
+    const page = await signInByLink(dashboard);
+    await page.getByRole("link", { name: "New job" }).first().click();
+    await page.locator("input[type=file]").setInputFiles(await writeModel(t));
+    await page.getByText("The service has it").waitFor();
+    await page.getByLabel("Largest size").fill("0.9");
+    await page.getByRole("button", { name: "Predict the size" }).click();
+    await page.getByText(/% of 16\.\d kB$/).waitFor();
+    await page.getByRole("button", { name: "Start job" }).click();
+
+    await page.waitForURL(/\/jobs\/job-/);
+    await page.locator("h1 .status").getByText("Completed").waitFor({ timeout: shownMs });
+    await page.getByText("1 of 1 passed").waitFor();
+    await page.getByRole("heading", { name: "Latency" }).waitFor();
+    const log = page.getByRole("log");
+    await log.getByText(/^Size: 16\.\d kB to/).waitFor();
+    await page.getByLabel("Search the log").fill("[optimize]");
+    await page
+      .getByRole("status")
+      .getByText(/^1 of \d/)
+      .waitFor();
+    await page.getByRole("heading", { name: "Weights" }).waitFor();
+
+    assert.deepEqual(await findBarriers(page), []);
+    const download = page.waitForEvent("download");
+    await page.getByRole("link", { name: "Download model" }).click();
+    assert.equal((await download).suggestedFilename(), "model.onnx");
+    assert.deepEqual(dashboard.complaints, []);
+  },
+);
+
+test("the list of jobs is live, and new ones wait to be shown", { skip }, async (t) => {
+  const dashboard = await openDashboard(t);
+  const page = await signInByLink(dashboard);
+  const file = await writeModel(t);
+  await page.getByText("No jobs yet").waitFor();
+  await startJob(dashboard, file, "first of them");
+  await page.getByRole("button", { name: "1 new" }).click();
+  const row = page.getByRole("row").filter({ hasText: "first of them" });
+  await row.getByText("Completed").waitFor();
+  await row.getByText("kB").waitFor();
+  await page.getByRole("link", { name: "Failed" }).click();
+  await page.getByText("No job fits these filters").waitFor();
+  assert.ok(page.url().endsWith("/jobs?status=Failed"));
+});
+
+test("a job is cancelled and run again", { skip }, async (t) => {
+  const host = await listenLocally(t, createServer());
+  const environment = { MOS_ALLOW_PRIVATE_ADDRESSES: "true" };
+  const dashboard = await openDashboard(t, { environment });
+  const page = await signInByLink(dashboard);
+  const body = { model: { source: `${host}/silent.onnx` }, target: "cpu" };
+  const job = await dashboard.client.call("startCompression", { body });
+  await page.goto(`${dashboard.origin}/jobs/${job.id}`);
+  await page.getByRole("button", { name: "Cancel job" }).click();
+  await page.locator("h1 .status").getByText("Cancelled").waitFor();
+  await page.getByRole("button", { name: "Run again" }).click();
+  await page.waitForURL((url) => !url.href.endsWith(job.id));
+  await page.getByRole("button", { name: "Cancel job" }).click();
+  await page.locator("h1 .status").getByText("Cancelled").waitFor();
+});
+
+const hostile = `<img src=x onerror="document.title='hit'"><script>document.title='hit'</script>`;
+
+test("what jobs are called and print is text", { skip }, async (t) => {
+  const dashboard = await openDashboard(t);
+  const page = await signInByLink(dashboard);
+  const { id } = await startJob(dashboard, await writeModel(t), hostile);
+  await dashboard.client.call("getJob", { params: { id }, headers: { prefer: "wait=60" } });
+  for (const path of ["/jobs", `/jobs/${id}`]) {
+    await page.goto(dashboard.origin + path);
+    await page.getByText(hostile).first().waitFor();
+    assert.equal(await page.locator("main img, main script").count(), 0);
+    assert.notEqual(await page.title(), "hit");
+  }
+  assert.deepEqual(dashboard.complaints, []);
+});
+
+test("the page says that the service is away, and goes on when it is back", { skip }, async (t) => {
+  const first = await openDashboard(t);
+  const page = await signInByLink(first);
+  await page.getByText("Live").waitFor();
+  first.process.kill("SIGKILL");
+  await page.getByText(/^Away since/).waitFor();
+  const { port } = new URL(first.baseUrl);
+  const again = await openDashboard(t, { from: first, environment: { MOS_PORT: port } });
+  await page.locator(".live:not(.is-away)").waitFor({ timeout: shownMs });
+  await startJob(again, await writeModel(t), "after it");
+  await page.getByRole("button", { name: "1 new" }).waitFor();
+});

@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import type { TestContext } from "node:test";
+import { AxeBuilder } from "@axe-core/playwright";
+import { type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { buildDashboard } from "../../scripts/build-dashboard.ts";
+import { type RunningService, startRunningService } from "../support/running-service.ts";
+
+export interface Dashboard extends RunningService {
+  /** Where the page is, without a path. */
+  readonly origin: string;
+  /** Opens another browser, with cookies of its own. */
+  readonly openBrowser: (options?: BrowserContextOptions) => Promise<Page>;
+  /** What browsers complained of: scripts that failed, and breaches of the page's policy. */
+  readonly complaints: string[];
+}
+
+interface DashboardOptions {
+  readonly from?: Pick<RunningService, "directory" | "token">;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** Starts the service with its page, and a browser, until the test has ended. */
+export async function openDashboard(
+  t: TestContext,
+  options: DashboardOptions = {},
+): Promise<Dashboard> {
+  await buildDashboard();
+  const service = await startRunningService(t, options);
+  const browser = await chromium.launch({ executablePath: "/usr/bin/chromium" });
+  t.after(() => browser.close());
+  const complaints: string[] = [];
+  const openBrowser = async (context: BrowserContextOptions = {}) => {
+    const opened = await browser.newContext({ reducedMotion: "reduce", ...context });
+    const page = await opened.newPage();
+    page.on("pageerror", (error) => complaints.push(String(error)));
+    page.on("console", (message) => {
+      if (/Content Security Policy|TrustedHTML|TrustedScript/.test(message.text())) {
+        complaints.push(message.text());
+      }
+    });
+    return page;
+  };
+  const origin = new URL(service.baseUrl).origin.replace("127.0.0.1", "localhost");
+  return { ...service, origin, openBrowser, complaints };
+}
+
+/** Opens the page in a browser that is signed in by the link that the service printed. */
+export async function signInByLink({ openBrowser, signInLink }: Dashboard): Promise<Page> {
+  const page = await openBrowser();
+  await page.goto(signInLink);
+  await page.getByRole("heading", { name: "Jobs", level: 1 }).waitFor();
+  return page;
+}
+
+/** Findings of axe that keep people from using the page. */
+export async function findBarriers(page: Page): Promise<string[]> {
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  const grave = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+  return grave.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
+}
+
+/** Asserts that the page broke no rule of its policy, and that none of its scripts failed. */
+export function assertNoComplaints({ complaints }: Dashboard): void {
+  assert.deepEqual(complaints, []);
+}

@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
+import { assertNoComplaints, findBarriers, openDashboard, signInByLink } from "./open-dashboard.ts";
+
+const skip = chromiumMissing;
+const paths = ["/jobs", "/batches", "/new", "/targets", "/tokens", "/audit", "/nothing"];
+const looks = [
+  { colorScheme: "light" },
+  { colorScheme: "dark" },
+  { colorScheme: "light", viewport: { width: 390, height: 844 } },
+] as const;
+/** First view: everything that the browser loads, compressed. */
+const firstViewBytes = 200 * 1024;
+
+test("no page has a barrier, light, dark or on a phone", { skip }, async (t) => {
+  const dashboard = await openDashboard(t);
+  const person = await (await signInByLink(dashboard)).context().storageState();
+  for (const look of looks) {
+    const page = await dashboard.openBrowser({ ...look, storageState: person });
+    for (const path of paths) {
+      await page.goto(dashboard.origin + path);
+      await page.locator("main :is(h1, h2)").first().waitFor();
+      assert.deepEqual(await findBarriers(page), [], path);
+      const document = page.locator("html");
+      const overflow = await document.evaluate((html) => html.scrollWidth - html.clientWidth);
+      assert.ok(overflow <= 0, `${path} is wider than the window`);
+    }
+    await page.context().close();
+  }
+  assertNoComplaints(dashboard);
+});
+
+test("the first view is small", { skip }, async (t) => {
+  const { openBrowser, signInLink } = await openDashboard(t);
+  const page = await openBrowser();
+  let bytes = 0;
+  page.on("response", (response) => {
+    void response
+      .request()
+      .sizes()
+      .then(({ responseBodySize }) => (bytes += responseBodySize));
+  });
+  await page.goto(signInLink);
+  await page.getByRole("heading", { name: "Jobs", level: 1 }).waitFor();
+  await page.getByText("No jobs yet").waitFor();
+  assert.ok(bytes > 20_000 && bytes < firstViewBytes, `${bytes} bytes`);
+});

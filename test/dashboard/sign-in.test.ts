@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
+import { assertNoComplaints, openDashboard, signInByLink } from "./open-dashboard.ts";
+
+const skip = chromiumMissing;
+
+test("the printed link signs in once, and leaves the address", { skip }, async (t) => {
+  const dashboard = await openDashboard(t);
+  const page = await signInByLink(dashboard);
+  assert.ok(!page.url().includes("#"));
+  const [cookie] = await page.context().cookies();
+  assert.equal(cookie?.httpOnly, true);
+  assert.equal(cookie.sameSite, "Strict");
+  assert.match(cookie.name, /^mos-session-\d+$/);
+  const stranger = await dashboard.openBrowser();
+  await stranger.goto(dashboard.signInLink);
+  await stranger.getByRole("alert").getByText("used before").waitFor();
+  assertNoComplaints(dashboard);
+});
+
+test("signing out everywhere asks for a new link, and loses nothing typed", { skip }, async (t) => {
+  const dashboard = await openDashboard(t);
+  const page = await signInByLink(dashboard);
+  await page.goto(`${dashboard.origin}/tokens`);
+  await page.getByRole("button", { name: "New token" }).click();
+  await page.getByLabel("Name").fill("half a name");
+  const [cookie] = await page.context().cookies();
+  const answer = await fetch(`${dashboard.origin}/v1/sessions`, {
+    method: "DELETE",
+    headers: { cookie: `${cookie?.name}=${cookie?.value}`, "sec-fetch-site": "same-origin" },
+  });
+  assert.equal(answer.status, 204);
+  await page.getByRole("dialog").getByText("Your session has ended").waitFor();
+  assert.equal(await page.getByLabel("Name").inputValue(), "half a name");
+});
+
+test(
+  "the shell is the page at every address, and answers of the interface are none",
+  { skip },
+  async (t) => {
+    const { origin } = await openDashboard(t);
+    const open = (path: string, accept = "text/html") =>
+      fetch(origin + path, { headers: { accept } });
+    for (const path of ["/", "/jobs", "/jobs/x", "/..//evil.example"]) {
+      const answer = await open(path);
+      assert.equal(answer.status, 200, path);
+      assert.match(answer.headers.get("content-security-policy") ?? "", /default-src 'none'/);
+      assert.match(answer.headers.get("content-security-policy") ?? "", /frame-ancestors 'none'/);
+    }
+    assert.equal((await open("/v1/jobs")).status, 401);
+    assert.equal((await open("/v1/nothing")).status, 404);
+    assert.equal((await open("/", "*/*")).status, 404);
+    assert.equal((await open("/assets/../index.html")).status, 200);
+    assert.equal((await open("/assets/%2e%2e%2fsources.sha256")).status, 404);
+  },
+);
