@@ -243,6 +243,8 @@ const rareCalls = [
   "patch events",
   // Another operator leads.
   "watch leases",
+  // At its end, to find out whether the namespace is being deleted.
+  "get namespaces",
 ];
 
 function imageValues(name: string): object {
