@@ -126,6 +126,8 @@ const trust = z
     "Whose identity tokens are exchanged for access tokens (docs/trust-policy.md); nobody's without issuers.",
   );
 
+const publicUrl = z.union([z.literal(""), z.url({ protocol: /^https?$/ })]).default("");
+
 const githubApp = z
   .strictObject({
     appId: z
@@ -135,10 +137,7 @@ const githubApp = z
     apiUrl: settings.shape.MOS_GITHUB_API_URL.describe(
       "That of GitHub Enterprise Server ends in /api/v3.",
     ),
-    publicUrl: z
-      .union([z.literal(""), z.url({ protocol: /^https?$/ })])
-      .default("")
-      .describe("Address at which people reach the service, for links in check runs."),
+    publicUrl: publicUrl.describe("The same as `service.publicUrl`, which goes before it."),
     existingSecret: z
       .string()
       .default("")
@@ -210,6 +209,9 @@ const service = z
       .describe(
         "Seconds after its end at which the resource of a REST request is deleted; the history stays.",
       ),
+    publicUrl: publicUrl.describe(
+      "Address at which people reach the service, for links and for cookies that need TLS.",
+    ),
     trustPolicy: trust,
     githubApp,
     postgres,

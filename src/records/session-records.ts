@@ -24,8 +24,11 @@ export function sessionRecords(store: Store) {
       runWriteTransaction(store, (writing) => insertLink(writing, link, audit)),
 
     /** Signs a person in by a link, which is spent; undefined where no such link is valid. */
-    begin: (linkHash: string, newSession: NewSession) =>
-      runWriteTransaction(store, (writing) => insertSession(writing, linkHash, newSession)),
+    begin: async (linkHash: string, newSession: NewSession) => {
+      // Strangers' guesses take no turn of those that write.
+      if (!(await hasLink(store, linkHash))) return undefined;
+      return runWriteTransaction(store, (writing) => insertSession(writing, linkHash, newSession));
+    },
 
     /** Also finds sessions that have expired. */
     findByHash: (hash: string) => findSession(store, hash),
@@ -66,6 +69,16 @@ async function insertLink(
     })
     .execute();
   await addAuditEntry(writing, audit, { subject: user });
+}
+
+async function hasLink({ db, now }: Store, hash: string): Promise<boolean> {
+  const link = await db
+    .selectFrom("sign_in_links")
+    .select("hash")
+    .where("hash", "=", hash)
+    .where("expires_at", ">", now().toISOString())
+    .executeTakeFirst();
+  return link !== undefined;
 }
 
 async function insertSession(

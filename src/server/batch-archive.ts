@@ -58,11 +58,16 @@ async function writeEntries(
 /** `JOB-NAME/ARTIFACT`, also where names of jobs differ in nothing that file systems tell apart. */
 function nameFiles(jobs: readonly ProducingJob[]): ArchivedFile[] {
   const taken = new Set([manifestPath]);
+  const next = new Map<string, number>();
   return jobs.flatMap((job) => {
     const safe = job.name.replaceAll(/[^A-Za-z0-9._-]+/g, "-").replace(/^[^A-Za-z0-9]+/, "");
     const base = safe.replace(/[.-]+$/, "") || job.id;
     let folder = base;
-    for (let i = 2; taken.has(folder.toLowerCase()); i++) folder = `${base}-${i}`;
+    while (taken.has(folder.toLowerCase())) {
+      const number = next.get(base.toLowerCase()) ?? 2;
+      next.set(base.toLowerCase(), number + 1);
+      folder = `${base}-${number}`;
+    }
     taken.add(folder.toLowerCase());
     return job.artifacts.map((artifact) => ({
       path: `${folder}/${artifact.name}`,

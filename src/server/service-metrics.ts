@@ -62,7 +62,9 @@ function registerJobGauge(registry: Registry, { records }: MetricSources): void 
     labelNames: ["status"],
     registers: [registry],
     collect: async () => {
-      const counts = await records.metrics.countByStatus();
+      // While the records cannot be read, the other metrics are still there.
+      const counts = await records.metrics.countByStatus().catch(() => undefined);
+      if (counts === undefined) return jobs.reset();
       for (const status of jobStatus.options) jobs.set({ status }, counts.get(status) ?? 0);
     },
   });
@@ -96,7 +98,11 @@ function registerFigures(registry: Registry, sources: MetricSources): void {
       name,
       help,
       registers: [registry],
-      collect: async () => gauge.set(await read(sources)),
+      collect: async () => {
+        const figure = await read(sources).catch(() => undefined);
+        if (figure === undefined) gauge.remove();
+        else gauge.set(figure);
+      },
     });
   }
 }

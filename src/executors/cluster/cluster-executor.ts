@@ -27,8 +27,6 @@ import { hasRecordedCondition, resourceStatus } from "./desired-status.ts";
 import { byId, type SyncContext } from "./sync-context.ts";
 
 export interface ClusterExecutorOptions extends SyncOptions {
-  /** Service account of the workers' pods. */
-  readonly workerServiceAccount: string;
   readonly metrics: RuntimeMetrics;
 }
 
@@ -150,14 +148,20 @@ class ClusterExecutor implements Executor {
   }
 
   async #lead(): Promise<void> {
-    const unfinished = await this.#listUnfinished();
     const controller = recordController(this.#context, this.#changes);
-    this.#running = startController(controller, {
+    // It takes what is enqueued while the list is read.
+    const running = startController(controller, {
       clock: systemClock,
       log: this.#log,
       observer: this.#observer,
     });
-    this.#changes.enqueue(unfinished);
+    try {
+      this.#changes.enqueue(await this.#listUnfinished());
+    } catch (error) {
+      await running.stop();
+      throw error;
+    }
+    this.#running = running;
   }
 
   async #standBy(): Promise<void> {

@@ -10,7 +10,7 @@ import { byId, type SyncContext } from "./sync-context.ts";
 
 export interface SyncOptions extends Pick<
   SyncContext,
-  "records" | "client" | "resourceTtlSeconds" | "now" | "log"
+  "records" | "client" | "resourceTtlSeconds" | "workerServiceAccount" | "now" | "log"
 > {
   readonly targets: readonly Target[];
 }

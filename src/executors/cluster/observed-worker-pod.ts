@@ -14,6 +14,7 @@ export interface ObservedWorkerPod {
   readonly part: PodRecord["part"];
   /** The Job that created it. */
   readonly workerJob: { readonly name: string; readonly uid: string } | undefined;
+  readonly serviceAccount: string;
   /** Empty before it has one. */
   readonly node: string;
   /** Whether the worker has ended. */
@@ -40,12 +41,16 @@ export function observedWorkerPod({
     jobId: labels[resourceLabels.jobId] ?? "",
     part: step === undefined ? null : { step, index },
     workerJob: findWorkerJob(metadata),
-    node: spec?.nodeName ?? "",
+    ...readSpec(spec),
     hasEnded: terminated !== undefined || finalPhases.has(status?.phase),
     // A container that failed before its start is terminated without `startedAt`.
     hasRun: running !== undefined || (terminated?.startedAt ?? null) !== null,
     terminationMessage: readTerminationMessage(terminated?.message),
   };
+}
+
+function readSpec({ serviceAccountName = "", nodeName = "" }: ObservedPod["spec"] = {}) {
+  return { serviceAccount: serviceAccountName, node: nodeName };
 }
 
 function findWorkerJob({ ownerReferences }: Stored<ObservedPod>["metadata"]) {

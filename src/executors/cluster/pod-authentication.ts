@@ -4,13 +4,14 @@ import { workerTokenAudience } from "../../contract/worker.ts";
 import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import { ignoreNotFound, KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import type { Reflector } from "../../kubernetes/reflector.ts";
-import { type ObservedPod, observedResources } from "../../resources/observed-resources.ts";
+import type { ObservedPod } from "../../resources/observed-resources.ts";
 import { resources, type TokenReview } from "../../kubernetes/resources.ts";
 import type { Records } from "../../records/open-records.ts";
 import { invalidTokenError } from "../../auth/authenticate.ts";
 import { wrongWorkerError, type WorkerAuthentication } from "../worker-authentication.ts";
 import type { PodLogCollector } from "./pod-log-collector.ts";
 import { readPodTokenClaims } from "./pod-token-claims.ts";
+import { isWorkerOf } from "./is-worker-of.ts";
 import { observedWorkerPod, type ObservedWorkerPod } from "./observed-worker-pod.ts";
 
 interface PodAuthenticationOptions {
@@ -88,7 +89,11 @@ class PodAuthentication implements WorkerAuthentication {
     if (record === undefined || record.resource.uid === null) {
       throw notYetKnownError(`Job "${jobId}" is not known yet`);
     }
-    if (!(await this.#worksFor(pod, record.resource.uid))) throw wrongWorkerError(jobId);
+    const { client } = this.#options;
+    const isOwn = await isWorkerOf(client, pod, record.resource.uid).catch((error: unknown) => {
+      throw clusterUnreachableError(error);
+    });
+    if (!isOwn) throw wrongWorkerError(jobId);
     await recordEndedPods(jobId);
     const attempt = await records.attempts.beginPodAttempt(jobId, { podUid: uid, part });
     if (attempt === undefined) {
@@ -96,17 +101,6 @@ class PodAuthentication implements WorkerAuthentication {
     }
     setBounded(this.#attempts, uid, attempt);
     return attempt;
-  }
-
-  /** Whether the Job that created the pod is there and the resource's own. */
-  async #worksFor({ workerJob }: ObservedWorkerPod, resourceUid: string): Promise<boolean> {
-    if (workerJob === undefined) return false;
-    const call = this.#options.client.get(observedResources.jobs, workerJob.name);
-    const live = await ignoreNotFound(call).catch((error: unknown) => {
-      throw clusterUnreachableError(error);
-    });
-    const owner = live?.metadata.ownerReferences?.find(({ controller }) => controller);
-    return live?.metadata.uid === workerJob.uid && owner?.uid === resourceUid;
   }
 
   async #getPod({ podName, podUid }: ReviewedToken): Promise<ObservedWorkerPod> {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { LogLine } from "../../contract/log.ts";
+import { reportedBlob } from "../../contract/worker-blobs.ts";
 import type { WorkerEvent } from "../../contract/worker.ts";
 import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import { KubernetesError } from "../../kubernetes/kubernetes-error.ts";
@@ -78,7 +79,8 @@ export class PodLogCollector {
     const stray: string[] = [];
     let events: WorkerEvent[] = [];
     const flush = async () => {
-      if (events.length > 0) await records.workers.recordFinalEvents(jobId, attempt, events);
+      const own = await this.#withoutForeignBlobs(jobId, events);
+      if (own.length > 0) await records.workers.recordFinalEvents(jobId, attempt, own);
       events = [];
     };
     for await (const line of readWorkerLog(client, name)) {
@@ -88,6 +90,17 @@ export class PodLogCollector {
     }
     await flush();
     return stray;
+  }
+
+  /** Without events that report blobs of others: whoever has the job could download them. */
+  async #withoutForeignBlobs(jobId: string, events: readonly WorkerEvent[]) {
+    const { jobBlobs } = this.#options.records;
+    const own: WorkerEvent[] = [];
+    for (const event of events) {
+      const sha256 = reportedBlob(event);
+      if (sha256 === undefined || (await jobBlobs.has(jobId, sha256))) own.push(event);
+    }
+    return own;
   }
 
   #startReading(pod: ObservedWorkerPod, attempt: number): void {

@@ -1,5 +1,4 @@
 import type { ReconcileRun, Requeue } from "../../controller-runtime/controller.ts";
-import { resourceLabels } from "../../contract/resource-labels.ts";
 import type { Job } from "../../contract/job.ts";
 import { parseBatchChildName } from "../../contract/id.ts";
 import { textLimits } from "../../contract/limits.ts";
@@ -18,7 +17,7 @@ import {
   isInvalid,
   KubernetesError,
 } from "../../kubernetes/kubernetes-error.ts";
-import { observedResources } from "../../resources/observed-resources.ts";
+import { listJobPods } from "./list-job-pods.ts";
 import type { ClusterJob, ObservedEvent } from "../../records/cluster-records.ts";
 import { createOrGet } from "./create-or-get.ts";
 import { jobResource } from "./job-resource.ts";
@@ -26,7 +25,6 @@ import { requeueSoon } from "./requeue-soon.ts";
 import { isBatchCancelled } from "./is-batch-cancelled.ts";
 import { recordEndedPods } from "./record-ended-pods.ts";
 import { byId, type SyncContext } from "./sync-context.ts";
-import { observedWorkerPod } from "./observed-worker-pod.ts";
 
 /**
  * Reconciles a job whose resource is not in the cache: it was not created yet, or it was deleted.
@@ -113,16 +111,7 @@ async function reconcileDeletedResource(
   if (live?.metadata.uid === resource.uid) return requeueSoon;
   if (job.status !== "Cancelling") await records.cluster.recordEvents(job.id, [{ type: "cancel" }]);
   const { allRecorded, running } = await recordEndedPods(context, job.id);
-  const hasLivePods = running.length > 0 || (await hasRunningPod(context, job.id));
-  if (!allRecorded || hasLivePods) return requeueSoon;
+  if (!allRecorded || running.length > 0) return requeueSoon;
+  if ((await listJobPods(context, job.id)).some(({ hasEnded }) => !hasEnded)) return requeueSoon;
   await records.cluster.recordEvents(job.id, [{ type: "stopped" }]);
-}
-
-async function hasRunningPod({ client }: SyncContext, jobId: string): Promise<boolean> {
-  for await (const { items } of client.list(observedResources.pods, {
-    labelSelector: `${resourceLabels.jobId}=${jobId}`,
-  })) {
-    if (items.some((pod) => !observedWorkerPod(pod).hasEnded)) return true;
-  }
-  return false;
 }

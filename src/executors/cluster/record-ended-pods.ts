@@ -1,3 +1,5 @@
+import { isWorkerOf } from "./is-worker-of.ts";
+import { listJobPods } from "./list-job-pods.ts";
 import { lostLines } from "./lost-lines.ts";
 import { byId, type SyncContext } from "./sync-context.ts";
 import { observedWorkerPod, type ObservedWorkerPod } from "./observed-worker-pod.ts";
@@ -10,20 +12,48 @@ export interface JobPods {
 }
 
 /** Records the rest of the output of a job's pods that have ended, and the end of deleted pods. */
-export async function recordEndedPods(
-  { pods, logCollector, records }: SyncContext,
-  jobId: string,
-): Promise<JobPods> {
-  const observed = pods.cache.byIndex(byId, jobId).map(observedWorkerPod);
+export async function recordEndedPods(context: SyncContext, jobId: string): Promise<JobPods> {
+  const { logCollector, records } = context;
+  const observed = await listWorkers(context, jobId);
+  const running = observed.filter(({ hasEnded }) => !hasEnded);
   let allRecorded = true;
   for (const pod of observed) {
     if (pod.hasEnded && !(await logCollector.recordEndedPod(pod))) allRecorded = false;
   }
   const present = new Set(observed.map(({ uid }) => uid));
-  for (const { attempt, podUid } of await records.attempts.listLivePods(jobId)) {
-    if (present.has(podUid) || logCollector.isReading(podUid)) continue;
+  const live = await records.attempts.listLivePods(jobId);
+  const missing = live.filter(
+    ({ podUid }) => !present.has(podUid) && !logCollector.isReading(podUid),
+  );
+  if (missing.length === 0) return { running, allRecorded };
+  // Another replica may have seen a pod begin that the cache does not have yet.
+  const existing = new Set((await listJobPods(context, jobId)).map(({ uid }) => uid));
+  for (const { attempt, podUid } of missing) {
+    if (existing.has(podUid)) {
+      allRecorded = false;
+      continue;
+    }
     const lines = lostLines("its pod was deleted before it had reported its end");
     await records.attempts.end(jobId, attempt, { error: null, lines });
   }
-  return { running: observed.filter(({ hasEnded }) => !hasEnded), allRecorded };
+  return { running, allRecorded };
+}
+
+/** The job's pods without those that others made with its label: their logs could say anything. */
+async function listWorkers(context: SyncContext, jobId: string): Promise<ObservedWorkerPod[]> {
+  const workers: ObservedWorkerPod[] = [];
+  for (const pod of context.pods.cache.byIndex(byId, jobId).map(observedWorkerPod)) {
+    if (await isOwnWorker(context, pod)) workers.push(pod);
+  }
+  return workers;
+}
+
+async function isOwnWorker(
+  { records, client, workerServiceAccount }: SyncContext,
+  pod: ObservedWorkerPod,
+): Promise<boolean> {
+  if (pod.serviceAccount !== workerServiceAccount) return false;
+  if ((await records.attempts.findPodAttempt(pod.jobId, pod.uid)) !== undefined) return true;
+  const uid = (await records.cluster.findJob(pod.jobId))?.resource.uid ?? null;
+  return uid !== null && (await isWorkerOf(client, pod, uid));
 }

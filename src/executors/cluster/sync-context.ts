@@ -18,6 +18,8 @@ export interface SyncContext {
   readonly namespaceTargets: NamespaceTargets;
   /** `ttlSecondsAfterFinished` of resources that are created for REST requests. */
   readonly resourceTtlSeconds: number;
+  /** Service account of the workers' pods. */
+  readonly workerServiceAccount: string;
   /** Time of the last write of a job's status, milliseconds of `performance.now()`. */
   readonly statusWrittenAt: Map<string, number>;
   /** Reconciles another job or batch. */

@@ -45,6 +45,7 @@ export class ProcessNode implements AsyncDisposable {
   readonly #directory: string;
   readonly #name: string;
   readonly #processes = new Map<string, PodProcess>();
+  readonly #outOfMemory = new Set<string>();
   /** What was done already, since every pod is told several times. */
   readonly #done = new Set<string>();
   #server: Server | undefined;
@@ -76,8 +77,10 @@ export class ProcessNode implements AsyncDisposable {
     );
   }
 
-  kill(pod: string, signal: NodeJS.Signals): void {
-    this.#processes.get(pod)?.child.kill(signal);
+  /** Kills a pod's process as the kernel does where its memory is used up. */
+  killForMemory(pod: string): void {
+    this.#outOfMemory.add(pod);
+    this.#processes.get(pod)?.child.kill("SIGKILL");
   }
 
   isRunning(pod: string): boolean {
@@ -181,7 +184,7 @@ export class ProcessNode implements AsyncDisposable {
     const exitCode = child.exitCode ?? 137;
     const terminated = {
       exitCode,
-      reason: exitCode === 0 ? "Completed" : "Error",
+      reason: this.#endReason(name, exitCode),
       message: await readFile(join(folder, "message"), "utf8").catch(() => ""),
       startedAt,
       finishedAt: new Date().toISOString(),
@@ -190,6 +193,11 @@ export class ProcessNode implements AsyncDisposable {
       phase: exitCode === 0 ? "Succeeded" : "Failed",
       containerStatuses: [{ ...container, state: { terminated } }],
     });
+  }
+
+  #endReason(pod: string, exitCode: number): string {
+    if (this.#outOfMemory.has(pod)) return "OOMKilled";
+    return exitCode === 0 ? "Completed" : "Error";
   }
 
   async #spawn({ metadata, spec }: Stored<Pod>, folder: string): Promise<PodProcess> {

@@ -241,7 +241,7 @@ test(
     await until("the worker goes on", async () =>
       printedLines(node, pod).some((line) => line.startsWith("[evaluate] Timing")),
     );
-    node.kill(pod, "SIGKILL");
+    node.killForMemory(pod);
     await until(
       "the operator tells",
       async () => (await service.api.get(compressionJobs, id)).status?.status === "Failed",
@@ -266,7 +266,7 @@ test("a log that cannot be read for a while is waited for", options, async (t) =
   await until("the worker goes on", async () =>
     printedLines(node, pod).some((line) => line.startsWith("[evaluate] Timing")),
   );
-  node.kill(pod, "SIGKILL");
+  node.killForMemory(pod);
   const isFailed = async () =>
     (await service.api.get(compressionJobs, id)).status?.status === "Failed";
   await until("the operator tells", isFailed);

@@ -1,0 +1,17 @@
+import { resourceLabels } from "../../contract/resource-labels.ts";
+import { observedResources } from "../../resources/observed-resources.ts";
+import { type ObservedWorkerPod, observedWorkerPod } from "./observed-worker-pod.ts";
+import type { SyncContext } from "./sync-context.ts";
+
+/** The pods of a job as the API server has them now: a cache may be behind. */
+export async function listJobPods(
+  { client }: SyncContext,
+  jobId: string,
+): Promise<ObservedWorkerPod[]> {
+  const labelSelector = `${resourceLabels.jobId}=${jobId}`;
+  const pods: ObservedWorkerPod[] = [];
+  for await (const { items } of client.list(observedResources.pods, { labelSelector })) {
+    pods.push(...items.map(observedWorkerPod));
+  }
+  return pods;
+}
