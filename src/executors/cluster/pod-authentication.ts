@@ -11,7 +11,7 @@ import { invalidTokenError } from "../../auth/authenticate.ts";
 import { wrongWorkerError, type WorkerAuthentication } from "../worker-authentication.ts";
 import type { PodLogCollector } from "./pod-log-collector.ts";
 import { readPodTokenClaims } from "./pod-token-claims.ts";
-import { isWorkerOf } from "./is-worker-of.ts";
+import { isCreatedFor } from "./is-created-for.ts";
 import { observedWorkerPod, type ObservedWorkerPod } from "./observed-worker-pod.ts";
 
 interface PodAuthenticationOptions {
@@ -90,7 +90,7 @@ class PodAuthentication implements WorkerAuthentication {
       throw notYetKnownError(`Job "${jobId}" is not known yet`);
     }
     const { client } = this.#options;
-    const isOwn = await isWorkerOf(client, pod, record.resource.uid).catch((error: unknown) => {
+    const isOwn = await isCreatedFor(client, pod, record.resource.uid).catch((error: unknown) => {
       throw clusterUnreachableError(error);
     });
     if (!isOwn) throw wrongWorkerError(jobId);

@@ -1,4 +1,4 @@
-import { isWorkerOf } from "./is-worker-of.ts";
+import { isCreatedFor } from "./is-created-for.ts";
 import { listJobPods } from "./list-job-pods.ts";
 import { lostLines } from "./lost-lines.ts";
 import { byId, type SyncContext } from "./sync-context.ts";
@@ -55,5 +55,5 @@ async function isOwnWorker(
   if (pod.serviceAccount !== workerServiceAccount) return false;
   if ((await records.attempts.findPodAttempt(pod.jobId, pod.uid)) !== undefined) return true;
   const uid = (await records.cluster.findJob(pod.jobId))?.resource.uid ?? null;
-  return uid !== null && (await isWorkerOf(client, pod, uid));
+  return uid !== null && (await isCreatedFor(client, pod, uid));
 }

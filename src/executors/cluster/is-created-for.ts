@@ -4,7 +4,7 @@ import { observedResources } from "../../resources/observed-resources.ts";
 import type { ObservedWorkerPod } from "./observed-worker-pod.ts";
 
 /** Whether the Job that created the pod is there and belongs to the resource with the uid. */
-export async function isWorkerOf(
+export async function isCreatedFor(
   client: KubernetesClient,
   { workerJob }: ObservedWorkerPod,
   resourceUid: string,
