@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { resourceLabels } from "../../src/contract/resource-labels.ts";
 import { type Installation, nodeName } from "./installation.ts";
-import { listPodNames } from "./list-pod-names.ts";
+import { listActivePodNames } from "./list-pod-names.ts";
 import type { Models } from "./jobs.ts";
 import { workerProcesses } from "./processes.ts";
 import { createStepRunner } from "./create-step-runner.ts";
@@ -77,7 +78,7 @@ export async function testCancellation(
     await untilField("cpj/another", ".status.status", "Completed");
     await addGpus(4);
     assert.equal(await readResourceField("cpj/no-node", ".status.status"), "Cancelled");
-    assert.deepEqual(await listPodNames(installation, id), []);
+    assert.deepEqual(await listActivePodNames(installation, id), []);
   });
 
   await step("a job whose image cannot be pulled", async (t) => {
@@ -116,7 +117,9 @@ export async function untilCancelled(
     if (processes.length > 0) ranMs = performance.now() - begin;
     if (status === "Cancelled") {
       assert.deepEqual(processes, []);
-      assert.deepEqual(await listPodNames(installation, id), []);
+      assert.deepEqual(await listActivePodNames(installation, id), []);
+      const selector = `${resourceLabels.jobId}=${id}`;
+      await installation.kubectl(["wait", "pods", "-l", selector, "--for=delete", "--timeout=60s"]);
       const times = { asked: askedMs, "last process": ranMs, Cancelled: performance.now() - begin };
       return Object.entries(times)
         .map(([what, ms]) => `${what} after ${(ms / 1000).toFixed(1)} s`)

@@ -6,7 +6,7 @@ import { helmMissing, nodeMissing } from "../support/cluster/cluster-missing.ts"
 import { startCluster } from "../support/cluster/start-cluster.ts";
 import { realModel } from "../support/real-models.ts";
 import { install, namespace, release } from "./installation.ts";
-import { listPodNames } from "./list-pod-names.ts";
+import { listActivePodNames } from "./list-pod-names.ts";
 
 const skip = nodeMissing || helmMissing;
 
@@ -29,7 +29,7 @@ test("an installation that is removed in mid-job leaves nothing behind", { skip 
     const id = await begin("running");
     const flags = [`--namespace=${namespace}`];
     await helm(["uninstall", release, "--wait", ...flags], cluster.kubeconfig);
-    assert.deepEqual(await listPodNames(installation, id), []);
+    assert.deepEqual(await listActivePodNames(installation, id), []);
     assert.match(await readResourceField("cpj/running", ".metadata.finalizers"), /^(\[\])?$/);
     await helm(
       ["install", release, chartFolder, ...flags, ...installation.valueFlags],
