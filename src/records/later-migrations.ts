@@ -1,3 +1,5 @@
+import { postgresWaitingJobs, sqliteWaitingJobs } from "./waiting-jobs-triggers.ts";
+
 /** Statements that apply a migration, in the form of each database. */
 interface LaterMigration {
   readonly sqlite: readonly string[];
@@ -46,6 +48,7 @@ export const laterMigrations: Readonly<Record<string, LaterMigration>> = {
     "alter table attempts add column replica integer",
     "alter table idempotency_keys add column replica integer",
   ]),
+  "0020-waiting-jobs": { sqlite: sqliteWaitingJobs, postgres: postgresWaitingJobs },
 };
 
 function both(statements: readonly string[]): LaterMigration {

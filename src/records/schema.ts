@@ -25,6 +25,7 @@ export interface Schema {
   project_blobs: ProjectBlobsTable;
   suites: SuitesTable;
   project_usage: ProjectUsageTable;
+  waiting_jobs: WaitingJobsTable;
   released_blobs: ReleasedBlobsTable;
   deleted_resources: DeletedResourcesTable;
   change_counter: ChangeCounterTable;
@@ -312,6 +313,12 @@ interface ProjectBlobsTable {
 interface ProjectUsageTable {
   project: string;
   stored_bytes: number;
+}
+
+/** How many jobs of each project are Pending, which triggers on `jobs` count. */
+interface WaitingJobsTable {
+  project: string;
+  jobs: number;
 }
 
 /** Whose the baselines of a suite are: of the first that recorded some. */
