@@ -1,3 +1,7 @@
+import {
+  postgresWaitingDeliveries,
+  sqliteWaitingDeliveries,
+} from "./waiting-deliveries-triggers.ts";
 import { postgresWaitingJobs, sqliteWaitingJobs } from "./waiting-jobs-triggers.ts";
 
 /** Statements that apply a migration, in the form of each database. */
@@ -66,6 +70,10 @@ export const laterMigrations: Readonly<Record<string, LaterMigration>> = {
     // Lists of jobs from before take the fields that were added from their documents.
     "update jobs set summary = null where summary is not null",
   ]),
+  "0022-waiting-deliveries": {
+    sqlite: sqliteWaitingDeliveries,
+    postgres: postgresWaitingDeliveries,
+  },
 };
 
 function both(statements: readonly string[]): LaterMigration {

@@ -348,6 +348,10 @@ interface WebhooksTable {
   last_success_at: string | null;
   disabled_at: string | null;
   disabled_reason: string | null;
+  /** Deliveries that have a next attempt; triggers count them. */
+  waiting_deliveries: Generated<number>;
+  skipped_events: Generated<number>;
+  last_skipped_at: string | null;
 }
 
 /** Events for webhooks, written in the transaction of the change. */
