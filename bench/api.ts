@@ -32,7 +32,10 @@ const environment = {
 /** Each of the documented filters, and those together that are hard for an index. */
 const filters = [
   "status=Failed",
+  "kind=quantize",
+  "target=cpu-int8",
   "kind=quantize&target=cpu&status=Completed",
+  "kind=quantize&target=cpu-int8&status=Completed",
   "model=detector.onnx",
   "label=env&label=rare",
   `label=rare&limit=${Math.max(1, Math.floor(Number(jobs) / rareEvery))}`,
@@ -52,13 +55,18 @@ try {
   const origin = service.baseUrl.replace(/\/v1$/, "");
   const headers = { authorization: `Bearer ${service.token}` };
 
+  // The code is warm before the first search, and nothing of the jobs is.
+  await measureRequests(`${service.baseUrl}/targets`, { callers: 1, seconds: 1, headers });
   for (const filter of filters) {
-    const { p99Ms } = await measureRequests(`${service.baseUrl}/jobs?${filter}`, {
+    const { firstMs, p99Ms } = await measureRequests(`${service.baseUrl}/jobs?${filter}`, {
       callers: 1,
       seconds: 2,
       headers,
     });
-    rows.push(limitRow(`GET /jobs?${filter}, one caller, p99`, "ms", p99Ms, 20));
+    rows.push(
+      limitRow(`GET /jobs?${filter}, one caller, first`, "ms", firstMs, 20),
+      limitRow("the same, p99", "ms", p99Ms, 20),
+    );
   }
   const ours = await measureRequests(`${service.baseUrl}/jobs`, { callers, seconds, headers });
   await using datasette = await startDatasette(database);

@@ -1,6 +1,8 @@
 import { Pool } from "undici";
 
 export interface RequestFigures {
+  /** Of the first request, when nothing of its answer was read before. */
+  readonly firstMs: number;
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -42,10 +44,12 @@ export async function measureRequests(address: string, load: Load): Promise<Requ
     };
     return (await Promise.all(Array.from({ length: load.callers }, caller))).flat();
   };
+  const firstMs = await call();
   await repeat(warmUpSeconds);
   const times = (await repeat(load.seconds)).toSorted((a, b) => a - b);
   await pool.close();
   return {
+    firstMs,
     perSecond: times.length / load.seconds,
     p50Ms: percentile(times, 0.5),
     p99Ms: percentile(times, 0.99),

@@ -27,7 +27,7 @@ export async function seedJobs(path: string, count: number): Promise<void> {
   const telemetry = JSON.stringify(measured);
   database
     .prepare(
-      `update jobs set status = case when id % 7 = 0 then 'Failed' else 'Completed' end,
+      `update jobs set status = case when rowid % 7 = 0 then 'Failed' else 'Completed' end,
        document = json_set(document, '$.status', 'Completed', '$.telemetry', json(?))`,
     )
     .run(telemetry);

@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { hasFailedGate } from "./gate.ts";
+import { gateResult, hasFailedGate } from "./gate.ts";
 import { type Job, job } from "./job.ts";
-import { telemetry } from "./telemetry.ts";
+import { recipe } from "./recipe.ts";
+import { type Telemetry, telemetry } from "./telemetry.ts";
 
 const figure = z.number().nullable();
 
@@ -13,14 +14,18 @@ export const jobSummary = job
     name: true,
     status: true,
     statusReason: true,
+    statusMessage: true,
     batchId: true,
     target: true,
     dryRun: true,
+    createdBy: true,
     createdAt: true,
+    startedAt: true,
     finishedAt: true,
   })
   .extend({
     model: z.string().describe("Name of the model."),
+    scheme: recipe.shape.scheme,
     progress: telemetry.shape.progress,
     gatesFailed: z.boolean().describe("Whether a gate of the level `fail` did not pass."),
     figures: z
@@ -31,36 +36,50 @@ export const jobSummary = job
         sqnrDb: figure,
         cosine: figure,
         latencyRatio: figure,
+        latencyRatioLow: figure,
+        latencyRatioHigh: figure,
       })
       .describe("As the job's telemetry has them; null where a figure was not measured."),
+    gates: z.array(
+      gateResult.pick({ gate: true, limit: true, actual: true, level: true, passed: true }),
+    ),
   })
   .meta({ id: "JobSummary" });
 type JobSummary = z.infer<typeof jobSummary>;
 
-export function summarizeJob({ model, telemetry: measured, gates, ...rest }: Job): JobSummary {
-  const { id, kind, name, status, statusReason, batchId, target, dryRun } = rest;
-  const { progress, size, accuracy, latency } = measured;
-  return {
-    id,
-    kind,
-    name,
-    status,
-    statusReason,
-    batchId,
-    target,
-    dryRun,
-    createdAt: rest.createdAt,
-    finishedAt: rest.finishedAt,
+export function summarizeJob({ model, recipe: used, gates, ...rest }: Job): JobSummary {
+  const { id, kind, name, status, statusReason, statusMessage, batchId, target, dryRun } = rest;
+  const { createdBy, createdAt, startedAt, finishedAt, telemetry: measured } = rest;
+  const identity = { id, kind, name, batchId, target, dryRun };
+  const progress = { status, statusReason, statusMessage, createdAt, startedAt, finishedAt };
+  const summary: JobSummary = {
+    ...identity,
+    ...progress,
     model: model.name,
-    progress,
+    scheme: used.scheme,
+    progress: measured.progress,
     gatesFailed: hasFailedGate(gates),
-    figures: {
-      originalBytes: size?.originalBytes ?? null,
-      resultBytes: size?.resultBytes ?? null,
-      sizeRatio: size?.ratio ?? null,
-      sqnrDb: accuracy?.sqnrDb ?? null,
-      cosine: accuracy?.cosine ?? null,
-      latencyRatio: latency?.ratio ?? null,
-    },
+    figures: listFigures(measured),
+    gates: gates.map(({ gate, limit, actual, level, passed }) => {
+      return { gate, limit, actual, level, passed };
+    }),
   };
+  if (createdBy !== undefined) summary.createdBy = createdBy;
+  return summary;
+}
+
+function listFigures({ size, accuracy, latency }: Telemetry): JobSummary["figures"] {
+  return {
+    originalBytes: size?.originalBytes ?? null,
+    resultBytes: size?.resultBytes ?? null,
+    sizeRatio: size?.ratio ?? null,
+    sqnrDb: accuracy?.sqnrDb ?? null,
+    cosine: accuracy?.cosine ?? null,
+    ...listLatencyFigures(latency),
+  };
+}
+
+function listLatencyFigures(latency: Telemetry["latency"]) {
+  const { ratio = null, ratioLow = null, ratioHigh = null } = latency ?? {};
+  return { latencyRatio: ratio, latencyRatioLow: ratioLow, latencyRatioHigh: ratioHigh };
 }

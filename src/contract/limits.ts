@@ -35,6 +35,8 @@ export const limits = {
   webhookAnswerBytes: 65_536,
   /** Deliveries of a webhook that are under way at once. */
   webhookDeliveriesAtOnce: 8,
+  /** Deliveries of a webhook that wait: the events of the largest batch, each job's four. */
+  webhookWaitingDeliveries: 10_000,
   /** How long deliveries are kept, days. */
   webhookDeliveryDays: 30,
   /** How long an Idempotency-Key is remembered, hours. */

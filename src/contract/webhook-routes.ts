@@ -40,7 +40,7 @@ export const webhookRoutes = {
   getWebhook: {
     method: "GET",
     path: "/webhooks/{id}",
-    summary: "A webhook, and why it is disabled",
+    summary: "A webhook, why it is disabled, and which events it missed",
     action: "manageWebhooks",
     params: z.object({ id: webhookId }),
     replies: { 200: { json: webhook } },

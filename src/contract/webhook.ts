@@ -54,6 +54,19 @@ export const webhook = z
     lastSuccessAt: z.iso.datetime().nullable().describe("When a delivery last succeeded."),
     disabledAt: z.iso.datetime().nullable().describe("Nothing is sent since; null while enabled."),
     disabledReason: z.string().nullable().describe("Why the service disabled it."),
+    waitingDeliveries: z
+      .int()
+      .describe(
+        `Events that are not delivered yet, at most ${limits.webhookWaitingDeliveries}: beyond ` +
+          "that events are skipped, and never sent.",
+      ),
+    skippedEvents: z.int().describe("Events that were skipped since the webhook was created."),
+    lastSkippedAt: z.iso
+      .datetime()
+      .nullable()
+      .describe(
+        "When an event was last skipped: ask for jobs and batches that changed until then.",
+      ),
   })
   .meta({ id: "Webhook" });
 export type Webhook = z.infer<typeof webhook>;

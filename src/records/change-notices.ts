@@ -7,11 +7,12 @@ export const noticeChannel = "mos_changes";
 /** A notice has at most 8,000 bytes, and an id at most 63. */
 const idsPerNotice = 100;
 
-const kinds = ["changed", "waiting", "begun", "cancelling", "ended"] as const;
+const kinds = ["changed", "sending", "waiting", "begun", "cancelling", "ended"] as const;
 const ids = z.array(z.string()).default([]);
 const notice = z.object({
   replica: z.int(),
   changed: ids,
+  sending: ids,
   waiting: ids,
   begun: ids,
   cancelling: ids,
@@ -58,6 +59,7 @@ export function parseNotice(text: string): Notice | undefined {
     replica,
     effects: {
       changed: new Set(effects.changed),
+      sending: new Set(effects.sending),
       waiting: new Set(effects.waiting),
       begun: new Set(effects.begun),
       cancelling: new Set(effects.cancelling),

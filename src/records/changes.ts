@@ -16,6 +16,7 @@ export class Changes {
   readonly #watchers = new Map<string, Set<Watcher>>();
   readonly #cancellingListeners = new Set<Listener>();
   readonly #changedListeners = new Set<Listener>();
+  readonly #sendingListeners = new Set<Listener>();
   readonly #endedListeners = new Set<Listener>();
   readonly #elsewhereListeners = new Set<(effects: Effects) => void>();
   readonly #missedListeners = new Set<() => void>();
@@ -72,6 +73,15 @@ export class Changes {
   }
 
   /**
+   * Calls the listener for every webhook that has something to send.
+   * @returns a function that removes the listener
+   */
+  onSending(listener: Listener): () => void {
+    this.#sendingListeners.add(listener);
+    return () => this.#sendingListeners.delete(listener);
+  }
+
+  /**
    * Calls the listener for every job that ends.
    * @returns a function that removes the listener
    */
@@ -116,6 +126,7 @@ export class Changes {
     const watched = changed.size + waiting.size > 0 ? [...changed, everything] : [];
     this.#wake(watched.flatMap((id) => [...(this.#watchers.get(id) ?? [])]));
     for (const id of changed) for (const listener of this.#changedListeners) listener(id);
+    for (const id of effects.sending) for (const listener of this.#sendingListeners) listener(id);
     for (const jobId of effects.cancelling) {
       for (const listener of this.#cancellingListeners) listener(jobId);
     }

@@ -27,5 +27,8 @@ export function parseWebhook(row: Selectable<Schema["webhooks"]>): Webhook {
     lastSuccessAt: row.last_success_at,
     disabledAt: row.disabled_at,
     disabledReason: row.disabled_reason,
+    waitingDeliveries: row.waiting_deliveries,
+    skippedEvents: row.skipped_events,
+    lastSkippedAt: row.last_skipped_at,
   });
 }

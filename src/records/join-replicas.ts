@@ -60,6 +60,7 @@ export async function joinReplicas(url: string, listener: ReplicaListener): Prom
   const keeping = keepSession();
   return {
     id,
+    isShared: true,
     isLeader: () => session?.isOpen === true && session.isLeading,
     listRunning: async () => {
       if (session === undefined) throw translatePostgresError(new Error("Connection terminated"));

@@ -1,3 +1,9 @@
+import {
+  postgresWaitingDeliveries,
+  sqliteWaitingDeliveries,
+} from "./waiting-deliveries-triggers.ts";
+import { postgresWaitingJobs, sqliteWaitingJobs } from "./waiting-jobs-triggers.ts";
+
 /** Statements that apply a migration, in the form of each database. */
 interface LaterMigration {
   readonly sqlite: readonly string[];
@@ -46,6 +52,28 @@ export const laterMigrations: Readonly<Record<string, LaterMigration>> = {
     "alter table attempts add column replica integer",
     "alter table idempotency_keys add column replica integer",
   ]),
+  "0020-waiting-jobs": { sqlite: sqliteWaitingJobs, postgres: postgresWaitingJobs },
+  // Filters of lists are decided within the index that a search goes along.
+  "0021-lists": both([
+    ...["kind", "status", "target", "model_name", "model_source", "batch", "batch_status"].map(
+      (name) => `drop index jobs_by_${name}`,
+    ),
+    "create index jobs_by_kind on jobs (project, kind, id, status, target)",
+    "create index jobs_by_status on jobs (project, status, id, kind, target)",
+    "create index jobs_by_target on jobs (project, target, id, status, kind)",
+    "create index jobs_by_model_name on jobs (project, model_name, id, status, kind, target)",
+    "create index jobs_by_model_source on jobs (project, model_source, id, status, kind, target)",
+    `create index jobs_by_batch on jobs (project, batch_id, id, status, kind, target)
+      where batch_id is not null`,
+    `create index jobs_by_batch_status on jobs (batch_id, status, gates_failed)
+      where batch_id is not null`,
+    // Lists of jobs from before take the fields that were added from their documents.
+    "update jobs set summary = null where summary is not null",
+  ]),
+  "0022-waiting-deliveries": {
+    sqlite: sqliteWaitingDeliveries,
+    postgres: postgresWaitingDeliveries,
+  },
 };
 
 function both(statements: readonly string[]): LaterMigration {

@@ -1,5 +1,6 @@
 import type { Insertable } from "kysely";
 import { isId, newId } from "../contract/id.ts";
+import { limits } from "../contract/limits.ts";
 import { eventType, isWanted, webhook, type WebhookEvent } from "../contract/webhook.ts";
 import type { Schema } from "./schema.ts";
 import type { WriteTransaction } from "./store.ts";
@@ -15,29 +16,56 @@ interface Changed {
 
 const rowsPerInsert = 100;
 
-/** Queues the events of changed statuses for the project's webhooks, with the change itself. */
+/**
+ * Queues the events of changed statuses for the project's webhooks, with the change itself. What is
+ * beyond a webhook's limit is skipped.
+ */
 export async function queueWebhookEvents(
-  { trx, now, effects }: WriteTransaction,
+  writing: WriteTransaction,
   project: string,
   changed: readonly Changed[],
 ): Promise<void> {
-  const webhooks = await trx
+  const webhooks = await writing.trx
     .selectFrom("webhooks")
-    .select(["id", "events"])
+    .select(["id", "events", "waiting_deliveries"])
     .where("project", "=", project)
     .where("disabled_at", "is", null)
     .execute();
-  const rows = webhooks.flatMap(({ id, events }) => {
-    const wanted = webhook.shape.events.parse(JSON.parse(events));
-    return changed
-      .filter((each) => isWanted(changeType(each), wanted))
-      .map((each) => deliveryRow(id, each, now));
-  });
-  for (let start = 0; start < rows.length; start += rowsPerInsert) {
-    const chunk = rows.slice(start, start + rowsPerInsert);
-    await trx.insertInto("webhook_deliveries").values(chunk).execute();
-    for (const { webhook_id: id } of chunk) effects.changed.add(id);
+  for (const { id, events, waiting_deliveries: waiting } of webhooks) {
+    const filters = webhook.shape.events.parse(JSON.parse(events));
+    const wanted = changed.filter((each) => isWanted(changeType(each), filters));
+    const room = Math.max(0, limits.webhookWaitingDeliveries - waiting);
+    await insertDeliveries(writing, id, wanted.slice(0, room));
+    if (wanted.length > room) await recordSkipped(writing, id, wanted.length - room);
   }
+}
+
+async function insertDeliveries(
+  { trx, now, effects }: WriteTransaction,
+  webhookId: string,
+  events: readonly Changed[],
+): Promise<void> {
+  for (let start = 0; start < events.length; start += rowsPerInsert) {
+    const chunk = events.slice(start, start + rowsPerInsert);
+    const rows = chunk.map((event) => deliveryRow(webhookId, event, now));
+    await trx.insertInto("webhook_deliveries").values(rows).execute();
+    effects.sending.add(webhookId);
+  }
+}
+
+async function recordSkipped(
+  { trx, now }: WriteTransaction,
+  webhookId: string,
+  count: number,
+): Promise<void> {
+  await trx
+    .updateTable("webhooks")
+    .set((eb) => ({
+      skipped_events: eb("skipped_events", "+", count),
+      last_skipped_at: now.toISOString(),
+    }))
+    .where("id", "=", webhookId)
+    .execute();
 }
 
 function changeType({ id, status }: Changed) {

@@ -2,6 +2,8 @@
 export interface Replica {
   /** Its number, which no other process has at the same time. */
   readonly id: number;
+  /** Whether others can work on the same records. */
+  readonly isShared: boolean;
   /** Whether it does what one replica alone may do. */
   readonly isLeader: () => boolean;
   /** Numbers of all that run. */
@@ -16,5 +18,5 @@ export function newReplicaId(): number {
 /** The only process that works on its records. */
 export function createOnlyReplica(): Replica {
   const id = newReplicaId();
-  return { id, isLeader: () => true, listRunning: async () => new Set([id]) };
+  return { id, isShared: false, isLeader: () => true, listRunning: async () => new Set([id]) };
 }

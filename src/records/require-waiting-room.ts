@@ -1,6 +1,7 @@
 import { quotaError } from "../contract/quota-error.ts";
 import type { ResourceReference } from "./resource-reference.ts";
 import type { WriteTransaction } from "./store.ts";
+import { readWaitingJobs } from "./usage-records.ts";
 
 /** Jobs that wait end within minutes, or not at all soon. */
 const retrySeconds = 60;
@@ -22,19 +23,8 @@ export async function requireWaitingRoom(
 ): Promise<void> {
   const isRequested = (resource?.uid ?? null) === null;
   if (!isRequested || maxWaitingJobs === Infinity) return;
-  const { waiting } = await trx
-    .selectFrom((from) =>
-      from
-        .selectFrom("jobs")
-        .select("id")
-        .where("project", "=", project)
-        .where("status", "=", "Pending")
-        .limit(maxWaitingJobs)
-        .as("pending"),
-    )
-    .select(({ fn }) => fn.countAll<number>().as("waiting"))
-    .executeTakeFirstOrThrow();
-  if (Number(waiting) + added <= maxWaitingJobs) return;
+  const waiting = await readWaitingJobs(trx, project);
+  if (waiting + added <= maxWaitingJobs) return;
   const waitingJobs = `${waiting} jobs of the project wait, of ${maxWaitingJobs} at most`;
   throw quotaError({
     code: "too_many_jobs",

@@ -25,6 +25,7 @@ export interface Schema {
   project_blobs: ProjectBlobsTable;
   suites: SuitesTable;
   project_usage: ProjectUsageTable;
+  waiting_jobs: WaitingJobsTable;
   released_blobs: ReleasedBlobsTable;
   deleted_resources: DeletedResourcesTable;
   change_counter: ChangeCounterTable;
@@ -314,6 +315,12 @@ interface ProjectUsageTable {
   stored_bytes: number;
 }
 
+/** How many jobs of each project are Pending, which triggers on `jobs` count. */
+interface WaitingJobsTable {
+  project: string;
+  jobs: number;
+}
+
 /** Whose the baselines of a suite are: of the first that recorded some. */
 interface SuitesTable {
   project: string;
@@ -341,6 +348,10 @@ interface WebhooksTable {
   last_success_at: string | null;
   disabled_at: string | null;
   disabled_reason: string | null;
+  /** Deliveries that have a next attempt; triggers count them. */
+  waiting_deliveries: Generated<number>;
+  skipped_events: Generated<number>;
+  last_skipped_at: string | null;
 }
 
 /** Events for webhooks, written in the transaction of the change. */

@@ -39,22 +39,28 @@ export function openSqliteDatabase(
   };
 }
 
+interface PreparedStatement {
+  readonly statement: StatementSync;
+  /** Asking for it takes as long as running a small query. */
+  readonly hasRows: boolean;
+}
+
 function executeStatement(
-  statement: StatementSync,
+  { statement, hasRows }: PreparedStatement,
   { parameters }: CompiledQuery,
 ): QueryResult<unknown> {
   const values = parameters.map(toSqlInput);
-  if (statement.columns().length > 0) return { rows: statement.all(...values) };
+  if (hasRows) return { rows: statement.all(...values) };
   const { changes, lastInsertRowid } = statement.run(...values);
   return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
 }
 
 /** Prepares statements, and keeps those that were used last. */
-function createStatementCache(database: DatabaseSync): (sql: string) => StatementSync {
-  const prepared = new Map<string, StatementSync>();
+function createStatementCache(database: DatabaseSync): (sql: string) => PreparedStatement {
+  const prepared = new Map<string, PreparedStatement>();
   return (sql) => {
     const known = prepared.get(sql);
-    const statement = known ?? database.prepare(sql);
+    const statement = known ?? prepareStatement(database, sql);
     if (known !== undefined) prepared.delete(sql);
     prepared.set(sql, statement);
     for (const oldest of prepared.keys()) {
@@ -63,6 +69,11 @@ function createStatementCache(database: DatabaseSync): (sql: string) => Statemen
     }
     return statement;
   };
+}
+
+function prepareStatement(database: DatabaseSync, sql: string): PreparedStatement {
+  const statement = database.prepare(sql);
+  return { statement, hasRows: statement.columns().length > 0 };
 }
 
 function toSqlInput(parameter: unknown): SQLInputValue {

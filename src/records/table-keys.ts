@@ -23,6 +23,7 @@ export const tableKeys = {
   project_blobs: ["project", "sha256", "repository_id"],
   suites: ["project", "name"],
   project_usage: ["project"],
+  waiting_jobs: ["project"],
   released_blobs: ["sha256"],
   deleted_resources: ["id"],
   service_keys: ["name"],

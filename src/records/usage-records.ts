@@ -30,14 +30,20 @@ async function readStoredBytes(db: Store["db"], project: string): Promise<number
 }
 
 async function countUnfinishedJobs(db: Store["db"], project: string): Promise<UnfinishedJobs> {
-  const rows = await db
+  const { running } = await db
     .selectFrom("jobs")
-    .select(({ fn }) => ["status", fn.countAll<number>().as("jobs")])
+    .select(({ fn }) => fn.countAll<number>().as("running"))
     .where("project", "=", project)
-    .where("status", "in", ["Pending", ...runningStatuses])
-    .groupBy("status")
-    .execute();
-  const all = rows.reduce((sum, { jobs }) => sum + Number(jobs), 0);
-  const waiting = Number(rows.find(({ status }) => status === "Pending")?.jobs ?? 0);
-  return { waiting, running: all - waiting };
+    .where("status", "in", runningStatuses)
+    .executeTakeFirstOrThrow();
+  return { waiting: await readWaitingJobs(db, project), running: Number(running) };
+}
+
+export async function readWaitingJobs(db: Store["db"], project: string): Promise<number> {
+  const row = await db
+    .selectFrom("waiting_jobs")
+    .select("jobs")
+    .where("project", "=", project)
+    .executeTakeFirst();
+  return Number(row?.jobs ?? 0);
 }

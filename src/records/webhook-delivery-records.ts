@@ -5,6 +5,7 @@ import type { DeliveryPage, DeliveryQuery } from "../contract/webhook-routes.ts"
 import { type WebhookDelivery, webhookDelivery } from "../contract/webhook.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
 import { buildPage, parseCursor } from "./build-page.ts";
+import { deleteDeliveries } from "./delete-deliveries.ts";
 import type { Schema } from "./schema.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
 
@@ -28,10 +29,7 @@ export function webhookDeliveryRecords(store: Store) {
     /** Deletes deliveries after the time for which they are kept. */
     async purge(): Promise<void> {
       const oldest = new Date(store.now().getTime() - limits.webhookDeliveryDays * dayMs);
-      await store.db
-        .deleteFrom("webhook_deliveries")
-        .where("created_at", "<", oldest.toISOString())
-        .execute();
+      await deleteDeliveries(store.db, (eb) => eb("created_at", "<", oldest.toISOString()));
     },
   };
 }
@@ -71,7 +69,7 @@ async function replayDelivery(
     .executeTakeFirst();
   if (!row) return undefined;
   await addAuditEntry(writing, audit, { subject: id });
-  effects.changed.add(webhookId);
+  effects.sending.add(webhookId);
   return parseDelivery(row);
 }
 

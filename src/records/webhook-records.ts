@@ -3,6 +3,7 @@ import { newId } from "../contract/id.ts";
 import { limits } from "../contract/limits.ts";
 import { type CreatedWebhook, type Webhook, type WebhookRequest } from "../contract/webhook.ts";
 import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
+import { deleteDeliveries } from "./delete-deliveries.ts";
 import { type CreatingRequest, recordCreation } from "./record-creation.ts";
 import { findWebhook, parseWebhook } from "./find-webhook.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "./store.ts";
@@ -39,8 +40,7 @@ export function webhookRecords(store: Store) {
       runWriteTransaction(store, (writing) => enableWebhook(writing, change)),
 
     /** False where there is none. */
-    delete: (change: WebhookChange) =>
-      runWriteTransaction(store, (writing) => deleteWebhook(writing, change)),
+    delete: (change: WebhookChange) => deleteWebhook(store, change),
   };
 }
 
@@ -104,17 +104,29 @@ async function enableWebhook(
     .set({ disabled_at: null, disabled_reason: null })
     .where("id", "=", id)
     .execute();
-  writing.effects.changed.add(id);
+  writing.effects.sending.add(id);
   return findWebhook(writing, project, id);
 }
 
-async function deleteWebhook(
+/** It is disabled first: that gets it no more deliveries while those it has are deleted. */
+async function deleteWebhook(store: Store, change: WebhookChange): Promise<boolean> {
+  const isThere = await runWriteTransaction(store, (writing) => beginDeletion(writing, change));
+  if (!isThere) return false;
+  await deleteDeliveries(store.db, (eb) => eb("webhook_id", "=", change.id));
+  await runWriteTransaction(store, async ({ trx }) => {
+    await trx.deleteFrom("webhook_deliveries").where("webhook_id", "=", change.id).execute();
+    await trx.deleteFrom("webhooks").where("id", "=", change.id).execute();
+  });
+  return true;
+}
+
+async function beginDeletion(
   writing: WriteTransaction,
   { project, id, audit }: WebhookChange,
 ): Promise<boolean> {
   if (!(await findWebhook(writing, project, id))) return false;
   await addAuditEntry(writing, audit, { subject: id });
-  await writing.trx.deleteFrom("webhook_deliveries").where("webhook_id", "=", id).execute();
-  await writing.trx.deleteFrom("webhooks").where("id", "=", id).execute();
+  const disabled = { disabled_at: writing.now.toISOString(), disabled_reason: "It is deleted" };
+  await writing.trx.updateTable("webhooks").set(disabled).where("id", "=", id).execute();
   return true;
 }

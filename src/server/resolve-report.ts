@@ -27,10 +27,7 @@ export async function resolveReport(
   { report: asked, ...request }: ReportedBatch,
 ): Promise<BatchContents> {
   requirePermission(caller, "requestReport");
-  if (!github) {
-    const message = "Cannot be had: this service has no GitHub App in its settings";
-    throw validationError([{ pointer: "/report/github", message }]);
-  }
+  requireGitHubApp(github);
   const { serviceUrl: _, ...settings } = asked.github;
   const mayRecord = hasScope(caller, "recordBaselines");
   const { workflow } = caller;
@@ -62,11 +59,19 @@ function ruledBase(workflow: Workflow): string | null {
   return isPublicRun(workflow) ? workflow.baseRef : null;
 }
 
-async function requireAllowedReport(
-  github: GitHubApp,
+function requireGitHubApp(github: GitHubApp | undefined): asserts github is GitHubApp {
+  if (github) return;
+  const message = "Cannot be had: this service has no GitHub App in its settings";
+  throw validationError([{ pointer: "/report/github", message }]);
+}
+
+/** @throws ServiceError validation_failed where a workflow may not have the batch's report */
+export async function requireAllowedReport(
+  github: GitHubApp | undefined,
   workflow: Workflow,
   batch: ReportedBatch,
 ): Promise<ReportRules> {
+  requireGitHubApp(github);
   const { repository, sha } = batch.report.github;
   if (workflow.repository.toLowerCase() !== repository.toLowerCase()) {
     const own = `"${workflow.repository}", whose workflow the access token was given to`;

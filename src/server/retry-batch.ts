@@ -9,6 +9,7 @@ import { createdByCaller } from "./created-by.ts";
 import { notFoundError } from "./not-found-error.ts";
 import { requireOwnSuite } from "./require-own-suite.ts";
 import { type RepeatedBatch, resubmitJobs } from "./resubmit-jobs.ts";
+import { requireAllowedReport } from "./resolve-report.ts";
 import type { RouteHandlers } from "./route-handlers.ts";
 import type { ServerContext } from "./server-context.ts";
 
@@ -39,8 +40,18 @@ export const retryBatch: RouteHandlers["retryBatch"] = async (context, input) =>
   return { status: 202, json: created, headers };
 };
 
-async function findOwnReport({ records }: ServerContext, caller: Caller, batchId: string) {
-  return hasScope(caller, "requestReport") ? records.reports.find(batchId) : undefined;
+/**
+ * A workflow writes the check run of a report again where it could ask for that report now.
+ * @throws ServiceError validation_failed
+ */
+async function findOwnReport({ records, github }: ServerContext, caller: Caller, batchId: string) {
+  if (!hasScope(caller, "requestReport")) return undefined;
+  const report = await records.reports.find(batchId);
+  if (report && caller.workflow !== null) {
+    const asked = { ...report.request, report: { github: report.settings } };
+    await requireAllowedReport(github, caller.workflow, asked);
+  }
+  return report;
 }
 
 /** A batch's parallelism is in its request alone, which is not kept. */

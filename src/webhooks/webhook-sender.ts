@@ -7,7 +7,7 @@ import { type Connections, openConnections } from "../storage/connections.ts";
 import { sendEvent } from "./send-event.ts";
 
 interface WebhookSenderOptions {
-  readonly records: Pick<Records, "webhookQueue" | "changes">;
+  readonly records: Pick<Records, "webhookQueue" | "changes" | "replica">;
   readonly allowPrivateAddresses: boolean;
   /** Address at which people reach the service, without `/v1`; without it links are relative. */
   readonly publicUrl: string | undefined;
@@ -18,7 +18,10 @@ interface WebhookSenderOptions {
 /** Deliveries become due without a change too. */
 const recheckMs = 1_000;
 
-/** Sends the events that are queued for webhooks, each at least once, until it is stopped. */
+/**
+ * Sends the events that are queued for webhooks, each at least once, until it is stopped. Of several
+ * replicas the leader does.
+ */
 export function startWebhookSender(options: WebhookSenderOptions): AsyncDisposable {
   const sender = new WebhookSender(options);
   const running = sender.run();
@@ -42,7 +45,7 @@ class WebhookSender {
   constructor(options: WebhookSenderOptions) {
     this.#options = options;
     this.#connections = openConnections(options);
-    this.#unsubscribe = options.records.changes.onChanged(() => this.#woken.resolve());
+    this.#unsubscribe = options.records.changes.onSending(() => this.#woken.resolve());
   }
 
   async run(): Promise<void> {
@@ -66,7 +69,8 @@ class WebhookSender {
   }
 
   async #startDue(): Promise<void> {
-    const { webhookQueue } = this.#options.records;
+    const { webhookQueue, replica } = this.#options.records;
+    if (!replica.isLeader()) return;
     for (const webhookId of await webhookQueue.listDue()) {
       const present = this.#underWay.get(webhookId) ?? new Set();
       const room = limits.webhookDeliveriesAtOnce - present.size;

@@ -4,7 +4,9 @@ import test, { type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { auditPage } from "../../src/contract/audit.ts";
 import { batch as batchSchema } from "../../src/contract/batch.ts";
+import { reportRules } from "../../src/contract/report-rules.ts";
 import type { UnnumberedEvent } from "../../src/contract/worker.ts";
+import type { Workflow } from "../../src/contract/principal.ts";
 import { defaultProject } from "../../src/contract/project.ts";
 import type { GitHub } from "../action/support/github-double.ts";
 import { pushed, tenantToken } from "../server/tenant-tokens.ts";
@@ -121,6 +123,33 @@ test("a batch's retry over REST begins a new check run of its report", async (t)
   const [report] = await service.records.reports.listOpen();
   for (const again of repeated(report, jobs)) await endJob(service, again, completed);
   await untilCheckRun(gitHub, name, "success");
+});
+
+test("a workflow's retry leaves a check run alone that it could not ask for now", async (t) => {
+  const { service } = await start(t);
+  const body = reportedBatch(["one"]);
+  const { repository } = body.report.github;
+  const rules = reportRules.parse({ checkNames: [name] });
+  const workflow = { ...pushed, repository, commit: sha, report: rules };
+  const { token } = await tenantToken(service, { workflow });
+  const answer = await service.ask("POST /v1/batches", { token, body });
+  const { id, jobs } = batchSchema.parse(await answer.json());
+  await endJob(service, jobs[0]?.id ?? "", failed);
+  const refused = [
+    ["/report/github/checkName", { ...workflow, report: { ...rules, checkNames: ["Lint"] } }],
+    ["/report/github/sha", { ...workflow, commit: main }],
+  ] satisfies [string, Workflow][];
+  for (const [pointer, later] of refused) {
+    const caller = await tenantToken(service, { workflow: later });
+    const retried = await service.ask(`POST /v1/batches/${id}/retry`, { token: caller.token });
+    const { errors } = await problemIn(retried);
+    assert.deepEqual(
+      errors?.map((error) => error.pointer),
+      [pointer],
+    );
+  }
+  const same = await service.ask(`POST /v1/batches/${id}/retry`, { token });
+  assert.equal(same.status, 202);
 });
 
 function repeated(

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Changes } from "../../src/records/changes.ts";
 import { noEffects } from "../../src/records/effects.ts";
-import { makeNewBatch, openTestRecords } from "./new-jobs.ts";
+import { makeNewBatch, makeNewJob, openTestRecords } from "./new-jobs.ts";
 
 function changed(...ids: string[]) {
   return { ...noEffects(), changed: new Set(ids) };
@@ -65,5 +65,19 @@ test("changes.onChanged() calls back for every job and batch, until it is ended"
   stop();
   await records.jobs.cancel("default", second?.id ?? "");
   assert.equal(changed.has(second?.id ?? ""), false);
+  await records.close();
+});
+
+test("a webhook that has something to send is no job or batch that changed", async () => {
+  const records = await openTestRecords();
+  const request = { url: "https://receiver.example/", description: "", secret: "whsec_" };
+  const { id } = await records.webhooks.create("default", { ...request, events: ["job.*"] }, {});
+  const [changed, sending] = [new Set<string>(), new Set<string>()];
+  records.changes.onChanged((each) => changed.add(each));
+  records.changes.onSending((each) => sending.add(each));
+  const job = await records.jobs.create("default", makeNewJob());
+  await records.jobs.cancel("default", job.id);
+  assert.deepEqual([...sending], [id]);
+  assert.deepEqual([...changed], [job.id]);
   await records.close();
 });

@@ -15,7 +15,8 @@ async function listSummaries({ ask }: TestApp, query = "") {
 
 test("GET /jobs?view=summary gives a row of each job, as its telemetry is now", async (t) => {
   const app = await makeTestApp(t);
-  const { id, createdAt } = await startJob(app, { labels: { team: "vision" } });
+  const job = await startJob(app, { labels: { team: "vision" } });
+  const { id, createdAt } = job;
   const worker = await beginTestWorker(app, id);
   await worker.report(
     { type: "status", status: "Sharding" },
@@ -35,12 +36,16 @@ test("GET /jobs?view=summary gives a row of each job, as its telemetry is now", 
       name: "detector.onnx for cpu",
       status: "Sharding",
       statusReason: "sharding",
+      statusMessage: "The worker fetches the model and shards its weights",
       batchId: null,
       target: "cpu",
       dryRun: false,
+      createdBy: job.createdBy,
       createdAt,
+      startedAt: createdAt,
       finishedAt: null,
       model: "detector.onnx",
+      scheme: job.recipe.scheme,
       progress: { fraction: 0.25, message: "Reading" },
       gatesFailed: false,
       figures: {
@@ -50,8 +55,38 @@ test("GET /jobs?view=summary gives a row of each job, as its telemetry is now", 
         sqnrDb: null,
         cosine: null,
         latencyRatio: null,
+        latencyRatioLow: null,
+        latencyRatioHigh: null,
+      },
+      gates: [],
+    },
+  ]);
+});
+
+test("a summary has the interval of a ratio, and its gates", async (t) => {
+  const app = await makeTestApp(t);
+  const limits = { maxSizeRatio: 0.5, minCosine: 0.9, maxLatencyRatio: 0.8 };
+  const { id } = await startJob(app, { gates: { ...limits, warnGates: ["minCosine"] } });
+  const worker = await beginTestWorker(app, id);
+  const timed = { p50Ms: 10, runs: 100 };
+  await worker.report(
+    { type: "status", status: "Sharding" },
+    { type: "status", status: "Optimizing" },
+    {
+      type: "telemetry",
+      telemetry: {
+        size: { originalBytes: 100, resultBytes: 40, ratio: 0.4, predicted: false },
+        latency: { original: timed, result: timed, ratio: 1, ratioLow: 0.9, ratioHigh: 1.1 },
       },
     },
+    { type: "result", outcome: "Completed" },
+  );
+  const [job] = (await listSummaries(app)).jobs;
+  assert.deepEqual([job?.figures.latencyRatioLow, job?.figures.latencyRatioHigh], [0.9, 1.1]);
+  assert.deepEqual(job?.gates, [
+    { gate: "maxSizeRatio", limit: 0.5, actual: 0.4, level: "fail", passed: true },
+    { gate: "minCosine", limit: 0.9, actual: null, level: "warn", passed: false },
+    { gate: "maxLatencyRatio", limit: 0.8, actual: 1, level: "fail", passed: false },
   ]);
 });
 

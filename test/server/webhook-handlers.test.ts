@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { createdWebhook } from "../../src/contract/webhook.ts";
+import { createdWebhook, webhook } from "../../src/contract/webhook.ts";
 import { limits } from "../../src/contract/limits.ts";
 import { webhookRoutes } from "../../src/contract/webhook-routes.ts";
+import { makeNewBatch, makeNewJob } from "../records/new-jobs.ts";
 import { makeTestApp, problemIn, startJob } from "./test-app.ts";
 
 const url = "https://receiver.example/events";
@@ -78,4 +79,29 @@ test("deliveries come in pages, newest first, and go with their webhook or with 
   assert.equal((await ask(`DELETE /v1/webhooks/${made.id}`)).status, 204);
   const gone = await ask(`GET /v1/webhooks/${made.id}/deliveries`);
   assert.equal((await problemIn(gone)).code, "not_found");
+});
+
+test("a webhook whose deliveries wait in vain skips events, and says how many", async (t) => {
+  const { ask, records } = await makeTestApp(t);
+  const body = { url, events: ["job.pending", "job.cancelled"] };
+  const made = createdWebhook.parse(await (await ask("POST /v1/webhooks", { body })).json());
+  const read = async () => webhook.parse(await (await ask(`GET /v1/webhooks/${made.id}`)).json());
+  const jobs = Array.from({ length: limits.webhookWaitingDeliveries + 3 }, () => makeNewJob());
+  const batch = await records.batches.create("default", makeNewBatch({ jobs }));
+  const full = await read();
+  assert.equal(full.waitingDeliveries, limits.webhookWaitingDeliveries);
+  assert.equal(full.skippedEvents, 3);
+  assert.notEqual(full.lastSkippedAt, null);
+  const outcome = { isDelivered: true, responseStatus: 204, error: null, isGone: false };
+  for (const sent of await records.webhookQueue.begin(made.id, 2)) {
+    await records.webhookQueue.end(sent, outcome);
+  }
+  assert.equal((await read()).waitingDeliveries, limits.webhookWaitingDeliveries - 2);
+  for (const job of batch.jobs.slice(0, 3)) await records.jobs.cancel("default", job.id);
+  const again = await read();
+  assert.deepEqual(
+    [again.waitingDeliveries, again.skippedEvents],
+    [limits.webhookWaitingDeliveries, 4],
+  );
+  assert.equal((await ask(`DELETE /v1/webhooks/${made.id}`)).status, 204);
 });

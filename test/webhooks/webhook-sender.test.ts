@@ -147,6 +147,19 @@ test("a webhook is disabled after an event that failed for days, and goes on whe
   assert.equal((await findWebhook(app, made)).disabledAt, null);
 });
 
+test("a replica sends when it leads", async (t) => {
+  const app = await makeTestApp(t, { allowPrivateAddresses: true });
+  const receiver = await startReceiver(t);
+  const body = { url: receiver.url, events: ["job.pending"] };
+  await app.ask("POST /v1/webhooks", { body });
+  const { id } = await startJob(app);
+  let looks = 0;
+  const replica = { ...app.records.replica, isLeader: () => ++looks > 1 };
+  startSender(t, { ...app, records: { ...app.records, replica } });
+  assert.equal((await receiver.next(0)).event.data.id, id);
+  assert.ok(looks > 1);
+});
+
 test("a receiver that answers 410 is sent nothing more", async (t) => {
   const { app, receiver, made } = await startSending(t);
   receiver.answerWith(statusAnswer(410));

@@ -55,6 +55,7 @@ export function followReplicas(
     changes.onElsewhere((effects) => inBackground(() => hear(effects))),
     changes.onMissed(() => inBackground(readUnfinished)),
   ];
+  inBackground(look);
   const timer = setInterval(() => inBackground(look), lookMs);
   return {
     readUnfinished,

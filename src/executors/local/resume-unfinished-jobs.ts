@@ -15,18 +15,18 @@ interface ResumeOptions {
 }
 
 /**
- * Ends the attempts of replicas that are gone, such as an earlier run of the service, with their
- * processes on this machine, and removes the scratch folders here.
+ * Ends the attempts of an earlier run of the service, with their processes, and removes the scratch
+ * folders here. Where others work on the same records, one look does not say that a replica is gone:
+ * `followReplicas()` looks again.
  */
 export async function resumeUnfinishedJobs(
   records: Records,
   { workDirectory, log }: ResumeOptions,
 ): Promise<void> {
-  const running = new Set(await records.replica.listRunning());
-  // This process has begun none yet.
-  running.delete(records.replica.id);
-  const interrupted = await listInterrupted(records, running);
-  await Promise.all(interrupted.map((job) => endInterrupted(records, job)));
+  if (!records.replica.isShared) {
+    const interrupted = await listInterrupted(records, new Set());
+    await Promise.all(interrupted.map((job) => endInterrupted(records, job)));
+  }
   await removeAllScratch({ workDirectory, log });
 }
 
