@@ -6,6 +6,9 @@ export const clusterMissing: string | false = await missingReason(requirements.c
 /** The same for charts. */
 export const helmMissing: string | false = await missingReason(requirements.helmMissing);
 
+/** The same for what GitOps tools make of a resource. */
+export const healthMissing: string | false = await missingReason(requirements.healthMissing);
+
 /** The same for workflows. */
 export const actMissing: string | false = await missingReason(requirements.actMissing);
 
