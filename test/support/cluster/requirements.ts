@@ -25,6 +25,13 @@ export const requirements = {
     packages: {},
     root: false,
   },
+  goMissing: { title: "Go", modules: [], packages: { go: "golang" }, root: false },
+  opensslMissing: {
+    title: "OpenSSL",
+    modules: [],
+    packages: { openssl: "openssl" },
+    root: false,
+  },
   s3Missing: { title: "An S3 server", modules: ["versitygw"], packages: {}, root: false },
   postgresMissing: {
     title: "A PostgreSQL server",
