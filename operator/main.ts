@@ -82,6 +82,8 @@ function healthAddress({ MOS_HEALTH_HOST: host, MOS_HEALTH_PORT: port }: Setting
 function jobSettings(wanted: Settings): JobSettings {
   return {
     serviceUrl: wanted.MOS_SERVICE_URL,
+    serviceCaFile: wanted.MOS_SERVICE_CA_FILE,
+    hasOwnUser: wanted.MOS_WORKER_USER === "own",
     image: wanted.MOS_WORKER_IMAGE,
     imagePullPolicy: wanted.MOS_WORKER_IMAGE_PULL_POLICY,
     serviceAccount: wanted.MOS_WORKER_SERVICE_ACCOUNT,

@@ -36,6 +36,18 @@ export const settings = z.object({
     .optional()
     .describe("Namespace of everything; without it the pod's, or the kubeconfig's."),
   MOS_SERVICE_URL: z.url({ protocol: /^https?$/ }).describe("Where workers reach the service."),
+  MOS_SERVICE_CA_FILE: text
+    .optional()
+    .describe(
+      [
+        "File in the workers' pods with the authority of the service's certificate,",
+        "where no public one signs it.",
+      ].join(" "),
+    ),
+  MOS_WORKER_USER: z
+    .enum(["own", "cluster"])
+    .default("own")
+    .describe("Whether workers' pods name the user that they run as, or the cluster chooses it."),
   MOS_TARGETS_FILE: text
     .optional()
     .describe("YAML file of the targets, the service's own; without it built-in ones."),

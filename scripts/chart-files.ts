@@ -8,6 +8,7 @@ import {
   serviceClusterPermissions,
   servicePermissions,
 } from "../src/resources/permissions.ts";
+import { chartReadme } from "./chart-readme.ts";
 import { chartValues } from "./chart-values.ts";
 
 const chart = "charts/model-optimization";
@@ -19,6 +20,7 @@ export function chartFiles(
 ): ReadonlyMap<string, string> {
   return new Map([
     [`${chart}/values.yaml`, valuesFile()],
+    [`${chart}/README.md`, chartReadme(valuesSchema())],
     [`${chart}/values.schema.json`, `${JSON.stringify(valuesSchema(), undefined, 2)}\n`],
     [`${chart}/permissions/operator.yaml`, permissionRules(operatorPermissions)],
     [`${chart}/permissions/service.yaml`, permissionRules(servicePermissions)],

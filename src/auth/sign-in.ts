@@ -13,6 +13,12 @@ const maxBrowserLength = 200;
 /** Seconds for which a person stays signed in. */
 export const sessionSeconds = limits.sessionDays * 86_400;
 
+const administrator = {
+  project: defaultProject,
+  user: "administrator",
+  scopes: ["admin" as const],
+};
+
 /**
  * Creates a link that signs the administrator in once.
  * @returns its secret, of which the service stores the hash alone
@@ -22,16 +28,24 @@ export async function createSignInLink(
   { now, by }: { readonly now: Date; readonly by: string },
 ): Promise<string> {
   const secret = createSecret();
-  const owner = { project: defaultProject, user: "administrator", scopes: ["admin" as const] };
   const expiresAt = new Date(now.getTime() + limits.signInLinkMinutes * minuteMs).toISOString();
-  const audit = {
-    project: defaultProject,
-    action: "createSignInLink",
-    tokenId: null,
-    tokenName: by,
-  };
-  await sessions.createLink({ ...owner, hash: hashSecret(secret), expiresAt }, audit);
+  const link = { ...administrator, hash: hashSecret(secret), expiresAt };
+  await sessions.createLink(link, linkAudit(by));
   return secret;
+}
+
+/** Has a given secret sign the administrator in once, for as long as nobody has signed in. */
+export async function offerSignIn(
+  { sessions }: Pick<Records, "sessions">,
+  { secret, now }: { readonly secret: string; readonly now: Date },
+): Promise<void> {
+  const expiresAt = new Date(now.getTime() + limits.firstSignInDays * 1440 * minuteMs);
+  const link = { ...administrator, hash: hashSecret(secret), expiresAt: expiresAt.toISOString() };
+  await sessions.offerFirstLink(link, linkAudit("first sign-in"));
+}
+
+function linkAudit(by: string) {
+  return { project: defaultProject, action: "createSignInLink", tokenId: null, tokenName: by };
 }
 
 interface BegunSession {

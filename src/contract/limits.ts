@@ -48,6 +48,8 @@ export const limits = {
   tokenDays: 90,
   /** How long a sign-in link is valid that nobody used, minutes. */
   signInLinkMinutes: 60,
+  /** How long after the service starts its file signs the first administrator in, days. */
+  firstSignInDays: 30,
   /** How long a person stays signed in, days. */
   sessionDays: 14,
   /** How long a token that was replaced stays valid, hours: its users need time to change it. */

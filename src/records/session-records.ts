@@ -15,6 +15,9 @@ interface NewSession extends Pick<Session, "browser" | "expiresAt"> {
   readonly hash: string;
 }
 
+/** In the audit. */
+const signInAction = "signIn";
+
 type SessionOwner = Pick<Session, "project" | "user">;
 
 /** Links by which people sign in, and people who are signed in. */
@@ -22,6 +25,10 @@ export function sessionRecords(store: Store) {
   return {
     createLink: (link: NewSignInLink, audit: AuditedChange) =>
       runWriteTransaction(store, (writing) => insertLink(writing, link, audit)),
+
+    /** Stores a link that may be there already, unless somebody has ever signed in. */
+    offerFirstLink: (link: NewSignInLink, audit: AuditedChange) =>
+      runWriteTransaction(store, (writing) => insertFirstLink(writing, link, audit)),
 
     /** Signs a person in by a link, which is spent; undefined where no such link is valid. */
     begin: async (linkHash: string, newSession: NewSession) => {
@@ -71,6 +78,18 @@ async function insertLink(
   await addAuditEntry(writing, audit, { subject: user });
 }
 
+async function insertFirstLink(
+  writing: WriteTransaction,
+  link: NewSignInLink,
+  audit: AuditedChange,
+): Promise<void> {
+  const { trx } = writing;
+  const signIn = trx.selectFrom("audit").select("id").where("action", "=", signInAction).limit(1);
+  if ((await signIn.executeTakeFirst()) !== undefined) return;
+  await trx.deleteFrom("sign_in_links").where("hash", "=", link.hash).execute();
+  await insertLink(writing, link, audit);
+}
+
 async function hasLink({ db, now }: Store, hash: string): Promise<boolean> {
   const link = await db
     .selectFrom("sign_in_links")
@@ -105,7 +124,7 @@ async function insertSession(
   };
   await trx.insertInto("sessions").values(row).execute();
   const { project, user_name: tokenName } = link;
-  const change = { project, action: "signIn", tokenId: null, tokenName };
+  const change = { project, action: signInAction, tokenId: null, tokenName };
   await addAuditEntry(writing, change, { subject: row.id });
   return parseSessionRow(row);
 }

@@ -3,6 +3,7 @@ import type { BatchStatus, JobStatus } from "../contract/status.ts";
 import { textLimits } from "../contract/limits.ts";
 import { truncate } from "../contract/truncate.ts";
 import { isTerminal } from "../contract/status.ts";
+import { hasTrueCondition } from "./has-true-condition.ts";
 
 type ConditionValue = Omit<Condition, "lastTransitionTime" | "observedGeneration">;
 
@@ -15,24 +16,24 @@ const finalConditions = {
 
 /**
  * The conditions by which tools tell how a job or batch is, by the conventions of `kubectl wait`,
- * kstatus, Flux and Helm: `Ready` once it is completed, `Stalled` where it never will be.
+ * kstatus, Flux and Helm: `Ready` once it is completed, `Stalled` where it never will be. What has
+ * ended is no longer `Suspended`, if it was.
  */
 export function lifecycleConditions(
   status: JobStatus | BatchStatus,
   message: string,
+  before: readonly Condition[] | undefined,
 ): ConditionValue[] {
   const reason = status;
   const shortMessage = truncate(message, textLimits.conditionMessage);
   const isReady = status === "Completed";
   const ready = { type: conditionTypes.ready, status: isReady ? "True" : "False" } as const;
-  const final = isTerminal(status) ? finalConditions[status] : [];
-  return [
-    { ...ready, reason, message: shortMessage },
-    ...final.map((type): ConditionValue => ({
-      type,
-      status: "True",
-      reason,
-      message: shortMessage,
-    })),
+  if (!isTerminal(status)) return [{ ...ready, reason, message: shortMessage }];
+  const { suspended } = conditionTypes;
+  const ended = hasTrueCondition(before, suspended) ? [suspended] : [];
+  const values = [
+    ...finalConditions[status].map((type) => ({ type, status: "True" }) as const),
+    ...ended.map((type) => ({ type, status: "False" }) as const),
   ];
+  return [ready, ...values].map((value) => ({ ...value, reason, message: shortMessage }));
 }

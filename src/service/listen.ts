@@ -1,9 +1,15 @@
 import { once } from "node:events";
-import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Server } from "node:net";
 import { errorMessage } from "../log/error-message.ts";
 import { everyAddress } from "../settings/every-address.ts";
 import { StartError } from "../settings/start-error.ts";
+
+interface ListenOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Of a server that answers by https. */
+  readonly certificate?: object | undefined;
+}
 
 /**
  * Binds the server to an address.
@@ -11,7 +17,7 @@ import { StartError } from "../settings/start-error.ts";
  */
 export async function listen(
   server: Server,
-  { host, port }: { host: string; port: number },
+  { host, port, certificate }: ListenOptions,
 ): Promise<string> {
   server.listen(port, host === everyAddress ? undefined : host);
   try {
@@ -21,7 +27,8 @@ export async function listen(
     throw new StartError(message, { cause });
   }
   const address = boundAddress(server);
-  return `http://${localHostName(address)}:${address.port}`;
+  const scheme = certificate === undefined ? "http" : "https";
+  return `${scheme}://${localHostName(address)}:${address.port}`;
 }
 
 function boundAddress(server: Server): AddressInfo {

@@ -21,6 +21,23 @@ export const settings = z.object({
     .describe(
       "Port of its own for `/healthz`, `/readyz` and `/metrics`, which is not public then.",
     ),
+  MOS_TLS_CERTIFICATE_FILE: text
+    .optional()
+    .describe(
+      [
+        "PEM file of the certificate, with its chain, by which the service answers `https` on",
+        "`MOS_PORT`; without it by `http`. It is read again when it changes.",
+      ].join(" "),
+    ),
+  MOS_TLS_KEY_FILE: text.optional().describe("PEM file of the certificate's private key."),
+  MOS_FIRST_SIGN_IN_FILE: text
+    .optional()
+    .describe(
+      [
+        "File with a secret of 43 letters, digits, `-` or `_`, by which the first administrator",
+        "signs in once, at `/sign-in#SECRET`; it counts until somebody has signed in.",
+      ].join(" "),
+    ),
   MOS_TRUSTED_PROXIES: z
     .string()
     .default("")

@@ -1,9 +1,11 @@
 import { once } from "node:events";
 import { createServer, type Server, type ServerOptions } from "node:http";
+import { createServer as createSecureServer, type Server as SecureServer } from "node:https";
 import { getRequestListener } from "@hono/node-server";
 import { type ConnectionLimits, defaultConnectionLimits } from "../contract/connection-limits.ts";
 import { lingerAfterAnswer } from "./linger.ts";
 import { listen } from "./listen.ts";
+import { followCertificate, type TlsCertificate } from "./tls-certificate.ts";
 import { endStalledConnections } from "./stalled-connections.ts";
 import { boundConnections } from "./waiting-connections.ts";
 
@@ -21,6 +23,8 @@ interface ListenAddress {
   readonly port: number;
   /** Whose connections are those of many callers; without it nobody's are. */
   readonly isTrustedProxy?: (address: string) => boolean;
+  /** By which requests come over TLS alone; without it none do. */
+  readonly certificate?: TlsCertificate | undefined;
 }
 
 /** Time for requests that are being answered when the server stops. */
@@ -39,8 +43,8 @@ export async function startHttpServer(
     (request, connection) => respond(request, connection),
     options,
   );
-  const server = createServer(serverOptions(limits));
-  const { isTrustedProxy = () => false } = address;
+  const { isTrustedProxy = () => false, certificate } = address;
+  const { server, followed } = createAnyServer(limits, certificate);
   boundConnections(server, { ...limits, isTrustedProxy });
   const stalled = endStalledConnections(limits);
   server.on("request", (incoming, outgoing) => {
@@ -55,9 +59,21 @@ export async function startHttpServer(
     },
     async [Symbol.asyncDispose]() {
       stalled[Symbol.dispose]();
+      followed?.[Symbol.dispose]();
       await closeServer(server);
     },
   };
+}
+
+function createAnyServer(
+  limits: ConnectionLimits,
+  certificate: TlsCertificate | undefined,
+): { server: Server | SecureServer; followed?: Disposable } {
+  const options = serverOptions(limits);
+  if (certificate === undefined) return { server: createServer(options) };
+  const handshakeTimeout = limits.headersSeconds * 1000;
+  const server = createSecureServer({ ...options, ...certificate.pair, handshakeTimeout });
+  return { server, followed: followCertificate(certificate, server) };
 }
 
 function serverOptions({ headersSeconds, idleSeconds }: ConnectionLimits): ServerOptions {
@@ -75,7 +91,7 @@ function serverOptions({ headersSeconds, idleSeconds }: ConnectionLimits): Serve
   };
 }
 
-async function closeServer(server: Server): Promise<void> {
+async function closeServer(server: Server | SecureServer): Promise<void> {
   const closed = once(server, "close");
   server.close();
   server.closeIdleConnections();

@@ -34,6 +34,8 @@ import { recordsPlace } from "./records-place.ts";
 import type { Settings } from "./settings.ts";
 import { readRetention } from "./storage-settings.ts";
 import { type HttpServer, startHttpServer } from "./start-http-server.ts";
+import { readTlsCertificate } from "./tls-certificate.ts";
+import { offerFirstSignIn } from "./offer-first-sign-in.ts";
 
 interface ServiceDependencies {
   readonly now: () => Date;
@@ -74,6 +76,7 @@ export async function startService(
       retention: readRetention(settings),
     }),
   );
+  await offerFirstSignIn(settings.MOS_FIRST_SIGN_IN_FILE, storage.records, now());
   const server = stack.use(await startServer(settings, log));
   const joined = { settings, ...dependencies, ...files, ...storage, serviceUrl: server.url };
   const monitoring = settings.MOS_HEALTH_PORT === undefined ? undefined : new Hono();
@@ -131,7 +134,8 @@ async function startServer(settings: Settings, log: Log): Promise<HttpServer> {
   const headers = { "retry-after": "1" };
   const error = new ServiceError("unavailable", "The service is starting", { headers });
   const { MOS_HOST: host, MOS_PORT: port, MOS_TRUSTED_PROXIES: isTrustedProxy } = settings;
-  const address = { host, port, isTrustedProxy };
+  const certificate = await readTlsCertificate(settings, log);
+  const address = { host, port, isTrustedProxy, certificate };
   return startHttpServer((request) => problemResponse(error, request, log), address);
 }
 

@@ -1,5 +1,5 @@
-import type { Server, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Server, Socket } from "node:net";
 import { addressGroup, plainAddress } from "../server/address-group.ts";
 
 interface ConnectionBounds {
@@ -24,7 +24,13 @@ export function boundConnections(server: Server, bounds: ConnectionBounds): void
   const every = new Connections();
   const crowded = new Set<Connections>();
   const findOwn = groupByAddress(bounds, crowded);
+  const accepted = new Map<string, Socket>();
   server.on("connection", (socket: Socket) => {
+    const peer = peerName(socket);
+    accepted.set(peer, socket);
+    socket.once("close", () => {
+      if (accepted.get(peer) === socket) accepted.delete(peer);
+    });
     for (const group of [every, ...findOwn(socket)]) {
       group.all.add(socket);
       group.waiting.add(socket);
@@ -35,7 +41,9 @@ export function boundConnections(server: Server, bounds: ConnectionBounds): void
     }
     if (every.all.size > bounds.connections) (findSpare(crowded, every) ?? socket).destroy();
   });
-  server.on("request", ({ socket }, outgoing: ServerResponse) => {
+  server.on("request", (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    // Requests over TLS have a socket of their own.
+    const socket = accepted.get(peerName(incoming.socket)) ?? incoming.socket;
     const groups = [every, ...findOwn(socket)];
     for (const { waiting } of groups) waiting.delete(socket);
     outgoing.once("close", () => {
@@ -43,6 +51,10 @@ export function boundConnections(server: Server, bounds: ConnectionBounds): void
       for (const { waiting } of groups) waiting.add(socket);
     });
   });
+}
+
+function peerName({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress}|${remotePort}`;
 }
 
 /** Gives the connections of a socket's address, if they are bounded. Fills those with too many. */

@@ -1,17 +1,20 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, stat } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { copyFile, mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { promisify } from "node:util";
 import { createClient } from "../../src/client/create-client.ts";
 import type { Target } from "../../src/contract/target.ts";
 import { operatorPermissions } from "../../src/resources/permissions.ts";
-import { helmMissing, nodeMissing } from "../support/cluster/cluster-missing.ts";
+import { helmMissing, nodeMissing, opensslMissing } from "../support/cluster/cluster-missing.ts";
 import { imageNames } from "../support/cluster/image-builds.ts";
 import { startCluster } from "../support/cluster/start-cluster.ts";
 import { realModel } from "../support/real-models.ts";
 import { chartFolder, helm, valueFlags } from "./helm.ts";
 
+const run = promisify(execFile);
 const namespace = "models";
 const release = "model-optimization";
 const patience = "--timeout=180s";
@@ -46,7 +49,7 @@ const values = {
 
 test(
   "an installation in a namespace of restricted pods runs jobs of kubectl and of the REST interface",
-  { skip: nodeMissing || helmMissing },
+  { skip: nodeMissing || helmMissing || opensslMissing },
   async (t) => {
     await using cluster = await startCluster({ images: ["service", "worker"] });
     const kubectl = (args: readonly string[], input?: string) =>
@@ -75,13 +78,15 @@ test(
       "pod-security.kubernetes.io/enforce=restricted",
     ]);
     await kubectl(["create", "configmap", "models", `--from-file=orientation.onnx=${modelFile}`]);
-    await helm(
-      ["install", release, chartFolder, `--namespace=${namespace}`, ...valueFlags(values)],
-      cluster.kubeconfig,
-    );
-    for (const component of ["operator", "service"]) {
-      await kubectl(["rollout", "status", `deployment/${release}-${component}`, patience]);
-    }
+    const runHelm = (...args: readonly string[]) =>
+      helm([...args, `--namespace=${namespace}`], cluster.kubeconfig);
+    const untilReady = async () => {
+      for (const component of ["operator", "service"]) {
+        await kubectl(["rollout", "status", `deployment/${release}-${component}`, patience]);
+      }
+    };
+    await runHelm("install", release, chartFolder, ...valueFlags(values));
+    await untilReady();
     const tokenCommand = "node src/service/main.ts token create --name admin --scopes admin".split(
       " ",
     );
@@ -190,6 +195,24 @@ test(
     });
 
     await t.test(
+      "the release's test passes, and its Secret signs an administrator in",
+      async () => {
+        await runHelm("test", release);
+        const notes = await runHelm("get", "notes", release);
+        const [, args = "", template = ""] = /kubectl (.*go-template)='(.*)'/.exec(notes) ?? [];
+        const link = await cluster.kubectl([
+          ...args.split(" ").slice(0, -1),
+          `go-template=${template}`,
+        ]);
+        const body = JSON.stringify({ secret: link.trim().split("#").at(-1) });
+        const headers = { "content-type": "application/json", "sec-fetch-site": "same-origin" };
+        const sessions = `http://${cluster.nodeAddress}:${port}/v1/sessions`;
+        const signIn = await fetch(sessions, { method: "POST", headers, body });
+        assert.equal(signIn.status, 201);
+      },
+    );
+
+    await t.test(
       "no call is refused, and the operator's Role allows nothing without a use",
       async () => {
         const script =
@@ -222,8 +245,32 @@ test(
         }
       },
     );
+
+    await t.test("with a certificate it answers by https, to workers too", async () => {
+      await createServiceCertificate(folder);
+      const files = ["tls.crt", "tls.key", "ca.crt"].map(
+        (name) => `--from-file=${join(folder, name)}`,
+      );
+      await kubectl(["create", "secret", "generic", "service-tls", ...files]);
+      const tls = ["--set=service.tls.existingSecret=service-tls", "--reset-then-reuse-values"];
+      await runHelm("upgrade", release, chartFolder, ...tls);
+      await untilReady();
+      await runHelm("test", release);
+      const spec = { model: { source: "file:///models/orientation.onnx" }, target: "cpu" };
+      await make("CompressionJob", "encrypted", { ...spec, recipe: quick });
+      await untilStatus("cpj/encrypted", "Completed");
+    });
   },
 );
+
+/** Files of a certificate for the Service's name, by which it is known too. */
+async function createServiceCertificate(folder: string): Promise<void> {
+  const subject = [`/CN=${release}`, "-addext", `subjectAltName=DNS:${release}-service`];
+  const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+  const output = ["-keyout", join(folder, "tls.key"), "-out", join(folder, "tls.crt")];
+  await run("openssl", ["req", "-x509", "-days", "1", ...curve, "-subj", ...subject, ...output]);
+  await copyFile(join(folder, "tls.crt"), join(folder, "ca.crt"));
+}
 
 /** Permissions that the operator uses only in failures, or needs without a call. */
 const rareCalls = [

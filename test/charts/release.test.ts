@@ -100,6 +100,18 @@ test(
       assert.match(await inNamespace("get", "cpj"), /kept +Pending/);
     });
 
+    await t.test("moved to a database and a bucket, it leaves its volume", async () => {
+      const persistence = { keep: false };
+      await put("upgrade", { service: { persistence } });
+      const postgres = { existingSecret: "database" };
+      const s3 = { bucket: "models", existingSecret: "bucket" };
+      await put("upgrade", { service: { persistence, postgres, s3 } });
+      assert.match(
+        await inNamespace("get", "persistentvolumeclaim"),
+        /mos-model-optimization-service/,
+      );
+    });
+
     await t.test("told not to keep its kinds, it takes all jobs with it", async () => {
       await put("upgrade", { crds: { keep: false }, service: { persistence: { keep: false } } });
       await helm(["uninstall", ...release, "--wait", "--no-hooks"], kubeconfig);

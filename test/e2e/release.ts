@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { TestContext } from "node:test";
 import { createClient } from "../../src/client/create-client.ts";
@@ -10,7 +11,11 @@ import { programPath } from "../support/cluster/programs.ts";
 import { type Installation, namespace, release } from "./installation.ts";
 import type { Models } from "./jobs.ts";
 import { readFullLog } from "./job-log.ts";
+import { listPodNames } from "./list-pod-names.ts";
 import { createStepRunner } from "./create-step-runner.ts";
+
+/** The chart as it was before routes, certificates and the guard of the operator's account. */
+const earlierChart = join(import.meta.dirname, "earlier-chart/model-optimization-0.1.0.tgz");
 
 /** The release's notes, and jobs when it is upgraded, uninstalled and installed again. */
 export async function testRelease(
@@ -86,5 +91,29 @@ export async function testRelease(
     await untilField("cpj/between", ".status.status", "Completed");
     assert.equal(await readResourceField("cpj/kept", ".status.jobId"), id);
     assert.equal(await readFullLog(installation, id), log);
+  });
+
+  await step("a release of an earlier chart is upgraded in mid-job, and rolled back", async () => {
+    const known = (await listJobs()).map(({ id }) => id);
+    await runHelm("uninstall", release, "--wait");
+    await runHelm("install", release, earlierChart, ...installation.valueFlags);
+    await untilReady();
+    const recipe = { evaluation: { latencyBudgetSeconds: 10 } };
+    await apply("CompressionJob", "across", { model: uploaded, target: "gpu", recipe });
+    await untilField("cpj/across", ".status.status", "Optimizing");
+    await runHelm("upgrade", release, chartFolder, "--reset-then-reuse-values");
+    await untilReady();
+    await untilField("cpj/across", ".status.status", "Completed");
+    const id = await readResourceField("cpj/across", ".status.jobId");
+    assert.equal((await listPodNames(installation, id)).length, 1);
+    await runHelm("rollback", release);
+    await untilReady();
+    await apply("CompressionJob", "back", { model: uploaded, target: "cpu", dryRun: true });
+    await untilField("cpj/back", ".status.status", "Completed");
+    const jobs = new Set((await listJobs()).map((job) => job.id));
+    assert.deepEqual(
+      [...known, id].filter((each) => !jobs.has(each)),
+      [],
+    );
   });
 }

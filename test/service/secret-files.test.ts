@@ -3,7 +3,7 @@ import test from "node:test";
 import { listSecretFiles } from "../../src/service/secret-files.ts";
 import { settings } from "../../src/service/settings.ts";
 
-const publicFiles = ["MOS_TARGETS_FILE", "MOS_TRUST_POLICY_FILE"];
+const publicFiles = ["MOS_TARGETS_FILE", "MOS_TLS_CERTIFICATE_FILE", "MOS_TRUST_POLICY_FILE"];
 
 test("contained workers read no file of a setting that is a secret", () => {
   const files = Object.keys(settings.shape).filter((name) => /_FILE$|KUBECONFIG$/.test(name));

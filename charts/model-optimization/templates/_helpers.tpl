@@ -35,15 +35,21 @@ true
 {{- define "model-optimization.image" -}}
 {{- $root := first . -}}
 {{- $image := last . -}}
+{{- if $image.digest -}}
+{{ $image.repository }}@{{ $image.digest }}
+{{- else -}}
 {{ $image.repository }}:{{ $image.tag | default $root.Chart.AppVersion }}
+{{- end -}}
 {{- end }}
 
 {{- define "model-optimization.podSecurityContext" -}}
 runAsNonRoot: true
+{{- if not .Values.openshift }}
 runAsUser: 10001
 runAsGroup: 10001
 fsGroup: 10001
 fsGroupChangePolicy: OnRootMismatch
+{{- end }}
 seccompProfile:
   type: RuntimeDefault
 {{- end }}
@@ -76,10 +82,11 @@ readinessProbe:
   timeoutSeconds: 5
 {{- end }}
 
-{{/* Called with (list $ .Values.service). */}}
+{{/* Called with (list $ "service"). */}}
 {{- define "model-optimization.placement" -}}
 {{- $root := first . -}}
-{{- $component := last . -}}
+{{- $name := last . -}}
+{{- $component := index $root.Values $name -}}
 {{- with $root.Values.imagePullSecrets }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -92,6 +99,78 @@ tolerations: {{- toYaml . | nindent 2 }}
 {{- with $component.affinity }}
 affinity: {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- with $component.topologySpreadConstraints }}
+{{- $selector := dict "labelSelector" (dict "matchLabels" (include "model-optimization.selector" (list $root $name) | fromYaml)) }}
+topologySpreadConstraints:
+{{- range . }}
+  - {{- toYaml (merge (deepCopy .) (hasKey . "labelSelector" | ternary dict $selector)) | nindent 4 }}
+{{- end }}
+{{- end }}
+{{- with $component.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- end }}
+
+{{/* Labels of the pods of a component: called with (list $ "service"). */}}
+{{- define "model-optimization.podLabels" -}}
+{{- $component := index (first .).Values (last .) -}}
+{{ merge (include "model-optimization.labels" . | fromYaml) $component.podLabels | toYaml }}
+{{- end }}
+
+{{/* The account of a component: called with (list $ "service"). */}}
+{{- define "model-optimization.serviceAccount" -}}
+{{- $root := first . -}}
+{{- $component := index $root.Values (last .) -}}
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: {{ include "model-optimization.fullname" $root }}-{{ last . }}
+  labels: {{- include "model-optimization.labels" . | nindent 4 }}
+  {{- with $component.serviceAccount.annotations }}
+  annotations: {{- toYaml . | nindent 4 }}
+  {{- end }}
+automountServiceAccountToken: false
+{{- end }}
+
+{{/* Name of the Secret with the service's certificate; empty where it answers by http. */}}
+{{- define "model-optimization.tlsSecret" -}}
+{{- with .Values.service.tls -}}
+{{- .existingSecret | default (.certManager.enabled | ternary (printf "%s-service-tls" (include "model-optimization.fullname" $)) "") -}}
+{{- end -}}
+{{- end }}
+
+{{/* Name of the Secret by which the first administrator signs in; empty where there is none. */}}
+{{- define "model-optimization.signInSecret" -}}
+{{- with .Values.service.firstSignIn -}}
+{{- if .existingSecret -}}
+{{ .existingSecret }}
+{{- else if .enabled -}}
+{{ include "model-optimization.fullname" $ }}-first-sign-in
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* Where pods of the release reach the service. */}}
+{{- define "model-optimization.serviceUrl" -}}
+{{- $scheme := include "model-optimization.tlsSecret" . | empty | ternary "http" "https" -}}
+{{ $scheme }}://{{ include "model-optimization.fullname" . }}-service:{{ .Values.service.port }}
+{{- end }}
+
+{{/* Not empty where workers know the service by the authority in its Secret. */}}
+{{- define "model-optimization.hasOwnAuthority" -}}
+{{- if and (include "model-optimization.tlsSecret" .) .Values.service.tls.ca -}}
+true
+{{- end -}}
+{{- end }}
+
+{{/* The volume with that authority's certificate alone. */}}
+{{- define "model-optimization.authorityVolume" -}}
+name: service-ca
+secret:
+  secretName: {{ include "model-optimization.tlsSecret" . }}
+  items:
+    - key: ca.crt
+      path: ca.crt
 {{- end }}
 
 {{/* What a component may do in the cluster: called with (list $ "service"). */}}

@@ -17,10 +17,12 @@ export function batchConditions(
   { status, message = "", isSuspended }: ConditionInputs,
 ): Condition[] {
   const observedGeneration = batch.metadata.generation ?? 0;
-  const conditions = statusConditions(status, message).reduce<Condition[]>(
+  const before = batch.status?.conditions;
+  const conditions = statusConditions(status, message, before).reduce<Condition[]>(
     (all, condition) => withCondition(all, { ...condition, observedGeneration }, now),
-    batch.status?.conditions ?? [],
+    before ?? [],
   );
+  if (isTerminal(status)) return conditions;
   const hasSuspended = conditions.some(({ type }) => type === conditionTypes.suspended);
   if (!isSuspended && !hasSuspended) return conditions;
   const suspended = isSuspended ? suspendedCondition : resumedCondition;
@@ -30,11 +32,15 @@ export function batchConditions(
 type ConditionValue = Omit<Condition, "lastTransitionTime" | "observedGeneration">;
 
 /** The message of a batch that goes on changes with every job: conditions do not have it. */
-function statusConditions(status: BatchStatus, message: string): ConditionValue[] {
-  if (isTerminal(status)) return lifecycleConditions(status, message);
+function statusConditions(
+  status: BatchStatus,
+  message: string,
+  before: readonly Condition[] | undefined,
+): ConditionValue[] {
+  if (isTerminal(status)) return lifecycleConditions(status, message, before);
   const type = conditionTypes.finished;
   const unfinished: ConditionValue = { type, status: "False", reason: status, message: "" };
-  return [unfinished, ...lifecycleConditions(status, "")];
+  return [unfinished, ...lifecycleConditions(status, "", before)];
 }
 
 const suspendedCondition: ConditionValue = {

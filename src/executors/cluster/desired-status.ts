@@ -67,11 +67,11 @@ function isReportedByService({ kind, status }: Job, before: JobStatus): boolean 
 }
 
 function newConditions(
-  { status, statusMessage = "" }: CompressionJobStatus,
+  { status, statusMessage = "", conditions: before }: CompressionJobStatus,
   allRecorded: boolean,
 ): NewCondition[] {
   // The message of a job that goes on changes with its progress: conditions do not have it.
   const message = isTerminal(status) ? statusMessage : "";
-  const conditions = lifecycleConditions(status, message);
+  const conditions = lifecycleConditions(status, message, before);
   return allRecorded ? [...conditions, recordedCondition] : conditions;
 }

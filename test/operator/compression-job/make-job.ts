@@ -15,6 +15,7 @@ export const start = Date.UTC(2026, 2, 1);
 
 export const jobSettings: JobSettings = {
   serviceUrl: "http://service.test:8080",
+  hasOwnUser: true,
   image: "worker.test/worker:1",
   imagePullPolicy: "IfNotPresent",
   serviceAccount: "worker",

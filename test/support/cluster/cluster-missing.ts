@@ -6,6 +6,15 @@ export const clusterMissing: string | false = await missingReason(requirements.c
 /** The same for charts. */
 export const helmMissing: string | false = await missingReason(requirements.helmMissing);
 
+/** The same for what GitOps tools make of a resource. */
+export const healthMissing: string | false = await missingReason(requirements.healthMissing);
+
+/** The same for files of Go modules. */
+export const goMissing: string | false = await missingReason(requirements.goMissing);
+
+/** The same for certificates. */
+export const opensslMissing: string | false = await missingReason(requirements.opensslMissing);
+
 /** The same for workflows. */
 export const actMissing: string | false = await missingReason(requirements.actMissing);
 

@@ -32,6 +32,11 @@ const modules = {
   helm: { source: "support/cluster/tools/helm", minutes: 2, programs: ["helm"] },
   pause: { source: "support/cluster/tools/pause", minutes: 1, programs: ["pause"] },
   versitygw: { source: "storage/tools/versitygw", minutes: 2, programs: ["versitygw"] },
+  "resource-health": {
+    source: "operator/tools/resource-health",
+    minutes: 1,
+    programs: ["resource-health"],
+  },
   act: { source: "action/tools/act", minutes: 1, programs: ["act"] },
 } as const;
 

@@ -19,6 +19,19 @@ export const requirements = {
     root: false,
   },
   helmMissing: { title: "Helm", modules: ["helm"], packages: {}, root: false },
+  healthMissing: {
+    title: "Health rules of kstatus and Argo CD",
+    modules: ["resource-health"],
+    packages: {},
+    root: false,
+  },
+  goMissing: { title: "Go", modules: [], packages: { go: "golang" }, root: false },
+  opensslMissing: {
+    title: "OpenSSL",
+    modules: [],
+    packages: { openssl: "openssl" },
+    root: false,
+  },
   s3Missing: { title: "An S3 server", modules: ["versitygw"], packages: {}, root: false },
   postgresMissing: {
     title: "A PostgreSQL server",

@@ -38,7 +38,7 @@ export function transitionPatch(
     statusMessage: message,
     observedGeneration: metadata.generation,
     transitions: [...(status.transitions ?? []), { status: to, at, reason, message }],
-    conditions: updateConditions(observed, lifecycleConditions(to, message)),
+    conditions: updateConditions(observed, lifecycleConditions(to, message, status.conditions)),
   };
   if (startedAt !== undefined) patch.startedAt = new Date(startedAt).toISOString();
   if (status.startedAt !== undefined) patch.startedAt = status.startedAt;

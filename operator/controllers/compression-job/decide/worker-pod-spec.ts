@@ -33,9 +33,7 @@ export function workerPodSpec(plan: WorkerPodPlan, settings: WorkerSettings): Po
     enableServiceLinks: false,
     securityContext: {
       runAsNonRoot: true,
-      runAsUser: uid,
-      runAsGroup: uid,
-      fsGroup: uid,
+      ...userIds(settings),
       seccompProfile: { type: "RuntimeDefault" },
     },
     ...definedFields({ nodeSelector, runtimeClassName, priorityClassName }),
@@ -43,6 +41,10 @@ export function workerPodSpec(plan: WorkerPodPlan, settings: WorkerSettings): Po
     containers: [buildContainer(plan, settings)],
     volumes: [workVolume(target), tokenVolume, ...settings.volumes],
   };
+}
+
+function userIds({ hasOwnUser }: WorkerSettings): PodSpec["securityContext"] {
+  return hasOwnUser ? { runAsUser: uid, runAsGroup: uid, fsGroup: uid } : {};
 }
 
 function workVolume({ scratch }: Target): Volume {
@@ -85,13 +87,14 @@ function buildContainer({ jobId, target }: WorkerPodPlan, settings: WorkerSettin
   };
 }
 
-function workerEnvironment(jobId: string, { serviceUrl }: WorkerSettings) {
+function workerEnvironment(jobId: string, { serviceUrl, serviceCaFile }: WorkerSettings) {
   const variables = {
     MOS_SERVICE_URL: serviceUrl,
     MOS_JOB_ID: jobId,
     MOS_JOB_TOKEN_FILE: `${tokenDirectory}/token`,
     MOS_WORK_DIR: workDirectory,
     TMPDIR: workDirectory,
+    ...definedFields({ NODE_EXTRA_CA_CERTS: serviceCaFile }),
   };
   return Object.entries(variables).map(([name, value]) => ({ name, value }));
 }

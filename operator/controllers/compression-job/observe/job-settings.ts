@@ -7,6 +7,10 @@ type Container = PodSpec["containers"][number];
 export interface WorkerSettings {
   /** URL of the service as pods reach it. */
   readonly serviceUrl: string;
+  /** In their pods, of the authority that signed the service's certificate. */
+  readonly serviceCaFile?: string | undefined;
+  /** Whether their pods name the user that they run as; else the cluster chooses it. */
+  readonly hasOwnUser: boolean;
   /** For targets without an image of their own. */
   readonly image: string;
   readonly imagePullPolicy: "Always" | "IfNotPresent" | "Never";

@@ -30,10 +30,13 @@ const settings = {
 const resource = makeJob({ spec: { target: "gpu" } });
 const jobId = resolveJobId(resource);
 
-function buildPod(plan: Partial<Parameters<typeof workerJobManifest>[0]> = {}) {
+function buildPod(
+  plan: Partial<Parameters<typeof workerJobManifest>[0]> = {},
+  others: Partial<Parameters<typeof workerJobManifest>[1]> = {},
+) {
   const { spec } = workerJobManifest(
     { resource, jobId, step: "work", target, parallelism: 1, deadlineSeconds: 600, ...plan },
-    settings,
+    { ...settings, ...others },
   );
   const pod = spec?.template.spec;
   assert.ok(spec !== undefined && pod !== undefined);
@@ -41,6 +44,15 @@ function buildPod(plan: Partial<Parameters<typeof workerJobManifest>[0]> = {}) {
   assert.ok(container !== undefined);
   return { spec, pod, container };
 }
+
+test("the cluster chooses a worker's user where the installation wants that", () => {
+  assert.equal(buildPod().pod.securityContext?.runAsUser, 10_001);
+  const { securityContext } = buildPod({}, { hasOwnUser: false }).pod;
+  assert.deepEqual(securityContext, {
+    runAsNonRoot: true,
+    seccompProfile: { type: "RuntimeDefault" },
+  });
+});
 
 test("a worker gets what its target asks for", () => {
   const { pod, container } = buildPod();

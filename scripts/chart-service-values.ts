@@ -1,0 +1,257 @@
+import { z } from "zod";
+import { trustPolicy } from "../src/contract/trust-policy.ts";
+import { settings } from "../src/service/settings.ts";
+import { aYear, named, pods, resources, stringMap } from "./chart-pod-values.ts";
+
+const persistence = z
+  .strictObject({
+    enabled: z
+      .boolean()
+      .default(true)
+      .describe("Without it everything is lost when the service's pod ends."),
+    size: z.string().default("50Gi"),
+    storageClass: z.string().default("").describe("Without it the cluster's default."),
+    existingClaim: z
+      .string()
+      .default("")
+      .describe("Name of a claim to use instead of one of the chart's."),
+    keep: z.boolean().default(true).describe("Keep the claim when the release is uninstalled."),
+  })
+  .prefault({})
+  .describe("Volume of the history, models and artifacts; none with both postgres and s3.");
+
+const s3 = z
+  .strictObject({
+    bucket: z
+      .union([z.literal(""), settings.shape.MOS_S3_BUCKET.unwrap()])
+      .default("")
+      .describe("Bucket of models and artifacts; without it they are on the volume."),
+    endpoint: settings.shape.MOS_S3_ENDPOINT,
+    region: settings.shape.MOS_S3_REGION,
+    pathStyle: z
+      .boolean()
+      .default(true)
+      .describe("Whether addresses have the bucket in their path, else in their host."),
+    existingSecret: z
+      .string()
+      .default("")
+      .describe("Name of a Secret with the keys access-key-id and secret-access-key."),
+  })
+  .prefault({})
+  .describe("An S3 server that keeps models and artifacts; workers reach it too.");
+
+const postgres = z
+  .strictObject({
+    existingSecret: z
+      .string()
+      .default("")
+      .describe("Name of a Secret; without it the history is in a file on the volume."),
+    key: z
+      .string()
+      .min(1)
+      .default("url")
+      .describe("Key of the database's URL, such as postgres://user:password@host:5432/name."),
+  })
+  .prefault({})
+  .describe("A PostgreSQL database of the history, for this release alone.");
+
+const sourceCredentials = z
+  .strictObject({
+    existingSecret: z
+      .string()
+      .default("")
+      .describe("Name of a Secret with the key source-credentials.yaml (docs/storage.md)."),
+  })
+  .prefault({})
+  .describe("Credentials for models of s3://, gs:// and hf://.");
+
+const { issuers, policies } = trustPolicy.shape;
+const trust = z
+  .strictObject({
+    issuers: z.array(issuers.element).max(100).default([]),
+    policies: policies.default([]),
+  })
+  .prefault({})
+  .describe(
+    "Whose identity tokens are exchanged for access tokens (docs/trust-policy.md); nobody's without issuers.",
+  );
+
+const publicUrl = z.union([z.literal(""), z.url({ protocol: /^https?$/ })]).default("");
+
+const githubApp = z
+  .strictObject({
+    appId: z
+      .union([z.int().min(1), z.string().regex(/^\d*$/)])
+      .default("")
+      .describe("The App's number."),
+    apiUrl: settings.shape.MOS_GITHUB_API_URL.describe(
+      "That of GitHub Enterprise Server ends in /api/v3.",
+    ),
+    publicUrl: publicUrl.describe("The same as `service.publicUrl`, which goes before it."),
+    existingSecret: z
+      .string()
+      .default("")
+      .describe("Name of a Secret with the keys private-key.pem and webhook-secret."),
+    webhook: z
+      .boolean()
+      .default(true)
+      .describe(
+        "Whether the Secret has the key webhook-secret; without it check runs have no buttons.",
+      ),
+  })
+  .prefault({})
+  .describe(
+    "The GitHub App that writes check runs for steps that do not wait; none without a number.",
+  );
+
+const tls = z
+  .strictObject({
+    existingSecret: z
+      .string()
+      .default("")
+      .describe(
+        "Name of a Secret with the keys tls.crt and tls.key, for the host names that certManager lists too.",
+      ),
+    ca: z
+      .boolean()
+      .default(true)
+      .describe(
+        "Whether the Secret has the key ca.crt, by which workers know the service; else a public authority signs.",
+      ),
+    certManager: z
+      .strictObject({
+        enabled: z
+          .boolean()
+          .default(false)
+          .describe(
+            "Whether cert-manager makes the Secret, for the Service's names in the cluster.",
+          ),
+        issuerRef: z
+          .strictObject({
+            name: z.string().default(""),
+            kind: z.enum(["Issuer", "ClusterIssuer"]).default("Issuer"),
+            group: z.string().default("cert-manager.io"),
+          })
+          .prefault({}),
+        dnsNames: z.array(z.string().min(1)).default([]).describe("More names."),
+      })
+      .prefault({}),
+  })
+  .prefault({})
+  .describe("Has the service answer by https; without a Secret it answers by http.");
+
+const host = z.string().regex(/^(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/);
+
+const ingress = z
+  .strictObject({
+    enabled: z.boolean().default(false),
+    className: z.string().default("").describe("Without it the cluster's default."),
+    annotations: stringMap.default({}),
+    hosts: z.array(host).default([]).describe("Host names of requests; at least one."),
+    tlsSecret: z.string().default("").describe("Secret by which the ingress ends TLS."),
+  })
+  .prefault({})
+  .describe("An Ingress that leads to the service.");
+
+const httpRoute = z
+  .strictObject({
+    enabled: z.boolean().default(false),
+    annotations: stringMap.default({}),
+    parentRefs: z.array(named).default([]).describe("Gateways, as in an HTTPRoute; at least one."),
+    hostnames: z.array(host).default([]).describe("Host names of requests; without it all."),
+  })
+  .prefault({})
+  .describe("An HTTPRoute of the Gateway API that leads to the service.");
+
+const firstSignIn = z
+  .strictObject({
+    enabled: z
+      .boolean()
+      .default(true)
+      .describe("Whether the release has a Secret by which the first administrator signs in once."),
+    existingSecret: z
+      .string()
+      .default("")
+      .describe(
+        "Name of a Secret with the key secret, 43 letters, digits, - or _, instead of one of the chart's.",
+      ),
+  })
+  .prefault({})
+  .describe("How the first administrator signs in to the dashboard.");
+
+function keptDays(what: string) {
+  return z.int().min(0).max(36_500).default(0).describe(what);
+}
+
+const keepDays = z
+  .strictObject({
+    jobs: keptDays("Jobs and batches after their end, with all that they have."),
+    logs: keptDays("Logs after their job's end."),
+    artifacts: keptDays("Artifacts after their job's end."),
+    models: keptDays("Uploaded models after a job last named them."),
+  })
+  .prefault({})
+  .describe("Days for which the history and files are kept; 0 keeps them for good.");
+
+export const service = z
+  .strictObject({
+    replicas: z
+      .int()
+      .min(1)
+      .max(10)
+      .default(1)
+      .describe("More than one need a database (postgres) and a bucket (s3)."),
+    type: z.enum(["ClusterIP", "NodePort", "LoadBalancer"]).default("ClusterIP"),
+    port: z.int().min(1).max(65_535).default(8080),
+    annotations: stringMap.default({}).describe("Annotations of the Service."),
+    tls,
+    ingress,
+    httpRoute,
+    firstSignIn,
+    maxModelBytes: z
+      .int()
+      .min(1)
+      .default(64 * 1024 ** 3)
+      .describe("Largest model, bytes."),
+    quotaBytes: z
+      .int()
+      .min(1)
+      .default(1024 ** 4)
+      .describe("Bytes of a project's uploads and artifacts."),
+    keepDays,
+    trustedProxies: z
+      .array(z.string().regex(/^[0-9a-fA-F.:/]+$/))
+      .default([])
+      .describe(
+        "Addresses and networks of the ingress: X-Forwarded-For counts in their requests alone.",
+      ),
+    allowPrivateAddresses: z
+      .boolean()
+      .default(false)
+      .describe(
+        "Whether models may come from http:// and from addresses that are not on the public internet.",
+      ),
+    resourceTtlSeconds: z
+      .int()
+      .min(0)
+      .max(aYear)
+      .default(86_400)
+      .describe(
+        "Seconds after its end at which the resource of a REST request is deleted; the history stays.",
+      ),
+    publicUrl: publicUrl.describe(
+      "Address at which people reach the service, for links and for cookies that need TLS.",
+    ),
+    trustPolicy: trust,
+    githubApp,
+    postgres,
+    s3,
+    sourceCredentials,
+    persistence,
+    resources: resources({ cpu: "100m", memory: "256Mi" }, { memory: "1Gi" }).prefault({}),
+    ...pods,
+  })
+  .prefault({})
+  .describe(
+    "The service answers the REST interface and keeps history, logs, models and artifacts.",
+  );

@@ -1,0 +1,144 @@
+export const issuer = "https://token.actions.githubusercontent.com";
+export const pushesToMain = {
+  name: "main",
+  issuer,
+  claims: {
+    repository_owner_id: 45,
+    repository_id: 1_296_269,
+    ref: "refs/heads/main",
+    event_name: ["push", "schedule"],
+  },
+  scopes: ["jobs:write", "baselines:write"],
+};
+export const trustPolicy = {
+  issuers: [{ issuer, audience: "https://mos.example" }],
+  policies: [pushesToMain],
+};
+export const githubApp = {
+  appId: 4_711_000,
+  existingSecret: "github-app",
+  publicUrl: "https://mos.example",
+  apiUrl: "https://github.example/api/v3",
+};
+
+export const s3 = {
+  bucket: "models",
+  endpoint: "http://minio.storage:9000",
+  existingSecret: "bucket",
+};
+
+/** What the pods of a process of ours take. */
+const podOptions = {
+  podLabels: { team: "models" },
+  podAnnotations: { "sidecar.example/inject": "false" },
+  serviceAccount: { annotations: { "iam.example/role": "models" } },
+  extraEnv: [{ name: "HTTPS_PROXY", value: "http://proxy:3128" }],
+  extraVolumes: [{ name: "extra", emptyDir: {} }],
+  extraVolumeMounts: [{ name: "extra", mountPath: "/extra" }],
+  resources: { requests: { cpu: "1", memory: "1Gi" }, limits: { memory: "2Gi" } },
+  nodeSelector: { pool: "system" },
+  tolerations: [{ key: "system", operator: "Exists" }],
+  affinity: { nodeAffinity: {} },
+  topologySpreadConstraints: [
+    { maxSkew: 1, topologyKey: "topology.kubernetes.io/zone", whenUnsatisfiable: "ScheduleAnyway" },
+  ],
+  priorityClassName: "system-cluster-critical",
+};
+
+const labels = { release: "prometheus" };
+
+/** Every option that can be given at once. */
+export const everything = {
+  fullnameOverride: "compression",
+  global: { region: "north" },
+  openshift: true,
+  image: { ...images("service"), digest: `sha256:${"0".repeat(64)}` },
+  imagePullSecrets: [{ name: "registry" }],
+  crds: { enabled: true, keep: false },
+  operator: {
+    replicas: 3,
+    deadlineSeconds: 3600,
+    podStartSeconds: 60,
+    jobTtlSeconds: 600,
+    ...podOptions,
+  },
+  service: {
+    type: "NodePort",
+    port: 443,
+    annotations: { "lb.example/internal": "true" },
+    tls: {
+      ca: true,
+      certManager: {
+        enabled: true,
+        issuerRef: { name: "internal", kind: "ClusterIssuer", group: "cert-manager.io" },
+        dnsNames: ["mos.example"],
+      },
+    },
+    ingress: {
+      enabled: true,
+      className: "nginx",
+      annotations: { "ingress.example/size": "0" },
+      hosts: ["mos.example"],
+      tlsSecret: "public-tls",
+    },
+    httpRoute: {
+      enabled: true,
+      annotations: { "gateway.example/size": "0" },
+      parentRefs: [{ name: "public", namespace: "gateways" }],
+      hostnames: ["*.mos.example"],
+    },
+    maxModelBytes: 1_000_000,
+    quotaBytes: 2_000_000,
+    trustedProxies: ["10.0.0.0/8"],
+    allowPrivateAddresses: true,
+    resourceTtlSeconds: 60,
+    publicUrl: "https://mos.example",
+    trustPolicy,
+    githubApp,
+    replicas: 3,
+    postgres: { existingSecret: "database", key: "uri" },
+    s3: { ...s3, region: "north", pathStyle: false },
+    sourceCredentials: { existingSecret: "sources" },
+    keepDays: { jobs: 365, logs: 30, artifacts: 30, models: 7 },
+    ...podOptions,
+  },
+  worker: {
+    image: images("worker"),
+    allowedRoots: ["/models", "/data/more"],
+    volumes: [{ name: "models", persistentVolumeClaim: { claimName: "models" } }],
+    volumeMounts: [{ name: "models", mountPath: "/models", readOnly: true }],
+  },
+  networkPolicy: {
+    enabled: true,
+    from: [{ namespaceSelector: {} }],
+    workerEgress: {
+      enabled: true,
+      to: [{ to: [{ namespaceSelector: {} }], ports: [{ port: 9000 }] }],
+    },
+  },
+  podMonitor: { enabled: true, interval: "10s", labels },
+  prometheusRule: { enabled: true, labels },
+  grafanaDashboard: { enabled: true, labels: { grafana_dashboard: "2" } },
+};
+
+function images(name: string) {
+  return { repository: `registry.example/${name}`, tag: "1", pullPolicy: "Always" };
+}
+
+/** Options that stand in for others of {@link everything}. */
+export const alternatives = {
+  "its defaults": {},
+  "no volume": { service: { persistence: { enabled: false } } },
+  "a volume of its own": {
+    service: { persistence: { enabled: true, size: "1Gi", storageClass: "fast", keep: false } },
+  },
+  "a volume that exists": { service: { persistence: { existingClaim: "archive" } } },
+  "Secrets that exist": {
+    service: {
+      tls: { existingSecret: "tls" },
+      firstSignIn: { enabled: false, existingSecret: "sign-in" },
+    },
+    worker: { image: { digest: `sha256:${"1".repeat(64)}` } },
+  },
+  "a GitHub App without a webhook": { service: { githubApp: { ...githubApp, webhook: false } } },
+};

@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readFile, rename, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test, { type TestContext } from "node:test";
+import { connect, type TLSSocket } from "node:tls";
+import { promisify } from "node:util";
+import { connectionLimits, defaultConnectionLimits } from "../../src/contract/connection-limits.ts";
+import type { Log } from "../../src/log/json-log.ts";
+import { startHttpServer } from "../../src/service/start-http-server.ts";
+import { readTlsCertificate } from "../../src/service/tls-certificate.ts";
+import { opensslMissing } from "../support/cluster/cluster-missing.ts";
+
+const run = promisify(execFile);
+const skip = opensslMissing;
+const hello = async () => new Response("hello\n");
+
+/** Files as the kubelet keeps those of a Secret: links into a folder that is replaced at once. */
+class SecretFiles {
+  readonly folder: string;
+  readonly settings: { MOS_TLS_CERTIFICATE_FILE: string; MOS_TLS_KEY_FILE: string };
+  #version = 0;
+
+  private constructor(folder: string) {
+    this.folder = folder;
+    const [MOS_TLS_CERTIFICATE_FILE, MOS_TLS_KEY_FILE] = [
+      join(folder, "tls.crt"),
+      join(folder, "tls.key"),
+    ];
+    this.settings = { MOS_TLS_CERTIFICATE_FILE, MOS_TLS_KEY_FILE };
+  }
+
+  static async create(t: TestContext): Promise<SecretFiles> {
+    const files = new SecretFiles(await mkdtemp(join(tmpdir(), "certificate-")));
+    t.after(() => rm(files.folder, { recursive: true }));
+    for (const name of ["tls.crt", "tls.key"]) {
+      await symlink(join("..data", name), join(files.folder, name));
+    }
+    return files;
+  }
+
+  /** @returns the new certificate */
+  async renew(keyOf?: number): Promise<string> {
+    const name = `v${++this.#version}`;
+    const folder = join(this.folder, name);
+    await mkdir(folder);
+    const key = join(folder, "tls.key");
+    await createCertificate({ key, certificate: join(folder, "tls.crt") });
+    if (keyOf !== undefined) await rename(join(this.folder, `v${keyOf}`, "tls.key"), key);
+    await symlink(name, join(this.folder, "..next"));
+    await rename(join(this.folder, "..next"), join(this.folder, "..data"));
+    return readFile(join(folder, "tls.crt"), "utf8");
+  }
+}
+
+async function createCertificate(files: { key: string; certificate: string }): Promise<void> {
+  const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"];
+  const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+  const output = ["-keyout", files.key, "-out", files.certificate];
+  await run("openssl", ["req", "-x509", "-days", "1", ...curve, ...subject, ...output]);
+}
+
+/** A server of the files' certificate; `logged` resolves with the next line of its log. */
+async function startServer(
+  t: TestContext,
+  files: SecretFiles,
+  { connections = connectionLimits.connections.value, respond = hello } = {},
+) {
+  const waiting: ((message: string) => void)[] = [];
+  const log: Log = (_level, message) => waiting.shift()?.(message);
+  const server = await startHttpServer(
+    respond,
+    {
+      host: "127.0.0.1",
+      port: 0,
+      certificate: await readTlsCertificate(files.settings, log),
+    },
+    { ...defaultConnectionLimits, connections },
+  );
+  t.after(() => server[Symbol.asyncDispose]());
+  const port = Number(new URL(server.url).port);
+  return {
+    url: server.url,
+    logged: () => new Promise<string>((resolve) => waiting.push(resolve)),
+    /** A connection that trusts the certificate alone, with a request sent. */
+    ask: async (ca: string): Promise<TLSSocket> => {
+      const socket = connect({ port, host: "127.0.0.1", servername: "localhost", ca });
+      t.after(() => socket.destroy());
+      socket.on("error", () => {});
+      await once(socket, "secureConnect");
+      socket.write("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n");
+      return socket;
+    },
+  };
+}
+
+async function readAnswer(socket: TLSSocket): Promise<string> {
+  const [chunk] = (await once(socket, "data")) as [Buffer];
+  return chunk.toString();
+}
+
+test("a renewed certificate is taken without a restart", { skip }, async (t) => {
+  const files = await SecretFiles.create(t);
+  const first = await files.renew();
+  const server = await startServer(t, files);
+  assert.match(server.url, /^https:/);
+  assert.match(await readAnswer(await server.ask(first)), /200 OK[^]*hello/);
+  const renewed = server.logged();
+  const second = await files.renew();
+  assert.equal(await renewed, "The certificate was renewed");
+  assert.match(await readAnswer(await server.ask(second)), /200 OK/);
+  await assert.rejects(server.ask(first));
+});
+
+test("a certificate with another one's key is not taken", { skip }, async (t) => {
+  const files = await SecretFiles.create(t);
+  const first = await files.renew();
+  const server = await startServer(t, files);
+  const logged = server.logged();
+  await files.renew(1);
+  assert.equal(await logged, "The new certificate cannot be used");
+  assert.match(await readAnswer(await server.ask(first)), /200 OK/);
+  const log = () => {};
+  await assert.rejects(readTlsCertificate(files.settings, log), /tls\.crt" cannot be used/);
+});
+
+test("a certificate needs its key", async () => {
+  const settings = { MOS_TLS_CERTIFICATE_FILE: "/tls.crt", MOS_TLS_KEY_FILE: undefined };
+  await assert.rejects(
+    readTlsCertificate(settings, () => {}),
+    /must be given together/,
+  );
+});
+
+test("connections that wait make room for others over TLS too", { skip }, async (t) => {
+  const files = await SecretFiles.create(t);
+  const certificate = await files.renew();
+  const answers: PromiseWithResolvers<Response>[] = [];
+  const respond = () => {
+    const answer = Promise.withResolvers<Response>();
+    answers.push(answer);
+    return answer.promise;
+  };
+  const server = await startServer(t, files, { connections: 2, respond });
+  const working = await server.ask(certificate);
+  const idle = await server.ask(certificate);
+  while (answers.length < 2) await new Promise((resolve) => setImmediate(resolve));
+  answers[1]?.resolve(await hello());
+  await readAnswer(idle);
+  const closed = once(idle, "close");
+  await server.ask(certificate);
+  await closed;
+  answers[0]?.resolve(await hello());
+  assert.match(await readAnswer(working), /hello/);
+});
