@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import type { z } from "zod";
-import { builtinTargets, type Target } from "../src/contract/target.ts";
+import { builtinTargets } from "../src/contract/target.ts";
+import type { ConfiguredTarget } from "../src/contract/target-pod.ts";
 import { createRuntimeMetrics, type RuntimeMetrics } from "../src/controller-runtime/metrics.ts";
 import { connectCluster } from "../src/kubernetes/connect-cluster.ts";
 import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
@@ -59,7 +60,9 @@ function election({
   return { name, identity };
 }
 
-async function findTargets({ MOS_TARGETS_FILE: file }: Settings): Promise<readonly Target[]> {
+async function findTargets({
+  MOS_TARGETS_FILE: file,
+}: Settings): Promise<readonly ConfiguredTarget[]> {
   return file === undefined ? builtinTargets : readTargets(file);
 }
 

@@ -1,4 +1,4 @@
-import type { Target } from "../src/contract/target.ts";
+import type { ConfiguredTarget } from "../src/contract/target-pod.ts";
 import { systemClock as clock } from "../src/controller-runtime/clock.ts";
 import { type RunOptions, runControllers } from "../src/controller-runtime/run-controllers.ts";
 import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
@@ -9,7 +9,7 @@ import { watchOperatorResources } from "./watch-operator-resources.ts";
 
 interface OperatorOptions extends Pick<RunOptions, "election" | "health" | "metrics" | "log"> {
   readonly client: KubernetesClient;
-  readonly targets: readonly Target[];
+  readonly targets: readonly ConfiguredTarget[];
   readonly settings: JobSettings;
 }
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { builtinTargets, target } from "../src/contract/target.ts";
+import { builtinTargets } from "../src/contract/target.ts";
+import { configuredTarget } from "../src/contract/target-pod.ts";
 import { aYear, image, kubernetesObject, pods, resources, seconds } from "./chart-pod-values.ts";
 import { service } from "./chart-service-values.ts";
 
@@ -81,10 +82,10 @@ export const chartValues = z.strictObject({
     .prefault({})
     .describe("A cluster has them once: of several releases one has them."),
   targets: z
-    .array(target)
+    .array(configuredTarget)
     .min(1)
     .default([...builtinTargets])
-    .describe("Hardware profiles that jobs name, in the form of the answer to GET /v1/targets."),
+    .describe("Hardware profiles that jobs name: fields in docs/reference.md#fields-of-a-target."),
   operator,
   service,
   worker,

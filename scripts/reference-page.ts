@@ -13,6 +13,7 @@ import { routes } from "../src/contract/routes.ts";
 import { jobStatus, transitionTable } from "../src/contract/status.ts";
 import { statusReasonTable } from "../src/contract/status-reasons.ts";
 import { builtinTargets } from "../src/contract/target.ts";
+import { configuredTarget } from "../src/contract/target-pod.ts";
 import { scopeTable } from "../src/contract/token.ts";
 import { warningTable } from "../src/contract/warnings.ts";
 import { weightForms } from "../src/contract/weight-forms.ts";
@@ -85,6 +86,9 @@ export function referencePage(): string {
         Object.keys(target.presets).map(code).join(", "),
       ]),
     ),
+    "## Fields of a target",
+    "Of the targets file and of the chart's `targets`, beside `recipe` and `presets`. Fields of `pod` have the form that they have in a pod's spec, and what is not in that form is refused at the start. Labels, annotations, variables, volumes and folders that the operator sets cannot be replaced.",
+    fieldTable(configuredTarget.omit({ recipe: true, presets: true }), {}),
     "## Gates",
     table(
       ["gate", "holds"],
@@ -196,6 +200,14 @@ type Field = z.infer<typeof field>;
 const definitions = z.object({ $defs: z.record(z.string(), field).default({}) });
 const values = z.record(z.string(), z.unknown()).catch({});
 
+/** Whether its fields are explained; else they are those of another interface, such as affinities. */
+function isDescribed({ properties = {} }: Field): boolean {
+  return Object.values(properties).some((property) => {
+    const { description, $ref } = field.parse(property);
+    return description !== undefined || $ref !== undefined;
+  });
+}
+
 function fieldTable(schema: z.ZodType, defaults: unknown): string {
   const document = z.toJSONSchema(schema, { unrepresentable: "any" });
   const { $defs } = definitions.parse(document);
@@ -207,8 +219,7 @@ function fieldTable(schema: z.ZodType, defaults: unknown): string {
     Object.entries(parent.properties ?? {}).flatMap(([name, property]) => {
       const child = resolve(property);
       const fallback = fallbacks[name] ?? child.default;
-      if (child.properties !== undefined)
-        return rows(child, values.parse(fallback), `${prefix}${name}.`);
+      if (isDescribed(child)) return rows(child, values.parse(fallback), `${prefix}${name}.`);
       const allowed =
         child.enum?.map((value) => code(String(value))).join(", ") ?? child.type ?? "";
       const defaultText = fallback === undefined ? "" : code(JSON.stringify(fallback));

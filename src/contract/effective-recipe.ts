@@ -4,7 +4,7 @@ import { resolveRecipe } from "./resolve-recipe.ts";
 import type { Target } from "./target.ts";
 
 /** @throws ServiceError unknown_target */
-export function findTarget(targets: readonly Target[], name: string): Target {
+export function findTarget<Known extends Target>(targets: readonly Known[], name: string): Known {
   const target = targets.find((known) => known.name === name);
   if (target !== undefined) return target;
   const known = targets.map((other) => other.name).join(", ");

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { instructionSets } from "./instruction-sets.ts";
+import { quantity } from "./pod-names.ts";
 import { partialRecipe, presetName } from "./recipe.ts";
 
 export const targetName = z
@@ -7,8 +8,6 @@ export const targetName = z
   .max(63)
   .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)
   .describe("Name of a target.");
-
-const quantity = z.string().regex(/^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$/);
 
 /** A named hardware profile. */
 export const target = z
@@ -51,11 +50,18 @@ export const target = z
         ephemeralStorage: quantity
           .optional()
           .describe("Disk of the node; without it as much as `scratch`."),
+        limits: z
+          .strictObject({
+            cpu: quantity.optional(),
+            memory: quantity.optional(),
+            ephemeralStorage: quantity.optional(),
+          })
+          .optional()
+          .describe("What it may use at most; without it memory is limited to its request."),
       })
       .optional()
       .describe(
-        "What a worker pod requests: by default 100m of CPU, 256Mi of memory and 256Mi of disk. " +
-          "Memory is its limit too.",
+        "What a worker pod requests: by default 100m of CPU, 256Mi of memory and 256Mi of disk.",
       ),
     scratch: quantity
       .optional()

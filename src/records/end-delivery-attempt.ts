@@ -68,7 +68,7 @@ async function recordSuccess(
     .execute();
 }
 
-/** Disables a webhook whose receiver is gone, or took nothing since an event that failed for days. */
+/** Disables a webhook whose receiver is gone, or took nothing since an event failed for days. */
 async function disableWebhook(
   { trx, now }: WriteTransaction,
   { id, webhookId, attempt, createdAt }: DueDelivery,

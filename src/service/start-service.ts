@@ -119,10 +119,18 @@ interface ServiceFiles {
   readonly dashboard: Dashboard | undefined;
 }
 
+/** Without what is the operator's alone. */
+async function readPublicTargets(file: string): Promise<Target[]> {
+  return (await readTargets(file)).map((configured) => {
+    const { pod: _, ...target } = configured;
+    return target;
+  });
+}
+
 async function readFiles(settings: Settings): Promise<ServiceFiles> {
   const { MOS_TARGETS_FILE: targetsFile, MOS_TRUST_POLICY_FILE: trustFile } = settings;
   return {
-    targets: targetsFile === undefined ? builtinTargets : await readTargets(targetsFile),
+    targets: targetsFile === undefined ? builtinTargets : await readPublicTargets(targetsFile),
     trust: trustFile === undefined ? undefined : await readTrustPolicy(trustFile),
     appOptions: await readGitHubAppOptions(settings),
     dashboard: await loadDashboard(),

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { type Target, target } from "../contract/target.ts";
+import { type ConfiguredTarget, configuredTarget } from "../contract/target-pod.ts";
 import { readYamlFile } from "./read-yaml-file.ts";
 
 const targetsFile = z.strictObject({
   targets: z
-    .array(target)
+    .array(configuredTarget)
     .min(1)
     .refine((targets) => new Set(targets.map(({ name }) => name)).size === targets.length, {
       error: "must not name a target twice",
@@ -12,10 +12,10 @@ const targetsFile = z.strictObject({
 });
 
 /**
- * The targets of a YAML file in the form of the response to `GET /targets`.
+ * The targets of a YAML file: those of the response to `GET /targets`, with what their pods get.
  * @throws StartError
  */
-export async function readTargets(path: string): Promise<Target[]> {
+export async function readTargets(path: string): Promise<ConfiguredTarget[]> {
   const { targets } = await readYamlFile(targetsFile, { title: "Targets file", path });
   return targets;
 }

@@ -19,8 +19,8 @@ interface WebhookSenderOptions {
 const recheckMs = 1_000;
 
 /**
- * Sends the events that are queued for webhooks, each at least once, until it is stopped. Of several
- * replicas the leader does.
+ * Sends the events that are queued for webhooks, each at least once, until it is stopped. Of
+ * several replicas the leader does.
  */
 export function startWebhookSender(options: WebhookSenderOptions): AsyncDisposable {
   const sender = new WebhookSender(options);

@@ -1,3 +1,5 @@
+import { fullTarget } from "../support/full-target.ts";
+
 export const issuer = "https://token.actions.githubusercontent.com";
 export const pushesToMain = {
   name: "main",
@@ -49,6 +51,7 @@ const labels = { release: "prometheus" };
 
 /** Every option that can be given at once. */
 export const everything = {
+  targets: [fullTarget],
   fullnameOverride: "compression",
   global: { region: "north" },
   openshift: true,

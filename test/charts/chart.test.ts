@@ -12,6 +12,7 @@ import { trustPolicy as trustPolicySchema } from "../../src/contract/trust-polic
 import { settings as serviceSettings } from "../../src/service/settings.ts";
 import { readTargets } from "../../src/settings/read-targets.ts";
 import { readTrustPolicy } from "../../src/service/read-trust-policy.ts";
+import { fullTarget } from "../support/full-target.ts";
 import { helmMissing } from "../support/cluster/cluster-missing.ts";
 import { everything, githubApp, pushesToMain, s3, trustPolicy } from "./chart-options.ts";
 import { chartFolder, helm, type Manifest, render } from "./helm.ts";
@@ -79,6 +80,21 @@ const refused: readonly (readonly [string, unknown, RegExp])[] = [
     "a target that is there twice",
     { targets: [builtinTargets[0], builtinTargets[0]] },
     /targets: cpu is there twice/,
+  ],
+  [
+    "a volume of a target that is a path of its node",
+    withPod({ volumes: [{ name: "root", hostPath: { path: "/" } }] }),
+    /targets\/0\/pod\/volumes\/0.*'hostPath' not allowed/,
+  ],
+  [
+    "a variable of a target that the operator sets",
+    withPod({ env: [{ name: "MOS_JOB_ID", value: "a" }] }),
+    /pod.env of cpu: MOS_JOB_ID is set by the operator/,
+  ],
+  [
+    "a label of a target that the operator sets",
+    withPod({ labels: { "modeloptimization.dev/job-id": "a" } }),
+    /pod.labels of cpu: modeloptimization.dev\/job-id is set by controllers/,
   ],
   ["a folder that is not one", { worker: { allowedRoots: ["models"] } }, /allowedRoots\/0/],
   [
@@ -174,6 +190,10 @@ const refused: readonly (readonly [string, unknown, RegExp])[] = [
   ],
 ];
 
+function withPod(pod: object) {
+  return { targets: [{ ...builtinTargets[0], pod }] };
+}
+
 function trusting(
   policy: Readonly<Record<string, unknown>>,
   issuers: readonly unknown[] = trustPolicy.issuers,
@@ -209,6 +229,15 @@ test("the service reads the targets of the values", { skip: helmMissing }, async
   const file = await configurationFile(t, { targets: [large] }, "targets");
   assert.deepEqual(await readTargets(file), [large]);
 });
+
+test(
+  "the operator reads every field of a target of the values",
+  { skip: helmMissing },
+  async (t) => {
+    const file = await configurationFile(t, { targets: [fullTarget] }, "targets");
+    assert.deepEqual(await readTargets(file), [{ ...fullTarget, presets: {} }]);
+  },
+);
 
 test("the service reads the trust policy of the values", { skip: helmMissing }, async (t) => {
   const claims = {

@@ -1,5 +1,5 @@
 import { resourceLabels } from "../../../src/contract/resource-labels.ts";
-import type { Target } from "../../../src/contract/target.ts";
+import type { ConfiguredTarget } from "../../../src/contract/target-pod.ts";
 import type { Clock } from "../../../src/controller-runtime/clock.ts";
 import {
   type Controller,
@@ -22,7 +22,7 @@ interface CompressionJobControllerOptions extends Omit<ActionDependencies, "star
   readonly pods: WatchedResource<ObservedPod>;
   /** Warning events of the cluster. */
   readonly warnings: WatchedResource<ObservedEvent>;
-  readonly targets: readonly Target[];
+  readonly targets: readonly ConfiguredTarget[];
   readonly settings: JobSettings;
   readonly clock: Clock;
 }

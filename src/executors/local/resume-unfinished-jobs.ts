@@ -16,8 +16,8 @@ interface ResumeOptions {
 
 /**
  * Ends the attempts of an earlier run of the service, with their processes, and removes the scratch
- * folders here. Where others work on the same records, one look does not say that a replica is gone:
- * `followReplicas()` looks again.
+ * folders here. Where others work on the same records, one look does not say that a replica is
+ * gone: `followReplicas()` looks again.
  */
 export async function resumeUnfinishedJobs(
   records: Records,

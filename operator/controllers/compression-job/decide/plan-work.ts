@@ -5,10 +5,10 @@ import {
 } from "../../../../src/contract/compression-job.ts";
 import { effectiveRecipe, findTarget } from "../../../../src/contract/effective-recipe.ts";
 import { type JobError, ServiceError } from "../../../../src/contract/errors.ts";
-import type { Target } from "../../../../src/contract/target.ts";
+import type { ConfiguredTarget } from "../../../../src/contract/target-pod.ts";
 
 export interface WorkPlan {
-  readonly target: Target;
+  readonly target: ConfiguredTarget;
   /** Pods that optimize a share of the weights each; 1 if a single pod does all of the work. */
   readonly parallelism: number;
 }
@@ -18,7 +18,10 @@ type PlanResult =
   | { readonly plan?: never; readonly error: JobError };
 
 /** The plan for a spec, or the error of a job that cannot be done. */
-export function planWork(spec: CompressionJobSpec, targets: readonly Target[]): PlanResult {
+export function planWork(
+  spec: CompressionJobSpec,
+  targets: readonly ConfiguredTarget[],
+): PlanResult {
   const parsed = compressionJobSpec.safeParse(spec);
   if (!parsed.success) {
     return { error: { code: "resource_invalid", message: z.prettifyError(parsed.error) } };
@@ -36,7 +39,7 @@ export function planWork(spec: CompressionJobSpec, targets: readonly Target[]): 
   }
 }
 
-function planSteps(spec: CompressionJobSpec, targets: readonly Target[]): WorkPlan {
+function planSteps(spec: CompressionJobSpec, targets: readonly ConfiguredTarget[]): WorkPlan {
   const { kind, dryRun, recipe } = spec;
   const target = findTarget(targets, spec.target);
   const { parallelism } = effectiveRecipe(target, recipe);

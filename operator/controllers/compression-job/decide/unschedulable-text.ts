@@ -43,9 +43,10 @@ function schedulerText(reason: string, target: Target): string {
   return reason;
 }
 
-function requestText({ gpu, resources }: Target, resource: string): string {
+function requestText({ gpu, resources = {} }: Target, resource: string): string {
   if (resource === gpu?.resource) return ` (${gpu.count} needed)`;
-  const requests: Readonly<Record<string, string | undefined>> = { ...resources };
-  const requested = requests[resource];
-  return requested === undefined ? "" : ` (${requested} needed)`;
+  const { limits: _, ...requested } = resources;
+  const requests: Readonly<Record<string, string | undefined>> = requested;
+  const amount = requests[resource];
+  return amount === undefined ? "" : ` (${amount} needed)`;
 }

@@ -1,6 +1,7 @@
 import { apiVersion } from "../../../../src/contract/api-group.ts";
 import type { CompressionJob } from "../../../../src/contract/compression-job.ts";
 import { resourceLabels, sharesAnnotation } from "../../../../src/contract/resource-labels.ts";
+import type { ConfiguredTarget } from "../../../../src/contract/target-pod.ts";
 import type { KubernetesJob } from "../../../../src/kubernetes/resources.ts";
 import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
 import { type JobStep, labelValue, workerJobName } from "../../../../src/resources/job-identity.ts";
@@ -35,9 +36,17 @@ export function workerJobManifest(plan: WorkerJobPlan, settings: WorkerSettings)
       // Saves every pod the four labels of the Job controller. A job's id is as unique as they are.
       manualSelector: true,
       selector: { matchLabels: selectorLabels },
-      template: { metadata: { labels: selectorLabels }, spec: workerPodSpec(plan, settings) },
+      template: {
+        metadata: podMetadata(plan.target, selectorLabels),
+        spec: workerPodSpec(plan, settings),
+      },
     },
   };
+}
+
+function podMetadata({ pod = {} }: ConfiguredTarget, selectorLabels: Record<string, string>) {
+  const { labels, annotations } = pod;
+  return { labels: { ...labels, ...selectorLabels }, ...definedFields({ annotations }) };
 }
 
 function workerLabels({ resource, jobId, step }: WorkerJobPlan): Record<string, string> {

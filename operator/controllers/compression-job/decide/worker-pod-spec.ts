@@ -1,4 +1,4 @@
-import type { Target } from "../../../../src/contract/target.ts";
+import type { ConfiguredTarget } from "../../../../src/contract/target-pod.ts";
 import { workerStop } from "../../../../src/contract/worker-stop.ts";
 import { workerContainer, workerTokenAudience } from "../../../../src/contract/worker.ts";
 import type { Pod } from "../../../../src/kubernetes/resources.ts";
@@ -11,7 +11,7 @@ type Volume = NonNullable<PodSpec["volumes"]>[number];
 
 export interface WorkerPodPlan {
   readonly jobId: string;
-  readonly target: Target;
+  readonly target: ConfiguredTarget;
   readonly deadlineSeconds: number;
 }
 
@@ -22,7 +22,8 @@ const tokenDirectory = "/var/run/secrets/modeloptimization.dev/token";
 
 export function workerPodSpec(plan: WorkerPodPlan, settings: WorkerSettings): PodSpec {
   const { target, deadlineSeconds } = plan;
-  const { nodeSelector, tolerations, runtimeClassName, priorityClassName } = target;
+  const { nodeSelector, tolerations, runtimeClassName, priorityClassName, pod = {} } = target;
+  const { affinity, topologySpreadConstraints, imagePullSecrets, resourceClaims } = pod;
   return {
     restartPolicy: "Never",
     // The pod's deadline and not the Job's: the time without a node does not count.
@@ -38,8 +39,10 @@ export function workerPodSpec(plan: WorkerPodPlan, settings: WorkerSettings): Po
     },
     ...definedFields({ nodeSelector, runtimeClassName, priorityClassName }),
     ...definedFields({ tolerations: tolerations?.map(definedFields) }),
+    ...definedFields({ affinity, topologySpreadConstraints, imagePullSecrets }),
+    ...definedFields({ resourceClaims: resourceClaims?.map(podClaim) }),
     containers: [buildContainer(plan, settings)],
-    volumes: [workVolume(target), tokenVolume, ...settings.volumes],
+    volumes: [workVolume(target), tokenVolume, ...settings.volumes, ...(pod.volumes ?? [])],
   };
 }
 
@@ -47,7 +50,15 @@ function userIds({ hasOwnUser }: WorkerSettings): PodSpec["securityContext"] {
   return hasOwnUser ? { runAsUser: uid, runAsGroup: uid, fsGroup: uid } : {};
 }
 
-function workVolume({ scratch }: Target): Volume {
+type Claim = NonNullable<NonNullable<ConfiguredTarget["pod"]>["resourceClaims"]>[number];
+
+/** Which request of the claim is used is said by the container. */
+function podClaim(used: Claim) {
+  const { request: _, ...claim } = used;
+  return claim;
+}
+
+function workVolume({ scratch }: ConfiguredTarget): Volume {
   return { name: "work", emptyDir: definedFields({ sizeLimit: scratch }) };
 }
 
@@ -71,7 +82,7 @@ function buildContainer({ jobId, target }: WorkerPodPlan, settings: WorkerSettin
     name: workerContainer,
     image: target.image ?? settings.image,
     imagePullPolicy: settings.imagePullPolicy,
-    env: workerEnvironment(jobId, settings),
+    env: [...(target.pod?.env ?? []), ...workerEnvironment(jobId, settings)],
     resources: containerResources(target),
     securityContext: {
       allowPrivilegeEscalation: false,
@@ -83,6 +94,7 @@ function buildContainer({ jobId, target }: WorkerPodPlan, settings: WorkerSettin
       { name: "work", mountPath: workDirectory },
       { name: "token", mountPath: tokenDirectory, readOnly: true },
       ...settings.volumeMounts,
+      ...(target.pod?.volumeMounts ?? []),
     ],
   };
 }
@@ -102,13 +114,18 @@ function workerEnvironment(jobId: string, { serviceUrl, serviceCaFile }: WorkerS
 /** What a small job needs, for targets that say nothing: nodes are not filled without measure. */
 const defaultRequests = { cpu: "100m", memory: "256Mi", disk: "256Mi" };
 
-/** Memory and GPUs are limited to what is requested; CPU is not limited. */
+/** Memory and GPUs are limited to what is requested; CPU and disk by the target's limits alone. */
 function containerResources({
   gpu,
   resources = {},
   scratch = defaultRequests.disk,
-}: Target): NonNullable<Container["resources"]> {
-  const { cpu = defaultRequests.cpu, memory, ephemeralStorage = scratch } = resources;
+  pod: { resourceClaims } = {},
+}: ConfiguredTarget): NonNullable<Container["resources"]> {
+  const { cpu = defaultRequests.cpu, memory, ephemeralStorage = scratch, limits = {} } = resources;
+  const claims = resourceClaims?.map(({ name, request }) => ({
+    name,
+    ...definedFields({ request }),
+  }));
   const gpus = gpu && { [gpu.resource]: String(gpu.count) };
   return {
     requests: {
@@ -116,6 +133,14 @@ function containerResources({
       memory: memory ?? defaultRequests.memory,
       "ephemeral-storage": ephemeralStorage,
     },
-    limits: { ...definedFields({ memory }), ...gpus },
+    limits: {
+      ...definedFields({
+        cpu: limits.cpu,
+        memory: limits.memory ?? memory,
+        "ephemeral-storage": limits.ephemeralStorage,
+      }),
+      ...gpus,
+    },
+    ...definedFields({ claims }),
   };
 }

@@ -1,4 +1,4 @@
-import type { Target } from "../../../../src/contract/target.ts";
+import type { ConfiguredTarget } from "../../../../src/contract/target-pod.ts";
 import type { CompressionJobObject } from "../../../../src/resources/custom-resources.ts";
 import { resolveJobId } from "../../../../src/resources/job-identity.ts";
 import type { Reflector } from "../../../../src/kubernetes/reflector.ts";
@@ -25,7 +25,7 @@ interface CompressionJobSources {
   readonly workerJobs: Reflector<ObservedWorkerJob>;
   readonly pods: Reflector<ObservedPod>;
   readonly warnings: Reflector<ObservedEvent>;
-  readonly targets: readonly Target[];
+  readonly targets: readonly ConfiguredTarget[];
   readonly settings: JobSettings;
   readonly deletions: DeletionTimes;
   readonly now: Date;

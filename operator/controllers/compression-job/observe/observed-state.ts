@@ -1,5 +1,5 @@
 import type { CompressionJob } from "../../../../src/contract/compression-job.ts";
-import type { Target } from "../../../../src/contract/target.ts";
+import type { ConfiguredTarget } from "../../../../src/contract/target-pod.ts";
 import type { JobSettings } from "./job-settings.ts";
 import type { StepWarning } from "./step-warning.ts";
 import type { WorkerJob } from "./worker-job.ts";
@@ -25,7 +25,7 @@ export interface ObservedState {
   readonly workerJobs: readonly WorkerJob[];
   /** Pods with the job's id. */
   readonly pods: readonly WorkerPod[];
-  readonly targets: readonly Target[];
+  readonly targets: readonly ConfiguredTarget[];
   readonly settings: JobSettings;
   readonly workerJobRejection?: WorkerJobRejection | undefined;
   /** Nodes that report to the control plane, of those that had to be looked up. */

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { workerJobManifest } from "../../../../operator/controllers/compression-job/decide/worker-job-manifest.ts";
+import { configuredTarget } from "../../../../src/contract/target-pod.ts";
 import type { Target } from "../../../../src/contract/target.ts";
 import { resolveJobId } from "../../../../src/resources/job-identity.ts";
 import { clusterMissing } from "../../../support/cluster/cluster-missing.ts";
+import { fullTarget } from "../../../support/full-target.ts";
 import { createTestNamespace } from "../../../support/cluster/shared-cluster.ts";
 import { gpuTarget, jobSettings, makeJob } from "../make-job.ts";
 
@@ -79,6 +81,51 @@ test("a worker whose target says nothing requests a little of everything", () =>
     requests: { cpu: "100m", memory: "256Mi", "ephemeral-storage": "256Mi" },
     limits: {},
   });
+});
+
+test("pods get every field of their target, beside what the operator sets", () => {
+  const full = configuredTarget.parse(fullTarget);
+  assert.ok(full.pod !== undefined);
+  const { affinity, topologySpreadConstraints, imagePullSecrets, ...fields } = full.pod;
+  const { spec, pod, container } = buildPod({ target: full });
+  assert.deepEqual(spec.template.metadata, {
+    labels: { ...fields.labels, ...spec.selector?.matchLabels },
+    annotations: fields.annotations,
+  });
+  assert.deepEqual(
+    [pod.affinity, pod.topologySpreadConstraints, pod.imagePullSecrets],
+    [affinity, topologySpreadConstraints, imagePullSecrets],
+  );
+  assert.deepEqual(pod.resourceClaims, [{ name: "gpu", resourceClaimTemplateName: "one-gpu" }]);
+  assert.deepEqual(container.resources, {
+    requests: { cpu: "500m", memory: "1Gi", "ephemeral-storage": "2Gi" },
+    limits: { cpu: "2", memory: "2Gi", "ephemeral-storage": "4Gi", "nvidia.com/gpu": "1" },
+    claims: [{ name: "gpu", request: "gpu" }],
+  });
+  const own = buildPod();
+  assert.deepEqual(container.env, [...(fields.env ?? []), ...(own.container.env ?? [])]);
+  assert.deepEqual(pod.volumes, [...(own.pod.volumes ?? []), ...(fields.volumes ?? [])]);
+  assert.deepEqual(container.volumeMounts?.slice(3), fields.volumeMounts);
+});
+
+test("an API server takes pods with every field of a target", { skip }, async () => {
+  const { cluster, namespace } = await createTestNamespace();
+  const { pod, spec } = buildPod({ target: configuredTarget.parse(fullTarget) });
+  const manifest = { ...spec.template, apiVersion: "v1", kind: "Pod", spec: pod };
+  const output = await cluster.kubectl(
+    ["create", "-n", namespace, "--dry-run=server", "--validate=strict", "-o", "json", "-f", "-"],
+    JSON.stringify({ ...manifest, metadata: { ...manifest.metadata, name: "full" } }),
+  );
+  const taken = JSON.parse(output) as { spec: typeof pod };
+  assert.deepEqual(taken.spec.affinity, pod.affinity);
+  assert.deepEqual(taken.spec.resourceClaims, pod.resourceClaims);
+  const [worker] = taken.spec.containers;
+  assert.deepEqual(worker?.resources?.limits, pod.containers[0]?.resources?.limits);
+  assert.deepEqual(worker?.resources?.claims, pod.containers[0]?.resources?.claims);
+  assert.deepEqual(
+    taken.spec.volumes?.map(({ name }) => name).slice(0, pod.volumes?.length),
+    pod.volumes?.map(({ name }) => name),
+  );
 });
 
 test("a worker learns where the service is, which job it works for and who it is", () => {
